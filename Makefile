@@ -6,24 +6,38 @@ BIN := $(VENV)/bin
 # What pip installs beside pylink for the tests. EXTRAS=test leaves out nvlink and the CUDA compiler.
 EXTRAS ?= test,oracle,cuda
 
+# The versions of these packages, with hashes; CONSTRAINTS= takes the newest that pyproject.toml allows.
+CONSTRAINTS ?= constraints.txt
+
+# Announces a step, and shows what it printed if it fails; VERBOSE=1 shows everything.
+STEP := @$(PYTHON) scripts/step.py
+
 # Releases of CUDA besides 13.0.88 that links are compared with, and all that there are.
 ORACLES ?= 13.5
-ALL_ORACLES := 12.9 13.1 13.2 13.3 13.4 13.5
+ALL_ORACLES := 12.9 13.1 13.2 13.3 13.4 13.5 13.0.48 13.1.80 13.2.51 13.2.78 13.3.33 13.4.59
 
 # A header for the kernels is made of the tables of facts.
 NATIVE := $(wildcard src/_native/*/* src/pylink/_native/*.pxd src/pylink/facts/*.py)
 
-# The program `pylink` is made by an install.
-LAUNCHER := setup.py $(wildcard src/_native/launcher/*)
+# The program `pylink` is made by an install; it has a table of the options of nvcc.
+LAUNCHER := setup.py $(wildcard src/_native/launcher/*) \
+    $(addprefix src/pylink/devicelink/,nvccoptions.py nvcctable.py)
 
-.PHONY: help demo test oracles test-releases matrix lint types pytest bench fuzz test-gpu wheels site package clean
+.PHONY: help demo test oracles test-releases test-wheels test-newest test-lowest constraints matrix features \
+    lint types pytest unit bench growth fuzz hazards test-gpu wheels site package clean
 
 help:
 	@echo "make demo      build, link real cubins, compare with nvlink's result, profile a link"
 	@echo "make test      build, lint, check types, run all tests against nvlink"
 	@echo "make test-releases  compare with nvlink of every release of CUDA that is followed"
+	@echo "make test-wheels  measure public wheels with known figures; 170 MB to fetch"
+	@echo "make features  link a program of each feature for all chips; FEATURES=\"-k barriers\" runs a part"
+	@echo "make test-newest  run the unit tests with the newest packages; test-lowest: with the lowest"
+	@echo "make constraints  record the newest versions of all packages in constraints.txt"
+	@echo "make growth    hold forecasts of growth to links that are really doubled"
 	@echo "make bench     time pylink against nvlink and a plain copy"
 	@echo "make fuzz      link damaged inputs under sanitizers, compare with nvlink; FUZZ=--jobs 1000000"
+	@echo "make hazards   check code of ptxas and nvlink for hazards; HAZARDS=\"some.whl libother.so\" adds files"
 	@echo "make test-gpu  run linked kernels on the GPU of this machine"
 	@echo "make site      the documentation as a site, in build/site"
 	@echo "make wheels    wheels for all supported machines, in dist"
@@ -32,45 +46,55 @@ help:
 
 $(VENV)/bin/python:
 	@$(PYTHON) scripts/check_machine.py
-	$(PYTHON) -m venv $(VENV)
+	$(STEP) "making an environment in $(VENV)" $(PYTHON) -m venv $(VENV)
 
 # The stamps say what is installed. Native code is built apart from the installs, by all cores, and
 # only what changed. The bytecode is made here since PYTHONDONTWRITEBYTECODE, where it is set, keeps
 # the first run from doing it.
-INSTALL := PYLINK_NATIVE=0 $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+INSTALL := $(BIN)/python scripts/install.py --constraints "$(CONSTRAINTS)"
+INSTALLED := $(VENV)/bin/python pyproject.toml scripts/install.py $(CONSTRAINTS) $(LAUNCHER) \
+    $(VENV)/$(if $(CONSTRAINTS),recorded,newest)
 
-$(VENV)/base: $(VENV)/bin/python pyproject.toml $(LAUNCHER)
-	$(INSTALL) '.[build,plot]'
+# Which versions the environment has; asking for the others installs them.
+$(VENV)/recorded $(VENV)/newest: $(VENV)/bin/python
+	@rm -f $(VENV)/recorded $(VENV)/newest
 	@touch $@
 
-$(VENV)/extras: $(VENV)/bin/python pyproject.toml $(LAUNCHER)
-	$(INSTALL) '.[build,$(EXTRAS)]'
+$(VENV)/base: $(INSTALLED)
+	$(STEP) "installing what the demo needs" $(INSTALL) build,plot
+	@touch $@
+
+$(VENV)/extras: $(INSTALLED)
+	$(STEP) "installing the packages for tests ($(EXTRAS)); the first time about a minute" \
+	    $(INSTALL) build,$(EXTRAS)
 	@touch $(VENV)/base $@
 
 $(VENV)/built: $(VENV)/base setup.py $(NATIVE)
-	$(BIN)/python setup.py --quiet build_ext --inplace
+	$(STEP) "building the native code; the first time about two minutes" \
+	    $(BIN)/python setup.py --quiet build_ext --inplace
 	@touch $@
 
 # What a link starts from fits its sources only; a stale one costs two starts where none may be written.
 $(VENV)/bundled: $(VENV)/built $(wildcard src/pylink/*.py src/pylink/*/*.py)
-	$(BIN)/python -m compileall -q src/pylink
-	$(BIN)/python -m pylink.command.bundle
+	@$(BIN)/python -m compileall -q src/pylink
+	@$(BIN)/python -m pylink.startup.bundle
 	@touch $@
 
 build/oracles/%.stamp: $(VENV)/bin/python scripts/install_oracle.py
-	$(BIN)/python scripts/install_oracle.py $*
+	$(STEP) "installing the tools of CUDA $* to compare with" $(BIN)/python scripts/install_oracle.py $*
 	@touch $@
 
 oracles: $(ALL_ORACLES:%=build/oracles/%.stamp)
 
 demo: $(VENV)/bundled
-	$(BIN)/python demo/run.py
+	@$(BIN)/pylink demo build/demo
 
 test: lint types pytest
 
 lint: $(VENV)/extras $(VENV)/built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	PATH=$(BIN):$$PATH cython-lint src/_native src/pylink/_native
 
 types: $(VENV)/extras $(VENV)/built
@@ -81,15 +105,45 @@ pytest: $(VENV)/extras $(VENV)/bundled $(if $(findstring oracle,$(EXTRAS)),$(ORA
 	PYLINK_REQUIRE_ORACLE=$(if $(findstring oracle,$(EXTRAS)),1,0) \
 	    PYLINK_REQUIRE_RELEASES="$(if $(findstring oracle,$(EXTRAS)),$(ORACLES))" $(BIN)/pytest -n auto
 
+unit: $(VENV)/extras $(VENV)/bundled
+	$(BIN)/pytest -n auto tests/unit
+
+# The unit tests with the newest packages of the index, and with the lowest that pyproject.toml allows.
+test-newest test-lowest: test-%: $(VENV)/uv
+	$(BIN)/python scripts/test_versions.py $*
+
+$(VENV)/uv: $(INSTALLED)
+	$(STEP) "installing uv" $(INSTALL) constraints
+	@touch $@
+
+# Records the newest versions of all packages in constraints.txt, for every Python that is supported.
+constraints: $(VENV)/bin/python
+	$(STEP) "installing uv" $(BIN)/python -m pip install --disable-pip-version-check "uv>=0.9"
+	$(STEP) "recording versions" $(BIN)/python scripts/record_versions.py
+
 # Programs of every release of CUDA that links can follow, against its nvlink; 600 MB to fetch.
 test-releases: $(VENV)/extras $(VENV)/built oracles
 	PYLINK_REQUIRE_RELEASES="$(ALL_ORACLES)" \
 	    $(BIN)/pytest -n auto tests/differential/test_releases_linked.py \
-	    tests/differential/test_second_stages.py tests/differential/test_release_12_9.py
+	    tests/differential/test_second_stages.py tests/differential/test_release_12_9.py \
+	    tests/differential/test_older_objects_linked.py
+
+# `pylink size` on public wheels with known figures; 170 MB to fetch.
+WHEELS := bitsandbytes==0.50.2 faiss-gpu-cu12==1.14.1.post1 nvidia-curand==10.4.5.25
+test-wheels: $(VENV)/extras $(VENV)/bundled
+	$(STEP) "fetching the wheels to measure" $(BIN)/python -m pip download --quiet --no-deps \
+	    --disable-pip-version-check --only-binary :all: --python-version 3.11 --abi cp311 --abi none \
+	    --platform manylinux_2_17_x86_64 --platform manylinux_2_24_x86_64 \
+	    --platform manylinux_2_27_x86_64 --dest build/wheels $(WHEELS)
+	$(BIN)/pytest -n 2 tests/wheels/public_wheels.py
 
 # BENCH=--bench-large also links 10,000 cubins; BENCH="-k startup" runs a part.
 bench: $(VENV)/extras $(VENV)/bundled
 	$(BIN)/pytest benchmarks --benchmark-enable --benchmark-only --benchmark-columns=min,median,rounds $(BENCH)
+
+# Forecasts of growth against links that are really doubled; CHECK may name kinds (docs/growth.md).
+growth: $(VENV)/extras $(VENV)/bundled
+	PYTHONPATH=.:tests $(BIN)/python -m benchmarks.check_growth $(CHECK)
 
 # Generated programs of each release: equal links by family and kind of link. MATRIX may name --seeds,
 # --archs and --variants; the tables for a change take some minutes, all of it takes hours.
@@ -98,6 +152,12 @@ MATRIX ?= --seeds 0:12 --archs 80,90a,100 --variants exec,r,relink,g,host,archiv
 matrix: $(VENV)/extras $(VENV)/built oracles
 	PYTHONPATH=tests $(BIN)/python -m differential.run --releases $(RELEASES) $(MATRIX) --brief
 
+# One program for each feature of CUDA C++ and PTX, all chips, releases and kinds of link; some minutes.
+FEATURES ?=
+features: $(VENV)/extras $(VENV)/bundled build/oracles/13.5.stamp
+	PYLINK_FEATURES=all PYLINK_REQUIRE_ORACLE=1 PYLINK_REQUIRE_RELEASES=13.5 \
+	    $(BIN)/pytest -n auto tests/differential/test_features.py $(FEATURES)
+
 # A copy of the package with native code that ends at its first error in memory. `--help` of the fuzzer
 # tells what FUZZ may be; findings go to build/fuzz/found.
 FUZZ ?=
@@ -105,6 +165,10 @@ fuzz: $(VENV)/extras $(VENV)/built
 	PYLINK_SANITIZE=1 $(BIN)/python setup.py --quiet build_py --build-lib build/fuzz/lib \
 	    build_ext --build-lib build/fuzz/lib --build-temp build/fuzz/temp
 	PYTHONPATH=tests $(BIN)/python -m fuzz --sanitized build/fuzz/lib $(FUZZ)
+
+# The checker of hazards has to be silent about code of the real compiler and linker (docs/proof.md).
+hazards: $(VENV)/extras $(VENV)/built
+	PYTHONPATH=tests $(BIN)/python -m hazards.measure $(HAZARDS)
 
 # pylink is there already; its extra is what pip adds.
 test-gpu: $(VENV)/built

@@ -1,6 +1,7 @@
 """Builds the native kernels; every other fact about the package is in pyproject.toml."""
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -14,14 +15,16 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import LinkError
-from setuptools.modified import newer
+from setuptools.modified import newer_group
 
 # Those of setuptools, which has to be imported first.
 from distutils.ccompiler import new_compiler  # isort: skip
+from distutils.command.build import build  # isort: skip
 from distutils.command.build_scripts import build_scripts  # isort: skip
 from distutils.sysconfig import customize_compiler  # isort: skip
 
 sys.path.insert(0, "src")
+from pylink.devicelink import nvcctable
 from pylink.facts import header
 
 NATIVE = Path("src/_native")
@@ -52,6 +55,7 @@ modules = [
 kernels = Extension(
     "pylink._native.kernels",
     [source for module in modules for source in module.sources],
+    include_dirs=[str(NATIVE)],
     extra_compile_args=FLAGS,
     extra_link_args=SANITIZERS if SANITIZE else [],
 )
@@ -82,11 +86,7 @@ class BuildNative(build_ext):
         header.write(NATIVE, MADE)
         made = cythonize(
             modules,
-            include_path=[
-                "src",
-                str(MADE),
-                *sorted({str(one.parent) for one in NATIVE.glob("*/*.pxd")}),
-            ],
+            include_path=["src", str(MADE), str(NATIVE)],
             build_dir="build/cython",
             nthreads=JOBS,
             compiler_directives={
@@ -116,7 +116,7 @@ class BuildNative(build_ext):
     def compile_module(self, source: str) -> str:
         """The object file of a C file."""
         (made,) = self.compiler.object_filenames([source], output_dir=self.build_temp)
-        if self.force or newer(source, made):
+        if self.force or newer_group([source, *map(str, NATIVE.glob("*/*.h"))], made):
             self.compiler.compile(
                 [source],
                 output_dir=self.build_temp,
@@ -132,6 +132,35 @@ def has_static_library(compiler: list[str]) -> bool:
         [*compiler, "-print-file-name=libc.a"], capture_output=True, text=True, check=False
     )
     return Path(asked.stdout.strip()).is_absolute()
+
+
+class Build(build):
+    """Ends with the bundle that a wheel has for fast starts: src/pylink/startup/bundle.py.
+
+    It is made by importing what was built. Wheels for other machines than this one get that of
+    this one, in which only the name of the native code differs: PYLINK_SHIP_FROM is a folder with
+    the package.
+    """
+
+    def initialize_options(self) -> None:
+        super().initialize_options()
+        self.editable_mode = False  # setuptools changes it
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode or not WANTED or SANITIZE:
+            return
+        package = Path(self.build_lib).resolve() / "pylink"
+        for part in ("cubins", "linked"):  # of `pylink demo`
+            shutil.copytree(Path("demo") / part, package / "demo" / part, dirs_exist_ok=True)
+        bundle = package / "startup" / f"link.{sys.implementation.cache_tag}.bundle"
+        loaded = Path(os.environ.get("PYLINK_SHIP_FROM") or package.parent).resolve() / "pylink"
+        suffix = sysconfig.get_config_var("EXT_SUFFIX")
+        names = os.environ.get("SETUPTOOLS_EXT_SUFFIX", suffix)
+        command = [sys.executable, "-S", loaded / "startup" / "bundle.py"]
+        # The same sources make the same bytes.
+        environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+        subprocess.run([*command, "--ship", bundle, f"kernels{names}"], env=environment, check=True)
 
 
 class BuildScripts(build_scripts):
@@ -156,13 +185,16 @@ class BuildScripts(build_scripts):
         customize_compiler(compiler)
         facts = {
             "PYLINK_MAGIC": f"{{{','.join(map(str, MAGIC_NUMBER))}}}",
-            "PYLINK_BUNDLE": f'"__pycache__/link.{sys.implementation.cache_tag}.pyc"',
+            "PYLINK_BUNDLE": f'"link.{sys.implementation.cache_tag}.pyc"',
+            "PYLINK_SHIPPED": f'"link.{sys.implementation.cache_tag}.bundle"',
             "PYLINK_LIB": f'"{Path(sysconfig.get_path("stdlib")).name}"',
         }
         with TemporaryDirectory() as made:
+            Path(made, "nvcctable.h").write_text(nvcctable.header_text())
             objects = compiler.compile(
                 ["src/_native/launcher/pylink.c"],
                 output_dir=made,
+                include_dirs=[made],
                 macros=list(facts.items()),
                 extra_postargs=["-Os", "-g0"],
             )
@@ -178,6 +210,6 @@ class BuildScripts(build_scripts):
 
 setup(
     ext_modules=[kernels, *standins] if WANTED else [],
-    cmdclass={"build_ext": BuildNative, "build_scripts": BuildScripts},
+    cmdclass={"build": Build, "build_ext": BuildNative, "build_scripts": BuildScripts},
     options={"build_ext": {"parallel": JOBS}},
 )

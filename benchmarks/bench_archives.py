@@ -24,9 +24,9 @@ from pylink._native.fatbin import find_entries
 from pylink._native.inputfiles import gather
 from pylink.bench.contenders import API, CLI, NVLINK
 from pylink.bench.processes import Launcher
-from pylink.inputs import kinds, payload, picked
+from pylink.inputs import kinds, payload, picks
 from pylink.inputs.archiveformat import read_archive
-from pylink.inputs.found import ENTRY
+from pylink.inputs.contents import ENTRY
 from pylink.inputs.payload import open_library
 from pylink.tables import extent
 
@@ -73,15 +73,15 @@ def floor(path: Path, sm: int, output: Path) -> Callable[[], float]:
     assert len(chosen) == MEMBERS
     assert open_library(payload.ZSTD_FRAME)
     picks = b"".join(
-        picked.PICK.pack(
+        picks.PICK.pack(
             0,
             0,
             *row[1:3],
             sm,
             kinds.CUBIN,
             payload.ZSTD_FRAME,
-            picked.GOOD,
-            picked.HOSTED,
+            picks.GOOD,
+            picks.HOSTED,
             row[6],
             row[7],
             row[7] + row[5],

@@ -42,11 +42,11 @@ from helpers.fleet_reference import bytes_of
 import pylink
 from pylink._native.census import Census
 from pylink.bench.processes import Launcher
-from pylink.command.packages import need
 from pylink.fleet.database import Database
 from pylink.fleet.index import Index
 from pylink.fleet.questions import QUESTIONS
 from pylink.inspect.image import Image
+from pylink.packages.extras import need
 
 FILES_OF_A_FOLDER = 200
 ROUNDS = 3

@@ -16,7 +16,7 @@ from benchmarks.contenders import Contest
 from benchmarks.report import Report, ratio
 from pylink.bench.contenders import CLI, NVLINK, SERVED, this_program
 from pylink.bench.processes import Launcher
-from pylink.bench.served import Server
+from pylink.bench.server import Server
 
 ROUNDS = 41
 

@@ -107,12 +107,13 @@ BODIES = {
 }
 
 
+def text_of(body: str, number: int) -> str:
+    """The CUDA source of a module of the group GROUP."""
+    table = ", ".join(f"{(i * 37 + number * 11) % 101 / 101:.4f}f" for i in range(32))
+    text = body.replace("TABLE", table).replace("GROUP", GROUP)
+    return text.replace("PARTNER", str(number ^ 1)).replace("NUMBER", str(number))
+
+
 def sources(size: str) -> dict[str, str]:
     """File name to CUDA source of the modules of the group GROUP."""
-    files = {}
-    for number in range(MODULES):
-        table = ", ".join(f"{(i * 37 + number * 11) % 101 / 101:.4f}f" for i in range(32))
-        text = BODIES[size].replace("TABLE", table).replace("GROUP", GROUP)
-        text = text.replace("PARTNER", str(number ^ 1)).replace("NUMBER", str(number))
-        files[f"{GROUP}_m{number}.cu"] = text
-    return files
+    return {f"{GROUP}_m{number}.cu": text_of(BODIES[size], number) for number in range(MODULES)}

@@ -19,10 +19,12 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from elftools.elf.dynamic import DynamicSection
@@ -59,8 +61,30 @@ TARGETS = {
 }
 
 
-def build(python: str, target: Target, out: Path) -> Path:
-    """The wheel for one interpreter's version and one target; the program ends when it fails."""
+def build_all(python: str, targets: Iterable[Target], out: Path) -> Iterator[Path]:
+    """The wheels for one interpreter's version; the program ends when one fails.
+
+    That which this machine can load is built first, also when it is not asked for: the bundle for
+    fast starts is made by importing it, and is the same for all targets but for one name.
+    """
+    suffix = ask(python, "sysconfig.get_config_var('EXT_SUFFIX')")
+    first = next(target for target in TARGETS.values() if suffix.endswith(f"-{target.suffix}.so"))
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = build(python, first, Path(folder))
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(Path(folder) / "loaded")
+        for target in targets:
+            if target is first:
+                yield Path(shutil.copy(wheel, out))
+            else:
+                yield build(python, target, out, Path(folder) / "loaded")
+
+
+def build(python: str, target: Target, out: Path, loaded: Path | None = None) -> Path:
+    """The wheel for one interpreter's version and one target; the program ends when it fails.
+
+    `loaded` is a folder with the package for this machine, for a target that it cannot load.
+    """
     version = ask(python, "'%d%d' % sys.version_info[:2]")
     threaded = ask(python, "'t' if sysconfig.get_config_var('Py_GIL_DISABLED') else ''")
     compiler = f"{sys.executable} -m ziglang cc -target {target.zig}"
@@ -71,6 +95,7 @@ def build(python: str, target: Target, out: Path) -> Path:
             "CC": compiler,
             "LDSHARED": f"{compiler} -shared -s",
             "SETUPTOOLS_EXT_SUFFIX": f".cpython-{version}{threaded}-{target.suffix}.so",
+            "PYLINK_SHIP_FROM": str(loaded or ""),
             "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH") or commit_time(),
         }
         command = [python, "setup.py", "--quiet", "build", "--build-base", str(build_base)]
@@ -125,6 +150,10 @@ def check(wheel: Path, target: Target) -> None:
         # The same sources anywhere else would make another wheel.
         if str(ROOT).encode() in data:
             sys.exit(f"{wheel.name}: {name} has the name of the folder {ROOT}")
+    bundles = [name for name in files if name.startswith("pylink/startup/link.")]
+    (kernels,) = (Path(name).name for name in names if "/kernels." in name)
+    if len(bundles) != 1 or kernels.encode() not in files[bundles[0]]:
+        sys.exit(f"{wheel.name} lacks the bundle for fast starts of {kernels}")
     if lacking := wanted - {Path(name).name.partition(".")[0] for name in names}:
         sys.exit(f"{wheel.name} lacks {sorted(lacking)}")
     if target.libc == "gnu":
@@ -157,8 +186,8 @@ def main() -> None:
     wanted = parser.parse_args()
     wanted.out.mkdir(parents=True, exist_ok=True)
     for python in wanted.python:
-        for name in wanted.target:
-            print(build(python, TARGETS[name], wanted.out))
+        for wheel in build_all(python, [TARGETS[name] for name in wanted.target], wanted.out):
+            print(wheel)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ def check_names(wheel: Path) -> None:
         if f"pylink/_native/{source.stem}.pyi" not in names:
             sys.exit(f"the wheel lacks the stub of kernel {source.stem}")
     data = {"py.typed", "report/stock/LinkPhases.section", "report/view/page.html.j2"}
+    data |= {f"demo/linked/{path.name}" for path in (ROOT / "demo" / "linked").iterdir()}
     if lacking := {name for name in data if f"pylink/{name}" not in names}:
         sys.exit(f"the wheel lacks {sorted(lacking)}")
 
@@ -75,9 +76,10 @@ def main() -> None:
         old.unlink()
     sdist = build_sdist(folder)
     wheels = {}
-    for name, target in build_wheels.TARGETS.items():
-        wheels[name] = build_wheels.build(sys.executable, target, folder)
-        check_names(wheels[name])
+    built = build_wheels.build_all(sys.executable, build_wheels.TARGETS.values(), folder)
+    for name, wheel in zip(build_wheels.TARGETS, built, strict=True):
+        wheels[name] = wheel
+        check_names(wheel)
         print(f"{wheels[name].name}: audited")
     with tempfile.TemporaryDirectory() as scratch:
         for package in (wheels[f"{platform.machine()}-gnu"], sdist):

@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from differential.check import as_pylink  # noqa: E402
+from hazards import collected  # noqa: E402
 from helpers import oracle  # noqa: E402
 from helpers.compare import compare  # noqa: E402
 from helpers.fatbin_builder import SEGMENT, container, entry, host_object  # noqa: E402
@@ -153,6 +154,9 @@ Prepare = Callable[[list[str], Path, str], "list[str] | None"]
 # The file of `register`, in the folder of the links.
 REGISTERED = "registered.c"
 
+# What `newer` links for: a later chip of the family that runs the code.
+NEWER = {"80": "86", "86": "89", "100": "103", "120": "121"}
+
 # Name of a link: its options, and what becomes of the objects before it.
 LINKS: dict[str, tuple[tuple[str, ...], Prepare]] = {
     "exec": ((), whole),
@@ -161,6 +165,7 @@ LINKS: dict[str, tuple[tuple[str, ...], Prepare]] = {
     "g": (("-g",), whole),
     "register": ((f"--register-link-binaries={REGISTERED}",), whole),
     "archive": ((), archived),
+    "newer": ((), whole),
     "relink": ((), staged),
     "relink-part": ((), staged_part),
 }
@@ -193,7 +198,10 @@ def link_program(
         prepared = prepare(inputs, at, arch)
         if prepared is None:
             continue
-        words = [f"-arch=sm_{arch}", *flavour.words, *options, *prepared]
+        if name == "newer" and (arch not in NEWER or flavour.is_linked_once):
+            continue
+        target = NEWER[arch] if name == "newer" else arch
+        words = [f"-arch=sm_{target}", *flavour.words, *options, *prepared]
         if "-r" not in options:
             words += library
         label = name if flavour_name == "plain" else f"{name}, {flavour_name}"
@@ -288,11 +296,17 @@ def main() -> int:
 
     with oracle.release(arguments.release), ThreadPoolExecutor(arguments.jobs) as pool:
         outcomes = [outcome for some in pool.map(work, jobs) for outcome in some]
+    hazards = list(collected.findings())
+    for text in hazards:
+        print(f"hazard{text}")
+    for text in collected.unfollowed:
+        print(f"not checked: {text}")
+    print(f"{len(hazards)} hazards in code that differs from nvlink's")
     show(outcomes, skipped)
     if arguments.json:
         rows: list[dict[str, Any]] = [asdict(outcome) for outcome in outcomes]
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
-    return 1 if any(outcome.verdict != EQUAL for outcome in outcomes) else 0
+    return 1 if hazards or any(outcome.verdict != EQUAL for outcome in outcomes) else 0
 
 
 if __name__ == "__main__":

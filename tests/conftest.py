@@ -5,7 +5,10 @@ No test fails for the time that it takes: a machine may be busy.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+from hazards import collected
 from helpers import oracle, skips
 from hypothesis import settings
 
@@ -14,6 +17,14 @@ collect_ignore = [] if oracle.by_library() else ["differential/test_release_12_9
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def code_that_differs_from_nvlinks_has_no_hazard() -> Iterator[None]:
+    """Code that comparisons of this run saw to differ waits for all that it uses."""
+    yield
+    found = list(collected.findings())
+    assert not found, "\n".join(found[:20])
 
 
 def pytest_configure(config: pytest.Config) -> None:

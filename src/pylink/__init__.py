@@ -11,23 +11,28 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pylink.api.dlink import DlinkResult, dlink
     from pylink.api.inputs import Input
     from pylink.api.linker import Linker, link
     from pylink.api.options import LinkOptions
     from pylink.api.result import LinkResult
+    from pylink.diagnostics.errors import LinkError
     from pylink.diagnostics.levels import Severity
     from pylink.diagnostics.record import Diagnostic
-    from pylink.errors import LinkError
+    from pylink.tabular.table import Table
 
 __all__ = [
     "Diagnostic",
+    "DlinkResult",
     "Input",
     "LinkError",
     "LinkOptions",
     "LinkResult",
     "Linker",
     "Severity",
+    "Table",
     "__version__",
+    "dlink",
     "link",
 ]
 
@@ -36,12 +41,15 @@ __version__ = "0.1.0"
 # Where each name lives.
 _HOMES = {
     "Diagnostic": "pylink.diagnostics.record",
+    "DlinkResult": "pylink.api.dlink",
     "Input": "pylink.api.inputs",
-    "LinkError": "pylink.errors",
+    "LinkError": "pylink.diagnostics.errors",
     "LinkOptions": "pylink.api.options",
     "LinkResult": "pylink.api.result",
     "Linker": "pylink.api.linker",
     "Severity": "pylink.diagnostics.levels",
+    "Table": "pylink.tabular.table",
+    "dlink": "pylink.api.dlink",
     "link": "pylink.api.linker",
 }
 
@@ -49,7 +57,7 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415
+    from importlib import import_module
 
     found: object = getattr(import_module(_HOMES[name]), name)
     globals()[name] = found

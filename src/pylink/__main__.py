@@ -23,6 +23,6 @@ def forget_working_directory() -> None:
 
 if __name__ == "__main__":
     forget_working_directory()
-    from pylink.command.program import run
+    from pylink.startup.program import run
 
     run()

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pylink import pipeline
-from pylink.errors import LinkError
+from pylink.diagnostics.errors import LinkError
 from pylink.inputs.libraries import find_libraries
-from pylink.options import Options
+from pylink.options.model import Options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pylink.command.optiontable import Value
     from pylink.diagnostics import Sink
-    from pylink.options import Input
-    from pylink.outputs.plan import Plan
+    from pylink.options.model import Input
+    from pylink.options.plan import Plan
+    from pylink.options.table import Value
     from pylink.pipeline import Linked
 
 
@@ -39,7 +39,7 @@ def run_link(
     options as `noted`, and what was in the environment as `library_path`. `toolkit` is the release
     of the toolkit that pylink is the linker of. `shows_progress`: see `pipeline.link`.
     """
-    names = [one.name for one in inputs]
+    names = [source.name for source in inputs]
     options = Options(values, names, compiles=compiles, noted=noted, toolkit=toolkit)
     if whole_libraries is None:
         whole_libraries = [options.whole_archive] * len(options.library)
@@ -60,7 +60,7 @@ def run_link(
 
     if options.reproduce is None:
         return link()
-    from pylink.outputs.reproducer import Reproducer, pack_after  # noqa: PLC0415 -- few links ask
+    from pylink.outputs.reproducer import Reproducer, pack_after
 
     reproducer = Reproducer(options, values, inputs, whole_libraries, plan)
     failed = True

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from pylink.outputs.draft import Draft
+from pylink.files.draft import Draft
+from pylink.observer import Steps
+from pylink.observers import observers
 from pylink.phases.finalize import finalize
 from pylink.phases.init import init
 from pylink.phases.layout import layout
@@ -14,30 +16,40 @@ from pylink.phases.read import read
 from pylink.phases.relocate import relocate
 from pylink.phases.write import write
 from pylink.timing import TRACE, CsvTiming, PhaseTimer
-from pylink.watch.observers import Steps
-from pylink.watch.watching import observers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Protocol, TypeVar
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+    from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
     from pylink.diagnostics import Sink
+    from pylink.files.lazyfile import KeptFile
     from pylink.inputs.loaded import Loaded
-    from pylink.options import Input, Options
-    from pylink.outputs.keptfile import KeptFile
-    from pylink.outputs.plan import Plan
+    from pylink.observer import Observer
+    from pylink.options.model import Input, Options
+    from pylink.options.plan import Plan
     from pylink.phases.init import Job
     from pylink.phases.lto import Optimized
     from pylink.profile.model import Profile
-    from pylink.watch.observers import Observer
 
+    P = ParamSpec("P")
     T = TypeVar("T")
 
     class Runner(Protocol):
-        """Calls a phase with results of earlier ones, and times it under its tag."""
+        """Calls a phase with results of earlier ones, and times it under its tag.
 
-        def __call__(self, tag: str, phase: Callable[..., T], *results: object) -> T: ...
+        A phase that reported errors and returned None ends the link.
+        """
+
+        def __call__(
+            self,
+            tag: str,
+            phase: Callable[Concatenate[Sink, P], T | None],
+            /,
+            *args: P.args,
+            **kwargs: P.kwargs,
+        ) -> T: ...
 
 
 class Linked:
@@ -56,13 +68,32 @@ class Linked:
         self.profile = profile
 
 
+class Registered:
+    """What a link registers with the host: `listed` and `anchors` as `Loaded` has them.
+
+    A caller that makes the code of the host itself passes one to `link`, which fills it.
+    """
+
+    __slots__ = ("anchors", "listed")
+
+    def __init__(self) -> None:
+        self.listed: list[tuple[str, bool]] = []
+        self.anchors: Mapping[str, str] = {}
+
+
 def link(
-    options: Options, inputs: list[Input], plan: Plan, sink: Sink, *, shows_progress: bool = False
+    options: Options,
+    inputs: list[Input],
+    plan: Plan,
+    sink: Sink,
+    *,
+    shows_progress: bool = False,
+    registered: Registered | None = None,
 ) -> Linked:
     """Link `inputs`; LinkError, with everything in `sink`, when that cannot be done.
 
     `plan` has the files that will be written. With `shows_progress` a terminal shows how far the
-    link is, after a second.
+    link is, after a second. `registered` takes what the file of --register-link-binaries would.
     """
     timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE else None)
     timing = open_timing(options, sink)
@@ -72,7 +103,7 @@ def link(
     try:
         written = options.write_if_changed or any(observer.of_image for observer in watching)
         in_place = None if written else options.output_file
-        image = run_phases(options, inputs, plan, sink, timer, timing, steps, in_place)
+        image = run_phases(options, inputs, plan, sink, timer, timing, steps, in_place, registered)
         failed = False
     finally:
         steps.end()
@@ -108,11 +139,18 @@ def run_phases(
     timing: CsvTiming,
     steps: Steps,
     in_place: str | None = None,
+    registered: Registered | None = None,
 ) -> bytes | KeptFile:
     """The phases in order; the linked file, which may be made in the file `in_place` alone."""
 
-    def run(tag: str, phase: Callable[..., T], *results: object) -> T:
-        result = phase(*results, sink)
+    def run(
+        tag: str,
+        phase: Callable[Concatenate[Sink, P], T | None],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        result = phase(sink, *args, **kwargs)
         if sink.errors and result is None:
             sink.stop()
         timer.checkpoint(tag)
@@ -122,42 +160,91 @@ def run_phases(
             for observer in steps.watching:
                 observer.resume()
             timer.resume()
-        return result
+        # Without errors, only a phase that has no result returns None.
+        return result  # type: ignore[return-value]
 
     job = run("init", init, options, inputs, plan, steps)
     with job.mapped:
-        return link_inputs(job, timing, sink, run, in_place)
+        return link_inputs(job, timing, sink, run, in_place, registered)
 
 
 def link_inputs(
-    job: Job, timing: CsvTiming, sink: Sink, run: Runner, in_place: str | None
+    job: Job,
+    timing: CsvTiming,
+    sink: Sink,
+    run: Runner,
+    in_place: str | None,
+    registered: Registered | None,
 ) -> bytes | KeptFile:
     """The phases after init, each called and timed by `run`; the linked file."""
-    options = job.options
-    loaded = load(job, timing, sink)
+    loaded = load(sink, job, timing)
     program = optimize(loaded, timing, sink, run) if job.optimizes else None
     if program is not None:
         loaded = program.loaded
-    try:
+    with Registration(loaded, sink, registered):
         if program is not None and program.image:  # of all, or PTX: nothing is left to be linked
             run("write", write, program, None)
             return program.image
-        return link_cubins(loaded, sink, run, in_place)
-    finally:
-        # nvlink writes this file as soon as it has merged, so errors do not keep it from that.
-        if options.register_link_binaries is not None and sink.exit_code() != 1:
-            from pylink.outputs.registerlink import write_register_file  # noqa: PLC0415
+        objects = run("read", read, loaded)
+        # From here on, no input is opened.
+        merged = run("merge", merge, objects)
+        # From here on, no section or symbol appears; docs/order.md says where each came from.
+        placed = run("layout", layout, merged)
+        if job.options.verbose:
+            from pylink.phases.report_use import report_use
 
-            anchors = loaded.libraries.anchors if loaded.libraries is not None else {}
-            listed = loaded.registered
-            if listed is None:
-                listed = [(one.name, False) for one in job.inputs]
-            write_register_file(options.register_link_binaries, listed, anchors, sink)
+            run("report", report_use, placed)
+        if sink.errors:
+            sink.stop()
+        # From here on, addresses are fixed.
+        with Draft(placed.size, in_place) as draft:
+            image = run("relocate", relocate, placed, draft)
+            final = run("finalize", finalize, image)
+            run("write", write, final, draft)
+            return draft.image
+
+
+class Registration:
+    """Writes the file of --register-link-binaries when a link ends.
+
+    nvlink writes it as soon as it has merged, so errors of later phases do not keep it from that.
+    """
+
+    __slots__ = ("loaded", "sink", "taken")
+
+    def __init__(self, loaded: Loaded, sink: Sink, taken: Registered | None) -> None:
+        self.loaded = loaded
+        self.sink = sink
+        self.taken = taken
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        loaded, sink = self.loaded, self.sink
+        file = loaded.job.options.register_link_binaries
+        if file is None or sink.exit_code() == 1:
+            return
+        anchors = loaded.libraries.anchors if loaded.libraries is not None else {}
+        listed = loaded.registered
+        if listed is None:
+            listed = [(source.name, False) for source in loaded.job.inputs]
+        if self.taken is not None:
+            self.taken.listed, self.taken.anchors = listed, anchors
+            return
+        from pylink.outputs.registerlink import write_register_file
+
+        write_register_file(file, listed, anchors, sink)
 
 
 def optimize(loaded: Loaded, timing: CsvTiming, sink: Sink, run: Runner) -> Optimized | None:
     """The phases of link-time optimization, each called and timed by `run`; None without LTO-IR."""
-    from pylink.phases.lto import (  # noqa: PLC0415 -- few links optimize
+    from pylink.phases.lto import (
         cicc_lto,
         find_modules,
         ptxas_lto,
@@ -167,28 +254,6 @@ def optimize(loaded: Loaded, timing: CsvTiming, sink: Sink, run: Runner) -> Opti
         return None
     program = run("cicc-lto", cicc_lto, loaded, timing)
     return program if program.image else run("ptxas-lto", ptxas_lto, program, timing)
-
-
-def link_cubins(loaded: Loaded, sink: Sink, run: Runner, in_place: str | None) -> bytes | KeptFile:
-    """The phases from read on, each called and timed by `run`."""
-    options = loaded.job.options
-    objects = run("read", read, loaded)
-    # From here on, no input is opened.
-    merged = run("merge", merge, objects)
-    # From here on, no section or symbol appears; docs/order.md says where each came from.
-    placed = run("layout", layout, merged)
-    if options.verbose:
-        from pylink.phases.report_use import report_use  # noqa: PLC0415 -- most links are silent
-
-        run("report", report_use, placed)
-    if sink.errors:
-        sink.stop()
-    # From here on, addresses are fixed.
-    with Draft(placed.size, in_place) as draft:
-        image = run("relocate", relocate, placed, draft)
-        final = run("finalize", finalize, image)
-        run("write", write, final, draft)
-        return draft.image
 
 
 def open_timing(options: Options, sink: Sink) -> CsvTiming:

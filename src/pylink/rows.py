@@ -18,6 +18,7 @@ class FileRow:
     symbol_count: int
     mercury_symbols: int  # leading symbols that .nv.merc.symtab repeats
     toolkit: int  # newest number that header and note name, 0 for none
+    patch: int  # patch level of the tool of that toolkit, 0 where unknown
     sm: int  # of the code
     ptx_sm: int  # of the PTX that it was made from, or UNKNOWN_SM
     format: int  # row of FORMAT

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 EXTENT_SIZE = 16
 
 # What a file says of itself: bits of `says`.
-SPECIFIC, NARROW, UNCLASSED, EARLY = 1, 2, 4, 8
+SPECIFIC, NARROW, UNCLASSED, EARLY, WHOLE = 1, 2, 4, 8, 16
 
 # Flags of an entity row.
 KERNEL = 1

@@ -41,11 +41,13 @@ KEYWORDS = {
     "-extrawarn": "extra_warnings",
     "-Werror": "warning_as_error",
     "-w": "disable_warnings",
+    "-disable-infos": "disable_infos",
     "-report-arch": "report_arch",
     "--library-path": "library_path",
     "--library": "library",
     "-use-host-info": "use_host_info",
     "-ignore-host-info": "ignore_host_info",
+    "--merc-dedup": "merc_dedup",
 }
 HANG = 300  # seconds that the links of one case may take
 
@@ -102,17 +104,20 @@ def keywords(options: Sequence[str]) -> dict[str, Any]:
     return result
 
 
-def check_api(case: Case, expected: Expected, release: str | None = None) -> list[str]:
+def check_api(
+    case: Case, expected: Expected, release: str | None = None, *, own: Sequence[str] = ()
+) -> list[str]:
     """Differences of a link through `pylink.link`, run inside the case's folder: image and text.
 
-    `release` is the one to follow, if neither the inputs nor the case are to say.
+    `release` is the one to follow, if neither the inputs nor the case are to say, `own` are options
+    that only pylink gets.
     """
     import pylink  # noqa: PLC0415 - preparing cases works without the package
 
     link = expected.link
     reference = expected.image_bytes(case.folder)
     log = io.StringIO()
-    chosen = keywords(link.options)
+    chosen = keywords((*link.options, *own))
     if release or case.release:
         chosen["nvlink_version"] = release or case.release
     # With -g the name of the output is in the tool note: here of nvlink's length.
@@ -157,14 +162,23 @@ def as_pylink(text: str) -> str:
     )
 
 
-def check_cli(case: Case, expected: Expected) -> list[str]:
-    """Differences of a link through the command line: exit code, both streams, image."""
+def check_cli(
+    case: Case,
+    expected: Expected,
+    *,
+    own: Sequence[str] = (),
+    unknown: re.Pattern[str] | None = None,
+) -> list[str]:
+    """Differences of a link through the command line: exit code, both streams, image.
+
+    `own` are options that only pylink gets; what matches `unknown` in stderr may be anything.
+    """
     output = f"{expected.variant}.pylink.cubin"
     path = case.folder / output
     path.unlink(missing_ok=True)
     follow = [f"--nvlink-version={case.release}"] if case.release else []
     done = subprocess.run(
-        [sys.executable, "-m", "pylink", *follow, *expected.link.argv(output)],
+        [sys.executable, "-m", "pylink", *own, *follow, *expected.link.argv(output)],
         cwd=case.folder,
         capture_output=True,
         text=True,
@@ -177,7 +191,10 @@ def check_cli(case: Case, expected: Expected) -> list[str]:
         found.append(f"exit code {done.returncode}, expected {expected.code}: {done.stderr[-300:]}")
     # nvlink names its own output file in a few messages.
     theirs = expected.stderr.replace(".nvlink.cubin", ".pylink.cubin")
-    found += _text("stderr", without_notes(done.stderr), as_pylink(theirs))
+    said = without_notes(done.stderr)
+    if unknown:
+        said, theirs = unknown.sub("?", said), unknown.sub("?", theirs)
+    found += _text("stderr", said, as_pylink(theirs))
     found += _text("stdout", done.stdout, as_pylink(expected.stdout))
     reference = expected.image_bytes(case.folder)
     if expected.code and path.is_file() != (reference is not None):

@@ -134,7 +134,7 @@ def test_it_is_told_whose_they_are(tmp_path: Path) -> None:
     assert explained(tmp_path, ["-arch=sm_75", *files]) == (
         "a.cubin(.text.k+0x0): error: Entry function 'k' uses too much data for compiler-generated "
         "constants; please recompile with -Xptxas --disable-optimizer-constants\n"
-        "Note: 74020 bytes are needed and there are 65536: 8484 too many\n"
+        "Note: 74020 bytes needed, 65536 available (8484 over the limit)\n"
         "g.cubin(.text.g+0x0): note: 'g' takes 38000 bytes\n"
         "f.cubin(.text.f+0x0): note: 'f' takes 36000 bytes\n"
         "a.cubin(.text.k+0x0): note: 'k' takes 20 bytes\n"
@@ -152,7 +152,7 @@ def test_a_long_table_ends_with_a_sum(tmp_path: Path) -> None:
     )
     lines = explained(tmp_path, ["-arch=sm_90a", *files]).splitlines()
     assert sum("takes 5200 bytes" in line for line in lines) == 10
-    assert "Note: 4 more take 20800 bytes" in lines
+    assert "Note: 4 others take 20800 bytes" in lines
 
 
 VARIABLES = {
@@ -173,7 +173,7 @@ def test_variables_too_large_are_listed(tmp_path: Path) -> None:
     words = ["-arch=sm_90a", *files]
     assert pylink(tmp_path, words) == nvlink(tmp_path, words)
     text = explained(tmp_path, words)
-    assert "Note: 276000 bytes are needed and there are 232448: 43552 too many" in text
+    assert "Note: 276000 bytes needed, 232448 available (43552 over the limit)" in text
     assert "note: 'more(int)::mine' takes 240000 bytes" in text
     assert "note: 'k(int *)::own' takes 36000 bytes" in text
     assert "b.cubin(.nv.constant3+0x0): note: 'larger' takes 50000 bytes" in text

@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from helpers.compare import compare
+from helpers.compare import image_differences
 
 from pylink.inspect.image import Image
 from pylink.inspect.layout import TOOL_NOTE, actual_layout, expected_layout
@@ -28,7 +28,7 @@ def test_layout_rule_reproduces_nvlink(path: Path) -> None:
 @pytest.mark.parametrize("path", IMAGES, ids=str)
 def test_an_image_equals_itself(path: Path) -> None:
     data = path.read_bytes()
-    assert compare(data, bytes(bytearray(data))) == []
+    assert image_differences(data, bytes(bytearray(data))) == []
 
 
 @pytest.mark.parametrize("path", [SM_75, SM_100], ids=["sm_75", "sm_100"])
@@ -40,7 +40,9 @@ def test_every_flipped_bit_outside_note_and_control_fields_is_seen(path: Path) -
         at, bit = rng.randrange(len(data)), rng.randrange(8)
         changed = bytearray(data)
         changed[at] ^= 1 << bit
-        assert bool(compare(bytes(changed), data)) != _excused(image, at, bit), f"{at:#x}.{bit}"
+        assert bool(image_differences(bytes(changed), data)) != _excused(image, at, bit), (
+            f"{at:#x}.{bit}"
+        )
 
 
 def _excused(image: Image, at: int, bit: int) -> bool:
@@ -66,7 +68,7 @@ def test_scoreboards_count_before_sm_100() -> None:
     text = next(s for s in image.sections if s.name.startswith(".text."))
     changed = bytearray(data)
     changed[text.offset + 14] ^= 0x10
-    assert any(text.name in line for line in compare(bytes(changed), data))
+    assert any(text.name in line for line in image_differences(bytes(changed), data))
 
 
 def test_the_report_names_the_symbol() -> None:
@@ -77,11 +79,11 @@ def test_the_report_names_the_symbol() -> None:
     index = next(i for i, name in enumerate(image.symbols) if name == "counters")
     changed = bytearray(data)
     changed[symtab.offset + 24 * index + 16] ^= 1
-    assert "counters" in compare(bytes(changed), data)[0]
+    assert "counters" in image_differences(bytes(changed), data)[0]
 
 
 def test_garbage_is_reported_not_raised() -> None:
     data = SM_75.read_bytes()
-    assert compare(b"", data)
-    assert compare(data[:100], data)
-    assert compare(data[:-56], data)
+    assert image_differences(b"", data)
+    assert image_differences(data[:100], data)
+    assert image_differences(data[:-56], data)

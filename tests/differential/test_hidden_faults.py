@@ -90,7 +90,7 @@ def test_a_short_file_of_no_known_kind(tmp_path: Path, name: str, size: int) -> 
 
 def test_no_architecture(tmp_path: Path) -> None:
     compile(tmp_path, a="__global__ void k() {}")
-    assert notes(tmp_path, ["a.cubin"]) == ["there is no -arch; name the target, as in -arch=sm_90"]
+    assert notes(tmp_path, ["a.cubin"]) == ["no target given; use -arch, for example -arch=sm_90"]
 
 
 def test_another_architecture(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_objects_without_code_for_the_target(tmp_path: Path) -> None:
         (tmp_path / f"{name}.cu").write_text(f"__global__ void {name}() {{}}\n")
         oracle.run([nvcc, "-rdc=true", "-gencode", arch, "-c", f"{name}.cu"], tmp_path)
     hint = (
-        "it has {}; compile for the target, or link for one of these with -arch (nvcc without "
-        "-arch takes sm_75)"
+        "it has code for {}; compile it for the target, or select one of these with -arch (nvcc "
+        "defaults to sm_75)"
     )
     assert notes(tmp_path, ["-arch=sm_90", "a.o", "b.o"]) == [hint.format("sm_80")]
     assert notes(tmp_path, ["-arch=sm_75", "a.o"], same=False) == [hint.format("sm_90, compute_90")]
@@ -124,9 +124,26 @@ def test_device_code_that_is_not_relocatable(tmp_path: Path) -> None:
     (tmp_path / "b.cu").write_text("__device__ int f(int x) { return x; } __global__ void g() {}\n")
     oracle.run([nvcc, "-arch=sm_90", "-c", "b.cu"], tmp_path)
     assert notes(tmp_path, ["-arch=sm_90", "a.cubin", "b.o"]) == [
-        "'b.o' has device code that was compiled without -rdc=true (or -dc), which is for its own "
-        "kernels alone"
+        "device code in 'b.o' was compiled without -rdc=true (or -dc), so other files cannot use it"
     ]
+
+
+@pytest.mark.parametrize("words", [["lib.a"], ["-L.", "-l:lib.a"], ["thin.a"]])
+def test_device_code_in_an_archive_that_is_not_relocatable(
+    tmp_path: Path, words: list[str]
+) -> None:
+    nvcc = oracle.toolchain().tool("nvcc")
+    compile(tmp_path, a="__device__ int f(int); __global__ void k(int *p) { *p = f(*p); }")
+    (tmp_path / "b.cu").write_text("__device__ int f(int x) { return x; } __global__ void g() {}\n")
+    oracle.run([nvcc, "-arch=sm_90", "-c", "b.cu"], tmp_path)
+    oracle.run(["ar", "crD", "lib.a", "b.o"], tmp_path)
+    oracle.run(["ar", "crDT", "thin.a", "b.o"], tmp_path)
+    archive = words[-1].removeprefix("-l:")
+    (found,) = notes(tmp_path, ["-arch=sm_90", "a.cubin", *words], same=archive != "thin.a")
+    assert found.startswith("device code in '")
+    assert found.endswith(
+        f"{archive}:b.o' was compiled without -rdc=true (or -dc), so other files cannot use it"
+    )
 
 
 def test_a_function_with_other_parameters(tmp_path: Path) -> None:
@@ -205,8 +222,9 @@ def test_a_function_with_too_many_registers(
     )
     compile(tmp_path, arch, b=between, c=DEEP)
     (found,) = notes(tmp_path, [f"-arch=sm_{arch}", "a.cubin", "b.cubin", "c.cubin"])
-    start = f"k(float *) -> mid(float *) -> deep(float *); the kernel was compiled for {limit} "
-    assert found.startswith(f"{start}registers at most, by {cause}")
+    start = "call chain: k(float *) -> mid(float *) -> deep(float *); "
+    assert found.startswith(f"{start}{cause}")
+    assert found.endswith(f" limits the kernel to {limit} registers")
 
 
 def test_a_limit_of_registers_in_an_object_of_a_link(tmp_path: Path) -> None:
@@ -217,7 +235,9 @@ def test_a_limit_of_registers_in_an_object_of_a_link(tmp_path: Path) -> None:
     compile(tmp_path, c=DEEP)
     oracle.run_nvlink(["-arch=sm_90", "-r", "a.cubin", "-o", "r.cubin"], tmp_path)
     (found,) = notes(tmp_path, ["-arch=sm_90", "r.cubin", "c.cubin"])
-    assert found.endswith("at most, by __maxnreg__ or the -maxrregcount of 'r.cubin'")
+    assert found.endswith(
+        "__maxnreg__ or the -maxrregcount of 'r.cubin' limits the kernel to 40 registers"
+    )
 
 
 @pytest.mark.parametrize("options", [[], ["-r"], ["-Werror"], ["-w"]])
@@ -227,8 +247,10 @@ def test_a_lowered_virtual_architecture(tmp_path: Path, options: list[str]) -> N
         (tmp_path / f"{name}.cubin").write_bytes(oracle.assemble(ptx, "90"))
     words = ["-arch=sm_90", *options]
     alone = [*words, "old.cubin", "older.cubin"]
-    said = "compute_80, that of 'old.cubin'{}; 'recent.cubin' was compiled for compute_90"
-    said = f"Virtual architecture of all kernels is {said}"
+    said = (
+        "The output reports compute_80 for all kernels, as 'old.cubin'{} does; 'recent.cubin' was "
+        "compiled for compute_90"
+    )
     for others, more in (([], ""), (["older.cubin"], " and 1 more")):
         mixed = [*words, "recent.cubin", "old.cubin", *others]
         assert pylink(tmp_path, mixed) == nvlink(tmp_path, mixed)
@@ -243,3 +265,49 @@ def test_a_lowered_virtual_architecture(tmp_path: Path, options: list[str]) -> N
         assert pylink(tmp_path, [*mixed, "--diag-error=217"], name="pylink").code == 255
         assert pylink(tmp_path, [*mixed, "--diag-suppress=217"], name="pylink").lines == []
     assert pylink(tmp_path, alone, name="pylink").lines == []
+
+
+@pytest.mark.parametrize(
+    ("declaration", "call", "said"),
+    [
+        (
+            'extern "C" __device__ int cudaDeviceGetLimit(size_t *, int);',
+            "cudaDeviceGetLimit(0, n)",
+            "'cudaDeviceGetLimit' is in the device runtime (libcudadevrt.a); use -lcudadevrt "
+            "in this link and in the host link",
+        ),
+        (
+            'extern "C" __device__ int nvshmem_my_pe();',
+            "nvshmem_my_pe()",
+            "'nvshmem_my_pe' is in NVSHMEM (libnvshmem_device.a); use -lnvshmem_device "
+            "in this link and in the host link",
+        ),
+        (
+            'extern "C" __device__ int __nv_my_own(int);',
+            "__nv_my_own(n)",
+            "'__nv_my_own' is in libdevice, which the compiler links and a device linker does not; "
+            "link libdevice.10.bc where the code is compiled",
+        ),
+    ],
+)
+def test_an_undefined_name_of_a_known_library(
+    tmp_path: Path, declaration: str, call: str, said: str
+) -> None:
+    text = f"{declaration} __global__ void k(int *p, int n) {{ *p = {call}; }}"
+    compile(tmp_path, a=text)
+    assert said in notes(tmp_path, ["-arch=sm_90", "a.cubin"])
+
+
+@pytest.mark.parametrize(
+    ("arch", "said"),
+    [
+        ("sm_70", "sm_70 was last supported by CUDA 12.9"),
+        ("sm_35", "sm_35 was last supported by CUDA 11.8"),
+        ("sm_101a", "sm_101a is called sm_110a since CUDA 13.0"),
+    ],
+)
+def test_an_architecture_that_is_no_longer_there(tmp_path: Path, arch: str, said: str) -> None:
+    compile(tmp_path, a="__global__ void k() {}")
+    found = notes(tmp_path, [f"-arch={arch}", "a.cubin"])
+    assert said in found
+    assert not any("did you mean" in line for line in found)

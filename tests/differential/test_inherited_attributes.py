@@ -18,7 +18,7 @@ from helpers.fatbin_builder import SEGMENT, container, entry, host_object
 
 import pylink
 from pylink.command.cli import main
-from pylink.facts.inherited import INHERITED
+from pylink.facts.inheritance import INHERITED
 
 pytestmark = oracle.needs_oracle
 

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from differential.check import as_pylink, keywords
@@ -51,8 +52,11 @@ def host(fatbin: bytes, kernels: Sequence[str] | None = None, machine: int = 62)
     return host_object(sections, machine)
 
 
-def check(files: Mapping[str, bytes], arch: str, options: Sequence[str] = ()) -> bytes:
-    """Link with both tools; the image, when output and messages are equal."""
+def check(files: Mapping[str, bytes], arch: str, options: Sequence[str] = (), **ours: Any) -> bytes:
+    """Link with both tools; the image, when output and messages are equal.
+
+    `ours` are keywords for pylink alone.
+    """
     with tempfile.TemporaryDirectory(prefix="pylink-inputs-") as folder:
         cwd = Path(folder)
         for name, data in files.items():
@@ -60,7 +64,8 @@ def check(files: Mapping[str, bytes], arch: str, options: Sequence[str] = ()) ->
         argv = [f"-arch=sm_{arch}", *options, *files, "-o", "out.cubin"]
         theirs = oracle.run_nvlink(argv, cwd, "out.cubin")
     log = io.StringIO()
-    image = pylink.link(list(files.items()), arch=f"sm_{arch}", log=log, **keywords(options)).image
+    asked = {**keywords(options), **ours}
+    image = pylink.link(list(files.items()), arch=f"sm_{arch}", log=log, **asked).image
     assert theirs.code == 0, theirs.stderr
     assert theirs.image is not None
     assert without_notes(log.getvalue()) == as_pylink(theirs.stderr)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
+import time
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -25,6 +30,7 @@ import pylink
 from pylink.command.cli import main
 from pylink.profile import timetrace
 from pylink.report import read_report
+from pylink.subtools import worker
 
 pytestmark = oracle.needs_oracle
 pytest.importorskip("cuda.bindings", reason="needs nvJitLink: pip install '.[cuda]'")
@@ -56,7 +62,10 @@ OPTIONS = """
 -split-compile=1
 -split-compile=2
 -split-compile-extended=2
+-force-whole-lto
+-g
 -g -suppress-debug-info
+-g -kernels-used=k1 -maxrregcount=32
 -use-host-info
 -ignore-host-info
 -kernels-used=k3
@@ -129,6 +138,16 @@ def test_options(line: str) -> None:
         assert sorted(ours.splitlines()) == sorted(expected.image.splitlines())
     else:
         assert ours == expected.image
+
+
+def test_a_forced_part_is_linked() -> None:
+    """nvlink leaves the code of files out, as it does beside cubins."""
+    argv = ["-arch=sm_90", *LTO, "-force-partial-lto", "caller.ltoir", "called.ltoir"]
+    expected = oracle.run_nvlink([*argv, "-o", "theirs"], Path.cwd(), "theirs")
+    assert main([*argv, "-o", "ours"]) == expected.code == 0
+    assert expected.image is not None
+    assert kernels(expected.image) == set()
+    assert kernels(Path("ours").read_bytes()) == {"_Z2k1Pi", "_Z2k2Pf"}
 
 
 @pytest.mark.parametrize("arch", ["80", "90", "100"])
@@ -298,6 +317,78 @@ def test_ltoir_that_calls_cubins(arch: str) -> None:
     assert "_Z6helperi" in functions(Path("ours").read_bytes())
 
 
+def errors(text: str) -> list[str]:
+    """The errors among messages, without what pylink says of their places."""
+    lines = [line.partition(" ")[2] for line in text.splitlines()]
+    return [line.partition(" (")[0] for line in lines if line.startswith(("error", "fatal"))]
+
+
+# Definitions in LTO-IR, and in a cubin. Functions that no cubin names are left out: they are local.
+DEFINED_TWICE = [
+    *product(("strong", "inlined", "static"), ("strong", "weak")),
+    *product(("weak",), ("strong", "inlined", "weaker")),
+    ("weaker", "weak"),
+    *product(("kernel", "variable", "constant"), ("strong",)),
+    *product(("strong",), ("kernel", "variable", "constant")),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), DEFINED_TWICE)
+def test_names_that_ltoir_and_a_cubin_define(
+    first: str, second: str, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What nvlink refuses is refused in its words; of weak functions the same one stays."""
+    optimized = write_host_object(folder, first, "lto_80")
+    cubin = f"{second}.cubin"
+    Path(cubin).write_bytes(oracle.compile(SOURCES[second], "90"))
+    for inputs in ([optimized, cubin], [cubin, optimized]):
+        Path("ours").unlink(missing_ok=True)
+        expected = link("90", *inputs)
+        assert errors(capfd.readouterr().err) == errors(expected.stderr)
+        if expected.image is None:
+            assert not Path("ours").exists()
+        else:
+            assert compare(Path("ours").read_bytes(), expected.image) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "arch"),
+    [("cubin", "80"), ("object", "80"), ("archive", "100"), ("ptx", "90"), ("cubin", "100")],
+)
+def test_a_function_of_ltoir_that_another_input_defines(
+    kind: str, arch: str, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    user, optimized = (
+        write_host_object(folder, name, "lto_80") for name in ("user_of_twice", "strong")
+    )
+    nothing = write_host_object(folder, "nothing", "lto_80")
+    for second in ("inlined", "weak"):
+        other = write_host_object(folder, second, f"sm_{arch}")
+        if kind == "cubin":
+            other = f"{second}.cubin"
+            Path(other).write_bytes(oracle.compile(SOURCES[second], arch))
+        elif kind == "archive":
+            write(folder, {"twice.a": gnu([(other, Path(other).read_bytes())])})
+            other = "twice.a"
+        elif kind == "ptx":
+            other = "twice.ptx"
+            Path(other).write_text(oracle.compile_ptx(SOURCES[second], "75"))
+        for inputs in ([user, optimized, nothing, other], [other, optimized, user, nothing]):
+            Path("ours").unlink(missing_ok=True)
+            expected = link(arch, *inputs)
+            assert errors(capfd.readouterr().err) == errors(expected.stderr)
+            assert Path("ours").exists() == (expected.image is not None)
+
+
+def test_ptx_names_no_function_that_nothing_uses(folder: Path) -> None:
+    """Names of cubins leave no trace in the PTX, unless the program uses what they are of."""
+    user = write_host_object(folder, "user_of_twice", "lto_80")
+    for name in ("weak", "nothing", "alone"):
+        Path(f"{name}.cubin").write_bytes(oracle.compile(SOURCES[name], "90"))
+    expected = link("90", "-emit-ptx", user, "weak.cubin", "nothing.cubin", "alone.cubin")
+    assert Path("ours").read_bytes() == expected.image
+
+
 def test_ptx_of_a_program_whose_cubins_call_all_functions() -> None:
     Path("caller.cubin").write_bytes(oracle.compile(SOURCES["caller"], "90"))
     expected = link("90", "-emit-ptx", "called.ltoir", "caller.cubin")
@@ -316,6 +407,23 @@ def test_ptx_beside_ltoir(arch: str) -> None:
         ["lto.nvvm", "cicc", "", "lto.ptx"],
         ["lto.ptx", "ptxas", "", "lto.cubin"],
     ]
+
+
+def test_the_row_of_the_compiler_is_without_its_process(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = folder / "slow.py"
+    slow.write_text(
+        "import runpy, time\ntime.sleep(1)\n"
+        f"runpy.run_path({worker.__file__!r}, run_name='__main__')\n"
+    )
+    monkeypatch.setattr(worker, "__file__", str(slow))
+    begun = time.monotonic()
+    assert main(["-arch=sm_90", *LTO, "alone.ltoir", "-o", "ours", "-time=slow.csv"]) == 0
+    taken = 1000 * (time.monotonic() - begun)
+    rows = [line.split(" , ") for line in Path("slow.csv").read_text().splitlines()[1:]]
+    (compiled,) = (float(row[6]) for row in rows if row[1] == "cicc")
+    assert 1 < compiled < taken - 1000
 
 
 @pytest.mark.parametrize(
@@ -382,7 +490,7 @@ def test_reports_about_a_link_that_is_none(capfd: pytest.CaptureFixture[str]) ->
     reports = ["--Map=map", "--profile=profile", "--time-trace=trace", "--depfile=depfile"]
     reports += ["--pass-remarks=.*", "--pass-remarks-output=remarks", "-v", "-dump-callgraph"]
     assert main(["-arch=sm_90", *LTO, "alone.ltoir", "-o", "ours", *reports]) == 0
-    assert "there is no map" in capfd.readouterr().err
+    assert "no map is written" in capfd.readouterr().err
     assert not Path("map").exists()
     events = {event["name"]: event for event in timetrace.load("trace")}
     assert {"init", "cicc-lto", "compile_lto", "ptxas-lto", "assemble", "write"} <= set(events)
@@ -426,7 +534,65 @@ def test_a_compiler_of_another_release_is_noted(capfd: pytest.CaptureFixture[str
     words = ["-arch=sm_80", *LTO, "-emit-ptx", "-o", "ours", "caller.ltoir", "called.ltoir"]
     for release, noted in (("13.0", False), ("13.3", True)):
         assert main([f"--nvlink-version={release}", "--diagnostics_format=text", *words]) == 0
-        said = "nvJitLink of CUDA 13.0, while the linker of 13.3 is followed"
+        said = "nvJitLink of CUDA 13.0, not of 13.3"
         assert (said in capfd.readouterr().err) == noted
     assert main(words) == 0
     assert not capfd.readouterr().err
+
+
+# A link by the package alone, with the words of the command line.
+PROGRAM = "import sys; from pylink.command.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.fixture
+def newer(tmp_path: Path) -> Path:
+    """A folder of modules that has nvJitLink 13.5 and nothing else, as pip leaves it."""
+    if "13.5" not in oracle.others():
+        pytest.skip("needs the tools of CUDA 13.5: scripts/install_oracle.py")
+    found = oracle.find_release("13.5")
+    assert found is not None
+    library = found.bin.parent / "lib" / "libnvJitLink.so.13"
+    folder = tmp_path / "site"
+    (folder / "nvidia" / "cu13" / "lib").mkdir(parents=True)
+    (folder / "nvidia" / "cu13" / "lib" / library.name).symlink_to(library)
+    return folder
+
+
+def link_beside(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM, "-arch=sm_90", *LTO, *words, "-o", "ours"],
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_newer_nvjitlink_in_the_environment_is_left_alone(newer: Path) -> None:
+    """It lies before that of 13.0, whose ptxas does not read its PTX."""
+    expected = link("90", "caller.ltoir", "called.ltoir")
+    Path("ours").unlink()
+    done = link_beside(newer, "caller.ltoir", "called.ltoir")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Path("ours").read_bytes() == expected.image
+
+
+def test_a_newer_nvjitlink_alone_is_refused_by_name(newer: Path, tmp_path: Path) -> None:
+    """The environment has no other, and the toolkit in PATH is of 13.0."""
+    alone = str(tmp_path / "alone.py")
+    Path(alone).write_text(
+        "import sys\n"
+        "from pylink.subtools import compilers\n"
+        f"compilers.wheel_directories = lambda: [{str(newer / 'nvidia' / 'cu13')!r}]\n" + PROGRAM
+    )
+    done = subprocess.run(
+        [sys.executable, alone, "-arch=sm_90", *LTO, "caller.ltoir", "-o", "ours"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "needs nvJitLink, and ptxas of the same release; found nvJitLink 13.5 (" in done.stderr
+    assert "), ptxas 13.0 (" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not Path("ours").exists()

@@ -66,8 +66,9 @@ def test_report(repositories: Path, bare: bool) -> None:
     done = run(tmp_path, "--flavours", "plain,lineinfo", "--json", "outcomes.json")
     assert done.returncode == 0, done.stdout + done.stderr
     last = done.stdout.splitlines()[-1]
-    counts = "14 equal, 0 differs, 0 refused, 0 messages"
-    assert last == f"1 programs, 14 links: {counts}; 2 sources not compiled"
+    counts = "16 equal, 0 differs, 0 refused, 0 messages"
+    assert last == f"1 programs, 16 links: {counts}; 2 sources not compiled"
+    assert "0 hazards in code that differs" in done.stdout
     assert "small sm_80 plain: src/broken.cu: " in done.stdout
     outcomes = json.loads((tmp_path / "outcomes.json").read_text())
     assert {outcome["verdict"] for outcome in outcomes} == {"equal"}

@@ -138,3 +138,34 @@ def test_debug_data_names_the_shared_variable_of_a_copy(
             for n in range(3)
         }
         assert linked(tmp_path, cubins, arch, ["-r"], both=both) == []
+
+
+# An object of nvlink's -r says -1 for the place of a shared variable with a size that it lacks.
+UNDEFINED = """
+.extern .shared .align 4 .b8 sized[64];
+.extern .shared .align 16 .b8 array[];
+.visible .entry uses(.param .u64 p)
+{
+    .reg .b32 %x; .reg .b64 %a; ld.param.u64 %a, [p];
+    ld.shared.u32 %x, [sized+4]; st.global.u32 [%a], %x; ret;
+}
+.visible .entry both(.param .u64 p)
+{
+    .reg .b32 %x; .reg .b64 %a; ld.param.u64 %a, [p];
+    ld.shared.u32 %x, [sized+8]; st.shared.u32 [array+4], %x; st.global.u32 [%a], %x; ret;
+}
+"""
+DEFINING = ".visible .shared .align 4 .b8 sized[64];\n"
+
+
+@pytest.mark.parametrize(("arch", "options"), LINKS)
+@pytest.mark.parametrize("defined", [False, True])
+def test_a_shared_variable_that_the_first_stage_lacked(
+    release: str, arch: str, options: Sequence[str], tmp_path: Path, *, defined: bool
+) -> None:
+    head = f".version 9.0\n.target sm_{arch}\n.address_size 64\n"
+    with oracle.release(release):
+        cubins = {"m0.cubin": oracle.assemble(head + UNDEFINED, arch)}
+        if defined:
+            cubins["m1.cubin"] = oracle.assemble(head + DEFINING, arch)
+        assert linked(tmp_path, cubins, arch, options, both=1) == []

@@ -9,6 +9,7 @@ from helpers import oracle
 from helpers.clients import needs_cmake
 from helpers.host_build import HostBuild, Log
 from helpers.linked import functions
+from helpers.toolkit import start_nvlink
 
 # An overlay's linker that keeps what it makes, in order.
 KEEPING = """\
@@ -59,6 +60,7 @@ def keep_images(build: HostBuild, folder: Path) -> Path:
     """Have the overlay's linker keep a copy of all that it links; the folder of the copies."""
     kept = folder.with_suffix(".images")
     kept.mkdir()
+    start_nvlink(build.root)
     linker = build.root / "bin" / "nvlink"
     linker.unlink()
     linker.write_text(KEEPING.format(python=sys.executable, kept=str(kept)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from helpers import oracle
+from helpers import oracle, registered_programs
 from helpers.compare import compare
 from helpers.host_build import ARCH, LINKERS, Failed, HostBuild
 from helpers.linked import functions
@@ -106,6 +106,14 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> HostBuild:
     made.compile("d.cu", "-rdc=true", "-gencode=arch=compute_80,code=sm_80")
     made.compile("plain.cu")
     made.run("gcc", "-fPIC", "-c", "text.c", "-o", "text.o")
+    return made
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> HostBuild:
+    """What random programs share."""
+    made = HostBuild(tmp_path_factory.mktemp("programs"))
+    registered_programs.prepare(made)
     return made
 
 
@@ -293,6 +301,37 @@ def test_a_library_against_others(build: HostBuild) -> None:
     assert any("'libx.so' was device-linked with it" in line for line in said.lines)
 
 
+def test_a_library_that_only_holds_a_link_owns_its_modules(build: HostBuild) -> None:
+    """As nvlink does, the program leaves libb.so and libc.so to it, with one image for both."""
+    for name in "bc":
+        build.library(f"libm{name}.so", [f"{name}.o"])
+    flags = ("-shared", "-dlink", "-Xcompiler", "-fPIC")
+    build.run(build.nvcc, f"-arch={ARCH}", *flags, "b.o", "c.o", "-o", "final.o")
+    needed = ("-Wl,--no-as-needed", "-L.", "-lmb", "-lmc")
+    build.run("g++", "-shared", "final.o", *needed, "-o", "libfinal.so")
+    # The program names one of the two alone: taking that one would break the image of both.
+    build.write(fm_cu=HOST_MAIN.replace("{ *p = twice(*p); }", "{ *p = 1; }"))
+    inputs = [build.compile("fm.cu", "-rdc=true"), "libfinal.so", "libmc.so"]
+    same_as_nvlink(build, inputs)
+    log = build.start(build.program("progf", inputs))
+    assert log.ended
+    assert [name for name, _ in log.used] == ["_Z11main_kernelPi", "_Z8c_kernelPi"]
+    assert not log.lost
+    assert log.images == 2
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_no_registration_is_lost_without_a_word(programs: HostBuild, seed: int) -> None:
+    """Random programs and plugins, which share modules between objects, archives and libraries."""
+    program = registered_programs.draw(seed)
+    said, log = registered_programs.run(programs, program)
+    if log is not None and log.lost:
+        assert "warning : " in said, program
+    elif "warning : " in said:
+        # What may go wrong: the loader's order, or a library that the host linker has left out.
+        assert "contain the same module" in said or "is loaded first" in said, program
+
+
 def test_a_closed_library_is_none_of_the_link(build: HostBuild) -> None:
     library = build.closed("libclosed.so", ["b.o", "c.o"])
     same_as_nvlink(build, ["host.o", library])
@@ -302,7 +341,9 @@ def test_a_closed_library_is_none_of_the_link(build: HostBuild) -> None:
     assert log.images == 2
     same_as_nvlink(build, ["main.o", library])
     said = pylink(build.folder, [f"-arch={ARCH}", "main.o", library], name="pylink")
-    assert said.lines[1].startswith("note    : 'libclosed.so' has '_Z5b_funi', but was device-link")
+    assert said.lines[1].startswith(
+        "note    : 'libclosed.so' defines '_Z5b_funi', but was device-link"
+    )
 
 
 @pytest.mark.parametrize("twin", ["libstatic.a", "-L. -lstatic"])
@@ -323,8 +364,7 @@ def test_objects_beside_their_library_are_warned_of(build: HostBuild) -> None:
     inputs = ["main.o", library, "b.o", "c.o"]
     said = pylink(build.folder, [f"-arch={ARCH}", *inputs])
     assert said.lines == [
-        "warning : 'libtwin.so' and 'b.o' are one module, which the program would register twice: "
-        "its kernels will not be found; name one of them",
+        "warning : 'libtwin.so' and 'b.o' contain the same module; link only one of them",
     ]
     assert build.start(build.program("progo", inputs)).lost
 
@@ -351,7 +391,7 @@ def test_a_library_with_a_runtime_of_its_own(build: HostBuild, level: str) -> No
     build.run("g++", "-shared", *objects, f"-L{build.root}/lib64", *runtime, "-o", "libown.so")
     said = pylink(build.folder, [f"-arch={ARCH}", "main.o", "libown.so"])
     assert said.code == 0
-    assert said.lines[0].startswith("warning : 'libown.so' has a CUDA runtime of its own")
+    assert said.lines[0].startswith("warning : 'libown.so' contains its own CUDA runtime")
     assert image(build, ["main.o", build.library("libnone.so", objects)])
 
 

@@ -158,21 +158,3 @@ def test_a_record_that_names_no_symbol(arch: str) -> None:
     assert at(record) == ("internal-error", 1, "array")
     assert (record.file, record.section) == ("m0.cubin", ".debug_info")
     assert record.offset
-
-
-@pytest.mark.parametrize("arch", ["75", "100"])
-def test_a_relocation_of_a_constant_that_was_folded_away(arch: str) -> None:
-    text = """\
-__device__ int NAMEv;
-__constant__ int *NAMEc[2] = {&NAMEv, &NAMEv};
-extern "C" __global__ void NAMEk(int **p)
-{
-    *p = NAMEc[threadIdx.x];
-}
-"""
-    cubins = [oracle.compile(text.replace("NAME", name), arch, ["-G"]) for name in "ab"]
-    diagnostics, lines = link(arch, *cubins, options=("-kernels-used=k",))
-    assert lines[-1] == "nvlink fatal   : Internal error: relocation is past end of offset"
-    record = diagnostics[-1]
-    assert (record.file, record.section) == ("m1.cubin", ".nv.constant3")
-    assert at(record) == ("internal-error", 1, "bv")

@@ -34,6 +34,7 @@ LINES = """
 -g -time t --register-link-binaries=reg -optf f -v
 -g -suppress-debug-info -w -cpu-arch X86_64 -l x -m 64 -r
 -g -o p
+-uumn -disable-smem-reservation true -v
 """
 
 
@@ -45,6 +46,25 @@ def tool_note(image: bytes) -> list[str]:
     desc = image[start : start + size]
     _, *offsets = struct.unpack_from("<6I", desc)
     return [desc[24 + at :].split(b"\0")[0].decode() for at in offsets]
+
+
+@pytest.mark.parametrize(
+    "options", ["-v2", "-v2 -v -w", "-astoolspatch -r -v2 -Xptxas -O1", "-g -v2"]
+)
+@pytest.mark.parametrize("release", oracle.others()[-1:])
+def test_recorded_options_of_later_releases(
+    release: str, options: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with oracle.release(release):
+        source = "__device__ int f(int x) { return x; }"
+        cubin = oracle.assemble(oracle.compile_ptx(source, "90"), "90", ["-astoolspatch"])
+        Path("a.cubin").write_bytes(cubin)
+        words = ["-arch=sm_90", "a.cubin", "-o", "o", *options.split()]
+        expected = oracle.run_nvlink(words, tmp_path, "o")
+    assert expected.image is not None
+    assert main([*words, f"--nvlink-version={release}"], tool="nvlink") == 0
+    assert tool_note(Path("o").read_bytes())[4] == tool_note(expected.image)[4]
 
 
 @pytest.mark.parametrize("line", LINES.strip().splitlines())

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helpers import oracle
-from helpers.compare import compare
+from helpers.compare import image_differences
 
 from fuzz import corpus, wrapping
 from fuzz.draft import Draft
@@ -78,7 +78,7 @@ def judge(job: Job, ours: bytes, folder: Path) -> Verdict:
         said = result.stderr.partition("\n")[0] if result else "it does not end"
         return Verdict(REFUSED_BY_NVLINK, kind_of(said))
     try:
-        lines = compare(ours, result.image)
+        lines = image_differences(ours, result.image)
     except MalformedCubin:
         return Verdict(KNOWN_KIND, "nvlink's output cannot be read")
     if not lines:
@@ -88,7 +88,7 @@ def judge(job: Job, ours: bytes, folder: Path) -> Verdict:
         if rule(pair):
             return Verdict(KNOWN_KIND, name, tuple(lines))
     again = run_nvlink(job, folder)
-    if again is None or again.image is None or compare(again.image, result.image):
+    if again is None or again.image is None or image_differences(again.image, result.image):
         return Verdict(KNOWN_KIND, "nvlink does not repeat its output", tuple(lines))
     state = DIFFERENT if is_sound(job) else DAMAGED
     return Verdict(state, kind_of(lines[0]), tuple(lines))

@@ -12,7 +12,7 @@ from differential.cases import Case, Expected
 from differential.variants import TEXT
 
 from pylink.command.cli import main
-from pylink.outputs import draft
+from pylink.files import draft
 
 CASES = [cases.load(path.parent) for path in sorted(Path(__file__).parent.glob("*/*/link.json"))]
 LINKS = [

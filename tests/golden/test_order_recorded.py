@@ -17,7 +17,7 @@ from pylink.tables import FUNCTION_KIND, entity_name
 
 FOLDER = Path(__file__).parent
 RECORDED = [cases.load(path.parent) for path in sorted(FOLDER.glob("*/*/link.json"))]
-# The reference has the order of 13.0; docs/releases.md says what later releases changed.
+# The reference has the order of 13.0; docs/format-notes/releases.md says what changed later.
 CASES = [case for case in RECORDED if case.nvlink == oracle.NVLINK_RELEASE]
 OUTSIDE = ("-g", "-preserve-relocs", "--library", "--variables-used", "-use-host-info")
 LINKS = [

@@ -66,6 +66,7 @@ def fill(slots: list[Slot], constants: list[Constant]) -> bool:
             continue
         if constant.bank == 2 and body[12:14] == b"\x41\x00" and body[17] == 0x0A:
             body[0x1C:0x1E] = (constant.value % 2**16).to_bytes(2, "little")
-        if constant.bank == 3 and body[5] == 0 and body[12:15] == b"\x42\x00\x02":
+        words = {3: b"\x42\x00\x02", 4: b"\x47\x00\x02"}.get(constant.bank)
+        if words and body[5] == 0 and body[12:15] == words:
             body[0x1C:0x20] = (constant.value % 2**32).to_bytes(4, "little")
     return True

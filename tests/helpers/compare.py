@@ -4,12 +4,16 @@
 * the tool's own note, the first of `.note.nv.tkinfo`, and the file offsets its size moves,
 * from sm_100 on, bits 110 to 121 of each instruction in `.text.*` (scoreboards and wait mask),
   which any linker may allocate anew.
-Everything else is compared: headers, section order, string tables byte by byte, padding.
+Everything else is compared: headers, section order, string tables byte by byte, padding. Code of
+links that differs in these bits is kept, and checked for hazards at the end of the run (`hazards`);
+`image_differences` compares images that no linker made, and keeps nothing.
 """
 
 from __future__ import annotations
 
 from itertools import groupby
+
+from hazards import collected
 
 from pylink.inspect.compare import Ignore, differences
 from pylink.inspect.difference import Difference
@@ -20,9 +24,15 @@ SHOWN = 4  # differences listed for one section
 
 
 def compare(actual: bytes, expected: bytes) -> list[str]:
-    """Differences of `actual` against `expected`, the likeliest causes first."""
+    """Differences of the linked image `actual` against `expected`, the likeliest causes first."""
     if actual == expected:
         return []
+    collected.note(actual, expected)
+    return image_differences(actual, expected)
+
+
+def image_differences(actual: bytes, expected: bytes) -> list[str]:
+    """As `compare`, of images that may be damaged."""
     theirs = Image(expected)
     ignore = Ignore(tool_note=True, scoreboards=theirs.sm >= FIRST_MERCURY_SM)
     try:

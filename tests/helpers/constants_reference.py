@@ -5,6 +5,7 @@ Written from "--kernels-used and --variables-used" in docs/format-notes.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 FOLDABLE = (12, 16, 20, 24, 32, 48, 64)
@@ -22,20 +23,37 @@ class Piece(NamedTuple):
         return size in FOLDABLE or (size == self.align and size in (4, 8))
 
 
-def fold_reference(pieces: list[Piece]) -> tuple[bytes, int]:
-    """Contents of the bank and the value of the null symbol."""
-    bank, null_value = b"", 0
-    for number, piece in enumerate(pieces):
+def fold_reference(pieces: list[Piece], written: Sequence[int] = ()) -> tuple[bytes, int]:
+    """Contents of the bank and the value of the null symbol.
+
+    `written` are the places of relocations, and of fields that the link fills in, without a fold.
+    """
+    bank, null_value, dropped = _lay_out(pieces, folds=True)
+    if any(place in dropped or place >= len(bank) for place in written):
+        bank, null_value, _ = _lay_out(pieces, folds=False)
+    return bank, null_value
+
+
+def _lay_out(pieces: list[Piece], *, folds: bool) -> tuple[bytes, int, set[int]]:
+    """The bank, the null symbol's value, and the bytes that pieces had which are not there."""
+    bank, null_value, dropped = b"", 0, set[int]()
+    for number, (piece, place) in enumerate(zip(pieces, places(pieces), strict=True)):
         zero_word = len(piece.data) in (4, 8) and not any(piece.data)
-        if piece.takes_part and not zero_word and piece in pieces[:number]:
+        if folds and piece.takes_part and not zero_word and piece in pieces[:number]:
+            dropped.update(range(place, place + len(piece.data)))
             continue
         bank += bytes(-len(bank) % piece.align)
         if piece.takes_part:
             null_value = len(bank)
         bank += piece.data
-    return bank, null_value
+    return bank, null_value, dropped
 
 
-def is_cut_reference(size: int, entries: list[int]) -> bool:
-    """Whether folding left an entry that stays, at one of these offsets, without its bytes."""
-    return max(entries, default=-1) >= size
+def places(pieces: list[Piece]) -> list[int]:
+    """Where each piece lies if none is left out."""
+    found, end = [], 0
+    for piece in pieces:
+        end += -end % piece.align
+        found.append(end)
+        end += len(piece.data)
+    return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from helpers.exits_code import CCTL, DUMMY_LOAD, ERRBAR, MEMBAR, NOP
@@ -48,6 +49,7 @@ class Kernel:
     addends: list[int] = field(default_factory=list)  # of relocations against itself
     rows: list[tuple[int, int]] = field(default_factory=list)  # line rows: offset, line
     places: list[int] = field(default_factory=list)  # of call frame rows
+    entry: bool = True  # a kernel, not a function
 
 
 def plain(word: bytes = MOVE) -> Slot:
@@ -172,7 +174,9 @@ def build(kernels: list[Kernel]) -> bytes:
     add(".strtab", 3, 0, 0, names)
     for i, kernel in enumerate(kernels):
         place = names.index(b"\0" + kernel.name.encode() + b"\0") + 1
-        symtab += struct.pack("<IBBHQQ", place, 0x12, 0x10, 3 + 4 * i, 0, len(text_of(kernel)))
+        symtab += struct.pack(
+            "<IBBHQQ", place, 0x12, 0x10 * kernel.entry, 3 + 4 * i, 0, len(text_of(kernel))
+        )
     add(".symtab", 2, 1, 1, bytes(symtab))
     for i, kernel in enumerate(kernels):
         text = add(f".text.{kernel.name}", 1, 2, 1 + i, text_of(kernel), TEXT_FLAGS)
@@ -224,11 +228,13 @@ def build(kernels: list[Kernel]) -> bytes:
     return bytes(out) + table
 
 
-def random_kernel(rng: random.Random, name: str) -> Kernel:
-    """Any mixture of slots, with offsets and branches into all of them."""
+def random_kernel(rng: random.Random, name: str, more: Sequence[Slot] = ()) -> Kernel:
+    """Any mixture of slots, these included, with offsets and branches into all of them."""
     special = rng.choice([MOVE, MOVE, CALL, LDGSTS, SYNCS, SURFACE_STORE])
     slots: list[Slot] = []
     for _ in range(rng.randrange(1, 50)):
+        if more and rng.random() < 0.1:
+            slots.append(rng.choice(more))
         kind = rng.randrange(10)
         if kind < 3:
             slots.append(plain(rng.choice([MOVE, NOP, special])))
@@ -245,7 +251,7 @@ def random_kernel(rng: random.Random, name: str) -> Kernel:
             slots += [hint()] * rng.randrange(1, 3)
         else:
             slots.append(branch(0))
-    kernel = Kernel(name, slots)
+    kernel = Kernel(name, slots, entry=rng.random() < 0.8)
     count = sum(len(slot.words) for slot in slots)
     size = len(text_of(kernel))
     offsets = [16 * i for i in range(count + 1)]

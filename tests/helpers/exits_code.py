@@ -11,6 +11,7 @@ DUMMY_LOAD = bytes.fromhex("84f9ffff000000000008000000")
 NOP = bytes.fromhex("18790000000000000000000000c00f00")
 BARRIER_RECORD = bytes.fromhex("0111000af8000000000000f800000000")
 RECORD_SIZES = {0x01: 16, 0x02: 32, 0x31: 16, 0x41: 4, 0x42: 4}
+APPENDED = -2
 HINT = 0x31  # a slot without instruction
 CALLS = (0x143, 0x144)
 SURFACE_WRITES = (0x19B, 0x19D, 0x19F)
@@ -62,6 +63,10 @@ class Code:
         text = self.text.data
         return any((text[i] | text[i + 1] << 8) & 0x1FF in opcodes for i in range(0, len(text), 16))
 
+    def exits(self) -> bool:
+        text = self.text.data
+        return any(is_exit(text[i : i + 16]) for i in range(0, len(text), 16))
+
     def rewrite(self, mode: int) -> bool:
         capsule, text = self.capsule.data, self.text.data
         calls = mode == 2 or self.uses(*CALLS)
@@ -104,11 +109,17 @@ class Code:
                     wanted = [MEMBAR, ERRBAR, CCTL] if surface else [ERRBAR, CCTL]
                     had = {word[0][0:1] + word[0][1:2]: word for word in old}
                     new = []
-                    for word in (guard(plain, predicate) for plain in wanted):
+                    waiting = waits_of(old[-1][0])
+                    late = not record and code and waiting & sets_of(code[-1])
+                    if late and stall(code[-1]) == 2 and is_known(code, predicate >> 4 & 7):
+                        code[-1] = stalled(code[-1], 1)
+                        waiting &= ~sets_of(code[-1])
+                    if record or predicate == 0x70:
+                        waiting = 0
+                    for plain in wanted:
+                        word = put_waits(guard(plain, predicate), waiting * (plain != CCTL))
                         new.append(had.get(word[:2], (word, -1)))
                     if not record:
-                        if code and stall(code[-1]) == 2 and predicate == 0x70:
-                            code[-1] = stalled(code[-1], 1)
                         waits = max(waits + stall(old[-1][0]) - 7, 5)
                         if waits > 15:
                             records.append(b"\xd0\0")
@@ -139,6 +150,19 @@ class Code:
             raise ValueError(f"{self.capsule.name}: bytes after the last record")
         if sources == list(range(0, offset, 16)):
             return False
+        self.finish(code, sources, records, offset)
+        return True
+
+    def finish(
+        self, code: list[bytes], sources: list[int], records: list[bytes], offset: int
+    ) -> None:
+        """Place the new instructions, and make text and capsule of them.
+
+        `sources` are the old offsets of the instructions, -1 for what is inserted in front of the
+        next, APPENDED for what belongs to those before; the old code takes `offset` bytes. The last
+        record is that of the branch that ends the code.
+        """
+        capsule = self.capsule.data
         self.own = [-1] * (offset // 16)
         for index, source in enumerate(sources):
             if source >= 0:
@@ -151,6 +175,8 @@ class Code:
             else:
                 self.label.append(after)
                 after = place + 16
+                while after // 16 < len(sources) and sources[after // 16] == APPENDED:
+                    after += 16
         self.size = (16 * len(code) + 0x80 + 127) // 128 * 128
         self.nops = self.size // 16 - len(code)
         for index, source in enumerate(sources):
@@ -166,7 +192,6 @@ class Code:
             + struct.pack("<H", 0x50 | self.nops + 1 << 7)
         )
         self.text.put(b"".join(code) + NOP * self.nops)
-        return True
 
     def branch(self, word: bytes, old: int, new: int) -> bytes:
         value = int.from_bytes(word, "little")
@@ -215,6 +240,36 @@ def stalled(word: bytes, cycles: int) -> bytes:
     if cycles < 12 and not is_nop(word):
         control |= 0x20
     return word[:13] + bytes([control]) + word[14:]
+
+
+def is_known(code: list[bytes], predicate: int) -> bool:
+    """Whether a predicate is there 13 cycles after its comparison, with one for the last word."""
+    cycles = 1
+    for number in range(len(code) - 1, -1, -1):
+        word = int.from_bytes(code[number], "little")
+        if cycles >= 13 or predicate == 7:
+            break
+        has_none = word & 0x1FF in (0x118, 0x28, 0x29, 0x2B)  # NOP, DMUL, DADD, DFMA
+        if not has_none and predicate in (word >> 81 & 7, word >> 84 & 7):
+            return False
+        cycles += stall(code[number - 1])
+    return True
+
+
+def waits_of(word: bytes) -> int:
+    """The scoreboards that an instruction waits for, a bit each."""
+    return int.from_bytes(word, "little") >> 116 & 0x3F
+
+
+def put_waits(word: bytes, waiting: int) -> bytes:
+    """The instruction, waiting for these scoreboards as well."""
+    return (int.from_bytes(word, "little") | waiting << 116).to_bytes(16, "little")
+
+
+def sets_of(word: bytes) -> int:
+    """The scoreboards that an instruction sets, a bit each; 7 is none."""
+    bits = int.from_bytes(word, "little")
+    return (1 << (bits >> 110 & 7) | 1 << (bits >> 113 & 7)) & 0x3F
 
 
 def bitmap(records: list[bytes]) -> bytes:

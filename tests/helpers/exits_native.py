@@ -39,7 +39,7 @@ def read(image: bytes) -> ObjectTables:
 
 def rewrite(objects: ObjectTables, *modes: int) -> ObjectTables:
     """The tables after rewriting in these modes; `objects` itself when nothing changed."""
-    arena, sections, symbols, faults = rewrite_native(objects, [(0, mode) for mode in modes])
+    arena, sections, symbols, faults, _ = rewrite_native(objects, [(0, mode) for mode in modes])
     for _, section, offset, reason in faults:
         raise MalformedKernel(section_name(objects, section), offset, reason)
     if arena is objects.arena:

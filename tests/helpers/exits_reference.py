@@ -7,6 +7,7 @@ plain data over speed: every position of a function goes through `Code.moved`.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 
 from helpers.exits_code import Code, Section
 from helpers.exits_lines import Lines, skip_leb
@@ -23,6 +24,22 @@ OFFSET_LISTS = {
 
 def string_at(data: bytes, at: int) -> str:
     return data[at : data.index(0, at)].decode()
+
+
+def placed_annotations(record: bytes) -> Iterator[int]:
+    """Where the places stand: {1, place}, {2, place, length, text}, {3, length, text} in turn."""
+    at = 0
+    while at + 8 <= len(record) and record[at] in (1, 2, 3) and not any(record[at + 1 : at + 4]):
+        what = record[at]
+        at += 4
+        if what != 3:
+            yield at
+            at += 4
+        if what != 1:
+            length = int.from_bytes(record[at : at + 4], "little")
+            at += 4 + length + -length % 4
+            if at > len(record) or length > len(record):
+                return
 
 
 class Object:
@@ -43,12 +60,15 @@ class Object:
 
     def rewrite_kernels(self, mode: int) -> None:
         for index, (name, info, other, shndx, _, _) in enumerate(self.symbols):
-            if info & 15 != 2 or not other & 0x10 or shndx == 0:
+            if info & 15 != 2 or shndx == 0:
                 continue
             text = self.sections[shndx]
             capsule = self.by_name[".nv.capmerc" + text.name]
             code = Code(name, text, capsule)
-            if code.rewrite(mode):
+            kernel = bool(other & 0x10)
+            if not kernel and (not mode or not code.exits()):
+                continue
+            if code.rewrite(mode if kernel else 2):
                 self.kernels[index] = code
 
     def rewrite_symbols(self) -> None:
@@ -76,11 +96,9 @@ class Object:
                             struct.pack_into("<I", data, item + 12 + 4 * i, code.moved(target))
                         item += 12 + 4 * targets
                 elif attribute == 0x55:
-                    for item in range(at + 4, at + length, 8):
-                        said, offset = struct.unpack_from("<II", data, item)
-                        if said != 1:
-                            break
-                        struct.pack_into("<I", data, item + 4, code.moved_own(offset))
+                    for item in placed_annotations(bytes(data[at + 4 : at + length])):
+                        (offset,) = struct.unpack_from("<I", data, at + 4 + item)
+                        struct.pack_into("<I", data, at + 4 + item, code.moved_own(offset))
                 elif attribute in OFFSET_LISTS:
                     for item in range(at + 4, at + length, OFFSET_LISTS[attribute]):
                         (offset,) = struct.unpack_from("<I", data, item)
@@ -186,6 +204,10 @@ class Object:
                     raise ValueError(f".debug_frame: call frame instruction {op:#x}")
         section.put(bytes(data))
 
+    def range_of(self, code: Code, first: int, last: int) -> tuple[int, int]:
+        """Where a range of a register begins and ends now."""
+        return code.moved(first), code.moved(last)
+
     def rewrite_registers(self) -> None:
         section = self.by_name.get(".nv_debug_info_reg_sass")
         if section is None:
@@ -201,7 +223,7 @@ class Object:
                 at = data.index(0, at + 4) + 1
                 if code:
                     first, last = struct.unpack_from("<II", data, at + 4)
-                    struct.pack_into("<II", data, at + 4, code.moved(first), code.moved(last))
+                    struct.pack_into("<II", data, at + 4, *self.range_of(code, first, last))
                 at += 12
         section.put(bytes(data))
 
@@ -216,10 +238,13 @@ class Object:
 
 
 def rewrite_exits(image: bytes, mode: int) -> bytes:
-    kernels = Object(image)
+    return rewritten(Object(image), mode)
+
+
+def rewritten(kernels: Object, mode: int) -> bytes:
     kernels.rewrite_kernels(mode)
     if not kernels.kernels:
-        return image
+        return kernels.image
     kernels.rewrite_symbols()
     kernels.rewrite_info()
     kernels.rewrite_tables()

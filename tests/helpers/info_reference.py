@@ -160,8 +160,8 @@ def join_alone(program: Program, kernel: int, own: list[Record]) -> None:
             own.append(Record(number, form, value))
     for number in (EXTERNS, FRAGMENTS):
         items: list[int] = []
-        for one in program.sections:
-            for record in program.records.get(one, []):
+        for one in program.records:  # as the input has them
+            for record in program.records[one] if one in program.sections else []:
                 if record.number == number:
                     items += [item for item in program.listed(record) if item not in items]
         mine = find(own, number)

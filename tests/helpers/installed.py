@@ -12,7 +12,7 @@ from pathlib import Path
 from helpers.cubin_builder import one_kernel
 
 import pylink
-from pylink.command.bundle import PATH
+from pylink.startup.bundle import PATH, SHIPPED
 
 ROOT = Path(__file__).parents[2]
 BUNDLE = Path("__pycache__") / Path(PATH).name
@@ -29,6 +29,7 @@ class Installed:
         site = prefix / "lib" / library / "site-packages"
         self.package = site / "pylink"
         self.bundle = self.package / BUNDLE
+        self.shipped = self.package / "startup" / Path(SHIPPED).name
         self.program = prefix / "bin" / "pylink"
         shutil.copytree(
             Path(pylink.__file__).parent,
@@ -45,16 +46,26 @@ class Installed:
         self.path = os.pathsep.join([str(prefix / "mark"), str(site)])
         self.folder = prefix
 
+    def environment(self, **variables: str) -> dict[str, str]:
+        """That of the tests, without a cache, which would be the developer's; and `variables`."""
+        environment = {**os.environ, "PYTHONPATH": self.path, "HOME": "", "XDG_CACHE_HOME": ""}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        return {**environment, **variables}
+
+    def ship(self) -> None:
+        """Add the bundle that a wheel has."""
+        kernels = f"kernels{sysconfig.get_config_var('EXT_SUFFIX')}"
+        bundler = self.package / "startup" / "bundle.py"
+        command = [sys.executable, "-S", str(bundler), "--ship", str(self.shipped), kernels]
+        subprocess.run(command, check=True, env=self.environment(PYTHONDONTWRITEBYTECODE="1"))
+
     def run(
         self, *words: str, name: str = "", **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": self.path, **variables}
-        if "PYTHONDONTWRITEBYTECODE" not in variables:
-            environment.pop("PYTHONDONTWRITEBYTECODE", None)
         return subprocess.run(
             [name or str(self.program), *words],
             cwd=self.folder,
-            env=environment,
+            env=self.environment(**variables),
             capture_output=True,
             text=True,
             check=False,

@@ -66,7 +66,52 @@ ANGLES = """
 __global__ void k9(double *p) { p[threadIdx.x] += sin(p[0]); }
 """
 
+# One name, defined in as many ways as there are; each file has a kernel of its own that uses it.
+TWICE = {
+    "strong": """
+extern "C" __device__ __noinline__ int twice(int x) { return x * 3; }
+__global__ void of_strong(int *p) { *p = twice(*p); }
+""",
+    "inlined": """
+extern "C" __device__ int twice(int x) { return x * 5; }
+__global__ void of_inlined(int *p) { *p = twice(*p); }
+""",
+    "weak": """
+extern "C" inline __device__ __noinline__ int twice(int x) { return x * 7; }
+__global__ void of_weak(int *p) { *p = twice(*p); }
+""",
+    "weaker": """
+extern "C" inline __device__ __noinline__ int twice(int x) { return x * x + x % 9; }
+__global__ void of_weaker(int *p) { *p = twice(*p); }
+""",
+    "static": """
+extern "C" static __device__ __noinline__ int twice(int x) { return x * 11; }
+__global__ void of_static(int *p) { *p = twice(*p); }
+""",
+    "kernel": """
+extern "C" __global__ void twice(int *p) { *p = 1; }
+""",
+    "variable": """
+extern "C" { __device__ int twice = 4; }
+__global__ void of_variable(int *p) { *p = twice++; }
+""",
+    "constant": """
+extern "C" { __constant__ int twice = 4; }
+__global__ void of_constant(int *p) { *p = twice; }
+""",
+    "user_of_twice": """
+extern "C" __device__ int twice(int x);
+__device__ int (*pointer)(int) = twice;
+__device__ void nothing();
+__global__ void of_user(int *p) { *p = twice(*p) + pointer(*p); nothing(); }
+""",
+    "nothing": """
+__device__ __noinline__ void nothing() { __threadfence(); }
+""",
+}
+
 SOURCES = {
+    **TWICE,
     "caller": CALLER,
     "called": CALLED,
     "library": LIBRARY,

@@ -35,13 +35,13 @@ class CannotAssemble(Exception):
 
 
 def ptx_version(release: str) -> str:
-    """The newest PTX that ptxas of a release takes: 9.2 is that of 13.2."""
-    return PTX_VERSIONS.get(release) or f"9.{release.partition('.')[2]}"
+    """The newest PTX that ptxas of a release takes: 9.2 is that of 13.2 and of 13.2.51."""
+    return PTX_VERSIONS.get(release) or f"9.{release.split('.')[1]}"
 
 
 def find(release: str) -> Path | None:
     """ptxas of a release, or None."""
-    if release in oracle.VERSIONS:
+    if release in (*oracle.VERSIONS, *oracle.PATCHES):
         toolchain = oracle.find_release(release)
         return toolchain.bin / "ptxas" if toolchain else None
     root = os.environ.get("PYLINK_ORACLES")

@@ -41,6 +41,8 @@ VERSIONS = {
     "13.5": "13.5.37",
 }
 DEFAULT = "13.0"
+# Other patch levels, each by its version; a toolchain of one has the version for its name.
+PATCHES = ("13.0.48", "13.1.80", "13.2.51", "13.2.78", "13.3.33", "13.4.59")
 # Of these the index has no nvlink and no nvcc: nvJitLink links (`library_link`), and ptxas takes
 # PTX of 13.0 as of the version given here.
 BY_LIBRARY = {"12.9": "8.8"}
@@ -136,7 +138,7 @@ def _candidates() -> list[Path]:
 
 def version() -> str:
     """What nvlink of the release at hand calls itself."""
-    return VERSIONS[_release]
+    return VERSIONS.get(_release, _release)
 
 
 def find() -> Toolchain | None:
@@ -156,7 +158,7 @@ def find_release(name: str) -> Toolchain | None:
         version = subprocess.run(
             [path / "nvlink", "--version"], capture_output=True, text=True, check=False
         )
-        if f"V{VERSIONS[name]}" in version.stdout:
+        if f"V{VERSIONS.get(name, name)}" in version.stdout:
             return Toolchain(path)
     return None
 
@@ -173,7 +175,7 @@ def toolchain() -> Toolchain:
     found = find()
     if found is None:
         how = "pip install '.[oracle]'" if _release == DEFAULT else "scripts/install_oracle.py"
-        raise OracleError(f"no nvcc, ptxas and nvlink V{VERSIONS[_release]} ({how})")
+        raise OracleError(f"no nvcc, ptxas and nvlink V{version()} ({how})")
     return found
 
 
@@ -198,6 +200,12 @@ def others() -> list[str]:
     absence then fails the tests, and what else is installed.
     """
     return [name for name in _installed() if name not in BY_LIBRARY]
+
+
+def patches() -> list[str]:
+    """Patch levels that PYLINK_REQUIRE_RELEASES asks for, or that are installed."""
+    asked = os.environ.get("PYLINK_REQUIRE_RELEASES", "").split()
+    return [name for name in PATCHES if name in asked or find_release(name) is not None]
 
 
 def by_library() -> list[str]:
@@ -231,7 +239,7 @@ def cache_root() -> Path:
 
 
 def _cached(suffix: str, key: Sequence[str]) -> Path:
-    made_by = f"V{VERSIONS[_release]}"
+    made_by = f"V{version()}"
     digest = hashlib.sha256("\0".join((made_by, *key)).encode()).hexdigest()
     return cache_root() / digest[:2] / f"{digest[:32]}{suffix}"
 
@@ -273,17 +281,25 @@ def compile_ptx(source: str, arch: str, flags: Sequence[str] = (), *, name: str 
     return target.read_text()
 
 
-def assemble(ptx: str, arch: str, flags: Sequence[str] = (), *, ptxas: str | None = None) -> bytes:
+def assemble(
+    ptx: str, arch: str, flags: Sequence[str] = (), *, ptxas: str | None = None, ewp: bool = False
+) -> bytes:
     """Relocatable cubin of one PTX text for sm_`arch`, cached by content; flags are nvcc's.
 
-    `ptxas` is that of another release, if not the one beside nvlink.
+    `ptxas` is that of another release, if not the one beside nvlink. With `ewp` it is that of a
+    whole program.
     """
     if _release in BY_LIBRARY and ptxas is None:
         ptx = PTX_VERSION.sub(rf"\g<1>{BY_LIBRARY[_release]}", ptx, count=1)
-    by = (ptxas,) if ptxas else ()
+    by = (*((ptxas,) if ptxas else ()), *(("-ewp",) if ewp else ()))
     target = _cached(".cubin", ("cubin", ptx, arch, *flags, *by))
     if not target.is_file():
-        argv = [ptxas or toolchain().tool("ptxas"), f"-arch=sm_{arch}", "-m64", "--compile-only"]
+        argv = [
+            ptxas or toolchain().tool("ptxas"),
+            f"-arch=sm_{arch}",
+            "-m64",
+            "-ewp" if ewp else "--compile-only",
+        ]
         for flag in flags:
             argv += PTXAS_FLAGS.get(flag, (flag,))
         _compile(target, "in.ptx", ptx, argv)
@@ -298,11 +314,34 @@ def compile(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m
     return assemble(text, arch, [flag for flag in flags if not flag.startswith("-D")])
 
 
+def compile_whole(source: str, arch: str, flags: Sequence[str] = ()) -> bytes:
+    """Cubin of a whole program that may call the device runtime, as `nvcc -ewp` makes it; cached.
+
+    Flags are nvcc's, those with a leading `-Xptxas=` ptxas's alone.
+    """
+    virtual = PTX_ARCH[arch]
+    front = [flag for flag in flags if not flag.startswith("-Xptxas=")]
+    text = _cached(".ptx", ("whole", source, virtual, *front))
+    if not text.is_file():
+        argv = [toolchain().tool("nvcc"), "-ewp", "-ptx", f"-arch=compute_{virtual}", *front]
+        _compile(text, "m.cu", source, argv)
+    return assemble(text.read_text(), arch, [f.removeprefix("-Xptxas=") for f in flags], ewp=True)
+
+
 def compile_host(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m.cu") -> bytes:
     """Host object with code and PTX for `arch` of a CUDA source, as `nvcc -c` makes it; cached."""
     target = _cached(".o", ("host", source, arch, name, *flags))
     if not target.is_file():
         argv = [toolchain().tool("nvcc"), "-rdc=true", "-c", f"-arch=sm_{arch}", *flags]
+        _compile(target, name, source, argv)
+    return target.read_bytes()
+
+
+def compile_ltoir(source: str, flags: Sequence[str] = (), *, name: str = "m.cu") -> bytes:
+    """LTO-IR of a CUDA source for all archs from sm_80 on; cached."""
+    target = _cached(".ltoir", ("ltoir", source, name, *flags))
+    if not target.is_file():
+        argv = [toolchain().tool("nvcc"), "-rdc=true", "-dlto", "-ltoir", "-arch=sm_80", *flags]
         _compile(target, name, source, argv)
     return target.read_bytes()
 

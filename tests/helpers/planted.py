@@ -12,7 +12,10 @@ from pylink.aprof import Point, Report, Routine
 # Costs at the largest size are a million times the unit.
 TOP = 1e6
 LARGEST = 1 << 20
-SIZES = 11
+# As a link is measured: three sizes to a doubling from an eighth on, then halves.
+SIZES = [round(LARGEST * 2 ** (-step / 3)) for step in range(9)]
+SIZES += [LARGEST >> step for step in range(3, 11)]
+SIZES = sorted(set(SIZES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class Truth:
     @property
     def twice(self) -> float:
         """What twice the largest size costs, over what that costs."""
-        return self.cost(2.0)
+        return self.cost(2.0) / self.cost(1.0)
 
 
 def _log_linear(n: float) -> float:
@@ -57,6 +60,30 @@ STEPS = (
 )
 
 
+def _bump(at: float) -> Callable[[float], float]:
+    """A line that is 20 % steeper once its tables outgrow a cache."""
+    return lambda n: n * (1 + 0.2 / (1 + (at / n) ** 4))
+
+
+# What no sum of the functions is; a class is given where the larger sizes are of it.
+OUTSIDE = (
+    Truth("n, from 1/4 on n^2", "n^2", lambda n: n if n < 0.25 else 4 * n * n),
+    Truth("n, from 1/8 on n^2", "n^2", lambda n: n if n < 0.125 else 8 * n * n),
+    Truth("n, from 1/2 on n^2", None, lambda n: n if n < 0.5 else 2 * n * n),
+    Truth("n^2, from 1/4 on n", "n", lambda n: n * n if n < 0.25 else n / 4),
+    Truth("n^0.7", None, lambda n: n**0.7),
+    Truth("n^1.1", None, lambda n: n**1.1),
+    Truth("n^1.25", None, lambda n: n**1.25),
+    Truth("n^1.8", None, lambda n: n**1.8),
+    Truth("a + n^1.1", None, lambda n: 0.3 + n**1.1),
+    Truth("a step of 30% at 0.1", "n", lambda n: n * (1.3 if n > 0.1 else 1)),
+    Truth("a step of 30% at 0.6", None, lambda n: n * (1.3 if n > 0.6 else 1)),
+    Truth("a cache at 0.35", None, _bump(0.35)),
+    Truth("a cache at 0.7", None, _bump(0.7)),
+    Truth("a cache at 1", None, _bump(1.0)),
+)
+
+
 def measured(
     truth: Truth, noise: float, seed: int, *, calls: int = 3, outliers: float = 0.0
 ) -> Report:
@@ -67,6 +94,5 @@ def measured(
         cost = TOP * truth.cost(size / LARGEST) * max(1 + rng.gauss(0, noise), 0.1)
         return max(round(cost * (3 if rng.random() < outliers else 1)), 1)
 
-    sizes = [LARGEST >> k for k in range(SIZES)]
-    points = [Point.of_calls(size, [call(size) for _ in range(calls)]) for size in sizes[::-1]]
+    points = [Point.of_calls(size, [call(size) for _ in range(calls)]) for size in SIZES]
     return Report(routines=[Routine(0, truth.name, "lib", points=points)])

@@ -11,15 +11,15 @@ from unittest import mock
 from helpers.cubin_builder import Cubin
 
 from pylink import pipeline
-from pylink.command.optiontable import Value
 from pylink.diagnostics import Sink
-from pylink.errors import LinkError
-from pylink.options import Input, Options
-from pylink.outputs.plan import Plan
+from pylink.diagnostics.errors import LinkError
+from pylink.observer import Observer
+from pylink.options.model import Input, Options
+from pylink.options.plan import Plan
+from pylink.options.table import Value
 from pylink.remarks import Remark, Remarks
 from pylink.remarks.passes import PASSES
 from pylink.remarks.record import TAGS
-from pylink.watch.observers import Observer
 
 BUILT_FOR = "80"  # what the builder of cubins makes them for
 

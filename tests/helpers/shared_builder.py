@@ -22,7 +22,8 @@ class SharedLibrary:
 
     `closed` are ids whose registration it defines, all others are open. `hidden` are ids whose
     wrapper no other file sees. `words` come in front of the ids in `__nv_module_id`,
-    `imports` are functions that it takes from other files.
+    `imports` are functions that it takes from other files. `linked` are ids of modules in other
+    libraries, which its device link was made of.
     """
 
     modules: Sequence[tuple[str, bytes]] = ()
@@ -32,6 +33,7 @@ class SharedLibrary:
     words: Sequence[str] = ()
     exports: Sequence[str] = ("lib_function",)
     imports: Sequence[str] = ("__cudaUnregisterFatBinary",)
+    linked: Sequence[str] = ()
     symbolic: bool = False
     interposable: bool = True
     kept_lists: bool = True
@@ -64,15 +66,23 @@ class SharedLibrary:
                 relocations += RELA.pack(0x2000, 7, len(symbols) - 1, 0)
             if one not in self.hidden:
                 symbol(f"__fatbinwrap{one}", 1, OBJECT)
+        for one in self.linked:
+            symbol(f"__cudaRegisterLinkedBinary{one}", 1)
         code = b"".join(container(entry(cubin, self.sm)) for _, cubin in self.modules)
-        ids = [*self.words, *(one for one, _ in self.modules)] if self.ids is None else self.ids
+        ids: Sequence[str] = [*self.words, *(f"def {one}" for one in self.linked)]
+        ids = [*ids, *(one for one, _ in self.modules)] if self.ids is None else self.ids
         dynamic = struct.pack("<4Q", 30, 2 if self.symbolic else 0, 0, 0)
         sections: list[tuple[str, int, bytes, int]] = [
             (".dynsym", SHT_DYNSYM, b"".join(symbols), 2),
             (".dynstr", SHT_STRTAB, strings, 0),
             (".rela.dyn", SHT_RELA, relocations, 1),
             (".dynamic", SHT_DYNAMIC, dynamic, 2),
-            ("__nv_relfatbin", SHT_NOBITS if self.nobits else SHT_PROGBITS, code, 0),
+            (
+                "__nv_relfatbin" if code or not self.linked else ".nv_fatbin",
+                SHT_NOBITS if self.nobits else SHT_PROGBITS,
+                code or b"image",
+                0,
+            ),
             ("__nv_module_id", SHT_PROGBITS, b"".join(f"{one}\0".encode() for one in ids), 0),
         ]
         for kind in LISTS:

@@ -30,6 +30,14 @@ sys.exit(status)
 """
 
 
+def start_nvlink(root: Path) -> None:
+    """Have the nvcc of an overlay start nvlink for all that it links, as that of a toolkit does."""
+    nvcc, real = root / "bin" / "nvcc", root / "bin" / "toolkit-nvcc"
+    if real.is_symlink():
+        nvcc.unlink()
+        nvcc.symlink_to(real.readlink())
+
+
 class Toolkit:
     """An overlay in `root` whose links are kept, and done again by nvlink, in `kept`."""
 
@@ -46,6 +54,7 @@ class Toolkit:
             pytest.skip(str(error))
         linker = self.root / "bin" / "nvlink"
         linker.rename(place / "nvlink")
+        start_nvlink(self.root)
         linker.write_text(
             BOTH.format(
                 python=sys.executable,

@@ -6,7 +6,7 @@ import struct
 
 from helpers.cubin_builder import SHT_NOTE, Section, one_kernel
 
-CUINFO_FLAGS = 0x01000000
+CUINFO_FLAGS, TKINFO_FLAGS = 0x01000000, 0x02000000
 EARLY_ABI = 0x33
 
 
@@ -14,9 +14,29 @@ def note(toolkit: int) -> bytes:
     return struct.pack("<III12s4H", 12, 8, 1000, b"NVIDIA Corp\0", 2, 80, toolkit, 0)
 
 
-def cubin_by(toolkit: int, name: str = "kernel") -> bytes:
-    """An object with one kernel for sm_80; 130 is CUDA 13.0."""
+def tool_note(*strings: str) -> bytes:
+    """A note of the tool that made a file: output, name, version, build, options."""
+    offsets, text = [], b""
+    for string in strings:
+        offsets.append(len(text))
+        text += string.encode() + b"\0"
+    text += bytes(-len(text) % 4)
+    head = struct.pack("<III12sI5I", 12, 24 + len(text), 2000, b"NVIDIA Corp\0", 2, *offsets)
+    return head + text
+
+
+def ptxas_note(version: str) -> bytes:
+    """That of ptxas of a version, such as 13.2.51."""
+    release = version.rpartition(".")[0]
+    said = f"Cuda compilation tools, release {release}, V{version}"
+    return tool_note("", "ptxas", said, f"Build cuda_{release}.r{release}/compiler.1_0", "-c ")
+
+
+def cubin_by(toolkit: int, name: str = "kernel", *, tool: bytes = b"") -> bytes:
+    """An object with one kernel for sm_80; 130 is CUDA 13.0. `tool` is the note of its tool."""
     cubin = one_kernel(name)
+    if tool:
+        cubin.section(Section(".note.nv.tkinfo", SHT_NOTE, tool, TKINFO_FLAGS))
     cubin.section(Section(".note.nv.cuinfo", SHT_NOTE, note(toolkit), CUINFO_FLAGS))
     return cubin.build()
 

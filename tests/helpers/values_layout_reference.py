@@ -1,7 +1,7 @@
 """Where variables lie that the link itself places, said plainly: common ones and reserved shared.
 
-Common variables stand at the end of `.nv.global`, last born first; the reserve of shared memory and
-its order are in docs/format-notes.md (`.nv.shared.reserved.0`).
+Common variables stand at the end of `.nv.global`, the last one that an input gives room first; the
+reserve of shared memory and its order are in docs/format-notes.md (`.nv.shared.reserved.0`).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def place_all(variables: list[Variable], order: list[int], end: int) -> tuple[li
     return offsets, end
 
 
-def place_common(variables: list[Variable], end: int) -> tuple[list[int], int]:
-    """Behind the `end` of what the inputs have."""
-    return place_all(variables, list(range(len(variables)))[::-1], end)
+def place_common(variables: list[Variable], mentions: list[int], end: int) -> tuple[list[int], int]:
+    """Behind the `end` of what the inputs have; `mentions` are those with room, in their order."""
+    return place_all(variables, list(dict.fromkeys(mentions))[::-1], end)
 
 
 def place_reserved(variables: list[Variable], *, executable: bool) -> tuple[list[int], int]:

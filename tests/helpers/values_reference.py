@@ -34,9 +34,11 @@ class Symbol:
 
 @dataclass
 class Place:
-    """A section of the output, from `start` on."""
+    """A section of the output, from `start` on; `variables`: of 32 bits, perhaps."""
 
     start: int
+    size: int = 0
+    variables: bool = False
     code: bool = False
     shares_bytes: bool = False
 
@@ -119,9 +121,22 @@ def bits_of(form: str, value: int, bank: int) -> int:
     return 0
 
 
+# Whole addresses, and what fills their low halves.
+ADDRESSES = {"64": "32", "UNUSED_CLEAR64": "UNUSED_CLEAR32"}
+
+
+def is_crowded(entry: Entry, around: list[Entry]) -> bool:
+    """Whether a variable has room for the low half of an address; `around` are its neighbours."""
+    place, end = entry.place, entry.offset + 4
+    return place.variables and (
+        place.size - entry.offset < 8
+        or any(other.place is place and other.offset == end for other in around)
+    )
+
+
 def apply_reference(image: Image, entries: list[Entry]) -> None:
     """One after the other. Code in mercury form is patched elsewhere, shared bytes once."""
-    for entry in entries:
+    for number, entry in enumerate(entries):
         if entry.type >= MERCURY and (entry.place.code or entry.place.shares_bytes):
             continue
         row, at = field_of(entry.type), entry.place.start + entry.offset
@@ -131,6 +146,8 @@ def apply_reference(image: Image, entries: list[Entry]) -> None:
             continue
         if row.form == "NOTHING":
             continue
+        if row.name in ADDRESSES and is_crowded(entry, entries[max(number - 1, 0) : number + 2]):
+            row = BY_NAME[ADDRESSES[row.name]]
         word = int.from_bytes(image.data[at : at + 8], "little")
         if entry.implicit:
             held = word >> row.first & 2**row.bits - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import os
 import pickle
@@ -20,8 +21,9 @@ from helpers.fatbin_builder import host_object
 
 import pylink
 from pylink import Input
-from pylink.api.tables import SymbolRow, Table
+from pylink.api.tables import SymbolRow
 from pylink.command.cli import main
+from pylink.tabular.table import Table
 
 if TYPE_CHECKING:
     from pylink.api.inputs import InputLike
@@ -336,9 +338,9 @@ def test_inputs_are_checked_when_they_are_added() -> None:
     with pytest.raises(pylink.LinkError, match="Could not open input file 'missing'") as caught:
         linker.add("missing")
     assert caught.value.diagnostics[0].input == 1
-    with pytest.raises(pylink.LinkError, match="'b' is cubin, not ptx as it should be"):
+    with pytest.raises(pylink.LinkError, match="'b' is cubin; expected ptx"):
         linker.add(pylink.Input(FILES[1].read_bytes(), "b", kind="ptx"))
-    with pytest.raises(pylink.LinkError, match="is unknown, not fatbin"):
+    with pytest.raises(pylink.LinkError, match="is unknown; expected fatbin"):
         linker.add(pylink.Input(b"nothing", "c", kind="fatbin"))
     with pytest.raises(TypeError, match="input 1: "):
         linker.add(3)  # type: ignore[arg-type]  # the mistake that is tested
@@ -418,7 +420,7 @@ def test_tables_of_a_result_are_for_numpy_and_pandas(image: bytes) -> None:
     elf = ELFFile(io.BytesIO(image))
     sections = list(elf.iter_sections())[1:]
     assert [row.name for row in result.sections] == [one.name for one in sections]
-    assert result.sections.column("size") == tuple(one["sh_size"] for one in sections)
+    assert list(result.sections.column("size")) == [one["sh_size"] for one in sections]
     symtab = elf.get_section_by_name(".symtab")
     assert isinstance(symtab, SymbolTableSection)
     symbols = list(symtab.iter_symbols())[1:]
@@ -435,12 +437,46 @@ def test_tables_of_a_result_are_for_numpy_and_pandas(image: bytes) -> None:
     frame = pandas.DataFrame(result.symbols)
     assert list(frame.columns) == list(result.symbols.columns)
     assert list(frame["name"]) == list(result.symbols.column("name"))
-    empty = Table.of(SymbolRow, [])
+    empty = Table(SymbolRow, [])
     assert numpy.asarray(empty).dtype.names == empty.columns
 
 
 def test_a_notebook_shows_a_result() -> None:
     page = pylink.link(FILES, arch=ARCH, verbose=True)._repr_html_()
-    assert page.count("<tr>") == len(pylink.link(FILES, arch=ARCH).sections) + 1
+    assert "126 sections" in page
+    assert "116 more rows" in page
     assert "<b>sm_90a</b>" in page
     assert "Function properties for &#x27;_Z4step" in page
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100"])
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda result: pickle.loads(pickle.dumps(result))]
+)
+def test_results_cross_processes(arch: str, copied: Callable[[Any], Any]) -> None:
+    """With everything that a link can keep: profile, folded sections, diagnostics."""
+    result = pylink.link(demo.cubins(arch), arch=arch, profile=True, verbose=True)
+    again = copied(result)
+    assert again.image == result.image
+    assert again.timings == result.timings
+    said = [one.message for one in result.diagnostics]
+    assert said
+    assert [one.message for one in again.diagnostics] == said
+    assert result.profile is not None
+    assert [phase.tag for phase in again.profile] == [phase.tag for phase in result.profile]
+    if arch == "sm_100":
+        assert result.profile.folding is not None
+        first = result.profile.folding.compared[0].candidate
+        assert again.profile.folding.compared[0].candidate.primary == first.primary
+
+
+def test_a_name_of_two_inputs_tells_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a").write_bytes(demo.cubins("sm_90a")[0].read_bytes())
+    for inputs in (["a", "a"], [Path("a"), Path("a")]):
+        with pytest.raises(pylink.LinkError) as caught:
+            pylink.link(inputs, arch="sm_90a")
+        for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
+            twice = [one for one in error.diagnostics if one.kind == "multiple-definition"]
+            assert [(one.file, one.input) for one in twice] == [("a", 1)] * len(twice)
+            assert len(twice) > 1

@@ -14,7 +14,7 @@ import pylink
 from pylink.api import generate
 from pylink.api.keywords import LinkKeywords
 from pylink.api.values import ALIASES
-from pylink.command.optiontable import NUMBER, OPTIONS, SIZE, Option
+from pylink.options.table import NUMBER, OPTIONS, SIZE, Option
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,6 +61,26 @@ pylink.Linker(arch="sm_90a", output=3)
 pylink.Input("a.cubin", kind="elf")
 """
 
+# The sequence of phases, as the pipeline calls them: right, then three mistakes.
+SEQUENCE = """\
+from pylink.inputs.loaded import Loaded
+from pylink.phases.layout import layout
+from pylink.phases.merge import merge
+from pylink.phases.read import read
+from pylink.phases.results import Merged, Objects, Placed
+from pylink.pipeline import Runner
+
+def link(run: Runner, loaded: Loaded) -> Placed:
+    objects: Objects = run("read", read, loaded)
+    merged: Merged = run("merge", merge, objects)
+    return run("layout", layout, merged)
+
+def mistaken(run: Runner, loaded: Loaded, objects: Objects) -> None:
+    run("merge", merge, loaded)
+    run("layout", layout)
+    merged: Merged = run("read", read, loaded)
+"""
+
 
 def check_types(place: Path, text: str) -> list[int]:
     """The lines in which `mypy --strict` finds something."""
@@ -83,6 +103,11 @@ def test_a_type_checker_finds_every_wrong_call_and_no_other(tmp_path: Path) -> N
     wrong = WRONG.splitlines()
     # One run for both: the first import of the package takes most of the time.
     assert check_types(tmp_path, RIGHT + WRONG) == [right + at for at in range(2, len(wrong) + 1)]
+
+
+def test_a_type_checker_finds_results_of_phases_that_are_swapped_or_missing(tmp_path: Path) -> None:
+    lines = len(SEQUENCE.splitlines())
+    assert check_types(tmp_path, SEQUENCE) == [lines - 2, lines - 1, lines]
 
 
 @pytest.mark.parametrize("path", generate.generated(ROOT / "docs"), ids=lambda path: path.name)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pylink.aprof import Fit, Point, Report, Routine, fit_report, fit_table
 from pylink.aprof.fit import fit_points
-from pylink.aprof.model import wall_comment
+from pylink.aprof.model import measuring_comment, path_comment, wall_comment
 from pylink.aprof.shapes import FUNCTIONS
 from pylink.aprof.sums import LARGE_COUNT, MULTIPLES, Points
 
@@ -171,7 +171,7 @@ def test_the_cost_of_a_size_can_be_any_of_three() -> None:
 
 def test_what_measured_the_program_is_no_part_of_it() -> None:
     made = report(link=lambda n: n)
-    made.total = 8192
+    made.comments.append(measuring_comment("replay"))
     made.routines.append(Routine(1, "replay", points=[Point.of_calls(5, [100_000])]))
     assert [fit.routine for fit in fit_report(made)] == ["link"]
 
@@ -185,7 +185,7 @@ def test_the_table_says_what_it_means() -> None:
     assert "x 4.0" in lines[1]
     assert " 70000000 " in lines[1]
     assert lines[1].endswith("<- will hurt")
-    assert lines[-1] == "Grow faster than the link: square."
+    assert lines[-1] == "Grow faster than n log n: square."
     assert fit_table(report(line=lambda n: n)).endswith(
         "No routine that takes 2% or more grows faster than n log n over the sizes measured.\n"
     )
@@ -198,7 +198,7 @@ def test_the_table_says_what_it_means() -> None:
         (
             lambda n: n * (2 if n > 3000 else 1),
             SIZES,
-            "At twice the size the link costs from x 2.3 to x 3.5; no model tells more.",
+            "What the link costs at twice the size, nothing tells: no sum fits, ",
         ),
         (lambda n: n, SIZES[:2], "What the link costs at twice the size, nothing tells: "),
     ],
@@ -214,3 +214,20 @@ def test_the_whole_link_has_an_answer(
 
 def test_a_report_without_points_has_a_table() -> None:
     assert len(fit_table(Report(routines=[Routine(0, "f")])).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("start", "model", "reason"),
+    [
+        (16384, None, "from 16384 on it has two threads, which no size shows"),
+        (4096, None, "from 4096 on it has two threads, which too few sizes show"),
+        (16385, "n", ""),
+        (256, "n", ""),
+    ],
+)
+def test_a_change_of_path_is_known(start: int, model: str | None, reason: str) -> None:
+    made = report(parse=lambda n: 3 * n + (5000 if n >= start else 0))
+    made.comments.append(path_comment("parse", start, "two threads"))
+    (fit,) = fit_report(made)
+    assert (fit.model, fit.growth.reason) == (model, reason)
+    assert (fit.interval == (1.0, 1.0)) is (model is None)

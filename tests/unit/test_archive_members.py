@@ -255,7 +255,7 @@ def test_archives_cannot_lead_on_for_ever(here: Path, capsys: pytest.CaptureFixt
     for _ in range(17):
         deep = gnu([("x", deep)])
     write(here, {"main.cubin": MAIN, "deep.a": deep})
-    assert "archive leads to more than 16 archives in each other" in (
+    assert "archive expands to more than 16 archives in each other" in (
         refused(capsys, "main.cubin", "deep.a")
     )
     # Sixteen are not too many.
@@ -267,7 +267,7 @@ def test_archives_cannot_lead_on_for_ever(here: Path, capsys: pytest.CaptureFixt
     for level in range(12):
         write(here, {f"{level}.a": thin([f"{level + 1}.a"] * 100)})
     write(here, {"12.a": thin(["f.txt"] * 100), "f.txt": b"text"})
-    assert "0.a: archive leads to more than 262144 members" in (
+    assert "0.a: archive expands to more than 262144 members" in (
         refused(capsys, "main.cubin", "0.a")
     )
 
@@ -279,7 +279,7 @@ def test_archives_that_lead_to_archives_alone_have_a_limit(
     for level in range(12):
         write(here, {f"{level}.a": thin([f"{level + 1}.a"] * 2)})
     write(here, {"main.cubin": MAIN, "12.a": b"!<arch>\n"})
-    assert "0.a: archive leads to more than 4096 archives" in refused(capsys, "main.cubin", "0.a")
+    assert "0.a: archive expands to more than 4096 archives" in refused(capsys, "main.cubin", "0.a")
 
 
 def test_files_of_all_thin_archives_count_together(
@@ -290,7 +290,7 @@ def test_files_of_all_thin_archives_count_together(
     write(here, {"inner.a": thin(["x.a"]), "outer.a": thin(["inner.a"] * 3)})
     assert linked(capsys, "main.cubin", "outer.a") == {"k"}
     monkeypatch.setattr(archive, "MAX_SIZE", 2 << 16)
-    assert "outer.a: archive leads to more than 131072 bytes" in (
+    assert "outer.a: archive expands to more than 131072 bytes" in (
         refused(capsys, "main.cubin", "outer.a")
     )
 
@@ -305,8 +305,8 @@ def test_members_are_counted_before_they_are_listed(
     said = refused(capsys, "main.cubin", "many.a")
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert "many.a: archive leads to more than 262144 members" in said
-    assert most < 2 * len(headers)
+    assert "many.a: archive expands to more than 262144 members" in said
+    assert most < 2.5 * len(headers)  # the file, and a copy of it beside the other inputs
 
 
 def test_as_many_members_as_are_allowed(
@@ -316,7 +316,7 @@ def test_as_many_members_as_are_allowed(
     write(here, {"main.cubin": MAIN, "lib.a": gnu([("x", b"text"), ("y", b"text"), ("f", F)])})
     assert linked(capsys, "main.cubin", "lib.a") == {"k", "f"}
     write(here, {"lib.a": gnu([("x", b"text"), ("y", b"text"), ("z", b"text"), ("f", F)])})
-    assert "lib.a: archive leads to more than 3 members" in refused(capsys, "main.cubin", "lib.a")
+    assert "lib.a: archive expands to more than 3 members" in refused(capsys, "main.cubin", "lib.a")
 
 
 def test_a_missing_architecture_is_warned_of_where_nvlink_looks(
@@ -353,6 +353,6 @@ def test_large_files_are_not_read_twice(here: Path, capsys: pytest.CaptureFixtur
         (here / f"{number}.txt").touch()
         os.truncate(here / f"{number}.txt", 1 << 30)
     write(here, {"lib.a": thin([f"{number}.txt" for number in range(5)])})
-    assert "lib.a: archive leads to more than 4294967296 bytes" in (
+    assert "lib.a: archive expands to more than 4294967296 bytes" in (
         refused(capsys, "main.cubin", "lib.a")
     )

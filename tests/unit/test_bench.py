@@ -18,11 +18,12 @@ from helpers.cubin_builder import FUNC, Symbol, one_kernel
 
 import pylink
 from pylink.bench import compare
+from pylink.bench.answers import may_be_equal
 from pylink.bench.command import main
+from pylink.bench.commandline import Link
 from pylink.bench.contenders import COPY, Contender, jit_words
 from pylink.bench.contest import Contest, Plan
 from pylink.bench.estimates import change_of, exponent_of, median_of
-from pylink.bench.given import Link
 from pylink.bench.groups import groups_of
 from pylink.bench.page import page
 from pylink.bench.processes import Failed, Launcher, Run
@@ -32,7 +33,7 @@ COUNT = 16
 
 # Stands for nvlink: says so, does what stands in PLACE, and writes the output that was planted.
 SCRIPT = """#!/bin/sh
-[ "$1" = --version ] && echo "nvlink: NVIDIA (R) Cuda linker, release 99.9, V99.9.1" && exit
+[ "$1" = --version ] && echo "nvlink: NVIDIA (R) Cuda linker, release 13.0, V13.0.88" && exit
 inputs=0
 for word; do
     case $word in *.cubin) inputs=$((inputs + 1)) ;; esac
@@ -242,21 +243,64 @@ def test_answers_are_compared(link: list[str], tmp_path: Path) -> None:
     assert "DIFFERS" in results().answers["pylink API"]
 
 
-def test_an_answer_may_be_that_of_one_of_several_releases(link: list[str], tmp_path: Path) -> None:
+def planted_linker(folder: Path, version: str, output: str, does: str = "") -> str:
+    """The path of a program in a folder of its own that says it is that nvlink."""
+    folder.mkdir()
+    path = Path(linker(folder, does))
+    text = path.read_text().replace("V13.0.88", f"V{version}")
+    path.write_text(text.replace("cat truth", f"cat {output}"))
+    return str(path)
+
+
+def test_an_answer_is_compared_with_that_of_its_release(link: list[str], tmp_path: Path) -> None:
     """Each release has a format of its own, and a link follows one of them."""
-    other = tmp_path / "other"
-    other.mkdir()
-    first = linker(other, "printf another >truth2; set -- truth2")
-    (other / "nvlink").write_text((other / "nvlink").read_text().replace("cat truth", 'cat "$1"'))
-    options = ["--rounds=1", "--no-growth", "--csv=out.csv", f"--nvlink={first}"]
+    (tmp_path / "other").write_bytes(b"another format")
+    newer = planted_linker(tmp_path / "newer", "13.5.37", "other")
+    options = ["--rounds=1", "--no-growth", "--csv=out.csv", f"--nvlink={newer}"]
     words = [*OTHERS[:1], *OTHERS[2:], "--", *link]
-    assert main([*options, *words]) == 1
-    assert "DIFFERS" in results().answers["pylink API"]
-    planted = linker(tmp_path).replace(str(tmp_path), f"{tmp_path}/.")
-    text = Path(planted).read_text()
-    Path(planted).write_text(text.replace("V99.9.1", "V99.9.2"))
-    assert main([*options, f"--nvlink={planted}", *words]) == 0
-    assert results().answers["pylink API"] == "equal byte by byte with nvlink 99.9.2's"
+    assert main([*options, *words]) == 0
+    assert results().answers["pylink API"] == (
+        "not compared: it follows release 13.0.88, and nvlink is of 13.5.37"
+    )
+    same = planted_linker(tmp_path / "same", "13.0.88", "truth")
+    assert main([*options, f"--nvlink={same}", *words]) == 0
+    assert results().answers == {
+        "pylink API": "equal byte by byte with nvlink 13.0.88's",
+        "nvlink 13.5.37": "what others of release 13.5.37 are compared with",
+        "nvlink 13.0.88": "what others of release 13.0.88 are compared with",
+    }
+    (tmp_path / "truth").write_bytes(b"no cubin")
+    assert main([*options, f"--nvlink={same}", *words]) == 1
+    assert results().answers["pylink API"].startswith("DIFFERS from nvlink 13.0.88's")
+
+
+def test_two_programs_of_one_release_are_two_contenders(link: list[str], tmp_path: Path) -> None:
+    quick = planted_linker(tmp_path / "quick", "13.0.88", "truth")
+    slow = planted_linker(tmp_path / "slow", "13.0.88", "truth", "sleep 0.2")
+    options = ["--rounds=2", "--no-growth", "--csv=out.csv", *OTHERS]
+    nvlinks = [f"--nvlink={path}" for path in (quick, slow, quick)]
+    assert main([*options, *nvlinks, "--", *link]) == 0
+    found = results()
+    assert found.contenders() == [f"nvlink 13.0.88 {quick}", f"nvlink 13.0.88 {slow}"]
+    assert min(found.seconds(f"nvlink 13.0.88 {slow}")) >= 0.2
+    assert len(found.seconds(f"nvlink 13.0.88 {quick}")) == 2
+    assert found.answers[f"nvlink 13.0.88 {slow}"] == (
+        f"equal byte by byte with nvlink 13.0.88 {quick}'s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("release", "other", "may"),
+    [
+        ("13.0", "13.0.88", True),
+        ("13.5", "13.0.88", False),
+        ("13.2.51", "13.2.86", False),
+        ("", "13.0.88", True),
+        ("13.1", "13.10", False),
+    ],
+)
+def test_releases_are_equal_as_far_as_both_say(release: str, other: str, may: bool) -> None:
+    assert may_be_equal(release, other) == may_be_equal(other, release) == may
 
 
 def test_files_of_the_user_stay(link: list[str], tmp_path: Path) -> None:
@@ -269,21 +313,39 @@ def test_files_of_the_user_stay(link: list[str], tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == before
 
 
-def test_an_interrupt_leaves_nothing(link: list[str], tmp_path: Path) -> None:
-    planted = linker(tmp_path, "kill -INT $(cat pid); sleep 5")
+# Where it is when the signal comes: in a program that is started, in one that is called, and in a
+# client of a server.
+MOMENTS = {
+    "program": [*OTHERS],
+    "call": [*OTHERS[:1], *OTHERS[2:]],
+    "server": OTHERS[:3],
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(("name", "status"), [("INT", 130), ("TERM", 143), ("HUP", 129)])
+def test_a_signal_leaves_nothing(
+    link: list[str], tmp_path: Path, moment: str, name: str, status: int
+) -> None:
+    """The terminal sends an interrupt to the whole group."""
+    planted = linker(tmp_path, f"echo $$ >started; kill -{name} -$(cat pid); sleep 60")
     program = f"""
 import os, signal, sys
+os.setsid()
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 open("pid", "w").write(str(os.getpid()))
 from pylink.command.cli import main
-sys.exit(main({["bench", *OTHERS, f"--nvlink={planted}", "--", *link]!r}))
+sys.exit(main({["bench", *MOMENTS[moment], f"--nvlink={planted}", "--", *link]!r}))
 """
-    (tmp_path / "pid").touch()
+    for made in ("pid", "started"):
+        (tmp_path / made).touch()
     before = sorted(os.listdir(tmp_path))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
-    assert done.returncode == 130
+    assert done.returncode == status
     assert done.stderr == b""
     assert sorted(os.listdir(tmp_path)) == before
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "started").read_text()), 0)
 
 
 def test_options_of_the_environment_are_left_out(
@@ -519,6 +581,8 @@ HEAD = "contender,mode,part,inputs,round,seconds,cpu_seconds,peak_bytes\n"
     [
         ("", "name: not a result of pylink bench --csv"),
         ("a,b\n1,2\n", "name: not a result of pylink bench --csv"),
+        ("[" * 200_000, "name: not a result of pylink bench --csv"),
+        (HEAD + "c" * 200_000 + ",warm,1,2,0,1,1,1\n", "name:2: no run: ccc"),
         (HEAD, "name: there are no runs in it"),
         (HEAD + "copy,warm,1,2\n", "name:2: no run: copy,warm,1,2"),
         (HEAD + "copy,warm,1/0,2,0,1,1,1\n", "name:2: no run"),

@@ -14,8 +14,9 @@ from helpers.cubin_builder import one_kernel
 import pylink
 from pylink import __version__
 from pylink.command.cli import LARGE_ARCHIVE, MANY_INPUTS, is_large, main
-from pylink.command.commands import COMMANDS
-from pylink.command.helptext import help_text
+from pylink.options.commands import COMMANDS
+from pylink.options.help import COMMON, all_text, help_text, short_text
+from pylink.options.table import BY_ATTRIBUTE
 from pylink.outputs.hostscript import SECTIONS
 from pylink.outputs.registerlink import register_text
 
@@ -28,18 +29,45 @@ def run(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
 def test_mistakes_go_to_standard_error_and_end_with_1(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(capfd, "-bogus") == (1, "", "pylink fatal   : Unknown option 'bogus'\n")
     said = "pylink fatal   : Unknown arch name '(null)'\n"
-    hint = "pylink note    : there is no -arch; name the target, as in -arch=sm_90\n"
+    hint = "pylink note    : no target given; use -arch, for example -arch=sm_90\n"
     assert run(capfd, "-v") == (1, "", said + hint)
 
 
-@pytest.mark.parametrize("words", [[], ["help"], ["help", "link"], ["--help"]])
+HELP_WORDS = {
+    "": short_text,
+    "help": short_text,
+    "--help": short_text,
+    "help link": lambda: help_text("pylink"),
+    "help all": all_text,
+    "--help all": all_text,
+}
+
+
+@pytest.mark.parametrize("asked", HELP_WORDS)
 def test_alone_and_asked_for_help_it_helps(
-    words: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    asked: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run(capfd, *words) == (0, help_text("pylink"), "")
+    words = asked.split()
+    assert run(capfd, *words) == (0, HELP_WORDS[asked](), "")
+    if "--help" in words:
+        return
     monkeypatch.setattr(sys, "argv", ["nvlink"])
-    if words != ["--help"]:
-        assert run(capfd, *words) == (1, "", "nvlink fatal   : Unknown arch name '(null)'\n")
+    assert run(capfd, *words) == (1, "", "nvlink fatal   : Unknown arch name '(null)'\n")
+
+
+def test_the_first_help_fits_a_screen_and_leads_to_all() -> None:
+    """Every command and twenty options, a line for each."""
+    lines = short_text().splitlines()
+    assert len(lines) < 60
+    assert max(map(len, lines)) <= 80
+    assert len(COMMON) == 20
+    for command in COMMANDS:
+        assert len([line for line in lines if line.startswith(f"{command} ")]) == 1
+    for name in COMMON:
+        option = BY_ATTRIBUTE[name.replace("-", "_")]
+        spelling = f"-{option.short}" if option.short else f"--{name}"
+        assert len([line for line in lines if line.split()[:1] == [spelling]]) == 1
+    assert {"pylink help link", "pylink help all"} <= {" ".join(line.split()[:3]) for line in lines}
 
 
 @pytest.mark.parametrize("topic", [one for one in COMMANDS if one not in ("link", "help")])
@@ -282,7 +310,7 @@ def test_a_name_that_is_no_utf8_is_shown_by_its_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("before", ["", "import atexit; atexit.register(print, 'end');"])
 def test_the_program_ends_as_programs_do(before: str) -> None:
     """What is still in a buffer is written, and what asked to run at the end does."""
-    code = f"import sys; {before} print('begin'); from pylink.command.program import run; run()"
+    code = f"import sys; {before} print('begin'); from pylink.startup.program import run; run()"
     for words, status in ((["--version"], 0), (["-bogus"], 1)):
         done = subprocess.run(
             [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False

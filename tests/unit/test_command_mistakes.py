@@ -14,8 +14,8 @@ from helpers import sarif
 from helpers.cubin_builder import one_kernel
 
 from pylink.command.cli import main
-from pylink.command.optiontable import FLAG, NEVER, OPTIONS, SPELLINGS, Option
-from pylink.command.sidefiles import SIDE_OPTIONS
+from pylink.options.filenames import SIDE_OPTIONS
+from pylink.options.table import FLAG, NEVER, OPTIONS, SPELLINGS, Option
 
 # Each is one mistake that ends the reading of the options, and what was meant.
 MISTAKES = [
@@ -169,7 +169,7 @@ def test_files_beside_the_output_are_named_after_the_link(
 
 def test_what_names_a_file_beside_the_output_is_marked_so() -> None:
     """Files that options have the link write, but for nvlink's own, which are taken as given."""
-    from pylink.command.helptext import HELP  # noqa: PLC0415
+    from pylink.options.help import HELP  # noqa: PLC0415
 
     read = {"ptxas-path", "options-file", "output-file", "section-folder"}
     writing = {
@@ -204,7 +204,7 @@ def test_a_terminal_gets_text_and_a_pipe_gets_lines() -> None:
     assert on_a_terminal(*pylink, word="-bogus").startswith("Command-line error: Unknown option")
     asked = (*pylink, "--diagnostics_format=nvlink")
     assert on_a_terminal(*asked, word="-bogus") == "pylink fatal   : Unknown option 'bogus'\r\n"
-    program = "import sys; sys.argv[0] = 'nvlink'; from pylink.command.program import run; run()"
+    program = "import sys; sys.argv[0] = 'nvlink'; from pylink.startup.program import run; run()"
     nvlink = (sys.executable, "-c", program)
     assert on_a_terminal(*nvlink, word="-bogus") == "nvlink fatal   : Unknown option 'bogus'\r\n"
     piped = subprocess.run([*pylink, "-bogus"], capture_output=True, text=True, check=False)

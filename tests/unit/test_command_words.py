@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from pylink.command import completion, manual
-from pylink.command.commands import COMMANDS
-from pylink.command.optiontable import OPTIONS
 from pylink.command.words import command_words, link_words
+from pylink.options.commands import COMMANDS
+from pylink.options.table import OPTIONS
 
 BASH = r"""
 source ./script

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
+from helpers.constants_reference import Piece, places
 from helpers.tables import merged, objects, table
 
 import pylink
 from pylink._native import constants
-from pylink._native.tables import Outs, PlacedTables
+from pylink._native.tables import Numbers, Outs, PlacedTables, Values
 from pylink.facts import sectionkinds
 
 
@@ -24,7 +25,11 @@ def fold(*pieces: tuple[bytes, int]) -> tuple[bytes, int]:
         row = {"offset": at, "size": len(data), "align": align, "bank": 3}
         rows.append({**row, "flags": 2, "type": 1, "kind": sectionkinds.CONSTANT})
         at += len(data)
-    whole = merged(objects(arena, sections=rows), out_of=bytes(4 * len(pieces)))
+    whole = merged(
+        objects(arena, sections=rows),
+        out_of=bytes(4 * len(pieces)),
+        base=table(Values, places([Piece(*piece) for piece in pieces])),
+    )
     placed = PlacedTables(whole, outs=table(Outs, [{}]))
     constants.fold_pieces(placed)
     (blob,), (spans,) = placed.blobs, placed.spans
@@ -76,6 +81,17 @@ def test_a_dropped_piece_leaves_the_null_value_alone() -> None:
 def test_number_of_sections_must_agree() -> None:
     with pytest.raises(ValueError, match="one output section"):
         constants.fold_pieces(PlacedTables(merged(out_of=bytes(4))))
+    with pytest.raises(ValueError, match="one output section"):
+        constants.fold_pieces(PlacedTables(merged(base=bytes(8))))
+
+
+def test_the_output_section_must_exist() -> None:
+    piece = {"kind": sectionkinds.CONSTANT, "bank": 3, "size": 4}
+    whole = merged(
+        objects(bytes(4), sections=[piece]), out_of=table(Numbers, [1]), base=table(Values, [0])
+    )
+    with pytest.raises(ValueError, match="does not exist"):
+        constants.fold_pieces(PlacedTables(whole, outs=table(Outs, [{}])))
 
 
 @pytest.mark.parametrize("left_out", [False, True])

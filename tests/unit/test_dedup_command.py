@@ -20,9 +20,10 @@ from helpers.dedup_cubin import (
     Symbol,
     rela,
 )
+from helpers.fatbin_builder import container, entry, host_object
 
-from pylink.command import tables
 from pylink.dedup.command import inputs, main
+from pylink.terminal import tables
 
 LOCAL_KERNEL = TEMPLATE.with_symbol(1, Symbol("k", LOCAL, FUNC, CODE))
 OTHER_FRAME = TEMPLATE.with_section(FRAME, data=b"frXme")
@@ -218,3 +219,24 @@ def test_plain_tables_are_aligned() -> None:
     assert tables.as_text([table]) == (
         "T\n  name       count\n  long name      1\n  x            100\n\n"
     )
+
+
+def test_cubins_in_other_files_are_analyzed(
+    build: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = [container(entry(TEMPLATE.image(), arch)) for arch in (100, 100)]
+    for name, data in zip(("x.o", "y.so"), code, strict=True):
+        (build / name).write_bytes(host_object([("__nv_relfatbin", data)]))
+    text = run(capsys, "x.o", "y.so")
+    assert "y.so (sm_100)  folds into x.o (sm_100)" in text
+    assert main(["--arch", "sm_90", "x.o"]) == 1
+    assert capsys.readouterr().err == "pylink dedup: x.o: there is no cubin in it\n"
+
+
+@pytest.mark.usefixtures("build")
+def test_a_directory_without_cubins_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    assert main(["empty"]) == 1
+    assert capsys.readouterr().err == "pylink dedup: empty: there is no cubin in it\n"

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pylink.dedup import (
-    MercuryObject,
-    Stats,
-    compare,
-    fold,
-    folding,
-    index,
-    objects,
-    prefilter,
-)
+from pylink.dedup import MercuryObject, Stats, compare, fold
+from pylink.mercury import folding, index, objects, prefilter
 
 H = [("a", 1, 0, 1), ("b", 1, 0, 1), ("c", 1, 0, 1)]
 

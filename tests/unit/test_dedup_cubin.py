@@ -13,7 +13,7 @@ from helpers.dedup_cubin import FRAME_RELA, SYMTAB, TEMPLATE, Cubin, Section, re
 
 import pylink
 from pylink.dedup import MalformedCubin, MercuryObject, compare
-from pylink.dedup.cubin import family
+from pylink.mercury.cubin import family
 
 FAMILIES = [
     "debug_abbrev",
@@ -179,6 +179,6 @@ def test_folding_cubins_loads_nothing_that_is_slow_to_start() -> None:
         [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True
     )
     loaded = set(done.stdout.split())
-    assert "pylink.dedup.folding" in loaded
+    assert "pylink.mercury.folding" in loaded
     slow = {"argparse", "collections", "dataclasses", "enum", "json", "re", "typing", "xxhash"}
     assert not loaded & slow

@@ -15,7 +15,8 @@ from helpers.dedup_reference import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pylink.dedup import MercuryObject, Verdict, compare, fold, objects, prefilter
+from pylink.dedup import MercuryObject, Verdict, compare, fold
+from pylink.mercury import objects, prefilter
 
 PAYLOADS = st.binary(max_size=20) | st.sampled_from([b"", b"a", b"b" * 8, b"b" * 9])
 NAMES = st.sampled_from([".nv.merc.a", ".a", ".nv.merc.", ".nv.merc", "a"]) | st.text(max_size=3)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from pylink.diagnostics import Diagnostic, Policy, Sink, note
-from pylink.diagnostics.configure import add_log
-from pylink.diagnostics.log import LogRenderer
+from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.record import CHILD, CONTINUATION, Source
-from pylink.errors import LinkError
-from pylink.outputs.wholefile import WholeFile
+from pylink.files.atomic import WholeFile
+from pylink.renderers.configure import add_log
+from pylink.renderers.log import LogRenderer
 
 
 def test_letters_places_and_children(tmp_path: Path) -> None:

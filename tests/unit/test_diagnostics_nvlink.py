@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from pylink.diagnostics import NvlinkRenderer, Policy, Sink, note
-from pylink.errors import LinkError
+from pylink.diagnostics.errors import LinkError
 
 
 def sink_to(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pylink.diagnostics import Sink
-from pylink.diagnostics.configure import make_renderer, obey, open_reports
-from pylink.errors import LinkError
+from pylink.diagnostics.errors import LinkError
+from pylink.renderers.configure import make_renderer, obey, open_reports
 
 
 class Terminal(io.StringIO):

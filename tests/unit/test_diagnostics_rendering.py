@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from pylink.command.optionparse import parse
 from pylink.diagnostics import Sink, note
-from pylink.diagnostics.configure import obey
+from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.record import Source
-from pylink.errors import LinkError
+from pylink.options.parse import parse
+from pylink.renderers.configure import obey
 
 LONG = "\tf(" + "x, " * 60 + "y);"
 

@@ -148,7 +148,7 @@ def test_one_file_for_both_reports_is_refused(tmp_path: Path) -> None:
     words = ["-arch=sm_80", "a.cubin", "-o", "out", "--diag-log=x", "--sarif-output=x"]
     done = run(tmp_path, *words)
     assert done.returncode == 1
-    assert b"Output file 'x' of --sarif-output is also that of --diag-log" in done.stderr
+    assert b"--sarif-output and --diag-log both write 'x'" in done.stderr
     assert not (tmp_path / "x").exists()
 
 

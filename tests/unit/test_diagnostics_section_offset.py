@@ -9,7 +9,7 @@ import pytest
 from helpers.cubin_builder import SHT_PROGBITS, Cubin, Section, with_wide_counts
 from helpers.fatbin_builder import host_object
 
-from pylink.diagnostics.section_offset import section_offset
+from pylink.renderers.section_offset import section_offset
 
 
 def cubin() -> Cubin:

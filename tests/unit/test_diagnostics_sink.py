@@ -20,10 +20,10 @@ from pylink.diagnostics import (
     Sink,
     note,
 )
-from pylink.diagnostics.configure import control, find_kind
+from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.policy import SUPPRESSED
 from pylink.diagnostics.record import Source
-from pylink.errors import LinkError
+from pylink.renderers.configure import control, find_kind
 
 
 class Recorder(Renderer):
@@ -97,7 +97,7 @@ def test_malformed_input_names_file_section_and_row() -> None:
     )
     assert record is not None
     assert record.message == (
-        "a.cubin: .rela.text.k[3]: relocation names symbol 99, which does not exist"
+        "a.cubin: .rela.text.k[3]: relocation refers to symbol 99, which does not exist"
     )
     record = sink.report("section-range", file="a.cubin", section=".text.k", offset=0x40)
     assert record is not None
@@ -299,16 +299,21 @@ def test_a_link_with_nothing_to_say_loads_little() -> None:
     script = (
         "import sys; before = set(sys.modules)\n"
         "from pylink.diagnostics import Sink\n"
-        "from pylink.diagnostics.configure import obey\n"
+        "from pylink.renderers.configure import obey\n"
         "sink = Sink()\n"
         "obey(sink, {'arch': 'sm_90a', 'output_file': 'o.cubin'})\n"
         "sink.close()\n"
         "print(*sorted(set(sys.modules) - before))\n"
     )
     run = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    names = ("configure", "nvlink", "policy", "severity", "sink", "stream")
-    loaded = {name for name in run.stdout.split() if name.startswith("pylink.diagnostics.")}
-    assert loaded == {f"pylink.diagnostics.{name}" for name in names}
+    loaded = {name for name in run.stdout.split() if name.startswith("pylink.")}
+    names = ("errors", "nvlink", "policy", "severity", "sink", "stream")
+    assert {name for name in loaded if name.startswith("pylink.diagnostics.")} == {
+        f"pylink.diagnostics.{name}" for name in names
+    }
+    assert {name for name in loaded if name.startswith("pylink.renderers.")} == {
+        "pylink.renderers.configure"
+    }
     heavy = "dataclasses typing enum re argparse pathlib functools collections contextlib json"
     assert not set(heavy.split()) & set(run.stdout.split())
 

@@ -9,6 +9,7 @@ import pytest
 
 from pylink.diagnostics import Diagnostic, Policy, Sink, note
 from pylink.diagnostics.colour import is_wanted
+from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.record import CHILD, CONTINUATION, DETAIL, Source
 from pylink.diagnostics.severity import (
     CATASTROPHE,
@@ -22,8 +23,7 @@ from pylink.diagnostics.severity import (
     WARNING,
 )
 from pylink.diagnostics.sourcefiles import SourceFiles
-from pylink.diagnostics.text import TextRenderer
-from pylink.errors import LinkError
+from pylink.renderers.text import TextRenderer
 
 
 def record(

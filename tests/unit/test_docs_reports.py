@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import pylink
-from pylink.command.optiontable import OPTIONS
+from pylink.options.table import OPTIONS
 from pylink.report import read_report
 from pylink.report.rules.load import load_rules
 from pylink.report.sections.folders import STOCK

@@ -24,10 +24,10 @@ from pylink._native import image as native_image
 from pylink._native.image import Canvas
 from pylink._native.tables import Patches
 from pylink.command.cli import main
-from pylink.outputs import draft
-from pylink.outputs.draft import Draft
-from pylink.outputs.keptfile import KeptFile
-from pylink.outputs.wholefile import WholeFile
+from pylink.files import draft
+from pylink.files.atomic import WholeFile
+from pylink.files.draft import Draft
+from pylink.files.lazyfile import KeptFile
 from pylink.phases.relocate import Image
 
 ARCH = "-arch=sm_80"
@@ -183,7 +183,7 @@ def test_descriptors_go_with_the_results(cubin: Path, monkeypatch: pytest.Monkey
     def full(descriptor: int) -> int:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr("pylink.outputs.keptfile.os.dup", full)
+    monkeypatch.setattr("pylink.files.lazyfile.os.dup", full)
     assert pylink.link([cubin], arch="sm_80", output="o").image == image
 
 
@@ -210,8 +210,8 @@ def test_no_room_for_it(cubin: Path, existing: bool) -> None:
     if existing:
         Path("o").write_text("old")
     program = (
-        "import sys; from pylink.outputs import draft; draft.WRITTEN_SIZE = 0\n"
-        "from pylink.command import program; program.run()"
+        "import sys; from pylink.files import draft; draft.WRITTEN_SIZE = 0\n"
+        "from pylink.startup import program; program.run()"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, ARCH, cubin.name, "-o", "o"],
@@ -275,8 +275,8 @@ ENDING = """
 import os, sys
 number, step = int(sys.argv[1]), sys.argv[2]
 del sys.argv[1:3]
-from pylink.outputs import draft
-from pylink.watch import observers
+from pylink.files import draft
+from pylink import observer as observers
 draft.WRITTEN_SIZE = 0
 done = observers.Steps.done
 def end(self, name, detail=None):
@@ -284,7 +284,7 @@ def end(self, name, detail=None):
         os.kill(os.getpid(), number)
     done(self, name, detail)
 observers.Steps.done = end
-from pylink.command import program
+from pylink.startup import program
 program.run()
 """
 

@@ -160,19 +160,50 @@ def test_a_jump_back_over_a_fence_gets_shorter() -> None:
     assert code_of(file)[4] == branch(-80).words[0]
 
 
-@pytest.mark.parametrize(("predicate", "cycles"), [(7, 1), (1, 2), (9, 2)])
-def test_the_stall_before_an_inserted_barrier(predicate: int, cycles: int) -> None:
-    """Two cycles before an EXIT that is always taken are for the EXIT alone."""
-    slow = stalled(builder.MOVE, 2)
-    file = rewritten(Kernel("k", [plain(slow), exit_(predicate)]), SHORT)
+@pytest.mark.parametrize("predicate", [7, 1, 9])
+@pytest.mark.parametrize(
+    ("sets", "waits", "cycles"),
+    [
+        pytest.param(0b111_000, 0b000001, 1, id="for the result"),
+        pytest.param(0b101_111, 0b100010, 1, id="for the operands"),
+        pytest.param(0b001_000, 0b000100, 2, id="for another"),
+        pytest.param(0b111_111, 0b111111, 2, id="where none is set"),
+    ],
+)
+def test_the_stall_before_an_inserted_barrier(
+    predicate: int, sets: int, waits: int, cycles: int
+) -> None:
+    """A scoreboard is set for two cycles before an EXIT that waits, and the barrier does not."""
+    slow = with_bits(stalled(builder.MOVE, 2), 110, 6, sets)
+    last = plain(with_bits(exit_(predicate).words[0], 116, 6, waits))
+    file = rewritten(Kernel("k", [plain(slow), last]), SHORT)
     assert code_of(file)[0] == stalled(slow, cycles)
+
+
+@pytest.mark.parametrize(("compared", "between", "cycles"), [(1, 11, 2), (1, 12, 1), (2, 4, 1)])
+def test_a_barrier_reads_its_predicate_in_time(compared: int, between: int, cycles: int) -> None:
+    compare = with_bits(with_bits(builder.MOVE, 84, 3, 7), 81, 3, compared)
+    slow = with_bits(stalled(builder.MOVE, 2), 110, 6, 0b111_000)
+    last = plain(with_bits(exit_(1).words[0], 116, 6, 1))
+    file = rewritten(Kernel("k", [plain(stalled(compare, between)), plain(slow), last]), SHORT)
+    assert code_of(file)[1] == stalled(slow, cycles)
+
+
+def with_bits(word: bytes, first: int, count: int, value: int) -> bytes:
+    """An instruction with other bits from a place on."""
+    mask = (1 << count) - 1 << first
+    return (int.from_bytes(word, "little") & ~mask | value << first).to_bytes(16, "little")
+
+
+# Of an instruction, of one with text, of the function, of an instruction, and of a kind unknown.
+ANNOTATIONS = [1, 64, 2, 112, 5, 64, 64, 3, 4, 64, 1, 112, 4, 64, 1, 64]
 
 
 def test_offsets_follow_the_code() -> None:
     size = len(builder.text_of(Kernel("k", [plain()] * 9)))
     kernel = Kernel("k", [*[plain()] * 4, exit_(), *[plain()] * 2, exit_(), plain()])
     kernel.lists = [(0x1C, [64, 112]), (0x28, [80]), (0x19, [64])]
-    kernel.lists += [(0x44, [80, 0xFFF0, 112, 7]), (0x55, [1, 64, 1, 112, 2, 64, 1, 64])]
+    kernel.lists += [(0x44, [80, 0xFFF0, 112, 7]), (0x55, ANNOTATIONS)]
     kernel.addends = [0, 64, 80, 112, size]
     kernel.rows = [(0, 3), (64, 4), (80, 5), (112, 9)]
     kernel.places = [64, 112]
@@ -181,8 +212,11 @@ def test_offsets_follow_the_code() -> None:
     assert attribute_list(file, 0x28) == [80 + 32]
     assert attribute_list(file, 0x19) == [64]
     assert attribute_list(file, 0x44) == [80 + 32, 0xFFF0, 112 + 64, 7]
-    # What follows an annotation of another kind cannot be told.
-    assert attribute_list(file, 0x55) == [1, 64 + 32, 1, 112 + 64, 2, 64, 1, 64]
+    # Texts stay, and what follows an annotation of another kind cannot be told.
+    assert attribute_list(file, 0x55) == [
+        *(1, 64 + 32, 2, 112 + 64, 5, 64, 64),
+        *(3, 4, 64, 1, 112 + 64, 4, 64, 1, 64),
+    ]
     rows = struct.iter_unpack("<QQq", file.by_name[".rela.text.k"].data)
     fresh = len(file.by_name[".text.k"].data)
     assert [row[2] for row in rows] == [0, 64, 80 + 32, 112 + 32, fresh]
@@ -203,6 +237,17 @@ def test_random_kernels_agree_with_the_reference(seed: int, mode: int) -> None:
     kernels = [builder.random_kernel(rng, f"k{i}") for i in range(rng.randrange(1, 5))]
     image = build(kernels)
     assert rewrite_exits(image, mode) == rewrite_reference(image, mode)
+
+
+def test_functions_exit_as_kernels_that_know_nothing_do() -> None:
+    """Whoever calls them; the fences of functions stay."""
+    kernel = Kernel("k", [plain(), fence(), exit_()], entry=False)
+    assert rewrite_exits(build([kernel]), FENCES) == build([kernel])
+    for mode in (SHORT, LONG):
+        code = code_of(rewritten(kernel, mode))
+        assert code[-4:-1] == [MEMBAR, ERRBAR, CCTL]
+        assert code[1:9] == fence().words
+    assert rewrite_exits(image := build([Kernel("k", [fence()], entry=False)]), LONG) is image
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -243,8 +288,8 @@ def test_a_malformed_section_is_named(section: str, at: int, value: int, reason:
 
 
 def test_an_unknown_mode_is_refused() -> None:
-    with pytest.raises(ValueError, match="mode 5"):
-        rewrite_exits(build([Kernel("k", [plain()])]), 5)
+    with pytest.raises(ValueError, match="mode 6"):
+        rewrite_exits(build([Kernel("k", [plain()])]), 6)
 
 
 def test_files_that_number_more_sections_than_their_header_can() -> None:

@@ -143,13 +143,16 @@ def test_releases_are_in_order_and_13_0_is_the_first_followed() -> None:
     assert releases.NEWEST.relocations >= len(relocations.RELOCATIONS)
 
 
+# A list of what is taken of a header, on one line or several.
+CIMPORT = re.compile(r"^from \S+ cimport (?:\([^)]*\)|.*)$", re.MULTILINE)
+
+
 def test_kernels_ask_what_a_kind_is_not_which() -> None:
     naming = [
         f"{path.name}: {line.strip()}"
         for path in sorted(NATIVE.glob("*/*.p[xy][dx]"))
-        for line in path.read_text().splitlines()
-        if "cimport" not in line
-        and re.search(r"\b(K|FAMILY)_[A-Z]", line.partition("#")[0])
+        for line in CIMPORT.sub("", path.read_text()).splitlines()
+        if re.search(r"\b(K|FAMILY)_[A-Z]", line.partition("#")[0])
         and "FAMILY_TRAITS" not in line
         and "FAMILY_COUNT" not in line
     ]
@@ -184,20 +187,20 @@ def test_traits_of_families_and_releases_are_different_bits() -> None:
     assert len(target.FAMILY_TRAITS) == 3
 
 
-# Kernels that are built again when a fact of the subject changes: at most, of 36.
+# Kernels that are built again when a fact of the subject changes: at most, of 43.
 BUILT_AGAIN = {
-    "sectionkinds": 24,
+    "sectionkinds": 25,
     "relocationtypes": 6,
     "attributetypes": 8,
     "objectformats": 3,
-    "traits": 11,
+    "traits": 12,
 }
 
 
 @pytest.mark.parametrize(("subject", "most"), BUILT_AGAIN.items())
 def test_a_fact_builds_what_uses_it(subject: str, most: int) -> None:
     headers = [*NATIVE.glob("*/*.pxd"), NATIVE.parent / "pylink" / "_native" / "tables.pxd"]
-    used = {path.stem: cimported(path) for path in headers}
+    used = {module(path): cimported(path) for path in headers}
 
     def reaches(names: set[str], seen: set[str]) -> bool:
         seen |= names
@@ -208,9 +211,12 @@ def test_a_fact_builds_what_uses_it(subject: str, most: int) -> None:
     assert 1 < len(kernels) <= most, kernels
 
 
+def module(header: Path) -> str:
+    """The name by which sources cimport a header: `tables.rows`, `pylink._native.tables`."""
+    root = NATIVE if header.is_relative_to(NATIVE) else NATIVE.parent
+    return ".".join(header.relative_to(root).with_suffix("").parts)
+
+
 def cimported(path: Path) -> set[str]:
     """The headers that a source of the kernels takes names from."""
-    return {
-        name.rpartition(".")[2]
-        for name in re.findall(r"^ *from ([\w.]+) cimport", path.read_text(), re.MULTILINE)
-    }
+    return set(re.findall(r"^ *from ([\w.]+) cimport", path.read_text(), re.MULTILINE))

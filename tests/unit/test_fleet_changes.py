@@ -20,9 +20,9 @@ from helpers.fleet_reference import bytes_of, plant, settle, unit
 import pylink
 from pylink.command.cli import main
 from pylink.fleet import state, update
-from pylink.fleet.described import by_description
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
+from pylink.fleet.manifest import by_description
 from pylink.fleet.state import FILE, State
 from pylink.fleet.update import NothingToRead, Update
 from pylink.fleet.walk import below
@@ -49,7 +49,7 @@ import sys
 before = {*sys.modules}
 from pylink.command.cli import main
 main(sys.argv[1:])
-heavy = ("pyarrow", "numpy", "pandas", "duckdb", "ctypes", "pathlib", "pylink.fleet.described",
+heavy = ("pyarrow", "numpy", "pandas", "duckdb", "ctypes", "pathlib", "pylink.fleet.manifest",
          "pylink.inspect", "pylink.fleet.parquet")
 print([name for name in heavy if name in {*sys.modules} - before])
 """
@@ -319,7 +319,7 @@ def test_a_description_is_read_when_it_or_a_file_changed(
         calls.append(1)
         return by_description(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("pylink.fleet.described.by_description", counted)
+    monkeypatch.setattr("pylink.fleet.manifest.by_description", counted)
     update.update(index, [], Local(), targets=str(described))
     assert len(calls) == 1
     run(index)

@@ -56,6 +56,26 @@ def test_no_byte_of_a_fragment_changes_unnoticed(index: Index) -> None:
         Database().add(index)
 
 
+@pytest.mark.parametrize("damage", ["short", "empty", "gone", "changed"])
+def test_a_run_does_not_go_on_with_a_damaged_fragment(
+    index: Index, tree: Path, capfd: pytest.CaptureFixture[str], damage: str
+) -> None:
+    """Whether or not there is anything to read: the next question would fail."""
+    for file in [*of_a_fragment(index)]:
+        good = file.read_bytes()
+        file.unlink()
+        if damage != "gone":
+            middle = len(good) // 2
+            changed = good[:middle] + bytes([good[middle] ^ 0x10]) + good[middle + 1 :]
+            file.write_bytes({"short": good[:-1], "empty": b"", "changed": changed}[damage])
+        assert main(["dedup", "index", str(tree), "-o", index.folder]) == 1
+        said = capfd.readouterr().err
+        assert said.startswith(f"pylink dedup index: {index.place(index.fragments[0])}")
+        assert said.endswith(": remove the index and make it again\n")
+        file.write_bytes(good)
+    assert main(["dedup", "index", str(tree), "-o", index.folder]) == 0
+
+
 def remove_fragments(folder: Path) -> None:
     shutil.rmtree(folder / "fragments")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
+import multiprocessing
 import shutil
 import socket
 import subprocess
@@ -24,7 +26,7 @@ from pylink.fleet import parts, update
 from pylink.fleet.cluster import Dask
 from pylink.fleet.engine import Engine, EngineError, Local
 from pylink.fleet.index import Index
-from pylink.watch.progress import Progress
+from pylink.terminal.progress import Progress
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("duckdb")
@@ -46,10 +48,16 @@ pytestmark = pytest.mark.filterwarnings("default")  # of the cluster's own machi
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    with distributed.LocalCluster(
+    made = distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0
-    ) as made:
-        yield made
+    )
+    yield made
+    # Releases of 2024 may wait for ever for a worker when a cluster closes.
+    try:
+        made.close(timeout=60)
+    except (TimeoutError, asyncio.TimeoutError):
+        for worker in multiprocessing.active_children():
+            worker.kill()
 
 
 @pytest.fixture

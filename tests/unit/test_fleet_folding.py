@@ -29,7 +29,7 @@ from pylink.fleet.index import Index
 from pylink.fleet.update import update
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("duckdb")
+duckdb = pytest.importorskip("duckdb")
 
 CUBINS = {path.stem: path.read_bytes() for path in demo.cubins("sm_100")}
 OLDER = {path.stem: path.read_bytes() for path in demo.cubins("sm_90a")}
@@ -154,7 +154,8 @@ def test_a_question_has_one_index_throughout(
     monkeypatch.setattr(Index, "check", change)
     during = Database()
     during.add(index)
-    for query in ("FROM files ORDER BY file", "FROM objects ORDER BY object", "FROM members"):
+    for table in ("files", "objects", "members"):
+        query = f"FROM {table} ORDER BY ALL"
         assert during.ask(query).rows == before.ask(query).rows
     assert find_tasks(during) == find_tasks(before)
     assert {task.target for task in find_tasks(during)} == {"one", "two"}
@@ -236,6 +237,9 @@ def test_a_result_that_somebody_changed_is_found_out_anew(
                 row.update(change)
             file.write_text(json.dumps(found))
         assert (ask(index, "saving", capfd), ask(index, "blockers", capfd)) == expected
+    for name in os.listdir(Path(index.folder) / "folding"):
+        (Path(index.folder) / "folding" / name).write_text("[" * 200_000)
+    assert ask(index, "saving", capfd) == expected[0]
 
 
 WITHOUT_PANDAS = """
@@ -249,6 +253,8 @@ assert "pandas" not in sys.modules
 def test_questions_do_without_pandas(tree: Path, targets: dict[str, list[Path]]) -> None:
     """It takes as long to load as most answers do."""
     pytest.importorskip("pandas")
+    if int(duckdb.__version__.partition(".")[0]) < 2:
+        pytest.skip("DuckDB before 2 loads pandas itself where a table of Arrow is read")
     index = made(tree)
     for question in ("templates", "saving", "blockers"):
         words = ["dedup", "ask", index.folder, question]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from array import array
 from collections import Counter
@@ -11,20 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.fatbin_builder import PTX, container, entry
+from helpers.fatbin_builder import PTX, container, entry, host_object
 from helpers.fleet_reference import BLEND, SMOOTH, Planted, family, plant, sections, settle, unit
+from helpers.sized import wheel
 
 from pylink.command.cli import main
+from pylink.demangle.templates import describe
 from pylink.fleet import confirm as confirm_module
 from pylink.fleet import database as database_module
 from pylink.fleet.confirm import confirm
 from pylink.fleet.database import BadQuery, Database
-from pylink.fleet.described import BadDescription, by_description
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
+from pylink.fleet.manifest import BadDescription, by_description
 from pylink.fleet.questions import COMPARISONS, QUESTIONS
 from pylink.fleet.targets import folder_targets
-from pylink.fleet.templates import describe
 from pylink.fleet.update import update
 from pylink.fleet.walk import ends_of
 
@@ -81,6 +83,91 @@ def test_templates(database: Database) -> None:
     found = {row[0]: row[1:4] for row in ask(database, "templates")}
     # Instances, objects, targets: `shared` is in four of them, and in `b.cubin` is one function.
     assert found == {"smooth<>": (1, 5, 4), "blend<>": (2, 5, 4), "(no template)": (2, 2, 2)}
+
+
+def test_sizes(database: Database, planted: Planted) -> None:
+    rows = ask(database, "sizes")
+    assert {row[:2] for row in rows} == {("relocatable cubin", "sm_100")}
+    assert rows[0][3] == len(planted.cubins)
+    # In a container a stored cubin has up to 7 bytes of padding.
+    padding = rows[0][4] - sum(len(cubin) for _, _, _, cubin in planted.cubins)
+    assert 0 <= padding < 8 * rows[0][3]
+
+
+def test_functions_and_templates_with_most_bytes(database: Database, planted: Planted) -> None:
+    sums: Counter[str] = Counter()
+    codes: Counter[str] = Counter()
+    for _, _, _, cubin in planted.cubins:
+        for section in sections(cubin):
+            stem = family(section.name)
+            if stem != section.name and section.name.startswith((".text", ".nv.capmerc.text")):
+                name = section.name.removeprefix(stem + ".")
+                sums[name] += len(section.data)
+                codes[name] += len(section.data) if stem == ".text" else 0
+    rows = ask(database, "functions")
+    assert [row[4] for row in rows] == sorted((row[4] for row in rows), reverse=True)
+    assert {row[0]: row[3] for row in rows} == {
+        describe(name)[0]: size for name, size in codes.items()
+    }
+    assert sum(row[4] for row in rows) == sum(sums.values())
+    templates = ask(database, "largest")
+    assert {row[0] for row in templates} == {"smooth<>", "blend<>"}
+    assert sum(row[3] for row in templates) < sum(sums.values())
+
+
+def test_linked_code_beside_its_copies_and_equal_code(tmp_path: Path) -> None:
+    first = unit("one", SMOOTH)
+    linked = bytearray(first)
+    linked[16:18] = b"\2\0"
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    both = host_object(
+        [
+            (".nv_fatbin", container(entry(bytes(linked), 100))),
+            ("__nv_relfatbin", container(entry(first, 100))),
+        ]
+    )
+    (tree / "both.o").write_bytes(both)
+    (tree / "plain.cubin").write_bytes(first.replace(b".one\0", b".two\0"))
+    index = Index.open_or_make(tmp_path / "index")
+    update(index, [bytes(tree)], Local())
+    database = Database()
+    database.add(index)
+    assert ask(database, "relocatable") == [
+        ("both.o", "sm_100", 1, 1, len(first) + -len(first) % 8)
+    ]
+    [alias] = ask(database, "aliases")
+    assert alias[:3] == ("one", 2, 3)
+    assert alias[3] == alias[4] == len(b"code of one") + 200
+
+
+@pytest.mark.parametrize("padding", [0, 2 << 20])
+def test_wheels_are_indexed(padding: int, tmp_path: Path) -> None:
+    """Small ones, and those of more bytes than are read without a closer look."""
+    fat = container(entry(unit("one"), 100), entry(b".version 8.0", 90, kind=PTX))
+    members = {"lib/a.so": host_object([(".nv_fatbin", fat)]), "b.cubin": unit("two")}
+    if padding:
+        members["data"] = random.Random(1).randbytes(padding)
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    whole = wheel(tree / "some.whl", members).read_bytes()
+    (tree / "cut.whl").write_bytes(whole[: len(whole) // 2])
+    index = Index.open_or_make(tmp_path / "index")
+    update(index, [bytes(tree)], Local())
+    database = Database()
+    database.add(index)
+    rows = database.ask("SELECT path, member, kind, sm FROM objects ORDER BY member, kind").rows
+    assert [row for row in rows if row[0] == "some.whl"] == [
+        ("some.whl", "b.cubin", "cubin", 100),
+        ("some.whl", "lib/a.so", "PTX", 90),
+        ("some.whl", "lib/a.so", "cubin", 100),
+    ]
+    assert [row[:2] for row in ask(database, "faults")] == [("cut.whl", "")]
+    assert {row[:2] for row in ask(database, "sizes")} == {
+        ("relocatable cubin", "sm_100"),
+        ("PTX", "compute_90"),
+    }
+    assert {row[0] for row in ask(database, "files")} == {"zip file"}
 
 
 def test_targets(database: Database, planted: Planted) -> None:
@@ -368,9 +455,9 @@ def test_all_device_code_of_two_builds_is_compared(
     rows = json.loads(capfd.readouterr().out)
     assert [(row["fate"], row["path"], row["arch"], row["change"]) for row in rows] == [
         ("changed", "c.cubin", "sm_100", 0),
-        ("gone", "gone.fatbin", None, -8),
-        ("new", "new.fatbin", None, 8),
-        ("changed", "other.fatbin", None, 8),
+        ("gone", "gone.fatbin", "compute_90", -8),
+        ("new", "new.fatbin", "compute_90", 8),
+        ("changed", "other.fatbin", "compute_90", 8),
     ]
 
 

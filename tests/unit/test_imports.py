@@ -6,6 +6,8 @@ The names that `pylink` itself gives to callers do not count: nothing inside tak
 from __future__ import annotations
 
 import ast
+import pkgutil
+import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -13,6 +15,7 @@ from pathlib import Path
 import pylink
 
 PACKAGE = Path(pylink.__file__).parent
+ROOT = Path(__file__).parents[2]
 # Rules run in Nsight Compute.
 APART = ("report/stock",)
 
@@ -69,3 +72,22 @@ def test_types_stand_above_each_other() -> None:
     known = modules()
     graph = {name: imported(path, known, types=True) - {name} for name, path in known.items()}
     check(graph)
+
+
+# Names in tests that are no modules: files that links write, and one module that must be missing.
+NO_MODULES = {"pylink.cubin", "pylink.out", "pylink._native.absent"}
+
+
+def test_modules_that_tests_name_in_strings_exist() -> None:
+    """A test that keeps a module out, or replaces it, guards nothing once the module has moved."""
+    name = re.compile(r"(?<![\w/.-])pylink(?:\.[A-Za-z_]\w*)+(?![\w/-])")
+    missing = set()
+    for path in [*ROOT.glob("tests/**/*.py"), *ROOT.glob("benchmarks/*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                for found in set(name.findall(node.value)) - NO_MODULES:
+                    try:
+                        pkgutil.resolve_name(found)
+                    except (ImportError, AttributeError):
+                        missing.add(f"{path.relative_to(ROOT)}:{node.lineno}: {found}")
+    assert missing == set()

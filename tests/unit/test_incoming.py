@@ -17,8 +17,8 @@ from helpers.archive_builder import gnu, thin, write
 from helpers.cubin_builder import one_kernel
 
 from pylink.command.cli import main
-from pylink.inputs import incoming
-from pylink.outputs import special
+from pylink.files import reading as incoming
+from pylink.files import special
 
 # Words before the file, and the exit status of trouble.
 COMMANDS = {

@@ -1,4 +1,4 @@
-"""Which entry of a fat binary is linked; each row was measured with the tools of CUDA 13.0."""
+"""Which entry of a fat binary is linked; rows were measured with 13.0 and 13.5."""
 
 from __future__ import annotations
 
@@ -86,11 +86,51 @@ MEASURED = """
 120 p121f                            -
 110 p110f                            p110f
 """
+# The same from 13.1 on, for entries with the suffix `a` (13.1 and 13.5 agree in all rows).
+MEASURED_LATER = """
+90  s90a                             -
+90  s90a s90                         s90
+90  s90 s90a                         s90
+90  s90a p90                         p90
+90  p90 s90a                         p90
+90  s90a p90a                        -
+90  s90a p90a p90                    p90
+90  s90a p80                         p80
+90  s90a s90 p90                     s90
+90a s90a s90                         s90a
+90a p90a s90                         s90
+90a s90a p90                         s90a
+100 s100a                            -
+100 s100a s100                       s100
+100 s100a s100f                      s100f
+100 s100a s100f s100                 s100f
+100 s100a p100                       p100
+100f s100a s100                      s100
+100f s100a s100f s100                s100f
+100f s100a                           -
+103 s100a s103a                      -
+103 s103a s103                       s103
+103 s103a s100                       s100
+103 s103a s100f                      s100f
+103 s103a s103f s100                 s103f
+103 s103a p100                       p100
+103f s103a s103f                     s103f
+103f s103a s100f                     s100f
+120 s120a s120                       s120
+120 s120a p120                       p120
+121 s121a s120                       s120
+121 s121a s121                       s121
+121 s121a s120f                      s120f
+121 s120a s121a p120                 p120
+110 s110a s110                       s110
+110 s110a p100                       p100
+110f s110a s110f                     s110f
+"""
 
 
-def rows() -> list[tuple[str, list[str], str | None]]:
+def rows(measured: str) -> list[tuple[str, list[str], str | None]]:
     found = []
-    for line in MEASURED.strip().splitlines():
+    for line in measured.strip().splitlines():
         arch, *entries, best = line.split()
         found.append((arch, entries, None if best == "-" else best))
     return found
@@ -104,12 +144,25 @@ def key(name: str) -> tuple[int, int, int]:
     return kind, sm, flags | (COMPATIBLE if kind == ENTRY_ELF and sm >= 100 else 0)
 
 
-@pytest.mark.parametrize(("arch", "entries", "best"), rows())
-def test_the_entry_that_nvlink_takes(arch: str, entries: list[str], best: str | None) -> None:
-    chooser = Chooser(Target(f"sm_{arch}"), optimizes=False)
+def choose(chooser: Chooser, entries: list[str]) -> str | None:
     ranks = [chooser.rank(*key(name)) for name in entries]
-    chosen = entries[ranks.index(max(ranks))] if max(ranks) >= 0 else None
-    assert chosen == best
+    return entries[ranks.index(max(ranks))] if max(ranks) >= 0 else None
+
+
+@pytest.mark.parametrize(("arch", "entries", "best"), rows(MEASURED))
+def test_the_entry_that_nvlink_takes(arch: str, entries: list[str], best: str | None) -> None:
+    assert choose(Chooser(Target(f"sm_{arch}"), optimizes=False), entries) == best
+
+
+@pytest.mark.parametrize(("arch", "entries", "best"), rows(MEASURED_LATER))
+def test_later_releases_keep_code_for_one_chip_from_other_targets(
+    arch: str, entries: list[str], best: str | None
+) -> None:
+    chooser = Chooser(Target(f"sm_{arch}"), optimizes=False, parts=True)
+    assert choose(chooser, entries) == best
+    # Of entries that any release may choose from, earlier ones choose the same.
+    earlier = Chooser(Target(f"sm_{arch}"), optimizes=False)
+    assert choose(earlier, entries) == best or earlier.depends
 
 
 def test_code_without_its_features_runs_on_its_own_target() -> None:

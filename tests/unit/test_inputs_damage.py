@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import pylink
 from pylink._native import inputfiles
-from pylink.inputs import kinds, payload, picked
+from pylink.inputs import kinds, payload, picks
 
 CUBIN = one_kernel().build()
 GOOD = container(entry(CUBIN, 80, mode="zstd"))
@@ -110,9 +110,28 @@ def test_only_what_is_stated_is_decompressed(mode: str) -> None:
     assert "67108864 bytes when decompressed; --max-uncompressed-size allows 1048576" in limited
     assert "damaged" not in limited
     assert peak < 1 << 24
-    assert "allows 2147483647 in all" in in_fatbin(
-        container(entry(b"", 80, mode=mode, stored=bomb, stated=1 << 40))
-    )
+    huge = container(entry(b"", 80, mode=mode, stored=bomb, stated=1 << 40))
+    assert f"allows {1 << 28} in all" in in_fatbin(huge)
+
+
+def test_the_default_limit_follows_the_size_of_the_inputs() -> None:
+    """No more than 256 MiB come out of a small file, and a hundred times as much of a large one."""
+    frame = compress(bytes(1 << 20), "zstd")
+    for stated, more, allowed in (
+        (1 << 28, 0, 1 << 28),
+        (1 << 28 | 1, 0, 1 << 28),
+        (1 << 40, 3 << 20, 100 * (3 << 20)),
+    ):
+        bomb = container(entry(b"", 80, mode="zstd", stored=frame, stated=stated))
+        inputs = [("a.fatbin", bomb), ("b.cubin", bytes(more) or CUBIN)]
+        with pytest.raises(pylink.LinkError) as caught:
+            pylink.link(inputs, arch="sm_80")
+        said = str(caught.value)
+        assert ("when decompressed; --max-uncompressed-size allows" in said) is (stated > allowed)
+        if stated > allowed:
+            limit = int(said.partition("allows ")[2].partition(" ")[0])
+            # Inputs lie at multiples of 16 bytes.
+            assert 0 <= limit - max(allowed, 100 * sum(len(data) for _, data in inputs)) <= 3200
 
 
 def test_a_damaged_file_is_reported_once() -> None:
@@ -266,9 +285,7 @@ def test_native_decompression_is_that_of_the_packages(
 def row(arena: int, offset: int, size: int, codec: int, full_size: int) -> bytes:
     """The row of a cubin that was an entry of a fat binary."""
     place = (0, offset, offset, size, size, full_size)
-    return picked.PICK.pack(
-        0, arena, 0, 0, 0, kinds.CUBIN, codec, picked.GOOD, picked.ALONE, *place
-    )
+    return picks.PICK.pack(0, arena, 0, 0, 0, kinds.CUBIN, codec, picks.GOOD, picks.ALONE, *place)
 
 
 def test_what_is_outside_of_its_arena_is_refused() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import pylink
 from pylink._native import inputfiles
 from pylink.inputs import kinds
-from pylink.inputs.picked import row_at
+from pylink.inputs.picks import row_at
 
 CUBIN = one_kernel().build()
 FATBIN = container(entry(CUBIN, 80, mode="zstd"))
@@ -119,7 +119,7 @@ def test_kinds_mix_in_command_order() -> None:
 
 
 def test_an_unknown_file_is_named() -> None:
-    with pytest.raises(pylink.LinkError, match=r"'notes\.txt' is no cubin, fat binary, host obj"):
+    with pytest.raises(pylink.LinkError, match=r"'notes\.txt' is not a cubin, fat binary, host"):
         pylink.link([("notes.txt", b"hello " * 40), ("a.cubin", CUBIN)], arch="sm_80")
 
 

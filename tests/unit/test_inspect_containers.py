@@ -113,3 +113,28 @@ def test_what_nvcc_makes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> N
     subprocess.run(["gcc", *flags, "-o", program, tmp_path / made], check=True)
     status, out, _ = run(capfd, "--symbols", "program")
     assert (status, "_Z2k6Pi" in out) == (0, True)
+
+
+def test_device_code_is_found_in_any_section(capfd: pytest.CaptureFixture[str]) -> None:
+    """Containers with zeros between them, in sections of other names, and a cubin by itself."""
+    first = fatbin_builder.container(fatbin_builder.entry(ONE, 80))
+    second = fatbin_builder.container(fatbin_builder.entry(TWO, 90, mode="zstd"))
+    Path("library").write_bytes(
+        fatbin_builder.host_object(
+            [
+                (".rodata", first[:8] + b"no container, but a constant" * 3),
+                (".nv_fatbin", first + bytes(200) + second),
+                (".data", b"x" * 24 + second + bytes(8) + first),
+                (".bytes", b"y" * 8 + TWO),
+            ]
+        )
+    )
+    assert run(capfd, "--list", "library")[1].splitlines() == [
+        f"library: cubin for sm_80, {len(ONE)} bytes",
+        f"library: cubin for sm_90, {len(TWO)} bytes",
+        f"library: cubin for sm_90, {len(TWO)} bytes",
+        f"library: cubin for sm_80, {len(ONE)} bytes",
+        f"library: cubin for sm_80, {len(TWO)} bytes",
+    ]
+    Path("two.fatbin").write_bytes(first + bytes(1000) + second)
+    assert run(capfd, "--list", "two.fatbin")[1].count("\n") == 2

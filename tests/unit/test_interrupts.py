@@ -16,7 +16,7 @@ from helpers.installed import Installed, build_scripts
 
 import pylink
 from pylink.command.cli import main
-from pylink.outputs.wholefile import WholeFile
+from pylink.files.atomic import WholeFile
 
 # Sends itself the signal at one of the moments that the interpreter reports: each import, each
 # file that is opened, linked, renamed or removed. Without one, says how many there are.
@@ -31,7 +31,7 @@ def hook(event, arguments):
         seen += 1
         if seen == moment:
             os.kill(os.getpid(), number)
-from pylink.command import program
+from pylink.startup import program
 {before}
 sys.addaudithook(hook)
 try:
@@ -140,7 +140,7 @@ def test_an_interrupt_behind_a_call_is_no_internal_error(
     (tmp_path / "o").write_text("old")
     file = WholeFile(str(tmp_path / "o"))
     file.write(b"new")
-    monkeypatch.setattr(f"pylink.outputs.wholefile.os.{call}", interrupted)
+    monkeypatch.setattr(f"pylink.files.atomic.os.{call}", interrupted)
     with pytest.raises(KeyboardInterrupt):
         file.commit()
     monkeypatch.undo()
@@ -178,7 +178,7 @@ def test_an_interrupt_at_any_time_of_the_program(tmp_path: Path) -> None:
 @pytest.mark.parametrize("blocked", [True, False])
 def test_who_blocks_interrupts_keeps_them_blocked(tmp_path: Path, blocked: bool) -> None:
     installed = Installed(tmp_path / "prefix", build_scripts(tmp_path))
-    program = installed.package / "command" / "program.py"
+    program = installed.package / "startup" / "program.py"
     shown = "    print(_signal.pthread_sigmask(_signal.SIG_BLOCK, ()))\n    status = main("
     program.write_text(program.read_text().replace("    status = main(", shown))
     how = signal.SIG_BLOCK if blocked else signal.SIG_UNBLOCK

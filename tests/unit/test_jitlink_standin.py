@@ -194,3 +194,79 @@ def test_importing_the_package_changes_nothing() -> None:
             print("none")
         """
     assert run(body) == "none\n"
+
+
+def test_no_interrupt_is_lost_and_every_result_is_one() -> None:
+    """Signals come at moments from before the call of the library to after its return."""
+    said = run(
+        """
+        import signal, time
+        pylink.jitlink.install()
+        library = ctypes.CDLL("libnvJitLink.so.13")
+        start = time.perf_counter()
+        link(library)
+        takes = time.perf_counter() - start
+        results = set()
+        for number in range(60):
+            result, handle = create(library, b"-arch=sm_90a")
+            for path in sys.argv[1:]:
+                assert library.nvJitLinkAddFile(handle, 1, os.fsencode(path)) == 0
+            code, interrupts = None, 0
+            try:
+                signal.signal(signal.SIGALRM, signal.default_int_handler)
+                signal.setitimer(signal.ITIMER_REAL, 1e-5 + takes * number / 50)
+                code = library.nvJitLinkComplete(handle)
+                time.sleep(takes * 2)
+                time.sleep(1)  # interrupted, unless the signal is lost
+            except KeyboardInterrupt:
+                interrupts += 1
+            assert interrupts == 1, number
+            size = ctypes.c_size_t()
+            found = library.nvJitLinkGetLinkedCubinSize(handle, ctypes.byref(size))
+            assert code in (None, 0, 6), code
+            assert code != 0 or found == 0
+            assert library.nvJitLinkDestroy(ctypes.byref(handle)) == 0
+        print(len(link(library)) > 0)
+        """
+    )
+    assert said == "True\n"
+
+
+def test_what_ends_a_program_ends_it_from_inside_a_link() -> None:
+    said = run(
+        """
+        import atexit, signal, time
+        pylink.jitlink.install()
+        library = ctypes.CDLL("libnvJitLink.so.13")
+        from pylink.jitlink import handle as module
+        def leave(*arguments, **more):
+            raise SystemExit(0)
+        result, handle = create(library, b"-arch=sm_90a")
+        assert library.nvJitLinkAddFile(handle, 1, os.fsencode(sys.argv[1])) == 0
+        module.run_link = leave
+        atexit.register(print, "ended")
+        code = library.nvJitLinkComplete(handle)
+        assert code == 6
+        print("never")
+        """
+    )
+    assert said == "ended\n"
+
+
+def test_a_size_that_no_object_has_is_refused() -> None:
+    said = run(
+        """
+        pylink.jitlink.install()
+        library = ctypes.CDLL("libnvJitLink.so.13")
+        data = open(sys.argv[1], "rb").read()
+        for size in (-1, -2, 1 << 63, 1 << 62):
+            result, handle = create(library, b"-arch=sm_90a")
+            print(library.nvJitLinkAddData(handle, 1, data, ctypes.c_size_t(size), b"x"))
+        """
+    )
+    assert said == "3\n3\n3\n6\n"  # the last for want of memory
+
+
+def test_options_without_their_value_are_the_real_library_s() -> None:
+    for option in ("-kernels-used=", "-variables-used=", "-maxrregcount="):
+        assert understand(["-arch=sm_90a", option]) is None

@@ -10,11 +10,11 @@ from helpers.archive_builder import THIN, bsd, device, gnu, thin, write
 import pylink
 from pylink.command.cli import main
 from pylink.diagnostics import Sink
-from pylink.errors import LinkError
+from pylink.diagnostics.errors import LinkError
 from pylink.inputs import libraries
 from pylink.inputs.libraries import find_libraries
-from pylink.options import Options
-from pylink.outputs.plan import Plan
+from pylink.options.model import Options
+from pylink.options.plan import Plan
 
 X86_64, AARCH64 = 62, 183
 
@@ -88,8 +88,8 @@ def test_all_that_is_missing_is_told() -> None:
     with pytest.raises(LinkError):
         find_libraries(options, [False, False], Plan({}, (), sink), sink)
     assert [record.message for record in sink.diagnostics] == [
-        "Library -lno1 not found in 'a b', 'c'; --allow-missing-libraries passes over it",
-        "Library -lno2 not found in 'a b', 'c'; --allow-missing-libraries passes over it",
+        "Library -lno1 not found in 'a b', 'c'; use --allow-missing-libraries to ignore it",
+        "Library -lno2 not found in 'a b', 'c'; use --allow-missing-libraries to ignore it",
     ]
     assert find("no1", "no2", allow_missing_libraries=True) == []
 
@@ -103,7 +103,7 @@ def test_under_the_name_nvlink_missing_libraries_are_no_mistake(
     assert (
         capsys.readouterr().err
         == "pylink error   : Library -lnone not found in any directory, as -L names none; "
-        "--allow-missing-libraries passes over it\n"
+        "use --allow-missing-libraries to ignore it\n"
     )
     assert not Path("out.cubin").exists()
     assert main([*words, "--allow-missing-libraries"]) == 0

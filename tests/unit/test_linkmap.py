@@ -75,6 +75,24 @@ def test_why_symbols_are_kept_or_removed(tmp_path: Path) -> None:
     }
 
 
+def test_common_symbols_have_the_size_of_the_largest(tmp_path: Path) -> None:
+    inputs = {}
+    for name, size in (("one", 4), ("two", 40), ("three", 12)):
+        cubin = one_kernel(name)
+        cubin.symbol(Symbol("pool", other=IN_GLOBAL, section=COMMON, value=4, size=size))
+        inputs[f"{name}.cubin"] = cubin.build()
+    text = link(tmp_path, inputs)
+    with open(tmp_path / "out.cubin", "rb") as stream:
+        table = ELFFile(stream).get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        (size,) = (one["st_size"] for one in table.iter_symbols() if one.name == "pool")
+    assert f"{size:#12x}  pool  one.cubin: variable\n" in text
+    assert symbols(text, "Removed") == {
+        ("pool", "two.cubin"): "merged with that of one.cubin",
+        ("pool", "three.cubin"): "merged with that of one.cubin",
+    }
+
+
 def test_symbols_have_sizes_and_readable_names(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

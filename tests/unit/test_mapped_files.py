@@ -25,6 +25,7 @@ from pylink.command.cli import main
 SIZE = 1 << 20
 CODE = bytes(range(256)) * (SIZE // 256)
 COUNT = 5
+OTHER_MADVISE = Path(__file__).parents[1] / "helpers" / "other_madvise.c"
 # As `stat -f` names those that inputs are mapped on.
 SYSTEMS = ("ext2/ext3", "xfs", "btrfs", "f2fs", "tmpfs")
 
@@ -377,6 +378,57 @@ def test_a_change_that_no_lease_kept_away_is_an_error(
     assert said.file == inputs[3]
     assert "it changed while it was linked" in said.message
     assert not Path("o").exists()
+
+
+LINKING = """
+import sys
+import pylink
+from pylink._native import image
+
+real = image.write_contents
+
+def write(*given):
+    maps = open("/proc/self/maps").read()
+    print(*(name for name in sys.argv[1:] if f"/{name}\\n" in maps), file=sys.stderr)
+    return real(*given)
+
+image.write_contents = write
+try:
+    sys.stdout.buffer.write(pylink.link(sys.argv[1:], arch="sm_80").image)
+except pylink.LinkError as error:
+    sys.exit(str(error))
+"""
+
+
+def link_with_faults(folder: Path, inputs: list[str], how: str) -> tuple[int, bytes, str]:
+    """Status, image, and names that were mapped, or the error, where the system refuses pages."""
+    library = folder / "other_madvise.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, OTHER_MADVISE], check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", LINKING, *inputs],
+        capture_output=True,
+        check=False,
+        env=os.environ | {"LD_PRELOAD": str(library), "MADVISE": how},
+    )
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+def test_files_are_read_where_the_kernel_cannot_promise_their_pages(
+    inputs: list[str], folder: Path
+) -> None:
+    image = pylink.link(inputs, arch="sm_80").image
+    assert link_with_faults(folder, inputs, "none")[:2] == (0, image)
+    assert link_with_faults(folder, inputs, "none")[2].split() == inputs
+    assert link_with_faults(folder, inputs, "refused") == (0, image, "\n")
+
+
+def test_a_bad_block_is_an_error_and_no_signal(inputs: list[str], folder: Path) -> None:
+    """Its page would be missing when the link uses it, which ends a process."""
+    code, image, said = link_with_faults(folder, inputs, inputs[2])
+    assert (code, image) == (1, b"")
+    assert "bad block" in said
+    assert "2.cubin" in said.splitlines()[-1]
+    assert "Input/output error" in said.splitlines()[-1] or "Could not open" in said
 
 
 def test_a_file_of_another_size_is_not_mapped(inputs: list[str], folder: Path) -> None:

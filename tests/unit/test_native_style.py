@@ -39,3 +39,23 @@ def test_no_native_function_is_long() -> None:
     }
     assert len(found) > 500
     assert {name: size for name, size in found.items() if size > LONGEST} == {}
+
+
+def test_sources_name_what_they_take_of_a_header() -> None:
+    sources = [*NATIVE.glob("*/*.p[yx][xd]"), *NATIVE.parent.glob("pylink/_native/*.pxd")]
+    assert len(sources) > 100
+    star = re.compile(r"^\s*from \S+ cimport \(?\s*\*", re.MULTILINE)
+    assert [path.name for path in sources if star.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_functions_in_c_stand_in_c_files() -> None:
+    """A compiler then reports file and line; text in a source has preprocessor lines only."""
+    verbatim = re.compile(r'^cdef extern from [^\n]*:\n    """\n(.*?)"""', re.MULTILINE | re.DOTALL)
+    found = [
+        f"{path.relative_to(NATIVE)}: {line.strip()}"
+        for path in NATIVE.glob("*/*.p[yx][xd]")
+        for text in verbatim.findall(path.read_text(encoding="utf-8"))
+        for line in text.splitlines()
+        if line.strip() and not line.strip().startswith("#")
+    ]
+    assert found == []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pylink import LinkError
-from pylink.command.optionfile import split_items, split_words
 from pylink.diagnostics import Sink
+from pylink.options.file import split_items, split_words
 
 
 @pytest.mark.parametrize(

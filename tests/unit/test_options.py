@@ -5,13 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.compare import compare
+from helpers.cubin_builder import one_kernel
 
+import pylink
 from pylink import LinkError
-from pylink.command import optionparse
-from pylink.command.helptext import HELP, help_text
-from pylink.command.optioncheck import check
-from pylink.command.optionparse import CommandLine, parse
-from pylink.command.optiontable import (
+from pylink.diagnostics import Sink
+from pylink.options import parse as optionparse
+from pylink.options.check import check
+from pylink.options.help import HELP, help_text
+from pylink.options.model import Options, recorded
+from pylink.options.parse import CommandLine, parse
+from pylink.options.table import (
     FLAG,
     LIST,
     NUMBER,
@@ -22,8 +27,6 @@ from pylink.command.optiontable import (
     Option,
     Value,
 )
-from pylink.diagnostics import Sink
-from pylink.options import Options, recorded
 
 
 def parsed(*words: str) -> CommandLine:
@@ -334,7 +337,8 @@ def test_options_are_frozen_and_typed_as_the_table_says() -> None:
         TRUTH: "bool | None",
     }
     wanted = {option.attribute: types[option.takes] for option in OPTIONS}
-    wanted |= {"arch": "str", "compiles": "bool", "follows": "str | None"}
+    wanted |= {"arch": "str", "allows_no_code": "bool", "compiles": "bool"}
+    wanted |= dict.fromkeys(("follows", "nvlink", "subject"), "str | None")
     wanted |= dict.fromkeys(("recorded", "recorded_output"), "str")
     stated = Options.__annotations__
     assert stated == {name: wanted[name] for name in stated}
@@ -346,3 +350,9 @@ def test_help_names_every_option_that_works_and_no_other() -> None:
         assert (f"--{option.long}" in text.split()) == option.built
     assert set(HELP) == {option.long for option in OPTIONS if option.built}
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_an_option_that_nvlink_ignores_changes_nothing() -> None:
+    cubin = one_kernel().build()
+    plain = pylink.link([cubin], arch="sm_80").image
+    assert compare(pylink.link([cubin], arch="sm_80", uumn=True).image, plain) == []

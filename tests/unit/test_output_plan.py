@@ -17,7 +17,7 @@ from helpers.cubin_builder import one_kernel
 
 import pylink
 from pylink.command.cli import main
-from pylink.command.optiontable import LIST, OPTIONS, TEXT, Option
+from pylink.options.table import LIST, OPTIONS, TEXT, Option
 
 TAKE_FILES = [row for row in OPTIONS if row.takes in (TEXT, LIST) and not row.choices and row.built]
 WRITING = [row for row in OPTIONS if row.writes]
@@ -174,7 +174,7 @@ def test_nothing_that_is_read_is_written(
     before = contents(here) if file != "large.cubin" else {}
     assert link(option, name, *words) == 1
     spelling = "-o" if option.attribute == "output_file" else f"--{option.long}"
-    message = f"is also an input file: {spelling} names it '{name}'\n"
+    message = f"would overwrite an input ({spelling}: '{name}')\n"
     errors = capsys.readouterr().err
     assert message in errors
     assert f"Output file '{file}'" in errors or f"/{file}'" in errors
@@ -218,7 +218,7 @@ def test_no_file_is_written_twice(
         Path("x").write_text("old")
     before = contents(here)
     assert link(option, "x", "a.cubin", f"--{other.long}=here/x") == 1
-    assert "Output file" in capsys.readouterr().err
+    assert " both write '" in capsys.readouterr().err
     assert contents(here) == before
 
 
@@ -232,7 +232,9 @@ def test_remarks_behind_xopt(here: Path, capsys: pytest.CaptureFixture[str]) -> 
     words = ["-arch=sm_80", "a.cubin", "-o", "out"]
     assert main([*words, "-Xopt", "-pass-remarks-output=a.cubin"]) == 1
     assert main([*words, "-Xopt", "-pass-remarks-output=x", "--Map=x"]) == 1
-    assert capsys.readouterr().err.count("Output file") == 2
+    errors = capsys.readouterr().err
+    assert "Output file 'a.cubin' would overwrite an input" in errors
+    assert " both write '" in errors
     assert contents(here) == before
 
 
@@ -257,9 +259,9 @@ def test_the_python_interface(here: Path) -> None:
             named: dict[str, str] = {"output": "a.cubin"}
         else:
             named = {option.attribute: "a.cubin"}
-        with pytest.raises(pylink.LinkError, match="is also an input file"):
+        with pytest.raises(pylink.LinkError, match="would overwrite an input"):
             pylink.link(["a.cubin"], arch="sm_80", **named)  # type: ignore[arg-type]
-    with pytest.raises(pylink.LinkError, match="of -o is also that of --Map"):
+    with pytest.raises(pylink.LinkError, match="-o and --Map both write"):
         pylink.link(["a.cubin"], arch="sm_80", output="x", Map="x")
     assert contents(here) == before
 

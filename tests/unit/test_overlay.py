@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -42,12 +43,51 @@ def test_everything_is_the_toolkit_but_the_linker(tmp_path: Path, toolkit: Path)
     assert overlay(directory, toolkit) == 0
     assert sorted(os.listdir(directory)) == ["bin", "include", "lib", "lib64", "nvvm"]
     assert sorted(os.listdir(directory / "bin")) == [
-        *("crt", "nvcc", "nvcc.profile", "nvlink", "ptxas")
+        *(
+            "crt",
+            "nvcc",
+            "nvcc.profile",
+            "nvlink",
+            "nvlink.notes",
+            "ptxas",
+            "pylink",
+            "toolkit-nvcc",
+        )
     ]
     assert (directory / "bin" / "ptxas").resolve() == toolkit / "bin" / "ptxas"
     assert sorted(os.listdir(directory / "lib64")) == sorted(os.listdir(toolkit / "lib"))
     assert (directory / "bin" / "nvlink").resolve() != toolkit / "bin" / "nvlink"
     assert not (directory / "bin" / "nvlink.release").exists()  # nothing says which it is
+
+
+def test_it_says_what_it_made_and_what_comes_next(
+    tmp_path: Path, toolkit: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "overlay"
+    assert overlay(directory, toolkit) == 0
+    made, notes, following = capfd.readouterr().out.splitlines()
+    assert made == f"{directory} is the CUDA toolkit in {toolkit}, with pylink as nvlink"
+    assert notes == "'pylink note' lines follow nvlink's messages (--plain: nvlink's alone)"
+    assert following.startswith(f"next: {directory}/bin/nvcc ")
+    command = ["toolkit-overlay", str(directory), "--cuda", str(toolkit), "--plain"]
+    assert main(command, tool="pylink") == 0
+    assert capfd.readouterr().out.splitlines()[1] == "messages are nvlink's alone"
+    assert not (directory / "bin" / "nvlink.notes").exists()
+    assert main(["toolkit-overlay", str(directory)], tool="pylink") == 0
+    assert capfd.readouterr().out.splitlines()[0] == f"{directory}/bin/nvlink is pylink"
+
+
+def test_its_nvcc_stays_in_the_overlay_when_links_are_resolved(
+    tmp_path: Path, toolkit: Path
+) -> None:
+    directory = tmp_path / "overlay"
+    assert overlay(directory, toolkit) == 0
+    nvcc, real = directory / "bin" / "nvcc", toolkit / "bin" / "nvcc"
+    assert nvcc.resolve().parent == directory.resolve() / "bin"
+    assert nvcc.stat().st_mtime_ns == real.stat().st_mtime_ns
+    (directory / "bin" / "toolkit-nvcc").resolve(strict=True).samefile(real)
+    done = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == "the real nvcc\n"
 
 
 def test_libraries_have_the_names_that_linkers_look_for(tmp_path: Path, toolkit: Path) -> None:
@@ -74,7 +114,8 @@ def test_its_linker_is_pylink_under_the_name_nvlink(tmp_path: Path, toolkit: Pat
         env=environment,
         check=False,
     )
-    assert (result.returncode, result.stderr) == (1, "nvlink fatal   : Unknown option 'bogus'\n")
+    assert result.returncode == 1
+    assert result.stderr.startswith("nvlink fatal   : Unknown option 'bogus'\npylink note ")
 
 
 def test_an_empty_directory_becomes_one_that_others_can_read(tmp_path: Path, toolkit: Path) -> None:
@@ -163,14 +204,19 @@ def test_a_path_too_long_for_a_first_line_is_started_by_a_shell() -> None:
 
 def tells(toolkit: Path, tool: str, release: str) -> None:
     """Let a tool of the toolkit print a version as the real ones do."""
-    text = f"#!/bin/sh\necho 'Cuda compilation tools, release {release}, V{release}.99'\n"
+    number, _, patch = release.partition("_")
+    said = f"Cuda compilation tools, release {number}, V{number}.{patch or 99}"
+    text = f"#!/bin/sh\necho '{said}'\n"
     (toolkit / "bin" / tool).write_text(text)
 
 
 def knows(toolkit: Path, release: str) -> None:
     """Give the toolkit the file that installers write."""
-    text = f'{{"cuda": {{"name": "CUDA SDK", "version": "{release}.1"}}}}'
-    (toolkit / "version.json").write_text(text)
+    number, _, patch = release.partition("_")
+    told = {"cuda": {"name": "CUDA SDK", "version": f"{number}.1"}}
+    if patch:
+        told["cuda_nvcc"] = {"name": "CUDA NVCC", "version": f"{number}.{patch}"}
+    (toolkit / "version.json").write_text(json.dumps(told))
 
 
 def version(*words: str | Path, path: str | None = None) -> str:
@@ -188,6 +234,11 @@ def version(*words: str | Path, path: str | None = None) -> str:
         ("13.4", "13.5", "13.1", "13.4"),  # by pip, one package may be newer than another
         (None, "13.5", "13.1", "13.5"),
         (None, None, "13.1", "13.1"),
+        ("13.2_51", "13.2_86", None, "13.2.51"),
+        ("13.2_78", None, None, "13.2.78"),
+        ("13.2_86", "13.2_51", None, "13.2"),
+        (None, None, "13.2_51", "13.2.51"),
+        (None, None, "13.2", "13.2"),
         ("12.9", None, None, "12.9"),
         ("12.8", None, None, "13.0"),  # which no link can follow
         ("99.0", None, None, "13.0"),
@@ -216,7 +267,9 @@ def test_the_release_of_the_toolkit_is_followed(
     assert version(linker, "--nvlink-version=13.3") == f"Follows {BY_NAME['13.3'].title}"
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"cuda": 3}', '{"cuda": {"version": 3}}', "\xff"])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "[" * 100_000, '{"cuda": 3}', '{"cuda": {"version": 3}}', "\xff"]
+)
 def test_a_version_file_that_says_nothing_is_passed_over(
     text: str, tmp_path: Path, toolkit: Path
 ) -> None:
@@ -246,7 +299,7 @@ def test_links_of_an_overlay_have_its_release_or_are_refused(tmp_path: Path, too
             f"nvlink fatal   : Input file '{made}.cubin' newer than toolkit ({made} vs 132)",
         )
     status, text = link(135, "--diagnostics_format=text")
-    assert "the toolkit that it is linked with is CUDA 13.2" in text
+    assert "this toolkit is CUDA 13.2" in text
     assert link(135, "--nvlink-version=13.5") == (0, "")
     assert toolkit_of((tmp_path / "out").read_bytes()) == 135
 
@@ -304,7 +357,8 @@ def test_its_linker_is_the_program_where_there_is_one(tmp_path: Path, toolkit: P
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         assert installed.bundle.exists()
     done = installed.run("-bogus", name=str(linker), PYTHONPATH="")
-    assert (done.returncode, done.stderr) == (1, "nvlink fatal   : Unknown option 'bogus'\n")
+    assert done.returncode == 1
+    assert done.stderr.startswith("nvlink fatal   : Unknown option 'bogus'\npylink note ")
     # It stays an overlay when the program is gone; a program of something else is not linked to.
     installed.program.unlink()
     by_python = [str(python), "-m", "pylink", *words]

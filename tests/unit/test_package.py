@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 import pylink
-from pylink.diagnostics.sarif_document import HOME
+from pylink.renderers.sarif_document import HOME
 
 PACKAGE = Path(pylink.__file__).parent
 ROOT = Path(__file__).parents[2]

@@ -28,7 +28,7 @@ from pylink._native.tables import PlacedTables
 from pylink.facts.relocations import relocation_name
 from pylink.phases.init import Job
 from pylink.profile.clock import Clock, between, read_counter
-from pylink.profile.counted import FILE_COUNT, KIND_COUNT, TIME
+from pylink.profile.counts import FILE_COUNT, KIND_COUNT, TIME
 from pylink.profile.model import Profile
 from pylink.report import read_report
 
@@ -276,4 +276,8 @@ def test_debug_data_of_g_is_told_from_lines(
     pylink.link(names, arch="sm_100", profile=path)
     (read,) = [one for one in read_report(path).actions if one.function_name == "read"]
     assert read.number("file__with_debug_info.sum") == expected
+    assert read.number("file__debug_bytes_by_option.sum") == read.number("file__debug_bytes.sum")
+    assert [each.id for each in read.metrics["file__debug_bytes_by_option.sum"].instances] == list(
+        flags
+    )
     assert 0 < (read.number("link__debug_cpu_time_share.pct") or 0) < 100

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from helpers.report_files import of_section, rule_text, section_text
 
 import pylink
 import pylink.report
+import pylink.size
 from pylink.facts.relocations import relocation_name
 from pylink.profile.estimates import disk_wait_ns
 from pylink.profile.model import Profile
@@ -36,6 +38,7 @@ from pylink.report.display import (
 from pylink.report.model import Action, Report
 from pylink.report.sections.filters import matches, target_of
 from pylink.report.view.bytetree import Node, byte_tree
+from pylink.report.view.command import main as report
 
 SHT_CONSTANT3 = 0x70000067
 ABS32_32 = 55
@@ -130,8 +133,10 @@ def test_bytes_that_no_cache_had() -> None:
     profile = pylink.link(demo.cubins("sm_90a"), arch="sm_90a", profile=True).profile
     assert profile is not None
     read = profile["read"]
+    (reading,) = (step for step in read.steps if step.name == "read_files")
+    read.cost.disk_bytes = 3 * read.bytes_read  # pylink's own modules, which are no inputs
     for disk, cold in ((0, 0), (read.bytes_read // 4, 25), (2 * read.bytes_read, 100)):
-        read.cost.disk_bytes = disk
+        reading.cost.disk_bytes = disk
         action = by_phase(link_report(profile))["read"]
         assert action.value("file__disk_bytes.sum") == min(disk, read.bytes_read)
         assert action.number("file__cache_hit.pct") == pytest.approx(100 - cold, abs=0.01)
@@ -354,6 +359,36 @@ def origins_of(write: Action) -> list[tuple[str, int]]:
     """What the output consists of, and how much of each."""
     metric = write.metrics["elf__bytes_by_origin.sum"]
     return [(str(each.id), int(each.value)) for each in metric.instances]
+
+
+# The profile has relocations of Mercury debug data with these data.
+_PARTS = {
+    ("code",): (".text",),
+    ("constants",): (".nv.constant",),
+    ("mercury code",): (".nv.capmerc",),
+    ("debug", "mercury rest"): (".debug", ".nv_debug", ".nv.merc."),
+}
+
+
+def test_the_report_and_the_result_count_the_same_bytes(
+    linked: tuple[Path, pylink.LinkResult], capfd: pytest.CaptureFixture[str]
+) -> None:
+    path, result = linked
+    assert sum(row.size for row in result.sizes) == len(result.image)
+    families: Counter[str] = Counter()
+    for name, size in origins_of(by_phase(read_report(path))["write"]):
+        families[name.partition(" > ")[0]] += size
+    for parts, start in _PARTS.items():
+        wanted = sum(size for name, size in families.items() if name.startswith(start))
+        assert sum(row.size for row in result.sizes if row.part in parts) == wanted
+    names = sum(families[name] for name in (".symtab", ".strtab", ".shstrtab"))
+    assert sum(row.size for row in result.sizes if row.part == "names, symbols") == names
+    measured = pylink.size.measure([str(path.parent / "out.cubin")])
+    assert sum(row.unpacked for row in pylink.size.rows(measured, ("part",))) == len(result.image)
+    assert report([str(path)]) == 0
+    first = capfd.readouterr().out
+    assert "Output: " in first
+    assert ".text.*" in first
 
 
 def test_the_bytes_of_the_output_add_up_to_it(linked: tuple[Path, pylink.LinkResult]) -> None:

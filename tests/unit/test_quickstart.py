@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 import marshal
 import os
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from helpers.fatbin_builder import container, entry
 from helpers.installed import Installed, build_scripts
 
 import pylink
-from pylink.command.lean import compile_lean
+from pylink.startup.lean import compile_lean
 
 PT_INTERP = 3
 BY_SCRIPT = "from the script\n"
@@ -55,9 +57,29 @@ def test_the_launcher_loads_no_library_where_it_need_not(scripts: Path) -> None:
     assert (PT_INTERP in types) != is_there
 
 
+def test_it_starts_without_proc(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the path that was started, relative ones, links and those found in PATH included."""
+    monkeypatch.setenv("CFLAGS", '-DSELF=\\"/no/proc/self/exe\\"')
+    scripts = build_scripts(tmp_path_factory.mktemp("scripts"))
+    installed = Installed(tmp_path / "prefix", scripts)
+    installed.link()
+    assert installed.link() == ""
+    (tmp_path / "prefix/link").symlink_to("bin/pylink")
+    words = ("-arch=sm_80", "a.cubin", "-o", "out.cubin")
+    for name in ("bin/pylink", "./bin/../bin/pylink", "./link"):
+        done = installed.run(*words, name=name)
+        assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
+    path = f"{installed.folder}/bin:{os.environ['PATH']}"
+    shell = ["-c", 'cd bin && pylink "$@"', "sh", "-arch=sm_80", "../a.cubin", "-o", "out.cubin"]
+    done = installed.run(*shell, name="/bin/sh", PATH=path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_bundle_of_older_sources_is_not_used(installed: Installed) -> None:
     installed.link()
-    source = installed.package / "command" / "program.py"
+    source = installed.package / "startup" / "program.py"
     status = source.stat()
     text = source.read_text()
     source.write_text(
@@ -121,7 +143,7 @@ if {replaced}:
         stream.write({other!r})
 else:
     os.unlink(path)
-sys.argv[:1] = [path, {str(script)!r}]
+sys.argv[:1] = [path, {str(script)!r}, {str(installed.package)!r}]
 exec(code, {{"__name__": "__main__"}})
 """
     words = ["-I", "-S", "-c", code, "-arch=sm_80", "a.cubin", "-o", "out.cubin"]
@@ -132,7 +154,7 @@ exec(code, {{"__name__": "__main__"}})
 def test_nothing_is_written_where_that_is_not_wanted(installed: Installed) -> None:
     assert installed.link(PYTHONDONTWRITEBYTECODE="1") == "from the script\n"
     assert not installed.bundle.exists()
-    subprocess.run([sys.executable, installed.package / "command" / "bundle.py"], check=True)
+    subprocess.run([sys.executable, installed.package / "startup" / "bundle.py"], check=True)
     assert installed.link(PYTHONDONTWRITEBYTECODE="1") == ""
 
 
@@ -172,6 +194,7 @@ def test_a_quick_start_loads_what_it_was_made_for(installed: Installed) -> None:
     """Every module of a plain link comes from the bundle, none from a file of its own."""
     installed.link()
     command = [sys.executable, "-I", "-S", "-v", str(installed.bundle), "script"]
+    command.append(str(installed.package))
     words = ["-arch=sm_80", "a.cubin", "-o", "out.cubin"]
     done = subprocess.run(
         [*command, *words], cwd=installed.folder, capture_output=True, text=True, check=True
@@ -180,17 +203,20 @@ def test_a_quick_start_loads_what_it_was_made_for(installed: Installed) -> None:
     assert [line for line in loaded if "pylink" in line or "__future__" in line] == []
 
 
-def test_a_bundle_that_was_copied_is_not_used(installed: Installed) -> None:
-    """Its sources are those of the place where it was made, whoever has that now."""
+def test_a_copy_of_an_installation_has_its_own_sources(installed: Installed) -> None:
+    """Also where another one has its old place by then."""
     installed.link()
     copy = installed.folder / "copy"
     for part in ("bin", "lib"):
-        shutil.copytree(installed.folder / part, copy / part, copy_function=os.link)
+        shutil.copytree(installed.folder / part, copy / part)
     variables = {"PYTHONPATH": installed.path.replace(f"{installed.folder}/lib", f"{copy}/lib")}
-    for expected in (BY_SCRIPT, ""):
-        words = ["-arch=sm_80", "a.cubin", "-o", "out.cubin"]
+    words = ["-arch=sm_80", "a.cubin", "-o", "out.cubin"]
+    plant(installed.package, "original")
+    for expected in ("", BY_SCRIPT + "of the copy\n", "of the copy\n"):
         done = installed.run(*words, name=str(copy / "bin" / "pylink"), **variables)
         assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
+        if not expected:
+            plant(copy / installed.package.relative_to(installed.folder), "of the copy")
 
 
 def test_nobody_else_may_write_a_bundle(installed: Installed) -> None:
@@ -199,6 +225,207 @@ def test_nobody_else_may_write_a_bundle(installed: Installed) -> None:
     done = installed.run("-c", command, "sh", *words, name="/bin/sh")
     assert (done.returncode, done.stdout) == (0, BY_SCRIPT)
     assert installed.bundle.stat().st_mode & 0o022 == 0
+
+
+def plant(package: Path, text: str) -> None:
+    """Have each link print the text at its end."""
+    source = package / "startup" / "program.py"
+    before = "    status = main("
+    source.write_text(source.read_text().replace(before, f"    print({text!r})\n{before}"))
+
+
+# What images of containers set.
+UNWRITTEN = {"PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def test_a_wheel_starts_fast_at_once(installed: Installed) -> None:
+    """And where compiled modules may be written, the next link need not read the sources."""
+    installed.ship()
+    assert installed.link(**UNWRITTEN) == ""
+    assert not installed.bundle.exists()
+    assert installed.link() == ""
+    assert installed.bundle.exists()
+    installed.shipped.unlink()
+    assert installed.link() == ""
+
+
+def test_a_wheel_that_was_changed_starts_from_its_sources(installed: Installed) -> None:
+    installed.ship()
+    source = installed.package / "startup" / "program.py"
+    text = source.read_text()
+    source.write_text(text.replace("An eighth", "AN EIGHTH").replace("takes an", "TAKES AN"))
+    assert source.stat().st_size == len(text.encode())
+    assert source.read_text() != text
+    assert installed.link(**UNWRITTEN) == BY_SCRIPT
+    home = installed.folder / "home"
+    home.mkdir()
+    assert installed.link(HOME=str(home), **UNWRITTEN) == BY_SCRIPT
+    assert installed.link(HOME=str(home), **UNWRITTEN) == ""
+    source.write_text(text)
+    shutil.rmtree(home)
+    home.mkdir()
+    assert installed.link(HOME=str(home), **UNWRITTEN) == ""
+    assert list(home.iterdir()) == []
+
+
+def test_a_shipped_bundle_is_the_same_each_time(installed: Installed) -> None:
+    installed.ship()
+    first = installed.shipped.read_bytes()
+    for path in installed.package.rglob("*.py"):
+        os.utime(path)
+    installed.ship()
+    assert installed.shipped.read_bytes() == first
+    assert str(installed.folder).encode() not in first
+
+
+@pytest.fixture
+def home(installed: Installed) -> Path:
+    """That of a user whose second link starts from his cache."""
+    home = installed.folder / "home"
+    home.mkdir(mode=0o755)
+    variables = {"HOME": str(home), **UNWRITTEN}
+    assert [installed.link(**variables) for _ in range(2)] == [BY_SCRIPT, ""]
+    return home
+
+
+def test_where_no_bundle_may_be_written_it_is_in_the_users_cache(
+    installed: Installed, home: Path
+) -> None:
+    assert not installed.bundle.exists()
+    folder = home / ".cache" / "pylink"
+    (bundle,) = folder.iterdir()
+    modes = [path.stat().st_mode & 0o7777 for path in (folder, bundle)]
+    assert modes == [0o700, 0o600]
+    elsewhere = {"HOME": str(home), "XDG_CACHE_HOME": str(installed.folder / "cache"), **UNWRITTEN}
+    assert [installed.link(**elsewhere) for _ in range(2)] == [BY_SCRIPT, ""]
+    # A bundle of older sources is replaced, one of another installation kept, one of old removed.
+    plant(installed.package, "changed")
+    (folder / "of another").write_bytes(b"")
+    (folder / "old").write_bytes(b"")
+    os.utime(folder / "old", (0, 0))
+    variables = {"HOME": str(home), **UNWRITTEN}
+    said = [installed.link(**variables) for _ in range(2)]
+    assert said == [f"{BY_SCRIPT}changed\n", "changed\n"]
+    assert sorted(path.name for path in folder.iterdir()) == sorted([bundle.name, "of another"])
+
+
+def damage(bundle: Path) -> None:
+    data = bytearray(bundle.read_bytes())
+    data[len(data) // 2] ^= 1
+    bundle.write_bytes(data)
+
+
+def lead_elsewhere(path: Path) -> None:
+    path.rename(path.parent.parent / "real")
+    path.symlink_to(path.parent.parent / "real")
+
+
+def make_pipe(bundle: Path) -> None:
+    bundle.unlink()
+    os.mkfifo(bundle)
+
+
+UNSAFE: dict[str, Callable[[Path, Path], object]] = {
+    "folder that others may write": lambda folder, _: folder.chmod(0o770),
+    "folder that others may read": lambda folder, _: folder.chmod(0o755),
+    "folder elsewhere": lambda folder, _: lead_elsewhere(folder),
+    "bundle that others may write": lambda _, bundle: bundle.chmod(0o666),
+    "bundle elsewhere": lambda _, bundle: lead_elsewhere(bundle),
+    "damaged bundle": lambda _, bundle: damage(bundle),
+    "shorter bundle": lambda _, bundle: os.truncate(bundle, bundle.stat().st_size - 1),
+    "empty bundle": lambda _, bundle: os.truncate(bundle, 0),
+    "pipe": lambda _, bundle: make_pipe(bundle),
+}
+
+
+@pytest.mark.parametrize("case", UNSAFE)
+def test_a_cache_that_is_not_safe_is_not_used(installed: Installed, home: Path, case: str) -> None:
+    folder = home / ".cache" / "pylink"
+    (bundle,) = folder.iterdir()
+    UNSAFE[case](folder, bundle)
+    variables = {"HOME": str(home), **UNWRITTEN}
+    assert installed.link(**variables) == BY_SCRIPT
+    # A bad bundle is replaced; a bad folder stays as it is, and unused.
+    assert installed.link(**variables) == (BY_SCRIPT if "folder" in case else "")
+
+
+def test_another_users_home_has_no_cache(installed: Installed, home: Path) -> None:
+    """As `sudo` leaves HOME in some set-ups: the owner of it would decide what root runs."""
+    if os.geteuid() == 0:
+        os.chown(home, 65534, 65534)
+        other = home
+    else:
+        other = Path("/")
+    cache = installed.folder / "cache"
+    for place in ({}, {"XDG_CACHE_HOME": str(cache)}):
+        variables = {"HOME": str(other), **place, **UNWRITTEN}
+        assert [installed.link(**variables) for _ in range(2)] == [BY_SCRIPT, BY_SCRIPT]
+    assert not cache.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may take another real user")
+def test_a_process_with_the_rights_of_another_user_has_no_cache(
+    installed: Installed, home: Path
+) -> None:
+    done = subprocess.run(
+        [str(installed.program), "-arch=sm_80", "a.cubin", "-o", "out.cubin"],
+        cwd=installed.folder,
+        env=installed.environment(HOME=str(home), **UNWRITTEN),
+        preexec_fn=lambda: os.setreuid(65534, 0),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, BY_SCRIPT, "")
+
+
+DAC_OVERRIDE = 1  # the capability by which root writes what it may not
+DROP = 24  # PR_CAPBSET_DROP
+
+
+def be_nobody_special() -> None:
+    """Have the program that is started next obey the modes of files, also where root starts it."""
+    if os.geteuid() == 0:
+        assert ctypes.CDLL(None).prctl(DROP, DAC_OVERRIDE, 0, 0, 0) == 0
+
+
+@pytest.mark.parametrize("shipped", [True, False])
+def test_a_folder_that_may_not_be_written(
+    installed: Installed, tmp_path: Path, *, shipped: bool
+) -> None:
+    if shipped:
+        installed.ship()
+    home = tmp_path / "home"
+    home.mkdir()
+    folders = [path for path in installed.package.rglob("*") if path.is_dir()]
+    for folder in (installed.package, *folders):
+        folder.chmod(0o555)
+
+    def run(*command: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            command,
+            cwd=installed.folder,
+            env=installed.environment(HOME=str(home)),
+            preexec_fn=be_nobody_special,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    try:
+        link = [str(installed.program), "-arch=sm_80", "a.cubin", "-o", "out.cubin"]
+        expected = ["", ""] if shipped else [BY_SCRIPT, ""]
+        assert [run(*link) for _ in range(2)] == [(0, said, "") for said in expected]
+        assert not installed.bundle.exists()
+        assert (home / ".cache").exists() != shipped
+        status, said, error = run(sys.executable, "-m", "pylink.startup.bundle")
+        assert (status, said) == (1, "")
+        place = f"{installed.package}/__pycache__"
+        assert error == f"pylink: cannot write the start-up bundle in {place}: Permission denied\n"
+    finally:
+        for folder in (installed.package, *folders):
+            folder.chmod(0o755)
 
 
 def test_a_script_that_a_shell_starts_is_left_to_it(installed: Installed) -> None:

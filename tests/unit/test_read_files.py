@@ -145,7 +145,7 @@ def test_memory_that_runs_out_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_p
         pylink.link([("a", one_kernel().build())], arch="sm_80")
 
 
-@pytest.mark.parametrize("place", ["pipeline.merge", "pipeline.layout", "outputs.draft.Canvas"])
+@pytest.mark.parametrize("place", ["pipeline.merge", "pipeline.layout", "files.draft.Canvas"])
 def test_memory_that_runs_out_later_is_no_internal_error(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -169,7 +169,7 @@ WITHIN_LIMITS = """
 import resource, sys
 from pathlib import Path
 import pylink
-from pylink.errors import LinkError
+from pylink.diagnostics.errors import LinkError
 
 small, large = (Path(path).read_bytes() for path in sys.argv[1:])
 for data in (small, small[:-1]):  # what links and errors need is loaded before there are limits
@@ -344,8 +344,8 @@ def section_rows() -> list[tuple[str, int, int, int, int]]:
             continue
         for name, type_ in zip(row.names, row.types, strict=False):
             text = name.decode().replace("{bank}", "3") + "f" * name.endswith(b".")
-            bank = 3 if row.banked else 0
-            rows.append((text, type_ + bank, row.flags, row.number, bank))
+            bank = 3 if row.banked else row.first_bank and row.first_bank + type_ - row.types[0]
+            rows.append((text, type_ + 3 * row.banked, row.flags, row.number, bank))
     return rows
 
 
@@ -387,12 +387,14 @@ def test_changed_files_are_noticed(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("first", "second", "odd \udcff")]
     for path in paths:
         path.write_bytes(b"12")
+    folder = os.open(tmp_path, os.O_RDONLY)
     rows = [("of no file", "", 0, 0, None)]
     for path in paths:
         os.utime(path, ns=(0, 1_700_000_000_000_000_123))
-        rows.append(("name", str(path), 2, 1_700_000_000_000_000_123, None))
-    assert inputfiles.are_unchanged(rows)
-    assert inputfiles.are_unchanged([])
+        name = path.name if path == paths[0] else str(path)
+        rows.append(("name", name, 2, 1_700_000_000_000_000_123, None))
+    assert inputfiles.are_unchanged(rows, folder)
+    assert inputfiles.are_unchanged([], folder)
     for number in range(1, len(rows)):
         name, file, size, time, code = rows[number]
         for row in (
@@ -401,7 +403,9 @@ def test_changed_files_are_noticed(tmp_path: Path) -> None:
             (name, file, size, time - 10**9, code),
             (name, f"{file}.", size, time, code),
         ):
-            assert not inputfiles.are_unchanged([*rows[:number], row, *rows[number + 1 :]])
+            changed = [*rows[:number], row, *rows[number + 1 :]]
+            assert not inputfiles.are_unchanged(changed, folder)
+    os.close(folder)
 
 
 def test_names_that_no_file_can_have(output: Path, capsys: pytest.CaptureFixture[str]) -> None:

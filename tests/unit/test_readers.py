@@ -13,7 +13,7 @@ import pylink
 SOURCES = Path(pylink.__file__).parents[1]
 READERS = {"_native/base/elffile.pxd", "pylink/inspect/image.py"}
 # What names the fields without reading them: their definition, and the writer of output files.
-OTHERS = {"_native/base/elf64.pxd", "_native/image/imageheaders.pxd"}
+OTHERS = {"_native/base/elf64.pxd", "_native/image/headers.pxd"}
 # Names of the fields, and their places in a header.
 FIELDS = re.compile(r"e_sh(?:off|num|strndx)|(?:phoff )shoff|\[40:48\]|, 40\)|, 60\)|EHDR")
 

@@ -79,12 +79,12 @@ for version in ("13.5", "13.9"):
 
 def test_an_option_is_a_row_and_a_text() -> None:
     said = run("""
-plant("pylink.command.optiontable", 'Option("preserve-relocs", "preserve-relocs"),',
+plant("pylink.options.table", 'Option("preserve-relocs", "preserve-relocs"),',
       'Option("probe-it", "probe", NUMBER, recorded=NEVER),')
-plant("pylink.command.helptext", '"Keep a record of the relocations that were resolved."),',
+plant("pylink.options.help", '"Keep a record of the relocations that were resolved."),',
       '"probe-it": ("<bytes>", "Probe."),')
-from pylink.command.helptext import help_text
-from pylink.command.optionparse import parse
+from pylink.options.help import help_text
+from pylink.options.parse import parse
 from pylink.diagnostics import Sink
 print(parse(["-probe", "0x10", "a"], Sink()).values["probe_it"])
 print("--probe-it <bytes>" in help_text("pylink"))
@@ -96,7 +96,7 @@ def test_what_contributing_names_is_there() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     places = [
         *(ROOT / one for one in ("", "tests/unit", "src/_native/tables")),
-        *(ROOT / "src" / one for one in ("", "pylink", "pylink/facts", "pylink/command")),
+        *(ROOT / "src" / one for one in ("", "pylink", "pylink/facts", "pylink/options")),
     ]
     places += [ROOT / "src/pylink" / one for one in ("remarks/passes", "api", "diagnostics")]
     named = set(re.findall(r"`([\w./-]+\.(?:py|md|pyx|pxd|toml))`", text))

@@ -28,17 +28,17 @@ MERC = 16  # how
 CONSTANT, GLOBAL = 2, 1  # kinds of entities
 AS_NUMBER = next(row.number for row in RELOCATIONS if row.name == "ABS16_32")
 USUAL = next(row.number for row in RELOCATIONS if row.name == "ABS32_32")
-BANKS = (2, 3)
+BANKS = (2, 3, 4)
 START = 64
 SECTION = 7  # the index of the first function's section
 
 
 def operand(rng: Random) -> bytearray:
-    """A record of an operand of bank 2 or 3, or one that differs from it in a byte."""
+    """A record of an operand of one of BANKS, or one that differs from it in a byte."""
     body = bytearray(rng.randbytes(32))
     body[:2] = b"\x02\x22"
     if rng.random() < 0.5:
-        body[5], body[12:15] = 0, b"\x42\x00\x02"
+        body[5], body[12:15] = 0, rng.choice((b"\x42\x00\x02", b"\x47\x00\x02"))
     else:
         body[12:14], body[17] = b"\x41\x00", 0x0A
     if rng.random() < 0.3:
@@ -72,7 +72,7 @@ class Link:
             [slot(rng) for _ in range(rng.choice((1, 5, 31, 32, 33, 70)))] for _ in range(3)
         ]
         self.values = [rng.getrandbits(40) for _ in range(6)]
-        self.homes = [rng.choice((-1, 6, 7)) for _ in self.values]
+        self.homes = [rng.choice((-1, 6, 7, 8)) for _ in self.values]
         self.rows: list[dict[str, int]] = []
         self.expected: list[list[Constant]] = [[] for _ in self.functions]
         for number, slots in enumerate(self.functions):

@@ -2,37 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import pytest
-from helpers.constants_reference import FOLDABLE, Piece, fold_reference, is_cut_reference
+from helpers.constants_reference import FOLDABLE, Piece, fold_reference, places
 from helpers.tables import merged, objects, table
 
 from pylink._native import constants
-from pylink._native.tables import Keeps, Numbers, Outs, PlacedTables
+from pylink._native.tables import Fixes, Keeps, Numbers, Outs, PlacedTables, Values
 from pylink.facts import sectionkinds
 
 ALIGNS = (1, 2, 4, 8, 16, 64, 256)
 SIZES = (*FOLDABLE, 0, 1, 2, 4, 8, 10, 28, 40, 63, 65, 256)
 
 
-def fold(pieces: list[Piece], others: Random) -> tuple[bytes, int]:
-    """Contents of the bank and the null symbol's value, from inputs with other sections between."""
+def fold(
+    pieces: list[Piece],
+    others: Random,
+    relocations: Sequence[int] = (),
+    fixes: Sequence[int] = (),
+    elsewhere: Sequence[int] = (),
+) -> tuple[bytes, int]:
+    """Contents of the bank and the null symbol's value, from inputs with other sections between.
+
+    `relocations` and `fixes` are of the bank, `elsewhere` of another section.
+    """
     arena = bytearray()
-    rows, out_of = [], []
-    for data, align in pieces:
+    rows, out_of, base = [], [], []
+    for (data, align), place in zip(pieces, places(pieces), strict=True):
         for kind, bank, out in ((sectionkinds.CONSTANT, 3, 1), *OTHERS[: others.randrange(4)]):
             row = {"offset": len(arena), "size": len(data), "align": align, "bank": bank}
             rows.append({**row, "kind": kind})
             out_of.append(out)
+            base.append(place)
         arena += data
-    whole = merged(objects(bytes(arena), sections=rows), out_of=table(Numbers, out_of))
-    placed = PlacedTables(whole, outs=table(Outs, [{"size": 9}, {}]))
+    lists = [(0, elsewhere), (1, relocations[::2]), (1, relocations[1::2])]
+    keeps: list[dict[str, int]] = []
+    outs: list[dict[str, int]] = [{"size": 9}, {}]
+    for target, offsets in lists:
+        for number, offset in enumerate(offsets):
+            keeps.append({"offset": offset, "next": len(keeps) - 1 if number else -1})
+        head = len(keeps) - 1 if offsets else -1
+        outs.append({"kind": sectionkinds.RELOC, "target": target, "head": head})
+    written = [{"offset": offset, "out": 1} for offset in fixes]
+    written += [{"offset": offset, "out": 0} for offset in elsewhere]
+    whole = merged(
+        objects(bytes(arena), sections=rows),
+        out_of=table(Numbers, out_of),
+        base=table(Values, base),
+        keeps=table(Keeps, keeps),
+        fixes=table(Fixes, written),
+    )
+    placed = PlacedTables(whole, outs=table(Outs, outs))
     constants.fold_pieces(placed)
     (blob,), (spans,) = placed.blobs, placed.spans
     (span,) = spans
     assert (span.out, span.offset, span.size) == (1, 0, len(blob))
-    assert placed.outs.column("size") == [9, len(blob)]
+    assert placed.outs.column("size")[:2] == [9, len(blob)]
     return blob.data, placed.null_value
 
 
@@ -83,30 +110,30 @@ def test_many_pieces_fold_to_few() -> None:
     assert fold(pieces, rng) == fold_reference(pieces)
 
 
-def cut(banks: list[tuple[int, int, int]], lists: list[tuple[int, int, list[int]]]) -> bool:
-    """For sections (kind, bank, size) and relocations (kind, target, offsets)."""
-    outs = [{"kind": kind, "bank": bank, "size": size} for kind, bank, size in banks]
-    keeps: list[dict[str, int]] = []
-    for kind, target, offsets in lists:
-        for number, offset in enumerate(offsets):
-            keeps.append({"offset": offset, "next": len(keeps) - 1 if number else -1})
-        outs.append({"kind": kind, "target": target, "head": len(keeps) - 1 if offsets else -1})
-    whole = merged(keeps=table(Keeps, keeps))
-    return bool(constants.find_cut_relocation(PlacedTables(whole, outs=table(Outs, outs))))
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_cut_relocations_agree_with_the_page(seed: int) -> None:
-    """Entries of the one bank that folds count, whatever those of others hold."""
+@pytest.mark.parametrize("seed", range(200))
+def test_pieces_with_relocations_keep_their_bytes(seed: int) -> None:
+    """Relocations and fields that the link fills in, of the bank and of another section."""
     rng = Random(seed)
-    size = rng.choice((0, 8, 64))
-    banks = [(sectionkinds.CONSTANT, 4, 0), (sectionkinds.GLOBAL_INIT, 3, 0)]
-    banks.insert(rng.randrange(3), (sectionkinds.CONSTANT, 3, size))
-    bank = banks.index((sectionkinds.CONSTANT, 3, size))
-    entries = [rng.choice((0, size - 1, size - 8, size, 4)) for _ in range(rng.randrange(4))]
-    entries = [max(entry, 0) for entry in entries]
-    others = [(sectionkinds.RELOC, at, [1000, 0]) for at in range(3) if at != bank]
-    mercury = (sectionkinds.MERC_RELA, -1, [1000])
-    lists = [*others, mercury, (sectionkinds.RELOC, bank, entries)]
-    rng.shuffle(lists)
-    assert cut(banks, lists) == is_cut_reference(size, entries)
+    pieces = draw(rng)
+    chosen = rng.sample(range(len(pieces)), min(2, len(pieces)))
+    at = [
+        places(pieces)[number] + rng.randrange(len(pieces[number].data))
+        for number in chosen
+        if pieces[number].data
+    ]
+    split = rng.randrange(len(at) + 1)
+    everywhere = range(0, 4096, 4)
+    assert fold(pieces, rng, at[:split], at[split:], everywhere) == fold_reference(pieces, at)
+
+
+@pytest.mark.parametrize("kind", ["relocations", "fixes"])
+@pytest.mark.parametrize("table", range(3))
+def test_each_place_of_a_table(table: int, kind: str) -> None:
+    """The first of equal tables may stay; a dropped one, or one that moves, would lose entries."""
+    pieces = [Piece(bytes(16), 8), Piece(bytes(16), 8), Piece(b"?" * 24, 8)]
+    for place in range(16 * table, 16 * table + len(pieces[table].data), 8):
+        written = {kind: [place]}
+        expected = fold_reference(pieces, [place])
+        assert fold(pieces, Random(0), **written) == expected
+        whole = table == 1 or place >= 40
+        assert len(expected[0]) == (56 if whole else 40)

@@ -90,6 +90,7 @@ class Draft:
         old = renamed.get(number)
         if old is None:
             return 0
+        self.outs[at]["symbol_name"] = self.strtab.index(old) + len(b".rela")
         # "measured with old names without NUL, filled with final ones with NUL"
         room = {OLD_BANK3: 3, OLD_POOL: 8}[old]
         if rng.random() < 0.5:

@@ -15,6 +15,7 @@ from pylink.facts import sectionkinds
 COMMON = 32  # flag of an entity
 RESERVED = 8  # kind of an entity
 RELOCATABLE = 1
+SHN_COMMON = 0xFFF2
 
 
 def draw(rng: Random) -> list[Variable]:
@@ -30,6 +31,15 @@ def test_places_agree_with_reference(seed: int, *, executable: bool) -> None:
     common, reserved = draw(rng), draw(rng)
     start = rng.randrange(100)
     symbols = [{"section": -1}, *({"section": 0, "value": v.align} for v in reserved)]
+    entity_of = [-1, *range(len(common), len(common) + len(reserved))]
+    mentions = [number for number in range(len(common)) for _ in range(rng.randrange(1, 4))]
+    rng.shuffle(mentions)
+    for number in mentions:
+        if rng.random() < 0.3:  # declared, before or behind
+            symbols.append({"section": -1})
+            entity_of.append(rng.randrange(len(common)))
+        symbols.append({"section": -1, "shndx": SHN_COMMON})
+        entity_of.append(number)
     entities = [{"size": v.size, "align": v.align, "flags": COMMON} for v in common]
     entities += [
         {"size": v.size, "kind": RESERVED, "winner": number, "flags": 2}
@@ -49,6 +59,7 @@ def test_places_agree_with_reference(seed: int, *, executable: bool) -> None:
                 {"kind": sectionkinds.SYSTEM_SHARED, "align": 1},
             ],
         ),
+        symbol_entity=table(Numbers, entity_of),
         section_function=table(Numbers, [-1]),
         out_of=table(Numbers, [1]),
         base=table(Values, [0]),
@@ -56,7 +67,7 @@ def test_places_agree_with_reference(seed: int, *, executable: bool) -> None:
     )
     placed = PlacedTables(whole)
     layout.assign_values(placed)
-    offsets, end = place_common(common, start)
+    offsets, end = place_common(common, mentions, start)
     places, reserved_end = place_reserved(reserved, executable=executable)
     assert list(placed.values) == offsets + places
     assert list(placed.homes) == [0] * len(common) + [1] * len(reserved)

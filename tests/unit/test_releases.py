@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Literal, cast
 
 import pytest
 from helpers.cubin_builder import one_kernel
-from helpers.toolkits import cubin_by, toolkit_of
+from helpers.toolkits import cubin_by, ptxas_note, tool_note, toolkit_of
 
 import pylink
 from pylink.facts import releases
 from pylink.report import read_report
 
-Name = Literal["12.9", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5"]
+Name = Literal["12.9", "13.0", "13.1", "13.2", "13.2.51", "13.2.78", "13.3", "13.4", "13.5"]
+LINKER = re.compile(rb"nvlink (\d+\.\d+\.\d+)\0")
 
 
 def made_by(toolkit: int, name: str = "kernel") -> pylink.Input:
@@ -30,6 +32,80 @@ def test_the_newest_release_that_an_input_names_is_followed(
 ) -> None:
     inputs = [made_by(toolkit, f"k{number}") for number, toolkit in enumerate(toolkits)]
     assert toolkit_of(pylink.link(inputs, arch="sm_80").image) == followed
+
+
+def linker_of(image: bytes) -> str:
+    """The nvlink that the output says it follows, in the note that stands first."""
+    return str(LINKER.findall(image)[0], "ascii")
+
+
+@pytest.mark.parametrize(
+    ("tools", "followed"),
+    [
+        (("13.2.51",), "13.2.78"),  # the same for both
+        (("13.2.78",), "13.2.78"),
+        (("13.2.86",), "13.2.86"),
+        (("13.2.51", "13.2.86"), "13.2.86"),
+        (("13.2.79",), "13.2.78"),  # not looked at: as the one before
+        (("13.2.99",), "13.2.86"),
+        (("13.2.1",), "13.2.78"),
+        (("13.2.51", "13.0.88"), "13.2.78"),
+        (("13.2.51", "13.3.33"), "13.3.73"),
+        (("13.0.48",), "13.0.88"),
+    ],
+)
+def test_the_patch_level_of_the_newest_input_is_followed(
+    tools: tuple[str, ...], followed: str
+) -> None:
+    inputs = []
+    for number, tool in enumerate(tools):
+        toolkit = int(tool.replace(".", "")[:3])
+        image = cubin_by(toolkit, f"k{number}", tool=ptxas_note(tool))
+        inputs.append(pylink.Input(image, name=f"{number}.o"))
+    assert linker_of(pylink.link(inputs, arch="sm_80").image) == followed
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        b"",
+        tool_note("", "ptxas", "", "", ""),
+        tool_note("", "ptxas", "release 13.2, V13.2.51x", "Build", ""),
+        tool_note("", "ptxas", "release 13.2, V13.2", "Build", ""),
+        tool_note("", "ptxas", "release 13.2, V13.2.", "Build", ""),
+        tool_note("", "ptxas", "release 13.2, V13.2.51.7", "Build", ""),
+        tool_note("", "ptxas", "release 13.2, V13.2.5151", "Build", ""),
+        tool_note("", "ptxas", "release 13.2, V13.1.51", "Build", ""),  # another toolkit's
+        tool_note("", "pylink", "pylink 13.2.51", "", ""),
+        ptxas_note("13.2.51")[:-50],
+        ptxas_note("13.2.51")[:30],
+    ],
+)
+def test_what_tells_no_patch_level_counts_as_the_last(tool: bytes) -> None:
+    image = pylink.link([pylink.Input(cubin_by(132, tool=tool))], arch="sm_80").image
+    assert linker_of(image) == "13.2.86"
+
+
+def test_an_output_of_pylink_has_the_patch_level_that_it_followed() -> None:
+    first = pylink.link(
+        [pylink.Input(cubin_by(132, tool=ptxas_note("13.2.51")))],
+        arch="sm_80",
+        relocatable_link=True,
+    )
+    assert linker_of(first.image) == "13.2.78"
+    assert linker_of(pylink.link([pylink.Input(first.image)], arch="sm_80").image) == "13.2.78"
+
+
+@pytest.mark.parametrize("name", ["13.2.51", "13.2.78"])
+def test_a_patch_level_links_objects_of_a_later_one(name: Name) -> None:
+    made = pylink.Input(cubin_by(132, tool=ptxas_note("13.2.86")))
+    image = pylink.link([made], arch="sm_80", nvlink_version=name).image
+    assert linker_of(image) == "13.2.78"
+
+
+def test_only_patch_levels_that_differ_have_names() -> None:
+    assert "13.2.86" in releases.FOLLOWED
+    assert "13.0.88" not in releases.FOLLOWED
 
 
 def test_without_a_note_the_first_release_is_followed() -> None:

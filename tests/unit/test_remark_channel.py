@@ -10,7 +10,6 @@ import pytest
 from helpers.remarked import Listed
 
 from pylink.diagnostics import Sink
-from pylink.diagnostics.configure import obey
 from pylink.remarks import (
     ANALYSIS,
     ANALYSIS_ALIASING,
@@ -23,6 +22,7 @@ from pylink.remarks import (
 )
 from pylink.remarks.channel import BATCH
 from pylink.remarks.record import TAGS
+from pylink.renderers.configure import obey
 
 KINDS = (PASSED, MISSED, ANALYSIS, ANALYSIS_FP_COMMUTE, ANALYSIS_ALIASING, FAILURE)
 
@@ -243,7 +243,7 @@ def test_an_empty_file_is_said_to_be_empty() -> None:
     file.path = "out.yaml"
     Remarks(sink, file).close()
     (diagnostic,) = sink.diagnostics
-    assert diagnostic.message == "'out.yaml' is empty: there are no remarks to write"
+    assert diagnostic.message == "No remarks to write; 'out.yaml' is empty"
     assert sink.exit_code() == 0
 
 

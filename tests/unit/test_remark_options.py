@@ -13,14 +13,14 @@ from helpers.privileges import ordinary_user
 
 import pylink
 from pylink.command.cli import main
-from pylink.command.optionparse import parse
-from pylink.command.optiontable import Value
 from pylink.diagnostics import Sink
-from pylink.errors import LinkError
-from pylink.options import Options
+from pylink.diagnostics.errors import LinkError
+from pylink.options.model import Options
+from pylink.options.parse import parse
+from pylink.options.table import Value
+from pylink.options.xopt import read_words
 from pylink.remarks import read_remarks
 from pylink.remarks.settings import Settings
-from pylink.remarks.xopt import read_words
 
 CUBINS = [str(path) for path in demo.cubins("sm_90a")]
 REMOVED = "removed _Z4nextRj"

@@ -12,14 +12,14 @@ import pytest
 from helpers.remarked import Listed, Passes
 
 from pylink import pipeline
-from pylink.command.optiontable import Value
 from pylink.diagnostics import Sink
-from pylink.errors import LinkError
-from pylink.options import Input, Options
-from pylink.outputs.keptfile import KeptFile
-from pylink.outputs.plan import Plan
+from pylink.diagnostics.errors import LinkError
+from pylink.files.lazyfile import KeptFile
+from pylink.observer import Observer
+from pylink.options.model import Input, Options
+from pylink.options.plan import Plan
+from pylink.options.table import Value
 from pylink.remarks import Remarks
-from pylink.watch.observers import Observer
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FOLDERS = sorted(path.parent for path in GOLDEN.glob("*/*/m1.cubin"))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import pylink
-from pylink.dedup.reasons import BLOCKERS, REASONS
+from pylink.mercury.reasons import BLOCKERS, REASONS
 from pylink.remarks.passes import catalogue
 from pylink.remarks.scalars import scalar
 

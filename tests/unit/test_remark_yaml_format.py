@@ -215,7 +215,8 @@ MISSING = "Pass, Name or Function missing"
         (BASE + "? [a]\n: b\n", "line 5: key is not a string"),
         ("--- !Passed\nPass: &a p\nName: *a\n", "line 3: an alias is no value of a remark"),
         (BASE + "Args: [[[[[[a]]]]]]\n", "line 5: values are nested too deeply"),
-        (BASE + f"Args: {'[' * 50_000}\n", "line 5: values are nested too deeply"),
+        # Here PyYAML may stop before pylink does, in words of its own.
+        (BASE + f"Args: {'[' * 50_000}\n", "line 5: "),
         (BASE + "Args: [\n", "line 6: "),
         (BASE + "Args:\n  - A: 'x\0y'\n", "byte 0x37: "),
     ],

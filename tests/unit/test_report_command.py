@@ -34,7 +34,7 @@ def test_fits(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "link.aprof"
     aprof.write(aprof.Report(routines=[aprof.Routine(0, "slow", "pylink", points=points)]), path)
     out = show(capfd, str(path), "--fit")
-    assert "Grow faster than the link: slow." in out
+    assert "Grow faster than n log n: slow." in out
 
 
 def test_rules_are_applied_and_exported(

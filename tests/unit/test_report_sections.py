@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,11 +18,12 @@ from pylink import __version__
 from pylink.report.errors import ReportError
 from pylink.report.model import Action, BodyItem, Report, Section
 from pylink.report.rules.load import load_rules
-from pylink.report.sections import folders
+from pylink.report.sections import folders, patterns
 from pylink.report.sections.apply import apply_sections
 from pylink.report.sections.folders import FolderError, search_path
 from pylink.report.sections.load import load
 from pylink.report.sections.text import SectionError, parse_section
+from pylink.report.view.selection import with_metrics
 
 EXAMPLE = """\
 # A comment.
@@ -275,6 +277,54 @@ def test_patterns_do_not_stand_for_patterns() -> None:
     action.set("a_share", 1)
     apply_sections(Report(actions=[action]), [parse(text)])
     assert action.value("regex:.*share.*") == "a_share"
+
+
+SLOW = "(a+)+b"
+
+
+@pytest.fixture
+def little_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "LIMIT", 0.5)
+    monkeypatch.setattr(patterns, "_slow", set())
+
+
+@pytest.mark.usefixtures("little_time")
+def test_an_expression_of_a_section_has_a_time_limit() -> None:
+    """The section comes from somebody else, and the names may come from a report."""
+    text = section_text("A", extra=f'Header {{ Metrics {{ Name: "regex:{SLOW}" }} }}')
+    actions = []
+    for number in range(3):
+        action = Action(f"read{number}")
+        action.set("a" * 40, 1)
+        actions.append(action)
+    begin = time.monotonic()
+    gaps = apply_sections(Report(actions=actions), [parse(text)])
+    assert time.monotonic() - begin < 5
+    assert {gap.metric for gap in gaps} == {f"regex:{SLOW}"}
+    assert all("it takes longer than" in gap.reason for gap in gaps)
+
+
+def test_expressions_find_the_same_apart() -> None:
+    """Those that are not fast at a glance are matched by another process."""
+    names = ["a_b", "a_c", "aab", "b" * 1001]
+    for text in ("a.*", "(a|b).*", "a_[bc]", "(a+)+b", "(?i)A_B", "a.*b.*|.*c.*", "b*"):
+        assert patterns.matching(f"regex:{text}", names) == [
+            name for name in names if re.fullmatch(text, name)
+        ]
+
+
+@pytest.mark.parametrize("text", ["(" * 50_000 + ")" * 50_000, "a{1,99999999999999999999}"])
+def test_an_expression_that_cannot_be_compiled_is_none(text: str) -> None:
+    with pytest.raises(re.error):
+        patterns.matching(f"regex:{text}", ["a"])
+
+
+@pytest.mark.usefixtures("little_time")
+def test_an_expression_of_metrics_has_a_time_limit() -> None:
+    action = Action("read")
+    action.set("a" * 40, 1)
+    with pytest.raises(ReportError, match=r"--metrics regex:\(a\+\)\+b: it takes longer than"):
+        with_metrics(Report(actions=[action]), [f"regex:{SLOW}"])
 
 
 def test_what_has_neither_value_nor_instances_is_not_added() -> None:

@@ -63,7 +63,7 @@ CASES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, float | None]]
             "file__disk_wait_duration.sum": 4 * MILLISECOND,
         },
         {},
-        "3 MB came from disk, and reading waited 4 ms for it.",
+        "3 MB came from disk, and reading waited 4 ms, for the disk or for a processor.",
         8.0,
     ),
     (
@@ -73,10 +73,11 @@ CASES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, float | None]]
         {
             "file__bytes_input.sum": {"a.cubin": 600, "b.cubin": 400},
             "file__debug_bytes.sum": {"a.cubin": 100, "b.cubin": 300},
+            "file__debug_bytes_by_option.sum": {"-G": 400},
         },
         "40% of the input is debug data, most of it in b.cubin (300 B), a.cubin (100 B). "
-        "2 of the inputs have .debug_info, which -G makes: where source lines are enough, compile "
-        "with -lineinfo",
+        "Inputs with .debug_info, which -G makes, have 100% of it: where source lines are enough, "
+        "compile with -lineinfo",
         8.0,
     ),
     (
@@ -86,9 +87,10 @@ CASES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, float | None]]
         {
             "file__bytes_input.sum": {"a.cubin": 600, "b.cubin": 400},
             "file__debug_bytes.sum": {"a.cubin": 100, "b.cubin": 300},
+            "file__debug_bytes_by_option.sum": {"-lineinfo": 300, "-G": 100},
         },
         "40% of the input is debug data, most of it in b.cubin (300 B), a.cubin (100 B). "
-        "No input has .debug_info, so it is the lines of -lineinfo",
+        "Inputs with lines alone, as of -lineinfo, have 75% of it: leave that out",
         8.0,
     ),
     (
@@ -96,7 +98,8 @@ CASES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, float | None]]
         "read",
         {},
         {"file__bytes_read.sum": {"big.a": 9000, "b": 10, "c": 10, "d": 10}},
-        "big.a has 9 kB of the 9.03 kB that 4 inputs have",
+        "big.a has 9 kB of the 9.03 kB that 4 inputs have: what is saved there counts most. None "
+        "of it is debug data",
         None,
     ),
     (
@@ -104,8 +107,8 @@ CASES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, float | None]]
         "merge",
         {"link__cpu_time_share.pct": 80.0, "link__cpu_time_duration.sum": 80 * MILLISECOND},
         {"link__step_time_duration.sum": {"resolve": MILLISECOND, "find_live": 5 * MILLISECOND}},
-        "merge takes 80% of the link's processor time. Its longest step is find_live with 5 ms. "
-        "--profile-aprof",
+        "merge takes 80% of the link's processor time. Its longest step by the clock is "
+        "find_live with 5 ms. --profile-aprof",
         None,
     ),
     (
@@ -129,8 +132,12 @@ CASES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, float | None]]
         "LinkKeptRelocations",
         "relocate",
         {},
-        {"reloc__left_dynamic.sum": {"R_CUDA_64": 6000, "R_CUDA_32": 10}},
-        "6010 relocations are left to the loader, R_CUDA_64 (6000), R_CUDA_32 (10)",
+        {
+            "reloc__left_dynamic.sum": {"R_CUDA_64": 6000, "R_CUDA_32": 10},
+            "reloc__left_by_section.sum": {".text.*": 6005, ".debug_line": 5},
+        },
+        "6005 relocations are left to the loader: .text.* (6005). 5 more change debug data. By "
+        "type, all that are kept: R_CUDA_64 (6000), R_CUDA_32 (10).",
         None,
     ),
     (
@@ -199,8 +206,36 @@ def test_a_link_without_faults_is_told_nothing() -> None:
             {},
         ),
         ("LinkDedupStage", "merge", {"link__dedup_cpu_time_share.pct": 4.0}, {}),
+        # Frames, which no option leaves out.
+        (
+            "LinkDebugBytes",
+            "read",
+            {"link__debug_cpu_time_share.pct": 8.0},
+            {
+                "file__bytes_input.sum": {"a.cubin": 600},
+                "file__debug_bytes.sum": {"a.cubin": 300},
+                "file__debug_bytes_by_option.sum": {"always": 300},
+            },
+        ),
+        # Most that is left to the loader would be few without debug data.
+        (
+            "LinkKeptRelocations",
+            "relocate",
+            {},
+            {
+                "reloc__left_dynamic.sum": {"R_CUDA_32": 1500},
+                "reloc__left_by_section.sum": {".debug_line": 600, ".text.*": 900},
+            },
+        ),
+        # The wait is not the disk's where all inputs were in the cache.
+        (
+            "LinkColdCache",
+            "read",
+            {"file__cache_hit.pct": 100.0, "file__disk_wait_duration.sum": 4 * MILLISECOND},
+            {},
+        ),
     ],
-    ids=["start-up", "few false hits", "little"],
+    ids=["start-up", "few false hits", "little", "frames", "few without debug", "warm"],
 )
 def test_when_rules_are_silent(
     rule: str, phase: str, values: Mapping[str, Scalar], instances: Instances
@@ -216,6 +251,97 @@ def test_a_small_gain_is_no_headline() -> None:
     }
     kind, _, _ = said("read", values, instances)["LinkDebugBytes"]
     assert kind == MessageType.OK
+
+
+# The same figures as above with another cause: what is said, and what may not be said.
+OTHER_CAUSES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, str]] = [
+    (
+        "LinkKeptRelocations",
+        "relocate",
+        {},
+        {
+            "reloc__left_dynamic.sum": {"R_CUDA_32": 10008},
+            "reloc__left_by_section.sum": {".debug_info": 9936, ".nv.constant0.*": 72},
+        },
+        "9936 of the 10008 relocations that the output keeps change debug data, "
+        ".debug_info (9936): they belong to -G or -lineinfo",
+        "loader",
+    ),
+    (
+        "LinkDebugBytes",
+        "read",
+        {"link__debug_cpu_time_share.pct": 8.0},
+        {
+            "file__bytes_input.sum": {f"{number}.cubin": 1000 for number in range(400)},
+            "file__debug_bytes.sum": {f"{number}.cubin": 500 for number in range(400)},
+            "file__debug_bytes_by_option.sum": {"-G": 200_000},
+        },
+        "50% of the input is debug data, spread over 400 inputs, of which 0.cubin (500 B) has "
+        "most.",
+        "most of it in",
+    ),
+    (
+        "LinkDebugBytes",
+        "read",
+        {"link__debug_cpu_time_share.pct": 8.0, "file__with_debug_info.sum": 1},
+        {
+            "file__bytes_input.sum": {"a.cubin": 600, "b.cubin": 400},
+            "file__debug_bytes.sum": {"a.cubin": 10, "b.cubin": 390},
+            "file__debug_bytes_by_option.sum": {"-G": 10, "-lineinfo": 390},
+        },
+        "40% of the input is debug data, most of it in b.cubin (390 B), a.cubin (10 B). Inputs "
+        "with lines alone",
+        "-G",
+    ),
+    (
+        "LinkDominantInput",
+        "read",
+        {},
+        {
+            "file__bytes_read.sum": {"big.a": 9000, "b": 10, "c": 10, "d": 10},
+            "file__debug_bytes.sum": {"big.a": 8000},
+            "file__kept_bytes.sum": {"big.a": 8500},
+        },
+        "big.a has 9 kB of the 9.03 kB that 4 inputs have: what is saved there counts most. 8 kB "
+        "of it is debug data, and the output has 8.5 kB of its sections.",
+        "code",
+    ),
+    (
+        "LinkDominatingPhase",
+        "cicc-lto",
+        {"link__cpu_time_share.pct": 80.0, "link__cpu_time_duration.sum": 80 * MILLISECOND},
+        {"link__step_time_duration.sum": {"compile_lto": 80 * MILLISECOND}},
+        "cicc-lto takes 80% of the link's processor time. Its longest step by the clock is "
+        "compile_lto with 80 ms. That is the work of the compiler",
+        "--profile-aprof",
+    ),
+    (
+        "LinkGrowth",
+        "init",
+        {"runs__growth_exponent.ratio": 0.2},
+        {},
+        "Over these reports the time grows as size ** 0.20: more slowly than the input.",
+        "proportion",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("rule", "phase", "values", "instances", "text", "unsaid"),
+    OTHER_CAUSES,
+    ids=[f"{case[0]}-{number}" for number, case in enumerate(OTHER_CAUSES)],
+)
+def test_another_cause_is_not_blamed_on_the_usual_one(
+    rule: str,
+    phase: str,
+    values: Mapping[str, Scalar],
+    instances: Instances,
+    text: str,
+    unsaid: str,
+) -> None:
+    _, message, _ = said(phase, values, instances)[rule]
+    assert message.startswith(text)
+    assert unsaid not in message
 
 
 def test_growth_in_proportion_is_praised() -> None:

@@ -199,6 +199,42 @@ def test_source_counters_come_as_sections_name_them_and_the_highest_first(
         assert ("10 more instructions; --instances lists them" in out) == (not options)
 
 
+def test_numbers_that_are_no_addresses_are_not_on_the_source_page(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """As reports of Nsight Compute have them: tables of occupancy, by block size."""
+    made = link_report()
+    relocate = made.actions[3]
+    relocate.set("launch__occupancy_per_block_size", 1, dict.fromkeys(range(1, 65), 1))
+    path = tmp_path / "code.ncu-rep"
+    write_report(made, path)
+    out = show(capfd, str(path), "--page", "source")
+    assert re.findall("^0x[0-9a-f]+", out, re.MULTILINE) != []
+    assert "0x1 " not in out
+    assert "occupancy" not in out
+    # Without the code, what sections name as source counters has addresses.
+    unknown = Action("kernel")
+    unknown.set("launch__occupancy_per_block_size", 1, {1: 1})
+    write_report(Report(actions=[unknown]), path)
+    assert "No counter of this report" in show(capfd, str(path), "--page", "source")
+
+
+def test_headings_of_many_counters_stay_readable(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    action = Action("kernel")
+    named = [SectionMetric(f"counter{number}__count", f"Counter{number}") for number in range(40)]
+    for one in named:
+        action.set(one.name, 1, {16: 1})
+    action.sections = [Section("S", "S", metrics=Metrics(named))]
+    path = tmp_path / "code.ncu-rep"
+    write_report(Report(actions=[action]), path)
+    out = show(capfd, str(path), "--page", "source")
+    assert "Counter0 " in out
+    (rest,) = re.findall(r"^([0-9]+) more counters", out, re.MULTILINE)
+    assert len(re.findall(r"Counter[0-9]+\b", out)) == 40 - int(rest)
+
+
 def test_a_report_without_source_counters_says_so(
     capfd: pytest.CaptureFixture[str], file: str
 ) -> None:

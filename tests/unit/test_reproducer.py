@@ -17,7 +17,7 @@ from helpers.fatbin_builder import container, entry, host_object
 
 import pylink
 from pylink.command.cli import main
-from pylink.command.optiontable import OPTIONS
+from pylink.options.table import OPTIONS
 from pylink.outputs.reproducer import NEVER_TAKEN
 
 Capture = pytest.CaptureFixture[str]
@@ -246,7 +246,7 @@ def test_hostile_archives(place: Path, attack: str, capsys: Capture) -> None:
     assert main(["reproduce", "r", "-o", "copy"]) == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert said.startswith("pylink fatal   : Cannot link 'r' again: ")
+    assert said.startswith("pylink fatal   : Cannot reproduce the link in 'r': ")
     assert sorted(place.parents[1].rglob("*")) == before
 
 
@@ -264,7 +264,7 @@ def test_what_is_no_archive(place: Path, data: bytes | None, capsys: Capture) ->
     if data is not None:
         Path("r").write_bytes(data)
     assert main(["reproduce", "r"]) == 1
-    assert capsys.readouterr().err.startswith("pylink fatal   : Cannot link 'r' again: ")
+    assert capsys.readouterr().err.startswith("pylink fatal   : Cannot reproduce the link in 'r': ")
 
 
 def test_a_cut_archive(place: Path, capsys: Capture) -> None:
@@ -273,4 +273,4 @@ def test_a_cut_archive(place: Path, capsys: Capture) -> None:
     for size in range(0, len(whole) - 8, max(1, len(whole) // 20)):
         Path("r").write_bytes(whole[:size])
         assert main(["reproduce", "r"]) == 1
-        assert "Cannot link 'r' again" in capsys.readouterr().err
+        assert "Cannot reproduce the link in 'r'" in capsys.readouterr().err

@@ -19,12 +19,12 @@ import pytest
 from helpers import sarif
 
 from pylink.diagnostics import Diagnostic, Sink, note
-from pylink.diagnostics.configure import add_sarif_output, make_renderer, obey
+from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.record import CHILD, DETAIL, Source
-from pylink.diagnostics.sarif_document import SarifDocument
-from pylink.diagnostics.section_offset import section_offset
-from pylink.errors import LinkError
-from pylink.outputs.wholefile import WholeFile
+from pylink.files.atomic import WholeFile
+from pylink.renderers.configure import add_sarif_output, make_renderer, obey
+from pylink.renderers.sarif_document import SarifDocument
+from pylink.renderers.section_offset import section_offset
 
 LEVELS = {
     "remark": "note",

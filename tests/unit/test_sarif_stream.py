@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from pylink.diagnostics import Diagnostic, Policy, Sink, note
-from pylink.diagnostics.configure import make_renderer
+from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.record import Source
-from pylink.diagnostics.sarif import STREAM_LEVELS, SarifStream, file_uri, stream_result, to_json
 from pylink.diagnostics.severity import NAMES
-from pylink.errors import LinkError
+from pylink.renderers.configure import make_renderer
+from pylink.renderers.sarif import STREAM_LEVELS, SarifStream, file_uri, stream_result, to_json
 
 
 def test_an_object_is_that_of_the_front_end(

@@ -10,14 +10,19 @@ import signal
 import socket
 import stat
 import subprocess
+import tempfile
 import termios
 import time
 from pathlib import Path
 
 import pytest
 from helpers.cubin_builder import one_kernel
+from helpers.fatbin_builder import container, entry, host_object
 from helpers.installed import Installed, build_scripts
 
+from pylink.serve.folder import make_folder
+
+CODE = one_kernel().build()
 BY_SCRIPT = "from the script\n"  # what a link prints here that no server did
 
 
@@ -31,7 +36,7 @@ class Server:
     """A running `pylink serve`."""
 
     def __init__(self, installed: Installed, *words: str) -> None:
-        environment = {**os.environ, "PYTHONPATH": installed.path, "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = installed.environment(PYTHONDONTWRITEBYTECODE="1")
         environment.pop("PYLINK_SERVER", None)
         self.installed = installed
         self.process = subprocess.Popen(
@@ -242,7 +247,7 @@ def test_memory_is_limited(installed: Installed) -> None:
 def test_a_command_has_the_signals_of_the_caller(installed: Installed) -> None:
     ignores = 'trap "" HUP; exec "$@"'
     command = [str(installed.program), "serve", "/bin/sh", "-c", "grep SigIgn /proc/self/status"]
-    environment = {**os.environ, "PYTHONPATH": installed.path, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = installed.environment(PYTHONDONTWRITEBYTECODE="1")
     done = subprocess.run(
         ["/bin/sh", "-c", ignores, "sh", *command],
         env=environment,
@@ -257,7 +262,7 @@ def test_a_command_has_the_signals_of_the_caller(installed: Installed) -> None:
 
 def test_a_command_is_told_to_end(installed: Installed) -> None:
     command = [str(installed.program), "serve", "/bin/sh", "-c", "echo begun; exec sleep 60"]
-    environment = {**os.environ, "PYTHONPATH": installed.path, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = installed.environment(PYTHONDONTWRITEBYTECODE="1")
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     while process.stdout.readline() != "begun\n":
@@ -293,6 +298,21 @@ def test_only_links_are_served(server: Server) -> None:
     assert (done.returncode, done.stdout) == (5, BY_SCRIPT)
     assert server.run("link", "-arch=sm_80", "a.cubin", "-o", "out.cubin").stdout == ""
     assert server.link() == ""
+
+
+def test_device_link_steps_are_served(server: Server) -> None:
+    folder = server.installed.folder
+    (folder / "a.o").write_bytes(host_object([("__nv_relfatbin", container(entry(CODE, 80)))]))
+    words = ("dlink", "--cuda", "absent", "-arch=sm_80")
+    images = []
+    for path in (server.path, ""):
+        for case in (["a.o", "-o", "made.o"], ["a.o", "-o", "absent/made.o"], ["a.cu"]):
+            done = server.run(*words, *case, PYLINK_SERVER=path)
+            said = done.stdout.removeprefix(BY_SCRIPT if path == "" else "")
+            images.append((done.returncode, said, done.stderr, (folder / "made.o").read_bytes()))
+        (folder / "made.o").unlink()
+    assert images[:3] == images[3:]
+    assert [status for status, *_ in images[:3]] == [0, 1, 1]
 
 
 def test_files_of_the_clients_process_are_opened_by_it(server: Server) -> None:
@@ -340,7 +360,7 @@ exit $n
 def test_an_interrupt_comes_to_the_command_once(installed: Installed) -> None:
     """One that is sent to the server alone is passed on; one of the terminal comes to both."""
     command = [str(installed.program), "serve", "/bin/sh", "-c", COUNTS]
-    environment = {**os.environ, "PYTHONPATH": installed.path, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = installed.environment(PYTHONDONTWRITEBYTECODE="1")
     for by_terminal in (False, True):
         terminal, inside = pty.openpty()
 
@@ -391,6 +411,17 @@ def test_where_a_socket_is(installed: Installed, tmp_path: Path) -> None:
         words = ["-c", script, str(installed.program)]
         done = installed.run(*words, name="/bin/sh", XDG_RUNTIME_DIR=folder, **variables)
         assert done.stdout.startswith(f"{odd}/pylink-serve-")
+
+
+@pytest.mark.parametrize("variable", ["TMPDIR", "XDG_RUNTIME_DIR"])
+def test_a_socket_has_an_absolute_path(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    """Clients run in other directories."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        monkeypatch.chdir(folder)
+        monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+        monkeypatch.setenv(variable, ".")
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        assert Path(make_folder()).parent == Path(folder)
 
 
 def is_held(folder: Path) -> bool:

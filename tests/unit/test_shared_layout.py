@@ -46,10 +46,10 @@ def sections_of(shared: SharedTables) -> list[Section]:
     ]
 
 
-def layout(family: int, program: Program) -> Layout:
+def layout(family: int, program: Program, *, reserves: bool = True) -> Layout:
     """Call the native kernel with the arguments of the reference."""
     tables = tables_of(program)
-    shared.layout_shared(tables, family, program.keeps_common, False, False)
+    shared.layout_shared(tables, family, program.keeps_common, False, False, reserves)
     *sections, debug_shared = sections_of(tables)
     return Layout(list(tables.offsets), sections, list(tables.ties), debug_shared)
 
@@ -93,6 +93,14 @@ def random_program(
                 for _ in range(rng.randint(0, 2 * kernels))
             ]
     return Program(kernels, ties, variables, uses, extern_uses, rng.random() < 0.5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_without_a_reserve_all_families_are_the_first(family: int) -> None:
+    rng = random.Random(family)
+    for _ in range(300):
+        program = random_program(rng, 4, 6, [4, 8, 13])
+        assert layout(family, program, reserves=False) == layout_reference(0, program)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

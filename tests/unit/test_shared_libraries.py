@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +22,7 @@ from pylink.command.cli import main
 from pylink.outputs.registerlink import register_text
 
 A, B, C = "_0000000a_4_a_cu_a", "_0000000b_4_b_cu_b", "_0000000c_4_c_cu_c"
+D = "_0000000d_4_d_cu_d"
 
 
 def code(*kernels: str, defines: tuple[str, ...] = (), calls: tuple[str, ...] = ()) -> bytes:
@@ -103,9 +106,62 @@ def test_code_of_an_open_library_is_linked(link: Link, capsys: Capture) -> None:
 
 def test_a_library_in_a_directory_of_L(link: Link) -> None:
     files = {"main_o": MAIN, "d__libb_so": LIBRARY.build(), "c__libb_a": gnu([("x.o", ALONE)])}
-    for words in (["-Lc", "-Ld", "-lb"], ["-Ld", "-l:libb.so"]):
+    files |= {"d__libb_so_1": LIBRARY.build()}
+    for words in (["-Lc", "-Ld", "-lb"], ["-Ld", "-l:libb.so"], ["-Ld", "-l:libb.so.1"]):
         found = link("main.o", *words, **files)
         assert (found.code, found.functions, found.ids) == (0, ALL, [A, B])
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("when", range(1, 8))
+def test_a_library_that_is_cut_while_it_is_read(
+    link: Link, capsys: Capture, monkeypatch: pytest.MonkeyPatch, when: int, closed: bool
+) -> None:
+    """That is an error, if it matters; a mapped file would end the process by a signal."""
+    library = SharedLibrary(
+        modules=[(B, B_CODE)], kernels=["b_kernel"], closed=[B] if closed else []
+    ).build()
+    real, count = os.pread, 0
+
+    def pread(descriptor: int, size: int, offset: int) -> bytes:
+        nonlocal count
+        count += 1
+        if count == when:
+            os.truncate("d/libb.so", 64)
+        return real(descriptor, size, offset)
+
+    monkeypatch.setattr("pylink.inputs.libraryfile.os.pread", pread)
+    found = link("main.o", "-Ld", "-lb", main_o=ALONE, d__libb_so=library)
+    said = capsys.readouterr().err
+    assert count >= min(when, 5)
+    assert (found.code != 0) is bool(said)
+    if 1 < when <= count:
+        assert "it became shorter while it was read" in said
+
+
+def test_a_library_whose_file_cannot_be_read(
+    link: Link, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pread(*_: int) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("pylink.inputs.libraryfile.os.pread", pread)
+    assert link("main.o", "-Ld", "-lb", main_o=MAIN, d__libb_so=LIBRARY.build()).code == 1
+    assert "'d/libb.so'" in (said := capsys.readouterr().err)
+    assert "Input/output error" in said
+
+
+def test_a_library_that_claims_large_sections(link: Link, capsys: Capture, tmp_path: Path) -> None:
+    """Symbols of gigabytes of holes are not read, nor is a pipe."""
+    large = SharedLibrary(modules=[(B, B_CODE)], damage=".dynsym").build()
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/libb.so").write_bytes(large)
+    os.truncate(tmp_path / "d/libb.so", 1 << 41)
+    assert link("main.o", "-Ld", "-lb", main_o=ALONE).code == 1
+    assert "its sections are too large" in capsys.readouterr().err
+    os.unlink(tmp_path / "d/libb.so")
+    os.mkfifo(tmp_path / "d/libb.so")
+    assert link("main.o", "-Ld", "-lb").functions == {"main_kernel"}
 
 
 def test_a_library_for_another_machine_is_passed_over(link: Link, capsys: Capture) -> None:
@@ -155,7 +211,7 @@ def test_the_static_twin_of_a_library_is_linked(
     expected = link("m.o", twin, **files)
     found = link(*words, libb_so=LIBRARY.build(), **files)
     assert (found.code, found.functions, found.ids) == (0, expected.functions, expected.ids)
-    said = "warning : 'libb.so' and 'b.o' are one module, which the program would register twice"
+    said = "warning : 'libb.so' and 'b.o' contain the same module; link only one of them"
     assert (said in capsys.readouterr().err) is (twin == "b.o")
 
 
@@ -185,14 +241,14 @@ def test_lists_that_the_host_linker_cut_keep_all_kernels(link: Link) -> None:
 
 
 def test_a_module_has_one_owner(link: Link, capsys: Capture) -> None:
-    owner = SharedLibrary(modules=[(C, code("c_kernel")), (B, B_CODE)], closed=[B, C]).build()
+    owner = SharedLibrary(modules=[(C, code("c_kernel"))], closed=[C], linked=[B]).build()
     for words in (["m.o", "libx.so", "libb.so"], ["m.o", "libb.so", "libx.so"]):
         found = link(*words, m_o=ALONE, libx_so=owner, libb_so=LIBRARY.build())
         assert (found.code, found.functions, found.ids) == (0, {"main_kernel"}, [A])
         assert capsys.readouterr().err == ""
         assert link(*words, m_o=MAIN).code == 255
         assert (
-            "pylink note    : 'libb.so' has 'b_fun', but 'libx.so' was device-linked with it"
+            "pylink note    : 'libb.so' defines 'b_fun', but 'libx.so' was device-linked with it"
         ) in capsys.readouterr().err
     assert link("m.o", "-L.", "-lx", "-lb").code == 255
     assert "'./libx.so' was device-linked with it" in capsys.readouterr().err
@@ -203,8 +259,8 @@ def test_what_a_closed_library_has_is_told(link: Link, capsys: Capture) -> None:
     assert link(m_o=MAIN, libb_so=closed).code == 255
     error = "error   : Undefined reference to 'b_fun' in 'm.o'\n"
     hint = (
-        "note    : 'libb.so' has 'b_fun', but was device-linked by itself; link its objects, too, "
-        "or make it without a device link (nvcc -nodlink)\n"
+        "note    : 'libb.so' defines 'b_fun', but was device-linked by itself; link its objects, "
+        "too, or rebuild it with nvcc -nodlink\n"
     )
     assert capsys.readouterr().err == f"pylink {error}pylink {hint}"
     assert link("m.o", "libb.so", name="nvlink").code == 255
@@ -212,7 +268,7 @@ def test_what_a_closed_library_has_is_told(link: Link, capsys: Capture) -> None:
     log = io.StringIO()
     with pytest.raises(pylink.LinkError):
         pylink.link(["m.o", "libb.so"], arch="sm_80", log=log, diagnostics_format="sarif")
-    assert "\"text\":\"'libb.so' has 'b_fun', but was device-linked" in log.getvalue()
+    assert "\"text\":\"'libb.so' defines 'b_fun', but was device-linked" in log.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -233,7 +289,7 @@ def test_a_library_with_a_runtime_of_its_own(
     library = SharedLibrary(modules=[(B, B_CODE)], kernels=["b_kernel"], imports=imports)
     assert link(m_o=MAIN, libb_so=library.build()).code == 0
     said = capsys.readouterr().err
-    assert ("warning : 'libb.so' has a CUDA runtime of its own" in said) is own
+    assert ("warning : 'libb.so' contains its own CUDA runtime" in said) is own
 
 
 def test_a_hidden_wrapper_is_handed_over(link: Link, capsys: Capture) -> None:
@@ -246,33 +302,104 @@ def test_a_hidden_wrapper_is_handed_over(link: Link, capsys: Capture) -> None:
     assert capsys.readouterr().err == ""
     nothing = SharedLibrary(modules=[(B, B_CODE)], kernels=["b_kernel"], hidden=[B], exports=[])
     assert "&" not in link(m_o=MAIN, libb_so=nothing.build()).registered.replace("&p", "")
-    assert "warning : 'libb.so' shows other files neither" in capsys.readouterr().err
+    assert "warning : 'libb.so' exports neither" in capsys.readouterr().err
+
+
+SYMBOLIC, FIRST, PART, LOCAL, ONLY_ONE, TWICE = (
+    "kernels of 'libbc.so' will not be found (link it with -Bsymbolic)",
+    "name 'libt.a' before 'libbc.so'",
+    "(rebuild 'libbc.so' with nvcc -nodlink)",
+    "If 'libbc.so' is loaded first, kernels of this link will not be found",
+    "'libbc.so' and 'b.o' contain the same module",
+    "'libbc.so' and 'libo.so' were both device-linked with module",
+)
 
 
 @pytest.mark.parametrize(
-    ("changes", "warned"),
-    [({}, True), ({"symbolic": True}, False), ({"interposable": False}, False)],
+    ("words", "changes", "warning"),
+    [
+        ("m.o b.o libbc.so", {}, SYMBOLIC),
+        ("m.o libt.a libbc.so", {}, SYMBOLIC),
+        ("m.o libbc.so libt.a", {}, PART),
+        ("m.o libbc.so libt.a", {"hidden": [B]}, SYMBOLIC),
+        ("m.o b.o libbc.so", {"symbolic": True}, None),
+        ("m.o b.o libbc.so", {"interposable": False}, None),
+        ("m.o libt.a libbc.so", {"symbolic": True}, None),
+        ("m.o libbc.so libt.a", {"symbolic": True}, FIRST),
+        ("m.o libbc.so libt.a", {"interposable": False}, FIRST),
+        ("m.o libbc.so libt.a --shared", {}, LOCAL),
+        ("m.o libbc.so libt.a --shared", {"symbolic": True}, LOCAL),
+        ("m.o libt.a libbc.so --shared", {"symbolic": True}, LOCAL),
+        ("m.o b.o libbc.so --shared", {}, LOCAL),
+        ("m.o libbc.so --shared", {}, None),
+        ("x.o libbc.so libo.so", {}, TWICE),
+        ("x.o libbc.so libo.so", {"symbolic": True}, None),
+        ("x.o libbc.so -L. -lbc", {}, None),
+    ],
     ids=str,
 )
 def test_a_part_of_what_a_library_registers(
-    link: Link, capsys: Capture, changes: Any, warned: bool
+    link: Link, capsys: Capture, words: str, changes: Any, warning: str | None
 ) -> None:
+    """What helps depends on who calls which registration, and on who comes first."""
     closed = SharedLibrary(
         modules=[(B, B_CODE), (C, code("c_kernel"))], closed=[B, C], **changes
     ).build()
-    static = host(B, B_CODE, "b_kernel")
-    found = link("m.o", "b.o", "libbc.so", m_o=MAIN, b_o=static, libbc_so=closed)
-    assert (found.code, found.functions, found.ids) == (0, ALL, [A, B])
-    assert ("warning : 'libbc.so' was device-linked with" in capsys.readouterr().err) is warned
     other = SharedLibrary(modules=[(B, B_CODE)], closed=[B], **changes).build()
-    link("m.o", "libbc.so", "libo.so", m_o=ALONE, libo_so=other)
-    said = "'libbc.so' and 'libo.so' were both device-linked with"
-    assert (said in capsys.readouterr().err) is warned
+    static = host(B, B_CODE, "b_kernel")
+    files = {"m_o": MAIN, "x_o": ALONE, "b_o": static, "libt_a": gnu([("b.o", static)])}
+    found = link(*words.split(), libbc_so=closed, libo_so=other, **files)
+    said = capsys.readouterr().err
+    if words.startswith("m.o libbc.so --shared"):
+        assert found.code == 255  # nothing has its function
+        return
+    assert found.code == 0
+    assert said.count("warning") == (warning is not None)
+    assert warning is None or warning in said
 
 
-def test_all_of_what_a_library_registers(link: Link, capsys: Capture) -> None:
+@pytest.mark.parametrize("shared", [False, True])
+def test_all_of_what_a_library_registers(link: Link, capsys: Capture, shared: bool) -> None:
+    """It is called for the module twice where an object has it, and loses it to a plugin."""
     closed = SharedLibrary(modules=[(B, B_CODE)], closed=[B]).build()
-    link("m.o", "b.o", "libb.so", m_o=MAIN, b_o=host(B, B_CODE, "b_kernel"), libb_so=closed)
+    words = ["--shared"] if shared else []
+    static = host(B, B_CODE, "b_kernel")
+    files = {"m_o": MAIN, "b_o": static, "libt_a": gnu([("b.o", static)]), "libbc_so": closed}
+    link("m.o", "b.o", "libbc.so", *words, **files)
+    assert (LOCAL if shared else ONLY_ONE) in capsys.readouterr().err
+    for order in (["libbc.so", "libt.a"], ["libt.a", "libbc.so"]):
+        link("m.o", *order, *words, **files)
+        assert (LOCAL in capsys.readouterr().err) is shared
+
+
+def test_a_library_that_only_holds_a_link_is_an_owner(link: Link, capsys: Capture) -> None:
+    final = SharedLibrary(linked=[B, C]).build()
+    for words in (["m.o", "libf.so", "libb.so"], ["m.o", "libb.so", "libf.so"]):
+        found = link(*words, m_o=ALONE, libf_so=final, libb_so=LIBRARY.build())
+        assert (found.code, found.functions, found.ids) == (0, {"main_kernel"}, [A])
+        assert capsys.readouterr().err == ""
+        assert link(*words, m_o=MAIN).code == 255
+        assert "'libb.so' defines 'b_fun', but 'libf.so' was device-linked with it" in (
+            capsys.readouterr().err
+        )
+    static = host(B, B_CODE, "b_kernel")
+    assert link("m.o", "b.o", "libf.so", m_o=MAIN, b_o=static).functions == ALL
+    assert "omit 'libf.so' or 'b.o'" in capsys.readouterr().err
+    link("m.o", "libf.so", "libg.so", m_o=ALONE, libg_so=SharedLibrary(linked=[D, B]).build())
+    assert "'libf.so' and 'libg.so' were both device-linked with module" in capsys.readouterr().err
+    link("m.o", "libf.so", "libg.so", libg_so=final)
+    assert capsys.readouterr().err == ""  # nothing calls the second, and nothing has to
+
+
+def test_a_library_of_other_images_is_not_there(link: Link, capsys: Capture) -> None:
+    """Code that is not relocatable has an image, too, and no registration of modules."""
+    image = [(".nv_fatbin", b"image")]
+    for library in (
+        SharedLibrary(extra=image, exports=["__cudaRegisterFatBinary"]),
+        SharedLibrary(extra=image, imports=[f"__cudaRegisterLinkedBinary{B}"]),
+    ):
+        plain = library.build().replace(b"__nv_relfatbin", b"__nv_otherthing")
+        assert link(m_o=ALONE, libb_so=plain).functions == {"main_kernel"}
     assert capsys.readouterr().err == ""
 
 
@@ -283,8 +410,8 @@ def test_all_of_what_a_library_registers(link: Link, capsys: Capture) -> None:
         ({"damage": ".dynstr"}, "its dynamic symbols lie outside the file"),
         ({"damage": "name"}, "the name of a dynamic symbol lies outside the string table"),
         ({"damage": "__nv_relfatbin"}, "section 5 lies outside the file"),
-        ({"ids": []}, "'libb.so' has 0 module ids for 1 fat binaries of relocatable code"),
-        ({"ids": [B, C, A]}, "'libb.so' has 3 module ids for 1 fat binaries"),
+        ({"ids": []}, "'libb.so' has 1 fat binaries of relocatable code but 0 module ids"),
+        ({"ids": [B, C, A]}, "'libb.so' has 1 fat binaries of relocatable code but 3 module ids"),
     ],
     ids=str,
 )

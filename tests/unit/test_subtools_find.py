@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.fake_tool import fake_tool
 
-from pylink.options import Options
+from pylink.options.model import Options
 from pylink.subtools import find
 from pylink.subtools.find import find_ptxas
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import struct
 import subprocess
@@ -11,22 +12,23 @@ from pathlib import Path
 import pytest
 from helpers.compare import compare
 from helpers.cubin_builder import one_kernel
+from helpers.fake_tool import fake_tool
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import pylink
 from pylink.command.cli import main
-from pylink.command.optiontable import Value
 from pylink.diagnostics import Sink
-from pylink.errors import LinkError
+from pylink.diagnostics.errors import LinkError
+from pylink.facts.fatbinentries import check_entries, entry_text
 from pylink.facts.target import Target
-from pylink.inputs.entries import check_entries, entry_text
 from pylink.inputs.kinds import LTOIR
 from pylink.inputs.pieces import Piece
-from pylink.options import Options
+from pylink.options.model import Options
+from pylink.options.table import Value
 from pylink.phases.lto import EXTERN
 from pylink.subtools import lto
-from pylink.subtools.keep import keep_source, quote
+from pylink.subtools.keep import drop_unused, keep_source, quote
 
 ARCH = "sm_90"
 LTO = ("-lto", "-nvvmpath=nvvm")
@@ -81,6 +83,18 @@ def test_kept_functions_are_declared_and_used() -> None:
     assert keep_source([]) == ""
 
 
+def test_unused_declarations_are_dropped() -> None:
+    def declared(name: str) -> bytes:
+        return f".extern .func {name}\n()\n;\n".encode()
+
+    text = b".version 9.0\n" + declared("a") + declared("b") + declared("ab") + declared("other")
+    used = b".extern .func c\n(\n\t.param .b64 c_param_0\n)\n;\n{\n\tcall.uni \n\tb, \n}\n"
+    expected = b".version 9.0\n" + declared("b") + declared("other") + used
+    assert drop_unused(text + used, ["a", "b", "ab", "c", "missing"]) == expected
+    assert drop_unused(text, []) == text
+    assert drop_unused(b"", ["a"]) == b""
+
+
 @given(st.binary(min_size=1))
 @example(b"\\41")
 def test_any_name_can_be_quoted(name: bytes) -> None:
@@ -118,35 +132,6 @@ def test_settings_of_all_entries_must_agree() -> None:
 def test_damaged_entries_have_no_options(data: bytes) -> None:
     assert isinstance(entry_text(data), str)
     assert isinstance(entry_text(entry("-ftz=0")[:4] + data), str)
-
-
-def test_libraries_of_a_toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lto, "wheel_directories", lambda: [])
-    (tmp_path / "nvvm" / "lib64").mkdir(parents=True)
-    (tmp_path / "lib64").mkdir()
-    (tmp_path / "nvvm" / "lib64" / "libnvvm.so").touch()
-    (tmp_path / "lib64" / "libnvJitLink.so.13").touch()
-    ours, theirs = lto.libraries(str(tmp_path / "nvvm"))
-    assert [Path(path).resolve() for path in ours] == [tmp_path / "lib64" / "libnvJitLink.so.13"]
-    assert [Path(path).resolve() for path in theirs] == [tmp_path / "nvvm" / "lib64" / "libnvvm.so"]
-    assert lto.libraries(str(tmp_path / "missing")) == [[], []]
-    assert lto.libraries(None) == [[], []]
-
-
-def test_libraries_of_wheels_come_after_those_of_a_toolkit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wheel, root = tmp_path / "cu13", tmp_path / "cuda"
-    monkeypatch.setattr(lto, "wheel_directories", lambda: [str(wheel)])
-    for folder in (wheel / "lib", wheel / "nvvm", root / "nvvm" / "lib64"):
-        folder.mkdir(parents=True)
-    for name in ("libnvJitLink.so.13", "libnvvm.so.4"):
-        (wheel / "lib" / name).touch()
-    (root / "nvvm" / "lib64" / "libnvvm.so").touch()
-    assert lto.libraries("a\0b") == lto.libraries(str(root / "none")) == lto.libraries(None)
-    ours, theirs = lto.libraries(str(root / "nvvm"))
-    assert [Path(path).name for path in ours] == ["libnvJitLink.so.13"]
-    assert [Path(path).name for path in theirs] == ["libnvvm.so", "libnvvm.so.4"]
 
 
 def test_undefined_functions_of_ptx() -> None:
@@ -210,7 +195,16 @@ def test_a_compiler_that_does_not_end(folder: Path, capfd: pytest.CaptureFixture
     code = "import sys; from pylink.command.cli import main; sys.executable = './python'; "
     code += "sys.exit(main(sys.argv[1:]))"
     argv = [f"-arch={ARCH}", "-o", "out", *LTO, "a.ltoir", "--tool-timeout=1"]
-    done = subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, check=False)
+    # What is looked for before the compiler starts; where there are others, they serve as well.
+    Path("cuda/lib64").mkdir(parents=True)
+    Path("cuda/lib64/libnvJitLink.so.13").write_bytes(b"\0__nvJitLinkCreate_13_0\0")
+    fake_tool(Path("cuda/bin/ptxas"), "echo 'Cuda compilation tools, release 13.0, V13.0.88'")
+    done = subprocess.run(
+        [sys.executable, "-c", code, *argv],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "CUDA_HOME": str(folder / "cuda")},
+    )
     assert done.returncode == 1
     assert b"failed: the compiler did not end in time and was stopped" in done.stderr
 

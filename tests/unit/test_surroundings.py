@@ -13,7 +13,7 @@ from helpers.cubin_builder import one_kernel
 from helpers.fatbin_builder import host_object
 
 from pylink.command.cli import main
-from pylink.command.optiontable import OPTIONS, Option
+from pylink.options.table import OPTIONS, Option
 
 HOST = host_object([(".text", bytes(16))])
 SIDE_OUTPUTS = [row for row in OPTIONS if row.writes and row.attribute != "output_file"]

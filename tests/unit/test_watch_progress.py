@@ -10,12 +10,12 @@ from pathlib import Path
 
 from helpers import demo
 
-from pylink.watch import progress
+from pylink.terminal import progress
 
 # Four things that take so many seconds each, for people with the patience of a fifth of one.
 SCRIPT = """
 import sys, time
-from pylink.watch import progress
+from pylink.terminal import progress
 progress.PATIENCE = 0.2
 with progress.Progress("counting", 4) as shown:
     for number in range(4):
@@ -72,8 +72,8 @@ def test_without_rich_the_work_goes_on() -> None:
 
 def test_a_link_that_measures_growth_shows_how_far_it_is(tmp_path: Path) -> None:
     script = (
-        "import sys; from pylink.watch import progress; progress.PATIENCE = 0.0;"
-        "from pylink.command.program import run; sys.exit(run())"
+        "import sys; from pylink.terminal import progress; progress.PATIENCE = 0.0;"
+        "from pylink.startup.program import run; sys.exit(run())"
     )
     words = ["-arch=sm_100", "-o", str(tmp_path / "o"), "--profile-aprof", str(tmp_path / "a")]
     cubins = [str(name) for name in demo.cubins("sm_100")]

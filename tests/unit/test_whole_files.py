@@ -11,13 +11,13 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from helpers.cubin_builder import one_kernel
+from helpers.cubin_builder import Cubin, one_kernel
 from helpers.privileges import ordinary_user
 
 from pylink.command.cli import main
-from pylink.command.optiontable import OPTIONS, Option
-from pylink.outputs import spares
-from pylink.outputs.wholefile import WholeFile, write_whole
+from pylink.files import closing, spares
+from pylink.files.atomic import WholeFile, write_whole
+from pylink.options.table import OPTIONS, Option
 
 WRITING = [row for row in OPTIONS if row.writes]
 
@@ -33,7 +33,7 @@ def drafts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         return real(path, flags, *rest, **options)
 
     if request.param == "named":
-        monkeypatch.setattr("pylink.outputs.wholefile.os.open", refusing)
+        monkeypatch.setattr("pylink.files.atomic.os.open", refusing)
     return str(request.param)
 
 
@@ -87,8 +87,134 @@ def test_a_file_that_cannot_be_replaced(
         raise OSError(errno.EBUSY, "Device or resource busy")
 
     (tmp_path / "o").write_text("old")
-    monkeypatch.setattr("pylink.outputs.wholefile.os.rename", busy)
+    monkeypatch.setattr("pylink.files.atomic.os.rename", busy)
     write_whole(str(tmp_path / "o"), b"new")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"new"]
+
+
+@pytest.mark.parametrize("existing", [True, False])
+def test_an_error_of_close_comes_before_the_name(
+    tmp_path: Path, drafts: str, monkeypatch: pytest.MonkeyPatch, existing: bool
+) -> None:
+    """As of a quota on NFS, which the first close of the file reports."""
+    path = tmp_path / "o"
+    if existing:
+        path.write_text("old")
+    failed = fail_closing(monkeypatch, tmp_path)
+    with pytest.raises(OSError, match="Disk quota exceeded"):
+        write_whole(str(path), b"new")
+    assert len(failed) == 1
+    assert list(tmp_path.iterdir()) == [path] * existing
+    assert not existing or path.read_text() == "old"
+
+
+@pytest.mark.parametrize("size", [1, 1 << 24])
+def test_a_link_whose_output_cannot_be_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], size: int
+) -> None:
+    """Also of one that is made in its file."""
+    cubin = Cubin()
+    cubin.function("kernel", code=bytes(range(16)) * size, kernel=True)
+    (tmp_path / "a.cubin").write_bytes(cubin.build())
+    (tmp_path / "out").mkdir()
+    output = tmp_path / "out/o"
+    output.write_text("old")
+    words = ["-arch=sm_80", str(tmp_path / "a.cubin"), "-o", str(output)]
+    with monkeypatch.context() as patch:
+        fail_closing(patch, tmp_path / "out")
+        assert main(words) == 1
+    assert "failed: Disk quota exceeded" in capsys.readouterr().err
+    assert [file.read_text() for file in (tmp_path / "out").iterdir()] == ["old"]
+    assert main(words) == 0
+    assert output.stat().st_size > 16 * size
+
+
+def fail_closing(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
+    """Let the first close of a file with contents in a folder fail; its name is in the list."""
+    real = os.close
+    failed: list[str] = []
+
+    def close(descriptor: int) -> None:
+        name = os.readlink(f"/proc/self/fd/{descriptor}")
+        written = name.startswith(f"{folder}/") and os.fstat(descriptor).st_size
+        real(descriptor)
+        if written and not name.endswith("/o") and not failed:
+            failed.append(name)
+            raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    monkeypatch.setattr("os.close", close)
+    return failed
+
+
+@pytest.mark.parametrize("number", [errno.EDQUOT, errno.EIO])
+@pytest.mark.parametrize("drafts", ["named"], indirect=True)
+def test_a_server_is_asked_to_keep_the_file(
+    tmp_path: Path, drafts: str, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """NFS has no files without a name. A local disk is not asked: that takes long."""
+    asked: list[int] = []
+
+    def fsync(descriptor: int) -> None:
+        asked.append(descriptor)
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("os.fsync", fsync)
+    path = tmp_path / "o"
+    write_whole(str(path), b"old")
+    assert not asked
+    monkeypatch.setattr(closing, "is_network", lambda _: True)
+    with pytest.raises(OSError, match=os.strerror(number)):
+        write_whole(str(path), b"new")
+    assert len(asked) == 1
+    assert [one.read_bytes() for one in tmp_path.iterdir()] == [b"old"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "network"),
+    [("nfs4", True), ("fuse.sshfs", True), ("cifs", True), ("tmpfs", False), ("overlay", False)],
+)
+def test_file_systems_that_have_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, network: bool
+) -> None:
+    folder = os.open("/proc", os.O_RDONLY)  # a file system without a disk
+    device = os.fstat(folder).st_dev
+    place = f"{os.major(device)}:{os.minor(device)}"
+    mounts = tmp_path / "mountinfo"
+    disk = "20 1 8:1 / / rw - ext4 /dev/sda1 rw"
+    mounts.write_text(f"{disk}\n21 20 {place} / /n rw a:1 - {kind} x rw\n")
+    monkeypatch.setattr(closing, "_MOUNTS", str(mounts))
+    try:
+        assert closing.is_network(folder) is network
+        monkeypatch.setattr(closing, "_MOUNTS", str(tmp_path / "gone"))
+        assert closing.is_network(folder)
+    finally:
+        os.close(folder)
+
+
+def test_who_took_the_draft_for_a_leftover_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that is stopped between the close and the next lock, without nameless files."""
+    real, names = closing.settle, 0
+
+    def steal(descriptor: int, folder: int | None = None) -> None:
+        nonlocal names
+        real(descriptor, folder)
+        for left in tmp_path.glob(".*pylink"):
+            names += 1
+            if names == 1:
+                left.unlink()
+
+    def refusing(path: str, flags: int, *rest: int, **options: int) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.EOPNOTSUPP, "not here")
+        return opening(path, flags, *rest, **options)
+
+    opening = os.open
+    monkeypatch.setattr("pylink.files.atomic.os.open", refusing)
+    monkeypatch.setattr("pylink.files.atomic.settle", steal)
+    write_whole(str(tmp_path / "o"), b"new")
+    assert names == 2
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"new"]
 
 
@@ -98,7 +224,7 @@ def test_what_cannot_be_linked_is_copied(tmp_path: Path, monkeypatch: pytest.Mon
     def missing(*arguments: object, **options: object) -> None:
         raise FileNotFoundError(errno.ENOENT, "No such file or directory")
 
-    monkeypatch.setattr("pylink.outputs.wholefile.os.link", missing)
+    monkeypatch.setattr("pylink.files.atomic.os.link", missing)
     for text in (b"new", b"newer"):
         write_whole(str(tmp_path / "o"), text)
         assert [path.read_bytes() for path in tmp_path.iterdir()] == [text]
@@ -149,7 +275,7 @@ def test_links_of_one_output_at_once(tmp_path: Path, drafts: str) -> None:
 
 HOLD = """
 import os, sys
-from pylink.outputs.wholefile import WholeFile
+from pylink.files.atomic import WholeFile
 file = WholeFile(sys.argv[1])
 file.write(b"whole")
 file._take_spare()

@@ -136,6 +136,8 @@ def test_requests_are_cancelled(protocol: str, tmp_path: Path) -> None:
     [
         ("json", b"{\n", "no JSON"),
         ("json", b"[]\n", "no JSON object"),
+        ("json", b"[" * 200_000 + b"\n", "nested too deeply"),
+        ("json", b'{"arguments": ' + b"[" * 200_000, "nested too deeply"),
         ("json", b'{"arguments": [1]}\n', "no list of texts"),
         ("json", b'{"requestId": "1"}\n', "of another type"),
         ("proto", b"\x05ab", "cut short"),

@@ -12,7 +12,7 @@ from helpers.privileges import ordinary_user
 
 import pylink
 from pylink.command.cli import main
-from pylink.outputs.wholefile import WholeFile
+from pylink.files.atomic import WholeFile
 
 ARCH = "-arch=sm_80"
 
@@ -40,7 +40,7 @@ def test_output_is_an_input(cubin: Path, capsys: pytest.CaptureFixture[str]) -> 
     os.link(cubin, cubin.parent / "hard")
     for name in (cubin, link, cubin.parent / "hard"):
         assert main([ARCH, str(cubin), "-o", str(name)]) == 1
-        assert f"Output file '{cubin}' is also an input file" in capsys.readouterr().err
+        assert f"Output file '{cubin}' would overwrite an input" in capsys.readouterr().err
     assert cubin.read_bytes() == before
 
 

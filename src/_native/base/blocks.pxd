@@ -2,91 +2,18 @@
 # heap that grows step by step has none. Whoever has a block remembers its size.
 #
 # Pages that nobody needs any more stay with the process as spares, for the next block of this link
-# or of the next one: new memory is most of what a large link waits for (pages.pxd). The kernel
-# takes them when memory is short, and a child process has none of their contents. A process whose
-# address space is limited keeps none, nor does one that ends after a link.
+# or of the next one: new memory is most of what a large link waits for (base/hugepages.pxd). The
+# kernel takes them when memory is short, and a child process has none of their contents. A process
+# whose address space is limited keeps none, nor does one that ends after a link.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
 
-from pages cimport LARGE_PAGE, large_pages_pay, madvise, MADV_HUGEPAGE, whole_pages
+from base.hugepages cimport LARGE_PAGE, large_pages_pay, madvise, MADV_HUGEPAGE, whole_pages
 
-cdef extern from *:
-    """
-    #include <stdint.h>
-    #include <sys/mman.h>
-    #include <sys/resource.h>
-    #ifndef MAP_ANONYMOUS
-    #define MAP_ANONYMOUS MAP_ANON
-    #endif
-    #define PYLINK_SPARES 64
-    /* One for all kernels: where runs of spare pages begin, plus how many there are; 0 is none. */
-    __attribute__((weak, visibility("hidden"))) uint64_t pylink_spares[PYLINK_SPARES];
-    __attribute__((weak, visibility("hidden"))) int pylink_no_spares;
-    static inline uint64_t pylink_see_spare(size_t at) {
-        return __atomic_load_n(&pylink_spares[at], __ATOMIC_RELAXED);
-    }
-    static inline uint64_t pylink_take_spare(size_t at) {
-        return __atomic_exchange_n(&pylink_spares[at], 0, __ATOMIC_ACQ_REL);
-    }
-    static inline int pylink_put_spare(size_t at, uint64_t spare) {
-        uint64_t none = 0;
-        return __atomic_compare_exchange_n(&pylink_spares[at], &none, spare, 0, __ATOMIC_ACQ_REL,
-                                           __ATOMIC_RELAXED);
-    }
-    static inline int pylink_space_is_limited(void) {
-        struct rlimit limit;
-        return getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
-    }
-    /* The kernel may have the pages when it is short of memory, and child processes see zeros. */
-    static inline int pylink_set_aside(char* start, size_t size) {
-    #if defined(MADV_FREE) && defined(MADV_WIPEONFORK)
-        return madvise(start, size, MADV_WIPEONFORK) == 0 && madvise(start, size, MADV_FREE) == 0;
-    #else
-        (void)start; (void)size;
-        return 0;
-    #endif
-    }
-    static inline int pylink_bring_back(char* start, size_t size) {
-    #ifdef MADV_KEEPONFORK
-        return madvise(start, size, MADV_KEEPONFORK) == 0;
-    #else
-        (void)start; (void)size;
-        return 0;
-    #endif
-    }
-    /* Move pages to the beginning of a room instead of their contents; how many bytes moved. One at
-       a time: pages that came from several mappings stay in as many, and kernels before 6.17 refuse
-       to move from more than one, when they have unmapped the room already. */
-    static inline size_t pylink_move_pages(char* from, size_t size, char* to) {
-        size_t moved = 0;
-    #ifdef MREMAP_FIXED
-        while (moved < size
-               && mremap(from + moved, PYLINK_LARGE_PAGE, PYLINK_LARGE_PAGE,
-                         MREMAP_MAYMOVE | MREMAP_FIXED, to + moved) == to + moved)
-            moved += PYLINK_LARGE_PAGE;
-    #else
-        (void)from; (void)size; (void)to;
-    #endif
-        return moved;
-    }
-    /* Address space for new pages at a multiple of the size of a large one, or NULL. */
-    static inline char* pylink_new_pages(size_t size) {
-        size_t before;
-        char* start = (char*)mmap(NULL, size + PYLINK_LARGE_PAGE, PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (start == (char*)MAP_FAILED)
-            return NULL;
-        before = pylink_whole_pages((size_t)start) - (size_t)start;
-        if (before)
-            munmap(start, before);
-        if (before < PYLINK_LARGE_PAGE)
-            munmap(start + before + size, PYLINK_LARGE_PAGE - before);
-        return start + before;
-    }
-    """
+cdef extern from "base/blocks.h":
     uint64_t see_spare "pylink_see_spare"(size_t at) noexcept nogil
     uint64_t take_spare "pylink_take_spare"(size_t at) noexcept nogil
     bint put_spare "pylink_put_spare"(size_t at, uint64_t spare) noexcept nogil

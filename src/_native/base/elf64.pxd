@@ -4,7 +4,6 @@
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from elfnumbers cimport *
 
 cdef packed struct Ehdr:
     uint8_t e_ident[16]
@@ -65,6 +64,7 @@ cdef packed struct Rela:
 
 cdef enum:
     ET_REL = 1
+    ET_WHOLE = 0xff00            # a whole program that may still call libraries: `nvcc -ewp`
     ET_EXEC = 2
     ET_DYN = 3
     EM_CUDA = 190

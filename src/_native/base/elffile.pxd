@@ -5,7 +5,11 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memset, strlen
 
-from elf64 cimport *
+from elfnumbers cimport (
+    SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_RESERVED_SHARED, SHT_CUDA_SHARED, SHT_NOBITS,
+    SHT_NULL,
+)
+from base.elf64 cimport SHN_XINDEX, Ehdr, Shdr
 
 cdef enum ElfFault:
     ELF_GOOD = 0

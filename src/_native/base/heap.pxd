@@ -6,35 +6,10 @@
 
 from libc.stddef cimport size_t
 
-cimport blocks
-from pages cimport prefer_large_pages
+from base cimport blocks
+from base.hugepages cimport prefer_large_pages
 
-cdef extern from *:
-    """
-    #include <limits.h>
-    #include <stdlib.h>
-    #include <unistd.h>
-    #ifdef __GLIBC__
-    #include <malloc.h>
-    #endif
-    /* Takes a step, the size of which it returns; `before` is where it begins. */
-    static size_t pylink_take_step(size_t step, void** before) {
-    #ifdef __GLIBC__
-        void* volatile taken;                   /* compilers drop a malloc that is only freed */
-        mallopt(M_MMAP_THRESHOLD, 32 << 20);    /* the most that glibc takes */
-        mallopt(M_TRIM_THRESHOLD, INT_MAX);
-        mallopt(M_TOP_PAD, (int)step);
-        *before = sbrk(0);
-        taken = malloc(step / 16);              /* more than is left: the heap grows by a step */
-        free(taken);
-        return (size_t)((char*)sbrk(0) - (char*)*before);
-    #else
-        (void)step;
-        (void)before;
-        return 0;
-    #endif
-    }
-    """
+cdef extern from "base/heap.h":
     size_t take_step "pylink_take_step"(size_t step, void** before) noexcept nogil
 
 cdef enum:

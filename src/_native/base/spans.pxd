@@ -6,23 +6,9 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
-cdef extern from *:
-    """
-    #include <stdint.h>
-    #include <time.h>
-    static inline uint64_t pylink_now_ns(void) {
-        struct timespec t;
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-    }
-    static inline uint64_t pylink_fold_product(uint64_t a, uint64_t b) {
-        unsigned __int128 product = (unsigned __int128)a * b;
-        return (uint64_t)product ^ (uint64_t)(product >> 64);
-    }
-    static inline size_t pylink_equal_bytes(uint64_t difference) {
-        return (size_t)__builtin_ctzll(difference) / 8;     /* little endian: lowest byte first */
-    }
-    """
+from base.scratch cimport Release, Scratch, scratch_owns
+
+cdef extern from "base/spans.h":
     size_t equal_bytes "pylink_equal_bytes"(uint64_t difference) nogil
     uint64_t fold_product "pylink_fold_product"(uint64_t a, uint64_t b) nogil
     uint64_t now_ns "pylink_now_ns"() nogil
@@ -115,6 +101,14 @@ cdef inline bint table_init(Table* t, size_t rows) noexcept nogil:
 cdef inline void table_free(Table* t) noexcept nogil:
     free(t.slots)
     t.slots = NULL
+
+
+cdef inline void scratch_table(Scratch* scratch, Table* t, size_t rows) noexcept nogil:
+    """`table_init` of a table that `scratch` frees."""
+    t.slots = NULL
+    scratch_owns(scratch, <Release>table_free, t)
+    if scratch.failed or not table_init(t, rows):
+        scratch.failed = True
 
 
 cdef inline size_t table_home(const Table* t, uint64_t key) noexcept nogil:

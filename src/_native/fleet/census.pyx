@@ -11,13 +11,16 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from folders cimport *
-from knownfiles cimport *
-from names cimport *
-from stamps cimport *
-from toldfiles cimport *
-from vec cimport *
-from workers cimport *
+from libc.stddef cimport size_t
+from fleet.folders cimport (
+    AT_FDCWD, AT_SYMLINK_NOFOLLOW, File, Folder, Level, add_file, read_folder,
+)
+from fleet.knownfiles cimport M_OVERTAKEN, M_SEEN, Base, Known, find_row, is_inside, place_of
+from base.nameindex cimport NameIndex, NameSlot, index_find, index_free, index_init
+from fleet.stamps cimport S_ISDIR, S_ISLNK, Stamp, Stat, fstatat, is_same, is_unknown
+from fleet.toldfiles cimport Told, columns_of, sorted_columns, tell, tell_known, tell_row
+from base.vector cimport Vec, vec_free, vec_init, vec_push
+from base.threads cimport for_each
 
 cdef enum:
     # A folder is as much work as so many bytes that are moved.

@@ -9,10 +9,12 @@ packed into as few bits as the largest of them needs.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
-from distinct cimport *
-from names cimport *
-from runs cimport *
-from vec cimport *
+from fleet.distinct cimport find_words
+from base.nameindex cimport NameIndex, NameSlot, index_find, index_free, index_init
+from fleet.runs cimport put_levels, put_numbered, put_numbers, put_texts
+from base.vector cimport (
+    Vec, vec_append, vec_extend, vec_free, vec_init, vec_over, vec_push, vec_take,
+)
 
 cdef bytes rows_of(bytes data, Py_ssize_t width, Py_ssize_t rows):
     """The data, which must have so many rows."""

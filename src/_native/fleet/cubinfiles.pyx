@@ -9,9 +9,18 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport uintptr_t
 
-from elfkinds cimport *
-from sectioncolumns cimport *
-from stamps cimport *
+from base.elf64 cimport EM_CUDA, Ehdr
+from base.vector cimport Vec, vec_append, vec_free, vec_init
+from libc.stdint cimport int32_t, int64_t, uint64_t, uint8_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcmp, memset, strlen
+from read.filekinds cimport (
+    IN_ARCHIVE, IN_CUBIN, IN_FATBIN, IN_HOST, IN_SHARED, IN_THIN_ARCHIVE, input_kind,
+)
+from fleet.sectioncolumns cimport (
+    Columns, Hasher, columns_free, columns_init, columns_take, list_object,
+)
+from fleet.stamps cimport S_ISREG, Stamp, Stat, fstat, is_same, is_unknown, stamp_of
 
 cdef extern from "<fcntl.h>" nogil:
     int c_open "open"(const char* path, int flags)
@@ -121,6 +130,8 @@ cdef bint read_one(Columns* columns, const char* path, const Stamp* stamp, uint8
         return True
     kind = input_kind(buffer, size)
     if kind in (IN_HOST, IN_FATBIN, IN_ARCHIVE, IN_THIN_ARCHIVE, IN_SHARED):
+        return True
+    if size >= 4 and memcmp(buffer, b"PK\x03\x04", 4) == 0:     # a zip file: no link takes one
         return True
     fate[0] = F_OTHER
     if kind == IN_CUBIN and size >= 20 and (<const Ehdr*>buffer).e_machine == EM_CUDA:

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from vec cimport *
+from base.vector cimport Vec, vec_append, vec_extend
 
 cdef enum:
     FIRST_SLOTS = 1024

@@ -4,7 +4,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp
 
-from names cimport *
+from base.nameindex cimport NameIndex, NameSlot, index_find, index_free, index_init
 
 
 def folders_of(bytes ends not None, bytes text not None, list own not None):

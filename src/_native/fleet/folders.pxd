@@ -4,8 +4,8 @@ from libc.errno cimport ENOMEM, errno
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport strcmp, strlen
 
-from stamps cimport *
-from vec cimport *
+from fleet.stamps cimport S_ISDIR, S_ISREG, Stamp, Stat, fstatat, stamp_of
+from base.vector cimport Vec, vec_append, vec_extend, vec_push
 
 cdef extern from "<dirent.h>" nogil:
     ctypedef struct DIR:
@@ -25,18 +25,7 @@ cdef extern from "<fcntl.h>" nogil:
         AT_FDCWD
         AT_SYMLINK_NOFOLLOW
 
-cdef extern from *:
-    """
-    #include <dirent.h>
-    #include <errno.h>
-    /* NULL at the end, and where that is not the end, with the reason. */
-    static struct dirent* pylink_next_entry(DIR* folder, int* error) {
-        errno = 0;
-        struct dirent* entry = readdir(folder);
-        *error = entry == NULL ? errno : 0;
-        return entry;
-    }
-    """
+cdef extern from "fleet/folders.h":
     Entry* next_entry "pylink_next_entry"(DIR* folder, int* error) nogil
 
 # A file of the tree; the path is in the text of its folder.

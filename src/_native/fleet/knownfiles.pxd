@@ -3,8 +3,8 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
-from names cimport *
-from stamps cimport *
+from base.nameindex cimport NameIndex, NameSlot, hash_name, index_find
+from fleet.stamps cimport Stamp
 
 # What an index knew when it wrote all of it down, as it lies in its file, with the table by which
 # to find a file. Rows stay as they are; one that is no longer true is overtaken by a Known.

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from vec cimport *
+from base.vector cimport Vec, vec_append, vec_extend, vec_reserve
 
 cdef enum:
     GROUP = 8                   # rows of which packed values are a multiple

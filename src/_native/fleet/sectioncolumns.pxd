@@ -9,22 +9,17 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset, strlen
 
-from elf64 cimport EM_CUDA, Shdr
-from elffile cimport *
+from base.elf64 cimport EM_CUDA, Shdr
+from base.elffile cimport (
+    ELF_GOOD, ELF_NO_TABLE, ELF_TABLE, ElfFile, has_bytes, lies_in, name_at, open_elf, open_names,
+    open_table,
+)
 from elfnumbers cimport SHT_NULL
-from names cimport *
-from objectformats cimport *
-from vec cimport *
+from base.nameindex cimport NameIndex, NameSlot, index_find, index_free, index_init
+from objectformats cimport FORMAT, FORMAT_COUNT
+from base.vector cimport Vec, vec_append, vec_free, vec_init, vec_push, vec_take
 
-cdef extern from *:
-    """
-    static inline uint64_t pylink_big_endian(uint64_t value) { return __builtin_bswap64(value); }
-    /* How names begin that a file may have several of, up to the dot behind which they differ. */
-    static const char* const pylink_stems[] = {
-        ".text", ".nv.info", ".nv.shared", ".nv.local", ".nv_debug_ptx_txt", ".nv.resolvedrela",
-        ".nv.constant.optimizer",
-    };
-    """
+cdef extern from "fleet/sectioncolumns.h":
     const char** STEM "pylink_stems"
     uint64_t big_endian "pylink_big_endian"(uint64_t value) nogil
 

@@ -3,8 +3,11 @@
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uintptr_t
 
-from extents cimport count_files
-from sectioncolumns cimport *
+from libc.stdint cimport int64_t, uint64_t, uint8_t
+from base.extents cimport count_files
+from fleet.sectioncolumns cimport (
+    Columns, Hasher, columns_free, columns_init, columns_take, list_object,
+)
 
 cdef extern from "<dlfcn.h>" nogil:
     void* dlopen(const char* path, int flags)

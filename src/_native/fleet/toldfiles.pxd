@@ -5,9 +5,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy
 
-from knownfiles cimport *
-from stamps cimport *
-from vec cimport *
+from fleet.knownfiles cimport Base, Known
+from fleet.stamps cimport Stamp
+from base.vector cimport Vec, vec_push
 
 ctypedef struct Told:
     const uint8_t* path

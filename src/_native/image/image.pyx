@@ -7,19 +7,19 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset, strerror
 
-from elf64 cimport *
-from imagecontents cimport *
-from imageheaders cimport *
-from imagesymbols cimport *
-from imagewriter cimport *
-from kinds cimport *
-from pylink._native.tables cimport (
-    Blob, MergedTables, ObjectTables, Patches, PlacedTables, Spans,
-)
-from rows cimport *
-from traits cimport *
-from vec cimport *
-from windows cimport *
+from image.capsules cimport Reference, find_references
+from libc.stddef cimport size_t
+from sectionkinds cimport K_MERC_SYSTEM_SHARED, K_SHSTRTAB, K_STRTAB, K_SYMTAB_SHNDX
+from base.elf64 cimport Ehdr, Phdr, Shdr
+from image.contents cimport Contents, Unit, list_units, list_windows, make_contents
+from image.headers cimport HEADERS, list_headers, make_headers, start_header, system_shared
+from image.symbols cimport count_locals, list_symbols, make_symbols
+from image.writer cimport Writer, contents_at, index_of
+from pylink._native.tables cimport Blob, MergedTables, ObjectTables, Patches, PlacedTables, Spans
+from tables.rows cimport OF_LATE
+from traits cimport TRAIT_LEAN_NAMES
+from base.vector cimport Vec, vec_free, vec_init
+from image.windows cimport Drawing, Make, Window, clear_rest, draw, list_bytes, reserve, write_at
 
 
 cdef class Canvas:
@@ -212,6 +212,8 @@ cdef void open_writer(Writer* w, PlacedTables placed):
     cdef size_t i
     cdef int32_t wide
     memset(w, 0, sizeof(Writer))
+    w.input = <const uint8_t*>PyBytes_AS_STRING(merged.objects.arena)
+    w.files = merged.objects.files.rows
     w.sections = merged.objects.sections.rows
     w.symbols = merged.objects.symbols.rows
     w.entities = merged.entities.rows

@@ -5,12 +5,19 @@ S is the symbol's offset in its section (sections have address 0), A the addend.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-from imagecapsules cimport bank_of
-from kinds cimport *
+from sectionkinds cimport IS_CODE, IS_VARIABLES
+from image.capsules cimport bank_of
+from tables.kinds cimport is_a
 from pylink._native.tables cimport MergedTables, Patches, PlacedTables, take_rows
-from relocationtypes cimport *
-from rows cimport *
-from vec cimport *
+from relocationtypes cimport (
+    FORM_BYTE, FORM_NONE, FORM_ZERO, PLAIN_TYPES, RELOCATION, R_CUDA_32, R_CUDA_64, R_CUDA_NONE,
+    R_CUDA_UNUSED_CLEAR32, R_CUDA_UNUSED_CLEAR64, RelocationFacts, facts_of,
+)
+from tables.rows cimport (
+    EF_UNSIZED, E_CONST0_SIZE, E_CONSTANT, E_SHARED, FIX_CLEAR, FIX_MERC, FIX_REL, FIX_ZERO,
+    M_DEBUG, M_RELOCATABLE, EntityRow, FixRow, OutRow, PatchRow, PlaceRow,
+)
+from base.vector cimport Vec, vec_free, vec_init, vec_push, vec_reserve
 
 
 def find_unfit(Patches patches not None, uint64_t size):
@@ -36,7 +43,7 @@ cdef inline bint fits(const PatchRow* row, uint64_t size) noexcept nogil:
 def resolve_values(PlacedTables placed not None):
     """The PatchRow of every FixRow that changes bytes, in order of the table.
 
-    Records of capsules have none: see imagecapsules.pxd.
+    Records of capsules have none: see image/capsules.pxd.
     """
     cdef MergedTables merged = placed.merged
     cdef Py_ssize_t n = merged.fixes.count, i
@@ -51,6 +58,7 @@ def resolve_values(PlacedTables placed not None):
     cdef const uint8_t* gone = placed.lost.rows
     cdef Vec patches
     cdef PatchRow* row
+    cdef uint64_t addend
     # With -g and -r, extern arrays have an address each instead of one in each function.
     cdef bint arrays_by_name = merged.objects.mode & (M_DEBUG | M_RELOCATABLE) != 0, ok = True
     vec_init(&patches, sizeof(PatchRow))
@@ -66,9 +74,12 @@ def resolve_values(PlacedTables placed not None):
             row = <PatchRow*>vec_push(&patches)
             row.offset = place[fix[i].out].offset + fix[i].offset
             row.type = plain_type(&fix[i])
+            if is_crowded(fix, i, n, &out[fix[i].out]):
+                row.type = low_half(row.type)
             row.implicit = fix[i].how & FIX_REL != 0
             row.bank = 0
-            row.value = <uint64_t>fix[i].addend
+            addend = 0 if row.implicit else <uint64_t>fix[i].addend
+            row.value = addend
             if fix[i].how & (FIX_CLEAR | FIX_ZERO):
                 if fix[i].how & FIX_ZERO and e[fix[i].entity].kind != E_SHARED:
                     row.value = 0
@@ -89,7 +100,7 @@ def resolve_values(PlacedTables placed not None):
             else:
                 row.value += value[fix[i].entity]
                 if gone[fix[i].entity]:
-                    row.value = <uint64_t>fix[i].addend - 1
+                    row.value = addend - 1
                 if e[fix[i].entity].kind == E_CONSTANT:
                     row.bank = bank_of(out, home[fix[i].entity])
                 elif home[fix[i].entity] >= 0:
@@ -106,3 +117,28 @@ cdef inline uint32_t plain_type(const FixRow* fix) noexcept nogil:
     if fix.how & FIX_CLEAR:
         return fix.type if facts.form == FORM_ZERO else R_CUDA_UNUSED_CLEAR64
     return R_CUDA_NONE if facts.clear else facts.field
+
+
+cdef inline bint is_crowded(const FixRow* fix, Py_ssize_t i, Py_ssize_t n,
+                            const OutRow* out) noexcept nogil:
+    """Whether the section, or another address of a table, leaves room for the low half alone.
+
+    ptxas asks for whole addresses in 32-bit variables, too, the last of a table first.
+    """
+    if not is_a(out.kind, IS_VARIABLES):
+        return False
+    if out.size - fix[i].offset < 8:
+        return True
+    return (i > 0 and follows(&fix[i], &fix[i - 1])) or (
+        i + 1 < n and follows(&fix[i], &fix[i + 1]))
+
+
+cdef inline bint follows(const FixRow* fix, const FixRow* other) noexcept nogil:
+    return other.out == fix.out and other.offset == fix.offset + 4
+
+
+cdef inline uint32_t low_half(uint32_t type) noexcept nogil:
+    """The type that fills the low half of the field, where a variable has no room for more."""
+    if type == R_CUDA_64:
+        return R_CUDA_32
+    return R_CUDA_UNUSED_CLEAR32 if type == R_CUDA_UNUSED_CLEAR64 else type

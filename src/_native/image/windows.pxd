@@ -3,7 +3,7 @@
 #
 # In memory a window is made in its place. One of a file is made in a buffer that is used again, and
 # written from there: a file that is mapped, or a whole image, takes as many new pages as the output
-# has, and new pages are what a large link waits for (`pages.pxd`).
+# has, and new pages are what a large link waits for (`base/hugepages.pxd`).
 
 from libc.errno cimport EINTR, EIO, ENOMEM, errno
 from libc.stddef cimport size_t
@@ -11,36 +11,14 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from pages cimport prefer_large_pages
-from vec cimport Vec, vec_push
-from workers cimport WORTH_A_THREAD, in_halves, take_run
+from base.hugepages cimport prefer_large_pages
+from base.vector cimport Vec, vec_push
+from base.threads cimport WORTH_A_THREAD, in_halves, take_run
 
 cdef extern from "<unistd.h>" nogil:
     ssize_t c_pwrite "pwrite"(int file, const void* data, size_t size, int64_t offset)
 
-cdef extern from *:
-    """
-    #include <errno.h>
-    #ifdef __linux__
-    #include <fcntl.h>
-    #endif
-    #include <unistd.h>
-    /* Give an empty file its size, with disk space for all of it where the system can say so. It is
-       the system's own call, since the C library's writes to every page where there is none. */
-    static int pylink_reserve(int file, uint64_t size) {
-        int done = -1;
-        if (size > (uint64_t)INT64_MAX)
-            return 0;
-    #ifdef __linux__
-        do
-            done = fallocate(file, 0, 0, (off_t)size);
-        while (done != 0 && errno == EINTR);
-        if (done != 0 && errno != EOPNOTSUPP && errno != ENOSYS)
-            return 0;
-    #endif
-        return done == 0 || ftruncate(file, (off_t)size) == 0;
-    }
-    """
+cdef extern from "image/windows.h":
     bint reserve "pylink_reserve"(int file, uint64_t size) noexcept nogil
 
 cdef enum:

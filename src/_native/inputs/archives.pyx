@@ -8,8 +8,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp
 
-from elfkinds cimport input_kind
-from vec cimport *
+from read.filekinds cimport input_kind
+from base.vector cimport Vec, vec_free, vec_init, vec_push, vec_take
 
 cdef extern from "Python.h":
     str PyUnicode_DecodeFSDefaultAndSize(const char* text, Py_ssize_t size)

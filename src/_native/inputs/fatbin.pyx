@@ -10,11 +10,15 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset
 
-from elfkinds cimport *
-from fatbinrows cimport *
-from fatbinscan cimport *
-from picks cimport *
-from vec cimport *
+from read.filekinds cimport IN_CUBIN, IN_FATBIN, IN_HOST, IN_LTOIR, IN_PTX, IN_SHARED
+from inputs.fatbinrows cimport (
+    COMPRESSED, ENTRY_ELF, ENTRY_PTX, LZ4, ZSTD, EntryRow, FaultRow, Range, SourceRow,
+)
+from inputs.fatbinscan cimport Scanner, scan
+from inputs.picks cimport (
+    E_ALONE, E_HOSTED, LZ4_BLOCK, P_BOTH_CODECS, P_GOOD, P_TOO_LARGE, ZSTD_FRAME, PickRow,
+)
+from base.vector cimport Vec, vec_free, vec_init, vec_push, vec_take
 
 
 def find_entries(list arenas, bytes homes, bytes extents, bytes kinds):

@@ -4,11 +4,19 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset, strcmp, strncmp
 
-from elf64 cimport ET_DYN, ET_REL, SHT_NOBITS, Shdr
-from elffile cimport *
-from elfkinds cimport *
-from fatbinrows cimport *
-from vec cimport *
+from elfnumbers cimport SHT_NOBITS
+from libc.stdint cimport int32_t
+from base.elf64 cimport ET_DYN, ET_REL, Shdr
+from base.elffile cimport (
+    ELF_GOOD, ELF_NO_TABLE, ElfFile, lies_in, name_at, open_elf, open_names, open_table,
+)
+from read.filekinds cimport FATBIN_MAGIC, IN_FATBIN, IN_HOST, IN_SHARED
+from inputs.fatbinrows cimport (
+    B_COMPRESSED_SIZE, B_ENTRY_HEADER, B_ENTRY_SIZE, B_HEADER, B_MAGIC, B_SECTIONS,
+    B_SECTION_NAME, B_SECTION_RANGE, B_SECTION_SUM, B_SIZE, B_TAIL, B_VERSION, COMPRESSED,
+    CONTAINER_HEADER, ENTRY_HEADER, Container, Entry, EntryRow, FaultRow, Range, SourceRow,
+)
+from base.vector cimport Vec, vec_push
 
 ctypedef struct Scanner:
     const uint8_t* arena

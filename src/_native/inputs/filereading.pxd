@@ -4,11 +4,12 @@ from libc.errno cimport EINTR, errno
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from clocks cimport *
-from elf64 cimport round_up
-from filemapping cimport MappedRow, allow_forks, begin_mapping, fetch_pages, map_cubin
-from filemapping cimport mapped_part, share_pages
-from workers cimport *
+from libc.stddef cimport size_t
+from base.clocks cimport TimeRow, end_item, start_item
+from base.elf64 cimport round_up
+from inputs.filemapping cimport MappedRow, allow_forks, begin_mapping, fetch_pages, map_cubin
+from inputs.filemapping cimport mapped_part, refuse_unreadable, share_pages
+from base.threads cimport for_each, pthread_equal, pthread_self, pthread_t
 
 cdef extern from "<fcntl.h>" nogil:
     int c_open "open"(const char* path, int flags)
@@ -58,6 +59,7 @@ ctypedef struct Shared:
 ctypedef struct Part:
     uint8_t* start
     uint64_t size
+    bint failed                 # to get some of its pages
 
 
 cdef inline int open_input(const char* path) noexcept nogil:
@@ -110,7 +112,8 @@ cdef inline void map_input(void* context, size_t item) noexcept nogil:
 
 cdef inline void fetch_part(void* context, size_t item) noexcept nogil:
     cdef Part* part = <Part*>context
-    fetch_pages(part.start + item * PART, min(<uint64_t>PART, part.size - item * PART))
+    if not fetch_pages(part.start + item * PART, min(<uint64_t>PART, part.size - item * PART)):
+        part.failed = True
 
 
 cdef inline bint map_inputs(Reading* r, size_t count, uint64_t size) noexcept nogil:
@@ -126,7 +129,10 @@ cdef inline bint map_inputs(Reading* r, size_t count, uint64_t size) noexcept no
     allow_forks()
     if part.start == NULL:
         return False
+    part.failed = False
     for_each(fetch_part, &part, (part.size + PART - 1) // PART, part.size)
+    if part.failed:
+        refuse_unreadable(r.base, r.mapped, count)
     return True
 
 

@@ -7,16 +7,21 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset, strlen
 
-from clocks cimport *
-from codecs cimport decompress, open_codec
-from elfkinds cimport *
-from extents cimport count_files
-from filemapping cimport *
-from filereading cimport *
-from heap cimport *
-from pages cimport *
-from picks cimport *
-from workers cimport *
+from base.elf64 cimport round_up
+from libc.stddef cimport size_t
+from base.clocks cimport CLOCK_MONOTONIC, nanoseconds, time_rows
+from inputs.codecs cimport decompress, open_codec
+from read.filekinds cimport IN_CUBIN, input_kind
+from base.extents cimport count_files
+from inputs.filemapping cimport (
+    ALL_WORTH_MAPPING, LEASE_LASTS, MET, MOST_MAPPED, WORTH_MAPPING, MappedRow, end_files,
+    was_written,
+)
+from inputs.filereading cimport Reading, is_shared, map_inputs, padded, read_input, read_shared
+from base.heap cimport widen_heap
+from base.hugepages cimport PAGE, prefer_large_pages
+from inputs.picks cimport E_FILE, P_GOOD, STORED, PickRow
+from base.threads cimport for_each, pthread_self
 
 cdef extern from "Python.h":
     bytes PyUnicode_EncodeFSDefault(object name)
@@ -33,6 +38,7 @@ cdef extern from "<sys/stat.h>" nogil:
         int64_t seconds "st_mtim.tv_sec"
         int64_t nanoseconds "st_mtim.tv_nsec"
     int c_stat "stat"(const char* path, Stat* status)
+    int fstatat(int folder, const char* path, Stat* status, int flags)
     bint S_ISREG(uint32_t mode)
 
 
@@ -277,10 +283,11 @@ def measure(list paths, uint64_t largest, list outputs):
     return [m.size[i] for i in range(n)]
 
 
-def are_unchanged(files):
-    """Whether each has the size in bytes and the time in ns that its row says behind a name.
+def are_unchanged(files, int folder):
+    """Whether each has the size in bytes and the time in ns that its row says after a name.
 
-    A row begins (name, path, size, time); one of no file has an empty path.
+    A row begins (name, path, size, time); one of no file has an empty path. `folder` is a
+    descriptor of the directory that paths are relative to.
     """
     cdef Stat status
     cdef int64_t size, time
@@ -290,7 +297,7 @@ def are_unchanged(files):
         if not row[1]:
             continue
         name, size, time = PyUnicode_EncodeFSDefault(row[1]), row[2], row[3]
-        if (c_stat(PyBytes_AS_STRING(name), &status) != 0 or status.st_size != size
+        if (fstatat(folder, PyBytes_AS_STRING(name), &status, 0) != 0 or status.st_size != size
                 or status.seconds * 1000000000 + status.nanoseconds != time):
             return False
     return True

@@ -9,12 +9,13 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, memset
 
-from elf64 cimport *
-from elffile cimport *
-from extents cimport count_files
-from names cimport *
-from runtime cimport is_runtime_function
-from vec cimport *
+from elfnumbers cimport SHT_STRTAB, SHT_SYMTAB
+from base.elf64 cimport EM_CUDA, SHN_UNDEF, STB_GLOBAL, STB_LOCAL, STT_FUNC, Shdr, Sym
+from base.elffile cimport ELF_GOOD, ElfFile, lies_in, open_elf, open_table
+from base.extents cimport count_files
+from base.nameindex cimport NameIndex, NameSlot, index_find, index_free, index_init
+from merge.runtime cimport is_runtime_function
+from base.vector cimport Vec, vec_free, vec_init, vec_push
 
 # When a file is taken, as in pylink/inputs/pieces.py.
 cdef enum Demand:

@@ -1,24 +1,27 @@
 """Shared libraries of the host: what their dynamic symbols say of the device code in them.
 
-Only a library with a fat binary of relocatable code is looked at closely, so that a large one
-without costs its section headers. docs/shared-libraries.md has what the symbols mean.
+Only a library with relocatable code, or with the device link of such code, is looked at closely.
+Any other costs its section headers, and with device code a search in the names of its symbols.
+docs/shared-libraries.md has what the symbols mean.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.string cimport strcmp, strlen, strncmp
+from libc.stdint cimport UINT64_MAX, uint8_t, uint32_t, uint64_t
+from libc.string cimport memchr, strcmp, strlen, strncmp
 
-from elf64 cimport *
-from elffile cimport *
-from vec cimport *
+from elfnumbers cimport SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_RELA
+from base.elf64 cimport ET_DYN, STB_GLOBAL, STT_FUNC, Rela, Shdr, Sym, load64
+from base.elffile cimport ELF_GOOD, ElfFile, ends_in_nul, lies_in, name_at, open_sections
+from base.vector cimport Vec, vec_init, vec_push, vec_take
 
 cdef enum:
-    SHT_DYNAMIC = 6
-    SHT_DYNSYM = 11
     DT_SYMBOLIC = 16
     DT_FLAGS = 30
     DF_SYMBOLIC = 2
     DYNAMIC_SIZE = 16
+    REGISTER_SIZE = 27
+
+cdef const char* REGISTER = b"__cudaRegisterLinkedBinary_"
 
 # What is known of a file; pylink/inputs/sharedlib.py has the same numbers, and the words.
 cdef enum State:
@@ -32,6 +35,13 @@ cdef enum What:
     W_CLOSED = 2                # the same, defined
     W_WRAPPER = 3               # __fatbinwrap<ID>, defined
     W_ANCHOR = 4                # the first function that no other file defines as well
+    W_MODULE = 5                # a module in the file, by `__nv_module_id`
+
+# What a library has of relocatable code.
+cdef enum Part:
+    P_NOTHING
+    P_MODULES                   # fat binaries of modules
+    P_LINK                      # no modules, but an image that a device link made of some
 
 # One symbol; `name` is where the ID begins, counted from the start of the data.
 cdef packed struct DynamicRow:
@@ -49,6 +59,9 @@ ctypedef struct Library:
     bint calls_runtime          # needs a function of the CUDA runtime from another file
     bint opens_libraries        # needs dlsym, by which a runtime finds the driver
 
+cdef extern from "string.h":
+    void* memmem(const void* data, size_t size, const void* text, size_t text_size) nogil
+
 
 def find_symbols(data, uint64_t offset, uint64_t size):
     """The symbols about device code of the file in `size` bytes of `data`, any buffer.
@@ -61,6 +74,7 @@ def find_symbols(data, uint64_t offset, uint64_t size):
     cdef Py_buffer view
     cdef Library l
     cdef int state = NO_CODE
+    cdef Part part
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     vec_init(&l.rows, sizeof(DynamicRow))
     l.calls_runtime = False
@@ -69,8 +83,13 @@ def find_symbols(data, uint64_t offset, uint64_t size):
         if offset > <uint64_t>view.len or size > <uint64_t>view.len - offset:
             raise IndexError("the file runs past the data")
         with nogil:
-            if find_sections(&l, <const uint8_t*>view.buf + offset, size):
+            part = find_sections(&l, <const uint8_t*>view.buf + offset, size)
+            if part != P_NOTHING:
                 state = find_rows(&l)
+            if state == HAS_CODE:
+                state = find_modules(&l)
+            if state == HAS_CODE and part == P_LINK:
+                state = keep_closed(&l)
     finally:
         PyBuffer_Release(&view)
     rows = vec_take(&l.rows)
@@ -79,19 +98,73 @@ def find_symbols(data, uint64_t offset, uint64_t size):
     return state, rows, bool(l.opens_libraries and not l.calls_runtime)
 
 
-cdef bint find_sections(Library* l, const uint8_t* data, uint64_t size) noexcept nogil:
-    """Whether this is a shared library with relocatable device code; `elf` is good then."""
+cdef Part find_sections(Library* l, const uint8_t* data, uint64_t size) noexcept nogil:
+    """What a shared library has of relocatable code; `elf` is good where that is anything."""
     cdef ElfFile* elf = &l.elf
     cdef const char* name
+    cdef const Shdr* symbols = NULL
+    cdef const Shdr* strings
+    cdef bint has_image = False
     cdef uint64_t i
     if open_sections(elf, data, size) != ELF_GOOD or elf.header.e_type != ET_DYN:
-        return False
+        return P_NOTHING
     for i in range(1, elf.count):
         name = name_at(elf, &elf.table[i])
-        if (name != NULL and elf.table[i].sh_type != SHT_NOBITS
-                and strcmp(name, b"__nv_relfatbin") == 0):
-            return True
-    return False
+        if elf.table[i].sh_type == SHT_DYNSYM and symbols == NULL:
+            symbols = &elf.table[i]
+        elif name == NULL or elf.table[i].sh_type == SHT_NOBITS:
+            continue
+        elif strcmp(name, b"__nv_relfatbin") == 0:
+            return P_MODULES
+        elif strcmp(name, b".nv_fatbin") == 0:
+            has_image = True
+    if not has_image or symbols == NULL or symbols.sh_link >= elf.count:
+        return P_NOTHING
+    # Any library with device code has such an image. Its names tell whether a link made it of
+    # modules: one search in all of them is faster than a look at each symbol.
+    strings = &elf.table[symbols.sh_link]
+    if not lies_in(elf, strings) or memmem(data + strings.sh_offset, strings.sh_size, REGISTER,
+                                           REGISTER_SIZE) == NULL:
+        return P_NOTHING
+    return P_LINK
+
+
+cdef int find_modules(Library* l) noexcept nogil:
+    """Add the ids of the modules in the file; HAS_CODE, or -1 without memory."""
+    cdef const Shdr* s
+    cdef const char* name
+    cdef const uint8_t* text
+    cdef const uint8_t* end
+    cdef const uint8_t* stop
+    cdef uint64_t i
+    for i in range(1, l.elf.count):
+        s = &l.elf.table[i]
+        name = name_at(&l.elf, s)
+        if (name == NULL or strcmp(name, b"__nv_module_id") != 0 or s.sh_type == SHT_NOBITS
+                or not lies_in(&l.elf, s)):
+            continue
+        text = l.elf.data + s.sh_offset
+        end = text + s.sh_size
+        while text < end:
+            stop = <const uint8_t*>memchr(text, 0, end - text)
+            if stop == NULL:
+                break
+            # All else is no module: `def ID` of a device link, and a word for other code.
+            if (text[0] == c"_" and strcmp(<const char*>text, b"__NV_MODULE_ID") != 0
+                    and not add(l, W_MODULE, <const char*>text, UINT64_MAX)):
+                return -1
+            text = stop + 1
+    return HAS_CODE
+
+
+cdef int keep_closed(Library* l) noexcept nogil:
+    """A State: a library without modules matters for the registrations that it defines."""
+    cdef const DynamicRow* row = <const DynamicRow*>l.rows.data
+    cdef size_t i
+    for i in range(l.rows.count):
+        if row[i].what == W_CLOSED:
+            return HAS_CODE
+    return NO_CODE
 
 
 cdef int find_rows(Library* l) noexcept nogil:
@@ -128,8 +201,8 @@ cdef int read_symbols(Library* l, const Sym* symbol, uint64_t count) noexcept no
             return BAD_NAME
         name = l.names + symbol[i].st_name
         defined = symbol[i].st_shndx != 0
-        if name[0] == c"_" and strncmp(name, b"__cudaRegisterLinkedBinary_", 27) == 0:
-            ok = add(l, W_CLOSED if defined else W_OPEN, name + 26, i)
+        if name[0] == c"_" and strncmp(name, REGISTER, REGISTER_SIZE) == 0:
+            ok = add(l, W_CLOSED if defined else W_OPEN, name + REGISTER_SIZE - 1, i)
         elif name[0] == c"_" and strncmp(name, b"__fatbinwrap_", 13) == 0:
             if defined:
                 ok = add(l, W_WRAPPER, name + 12, i)

@@ -6,15 +6,18 @@
  * release, all the same. `__nvJitLinkAPI` is not documented and other libraries of CUDA call it:
  * it is a jump to that of the real library.
  *
- * Handles are numbers of the installer, which is Python code. A call may come while an exception is
- * on its way, from code that cleans up: it waits until the call is done. Once the installer is gone,
- * calls answer NVJITLINK_ERROR_INTERNAL, and destroying a handle succeeds: programs do that at their
- * very end.
+ * Handles are numbers of the installer, which is a Python object. A call may come while an exception
+ * is on its way, from code that cleans up: it waits until the call is done. An exception of the
+ * installer is the result NVJITLINK_ERROR_INTERNAL; one that ends programs, such as an interrupt, is
+ * also raised in the main thread when that runs Python code again. Once the installer is gone, calls
+ * answer NVJITLINK_ERROR_INTERNAL, and destroying a handle succeeds: programs do that at their very
+ * end.
  */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,23 +25,14 @@ enum { SUCCESS = 0, ERROR_INTERNAL = 6, ERROR_NULL_INPUT = 10 };
 
 typedef uintptr_t Handle;
 
-/* pylink/jitlink/library.py has the same functions in this order. */
-struct Calls {
-    int (*create)(Handle *, uint32_t, const char *const *);
-    int (*destroy)(Handle *);
-    int (*add_data)(Handle, int, const void *, size_t, const char *);
-    int (*add_file)(Handle, int, const char *);
-    int (*complete)(Handle);
-    int (*get_size)(Handle, int, size_t *);
-    int (*get)(Handle, int, char *);
-    int (*version)(unsigned int *, unsigned int *);
-    int (*find_api)(void **);
-};
-
 /* What get_size and get are asked for. */
 enum { CUBIN, PTX, LTOIR, ERROR_LOG, INFO_LOG };
 
-static const struct Calls *volatile calls;
+/* Has the methods that `ask` names; addresses are numbers to them. Changed with the GIL held. */
+static PyObject *volatile installer;
+
+/* What ends programs, on its way to the main thread. */
+static PyObject *ending_type, *ending_value, *ending_traceback;
 
 /* What a call of the installer finds and leaves behind. */
 struct Interrupted {
@@ -60,20 +54,69 @@ static void leave(struct Interrupted found)
     PyGILState_Release(found.state);
 }
 
-/* The result of `call`, a call through `to`; `otherwise` once there is nobody to call. */
-#define ASK(call, otherwise) \
-    const struct Calls *to = calls; \
-    int result = otherwise; \
-    if (to) { \
-        struct Interrupted found = enter(); \
-        result = to->call; \
-        leave(found); \
+static int raise_again(void *unused)
+{
+    (void)unused;
+    PyErr_Restore(ending_type, ending_value, ending_traceback);
+    ending_type = ending_value = ending_traceback = NULL;
+    return -1;
+}
+
+/* The result where the installer raised; no exception is set any more. */
+static int failed(void)
+{
+    if (PyErr_ExceptionMatches(PyExc_Exception) || ending_type != NULL) {
+        PyErr_Clear();
+    } else {
+        PyErr_Fetch(&ending_type, &ending_value, &ending_traceback);
+        if (Py_AddPendingCall(raise_again, NULL) != 0) { /* the queue is full: lost after all */
+            Py_CLEAR(ending_type);
+            Py_CLEAR(ending_value);
+            Py_CLEAR(ending_traceback);
+        }
     }
+    return ERROR_INTERNAL;
+}
+
+/* The result of a method with the arguments that `format` is for, a tuple of Py_BuildValue;
+   `otherwise` once there is nobody to ask. */
+static int ask(int otherwise, const char *method, const char *format, ...)
+{
+    int result = otherwise;
+    if (installer == NULL)
+        return result;
+    struct Interrupted found = enter();
+    PyObject *asked = installer;
+    if (asked != NULL) {
+        va_list list;
+        va_start(list, format);
+        PyObject *arguments = Py_VaBuildValue(format, list);
+        va_end(list);
+        PyObject *function = arguments ? PyObject_GetAttrString(asked, method) : NULL;
+        PyObject *answer = function ? PyObject_Call(function, arguments, NULL) : NULL;
+        long number = answer ? PyLong_AsLong(answer) : -1;
+        result = PyErr_Occurred() ? failed() : (int)number;
+        Py_XDECREF(answer);
+        Py_XDECREF(function);
+        Py_XDECREF(arguments);
+    }
+    leave(found);
+    return result;
+}
+
+/* A number as an argument: all are as wide as an address. */
+#define N(value) ((Py_ssize_t)(value))
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* NULL when the installer goes. */
-PUBLIC void pylink_standin_install(const struct Calls *installed) { calls = installed; }
+/* Called with the GIL; NULL when the installer goes. */
+PUBLIC void pylink_standin_install(PyObject *installed)
+{
+    Py_XINCREF(installed);
+    PyObject *before = installer;
+    installer = installed;
+    Py_XDECREF(before);
+}
 
 #define ALIAS_(name, major, minor) \
     extern __typeof__(name) __##name##_##major##_##minor PUBLIC __attribute__((alias(#name)));
@@ -88,8 +131,7 @@ PUBLIC int nvJitLinkCreate(Handle *handle, uint32_t count, const char *const *op
     if (handle == NULL || (count != 0 && options == NULL))
         return ERROR_NULL_INPUT;
     *handle = 0;
-    ASK(create(handle, count, options), ERROR_INTERNAL)
-    return result;
+    return ask(ERROR_INTERNAL, "create", "(nnn)", N(handle), N(count), N(options));
 }
 ALIASES(nvJitLinkCreate)
 
@@ -97,7 +139,7 @@ PUBLIC int nvJitLinkDestroy(Handle *handle)
 {
     if (handle == NULL || *handle == 0)
         return ERROR_NULL_INPUT;
-    ASK(destroy(handle), SUCCESS)
+    int result = ask(SUCCESS, "destroy", "(n)", N(*handle));
     *handle = 0;
     return result;
 }
@@ -108,8 +150,8 @@ PUBLIC int nvJitLinkAddData(Handle handle, int type, const void *data, size_t si
 {
     if (handle == 0 || data == NULL)
         return ERROR_NULL_INPUT;
-    ASK(add_data(handle, type, data, size, name), ERROR_INTERNAL)
-    return result;
+    return ask(ERROR_INTERNAL, "add_data", "(ninny)", N(handle), type, N(data), N(size),
+               name != NULL ? name : "");
 }
 ALIASES(nvJitLinkAddData)
 
@@ -117,8 +159,7 @@ PUBLIC int nvJitLinkAddFile(Handle handle, int type, const char *name)
 {
     if (handle == 0 || name == NULL)
         return ERROR_NULL_INPUT;
-    ASK(add_file(handle, type, name), ERROR_INTERNAL)
-    return result;
+    return ask(ERROR_INTERNAL, "add_file", "(niy)", N(handle), type, name);
 }
 ALIASES(nvJitLinkAddFile)
 
@@ -126,8 +167,7 @@ PUBLIC int nvJitLinkComplete(Handle handle)
 {
     if (handle == 0)
         return ERROR_NULL_INPUT;
-    ASK(complete(handle), ERROR_INTERNAL)
-    return result;
+    return ask(ERROR_INTERNAL, "complete", "(n)", N(handle));
 }
 ALIASES(nvJitLinkComplete)
 
@@ -135,16 +175,14 @@ static int get_size(Handle handle, int what, size_t *size)
 {
     if (handle == 0 || size == NULL)
         return ERROR_NULL_INPUT;
-    ASK(get_size(handle, what, size), ERROR_INTERNAL)
-    return result;
+    return ask(ERROR_INTERNAL, "get_size", "(nin)", N(handle), what, N(size));
 }
 
 static int get(Handle handle, int what, char *here)
 {
     if (handle == 0 || here == NULL)
         return ERROR_NULL_INPUT;
-    ASK(get(handle, what, here), ERROR_INTERNAL)
-    return result;
+    return ask(ERROR_INTERNAL, "get", "(nin)", N(handle), what, N(here));
 }
 
 #define RESULT(name, what) \
@@ -166,8 +204,7 @@ PUBLIC int nvJitLinkVersion(unsigned int *major, unsigned int *minor)
 {
     if (major == NULL || minor == NULL)
         return ERROR_NULL_INPUT;
-    ASK(version(major, minor), ERROR_INTERNAL)
-    return result;
+    return ask(ERROR_INTERNAL, "version", "(nn)", N(major), N(minor));
 }
 
 /* Where the real library's __nvJitLinkAPI is, once it was asked for. */
@@ -178,7 +215,7 @@ static int no_api(void) { return ERROR_INTERNAL; }
 __attribute__((visibility("hidden"), used)) void pylink_standin_find_api(void)
 {
     void *api = NULL;
-    ASK(find_api(&api), ERROR_INTERNAL)
+    int result = ask(ERROR_INTERNAL, "find_api", "(n)", N(&api));
     pylink_standin_api = result == SUCCESS ? api : (void *)no_api;
 }
 

@@ -106,15 +106,13 @@ static char *make_request(const char *script, int argc, char **argv, size_t *siz
     return request;
 }
 
-/* The exit status of the link, or -1 when there was none. */
-static int link_by_server(const char *path, const char *script, int argc, char **argv) {
-    int lent[4] = {0, 1, 2, -1}, server = find_server(path), status = -1;
+/* The exit status of the link by a server, or -1 when there was none. */
+static int link_by(int server, const char *script, int argc, char **argv) {
+    int lent[4] = {0, 1, 2, -1}, status = -1;
     unsigned char answer[2];
     size_t size;
     char *request;
     struct pollfd taken = {server, POLLIN, 0};
-    if (server < 0)
-        return -1;
     request = make_request(script, argc, argv, &size);
     lent[3] = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (request && lent[3] >= 0 && send_all(server, request, size, lent, 4) &&

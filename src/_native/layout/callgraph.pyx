@@ -1,12 +1,14 @@
 """Contents of .nv.callgraph and .nv.prototype."""
 
 from libc.stdint cimport int32_t, uint32_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from base.scratch cimport (
+    Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros,
+)
 from pylink._native.tables cimport MergedTables, PlacedTables
-from rows cimport *
-from vec cimport *
+from tables.rows cimport BLOCK_PROTOTYPE, EF_TAKEN, CallRow, EntityRow
+from base.vector cimport Vec, vec_push, vec_take
 
 
 def emit_callgraph(PlacedTables placed not None):
@@ -23,28 +25,29 @@ def emit_callgraph(PlacedTables placed not None):
     cdef const EntityRow* e = merged.entities.rows
     cdef const uint32_t* index = placed.symbol_index.rows
     cdef const uint32_t* offsets = merged.prototype_offsets.rows
-    cdef int32_t* head = <int32_t*>calloc(n + 1, 4)
-    cdef int32_t* next_row = <int32_t*>calloc(count + 1, 4)
-    cdef int32_t* oldest = <int32_t*>calloc(n + 1, 4)       # by callee: the row that stays
+    cdef Scratch scratch
     cdef Vec graph, prototypes
     cdef int32_t block
     cdef bint once = not merged.objects.executable
-    cdef bint ok = head != NULL and next_row != NULL and oldest != NULL
-    vec_init(&graph, 8)
-    vec_init(&prototypes, 8)
-    if ok:
+    scratch_init(&scratch)
+    try:
+        head = <int32_t*>scratch_zeros(&scratch, n, 4)
+        next_row = <int32_t*>scratch_zeros(&scratch, count, 4)
+        oldest = <int32_t*>scratch_zeros(&scratch, n, 4)        # by callee: the row that stays
+        scratch_vector(&scratch, &graph, 8)
+        scratch_vector(&scratch, &prototypes, 8)
         with nogil:
             for block in range(-1, -6, -1):
-                ok = ok and emit_block(block, call, count, e, n, index, offsets, head, next_row,
-                                       oldest if once and (block == -1 or block == -4) else NULL,
-                                       &prototypes if block == BLOCK_PROTOTYPE else &graph)
-    free(head)
-    free(next_row)
-    free(oldest)
-    result = vec_take(&graph), vec_take(&prototypes)
-    if not ok:
-        raise MemoryError
-    return result
+                if not scratch.failed and not emit_block(
+                        block, call, count, e, n, index, offsets, head, next_row,
+                        oldest if once and (block == -1 or block == -4) else NULL,
+                        &prototypes if block == BLOCK_PROTOTYPE else &graph):
+                    scratch.failed = True
+        if scratch.failed:
+            raise MemoryError
+        return vec_take(&graph), vec_take(&prototypes)
+    finally:
+        scratch_free(&scratch)
 
 
 cdef bint emit_block(int32_t block, const CallRow* call, size_t count, const EntityRow* e,

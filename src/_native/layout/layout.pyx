@@ -6,19 +6,30 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memset, strlen
 
-from elf64 cimport *
-from kinds cimport *
-from layoutnames cimport *
-from layoutorder cimport *
-from layoutsegments cimport *
+from base.nameindex cimport StringTable, strings_free, strings_init
+from sectionkinds cimport (
+    IS_DEBUG, IS_KERNEL_SHARED, IS_LITERALS, IS_PARAMETERS, IS_VARIABLES, KIND, K_GLOBAL,
+    K_MERC_SYSTEM_SHARED, K_SHSTRTAB, K_STRTAB, SIZE_ENTRIES, SIZE_INDICES, SIZE_STRINGS,
+    SIZE_SYMBOLS,
+)
+from base.elf64 cimport SHN_COMMON, Ehdr, Phdr, Shdr, Sym, round_up
+from tables.kinds cimport is_a, is_nobits, is_pool, is_renamed, is_user_bank, shrinks
+from layout.names cimport mercury_names, renew_prototypes, used_names, write_lean_names
+from layout.order cimport is_lean, order_sections, push_number
+from layout.segments cimport program_headers
 from pylink._native.tables cimport (
     Blob, FilePlaces, Indices, MergedTables, Numbers, ObjectTables, OutSymbols, Outs,
     PlacedTables, Spans, Table, Values, new_rows, take_rows,
 )
-from rows cimport *
-from ties cimport *
-from traits cimport *
-from vec cimport *
+from tables.rows cimport (
+    BLOCK_PROTOTYPE, EF_COMMON, EF_LIVE, EF_TAKEN, E_CONST0_SIZE, E_CONSTANT, E_SYSTEM_SHARED,
+    OF_LATE, OF_NO_SYMBOL, OF_OWN_BYTES, PART_LOCAL, PART_TAIL, SAYS_WHOLE, SYSTEM_RESERVE,
+    CallRow, EntityRow, FileRow, OutRow, OutSymbolRow, PlaceRow, SectionRow, SpanRow, SymbolRow,
+    is_missing,
+)
+from mercury.ties cimport can_fold
+from traits cimport TRAIT_MERCURY
+from base.vector cimport Vec, vec_free, vec_init, vec_take
 
 
 def assign_values(PlacedTables placed not None):
@@ -46,12 +57,16 @@ def assign_values(PlacedTables placed not None):
     cdef int32_t* home = <int32_t*>homes.rows
     cdef OutRow* row = <OutRow*>grown.rows
     cdef const int32_t* function = merged.section_function.rows
+    cdef const int32_t* entity = merged.symbol_entity.rows
+    cdef bint ok
     cdef int32_t* constant0 = <int32_t*>calloc(n + 1, 4)
     cdef int32_t* pool = <int32_t*>calloc(n + 1, 4)
     cdef int32_t section, common = -1
     cdef uint64_t constants = ~<uint64_t>0
     if merged.section_function.count != objects.sections.count:
         raise ValueError("one function per section")
+    if merged.symbol_entity.count != objects.symbols.count:
+        raise ValueError("one entity per symbol")
     if constant0 == NULL or pool == NULL:
         free(constant0)
         free(pool)
@@ -86,29 +101,53 @@ def assign_values(PlacedTables placed not None):
                     elif is_pool(s[section].kind, s[section].bank):
                         home[i] = pool[function[section]] - 1
         place_system_shared(e, n, sym, home, objects.executable, row, value)
-        if common >= 0:
-            place_common(e, symbols, symbol_count, &row[common], common, value, home)
+        ok = common < 0 or place_common(sym, entity, objects.symbols.count, e, n, symbols,
+                                        symbol_count, &row[common], common, value, home)
     free(constant0)
     free(pool)
+    if not ok:
+        raise MemoryError
     placed.values = values
     placed.homes = homes
     placed.outs = grown
 
 
-cdef void place_common(const EntityRow* e, const OutSymbolRow* symbols, size_t count,
-                       OutRow* out, int32_t number, uint64_t* value,
-                       int32_t* home) noexcept nogil:
-    """Room behind the variables of `out`, .nv.global, for the common symbols: last born first.
+cdef bint place_common(const SymbolRow* sym, const int32_t* entity, size_t symbol_count,
+                       const EntityRow* e, size_t n, const OutSymbolRow* symbols, size_t count,
+                       OutRow* out, int32_t number, uint64_t* value, int32_t* home) noexcept nogil:
+    """Room behind the variables of `out`, .nv.global, for the common symbols.
 
-    A definition there that has an alignment was common before: it moves (`replace_common`).
+    The one that an input first gives room last comes first, whoever declared it before. A
+    definition there that has an alignment was common before: it moves (`replace_common`). Whether
+    there was memory.
     """
+    cdef uint8_t* common = NULL         # by entity
+    cdef int32_t* found = NULL
     cdef uint64_t align
-    cdef size_t i
+    cdef size_t i, many = 0, last = 0
     cdef int32_t at
     for i in range(count):
-        at = symbols[count - 1 - i].entity
-        if at < 0 or not (e[at].flags & EF_COMMON or (home[at] == number and e[at].align)):
-            continue
+        at = symbols[i].entity
+        if at >= 0 and (e[at].flags & EF_COMMON or (home[at] == number and e[at].align)):
+            if common == NULL:
+                common = <uint8_t*>calloc(n, 1)
+                if common == NULL:
+                    return False
+            common[at] = 1
+            many += 1
+    if not many:
+        return True
+    found = <int32_t*>calloc(many, sizeof(int32_t))
+    if found == NULL:
+        free(common)
+        return False
+    for i in range(symbol_count):
+        if sym[i].shndx == SHN_COMMON and entity[i] >= 0 and common[entity[i]]:
+            common[entity[i]] = 0
+            found[last] = entity[i]
+            last += 1
+    for i in range(last):
+        at = found[last - 1 - i]
         align = e[at].align if e[at].align else 1
         if align & (align - 1) or align > 0x10000:
             align = 1
@@ -116,6 +155,9 @@ cdef void place_common(const EntityRow* e, const OutSymbolRow* symbols, size_t c
         home[at] = number
         out.size = value[at] + e[at].size
         out.align = max(out.align, <uint32_t>align)
+    free(found)
+    free(common)
+    return True
 
 
 cdef void place_system_shared(const EntityRow* e, size_t n, const SymbolRow* symbols,
@@ -219,8 +261,8 @@ cdef inline int turn_of(const OutSymbolRow* symbol, const OutRow* outs,
                         const int32_t* homes) noexcept nogil:
     """Which of four walks writes a symbol: local, global, of parameters.
 
-    With `homes` (docs/releases.md) the second takes those of a kernel's shared variables ahead,
-    which are local by then.
+    With `homes` (docs/format-notes/releases.md) the second takes those of a kernel's shared
+    variables ahead, which are local by then.
     """
     if symbol.part == PART_LOCAL:
         return 0
@@ -238,18 +280,19 @@ cdef enum:
     MERCURY_GAP = 0x24
 
 
-cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,
-                              const OutRow* row, const OutRow* plain, bint same_size,
-                              bint lean) noexcept nogil:
+cdef inline bint shares_bytes(const uint8_t* arena, const FileRow* files,
+                              const SectionRow* sections, const OutRow* row,
+                              const OutRow* plain, bint same_size, bint lean) noexcept nogil:
     """Mercury sections that repeat their plain twin's bytes point at them instead.
 
-    Some always do, others without relocations where the inputs' do: lines that are headers alone,
-    types of registers of device functions. With `lean` .debug_info shares, too, as in the objects
-    of these releases. What was written anew with another size has its own place.
+    Variables do but in whole programs, others without relocations where the inputs' do: lines that
+    are headers alone, types of registers of device functions. With `lean` .debug_info shares, too,
+    as in the objects of these releases, and in whole programs. What was written anew with another
+    size has its own place.
     """
     cdef const SectionRow* source
     if is_a(row.kind, IS_VARIABLES):
-        return True
+        return row.marks & OF_OWN_BYTES == 0
     if not is_a(row.kind, IS_DEBUG) or row.source < 0:
         return False
     source = &sections[row.source]
@@ -258,7 +301,8 @@ cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,
     if lean and source.name_size == 19 and memcmp(
             arena + source.name, <const char*>b".nv.merc.debug_info", 19) == 0:
         return True
-    return row.marks & OF_OWN_BYTES == 0 and plain.rela < 0 and same_size
+    return (row.marks & OF_OWN_BYTES == 0 and same_size
+            and (plain.rela < 0 or files[source.file].says & SAYS_WHOLE))
 
 
 # What `place` works with.
@@ -297,7 +341,8 @@ def place(PlacedTables placed not None):
     if p.second:
         find_leavings(&p, placed)
     names = section_names(&p, placed)
-    end = take_offsets(&p, <const uint8_t*>PyBytes_AS_STRING(objects.arena), objects.sections.rows)
+    end = take_offsets(&p, <const uint8_t*>PyBytes_AS_STRING(objects.arena), objects.files.rows,
+                       objects.sections.rows)
     placed.table_offset = end
     end += (p.count + 1) * sizeof(Shdr)
     if objects.executable:
@@ -362,8 +407,9 @@ cdef void find_leavings(Plan* p, PlacedTables placed):
         if KIND[row.kind].size == SIZE_INDICES and row.marks & OF_LATE:
             p.gap = 0
         if placed.section_index.rows[i] and is_renamed(row):
-            p.reserve += KIND[row.kind].shrinks - 1
-            if row.rela >= 0:
+            p.reserve += shrinks(row) - 1
+            if row.rela >= 0 and (placed.section_index.rows[row.rela]
+                                  or is_a(row.kind, IS_LITERALS)):
                 p.reserve += <uint32_t>strlen(strings + born[row.rela].symbol_name)
 
 
@@ -389,7 +435,8 @@ cdef Blob section_names(Plan* p, PlacedTables placed):
     return Blob(take_rows(&names))
 
 
-cdef uint64_t take_offsets(Plan* p, const uint8_t* arena, const SectionRow* s) noexcept nogil:
+cdef uint64_t take_offsets(Plan* p, const uint8_t* arena, const FileRow* files,
+                           const SectionRow* s) noexcept nogil:
     """Offsets in the order of the file; where the table of sections begins behind them.
 
     nvlink does not align that behind Mercury sections; only from 13.5 on are there any whose end is
@@ -402,7 +449,7 @@ cdef uint64_t take_offsets(Plan* p, const uint8_t* arena, const SectionRow* s) n
     for i in range(p.count):
         row = &p.outs[p.order[i]]
         place = &p.place[p.order[i]]
-        if row.twin >= 0 and shares_bytes(arena, s, row, &p.outs[row.twin],
+        if row.twin >= 0 and shares_bytes(arena, files, s, row, &p.outs[row.twin],
                                           p.place[row.twin].size == place.size, p.lean):
             place.offset = p.place[row.twin].offset
             place.size = p.place[row.twin].size

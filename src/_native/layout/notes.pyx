@@ -3,14 +3,15 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from attributes cimport find_record, record_size
-from attributetypes cimport *
-from compat cimport *
-from fastpath cimport code_leaves_fastpath
+from sectionkinds cimport IS_CODE, K_COMPAT
+from tables.attributes cimport find_record, record_size
+from info.compat cimport FASTPATH_CODE, Compat, CompatRow, compat_finish, compat_init, compat_read
+from info.fastpath cimport code_leaves_fastpath
 from pylink._native.tables cimport MergedTables, ObjectTables
-from kinds cimport *
-from rows cimport *
-from vec cimport *
+from tables.kinds cimport is_a
+from tables.rows cimport UNKNOWN_SM, FileRow, SectionRow
+from traits cimport TRAIT_FP64_SCOREBOARDS
+from base.vector cimport Vec, vec_append, vec_free, vec_init, vec_take
 
 
 cdef enum:
@@ -87,6 +88,7 @@ def fastpath_bits(MergedTables merged not None):
     cdef const SectionRow* s = objects.sections.rows
     cdef const int32_t* out = merged.out_of.rows
     cdef bint promised = False, found = False
+    cdef bint kept = objects.traits & TRAIT_FP64_SCOREBOARDS != 0
     if merged.out_of.count != n:
         raise ValueError("one output section per section")
     with nogil:
@@ -97,7 +99,7 @@ def fastpath_bits(MergedTables merged not None):
                 continue
             for j in range(first, 0 if promised or found else i + 1):
                 if is_a(s[j].kind, IS_CODE) and out[j] >= 0 and not found:
-                    found = code_leaves_fastpath(base + s[j].offset, s[j].size)
+                    found = code_leaves_fastpath(base + s[j].offset, s[j].size, kept)
             first = i + 1
             promised = False
     return 0 if found else FASTPATH_CODE

@@ -3,18 +3,22 @@
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport bsearch, calloc, free, malloc, qsort
+from libc.stdlib cimport bsearch, qsort
 from libc.string cimport memcpy, memset
 
-from elf64 cimport *
-from kinds cimport *
-from poolrows cimport *
+from libc.stdint cimport int64_t
+from base.elf64 cimport Rela
+from base.scratch cimport (
+    Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
+)
+from tables.kinds cimport is_pool
+from tables.poolrows cimport POOL_ALONE, POOL_LOST, PoolRow, find_lists
 from pylink._native.tables cimport (
     Blob, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Table, Values,
     take_rows,
 )
-from rows cimport *
-from vec cimport *
+from tables.rows cimport E_CONSTANT, EntityRow, OutRow, SectionRow, SpanRow, SymbolRow
+from base.vector cimport Vec, vec_extend, vec_push
 
 
 # A jump table names a place in the code twice: by its offset in `.text`, in the bytes, and by its
@@ -72,41 +76,38 @@ def apply_pools(PlacedTables placed not None):
     cdef uint64_t* value = <uint64_t*>values.rows
     cdef int32_t* home = <int32_t*>homes.rows
     cdef Filling f
-    cdef bint ok
+    cdef Scratch scratch
     memset(&f, 0, sizeof(Filling))
     f.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     f.sections = objects.sections.rows
     f.rows = merged.pools.rows
     f.row_count = merged.pools.count
     f.outs = <OutRow*>outs.rows
-    f.pool_of = <int32_t*>malloc(4 * (entity_count + 1))
-    f.row_of = <int32_t*>malloc(4 * (section_count + 1))
-    f.start = <uint64_t*>calloc(out_count + 1, 8)
-    vec_init(&f.tables.labels, sizeof(Label))
-    vec_init(&f.blob, 1)
-    vec_init(&f.spans, sizeof(SpanRow))
-    ok = f.pool_of != NULL and f.row_of != NULL and f.start != NULL
-    if ok:
-        with nogil:
-            memset(f.pool_of, 0xff, 4 * entity_count)
-            memset(f.row_of, 0xff, 4 * section_count)
-            grow_pools(&f, out_count)
-            ok = not f.any_lost or tables_init(&f.tables, f.arena, f.sections, section_count,
-                                               symbol_count)
-            ok = ok and fill_pools(&f)
-            move_constants(&f, entities, entity_count, symbols, value, home)
-    free(f.pool_of)
-    free(f.row_of)
-    free(f.start)
-    tables_free(&f.tables)
-    made = Blob(take_rows(&f.blob)), Spans(take_rows(&f.spans))
-    if not ok:
-        raise MemoryError
-    placed.outs = outs
-    placed.values = values
-    placed.homes = homes
-    placed.null_value = f.null_value
-    placed.add(*made)
+    scratch_init(&scratch)
+    try:
+        f.pool_of = scratch_nones(&scratch, entity_count)
+        f.row_of = scratch_nones(&scratch, section_count)
+        f.start = <uint64_t*>scratch_zeros(&scratch, out_count, 8)
+        scratch_vector(&scratch, &f.tables.labels, sizeof(Label))
+        scratch_vector(&scratch, &f.blob, 1)
+        scratch_vector(&scratch, &f.spans, sizeof(SpanRow))
+        if not scratch.failed:
+            with nogil:
+                grow_pools(&f, out_count)
+                if f.any_lost:
+                    start_tables(&f, &scratch, section_count, symbol_count)
+                if not scratch.failed and not fill_pools(&f):
+                    scratch.failed = True
+                move_constants(&f, entities, entity_count, symbols, value, home)
+        if scratch.failed:
+            raise MemoryError
+        placed.outs = outs
+        placed.values = values
+        placed.homes = homes
+        placed.null_value = f.null_value
+        placed.add(Blob(take_rows(&f.blob)), Spans(take_rows(&f.spans)))
+    finally:
+        scratch_free(&scratch)
 
 
 cdef void grow_pools(Filling* f, size_t out_count) noexcept nogil:
@@ -199,21 +200,14 @@ def exceeds(PlacedTables placed not None, uint64_t limit):
     return False
 
 
-cdef bint tables_init(Tables* t, const uint8_t* arena, const SectionRow* s, size_t section_count,
-                      size_t symbol_count) noexcept nogil:
-    t.arena = arena
-    t.sections = s
-    t.list_of = <int32_t*>calloc(symbol_count + 1, 4)
-    t.function = <uint32_t>-1
-    if t.list_of == NULL:
-        return False
-    find_lists(t.list_of, s, section_count)
-    return True
-
-
-cdef void tables_free(Tables* t) noexcept nogil:
-    free(t.list_of)
-    vec_free(&t.labels)
+cdef void start_tables(Filling* f, Scratch* scratch, size_t section_count,
+                       size_t symbol_count) noexcept nogil:
+    f.tables.arena = f.arena
+    f.tables.sections = f.sections
+    f.tables.list_of = <int32_t*>scratch_zeros(scratch, symbol_count + 1, 4)
+    f.tables.function = <uint32_t>-1
+    if f.tables.list_of != NULL:
+        find_lists(f.tables.list_of, f.sections, section_count)
 
 
 cdef int by_mercury(const void* a, const void* b) noexcept nogil:

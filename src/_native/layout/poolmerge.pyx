@@ -20,18 +20,24 @@ something was merged before; here they follow their pieces (docs/format-notes/li
 
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
 
-from kinds cimport *
-from names cimport *
-from poolrows cimport *
+from libc.stddef cimport size_t
+from tables.kinds cimport is_pool
+from base.nameindex cimport (
+    NameIndex, NameSlot, TextPool, index_find, pool_join, scratch_index, scratch_texts,
+)
+from base.scratch cimport (
+    Scratch, scratch_free, scratch_init, scratch_nones, scratch_room, scratch_vector, scratch_zeros,
+)
+from tables.poolrows cimport POOL_LOST, PoolRow
 from pylink._native.tables cimport (
     Blob, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Values, take_rows,
 )
-from repeats cimport *
-from rows cimport *
-from vec cimport *
+from layout.repeats cimport find_piece, is_null, is_small
+from tables.rows cimport EF_KERNEL, E_CONSTANT, EntityRow, OutRow, SectionRow, SpanRow, SymbolRow
+from base.vector cimport Vec, vec_extend, vec_push
 
 
 # What a symbol of an input pool names.
@@ -56,8 +62,7 @@ ctypedef struct Pools:
     const uint8_t* arena
     const SectionRow* sections
     const PoolRow* rows
-    Piece* pieces               # by section and value
-    size_t piece_count
+    Vec pieces                  # Piece, by section and value
     int32_t* first              # by section: its first piece, -1: none
     int32_t* next_row           # by PoolRow: the next one of its kernel, -1: none
     uint8_t* seen               # by section: its small pieces have their places
@@ -95,7 +100,8 @@ def merge_pools(PlacedTables placed not None, uint64_t limit):
     cdef uint64_t* value = <uint64_t*>values.rows
     cdef int32_t* home = <int32_t*>homes.rows
     cdef Vec spans
-    cdef bint ok
+    cdef Scratch scratch
+    cdef bint ok = False
     memset(&p, 0, sizeof(Pools))
     p.rows = merged.pools.rows
     for i in range(n):
@@ -106,49 +112,39 @@ def merge_pools(PlacedTables placed not None, uint64_t limit):
     p.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     p.sections = objects.sections.rows
     p.limit = limit
-    vec_init(&p.blob, 1)
-    vec_init(&spans, sizeof(SpanRow))
-    pool_of = <int32_t*>malloc(4 * (entity_count + 1))
-    first_row = <int32_t*>malloc(4 * (entity_count + 1))
-    p.next_row = <int32_t*>malloc(4 * (n + 1))
-    p.first = <int32_t*>malloc(4 * (section_count + 1))
-    p.seen = <uint8_t*>calloc(section_count + 1, 1)
-    ok = (pool_of != NULL and first_row != NULL and p.next_row != NULL and p.first != NULL
-          and p.seen != NULL and index_init(&p.kept, 1024) and index_init(&p.nulls, 64))
-    if ok:
-        with nogil:
-            memset(p.first, 0xff, 4 * section_count)
-            memset(first_row, 0xff, 4 * entity_count)
-            for i in range(n):              # each kernel's rows, in order
-                p.next_row[n - 1 - i] = first_row[p.rows[n - 1 - i].kernel]
-                first_row[p.rows[n - 1 - i].kernel] = <int32_t>(n - 1 - i)
-            ok = list_pieces(&p, merged)
-            if ok:
-                ok = join_all(&p, out, out_count, first_row)
-            if ok:
-                ok = place_all(&p, out, out_count, pool_of, &spans)
-            if ok:
-                move_symbols(&p, value, home, pool_of, n)
-    free(pool_of)
-    free(first_row)
-    free(p.next_row)
-    free(p.first)
-    free(p.seen)
-    free(p.pieces)
-    index_free(&p.kept)
-    index_free(&p.nulls)
-    pool_free(&p.keys)
-    made = Blob(take_rows(&p.blob)), Spans(take_rows(&spans))
-    if p.failed:
-        raise MemoryError
-    if not ok:
-        return False
-    placed.outs = outs
-    placed.values = values
-    placed.homes = homes
-    placed.null_value = p.null_value
-    placed.add(*made)
-    return True
+    scratch_init(&scratch)
+    try:
+        pool_of = <int32_t*>scratch_room(&scratch, entity_count, 4)
+        first_row = scratch_nones(&scratch, entity_count)
+        p.next_row = <int32_t*>scratch_room(&scratch, n, 4)
+        p.first = scratch_nones(&scratch, section_count)
+        p.seen = <uint8_t*>scratch_zeros(&scratch, section_count, 1)
+        scratch_vector(&scratch, &p.pieces, sizeof(Piece))
+        scratch_vector(&scratch, &p.blob, 1)
+        scratch_vector(&scratch, &spans, sizeof(SpanRow))
+        scratch_index(&scratch, &p.kept, 1024)
+        scratch_index(&scratch, &p.nulls, 64)
+        scratch_texts(&scratch, &p.keys)
+        if not scratch.failed:
+            with nogil:
+                for i in range(n):              # each kernel's rows, in order
+                    p.next_row[n - 1 - i] = first_row[p.rows[n - 1 - i].kernel]
+                    first_row[p.rows[n - 1 - i].kernel] = <int32_t>(n - 1 - i)
+                ok = (list_pieces(&p, merged) and join_all(&p, out, out_count, first_row)
+                      and place_all(&p, out, out_count, pool_of, &spans))
+                if ok:
+                    move_symbols(&p, value, home, pool_of, n)
+        if scratch.failed or p.failed:
+            raise MemoryError
+        if ok:
+            placed.outs = outs
+            placed.values = values
+            placed.homes = homes
+            placed.null_value = p.null_value
+            placed.add(Blob(take_rows(&p.blob)), Spans(take_rows(&spans)))
+        return ok
+    finally:
+        scratch_free(&scratch)
 
 
 cdef int by_value(const void* a, const void* b) noexcept nogil:
@@ -166,19 +162,16 @@ cdef bint list_pieces(Pools* p, MergedTables merged) noexcept nogil:
     cdef const EntityRow* e = merged.entities.rows
     cdef const SymbolRow* symbol = merged.objects.symbols.rows
     cdef size_t n = merged.entities.count, i
-    cdef Vec found
     cdef Piece* piece
     cdef int32_t section
-    vec_init(&found, sizeof(Piece))
     for i in range(n):
         section = symbol[e[i].winner].section
         if e[i].kind != E_CONSTANT or section < 0:
             continue
         if not is_pool(p.sections[section].kind, p.sections[section].bank):
             continue
-        piece = <Piece*>vec_push(&found)
+        piece = <Piece*>vec_push(&p.pieces)
         if piece == NULL:
-            vec_free(&found)
             p.failed = True
             return False
         piece.section = section
@@ -186,17 +179,16 @@ cdef bint list_pieces(Pools* p, MergedTables merged) noexcept nogil:
         piece.value = piece.given = symbol[e[i].winner].value
         piece.size = symbol[e[i].winner].size
         piece.at = -1
-    p.piece_count = found.count
-    p.pieces = <Piece*>malloc(sizeof(Piece) * (found.count + 1))
-    p.failed = p.pieces == NULL
-    if not p.failed:
-        memcpy(p.pieces, found.data, sizeof(Piece) * found.count)
-        qsort(p.pieces, p.piece_count, sizeof(Piece), by_value)
-        for i in range(p.piece_count):
-            if p.first[p.pieces[i].section] < 0:
-                p.first[p.pieces[i].section] = <int32_t>i
-    vec_free(&found)
-    return not p.failed
+    qsort(p.pieces.data, p.pieces.count, sizeof(Piece), by_value)
+    for i in range(p.pieces.count):
+        section = piece_at(p, i).section
+        if p.first[section] < 0:
+            p.first[section] = <int32_t>i
+    return True
+
+
+cdef inline Piece* piece_at(const Pools* p, size_t i) noexcept nogil:
+    return <Piece*>p.pieces.data + i
 
 
 cdef bint join_all(Pools* p, const OutRow* out, size_t out_count,
@@ -237,8 +229,8 @@ cdef bint join_section(Pools* p, int32_t at, uint64_t start) noexcept nogil:
     p.align = max(p.align, s.align)
     if p.first[at] < 0:
         return True
-    for i in range(<size_t>p.first[at], p.piece_count):
-        piece = &p.pieces[i]
+    for i in range(<size_t>p.first[at], p.pieces.count):
+        piece = piece_at(p, i)
         if piece.section != at:
             break
         if again and not piece.follows and is_small(piece.size, s.align):
@@ -335,17 +327,18 @@ cdef void move_symbols(const Pools* p, uint64_t* value, int32_t* home, const int
     """Give symbols the places of their pieces, nvlink's if they are there, and a kernel."""
     cdef size_t i, at
     cdef const Piece* piece
-    for i in range(p.piece_count):
-        piece = &p.pieces[i]
+    for i in range(p.pieces.count):
+        piece = piece_at(p, i)
         if piece.at >= 0:
             value[piece.entity] = piece.given if holds(p, piece) else <uint64_t>piece.at
     for i in range(n):
         if p.rows[i].flags & POOL_LOST or p.first[p.rows[i].section] < 0:
             continue
-        for at in range(<size_t>p.first[p.rows[i].section], p.piece_count):
-            if p.pieces[at].section != p.rows[i].section:
+        for at in range(<size_t>p.first[p.rows[i].section], p.pieces.count):
+            piece = piece_at(p, at)
+            if piece.section != p.rows[i].section:
                 break
-            home[p.pieces[at].entity] = pool_of[p.rows[i].kernel]
+            home[piece.entity] = pool_of[p.rows[i].kernel]
 
 
 cdef inline bint holds(const Pools* p, const Piece* piece) noexcept nogil:

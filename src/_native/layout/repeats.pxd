@@ -3,7 +3,7 @@
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from names cimport NameIndex, NameSlot, TextPool, index_find, pool_join
+from base.nameindex cimport NameIndex, NameSlot, TextPool, index_find, pool_join
 
 
 cdef inline bint is_small(uint64_t size, uint64_t align) noexcept nogil:

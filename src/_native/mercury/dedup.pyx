@@ -1,7 +1,7 @@
 """Mercury vectors in native form, and the comparison of two objects or of one with many.
 
-The walks themselves are in mercurystages.pxd and mercurysymbols.pxd; here are their checked inputs
-and plain results.
+The walks themselves are in mercury/stages.pxd and mercury/symbols.pxd; here are their checked
+inputs and plain results.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -11,10 +11,19 @@ from cpython.bytes cimport (
 from libc.stdlib cimport malloc
 from libc.string cimport memset
 
-from elf64 cimport Rela, Sym
-from mercury cimport *
-from mercurystages cimport *
-from mercurysymbols cimport *
+from base.spans cimport Span, mix, table_free, table_slot
+from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+from base.elf64 cimport Rela, Sym
+from mercury.objects cimport (
+    ACCEPTED, Comparison, Header, Object, Symbol, Target, Use, Verdict, build_digests,
+    build_index, header_key, strip, target_key, target_row,
+)
+from mercury.stages cimport (
+    decide_data, decide_headers, decide_targets, lacks_digests, start_outcome,
+)
+from mercury.symbols cimport collect_uses, identity, read_symbols
 
 cdef enum:
     MAX_ROWS = 0x7fffffff       # a table's links are 32 bits wide

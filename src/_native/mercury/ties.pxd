@@ -5,9 +5,11 @@ from libc.stdint cimport int32_t, uint64_t, uint8_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp
 
-from kinds cimport *
-from names cimport hash_name
-from rows cimport *
+from libc.stdint cimport uint32_t
+from sectionkinds cimport IS_CAPSULE, IS_DEBUG, IS_ENTRIES
+from tables.kinds cimport is_a, is_merc
+from base.nameindex cimport hash_name
+from tables.rows cimport FileRow, SectionRow
 
 
 ctypedef struct Tie:

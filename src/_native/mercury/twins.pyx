@@ -3,9 +3,10 @@
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
 
-from spans cimport *
+from libc.stdint cimport uint8_t
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
+from base.spans cimport Slot, Table, first_difference, scratch_table, table_put, table_slot
 
 
 def find_twins(list sections not None, list relocations not None, list keys not None):
@@ -21,11 +22,13 @@ def find_twins(list sections not None, list relocations not None, list keys not 
         raise ValueError("a table holds fewer than 2**31 rows")
     cdef bytes leaders = PyBytes_FromStringAndSize(NULL, n * 8)
     cdef int64_t* leader = <int64_t*>PyBytes_AS_STRING(leaders)
-    cdef Py_buffer* views = <Py_buffer*>calloc(2 * n + 1, sizeof(Py_buffer))
-    cdef uint64_t* key = <uint64_t*>calloc(n + 1, sizeof(uint64_t))
-    table.slots = NULL
+    cdef Scratch scratch
+    scratch_init(&scratch)
+    cdef Py_buffer* views = <Py_buffer*>scratch_zeros(&scratch, 2 * n, sizeof(Py_buffer))
+    cdef uint64_t* key = <uint64_t*>scratch_zeros(&scratch, n, sizeof(uint64_t))
+    scratch_table(&scratch, &table, n)
     try:
-        if views == NULL or key == NULL or not table_init(&table, n):
+        if scratch.failed:
             raise MemoryError
         for i in range(n):
             key[i] = keys[i]
@@ -52,9 +55,7 @@ def find_twins(list sections not None, list relocations not None, list keys not 
     finally:
         for i in range(held):
             PyBuffer_Release(&views[i])
-        free(views)
-        free(key)
-        table_free(&table)
+        scratch_free(&scratch)
     return leaders, calls, compared
 
 

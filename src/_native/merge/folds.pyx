@@ -4,11 +4,12 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memset
 
-from elf64 cimport *
+from sectionkinds cimport IS_DEBUG
+from base.elf64 cimport STT_FUNC
 from pylink._native.tables cimport MergedTables, Numbers, ObjectTables
-from kinds cimport *
-from rows cimport *
-from ties cimport *
+from tables.kinds cimport is_merc
+from tables.rows cimport FileRow, SectionRow, SymbolRow, has_lost
+from mercury.ties cimport can_fold
 
 
 def find_stronger(MergedTables merged not None, int32_t reference, int32_t candidate):

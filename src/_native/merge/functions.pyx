@@ -6,16 +6,20 @@ keeps its own count.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
-from libc.stdlib cimport calloc, free
 
-from attributes cimport find_record, register_limit
-from attributetypes cimport *
-from elf64 cimport *
-from graph cimport *
+from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
+from sectionkinds cimport IS_RECORDS, KIND
+from tables.attributes cimport find_record, register_limit
+from attributetypes cimport EIATTR_REG_RECONFIG, EIATTR_TOOLS_PATCH_FUNC
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
+from tables.graph cimport CallGraph, graph_init, is_idle
 from pylink._native.tables cimport Functions, MergedTables, ObjectTables
-from kinds cimport *
-from rows cimport *
-from traits cimport *
+from tables.kinds cimport is_a, is_owned
+from tables.rows cimport (
+    EF_DEFINED, EF_INNER, EF_KERNEL, EF_LIVE, EF_UNBOUNDED, E_FUNC, KEEPS_ALL, KEEPS_REGISTERS,
+    NO_STACK_BOUND, ROLE_WON, EntityRow, FunctionRow, SectionRow, SymbolRow, is_root,
+)
+from traits cimport TRAIT_EARLY_FILES
 
 
 # State of one depth-first search that finds strongly connected components (Tarjan): a component
@@ -44,60 +48,63 @@ def analyze(MergedTables merged not None):
     cdef const EntityRow* e = merged.entities.rows
     cdef bytes result = PyBytes_FromStringAndSize(NULL, n * sizeof(FunctionRow))
     cdef FunctionRow* rows = <FunctionRow*>PyBytes_AS_STRING(result)
-    cdef uint32_t* memory
+    cdef uint32_t* unbounded
+    cdef uint32_t* last
     cdef int64_t alone
     cdef Search s
+    cdef Scratch scratch
     cdef const SectionRow* sections = merged.objects.sections.rows
     cdef const SymbolRow* symbols = merged.objects.symbols.rows
     cdef bint flags_count = merged.objects.traits & TRAIT_EARLY_FILES != 0
-    if not graph_init(&s.graph, merged.calls.rows,
-                      merged.calls.count, n, nodes):
-        raise MemoryError
-    memory = <uint32_t*>calloc(13 * (nodes + 1), 4)
-    if memory == NULL:
-        graph_free(&s.graph)
-        raise MemoryError
-    s.order = memory
-    s.low = memory + (nodes + 1)
-    s.next_edge = memory + 2 * (nodes + 1)
-    s.path = memory + 3 * (nodes + 1)
-    s.pending = memory + 4 * (nodes + 1)
-    s.on_pending = <uint8_t*>(memory + 5 * (nodes + 1))
-    s.reconfigures = s.on_pending + (nodes + 1)
-    s.regcount = memory + 6 * (nodes + 1)
-    s.highest = <int32_t*>(memory + 7 * (nodes + 1))
-    s.stack = memory + 8 * (nodes + 1)
-    s.kernel = <uint8_t*>(memory + 9 * (nodes + 1))
-    s.barriers = memory + 12 * (nodes + 1)
-    find_info(rows, n, merged)
-    find_reconfiguring(merged, rows, n, s.reconfigures)
-    with nogil:
-        for i in range(nodes):
-            s.highest[i] = <int32_t>i
-            s.kernel[i] = i < n and e[i].flags & EF_KERNEL != 0
-            if i < n and e[i].flags & EF_DEFINED:
-                s.regcount[i] = e[i].regcount
-                if flags_count:
-                    s.barriers[i] = flag_barriers(sections, symbols, &e[i])
-        search(&s, e, n)
-        count_recursive(&s.graph, e, n, s.stack, memory + 10 * (nodes + 1),
-                        memory + 11 * (nodes + 1), rows)
-        alone = lone_kernel(e, n)
-        for i in range(n):
-            rows[i].keeps = 0
-            rows[i].regcount = e[i].regcount
-            rows[i].raised_by = s.highest[i] if s.highest[i] != <int32_t>i else -1
-            rows[i].stack = s.stack[i]
-            rows[i].barriers = 0
-            if e[i].flags & EF_KERNEL:
-                rows[i].barriers = s.barriers[i]
-                rows[i].keeps = what_it_keeps(&s, e, n, i, alone)
-                if rows[i].keeps:
-                    rows[i].raised_by = -1
-                else:
-                    rows[i].regcount = s.regcount[i]
-    graph_free(&s.graph)
-    free(memory)
+    scratch_init(&scratch)
+    try:
+        graph_init(&s.graph, &scratch, merged.calls.rows, merged.calls.count, n, nodes)
+        s.order = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        s.low = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        s.next_edge = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        s.path = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        s.pending = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        s.on_pending = <uint8_t*>scratch_zeros(&scratch, nodes, 1)
+        s.reconfigures = <uint8_t*>scratch_zeros(&scratch, nodes, 1)
+        s.regcount = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        s.highest = <int32_t*>scratch_zeros(&scratch, nodes, 4)
+        s.stack = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        s.kernel = <uint8_t*>scratch_zeros(&scratch, nodes, 1)
+        s.barriers = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        unbounded = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        last = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        if scratch.failed:
+            raise MemoryError
+        find_info(rows, n, merged)
+        find_reconfiguring(merged, rows, n, s.reconfigures)
+        with nogil:
+            for i in range(nodes):
+                s.highest[i] = <int32_t>i
+                s.kernel[i] = i < n and e[i].flags & EF_KERNEL != 0
+                if i < n and e[i].flags & EF_DEFINED:
+                    s.regcount[i] = e[i].regcount
+                    if e[i].flags & EF_UNBOUNDED:
+                        s.stack[i] = NO_STACK_BOUND
+                    if flags_count:
+                        s.barriers[i] = flag_barriers(sections, symbols, &e[i])
+            search(&s, e, n)
+            count_recursive(&s.graph, e, n, s.stack, unbounded, last, rows)
+            alone = lone_kernel(e, n)
+            for i in range(n):
+                rows[i].keeps = 0
+                rows[i].regcount = e[i].regcount
+                rows[i].raised_by = s.highest[i] if s.highest[i] != <int32_t>i else -1
+                rows[i].stack = s.stack[i]
+                rows[i].barriers = 0
+                if e[i].flags & EF_KERNEL:
+                    rows[i].barriers = s.barriers[i]
+                    rows[i].keeps = what_it_keeps(&s, e, n, i, alone)
+                    if rows[i].keeps:
+                        rows[i].raised_by = -1
+                    else:
+                        rows[i].regcount = s.regcount[i]
+    finally:
+        scratch_free(&scratch)
     merged.functions = Functions(result)
 
 
@@ -314,3 +321,22 @@ def find_trouble(MergedTables merged not None):
             crowded |= f[i].regcount > register_limit(base + s[f[i].info].offset,
                                                       s[f[i].info].size)
     return recursive, crowded
+
+
+def find_unpatched(MergedTables merged not None):
+    """The first function, by birth, without TOOLS_PATCH_FUNC in its records; -1 if all have it."""
+    cdef ObjectTables objects = merged.objects
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const EntityRow* e = merged.entities.rows
+    cdef const FunctionRow* f = merged.functions.rows
+    cdef int32_t info
+    cdef Py_ssize_t i
+    for i in range(<Py_ssize_t>merged.entities.count):
+        if e[i].kind != E_FUNC or not e[i].flags & EF_DEFINED or e[i].flags & EF_INNER:
+            continue
+        info = f[i].info
+        if info < 0 or find_record(base + s[info].offset, s[info].size,
+                                   EIATTR_TOOLS_PATCH_FUNC) == NULL:
+            return i
+    return -1

@@ -13,28 +13,43 @@ of what is there. Afterwards no section or symbol appears.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset, strlen
 
-from elf64 cimport *
-from graph cimport *
-from kinds cimport *
-from mergebirths cimport *
-from mergefinal cimport *
-from mergeidle cimport idle_sections
-from mergelists cimport *
-from mergenames cimport write_names
-from mergestate cimport *
-from mergeusers cimport asks_for_users, keeps_arrays, start_users
-from names cimport *
-from poolrows cimport POOL_BORN, PoolRow
-from pylink._native.tables cimport (
-    Blob, Fixes, Indices, Keeps, Marks, MergedTables, Numbers, ObjectTables, OutSymbols,
-    Outs, Rebuilds, Values, new_rows, take_rows,
+from elfnumbers cimport SHF_INFO_LINK
+from sectionkinds cimport (
+    IS_DEBUG, K_CALLGRAPH, K_COMPAT, K_CUINFO, K_GLOBAL, K_INFO, K_PROTOTYPE, K_REL_ACTION,
+    K_SHSTRTAB, K_STRTAB, K_SYMTAB, K_TKINFO,
 )
-from rows cimport *
-from traits cimport *
-from vec cimport *
+from base.elf64 cimport SHN_LORESERVE
+from base.scratch cimport (
+    Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
+)
+from tables.graph cimport graph_init
+from tables.kinds cimport is_a
+from merge.births cimport born_pools, functions, info_sections, rest, variables
+from merge.final cimport second_program, wide_indices
+from merge.idle cimport idle_sections
+from merge.lists cimport find_referenced, relocations
+from merge.names cimport write_names
+from merge.state cimport (
+    Listed, Merge, empty_string, keep_name, list_number, made_file_section, name_out, new_local,
+    new_made, new_symbol, out_row, own_section, simple,
+)
+from merge.users cimport asks_for_users, keeps_arrays, start_users, take_users
+from base.nameindex cimport (
+    scratch_index, scratch_strings, scratch_texts, strings_find, strings_intern,
+)
+from tables.poolrows cimport POOL_BORN, PoolRow
+from pylink._native.tables cimport (
+    Blob, Fixes, Indices, Keeps, Marks, MergedTables, Numbers, ObjectTables, OutSymbols, Outs,
+    Rebuilds, Values, new_rows, take_rows,
+)
+from tables.rows cimport (
+    EF_COMMON, M_RELOCATABLE, OF_NO_SYMBOL, PART_GLOBAL, EntityRow, FileRow, FixRow, KeepRow,
+    OutRow, OutSymbolRow, RebuildRow, SectionRow,
+)
+from traits cimport TRAIT_COMPAT, TRAIT_EARLY_FILES, TRAIT_MERCURY, TRAIT_WEAK_GLOBAL
+from base.vector cimport vec_reserve
 
 
 def merge(MergedTables merged not None):
@@ -50,30 +65,33 @@ def merge(MergedTables merged not None):
     columns = start_columns(&m)
     cdef bytes prototype_offsets = PyBytes_FromStringAndSize(NULL, 4 * merged.prototypes.count)
     cdef uint32_t* offset_of = <uint32_t*>PyBytes_AS_STRING(prototype_offsets)
-    cdef bint ok = reserve(&m, merged)
-    if ok:
-        with nogil:
-            read_inputs(&m)
-            if not m.failed:
-                # From here on, no section or symbol of the first program appears.
-                write_names(&m)
-                prototype_names(&m, offset_of)
-            if m.second and not m.failed:
-                second_program(&m)
-        ok = not m.failed
-    if ok:
+    cdef Scratch scratch
+    scratch_init(&scratch)
+    try:
+        take_room(&m, &scratch, merged)
+        m.failed = scratch.failed
+        if not m.failed:
+            with nogil:
+                read_inputs(&m)
+                if not m.failed:
+                    # From here on, no section or symbol of the first program appears.
+                    write_names(&m)
+                    prototype_names(&m, offset_of)
+                if m.second and not m.failed:
+                    second_program(&m)
+        if m.failed:
+            raise MemoryError
         merged.shstrtab = Blob(take_rows(&m.shstr.text))
         merged.strtab = Blob(take_rows(&m.str.text))
-    merged.outs = Outs(take_rows(&m.outs))
-    merged.out_symbols = OutSymbols(take_rows(&m.out_symbols))
-    merged.keeps = Keeps(take_rows(&m.keeps))
-    merged.fixes = Fixes(take_rows(&m.fixes))
-    merged.rebuilds = Rebuilds(take_rows(&m.rebuilds))
-    merged.out_of, merged.base, merged.referenced, merged.array_align = columns
-    merged.prototype_offsets = Indices(prototype_offsets)
-    release(&m)
-    if not ok:
-        raise MemoryError
+        merged.outs = Outs(take_rows(&m.outs))
+        merged.out_symbols = OutSymbols(take_rows(&m.out_symbols))
+        merged.keeps = Keeps(take_rows(&m.keeps))
+        merged.fixes = Fixes(take_rows(&m.fixes))
+        merged.rebuilds = Rebuilds(take_rows(&m.rebuilds))
+        merged.out_of, merged.base, merged.referenced, merged.array_align = columns
+        merged.prototype_offsets = Indices(prototype_offsets)
+    finally:
+        scratch_free(&scratch)
 
 
 cdef int check_inputs(MergedTables merged) except -1:
@@ -141,54 +159,34 @@ cdef tuple start_columns(Merge* m):
     return out_of, base, referenced, array_align
 
 
-cdef bint reserve(Merge* m, MergedTables merged) noexcept:
-    """What the merge alone needs; False without memory."""
-    vec_init(&m.outs, sizeof(OutRow))
-    vec_init(&m.section_list, sizeof(Listed))
-    vec_init(&m.array_kernels, sizeof(int32_t))
-    vec_init(&m.local_list, sizeof(Listed))
-    vec_init(&m.out_symbols, sizeof(OutSymbolRow))
-    vec_init(&m.keeps, sizeof(KeepRow))
-    vec_init(&m.fixes, sizeof(FixRow))
-    vec_init(&m.rebuilds, sizeof(RebuildRow))
-    m.wanted = <uint8_t*>calloc(m.section_count + 1, 1)
-    m.own_pool = <uint8_t*>calloc(m.section_count + 1, 1)
-    m.patched = <uint8_t*>calloc(m.section_count + 1, 1)
-    m.pool_end = <uint64_t*>calloc(m.entity_count + 1, 8)
-    m.buried = <uint8_t*>calloc(m.entity_count + 1, 1)
-    m.born = <int32_t*>malloc(4 * (m.entity_count + 1))
-    m.sections_of = <int32_t*>malloc(4 * (m.entity_count + 1))
-    if (m.wanted == NULL or m.own_pool == NULL or m.patched == NULL or m.pool_end == NULL
-            or m.buried == NULL or m.born == NULL or m.sections_of == NULL
-            or not strings_init(&m.shstr) or not strings_init(&m.str)
-            or not vec_reserve(&m.section_list, m.section_count)
-            or not vec_reserve(&m.local_list, m.section_count)
-            or not index_init(&m.by_name, 64)):
-        return False
-    memset(m.born, 0xff, 4 * m.entity_count)
-    memset(m.sections_of, 0xff, 4 * m.entity_count)
-    return not asks_for_users(m) or graph_init(
-        &m.calls, merged.calls.rows, merged.calls.count, m.entity_count,
-        m.entity_count + merged.prototypes.count)
-
-
-cdef void release(Merge* m) noexcept:
-    graph_free(&m.calls)
-    strings_free(&m.shstr)
-    strings_free(&m.str)
-    index_free(&m.by_name)
-    pool_free(&m.pool)
-    vec_free(&m.section_list)
-    vec_free(&m.array_kernels)
-    vec_free(&m.local_list)
-    free(m.wanted)
-    free(m.own_pool)
-    free(m.patched)
-    free(m.pool_end)
-    free(m.buried)
-    free(m.users)
-    free(m.born)
-    free(m.sections_of)
+cdef void take_room(Merge* m, Scratch* scratch, MergedTables merged) noexcept:
+    """What the merge alone needs."""
+    scratch_vector(scratch, &m.outs, sizeof(OutRow))
+    scratch_vector(scratch, &m.section_list, sizeof(Listed))
+    scratch_vector(scratch, &m.array_kernels, sizeof(int32_t))
+    scratch_vector(scratch, &m.local_list, sizeof(Listed))
+    scratch_vector(scratch, &m.out_symbols, sizeof(OutSymbolRow))
+    scratch_vector(scratch, &m.keeps, sizeof(KeepRow))
+    scratch_vector(scratch, &m.fixes, sizeof(FixRow))
+    scratch_vector(scratch, &m.rebuilds, sizeof(RebuildRow))
+    scratch_strings(scratch, &m.shstr)
+    scratch_strings(scratch, &m.str)
+    scratch_index(scratch, &m.by_name, 64)
+    scratch_texts(scratch, &m.pool)
+    m.wanted = <uint8_t*>scratch_zeros(scratch, m.section_count, 1)
+    m.own_pool = <uint8_t*>scratch_zeros(scratch, m.section_count, 1)
+    m.patched = <uint8_t*>scratch_zeros(scratch, m.section_count, 1)
+    m.pool_end = <uint64_t*>scratch_zeros(scratch, m.entity_count, 8)
+    m.buried = <uint8_t*>scratch_zeros(scratch, m.entity_count, 1)
+    m.born = scratch_nones(scratch, m.entity_count)
+    m.sections_of = scratch_nones(scratch, m.entity_count)
+    if not scratch.failed and not (vec_reserve(&m.section_list, m.section_count)
+                                   and vec_reserve(&m.local_list, m.section_count)):
+        scratch.failed = True
+    if asks_for_users(m):
+        graph_init(&m.calls, scratch, merged.calls.rows, merged.calls.count, m.entity_count,
+                   m.entity_count + merged.prototypes.count)
+        take_users(m, scratch)
 
 
 cdef void read_inputs(Merge* m) noexcept nogil:
@@ -206,7 +204,7 @@ cdef void read_inputs(Merge* m) noexcept nogil:
     for f in range(m.file_count):
         file = &m.files[f]
         functions(m, file)
-        objects(m, file)
+        variables(m, file)
         rest(m, file)
         info_sections(m, file)
         relocations(m, file)

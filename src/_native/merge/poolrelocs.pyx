@@ -3,15 +3,18 @@
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, qsort
-from libc.string cimport memset
+from libc.stdlib cimport qsort
 
-from elf64 cimport *
-from kinds cimport *
-from poolrows cimport *
+from sectionkinds cimport IS_LITERALS
+from base.elf64 cimport STT_SECTION, Rela
+from base.scratch cimport (
+    Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
+)
+from tables.kinds cimport is_plain
+from tables.poolrows cimport POOL_LOST, PoolRow, find_lists
 from pylink._native.tables cimport Keeps, MergedTables, ObjectTables, Outs, Table, take_rows
-from rows cimport *
-from vec cimport *
+from tables.rows cimport FileRow, KeepRow, OutRow, SectionRow, SymbolRow
+from base.vector cimport Vec, vec_append, vec_push
 
 
 # One constant of a pool: a table, or bytes that code reads.
@@ -59,40 +62,43 @@ def adopt_relocations(MergedTables merged not None):
     cdef Outs outs = <Outs>Table.opened(<PyObject*>merged.outs)
     cdef OutRow* out = <OutRow*>outs.rows
     cdef size_t entity_count = merged.entities.count
-    cdef int32_t* reloc_of = <int32_t*>calloc(entity_count + 1, 4)  # kernel: OutRow of the list
-    cdef int32_t* tail_of = <int32_t*>calloc(entity_count + 1, 4)   # kernel: last entry there
+    cdef int32_t* reloc_of              # by kernel: OutRow of the list
+    cdef int32_t* tail_of               # by kernel: last entry there
+    cdef Scratch scratch
     cdef Inputs inputs
     cdef Vec table
     cdef const PoolRow* pool
     cdef size_t first = 0, last
     cdef int32_t reloc
-    cdef bint ok, own
+    cdef bint own
     inputs.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     inputs.files = objects.files.rows
     inputs.sections = objects.sections.rows
     inputs.symbols = objects.symbols.rows
     inputs.entity = merged.symbol_entity.rows
-    inputs.list_of = <int32_t*>calloc(symbol_count + 1, 4)
-    inputs.end_of = <int32_t*>calloc(section_count + 1, 4)
     inputs.listed = 0
-    vec_init(&inputs.constants, sizeof(Constant))
-    vec_init(&inputs.entries, sizeof(Entry))
-    vec_init(&table, sizeof(KeepRow))
-    ok = (reloc_of != NULL and tail_of != NULL and inputs.list_of != NULL
-          and inputs.end_of != NULL
-          and vec_append(&table, merged.keeps.rows,
-                         merged.keeps.count))
-    if ok:
+    scratch_init(&scratch)
+    try:
+        reloc_of = scratch_nones(&scratch, entity_count)
+        tail_of = <int32_t*>scratch_zeros(&scratch, entity_count, 4)
+        inputs.list_of = <int32_t*>scratch_zeros(&scratch, symbol_count + 1, 4)
+        inputs.end_of = <int32_t*>scratch_zeros(&scratch, section_count, 4)
+        scratch_vector(&scratch, &inputs.constants, sizeof(Constant))
+        scratch_vector(&scratch, &inputs.entries, sizeof(Entry))
+        scratch_vector(&scratch, &table, sizeof(KeepRow))
+        if not scratch.failed and not vec_append(&table, merged.keeps.rows, merged.keeps.count):
+            scratch.failed = True
+        if scratch.failed:
+            raise MemoryError
         with nogil:
-            ok = find_pools(&inputs, section_count, symbol_count)
-            memset(reloc_of, 0xff, 4 * entity_count)
+            scratch.failed = not find_pools(&inputs, section_count, symbol_count)
             for i in range(out_count):
                 if is_plain(out[i].kind, IS_LITERALS) and out[i].rela >= 0:
                     reloc = out[out[i].rela].merc
                     reloc_of[out[i].entity] = reloc
                     tail_of[out[i].entity] = last_entry(&table, out[reloc].head) \
                         if reloc >= 0 else -1
-            while ok and first < n:
+            while not scratch.failed and first < n:
                 last = first
                 while last < n and row[last].function == row[first].function:
                     last += 1
@@ -100,21 +106,17 @@ def adopt_relocations(MergedTables merged not None):
                     # Each of a kernel's own goes to the head of the list, the others to its end.
                     own = row[first].kernel == <int32_t>row[first].function
                     pool = &row[first + i] if own else &row[last - 1 - i]
-                    if ok and reloc_of[pool.kernel] >= 0:
-                        ok = adopt(&table, &out[reloc_of[pool.kernel]], &tail_of[pool.kernel],
-                                   &inputs, pool)
+                    if not scratch.failed and reloc_of[pool.kernel] >= 0:
+                        scratch.failed = not adopt(
+                            &table, &out[reloc_of[pool.kernel]], &tail_of[pool.kernel], &inputs,
+                            pool)
                 first = last
-    free(reloc_of)
-    free(tail_of)
-    free(inputs.list_of)
-    free(inputs.end_of)
-    vec_free(&inputs.constants)
-    vec_free(&inputs.entries)
-    keeps = Keeps(take_rows(&table))
-    if not ok:
-        raise MemoryError
-    merged.outs = outs
-    merged.keeps = keeps
+        if scratch.failed:
+            raise MemoryError
+        merged.outs = outs
+        merged.keeps = Keeps(take_rows(&table))
+    finally:
+        scratch_free(&scratch)
 
 
 cdef int by_place(const void* a, const void* b) noexcept nogil:

@@ -8,16 +8,19 @@ of a weak function that came after the one that stays add their pools to its poo
 """
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, qsort
+from libc.stdlib cimport qsort
 from libc.string cimport memset
 
-from elf64 cimport *
-from graph cimport *
-from kinds cimport *
-from poolrows cimport *
+from base.elf64 cimport STT_SECTION
+from base.scratch cimport (
+    Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
+)
+from tables.graph cimport CallGraph, graph_init, is_idle
+from tables.kinds cimport is_pool
+from tables.poolrows cimport POOL_ALONE, POOL_BORN, POOL_LOST, PoolRow
 from pylink._native.tables cimport LiteralPools, MergedTables, ObjectTables, Table
-from rows cimport *
-from vec cimport *
+from tables.rows cimport EF_KERNEL, EF_LIVE, ROLE_LOST, ROLE_WON, EntityRow, SectionRow, SymbolRow
+from base.vector cimport Vec, vec_push, vec_take
 
 
 ctypedef struct Pools:
@@ -53,32 +56,39 @@ def cut_pools(MergedTables merged not None):
     cdef size_t section_count = objects.sections.count, i
     cdef Table result = None
     cdef SectionRow* row = NULL
-    cdef uint64_t* end = NULL           # by section with a pool: where its constants end
+    cdef uint64_t* end                  # by section with a pool: where its constants end
+    cdef Scratch scratch
+    cdef bint any_pool = False
     cdef int32_t at
     if merged.section_role.count != section_count:
         raise ValueError("one role per section")
     for i in range(section_count):
         if is_pool(s[i].kind, s[i].bank):
-            end = <uint64_t*>calloc(section_count, 8)
-            if end == NULL:
-                raise MemoryError
+            any_pool = True
             break
-    if end == NULL:
+    if not any_pool:
         return objects.sections
-    with nogil:
-        for i in range(objects.symbols.count):
-            at = symbol[i].section
-            if at >= 0 and is_pool(s[at].kind, s[at].bank) and (symbol[i].info & 15) != STT_SECTION:
-                end[at] = max(end[at], symbol[i].value + symbol[i].size)
-    for i in range(section_count):
-        if end[i] == 0 or end[i] >= s[i].size or role[i] != ROLE_WON:
-            continue
-        if row == NULL:
-            result = objects.sections.copy()
-            row = <SectionRow*>result.start
-        row[i].size = end[i]
-    free(end)
-    return objects.sections if row == NULL else result
+    scratch_init(&scratch)
+    try:
+        end = <uint64_t*>scratch_zeros(&scratch, section_count, 8)
+        if scratch.failed:
+            raise MemoryError
+        with nogil:
+            for i in range(objects.symbols.count):
+                at = symbol[i].section
+                if (at >= 0 and is_pool(s[at].kind, s[at].bank)
+                        and (symbol[i].info & 15) != STT_SECTION):
+                    end[at] = max(end[at], symbol[i].value + symbol[i].size)
+        for i in range(section_count):
+            if end[i] == 0 or end[i] >= s[i].size or role[i] != ROLE_WON:
+                continue
+            if row == NULL:
+                result = objects.sections.copy()
+                row = <SectionRow*>result.start
+            row[i].size = end[i]
+        return objects.sections if row == NULL else result
+    finally:
+        scratch_free(&scratch)
 
 
 def place_pools(MergedTables merged not None):
@@ -93,7 +103,8 @@ def place_pools(MergedTables merged not None):
     cdef size_t section_count = objects.sections.count
     cdef size_t symbol_count = objects.symbols.count
     cdef const SymbolRow* symbol = objects.symbols.rows
-    cdef bint stay = not objects.executable, ok, copies = False, shared = False
+    cdef bint stay = not objects.executable, copies = False, shared
+    cdef Scratch scratch
     cdef int32_t at, k
     cdef Pools p
     if (merged.section_function.count != section_count
@@ -105,54 +116,43 @@ def place_pools(MergedTables merged not None):
     p.role = merged.section_role.rows
     p.entities = merged.entities.rows
     p.entity_count = n
-    p.piece = <int32_t*>calloc(n + 1, 4)
-    p.last = <int32_t*>calloc(n + 1, 4)
-    p.alone = <int32_t*>calloc(n + 1, 4)
-    p.named = <uint8_t*>calloc(section_count + 1, 1)
-    p.next = <int32_t*>calloc(section_count + 1, 4)
-    p.size = <uint64_t*>calloc(n + 1, 8)
-    p.align = <uint32_t*>calloc(n + 1, 4)
-    p.stamp = <uint32_t*>calloc(nodes + 1, 4)
-    p.stack = <uint32_t*>calloc(nodes + 1, 4)
-    p.callers.start = p.callers.edges = NULL
-    vec_init(&p.rows, sizeof(PoolRow))
-    ok = (p.piece != NULL and p.last != NULL and p.alone != NULL and p.named != NULL
-          and p.next != NULL and p.size != NULL and p.align != NULL and p.stamp != NULL
-          and p.stack != NULL)
-    if ok:
-        for i in range(symbol_count):
-            if symbol[i].section >= 0 and (symbol[i].info & 15) != STT_SECTION:
-                p.named[symbol[i].section] = True
-        shared = find_pieces(&p, &copies) and not stay
-    if ok and (copies or shared):
-        with nogil:
-            for i in range(n):
-                if ok and (p.alone[i] >= 0 or p.piece[i] >= 0
-                           and (stay or not is_shared(&p, <uint32_t>i))):
-                    ok = place_own(&p, <uint32_t>i, stay)
-    if ok and shared:
-        ok = graph_init(&p.callers, merged.calls.rows,
-                        merged.calls.count, n, nodes, True)
-        with nogil:
-            for i in range(section_count):
-                at = <int32_t>(section_count - 1 - i)
-                k = owner(&p, at)
-                if ok and k >= 0 and p.piece[k] == at and is_shared(&p, <uint32_t>k):
-                    ok = place_shared(&p, <uint32_t>k)
-    graph_free(&p.callers)
-    free(p.piece)
-    free(p.last)
-    free(p.alone)
-    free(p.named)
-    free(p.next)
-    free(p.size)
-    free(p.align)
-    free(p.stamp)
-    free(p.stack)
-    pools = LiteralPools(vec_take(&p.rows))
-    if not ok:
-        raise MemoryError
-    merged.pools = pools
+    scratch_init(&scratch)
+    try:
+        p.piece = scratch_nones(&scratch, n)
+        p.last = scratch_nones(&scratch, n)
+        p.alone = scratch_nones(&scratch, n)
+        p.named = <uint8_t*>scratch_zeros(&scratch, section_count, 1)
+        p.next = <int32_t*>scratch_zeros(&scratch, section_count, 4)
+        p.size = <uint64_t*>scratch_zeros(&scratch, n, 8)
+        p.align = <uint32_t*>scratch_zeros(&scratch, n, 4)
+        p.stamp = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        p.stack = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        scratch_vector(&scratch, &p.rows, sizeof(PoolRow))
+        if not scratch.failed:
+            for i in range(symbol_count):
+                if symbol[i].section >= 0 and (symbol[i].info & 15) != STT_SECTION:
+                    p.named[symbol[i].section] = True
+            shared = find_pieces(&p, &copies) and not stay
+            with nogil:
+                for i in range(n if copies or shared else 0):
+                    if not scratch.failed and (
+                            p.alone[i] >= 0 or p.piece[i] >= 0
+                            and (stay or not is_shared(&p, <uint32_t>i))):
+                        scratch.failed = not place_own(&p, <uint32_t>i, stay)
+                if shared and not scratch.failed:
+                    graph_init(&p.callers, &scratch, merged.calls.rows, merged.calls.count, n,
+                               nodes, True)
+                for i in range(section_count if shared else 0):
+                    at = <int32_t>(section_count - 1 - i)
+                    k = owner(&p, at)
+                    if (not scratch.failed and k >= 0 and p.piece[k] == at
+                            and is_shared(&p, <uint32_t>k)):
+                        scratch.failed = not place_shared(&p, <uint32_t>k)
+        if scratch.failed:
+            raise MemoryError
+        merged.pools = LiteralPools(vec_take(&p.rows))
+    finally:
+        scratch_free(&scratch)
 
 
 cdef inline int32_t owner(const Pools* p, int32_t at) noexcept nogil:
@@ -179,9 +179,6 @@ cdef bint find_pieces(Pools* p, bint* copies) noexcept nogil:
     cdef size_t i
     cdef int32_t k
     cdef bint found = False
-    memset(p.piece, 0xff, 4 * p.entity_count)
-    memset(p.last, 0xff, 4 * p.entity_count)
-    memset(p.alone, 0xff, 4 * p.entity_count)
     for i in range(p.section_count):
         k = owner(p, <int32_t>i) if p.role[i] == ROLE_WON else -1
         if k >= 0:

@@ -2,21 +2,29 @@
 
 `.nv.resolvedrela.S` lists what was resolved in S under the original types; its relocation sections
 of both forms share one list, newest first, as if every entry were pushed to the front while the
-inputs are read (docs/format-notes.md). Entries of the implicit form have addend 0: the field held
-it. What was only cleared leaves no record.
+inputs are read (docs/format-notes.md). The addend of the implicit form is what the field held. What
+was only cleared leaves no record.
 
 From sm_100 on, only shared memory is recorded, in plain and in mercury code.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free
 
-from elf64 cimport *
+from elfnumbers cimport SHF_MERCURY, SHT_CUDA_MERC_RESOLVED_RELA
+from libc.stdint cimport uint32_t
+from sectionkinds cimport IS_CODE, IS_COMMON_SHARED, K_MERC_RELA, K_RESOLVED_RELA
+from base.elf64 cimport Rela
+from base.scratch cimport (
+    Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
+)
 from pylink._native.tables cimport Keeps, MergedTables, Outs, PlacedTables, take_rows
-from kinds cimport *
-from rows cimport *
-from traits cimport *
-from vec cimport *
+from tables.kinds cimport is_a
+from tables.rows cimport (
+    EF_UNSIZED, E_CONST0_SIZE, E_SHARED, E_UNIFIED, FIX_CLEAR, FIX_MERC, EntityRow, FixRow,
+    KeepRow, OutRow, OutSymbolRow, start_out,
+)
+from traits cimport TRAIT_MERCURY
+from base.vector cimport Vec, vec_append, vec_push
 
 
 def record_resolved(MergedTables merged not None):
@@ -36,61 +44,66 @@ def record_resolved(MergedTables merged not None):
     cdef size_t entity_count = merged.entities.count
     cdef size_t symbol_count = merged.out_symbols.count
     cdef const OutSymbolRow* symbol = merged.out_symbols.rows
-    cdef int32_t* record = <int32_t*>calloc(n + 1, 4)       # by OutRow: its list
-    cdef uint8_t* named = <uint8_t*>calloc(entity_count + 1, 1)
+    cdef int32_t* record                # by OutRow: its list
+    cdef uint8_t* named                 # by entity: the output has its symbol
+    cdef Scratch scratch
     cdef Vec rows, entries
     cdef int32_t at
-    cdef bint ok
-    vec_init(&rows, sizeof(OutRow))
-    vec_init(&entries, sizeof(KeepRow))
-    ok = (record != NULL and named != NULL
-          and vec_append(&rows, merged.outs.rows, n)
-          and vec_append(&entries, merged.keeps.rows, keep_count))
-    with nogil:
-        if ok:
-            ok = find_lists(&rows, n, record)
-            for i in range(symbol_count):
+    scratch_init(&scratch)
+    try:
+        named = <uint8_t*>scratch_zeros(&scratch, entity_count, 1)
+        scratch_vector(&scratch, &rows, sizeof(OutRow))
+        scratch_vector(&scratch, &entries, sizeof(KeepRow))
+        if not scratch.failed and not (
+                vec_append(&rows, merged.outs.rows, n)
+                and vec_append(&entries, merged.keeps.rows, keep_count)):
+            scratch.failed = True
+        with nogil:
+            record = find_lists(&scratch, <const OutRow*>rows.data, n)
+            for i in range(0 if scratch.failed else symbol_count):
                 if symbol[i].entity >= 0 and not symbol[i].dropped:
                     named[symbol[i].entity] = True
-        for i in range(fix_count if ok else 0):
-            if fix[i].reloc < 0 or fix[i].how & FIX_CLEAR:
-                continue
-            if not has_record(e, &fix[i], named, out_row(&rows, fix[i].out), merged.objects.traits):
-                continue
-            at = list_of(&rows, record, &fix[i])
-            ok = ok and at != NO_MEMORY
-            if ok and at >= 0:
-                ok = push_entry(&entries, out_row(&rows, at), &fix[i], out, piece)
-    free(record)
-    free(named)
-    made = Outs(take_rows(&rows)), Keeps(take_rows(&entries))
-    if not ok:
-        raise MemoryError
-    merged.outs, merged.keeps = made
+            for i in range(0 if scratch.failed else fix_count):
+                if fix[i].reloc < 0 or fix[i].how & FIX_CLEAR:
+                    continue
+                if not has_record(e, &fix[i], named, out_row(&rows, fix[i].out),
+                                  merged.objects.traits):
+                    continue
+                at = list_of(&rows, record, &fix[i])
+                if at == NO_MEMORY or (at >= 0 and not push_entry(
+                        &entries, out_row(&rows, at), &fix[i], out, piece)):
+                    scratch.failed = True
+                    break
+        if scratch.failed:
+            raise MemoryError
+        merged.outs = Outs(take_rows(&rows))
+        merged.keeps = Keeps(take_rows(&entries))
+    finally:
+        scratch_free(&scratch)
 
 
-cdef bint find_lists(const Vec* rows, size_t n, int32_t* record) noexcept nogil:
+cdef int32_t* find_lists(Scratch* scratch, const OutRow* row, size_t n) noexcept nogil:
     """By OutRow: the row that lists what was resolved in it, or -1.
 
     Sections of one name, code of local functions, share the first one's list.
     """
-    cdef const OutRow* row = <const OutRow*>rows.data
+    cdef int32_t* record = scratch_nones(scratch, n)
     cdef size_t i, names = 0
     cdef int32_t* first
+    if scratch.failed:
+        return NULL
     for i in range(n):
-        record[i] = -1
         if row[i].kind == K_RESOLVED_RELA and row[i].symbol_name >= names:
             names = <size_t>row[i].symbol_name + 1
-    first = <int32_t*>calloc(names + 1, 4)          # by offset of a name: OutRow + 1
+    first = <int32_t*>scratch_zeros(scratch, names, 4)      # by offset of a name: OutRow + 1
     if first == NULL:
-        return False
+        return NULL
     for i in range(n):
         if row[i].kind == K_RESOLVED_RELA:
             if first[row[i].symbol_name] == 0:
                 first[row[i].symbol_name] = <int32_t>i + 1
             record[row[i].target] = first[row[i].symbol_name] - 1
-    free(first)
-    return True
+    return record
 
 
 cdef bint has_record(const EntityRow* e, const FixRow* fix, const uint8_t* named,

@@ -8,10 +8,13 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, strlen
 
-from elf64 cimport Shdr
-from elffile cimport *
+from base.elf64 cimport Shdr
+from base.elffile cimport (
+    ELF_GOOD, ELF_NO_TABLE, ElfFile, has_bytes, lies_in, name_at, open_elf, open_sections,
+    open_table,
+)
 from pylink._native.tables cimport ObjectTables
-from rows cimport FileRow, SectionRow
+from tables.rows cimport FileRow, SectionRow
 from sectionkinds cimport KIND
 
 cdef enum:

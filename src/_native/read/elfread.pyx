@@ -9,22 +9,31 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from clocks cimport *
-from elf64 cimport *
-from elffaults cimport *
-from elffile cimport *
-from elflinks cimport check_links
-from elfnotes cimport read_flags, read_notes
-from elfsections cimport read_sections
-from elfsymbols cimport check_symbols, read_symbols
-from extents cimport count_files
+from elfnumbers cimport SHT_SYMTAB
+from sectionkinds cimport IS_CODE, K_SYMTAB
+from base.clocks cimport CLOCK_MONOTONIC, TimeRow, nanoseconds, time_rows
+from base.elf64 cimport EM_CUDA, ET_REL, ET_WHOLE, STO_ENTRY, Ehdr, Sym
+from read.faults cimport (
+    F_ABI, F_CLASS, F_ENDIAN, F_FLAGS, F_MACHINE, F_NONE, F_NOT_ELF, F_NOT_RELOCATABLE, F_OSABI,
+    F_SECTION_TABLE, F_STRING_TABLE, F_TOO_LARGE, F_TOO_SHORT, Reader, refuse,
+)
+from base.elffile cimport (
+    ELF_CLASS, ELF_ENDIAN, ELF_GOOD, ELF_MAGIC, ELF_NAMES, ELF_SHORT, ElfFile, open_elf,
+    open_names, open_table,
+)
+from read.links cimport check_links
+from read.notes cimport TOOL_STEP, read_flags, read_notes
+from read.sections cimport read_sections
+from read.symbols cimport check_symbols, read_symbols
+from exits.trap cimport only_traps
+from base.extents cimport count_files
 from pylink._native.tables cimport Faults, Files, ObjectTables, Sections, Symbols, take_rows
-from kinds cimport *
-from objectformats cimport *
-from rows cimport *
-from ties cimport *
-from vec cimport *
-from workers cimport WORTH_A_THREAD, for_each, in_halves
+from tables.kinds cimport is_a
+from objectformats cimport FORMAT, FORMAT_COUNT, FormatFacts
+from tables.rows cimport SAYS_NARROW, SAYS_UNCLASSED, FaultRow, FileRow, SectionRow, SymbolRow
+from mercury.ties cimport Tie, keep_tied, tie_key
+from base.vector cimport vec_free, vec_init, vec_over, vec_push, vec_reserve
+from base.threads cimport WORTH_A_THREAD, for_each, in_halves
 
 
 def parse(bytes arena, bytes extents, bytearray times=None):
@@ -188,7 +197,7 @@ cdef bint read_file(Reader* r, int32_t file, uint64_t offset, uint64_t size) noe
         return refuse(r, file, -1, -1, F_ABI, header.e_ident[8], facts.abi_version)
     if header.e_flags & facts.refused:
         return refuse(r, file, -1, -1, F_FLAGS, header.e_flags, 0)
-    if header.e_type != ET_REL:
+    if header.e_type != ET_REL and header.e_type != ET_WHOLE:
         return refuse(r, file, -1, -1, F_NOT_RELOCATABLE, header.e_type, ET_REL)
     fault = open_table(&elf)
     if fault != ELF_GOOD:
@@ -263,7 +272,8 @@ def find_changes(Files files not None):
     cdef list numbers = []
     for i in range(files.count):
         if (i == 0 or f[i].says & (SAYS_NARROW | SAYS_UNCLASSED) or f[i].says != f[i - 1].says
-                or f[i].toolkit != f[i - 1].toolkit or f[i].sm != f[i - 1].sm
+                or f[i].toolkit != f[i - 1].toolkit or f[i].patch != f[i - 1].patch
+                or f[i].sm != f[i - 1].sm
                 or f[i].ptx_sm != f[i - 1].ptx_sm or f[i].format != f[i - 1].format):
             numbers.append(i)
     return numbers
@@ -279,6 +289,23 @@ def find_saying(Files files not None, int bit):
             numbers.append(i)
     return numbers
 
+
+def find_apart(Files files not None, uint64_t low, uint64_t high):
+    """Numbers of the files that a tool below `low`, or one from `high` on, made."""
+    cdef const FileRow* f = files.rows
+    cdef size_t i
+    cdef uint64_t tool
+    cdef list numbers = []
+    for i in range(files.count):
+        tool = <uint64_t>f[i].toolkit * TOOL_STEP + f[i].patch
+        if not low <= tool < high:
+            numbers.append(i)
+    return numbers
+
+
+cdef enum:
+    OP_FENCE = 0x92
+    OP_EXIT = 0x4d
 
 # What is looked for in each file, by two threads.
 ctypedef struct Search:
@@ -305,9 +332,10 @@ cdef Search search_of(ObjectTables objects):
 
 
 def find_kernels(ObjectTables objects not None, bint every):
-    """Numbers of the files with a kernel that has a fence or, with `every`, with any kernel.
+    """Numbers of the files with a kernel that has a fence or, with `every`, with code that exits.
 
-    A fence is an instruction with the low 12 bits 0x992 (MEMBAR).
+    Kernels that only trap count as well. A fence is an instruction with the low 12 bits 0x992
+    (MEMBAR). Kernels exit, and functions with an EXIT (0x94d).
     """
     cdef size_t n = objects.files.count, i
     cdef Search search = search_of(objects)
@@ -327,16 +355,24 @@ cdef void find_kernel(void* context, size_t number) noexcept nogil:
     search.found[number] = False
     for i in range(file.first_section, file.first_section + file.section_count):
         s = &search.sections[i]
-        if (is_a(s.kind, IS_CODE) and search.symbols[s.target].other & STO_ENTRY
-                and (search.every or has_fence(search.arena + s.offset, s.size))):
+        if is_a(s.kind, IS_CODE) and is_rewritten(
+                search.symbols[s.target].other & STO_ENTRY != 0, search.every,
+                search.arena + s.offset, s.size):
             search.found[number] = True
             return
 
 
-cdef bint has_fence(const uint8_t* code, uint64_t size) noexcept nogil:
+cdef bint is_rewritten(bint kernel, bint every, const uint8_t* code, uint64_t size) noexcept nogil:
+    if kernel:
+        return every or has_operation(code, size, OP_FENCE) or only_traps(code, size)
+    return every and has_operation(code, size, OP_EXIT)
+
+
+cdef bint has_operation(const uint8_t* code, uint64_t size, uint8_t operation) noexcept nogil:
+    """Whether an instruction has these low 8 bits, and 9 above them."""
     cdef uint64_t at
     for at in range(0, size, 16):
-        if code[at] == 0x92 and (code[at + 1] & 0x0f) == 0x09:
+        if code[at] == operation and (code[at + 1] & 0x0f) == 0x09:
             return True
     return False
 

@@ -8,8 +8,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from bits cimport *
-from vec cimport *
+from reports.bits cimport Cursor, align_read, fail, take, take_vbr
+from base.vector cimport Vec, vec_free, vec_init, vec_push, vec_reserve, vec_take
 
 cdef enum:
     # Abbreviation ids that every block has.
@@ -36,6 +36,9 @@ cdef enum:
     MOST_VALUES = 8
     MOST_ABBREVIATIONS = 64
     MOST_BLOCK = 0x7fffffff
+
+# What the 64 values of a CHAR6 stand for.
+cdef const char* CHARACTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._"
 
 # A block at top level: its number, the width of its abbreviation ids, and its contents from byte
 # `start` to `end`.
@@ -163,7 +166,7 @@ cdef inline uint64_t scalar(Cursor* c, uint32_t encoding, uint64_t value) noexce
         return take(c, <uint32_t>value)
     if encoding == VBR:
         return take_vbr(c, <uint32_t>value)
-    return b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._"[take(c, 6)]
+    return <uint8_t>CHARACTERS[take(c, 6)]
 
 
 cdef struct Record:

@@ -9,11 +9,12 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from elf64 cimport *
+from sectionkinds cimport IS_DEBUG, IS_ENTRIES, KIND_COUNT, K_OTHER
+from base.elf64 cimport STB_WEAK, STT_FUNC, STT_SECTION
 from pylink._native.tables cimport Fixes, MergedTables, ObjectTables, PlacedTables, Values
-from kinds cimport *
-from relocationtypes cimport *
-from rows cimport *
+from tables.kinds cimport is_a, is_nobits
+from relocationtypes cimport FIRST_MERCURY_TYPE, MERCURY_TYPES, PLAIN_TYPES
+from tables.rows cimport FileRow, FixRow, KeepRow, OutRow, PlaceRow, SectionRow, SymbolRow
 
 cdef enum:
     # Relocation types that have a counter: plain numbers, mercury numbers, others.

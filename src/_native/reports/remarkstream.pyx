@@ -14,8 +14,8 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from bits cimport *
-from vec cimport *
+from reports.bits cimport Bits, align_write, put, put_vbr
+from base.vector cimport Vec, vec_free, vec_init, vec_push, vec_reserve
 
 cdef extern from "Python.h":
     # Declared here because the result is borrowed.

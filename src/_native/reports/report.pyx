@@ -5,17 +5,20 @@ Nothing here runs in a link that asks for neither.
 
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
 
-from attributes cimport find_record, register_limit
-from attributetypes cimport *
-from elf64 cimport *
-from graph cimport *
-from pylink._native.tables cimport (
-    Blob, MergedTables, ObjectTables, Outs, PlacedTables, Spans,
+from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
+from sectionkinds cimport IS_CODE, IS_KERNEL_SHARED, IS_VARIABLES, KIND
+from tables.attributes cimport find_record, register_limit
+from attributetypes cimport EIATTR_NUM_BARRIERS
+from base.elf64 cimport load16
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
+from tables.graph cimport CallGraph, graph_init
+from pylink._native.tables cimport Blob, MergedTables, ObjectTables, Outs, PlacedTables, Spans
+from tables.kinds cimport is_a, is_function_bank, is_function_info, is_plain
+from tables.rows cimport (
+    EF_DEFINED, EF_KERNEL, EF_LIVE, E_FUNC, E_GLOBAL, KEEPS_ALL, KEEPS_REGISTERS, NO_STACK_BOUND,
+    EntityRow, FunctionRow, OutRow, SectionRow, SpanRow,
 )
-from kinds cimport *
-from rows cimport *
 
 
 def memory_use(Outs outs not None):
@@ -109,16 +112,18 @@ def call_lists(MergedTables merged not None):
     cdef list result = [], callees, taken
     cdef list number = [0] * n, candidates = [None] * nodes
     cdef CallGraph graph
+    cdef Scratch scratch
     cdef uint32_t to
     j = 0
     for i in range(n):
         if e[i].kind == E_FUNC:
             j += 1
             number[i] = j
-    if not graph_init(&graph, merged.calls.rows,
-                      merged.calls.count, n, nodes):
-        raise MemoryError
+    scratch_init(&scratch)
     try:
+        graph_init(&graph, &scratch, merged.calls.rows, merged.calls.count, n, nodes)
+        if scratch.failed:
+            raise MemoryError
         for i in range(n, nodes):
             taken = [number[graph.edges[j]] for j in range(graph.start[i], graph.start[i + 1])]
             candidates[i] = sorted(set(taken), reverse=True)
@@ -134,7 +139,7 @@ def call_lists(MergedTables merged not None):
                     callees.extend(candidates[to])
             result.append((i, <object>e[i].regcount if e[i].flags & EF_DEFINED else -1, callees))
     finally:
-        graph_free(&graph)
+        scratch_free(&scratch)
     return result
 
 
@@ -157,21 +162,18 @@ def propagations(MergedTables merged not None):
     cdef uint32_t* current
     cdef uint32_t* stack
     cdef uint32_t* stamp
-    cdef uint32_t* memory
+    cdef Scratch scratch
     cdef uint32_t reached, caller, j, walk = 0
     cdef int32_t at
     cdef list result = [], raised
-    if not graph_init(&callers, merged.calls.rows,
-                      merged.calls.count, n, nodes, True):
-        raise MemoryError
-    memory = <uint32_t*>calloc(3 * (nodes + 1), 4)
-    if memory == NULL:
-        graph_free(&callers)
-        raise MemoryError
-    current = memory                # by kernel: its registers so far
-    stack = current + nodes + 1
-    stamp = stack + nodes + 1
+    scratch_init(&scratch)
     try:
+        graph_init(&callers, &scratch, merged.calls.rows, merged.calls.count, n, nodes, True)
+        current = <uint32_t*>scratch_zeros(&scratch, nodes, 4)  # by kernel: its registers so far
+        stack = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        stamp = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        if scratch.failed:
+            raise MemoryError
         for i in range(n):
             current[i] = e[i].regcount
         for i in range(merged.outs.count):
@@ -204,6 +206,5 @@ def propagations(MergedTables merged not None):
                 result.append((e[node].regcount, node, kernel, 255 if at < 0 else
                                register_limit(base + s[at].offset, s[at].size)))
     finally:
-        graph_free(&callers)
-        free(memory)
+        scratch_free(&scratch)
     return result

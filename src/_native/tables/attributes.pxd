@@ -3,8 +3,8 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from attributetypes cimport *
-from elf64 cimport load16
+from attributetypes cimport EIATTR_MAXREG_COUNT
+from base.elf64 cimport load16
 
 
 cdef inline uint32_t record_size(const uint8_t* data) noexcept nogil:

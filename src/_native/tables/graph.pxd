@@ -2,9 +2,9 @@
 # its prototype, a prototype to every function of it whose address is taken.
 
 from libc.stdint cimport uint32_t
-from libc.stdlib cimport calloc, free
 
-from rows cimport EF_TAKEN, EF_UNSELECTED, CallRow, EntityRow
+from base.scratch cimport Scratch, scratch_zeros
+from tables.rows cimport EF_TAKEN, EF_UNSELECTED, CallRow, EntityRow
 
 
 ctypedef struct CallGraph:
@@ -36,31 +36,24 @@ cdef inline bint call_edge(const CallRow* call, size_t entities, uint32_t* tail,
     return False
 
 
-cdef inline void graph_free(CallGraph* graph) noexcept nogil:
-    free(graph.start)
-    free(graph.edges)
-    graph.start = graph.edges = NULL
-
-
-cdef inline bint graph_init(CallGraph* graph, const CallRow* calls, size_t count,
+cdef inline void graph_init(CallGraph* graph, Scratch* scratch, const CallRow* calls, size_t count,
                             size_t entities, size_t nodes, bint reverse=False) noexcept nogil:
     """Edges keep the order of their rows, from caller to callee unless `reverse`.
 
-    False without memory or with an unknown node.
+    The graph is for `scratch` to free; an unknown node fails as missing memory does.
     """
     cdef size_t i
     cdef uint32_t tail = 0, head = 0
     graph.nodes = nodes
-    graph.start = <uint32_t*>calloc(nodes + 2, 4)
-    graph.edges = <uint32_t*>calloc(count + 1, 4)
-    if graph.start == NULL or graph.edges == NULL:
-        graph_free(graph)
-        return False
+    graph.start = <uint32_t*>scratch_zeros(scratch, nodes + 2, 4)
+    graph.edges = <uint32_t*>scratch_zeros(scratch, count, 4)
+    if scratch.failed:
+        return
     for i in range(count):
         if call_edge(&calls[i], entities, &tail, &head):
             if tail >= nodes or head >= nodes:
-                graph_free(graph)
-                return False
+                scratch.failed = True
+                return
             graph.start[(head if reverse else tail) + 2] += 1
     for i in range(2, nodes + 2):
         graph.start[i] += graph.start[i - 1]
@@ -70,4 +63,3 @@ cdef inline bint graph_init(CallGraph* graph, const CallRow* calls, size_t count
                 tail, head = head, tail
             graph.edges[graph.start[tail + 1]] = head
             graph.start[tail + 1] += 1
-    return True

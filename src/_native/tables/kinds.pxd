@@ -1,9 +1,12 @@
 # What kernels ask of the kind of a section: columns of its row in pylink/facts/sectiontable.py.
 
-from libc.stdint cimport uint16_t, uint32_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
-from rows cimport OutRow, start_out
-from sectionkinds cimport *
+from tables.rows cimport OutRow, start_out
+from sectionkinds cimport (
+    IS_CAPSULE, IS_CODE, IS_LITERALS, IS_PARAMETERS, IS_RECORDS, KIND, K_NULL, PIC_BANK,
+    POOL_BANK, USER_BANK, KindFacts,
+)
 
 
 cdef inline bint is_a(uint16_t kind, uint32_t what) noexcept nogil:
@@ -51,8 +54,25 @@ cdef inline bint is_user_bank(uint16_t kind, uint16_t bank) noexcept nogil:
 
 cdef inline bint is_renamed(const OutRow* row) noexcept nogil:
     """Whether the second program gives a section its final name (docs/order.md)."""
-    cdef uint16_t bank = KIND[row.kind].first_bank
-    return KIND[row.kind].shrinks != 0 and (bank == 0 or bank == row.bank)
+    return KIND[row.kind].shrinks != 0 and has_twin(row.kind, row.bank)
+
+
+cdef inline bint has_twin(uint16_t kind, uint16_t bank) noexcept nogil:
+    """Whether sections of a bank have the mercury form of their kind, if it has one."""
+    cdef uint16_t first = KIND[kind].first_bank
+    return first == 0 or bank == first or bank == PIC_BANK
+
+
+cdef inline const char* first_name(uint16_t kind, uint16_t bank) noexcept nogil:
+    """The name that one of all files has until the second program renames it."""
+    if bank == PIC_BANK:
+        return b".nv.constant.pic"
+    return KIND[kind].first
+
+
+cdef inline uint8_t shrinks(const OutRow* row) noexcept nogil:
+    """Bytes that the name loses when it becomes the final one."""
+    return KIND[row.kind].shrinks - (KIND[row.kind].first_bank != 0 and row.bank == PIC_BANK)
 
 
 cdef inline bint is_nobits(const OutRow* row) noexcept nogil:

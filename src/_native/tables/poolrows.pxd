@@ -2,8 +2,9 @@
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
-from kinds cimport IS_ENTRIES, IS_LITERALS, is_merc
-from rows cimport SectionRow
+from sectionkinds cimport IS_ENTRIES, IS_LITERALS
+from tables.kinds cimport is_merc
+from tables.rows cimport SectionRow
 
 cdef enum PoolFlag:
     POOL_BORN = 1               # the kernel had no pool before

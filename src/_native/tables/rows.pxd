@@ -4,7 +4,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from elf64 cimport STT_CUDA_OBJECT
+from base.elf64 cimport STT_CUDA_OBJECT
 
 # One input file. Offsets are into the arena, the single buffer that holds all input bytes.
 cdef packed struct FileRow:
@@ -16,6 +16,7 @@ cdef packed struct FileRow:
     uint32_t symbol_count
     uint32_t mercury_symbols    # leading symbols that .nv.merc.symtab repeats
     uint32_t toolkit            # newest number that header and note name, 0 for none
+    uint16_t patch              # patch level of the tool of that toolkit, 0 where unknown
     uint16_t sm                 # of the code
     uint16_t ptx_sm             # of the PTX that it was made from, or UNKNOWN_SM
     uint8_t format              # row of FORMAT
@@ -30,6 +31,7 @@ cdef enum FileSays:
     SAYS_NARROW = 2             # that addresses have 32 bits
     SAYS_UNCLASSED = 4          # .nv.compat has no ISA_CLASS: it runs on the target alone
     SAYS_EARLY = 8              # from sm_100 on: it is from before 13.0
+    SAYS_WHOLE = 16             # it is a whole program, of the type ET_WHOLE
 
 cdef enum:
     UNKNOWN_SM = 0xffff
@@ -97,12 +99,16 @@ cdef enum EntityFlag:
     EF_LIVE = 8             # reaches the output
     EF_COMMON = 32
     EF_TAKEN = 64           # a block -2 row names it
-    EF_INTERNAL = 128       # local with internal visibility: dropped from executables
+    EF_INTERNAL = 128       # local or constant, of internal visibility: dropped from executables
     EF_WEAK = 256           # every definition is weak
     EF_UNSIZED = 512        # extern __shared__ array
     EF_NAMED = 1024         # a block -2 row of a copy that lost names it, and none of a current one
     EF_DESELECTED = 2048    # dead only because some kernels were not selected
     EF_UNSELECTED = 4096    # a kernel that lives only where device code launches it
+    EF_UNCALLED = 8192      # a function whose address is taken and that no kernel reaches
+    EF_INNER = 16384        # a function whose code is a part of another's, as -ewp compiles it
+    EF_UNBOUNDED = 32768    # a function of a whole program with recursion that nothing else shows
+    EF_ALIAS = 65536        # inner: another name for the function, as PTX `.alias` makes it
 
 # One distinct symbol of the link, in order of birth: file by file, functions before the rest.
 cdef packed struct EntityRow:
@@ -262,7 +268,7 @@ cdef packed struct FixRow:
     int32_t reloc               # OutRow of the relocation section it came through
 
 cdef enum FixHow:
-    FIX_REL = 1                 # the addend is the field
+    FIX_REL = 1                 # the field is the addend; `addend` is for the record alone
     FIX_CLEAR = 2               # write zeros
     FIX_ZERO = 4                # S is 0; the addend counts for shared memory alone
     FIX_MERC = 16               # a mercury relocation number

@@ -18,12 +18,19 @@ from cpython.object cimport PyObject, PyObject_GenericSetAttr
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy, memset
 
-cimport blocks
-from blocks cimport LARGE_BLOCK, block_cut, block_free, block_widen
-from columns cimport *
-from rows cimport *
-from traits cimport *
-from vec cimport Vec, vec_take
+from base cimport blocks
+from base.blocks cimport LARGE_BLOCK, block_cut, block_free, block_widen
+from columns cimport (
+    CALL_ROW, CLASH_ROW, ENTITY_ROW, EXTERN_USE_ROW, FAULT_ROW, FILE_ROW, FIX_ROW, FUNCTION_ROW,
+    KEEP_ROW, KERNEL_ROW, OUT_ROW, OUT_SYMBOL_ROW, PATCH_ROW, PLACE_ROW, POOL_ROW, REBUILD_ROW,
+    SECTION_ROW, SPAN_ROW, SYMBOL_ROW, USE_ROW, VARIABLE_ROW,
+)
+from tables.rows cimport (
+    M_RELOCATABLE, CallRow, ClashRow, EntityRow, FaultRow, FileRow, FixRow, FunctionRow, KeepRow,
+    OutRow, OutSymbolRow, PatchRow, PlaceRow, RebuildRow, SectionRow, SpanRow, SymbolRow,
+)
+from traits cimport FAMILY_A, FAMILY_TRAITS
+from base.vector cimport Vec, vec_take
 
 cdef extern from "Python.h":
     object PySeqIter_New(object sequence)
@@ -65,7 +72,7 @@ cdef object value_at(const uint8_t* at, int code):
 
 
 cdef class Pages:
-    """A block of pages.pxd that belongs to a table."""
+    """A block of base/hugepages.pxd that belongs to a table."""
 
     cdef uint8_t* start
     cdef size_t size

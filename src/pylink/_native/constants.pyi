@@ -9,8 +9,6 @@ from pylink._native.tables import PlacedTables
 def fold_pieces(placed: PlacedTables) -> None:
     """Lay out the physical bank: fills ``outs`` and ``null_value``, and adds the bank's contents.
 
-    ``null_value`` is the offset in bytes of the last piece that the fold looked at and kept.
+    ``null_value`` is the offset in bytes of the last piece that the fold looked at and kept. No
+    piece folds if one with relocations would.
     """
-
-def find_cut_relocation(placed: PlacedTables) -> bool:
-    """Whether a relocation that stays lies behind the end of the folded bank."""

@@ -8,7 +8,7 @@ from pylink._native.tables import Fixes, PlacedTables, Values
 def count_sections(placed: PlacedTables) -> tuple[bytes, bytes, bytes]:
     """A row of u64 per file, one with their sums, and one per kind of section.
 
-    ``InputFile`` and ``SectionFamily`` of ``pylink.profile.counted`` name the columns. Section and
+    ``InputFile`` and ``SectionFamily`` of ``pylink.profile.counts`` name the columns. Section and
     nameless symbols count as symbols only; relocations for the kind of section that they change.
     ``IndexError`` for a file that runs past the tables.
     """

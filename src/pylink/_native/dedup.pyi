@@ -4,7 +4,7 @@ from typing_extensions import Buffer
 
 # (why, index, twin, offset, symbol, moved header, memcmp calls, bytes compared, bytes offered,
 #  twin probes, prefilter hits, false positives, nanoseconds of stages 1, 2 and 3).
-# `why` is an index into pylink.dedup.reasons.REASONS; a row that does not apply is -1.
+# `why` is an index into pylink.mercury.reasons.REASONS; a row that does not apply is -1.
 Result = tuple[int, ...]
 
 class Vectors:

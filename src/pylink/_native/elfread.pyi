@@ -38,10 +38,17 @@ def find_changes(files: Files) -> list[int]:
 def find_saying(files: Files, bit: int) -> list[int]:
     """Numbers of the files with a bit in the column of what they say. In ascending order."""
 
-def find_kernels(objects: ObjectTables, every: bool) -> list[int]:
-    """Numbers of the files with a kernel that has a fence or, with ``every``, with any kernel.
+def find_apart(files: Files, low: int, high: int) -> list[int]:
+    """Numbers of the files that were made by a tool below ``low``, or by one from ``high`` on.
 
-    A fence is an instruction with the low 12 bits 0x992 (MEMBAR).
+    Tools are numbers as of ``pylink.facts.releases.tool_number``. In ascending order.
+    """
+
+def find_kernels(objects: ObjectTables, every: bool) -> list[int]:
+    """Numbers of the files with a kernel that has a fence or, with ``every``, with code that exits.
+
+    Kernels that only trap count as well. A fence is an instruction with the low 12 bits 0x992
+    (MEMBAR). Kernels exit, and functions with an EXIT (0x94d).
     """
 
 def find_ties(objects: ObjectTables) -> list[int]:

@@ -1,6 +1,6 @@
 """Entries of fat binaries and host objects, found without decompressing anything.
 
-Tables are ``bytes`` of packed rows, little endian; ``pylink.inputs.hosted`` has their formats.
+Tables are ``bytes`` of packed rows, little endian; ``pylink.inputs.hostobjects`` has their formats.
 Every offset and size in them lies inside the arena. docs/inputs.md has the format.
 """
 
@@ -35,7 +35,7 @@ def pick_entries(
     an entry is the higher the better, and negative for one that cannot be used; of each container
     the best is taken, the first of equal ones. ``limit`` is how many bytes compressed payloads may
     become in all, and of sources in ``linked`` only containers of the set are taken. What has no
-    entries is taken as it is. ``picks`` are rows of ``pylink.inputs.picked`` in order, ``sources``
+    entries is taken as it is. ``picks`` are rows of ``pylink.inputs.picks`` in order, ``sources``
     the number of the source of each, ``odd`` the rows that are no plain cubin, ``missing`` the
     sources with containers that nothing was taken of, ``bare`` those that have none, and
     ``codecs`` has a bit for each that is needed. ``ValueError`` when columns differ in length;

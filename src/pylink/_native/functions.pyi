@@ -20,3 +20,9 @@ def find_trouble(merged: MergedTables) -> tuple[list[int], bool]:
     callee. ``crowded`` says whether any kernel reaches a function with more registers than the
     kernel itself was limited to.
     """
+
+def find_unpatched(merged: MergedTables) -> int:
+    """The first function, an entity, that is no code for tools to insert; -1 if all are.
+
+    That is what TOOLS_PATCH_FUNC in a function's records says. Order is that of birth.
+    """

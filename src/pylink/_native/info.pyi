@@ -9,7 +9,7 @@ from pylink._native.tables import MergedTables, PlacedTables
 def emit_info(placed: PlacedTables, inherited: bytes, closing: bytes) -> list[int]:
     """Contents of every information section, added to those that the link makes.
 
-    `inherited` is the packed table of `pylink.facts.inherited`, `closing` the records that end
+    `inherited` is the packed table of `pylink.facts.inheritance`, `closing` the records that end
     those of each function. Returns the entities of kernels that reach functions for one CTA and
     for a pair of them.
     """

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from pylink.command.bundle import Later, Row
+from pylink.startup.bundle import Later, Row
 
 def measure(paths: list[bytes | None], largest: int, outputs: list[tuple[int, int]]) -> list[int]:
     """The size of each file in bytes, -1 where it takes a closer look.
@@ -59,7 +59,7 @@ def gather(
 ) -> tuple[bytes, bytes]:
     """An arena of files: (arena, extents), as those of ``read_files``.
 
-    ``picks`` are rows of ``pylink.inputs.picked``, whose places are in ``arenas``; they are copied
+    ``picks`` are rows of ``pylink.inputs.picks``, whose places are in ``arenas``; they are copied
     and decompressed by two threads. ``produce(i)`` gives what is in no arena, and what could not be
     decompressed, one by one, and each is let go before the next is asked for. What comes in another
     size than its row says is empty in ``extents``. Exceptions of ``produce`` pass through;
@@ -72,10 +72,11 @@ def keep_memory() -> None:
     For a process that is all the link's; has an effect with glibc on Linux only.
     """
 
-def are_unchanged(files: Iterable[Row | Later]) -> bool:
+def are_unchanged(files: Iterable[Row | Later], folder: int) -> bool:
     """Whether the file of each row has the size in bytes and the time in ns that the row says.
 
-    False where one is not there. Rows without a path are those of no file.
+    Paths are relative to the directory of the descriptor `folder`. False where one is not there.
+    Rows without a path are those of no file.
     """
 
 def classify(arena: bytes, extents: bytes) -> bytes:

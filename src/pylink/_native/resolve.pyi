@@ -39,5 +39,8 @@ def select_referenced(merged: MergedTables, external: list[bytes], internal: lis
     A star in a name stands for any characters, also none; the name matches as a whole.
     """
 
+def find_uncalled(merged: MergedTables) -> list[int]:
+    """Functions whose address is taken and that no kernel reaches, in order of birth."""
+
 def find_undefined(merged: MergedTables) -> list[int]:
     """Entities that an executable needs but no input defines, in order of birth."""

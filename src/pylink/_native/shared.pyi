@@ -40,11 +40,13 @@ def layout_shared(
     keeps_common: bool,
     aligns_arrays: bool,
     ties_arrays: bool,
+    reserves: bool = True,
 ) -> None:
     """Lay out shared memory: fills ``offsets``, ``kernels`` and ``ties``.
 
     ``family`` is 0 for sm_75 to sm_89, 1 for sm_90, 2 from sm_100 on; sizes of the last two
-    include the 0x400 bytes that the system reserves, addresses and offsets do not.
+    include the 0x400 bytes that the system reserves, addresses and offsets do not. Without
+    ``reserves`` (``--disable-smem-reservation``) all are as before sm_90.
     ``keeps_common`` (``-g`` and ``--preserve-relocs``): ``.nv_debug.shared`` has the size of the
     part that kernels have in common, not 0. ``aligns_arrays``: the size of a kernel that uses an
     array is a multiple of its alignment, and with ``ties_arrays`` (``-g``) so is the address.

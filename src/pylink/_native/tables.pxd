@@ -5,10 +5,13 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cpython.object cimport PyObject
-from poolrows cimport PoolRow
-from rows cimport *
-from sharedrows cimport ExternUseRow, KernelRow, UseRow, VariableRow
-from vec cimport Vec
+from tables.poolrows cimport PoolRow
+from tables.rows cimport (
+    CallRow, ClashRow, EntityRow, FaultRow, FileRow, FixRow, FunctionRow, KeepRow, OutRow,
+    OutSymbolRow, PatchRow, PlaceRow, RebuildRow, SectionRow, SpanRow, SymbolRow,
+)
+from shared.rows cimport ExternUseRow, KernelRow, UseRow, VariableRow
+from base.vector cimport Vec
 
 
 # Memory that a table is made of: bytes, or pages of its own where it is large.

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pylink
 from pylink.api.values import ALIASES, OptionValues
-from pylink.command.helptext import HELP
-from pylink.command.optiontable import FLAG, LIST, NUMBER, OPTIONS, SIZE, TRUTH, Option
 from pylink.diagnostics.levels import Severity
+from pylink.options.help import HELP
+from pylink.options.table import FLAG, LIST, NUMBER, OPTIONS, SIZE, TRUTH, Option
 
 PACKAGE = Path(__file__).parents[1]
 WIDTH = 100
@@ -94,7 +94,7 @@ class LinkOptions(OptionValues):
 '''
 
 # What the reference shows the signature of: programs make the other objects never, or with options.
-CALLED = ("Input", "Linker", "link")
+CALLED = ("Input", "Linker", "dlink", "link")
 
 # Members of public classes that are there for pylink itself.
 INTERNAL = ("bare_message", "hide", "input_numbers", "names_place", "short_template")
@@ -130,8 +130,8 @@ def accepted(option: Option) -> str:
         return f"Literal[{', '.join(map(_literal, option.choices))}]"
     if option.takes in (NUMBER, SIZE):
         return "int"
-    one = "Path" if argument(option) in PATHS else "str"
-    return f"{one} | Iterable[{one}]" if option.takes == LIST else one
+    text = "Path" if argument(option) in PATHS else "str"
+    return f"{text} | Iterable[{text}]" if option.takes == LIST else text
 
 
 def held(option: Option) -> tuple[str, str]:
@@ -155,8 +155,19 @@ def about(option: Option) -> str:
 
 def keywords_text() -> str:
     """The module `keywords`."""
-    lines = [f"    {name}: {kind} | None\n" for name, kind in _keywords()]
+    lines = [_keyword_line(name, kind) for name, kind in _keywords()]
     return KEYWORDS_HEAD + "".join(lines)
+
+
+def _keyword_line(name: str, kind: str) -> str:
+    """The annotation of a keyword; one of many words in lines of their own, as ruff has it."""
+    line = f"    {name}: {kind} | None\n"
+    if len(line) - 1 <= WIDTH:
+        return line
+    words = kind.removeprefix("Literal[").removesuffix("]")
+    return (
+        f"    {name}: (\n        Literal[\n            {words}\n        ]\n        | None\n    )\n"
+    )
 
 
 def options_text() -> str:
@@ -179,7 +190,10 @@ def reference_text() -> str:
         parts.append(_about_object(name, getattr(pylink, name)))
     parts.append("\n### Options\n\n| keyword | type | unit | what it does |\n|---|---|---|---|\n")
     for option in offered():
-        names = [option.attribute, *(one for one, of in ALIASES.items() if of == option.attribute)]
+        names = [
+            option.attribute,
+            *(alias for alias, of in ALIASES.items() if of == option.attribute),
+        ]
         kind = accepted(option).replace("|", "\\|")
         cells = (", ".join(f"`{name}`" for name in names), f"`{kind}`", unit(option))
         parts.append(f"| {' | '.join(cells)} | {HELP[option.long][1]} |\n")
@@ -213,8 +227,10 @@ def _docstring(text: str) -> str:
     indent = " " * 8
     if len(indent) + len(text) + 2 * len('"""') <= WIDTH:
         return f'{indent}"""{text}"""\n'
-    first, *rest = textwrap.wrap(f'"""{text}', WIDTH - len(indent), break_on_hyphens=False)
-    return "".join(f"{indent}{line}\n" for line in (first, *rest, '"""'))
+    # A formatter puts the closing quotes of a single line on that line: leave room for them.
+    width = min(WIDTH - len(indent), len(text) + 2)
+    lines = textwrap.wrap(f'"""{text}', width, break_on_hyphens=False)
+    return "".join(f"{indent}{line}\n" for line in (*lines, '"""'))
 
 
 def _about_object(name: str, found: object) -> str:
@@ -232,15 +248,15 @@ def _about_object(name: str, found: object) -> str:
 def _attributes(owner: type) -> Iterator[str]:
     """Attributes with a docstring below their annotation, and members of an enumeration."""
     if issubclass(owner, Severity):
-        yield from (f"`{one.name}`: {one.title}" for one in owner)
+        yield from (f"`{statement.name}`: {statement.title}" for statement in owner)
         return
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
     assert isinstance(tree, ast.ClassDef)
-    for one, after in zip(tree.body, tree.body[1:], strict=False):
-        if isinstance(one, ast.AnnAssign) and isinstance(after, ast.Expr):
+    for statement, after in zip(tree.body, tree.body[1:], strict=False):
+        if isinstance(statement, ast.AnnAssign) and isinstance(after, ast.Expr):
             assert isinstance(after.value, ast.Constant)
             text = " ".join(str(after.value.value).split())
-            yield f"`{ast.unparse(one.target)}: {ast.unparse(one.annotation)}`: {text}"
+            yield f"`{ast.unparse(statement.target)}: {ast.unparse(statement.annotation)}`: {text}"
 
 
 def _members(owner: type) -> Iterator[str]:
@@ -269,9 +285,11 @@ class _Words:
 def _signature(found: object) -> str:
     signature = inspect.signature(found)  # type: ignore[arg-type]  # functions and classes
     kept = [
-        one if one.annotation is one.empty else one.replace(annotation=_Words(one.annotation))
-        for one in signature.parameters.values()
-        if one.name != "self"
+        parameter
+        if parameter.annotation is parameter.empty
+        else parameter.replace(annotation=_Words(parameter.annotation))
+        for parameter in signature.parameters.values()
+        if parameter.name != "self"
     ]
     result = signature.empty if isinstance(found, type) else _Words(signature.return_annotation)
     return str(signature.replace(parameters=kept, return_annotation=result))

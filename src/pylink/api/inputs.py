@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from pylink.inputs import kinds
-from pylink.options import Input as LinkInput
+from pylink.options.model import Input as LinkInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Input:
     `source` is a path, or an object with the buffer protocol (bytes, bytearray, memoryview, mmap,
     a numpy array) whose bytes are copied unless they are `bytes`. `name` is what diagnostics call
     the input; a path is its own name, and contents without one are `<input N>`. `kind` is what the
-    input has to be, one of `any`, `cubin`, `ptx`, `ltoir`, `fatbin`, `object` (of the host) and
+    input must be, one of `any`, `cubin`, `ptx`, `ltoir`, `fatbin`, `object` (of the host) and
     `library` (an archive); the link refuses another. `whole_archive` links every member of an
     archive.
 
@@ -57,7 +57,7 @@ class Input:
     name: str | None
     """What diagnostics call it, None for what is numbered."""
     kind: InputKind
-    """What it has to be."""
+    """What it must be."""
     whole_archive: bool
     """Whether all members of an archive are linked, needed or not."""
 
@@ -92,65 +92,65 @@ class Input:
         return f"<Input {name}{size}>"
 
 
-def as_input(one: InputLike, number: int) -> Input:
+def as_input(source: InputLike, number: int) -> Input:
     """An input of any form; TypeError, which names the input by its number, for what is none."""
     try:
-        if isinstance(one, Input):
-            return one
-        if isinstance(one, tuple):
-            name, data = one
+        if isinstance(source, Input):
+            return source
+        if isinstance(source, tuple):
+            name, data = source
             if isinstance(data, (str, os.PathLike)):
                 raise TypeError("a pair has a name and contents, not a path")
             return Input(data, name)
-        return Input(one)
+        return Input(source)
     except (TypeError, ValueError) as error:
         raise TypeError(f"input {number}: {error}") from None
 
 
-def name_of(one: Input, number: int, taken: Mapping[str, int]) -> str:
+def name_of(source: Input, number: int, taken: Mapping[str, int]) -> str:
     """What diagnostics call an input; contents whose name is `taken` get one that is not."""
-    name = f"<input {number}>" if one.name is None else one.name
-    return f"{name} (input {number})" if one.data is not None and name in taken else name
+    name = f"<input {number}>" if source.name is None else source.name
+    return f"{name} (input {number})" if source.data is not None and name in taken else name
 
 
-def to_link(one: Input, name: str, sink: Sink) -> LinkInput:
+def to_link(source: Input, name: str, sink: Sink) -> LinkInput:
     """What the linker knows of an input, which knows files by their paths alone."""
-    if one.data is not None or name == one.path:
-        return LinkInput(name, one.data, whole=one.whole_archive)
-    assert one.path is not None
+    if source.data is not None or name == source.path:
+        return LinkInput(name, source.data, whole=source.whole_archive)
+    assert source.path is not None
     try:
-        with open(one.path, "rb") as stream:
-            return LinkInput(name, stream.read(), whole=one.whole_archive)
+        with open(source.path, "rb") as stream:
+            return LinkInput(name, stream.read(), whole=source.whole_archive)
     except (OSError, ValueError):
         sink.fatal("cannot-open-input", file=name)
 
 
-def is_plain(one: Input, *, looks: bool) -> bool:
+def is_plain(source: Input, *, looks: bool) -> bool:
     """Whether there is nothing to check or to say of an input: most are added without a sink.
 
     With `looks` a file has to be there.
     """
-    if one.kind != "any":
+    if source.kind != "any":
         return False
     try:
-        return not looks or one.path is None or os.stat(one.path) is not None
+        return not looks or source.path is None or os.stat(source.path) is not None
     except (OSError, ValueError):
         return False
 
 
-def check_input(one: Input, name: str, sink: Sink) -> None:
+def check_input(source: Input, name: str, sink: Sink) -> None:
     """Refuse a file that is not there, and what is not of the kind that the caller says."""
-    head = one.data
-    if one.path is not None:
+    head = source.data
+    if source.path is not None:
         try:
-            os.stat(one.path)
-            if one.kind != "any":
-                with open(one.path, "rb") as stream:
+            os.stat(source.path)
+            if source.kind != "any":
+                with open(source.path, "rb") as stream:
                     head = stream.read(HEAD_SIZE)
         except (OSError, ValueError):
             sink.fatal("cannot-open-input", file=name)
-    if one.kind != "any" and head is not None and kinds.kind_of(head) not in KINDS[one.kind]:
-        sink.fatal("input-kind", file=name, wanted=one.kind, found=_word(kinds.kind_of(head)))
+    if source.kind != "any" and head is not None and kinds.kind_of(head) not in KINDS[source.kind]:
+        sink.fatal("input-kind", file=name, wanted=source.kind, found=_word(kinds.kind_of(head)))
 
 
 def _word(kind: int) -> str:

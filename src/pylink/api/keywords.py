@@ -27,6 +27,7 @@ class LinkKeywords(TypedDict, total=False):
     cpu_arch: Literal["AARCH64", "ARMv7", "PPC64LE", "X86", "X86_64", "unknown"] | None
     debug: bool | None
     depfile: Path | None
+    depfile_target: str | None
     device_stack_protector: bool | None
     diag_error: str | Iterable[str] | None
     diag_log: Path | None
@@ -38,6 +39,7 @@ class LinkKeywords(TypedDict, total=False):
     diag_warning: str | Iterable[str] | None
     diagnostics_format: Literal["nvlink", "text", "sarif"] | None
     disable_infos: bool | None
+    disable_smem_reservation: bool | None
     disable_warnings: bool | None
     display_error_number: bool | None
     dlto: bool | None
@@ -47,6 +49,8 @@ class LinkKeywords(TypedDict, total=False):
     emit_ptx: bool | None
     error_limit: int | None
     extra_warnings: bool | None
+    force_partial_lto: bool | None
+    force_whole_lto: bool | None
     host_ccbin: str | None
     ignore_host_info: bool | None
     keep_system_libraries: bool | None
@@ -54,6 +58,7 @@ class LinkKeywords(TypedDict, total=False):
     lazy_archives: bool | None
     library: str | Iterable[str] | None
     library_path: Path | Iterable[Path] | None
+    link_as_tools_patch: bool | None
     link_time_opt: bool | None
     lto: bool | None
     machine: Literal[64] | None
@@ -64,7 +69,13 @@ class LinkKeywords(TypedDict, total=False):
     metrics: str | Iterable[str] | None
     no_source_context: bool | None
     no_wrap_diagnostics: bool | None
-    nvlink_version: Literal["12.9", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5"] | None
+    nvlink_version: (
+        Literal[
+            "12.9", "13.0", "13.1", "13.2", "13.2.51", "13.2.78", "13.2.86", "13.3", "13.4", "13.5"
+        ]
+        | None
+    )
+    nvvm_latest: bool | None
     nvvmpath: Path | None
     Ofast_compile: str | None
     output_mode: Literal["nvlink", "text", "sarif"] | None
@@ -105,8 +116,10 @@ class LinkKeywords(TypedDict, total=False):
     time_trace: Path | None
     tool_timeout: int | None
     use_host_info: bool | None
+    uumn: bool | None
     variables_used: str | Iterable[str] | None
     verbose: bool | None
+    verbose2: bool | None
     warning_as_error: bool | None
     whole_archive: bool | None
     wrap_diagnostics: bool | None

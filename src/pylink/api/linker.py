@@ -8,14 +8,14 @@ from io import StringIO
 from pylink.api.inputs import Input, as_input, check_input, is_plain, name_of, to_link
 from pylink.api.result import LinkResult
 from pylink.api.values import check_choices, checked, given
-from pylink.command.optioncheck import check
-from pylink.command.sidefiles import expand_names
 from pylink.diagnostics import Sink
-from pylink.diagnostics.configure import obey, open_reports, source_files
-from pylink.errors import LinkError
+from pylink.diagnostics.errors import LinkError
 from pylink.linker import run_link
-from pylink.options import Input as LinkInput
-from pylink.outputs.plan import Plan
+from pylink.options.check import check
+from pylink.options.filenames import expand_names
+from pylink.options.model import Input as LinkInput
+from pylink.options.plan import Plan
+from pylink.renderers.configure import obey, open_reports, source_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pylink.api.inputs import InputLike, Path
     from pylink.api.keywords import LinkKeywords
     from pylink.api.options import LinkOptions
-    from pylink.command.optiontable import Value
+    from pylink.options.table import Value
 
     T = TypeVar("T")
 
@@ -59,8 +59,8 @@ def link(
     if isinstance(inputs, (str, bytes, os.PathLike)):
         raise TypeError("inputs is a list, also of one input")
     with Linker(options, arch=arch, output=output, log=log, **keywords) as linker:
-        for one in inputs:
-            linker._take(one, looks=False)
+        for source in inputs:
+            linker._take(source, looks=False)
         return linker.complete()
 
 
@@ -105,29 +105,35 @@ class Linker:
         self._result: LinkResult | None = None
         self._check(self._check_options)
 
-    def add(self, one: InputLike) -> None:
+    def add(self, source: InputLike) -> None:
         """Add an input of any form that `link` takes.
 
         Raises LinkError for a file that is not there and for an input that is not of the kind that
-        an `Input` names, TypeError for what is no input, ValueError after the end.
+        an `Input` names, TypeError for what is not an input, ValueError after the end.
         """
         if not self._open:
             raise ValueError("the linker is closed")
-        self._take(one, looks=True)
+        self._take(source, looks=True)
 
-    def _take(self, one: InputLike, *, looks: bool) -> None:
+    def _take(self, source: InputLike, *, looks: bool) -> None:
         """Add an input; whether a file is there is asked with `looks`."""
         number = len(self._inputs)
-        if type(one) is str and not looks:  # as nearly all are where there are many
-            self._numbers.setdefault(one, number)
-            self._inputs.append((one, None))
+        if type(source) is str and not looks:  # as nearly all are where there are many
+            self._inputs.append((self._named(source, number), None))
             return
-        added = as_input(one, number)
-        name = name_of(added, number, self._numbers)
-        self._numbers.setdefault(name, number)
+        added = as_input(source, number)
+        name = self._named(name_of(added, number, self._numbers), number)
         if not is_plain(added, looks=looks):
             self._check(lambda sink: check_input(added, name, sink))
         self._inputs.append((name, added))
+
+    def _named(self, name: str, number: int) -> str:
+        """The name of input `number`, which says so where an earlier one has the name, too."""
+        if self._numbers.setdefault(name, number) == number:
+            return name
+        from pylink.diagnostics.record import RepeatedName
+
+        return RepeatedName(name, number)
 
     def add_file(self, path: Path) -> None:
         """Add a file, which `complete` reads. Raises what `add` does."""
@@ -180,16 +186,20 @@ class Linker:
         if not (self._inputs or self._values.get("allow_empty")):
             sink.fatal("no-input-files")
         inputs = [
-            LinkInput(name) if one is None else to_link(one, name, sink)
-            for name, one in self._inputs
+            LinkInput(name) if source is None else to_link(source, name, sink)
+            for name, source in self._inputs
         ]
         linked = run_link(self._values, inputs, plan, sink)
         return LinkResult(
             linked.image,
-            tuple(sink.diagnostics),
+            sink.diagnostics,
             linked.timings,
             linked.profile,
             arch=str(self._values["arch"]),
+            inputs=[
+                (source.name, None if source.data is None else len(source.data))
+                for source in inputs
+            ],
         )
 
     def _check_options(self, sink: Sink) -> None:
@@ -200,7 +210,7 @@ class Linker:
         """Do `work` with nobody listening; only where it fails, with those who want to know."""
         unheard = Sink()
         try:
-            quiet = {name: one for name, one in self._values.items() if name not in _FILES}
+            quiet = {name: value for name, value in self._values.items() if name not in _FILES}
             obey(unheard, quiet, inputs=self._numbers, stream=StringIO())
             work(unheard)
         except LinkError:
@@ -214,7 +224,7 @@ class Linker:
             obey(sink, self._values, inputs=self._numbers, stream=self._log or StringIO())
             if self._log is None:
                 del sink.renderers[0]
-            files = (name for name, one in self._inputs if one is None or one.data is None)
+            files = (name for name, source in self._inputs if source is None or source.data is None)
             plan = Plan(self._values, files, sink)
             open_reports(sink, self._values)
             result = work(sink, plan)

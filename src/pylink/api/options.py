@@ -41,17 +41,17 @@ class LinkOptions(OptionValues):
 
     @property
     def allow_empty(self) -> bool:
-        """Make an executable without any code of a link without inputs."""
+        """Produce an empty executable when there are no inputs."""
         return self._flag("allow_empty")
 
     @property
     def allow_missing_libraries(self) -> bool:
-        """Go on without libraries that are not found, as nvlink does."""
+        """Ignore libraries that are not found, as nvlink does."""
         return self._flag("allow_missing_libraries")
 
     @property
     def apply_rules(self) -> str | None:
-        """Whether rules look at the report of --profile; they do by default."""
+        """Whether rules examine the report of --profile (default: true)."""
         return self._text("apply_rules")
 
     @property
@@ -61,14 +61,12 @@ class LinkOptions(OptionValues):
 
     @property
     def color(self) -> str | None:
-        """Colour the diagnostics of the text format."""
+        """Color the diagnostics; text format only."""
         return self._text("color")
 
     @property
     def cpu_arch(self) -> str | None:
-        """Architecture of the host, which libraries of -l have to be for; that of this machine
-        unless given.
-        """
+        """Host CPU architecture that libraries of -l must match (default: this machine's)."""
         return self._text("cpu_arch")
 
     @property
@@ -82,13 +80,20 @@ class LinkOptions(OptionValues):
         return self._text("depfile")
 
     @property
+    def depfile_target(self) -> str | None:
+        """Target of the rule of --depfile (default: the output file). nvcc links into a temporary
+        file: name the program.
+        """
+        return self._text("depfile_target")
+
+    @property
     def device_stack_protector(self) -> bool | None:
         """Whether ptxas adds stack canaries to functions at risk, in what this link compiles."""
         return self._truth("device_stack_protector")
 
     @property
     def diag_error(self) -> tuple[str, ...]:
-        """Make errors of these diagnostics."""
+        """Report these diagnostics as errors."""
         return self._list("diag_error")
 
     @property
@@ -98,38 +103,38 @@ class LinkOptions(OptionValues):
 
     @property
     def diag_min_severity(self) -> str | None:
-        """Drop diagnostics below this severity; the lines of -v and remarks of passes stay."""
+        """Hide diagnostics below this severity. Output of -v and remarks of passes is kept."""
         return self._text("diag_min_severity")
 
     @property
     def diag_once(self) -> tuple[str, ...]:
-        """Print each of these diagnostics once at most."""
+        """Print each of these diagnostics at most once."""
         return self._list("diag_once")
 
     @property
     def diag_remark(self) -> tuple[str, ...]:
-        """Make remarks of these diagnostics."""
+        """Report these diagnostics as remarks."""
         return self._list("diag_remark")
 
     @property
     def diag_summary(self) -> bool | None:
-        """Print the number of errors at the end, as is done unless given; text format only."""
+        """Print the number of errors at the end; text format only (default: true)."""
         return self._truth("diag_summary")
 
     @property
     def diag_suppress(self) -> tuple[str, ...]:
-        """Print none of these diagnostics."""
+        """Do not print these diagnostics."""
         return self._list("diag_suppress")
 
     @property
     def diag_warning(self) -> tuple[str, ...]:
-        """Make warnings of these diagnostics."""
+        """Report these diagnostics as warnings."""
         return self._list("diag_warning")
 
     @property
     def diagnostics_format(self) -> str | None:
-        """How diagnostics are printed: in one line as nvlink does, as text with places and source
-        lines, or as SARIF.
+        """Format of diagnostics: one line as nvlink prints, text with places and source lines, or
+        SARIF.
         """
         return self._text("diagnostics_format")
 
@@ -137,6 +142,11 @@ class LinkOptions(OptionValues):
     def disable_infos(self) -> bool:
         """Print no info messages, other than what --verbose asks for."""
         return self._flag("disable_infos")
+
+    @property
+    def disable_smem_reservation(self) -> bool | None:
+        """From sm_90 on: place shared variables as if the system reserved no shared memory."""
+        return self._truth("disable_smem_reservation")
 
     @property
     def disable_warnings(self) -> bool:
@@ -150,23 +160,23 @@ class LinkOptions(OptionValues):
 
     @property
     def dlto(self) -> bool:
-        """The same as --link-time-opt."""
+        """Like --link-time-opt."""
         return self._flag("dlto")
 
     @property
     def dump_callgraph(self) -> bool:
-        """Print who calls whom, with registers and entry points."""
+        """Print the call graph, with registers and entry points."""
         return self._flag("dump_callgraph")
 
     @property
     def dump_callgraph_no_demangle(self) -> bool:
-        """The same with names as they are in the files."""
+        """Like --dump-callgraph, with mangled names."""
         return self._flag("dump_callgraph_no_demangle")
 
     @property
     def edbg(self) -> int | None:
-        """Trace the linker: bit 1 prints what --merc-dedup decides, each input and each Mercury
-        section that is left out of it, bit 0x20 the time of each phase. Unit: bits.
+        """Trace the linker: bit 1 prints what --merc-dedup decides for each input and each Mercury
+        section that it omits, bit 0x20 the time of each phase. Unit: bits.
         """
         return self._number("edbg")
 
@@ -177,17 +187,29 @@ class LinkOptions(OptionValues):
 
     @property
     def error_limit(self) -> int | None:
-        """Stop after so many errors; 0, the default, never does. Unit: errors."""
+        """Stop after this many errors (default: 0, no limit). Unit: errors."""
         return self._number("error_limit")
 
     @property
     def extra_warnings(self) -> bool:
-        """Warn about more that may be wrong."""
+        """Warn about functions whose address is taken but that nothing calls."""
         return self._flag("extra_warnings")
 
     @property
+    def force_partial_lto(self) -> bool:
+        """Compile LTO-IR for a link with cubins, even if every input has some; needs --dlto."""
+        return self._flag("force_partial_lto")
+
+    @property
+    def force_whole_lto(self) -> bool:
+        """Compile LTO-IR as a whole program if every input has some (the default); refused with
+        -r.
+        """
+        return self._flag("force_whole_lto")
+
+    @property
     def host_ccbin(self) -> str | None:
-        """Name of the host compiler, as nvcc gives it; not needed here."""
+        """Accepted and ignored; nvcc passes it."""
         return self._text("host_ccbin")
 
     @property
@@ -223,6 +245,13 @@ class LinkOptions(OptionValues):
         return self._list("library_path")
 
     @property
+    def link_as_tools_patch(self) -> bool:
+        """Link code that tools insert into kernels: keep all of it, and refuse functions that were
+        not compiled with --compile-as-tools-patch.
+        """
+        return self._flag("link_as_tools_patch")
+
+    @property
     def link_time_opt(self) -> bool:
         """Compile the LTO inputs as one program; on the command line needs --nvvmpath. Cubins and
         PTX may be linked in.
@@ -241,26 +270,28 @@ class LinkOptions(OptionValues):
 
     @property
     def max_uncompressed_size(self) -> int | None:
-        """Most bytes that the compressed device code of all inputs may become; 2147483647 unless
-        given. Unit: bytes.
+        """Limit of the total size of decompressed device code (default: 100 times the size of all
+        inputs, at least 268435456). Unit: bytes.
         """
         return self._number("max_uncompressed_size")
 
     @property
     def maxrregcount(self) -> int | None:
-        """Most registers for a function, in what this link compiles. Unit: registers."""
+        """Register limit per function, for code that this link compiles. Unit: registers."""
         return self._number("maxrregcount")
 
     @property
     def merc_dedup(self) -> str | None:
-        """Keep one copy of Mercury sections that several objects have alike. On by default; only
-        executables for sm_100 and later have anything to leave out.
+        """Keep one copy of identical Mercury sections of several objects (default: on). Only
+        executables for sm_100 and later contain any.
         """
         return self._text("merc_dedup")
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Put these metrics alone into the report of --profile; regex:<expression> for several."""
+        """Put only these metrics into the report of --profile; regex:<expression> selects
+        several.
+        """
         return self._list("metrics")
 
     @property
@@ -275,15 +306,20 @@ class LinkOptions(OptionValues):
 
     @property
     def nvlink_version(self) -> str | None:
-        """The CUDA release whose nvlink the output is that of. Without it the newest that an input
-        was made by, at least 13.0.
+        """CUDA release whose nvlink to reproduce (default: that of the newest input, at least
+        13.0).
         """
         return self._text("nvlink_version")
 
     @property
+    def nvvm_latest(self) -> bool:
+        """Compile LTO-IR for the newest NVVM; needs --dlto and nvJitLink 13.5."""
+        return self._flag("nvvm_latest")
+
+    @property
     def nvvmpath(self) -> str | None:
-        """The nvvm directory of the toolkit whose libraries compile LTO inputs. Where these are not
-        found, the wheels nvidia-nvjitlink and nvidia-nvvm have them.
+        """The nvvm directory of the toolkit whose libraries compile LTO inputs (default: the wheels
+        nvidia-nvjitlink and nvidia-nvvm).
         """
         return self._text("nvvmpath")
 
@@ -294,7 +330,7 @@ class LinkOptions(OptionValues):
 
     @property
     def output_mode(self) -> str | None:
-        """The same as --diagnostics_format."""
+        """Like --diagnostics_format."""
         return self._text("output_mode")
 
     @property
@@ -304,29 +340,29 @@ class LinkOptions(OptionValues):
 
     @property
     def pass_remarks_analysis(self) -> str | None:
-        """Show what these passes found out."""
+        """Show what these passes found."""
         return self._text("pass_remarks_analysis")
 
     @property
     def pass_remarks_bitstream_version(self) -> int | None:
-        """Version of the container that --pass-remarks-format=bitstream writes: 0 is what LLVM 19
-        reads, 1, the default, what LLVM 22 reads. Unit: version.
+        """Version of the container of --pass-remarks-format=bitstream: 0 for LLVM 19, 1 for LLVM 22
+        (default: 1). Unit: version.
         """
         return self._number("pass_remarks_bitstream_version")
 
     @property
     def pass_remarks_filter(self) -> str | None:
-        """Write the remarks of these passes alone to the file of --pass-remarks-output."""
+        """Write only the remarks of these passes to the file of --pass-remarks-output."""
         return self._text("pass_remarks_filter")
 
     @property
     def pass_remarks_format(self) -> str | None:
-        """Format of --pass-remarks-output: yaml, the default, or bitstream."""
+        """Format of --pass-remarks-output (default: yaml)."""
         return self._text("pass_remarks_format")
 
     @property
     def pass_remarks_hotness_threshold(self) -> int | None:
-        """Leave out remarks that concern fewer bytes. Implies --pass-remarks-with-hotness. Unit:
+        """Omit remarks that concern fewer bytes. Implies --pass-remarks-with-hotness. Unit:
         bytes.
         """
         return self._number("pass_remarks_hotness_threshold")
@@ -348,7 +384,7 @@ class LinkOptions(OptionValues):
 
     @property
     def pass_remarks_with_hotness(self) -> bool:
-        """Say with each remark how many bytes it concerns."""
+        """Print with each remark how many bytes it concerns."""
         return self._flag("pass_remarks_with_hotness")
 
     @property
@@ -365,16 +401,15 @@ class LinkOptions(OptionValues):
 
     @property
     def profile_aprof(self) -> str | None:
-        """Write how the cost of each routine grows with its input, as a report for aprof. Links all
-        inputs, the first half, a quarter and so on again, which takes four to five times as long as
-        the link.
+        """Write how the cost of each routine grows with its input, as a report for aprof. Relinks
+        parts of the inputs many times; see docs/aprof.md for the cost.
         """
         return self._text("profile_aprof")
 
     @property
     def ptxas_path(self) -> str | None:
-        """The ptxas to compile PTX with. By default that of the wheel nvidia-cuda-nvcc, of
-        CUDA_HOME, of CUDA_PATH, or the first in PATH.
+        """The ptxas that compiles PTX (default: from the wheel nvidia-cuda-nvcc, CUDA_HOME,
+        CUDA_PATH or PATH, in this order).
         """
         return self._text("ptxas_path")
 
@@ -390,7 +425,7 @@ class LinkOptions(OptionValues):
 
     @property
     def report_arch(self) -> bool:
-        """Name the target architecture in each message."""
+        """Print the target architecture in each message."""
         return self._flag("report_arch")
 
     @property
@@ -402,7 +437,7 @@ class LinkOptions(OptionValues):
 
     @property
     def rule(self) -> tuple[str, ...]:
-        """Apply these rules alone to the report of --profile."""
+        """Apply only these rules to the report of --profile."""
         return self._list("rule")
 
     @property
@@ -417,12 +452,12 @@ class LinkOptions(OptionValues):
 
     @property
     def section_folder(self) -> tuple[str, ...]:
-        """Where section and rule files are, in place of the stock files and the user's."""
+        """Directories of section and rule files, which replace the stock files and the user's."""
         return self._list("section_folder")
 
     @property
     def section_folder_recursive(self) -> tuple[str, ...]:
-        """The same, with all directories below."""
+        """Like --section-folder, with all directories below."""
         return self._list("section_folder_recursive")
 
     @property
@@ -432,26 +467,26 @@ class LinkOptions(OptionValues):
 
     @property
     def shared(self) -> bool:
-        """The host link makes a shared library, as nvcc says; not needed here."""
+        """Accepted, since nvcc passes it. Warnings about shared libraries take it to mean that the
+        host link produces one.
+        """
         return self._flag("shared")
 
     @property
     def source_root(self) -> tuple[str, ...]:
-        """Where source files are whose lines may be shown, besides the working directory and the
-        folders of the inputs; text format only.
+        """Directories of source files whose lines may be shown, besides the working directory and
+        the folders of the inputs; text format only.
         """
         return self._list("source_root")
 
     @property
     def split_compile(self) -> int | None:
-        """Threads that may compile one LTO program; 0 for as many as there are cores. Unit:
-        threads.
-        """
+        """Threads that compile one LTO program; 0 uses one for each core. Unit: threads."""
         return self._number("split_compile")
 
     @property
     def split_compile_extended(self) -> int | None:
-        """The same, for more of the compilation; counts as --split-compile here. Unit: threads."""
+        """Accepted; the same as --split-compile. Unit: threads."""
         return self._number("split_compile_extended")
 
     @property
@@ -461,7 +496,7 @@ class LinkOptions(OptionValues):
 
     @property
     def suppress_debug_info(self) -> bool:
-        """Leave debug data out of the output; needs --debug."""
+        """Omit debug data from the output; needs --debug."""
         return self._flag("suppress_debug_info")
 
     @property
@@ -471,20 +506,20 @@ class LinkOptions(OptionValues):
 
     @property
     def tab_width(self) -> int | None:
-        """Width of tabs in source lines; 8 unless given. Unit: columns."""
+        """Columns of a tab in source lines (default: 8). Unit: columns."""
         return self._number("tab_width")
 
     @property
     def terminal_width(self) -> int | None:
-        """Where lines of diagnostics break; that of the terminal, else 80, unless given. Unit:
+        """Columns at which diagnostics wrap (default: the terminal's width, or 80). Unit:
         columns.
         """
         return self._number("terminal_width")
 
     @property
     def time(self) -> str | None:
-        """Append the times of sub-tool runs to a table of comma separated values, which a file that
-        does not exist yet gets with column headings. - is standard output.
+        """Append the time of each compiler run to a CSV file, which is created with a header row. -
+        is standard output.
         """
         return self._text("time")
 
@@ -495,13 +530,20 @@ class LinkOptions(OptionValues):
 
     @property
     def tool_timeout(self) -> int | None:
-        """Stop a compiler that runs longer; 3600 by default, 0 for no limit. Unit: seconds."""
+        """Stop a compiler that runs longer than this; 0 sets no limit (default: 3600). Unit:
+        seconds.
+        """
         return self._number("tool_timeout")
 
     @property
     def use_host_info(self) -> bool:
         """Remove device code that host code does not refer to."""
         return self._flag("use_host_info")
+
+    @property
+    def uumn(self) -> bool:
+        """Accepted and ignored, as by nvlink."""
+        return self._flag("uumn")
 
     @property
     def variables_used(self) -> tuple[str, ...]:
@@ -514,25 +556,30 @@ class LinkOptions(OptionValues):
         return self._flag("verbose")
 
     @property
+    def verbose2(self) -> bool:
+        """Accepted and ignored."""
+        return self._flag("verbose2")
+
+    @property
     def warning_as_error(self) -> bool:
         """Turn warnings into errors."""
         return self._flag("warning_as_error")
 
     @property
     def whole_archive(self) -> bool:
-        """Link every member of the archives and libraries that come after this option: also with
-        --lazy-archives, and also members that hold cubins, PTX or LTO-IR.
+        """Link every member of the archives and libraries that come after this option, also with
+        --lazy-archives. Includes members that contain cubins, PTX or LTO-IR.
         """
         return self._flag("whole_archive")
 
     @property
     def wrap_diagnostics(self) -> bool:
-        """Break long lines of diagnostics, as is done on a terminal; text format only."""
+        """Break long lines of diagnostics (default on a terminal); text format only."""
         return self._flag("wrap_diagnostics")
 
     @property
     def write_if_changed(self) -> bool:
-        """Leave an output file alone that would get the contents it has."""
+        """Do not rewrite an output file whose contents stay the same."""
         return self._flag("write_if_changed")
 
     @property
@@ -542,8 +589,8 @@ class LinkOptions(OptionValues):
 
     @property
     def Xopt(self) -> tuple[str, ...]:
-        """Options as LLVM spells them: -pass-remarks and its relatives, with one dash, and
-        -profusededup=true or -profusetwins=true, which trace how equal sections are found.
+        """Options in LLVM's spelling: -pass-remarks and its relatives, with one dash.
+        -profusededup=true or -profusetwins=true trace how identical sections are found.
         """
         return self._list("Xopt")
 

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+from pylink.diagnostics.errors import Diagnostics
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.api.tables import SectionRow, SymbolRow, Table
+    from collections.abc import Iterable, Sequence
+
+    from pylink.api.tables import InputRow, PhaseRow, RelocationRow, SectionRow, SizeRow, SymbolRow
     from pylink.diagnostics import Diagnostic
-    from pylink.outputs.keptfile import KeptFile
+    from pylink.files.lazyfile import KeptFile
     from pylink.profile.model import Profile
+    from pylink.tabular.table import Table
 
 
 class LinkResult:
     """What a link made: the image, and what is known about it and about the link."""
 
-    __slots__ = ("_image", "_sections", "_symbols", "arch", "diagnostics", "profile", "timings")
+    __slots__ = (
+        "_image",
+        "_inputs",
+        "_relocations",
+        "_sections",
+        "_sizes",
+        "_symbols",
+        "arch",
+        "diagnostics",
+        "profile",
+        "timings",
+    )
 
     arch: str
     """The architecture that was linked for, such as `sm_90a`."""
-    diagnostics: tuple[Diagnostic, ...]
+    diagnostics: Diagnostics
     """What the link had to say, in order: warnings at most, since it worked.
 
-    A record whose place nobody looked at keeps the inputs in memory, which `del` of the result lets
-    go.
+    It is a tuple of records, and `diagnostics.table` has them with columns. A record whose place
+    nobody looked at keeps the inputs in memory, which `del` of the result lets go.
     """
     timings: dict[str, float]
     """Milliseconds of each phase that ran, by its name."""
@@ -31,19 +47,24 @@ class LinkResult:
     def __init__(
         self,
         image: bytes | KeptFile,
-        diagnostics: tuple[Diagnostic, ...],
+        diagnostics: Iterable[Diagnostic],
         timings: dict[str, float],
         profile: Profile | None = None,
         *,
         arch: str = "",
+        inputs: Sequence[tuple[str, int | None]] = (),
     ) -> None:
         self._image = image
         self.arch = arch
-        self.diagnostics = diagnostics
+        self.diagnostics = Diagnostics(diagnostics)
         self.timings = timings
         self.profile = profile
+        # Names, and the bytes of what was given in memory.
+        self._inputs: Sequence[tuple[str, int | None]] | Table[InputRow] = inputs
+        self._relocations: Table[RelocationRow] | None = None
         self._sections: Table[SectionRow] | None = None
         self._symbols: Table[SymbolRow] | None = None
+        self._sizes: Table[SizeRow] | None = None
 
     @property
     def image(self) -> bytes:
@@ -60,7 +81,7 @@ class LinkResult:
     def sections(self) -> Table[SectionRow]:
         """A row for each section of the image, in file order; read when first asked for."""
         if self._sections is None:
-            from pylink.api.tables import section_table  # noqa: PLC0415 -- for those who look
+            from pylink.api.tables import section_table
 
             self._sections = section_table(self.image)
         return self._sections
@@ -69,29 +90,69 @@ class LinkResult:
     def symbols(self) -> Table[SymbolRow]:
         """A row for each symbol of the image, in its order; read when first asked for."""
         if self._symbols is None:
-            from pylink.api.tables import symbol_table  # noqa: PLC0415 -- for those who look
+            from pylink.api.tables import symbol_table
 
             self._symbols = symbol_table(self.image)
         return self._symbols
 
     @property
-    def _size(self) -> int:
+    def sizes(self) -> Table[SizeRow]:
+        """Where the bytes of the image are, by part and function; counted when first asked for.
+
+        The rows add up to the image. They are those of `pylink size`.
+        """
+        if self._sizes is None:
+            from pylink.api.tables import size_table
+
+            self._sizes = size_table(self.image)
+        return self._sizes
+
+    @property
+    def relocations(self) -> Table[RelocationRow]:
+        """A row for each relocation that the image keeps; read when first asked for."""
+        if self._relocations is None:
+            from pylink.api.tables import relocation_table
+
+            self._relocations = relocation_table(self.image)
+        return self._relocations
+
+    @property
+    def inputs(self) -> Table[InputRow]:
+        """A row for each input of the call; sizes of files are looked up when first asked for."""
+        from pylink.tabular.table import Table
+
+        if not isinstance(self._inputs, Table):
+            from pylink.api.tables import input_table
+
+            self._inputs = input_table(self._inputs)
+        return self._inputs
+
+    @property
+    def phases(self) -> Table[PhaseRow]:
+        """A row for each phase that ran, in order, as in `timings`."""
+        from pylink.api.tables import phase_table
+
+        return phase_table(self.timings)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the image, which is not read for that."""
         return len(self._image) if isinstance(self._image, bytes) else self._image.size
 
     def __repr__(self) -> str:
-        return f"<LinkResult {self.arch} {self._size} bytes>"
+        return (
+            f"<LinkResult {self.arch}: {self.size} bytes of {len(self._inputs)} inputs "
+            f"in {sum(self.timings.values()):.1f} ms, {len(self.diagnostics)} diagnostics>"
+        )
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: size, phases, diagnostics and sections."""
-        from html import escape  # noqa: PLC0415 -- for notebooks
+        """What a notebook shows: size, time by phase, first diagnostics, largest sections."""
+        from html import escape
 
-        said = "".join(
-            f"<li>{one.severity.title}: {escape(one.message)}</li>" for one in self.diagnostics
+        from pylink.api.page import result_html
+
+        title = (
+            f"<b>{escape(self.arch)}</b>: {len(self._inputs):,} inputs, {self.size:,} bytes, "
+            f"{len(self.sections):,} sections, {sum(self.timings.values()):.1f} ms"
         )
-        phases = ", ".join(f"{escape(name)} {ms:.2f} ms" for name, ms in self.timings.items())
-        return (
-            f"<p><b>{escape(self.arch)}</b>: {self._size} bytes, "
-            f"{len(self.symbols)} symbols; {phases}</p>"
-            + (f"<ul>{said}</ul>" if said else "")
-            + self.sections._repr_html_()
-        )
+        return result_html(title, self.sections, self.timings, self.diagnostics)

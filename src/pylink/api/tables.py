@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, get_type_hints
+import os
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylink.demangle import demangle
+from pylink.facts.elf import SHT_REL, SHT_RELA
+from pylink.tabular.table import Table
 
 if TYPE_CHECKING:
-    import numpy
+    from collections.abc import Mapping, Sequence
 
 
 class SectionRow(NamedTuple):
@@ -33,101 +36,136 @@ class SymbolRow(NamedTuple):
     size: int
 
 
-RowT = TypeVar("RowT", SectionRow, SymbolRow)
+class SizeRow(NamedTuple):
+    """Bytes of an image that belong to a function and are of one part, such as `code`.
 
-
-class Table(tuple[RowT, ...], Generic[RowT]):
-    """A tuple of rows; `numpy.asarray(table)` has a field a column, `pandas.DataFrame(table)` too.
-
-    `row` is the class of the rows, also where there are none.
+    What is of no function has `(shared)` for function and template.
     """
 
-    row: type[RowT]
+    part: str
+    function: str
+    template: str
+    size: int
 
-    @classmethod
-    def of(cls, row: type[RowT], rows: list[RowT]) -> Table[RowT]:
-        """A table of these rows."""
-        table = cls(rows)
-        table.row = row
-        return table
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return self.row._fields
+class RelocationRow(NamedTuple):
+    """A relocation of an image, in the section that it changes; `offset` is bytes into that."""
 
-    def column(self, name: str) -> tuple[str | int, ...]:
-        """The values of one column; ValueError when there is none of that name."""
-        at = self.columns.index(name)
-        return tuple(row[at] for row in self)
+    section: str
+    offset: int
+    type: str
+    symbol: str
+    addend: int | None
 
-    def __array__(
-        self, dtype: numpy.dtype[Any] | None = None, copy: bool | None = None
-    ) -> numpy.ndarray[Any, Any]:
-        """A structured array: numbers as 64 bits, texts as wide as the longest."""
-        import numpy  # noqa: PLC0415 -- for those who have it
 
-        types = [(name, self._dtype(name)) for name in self.columns]
-        array = numpy.array(list(self), dtype=types)
-        return array if dtype is None else array.astype(dtype)
+class InputRow(NamedTuple):
+    """An input of a link; `bytes` is None where the file is no longer there."""
 
-    def _dtype(self, name: str) -> str:
-        """What numpy calls the type of a column."""
-        if get_type_hints(self.row)[name] is int:
-            return "u8"
-        return f"U{max(map(len, map(str, self.column(name))), default=1) or 1}"
+    number: int
+    name: str
+    bytes: int | None
 
-    def _repr_html_(self) -> str:
-        """The table as a notebook shows it."""
-        from html import escape  # noqa: PLC0415 -- for notebooks
 
-        head = "".join(f"<th>{name}</th>" for name in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row) + "</tr>"
-            for row in self
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+class PhaseRow(NamedTuple):
+    """A phase of a link, by its tag."""
+
+    phase: str
+    milliseconds: float
 
 
 def section_table(image: bytes) -> Table[SectionRow]:
     """The sections of an image in file order; none in what is no ELF file, such as PTX."""
-    from pylink.facts.elf import SECTION_TYPES, flag_letters  # noqa: PLC0415
-    from pylink.inspect.image import Image  # noqa: PLC0415 -- reads for those who look
+    from pylink.facts.elf import SECTION_TYPES, flag_letters
+    from pylink.inspect.image import Image
 
     sections = Image(image).sections[1:] if image.startswith(b"\x7fELF") else []
     rows = [
         SectionRow(
-            one.name,
-            SECTION_TYPES.get(one.type, f"{one.type:#x}"),
-            flag_letters(one.flags),
-            one.offset,
-            one.size,
-            one.align,
+            header.name,
+            SECTION_TYPES.get(header.type, f"{header.type:#x}"),
+            flag_letters(header.flags),
+            header.offset,
+            header.size,
+            header.align,
         )
-        for one in sections
+        for header in sections
     ]
-    return Table.of(SectionRow, rows)
+    return Table(SectionRow, rows)
 
 
 def symbol_table(image: bytes) -> Table[SymbolRow]:
     """The symbols of an image as in `.symtab`, without the null symbol; none in PTX."""
-    from pylink.inspect import contents  # noqa: PLC0415 -- reads for those who look
-    from pylink.inspect.image import Image  # noqa: PLC0415
+    from pylink.inspect import contents
+    from pylink.inspect.image import Image
 
     rows = []
     if image.startswith(b"\x7fELF"):
         read = Image(image)
         section = read.section(".symtab")
-        for one in contents.symbols(read, section)[1:] if section else ():
+        for entry in contents.symbols(read, section)[1:] if section else ():
             rows.append(
                 SymbolRow(
-                    one.name,
-                    demangle(one.name),
-                    one.binding,
-                    one.type,
-                    one.section,
-                    one.value,
-                    one.size,
+                    entry.name,
+                    demangle(entry.name),
+                    entry.binding,
+                    entry.type,
+                    entry.section,
+                    entry.value,
+                    entry.size,
                 )
             )
-    return Table.of(SymbolRow, rows)
+    return Table(SymbolRow, rows)
+
+
+def size_table(image: bytes) -> Table[SizeRow]:
+    """Where the bytes of an image are, as `pylink size` counts them, the largest first."""
+    from pylink.size.levels import rows
+    from pylink.size.walk import measure_bytes
+
+    levels = "part", "function", "template"
+    found = rows(measure_bytes("image", image), levels) if image else []
+    table = []
+    for row in found:
+        part, function, template = row.keys
+        if row.installed:
+            table.append(SizeRow(part, function, template, row.installed))
+    return Table(SizeRow, table)
+
+
+def relocation_table(image: bytes) -> Table[RelocationRow]:
+    """The relocations that an image keeps, section by section in file order; none in PTX."""
+    from pylink.inspect import contents
+    from pylink.inspect.image import Image
+
+    rows = []
+    if image.startswith(b"\x7fELF"):
+        read = Image(image)
+        for section in read.sections:
+            if section.type in (SHT_REL, SHT_RELA):
+                name = read.section_name(section.info)
+                rows += [
+                    RelocationRow(name, found.offset, found.type_name, found.symbol, found.addend)
+                    for found in contents.relocations(read, section)
+                ]
+    return Table(RelocationRow, rows)
+
+
+def input_table(inputs: Sequence[tuple[str, int | None]]) -> Table[InputRow]:
+    """Inputs by name with the bytes of those in memory; others are looked up now."""
+    rows = (
+        InputRow(number, name, _file_size(name) if size is None else size)
+        for number, (name, size) in enumerate(inputs)
+    )
+    return Table(InputRow, rows)
+
+
+def _file_size(path: str) -> int | None:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return None
+
+
+def phase_table(timings: Mapping[str, float]) -> Table[PhaseRow]:
+    """The phases that ran, in order."""
+    return Table(PhaseRow, (PhaseRow(*pair) for pair in timings.items()))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from pylink.command.optiontable import BY_ATTRIBUTE, FLAG, LIST, NUMBER, OPTIONS, SIZE, TRUTH
+from pylink.options.table import BY_ATTRIBUTE, FLAG, LIST, NUMBER, OPTIONS, SIZE, TRUTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pylink.command.optiontable import Option, Value
     from pylink.diagnostics import Sink
+    from pylink.options.table import Option, Value
 
 # A path that stands for none: the profile is made and not written.
 NO_FILE = ""
@@ -49,7 +49,7 @@ def check_choices(values: Mapping[str, Value], sink: Sink) -> None:
         if option.choices and option.attribute in values:
             value = values[option.attribute]
             if value not in option.choices:
-                from pylink.command.mistakes import suggest_value  # noqa: PLC0415
+                from pylink.options.suggestions import suggest_value
 
                 sink.fatal(
                     "undefined-value", value=str(value), option=option.long, explain=suggest_value
@@ -61,7 +61,7 @@ def _is_idle(name: str, value: Value) -> bool:
 
 
 def _unknown(name: str) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 -- for mistakes alone
+    from difflib import get_close_matches
 
     known = [option.attribute for option in OPTIONS if option.in_call and option.built]
     close = get_close_matches(name, [*known, *ALIASES, *_OTHERS], 1)
@@ -93,12 +93,12 @@ def _items(given: object) -> tuple[str, ...] | None:
         return (os.fspath(given),)
     try:
         items = [
-            os.fspath(one) if isinstance(one, (str, os.PathLike)) else None
-            for one in given  # type: ignore[attr-defined]  # what cannot be gone through is no list
+            os.fspath(item) if isinstance(item, (str, os.PathLike)) else None
+            for item in given  # type: ignore[attr-defined]  # what cannot be gone through is no list
         ]
     except TypeError:
         return None
-    return None if None in items else tuple(one for one in items if one is not None)
+    return None if None in items else tuple(item for item in items if item is not None)
 
 
 class OptionValues:

@@ -1,14 +1,18 @@
 """How the cost of a routine grows with the size of its input, or that the points do not tell.
 
-A fit has to pass in four ways; docs/growth.md explains the criterion to users.
+What a fit misses is compared with how far repeated measurements of one size lie apart, the
+scatter. docs/growth.md explains the criterion to users.
 
-1. Of the sums in `shapes` the one with the best balance of error and number of parts is chosen:
-   squares / noise**2 + `PER_PART` for each part. Noise is what the best sum of any kind leaves.
-2. The interval of the forecast for twice the size holds all multiples that any sum of functions
-   up to n^2 may forecast and still fit as well as noise lets one tell (95 % on each side).
-3. An interval wider than the noise excuses is no forecast.
-4. The sizes up to half of the largest must have foretold what the larger ones cost: a step, a cache
-   that overflowed and a model that is wrong fail here.
+1. A sum of functions, or a power of the size, is the model where it misses no more than the scatter
+   excuses. Of those that do, the one with the best balance of error and number of parts is chosen:
+   squares / scatter**2 + `PER_PART` for each part.
+2. Where none does for all sizes, the larger ones may still have one: a cost may change its course
+   where the link does something else from some size on. The widest range with a model is taken.
+3. The interval of the forecast for twice the size holds all multiples that any sum of functions
+   up to n^2 may forecast and still fit as well (95 % on each side). What the best sums for the
+   wider ranges forecast is in it, too, as nobody knows whether the larger sizes go on as they are,
+   and so is what smaller sizes failed to foretell. `BELOW` and `ABOVE` are for what caches do.
+4. An interval that is too wide is no forecast.
 
 Whatever disturbs a call makes it longer, so a point far above what all others say is left out
 unless it is one of the two largest, of which nothing would confirm that.
@@ -18,40 +22,66 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import exp, hypot, log, log2
 from typing import TYPE_CHECKING
 
-from pylink.aprof.shapes import NAMES, STEEP, SUMS, USUAL
+from pylink.aprof.shapes import NAMES, SUMS, USUAL, is_between, is_steep
 
 if TYPE_CHECKING:
     from pylink.aprof.sums import Points, Sum
 
-# Fewer sizes, or sizes closer together, say nothing; before the larger half, one less will do.
+# Fewer sizes, or sizes closer together, say nothing.
 FEWEST_SIZES = 5
 LEAST_SPAN = 4.0
+# Where no sum fits, the course of the last doublings begins at these shares of the largest size.
+COURSES = (1 / 4, 1 / 2)
+FEWEST_OF_COURSE = 4
+# By how much, as a logarithm, a forecast of smaller sizes may differ and still confirm a steep one.
+CONFIRMED = 0.15
+# Sizes are counts, so a range may be a little shorter than these say.
+ROUNDING = 0.97
 
-# What a part of a sum must gain, in squares of the noise: two standard errors.
+# What a part of a sum must gain, in squares of the scatter: two standard errors.
 PER_PART = 4.0
 
 # Relative error below which nothing is told apart: clocks and rounding.
 LEAST_NOISE = 0.004
 # No sum fits where the best leaves more than this.
-MOST_NOISE = 0.10
+MOST_NOISE = 0.15
+# Up to this misfit, what a sum of a wider range forecasts is worth considering.
+USEFUL_MISFIT = 0.06
+# What twice the size costs at least where a part that grows like n^3 is believed.
+LEAST_CUBE = 3.0
+# Standard deviations of the sum of squares by which a fit may miss more than the scatter.
+EXCUSED = 5.0
 
-# Half the width that the interval of a forecast may have: a share of the forecast, by noise.
-WIDTH_PER_NOISE = 2.0
-LEAST_WIDTH, MOST_WIDTH = 0.10, 0.18
-# A multiple beyond all of n log n, and the width there: that a cost is steep is worth saying.
-STEEPER, STEEP_WIDTH = 2.25, 0.17
-# Most noise at which that may be said without a model: with more, a machine that is busy at the
-# largest sizes looks like it.
-CERTAIN_NOISE = 0.06
-# With a steep model, a multiple from which on the steep part is more than a trace of noise.
-STEEP_MODEL = 2.1
+# What one doubling may cost less or more than the sizes before it say: on real links, costs of an
+# input rise by up to 20 % where tables outgrow a cache, and fall again.
+BELOW, ABOVE = 0.85, 1.10
+# The least scatter with which that was seen; exact costs, such as counts, have nothing of it.
+MEASURED = 0.002
+
+# A sum that forecasts more than `LINEAR` and less than `MILD` may be a line that a cache bent.
+LINEAR, MILD = 2.0, 2.5
+# And so may a course up to this, which then costs so much.
+STEEP_COURSE, ENDING = 2.9, 1.95
+
+# How wide the interval of a forecast may be, upper / lower: so much up to some scatter, then more
+# by so much for each percent, up to a limit. A machine that is busy allows no narrower ones.
+NARROW, CALM, WIDER, WIDE = 1.5, 0.03, 0.15, 2.5
+# A multiple beyond all of n log n, and beyond what may be called harmless.
+STEEPER = 2.35
+# The same of a sum with a gentler part, which a line looks like where a cache bends it.
+BENT = 2.6
+
+# What doublings of routines cost mostly, as exponents of the size: this counts where the sizes
+# leave the forecast open, as one measurement more.
+USUAL_POWER, USUAL_SPREAD = 1.0, 0.25
 
 # Student's t, one-sided 95 %, by degrees of freedom; the last one for more.
 STUDENT = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.7)
-# By how much wider still: noise is estimated from few points and seldom normal.
-SAFETY = 1.3
+# By how much wider still where noise is not normal; `BELOW` and `ABOVE` are room enough.
+SAFETY = 1.0
 # Parts that are counted as fitted when noise is estimated.
 PARTS = 3
 
@@ -65,9 +95,10 @@ class Growth:
     """What points say: `model` is None where they say nothing, for a `reason` in words.
 
     `terms` are names and factors of the sum; `error` is the root of the mean squared relative
-    error; `low` to `high` hold the multiple of the cost at twice the largest size with nine
-    chances in ten; `outliers` were left out. `steep` says that the cost grows faster than n log n,
-    which may be certain where the model is not.
+    error, `scatter` how far measurements of one size lie apart; `low` to `high` hold the multiple
+    of the cost at twice the largest size with nine chances in ten, and are both 1 where nothing
+    does; `outliers` were left out. `since` is the least size that the model is of. `steep` says
+    that the cost grows faster than n log n, which may be certain where the model is not.
     """
 
     model: str | None = None
@@ -79,6 +110,8 @@ class Growth:
     high: float = 1.0
     outliers: tuple[float, ...] = field(default=())
     steep: bool = False
+    scatter: float = 0.0
+    since: float = 0.0
 
 
 def fit_points(
@@ -99,7 +132,7 @@ def fit_points(
     if sizes[-1] < LEAST_SPAN * sizes[0]:
         return Growth(reason=f"sizes are less than {LEAST_SPAN:.0f} times apart")
     try:
-        from pylink.aprof.sums import Points  # noqa: PLC0415 -- readers of reports need no numpy
+        from pylink.aprof.sums import Points  # readers of reports need no numpy
     except ImportError as error:
         raise ImportError(
             "fits of growth need the numpy package: run `pip install 'pylink-cuda[report]'`",
@@ -107,98 +140,255 @@ def fit_points(
         ) from error
     usable = Points(sizes, [by_size[size] for size in sizes], resolution)
     usable, outliers = _without_outliers(usable, resolution)
-    found = _Fitted(usable, max(scatter, LEAST_NOISE))
-    return found.growth(outliers, resolution)
+    return _Curve(usable, scatter, resolution).growth(outliers)
 
 
 def _count(sizes: int) -> str:
     return "1 size" if sizes == 1 else f"{sizes} sizes"
 
 
-class _Fitted:
-    """Points with the sums that fit them, and what all sums together say of the forecast."""
+class _Range:
+    """Points from some size on, the best sum of them, and what all sums say of the forecast."""
 
-    def __init__(self, points: Points, least_noise: float) -> None:
-        from pylink.aprof.sums import MULTIPLES  # noqa: PLC0415 -- as above
-
+    def __init__(self, points: Points, scatter: float) -> None:
         self.points = points
-        self.least_noise = least_noise
-        sums = [found for names in SUMS if (found := points.solve(names)) is not None]
+        sums = _sums(points)
         closest = min(sums, key=lambda each: each.squares)
-        profile = points.profile(len(USUAL))
+        self.free = max(len(points) - PARTS, 1)
+        self.misfit = max((closest.squares / self.free) ** 0.5, LEAST_NOISE)
+        self.best: Sum = min(
+            sums,
+            key=lambda each: each.squares / scatter**2 + PER_PART * _parts(each) + _unusual(each),
+        )
+        excused = scatter**2 * (self.free + EXCUSED * (2 * self.free) ** 0.5)
+        self.fits = closest.squares <= excused and self.best.squares <= excused * 1.5
+        self.low, self.high = self._interval(closest, max(scatter, self.misfit))
+
+    def _interval(self, closest: Sum, noise: float) -> tuple[float, float]:
+        from pylink.aprof.sums import MULTIPLES, POWERS_OF_MULTIPLES
+
+        profile = self.points.profile(len(USUAL))
         least = float(profile.min())
         # n^3 is believed where the points show it.
-        if closest.names[-1] not in USUAL and closest.squares < least / 2:
-            profile = points.profile(len(NAMES))
-            least = float(profile.min())
-        least = max(min(least, closest.squares), 0.0)
-        free = max(len(points) - PARTS, 1)
-        self.noise = max((least / free) ** 0.5, least_noise)
-        self.best: Sum = min(
-            sums, key=lambda each: each.squares / self.noise**2 + PER_PART * len(each.names)
+        if closest.multiple > 4.2 and closest.squares < least / 2:
+            profile = self.points.profile(len(NAMES))
+        told = SAFETY * STUDENT[min(self.free, len(STUDENT)) - 1] * noise
+        unusual = (POWERS_OF_MULTIPLES - USUAL_POWER) / USUAL_SPREAD
+        profile = profile + (noise * unusual) ** 2
+        inside = (profile - profile.min() <= told**2).nonzero()[0]
+        if not len(inside):
+            return self.best.multiple, self.best.multiple
+        low, high = max(int(inside[0]) - 1, 0), min(int(inside[-1]) + 1, len(MULTIPLES) - 1)
+        return (
+            min(float(MULTIPLES[low]), self.best.multiple),
+            max(float(MULTIPLES[high]), self.best.multiple),
         )
-        told = SAFETY * STUDENT[min(free, len(STUDENT)) - 1] * self.noise
-        inside = (profile - least <= told**2).nonzero()[0]
-        low = MULTIPLES[max(int(inside[0]) - 1, 0)] if len(inside) else self.best.multiple
-        high = MULTIPLES[min(int(inside[-1]) + 1, len(MULTIPLES) - 1)] if len(inside) else low
-        self.low = min(float(low), self.best.multiple)
-        self.high = max(float(high), self.best.multiple)
-        self.told = told
 
-    def growth(self, outliers: tuple[float, ...], resolution: float) -> Growth:
+
+class _Curve:
+    """Points with what fits them: one sum for all, or their course in the last doublings."""
+
+    def __init__(self, points: Points, scatter: float, resolution: float) -> None:
+        self.points = points
+        self.resolution = resolution
+        whole = _Range(points, max(scatter, LEAST_NOISE))
+        self.is_exact = scatter < MEASURED and whole.misfit <= LEAST_NOISE
+        self.scatter = max(scatter, LEAST_NOISE, _roughness(points, whole.best))
+        self.whole = _Range(points, self.scatter)
+        self.earlier = self._earlier()
+
+    def growth(self, outliers: tuple[float, ...]) -> Growth:
         """The growth, or why there is none."""
-        best = self.best
-        error = (best.squares / len(self.points)) ** 0.5
-        terms = tuple(zip(best.names, best.factors, strict=True))
+        by_sum = self.whole.fits and self._is_confirmed()
+        found = self._by_sum() if by_sum else self._by_course()
+        best = found.best
+        low, high = found.low, found.high
+        if not self.is_exact:
+            low = best.multiple * exp(-hypot(log(best.multiple / low), log(BELOW)))
+            high = best.multiple * exp(hypot(log(high / best.multiple), log(ABOVE)))
+            low = min(low, found.course * BELOW)
+        low = max(low, 1.0)
+        wider = WIDER * max(self.scatter - CALM, 0.0) * 100
+        model, reason = found.model, found.reason
+        if found.misfit > MOST_NOISE:
+            low = high = 1.0
+            model, reason = None, f"no sum fits, the best is {found.misfit:.0%} off"
+        elif high / low > min(NARROW + wider, WIDE):
+            model, reason = None, f"twice the size may cost x {low:.1f} to x {high:.1f}"
+            low = high = 1.0
+        return Growth(
+            model,
+            reason,
+            tuple(zip(best.names, best.factors, strict=True)),
+            (best.squares / len(found.points)) ** 0.5,
+            best.multiple,
+            low,
+            high,
+            outliers,
+            low > _alarm(best) and (model is None or is_steep(model)),
+            self.scatter,
+            float(found.points.sizes[0]),
+        )
 
-        def say(model: str | None, reason: str = "", *, steep: bool = False) -> Growth:
-            multiples = best.multiple, self.low, self.high
-            return Growth(model, reason, terms, error, *multiples, outliers, steep)
+    def _earlier(self) -> _Range | None:
+        """The sizes up to half of the largest; None where they are too few."""
+        sizes = self.points.sizes
+        count = int((sizes <= sizes[-1] / 2 / ROUNDING).sum())
+        if count < FEWEST_SIZES or sizes[count - 1] < LEAST_SPAN * ROUNDING * sizes[0]:
+            return None
+        return _Range(self.points.until(count, self.resolution), self.scatter)
 
-        if self.noise > MOST_NOISE:
-            return say(None, f"no sum fits, the best is {self.noise:.0%} off")
-        width = max(self.high / best.multiple - 1, 1 - self.low / best.multiple)
-        allowed = min(max(WIDTH_PER_NOISE * self.noise, LEAST_WIDTH), MOST_WIDTH)
-        if self.low > STEEPER:
-            allowed = max(allowed, STEEP_WIDTH)
-        foretold = self._foretold(resolution)
-        if width > allowed:
-            reason = f"twice the size may cost x {self.low:.1f} to x {self.high:.1f}"
-            certain = foretold and self.low > STEEPER and self.noise <= CERTAIN_NOISE
-            return say(None, reason, steep=certain and best.names[-1] in USUAL)
-        if not foretold:
-            return say(None, "smaller sizes do not foretell the larger ones")
-        return say(best.names[-1], steep=best.names[-1] in STEEP and self.low > STEEP_MODEL)
+    def _is_confirmed(self) -> bool:
+        """Whether the smaller sizes show that the cost is as steep as all of them say."""
+        whole = self.whole
+        if whole.best.multiple < STEEPER and whole.high < STEEPER * ABOVE:
+            return True
+        if self.earlier is None:
+            return False
+        return abs(log(self._foretold() / whole.best.multiple)) < CONFIRMED
 
-    def _foretold(self, resolution: float) -> bool:
-        """Whether the sizes up to half of the largest foretell what the largest one costs."""
-        from pylink.aprof.sums import Points  # noqa: PLC0415 -- as above
+    def _foretold(self) -> float:
+        """What twice the largest size costs by what half of it and less say."""
+        assert self.earlier is not None
+        best, last = self.earlier.best, float(self.points.sizes[-1])
+        return best.at(2 * last) / best.at(last)
 
-        sizes, costs = self.points.sizes, self.points.costs
-        count = int((sizes <= sizes[-1] / 2).sum())
-        if count < FEWEST_SIZES - 1 or sizes[count - 1] < LEAST_SPAN / 2 * sizes[0]:
-            count = len(sizes) - 1
-        before = Points(sizes[:count].tolist(), costs[:count].tolist(), resolution)
-        earlier = _Fitted(before, self.least_noise)
-        return earlier.allows(float(sizes[-1]), float(costs[-1]), self.noise)
+    def _by_sum(self) -> _Forecast:
+        whole = self.whole
+        low, high = whole.low, whole.high
+        if len(whole.best.names) == 1 and is_between(whole.best.names[0]):
+            # Sums of the functions are no measure of a power that none of them is.
+            power = _Course(self.points, self.scatter)
+            low, high = power.low, power.high
+        if self.earlier is not None and self.earlier.fits:
+            foretold = self._foretold()
+            low, high = min(low, foretold), max(high, foretold)
+        best = whole.best
+        course = best.multiple
+        if LINEAR < best.multiple < MILD:
+            course = max(self._courses()[0].best.multiple, LINEAR)
+        return _Forecast(self.points, best, low, high, whole.misfit, best.names[-1], course=course)
 
-    def allows(self, size: float, cost: float, noise: float) -> bool:
-        """Whether a later point is among what these points forecast.
+    def _courses(self) -> list[_Course]:
+        """The course of the last two doublings, and of the last one."""
+        sizes = self.points.sizes
+        found = []
+        for share in COURSES:
+            first = int((sizes < share * sizes[-1] * ROUNDING).sum())
+            if len(sizes) - first >= FEWEST_OF_COURSE:
+                found.append(_Course(self.points.since(first, self.resolution), self.scatter))
+        return found or [_Course(self.points, self.scatter)]
 
-        The interval is that for twice the size; for another multiple it is bent the same way.
-        """
-        last = float(self.points.sizes[-1])
-        now, ahead = self.best.at(last), self.best.at(size)
-        share = (size / last - 1) if size < 2 * last else 1.0
-        slack = 2 * max(noise, self.noise)
-        low = ahead * (self.low / self.best.multiple) ** share * (1 - slack)
-        high = ahead * (self.high / self.best.multiple) ** share * (1 + slack)
-        return bool(now > 0 and low <= cost <= high)
+    def _by_course(self) -> _Forecast:
+        """As if the cost went on as a power of the size, which it was in the last doublings."""
+        sizes = self.points.sizes
+        found = self._courses()
+        widest = found[0]
+        low = min(each.low for each in found)
+        high = max(each.high for each in found)
+        for other in (self.whole, self.earlier):
+            if other is not None and other.misfit <= USEFUL_MISFIT:
+                last = float(sizes[-1])
+                multiple = other.best.at(2 * last) / other.best.at(last)
+                # That a sum bends upwards at its end is what is in doubt.
+                low, high = min(low, multiple), max(high, min(multiple, widest.high))
+        # A course that is a little steeper than a line may end where the caches are full.
+        course = widest.best.multiple
+        if LINEAR < course < STEEP_COURSE:
+            course = min(course, ENDING / BELOW)
+        model = widest.best.names[-1] if widest.fits else None
+        off = f"the best sum is {self.whole.misfit:.1%} off, calls scatter by {self.scatter:.1%}"
+        return _Forecast(
+            widest.points,
+            widest.best,
+            low,
+            high,
+            widest.misfit,
+            model,
+            "" if model else off,
+            course=course,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Forecast:
+    """What a curve says, before caches are thought of, and the least that its course allows."""
+
+    points: Points
+    best: Sum
+    low: float
+    high: float
+    misfit: float
+    model: str | None
+    reason: str = ""
+    course: float = 1.0
+
+
+class _Course:
+    """The power of the size that the cost was between some sizes."""
+
+    def __init__(self, points: Points, scatter: float) -> None:
+        self.points = points
+        self.best = points.power(constant=False)
+        free = max(len(points) - 2, 1)
+        self.misfit = max((self.best.squares / free) ** 0.5, LEAST_NOISE)
+        excused = scatter**2 * (free + EXCUSED * (2 * free) ** 0.5)
+        self.fits = self.best.squares <= excused and len(points) >= FEWEST_SIZES
+        places = [log(size) for size in points.sizes.tolist()]
+        middle = sum(places) / len(places)
+        spread = sum((place - middle) ** 2 for place in places) ** 0.5
+        noise = max(scatter, self.misfit if len(points) >= FEWEST_SIZES else 0.0)
+        told = STUDENT[min(free, len(STUDENT)) - 1] * noise / spread * log(2)
+        self.low, self.high = self.best.multiple * exp(-told), self.best.multiple * exp(told)
+
+
+def _sums(points: Points) -> list[Sum]:
+    """All that may be a model of the points."""
+    sums = [found for names in SUMS if (found := points.solve(names)) is not None]
+    # A trace of n^3 is noise in the largest sizes.
+    sums = [found for found in sums if found.names[-1] in USUAL or found.multiple > LEAST_CUBE]
+    return [*sums, points.power(constant=False), points.power(constant=True)]
+
+
+def _alarm(found: Sum) -> float:
+    """The multiple beyond which all of an interval has to be, to say that a cost is steep."""
+    growing = [name for name in found.names if name != "constant"]
+    return STEEPER if len(growing) == 1 else BENT
+
+
+def _unusual(found: Sum) -> float:
+    """How unlikely a forecast is before anything is measured, in squares of the scatter."""
+    return ((log2(max(found.multiple, 1.0)) - USUAL_POWER) / USUAL_SPREAD) ** 2
+
+
+def _parts(found: Sum) -> int:
+    """What was chosen to fit: the factors, and the exponent of a power between the classes."""
+    return len(found.names) + (found.names[-1] not in NAMES)
+
+
+def _roughness(points: Points, found: Sum) -> float:
+    """How far points jump about their neighbors: what no smooth curve explains.
+
+    Of three points the middle one is compared with the line through the others.
+    """
+    missed = points.missed(found).tolist()
+    places = [log(size) for size in points.sizes.tolist()]
+    jumps = []
+    for at in range(1, len(missed) - 1):
+        share = (places[at] - places[at - 1]) / (places[at + 1] - places[at - 1])
+        between = missed[at - 1] * (1 - share) + missed[at + 1] * share
+        jumps.append(abs(missed[at] - between) / (1 + share**2 + (1 - share) ** 2) ** 0.5)
+    jumps.sort()
+    # The median of absolute values of a normal variable is 0.67 standard deviations.
+    return jumps[len(jumps) // 2] / 0.6745 if jumps else 0.0
 
 
 def _without_outliers(points: Points, resolution: float) -> tuple[Points, tuple[float, ...]]:
     """The points without those that took far longer than all others say, and the sizes of these."""
     dropped: list[float] = []
+    closest = min(_sums(points), key=lambda each: each.squares)
+    if float(points.missed(closest).min()) > -MOST_NOISE / 2 and closest.squares < MOST_NOISE**2:
+        return points, ()
     limit = len(points) // POINTS_PER_OUTLIER
     while len(dropped) < limit and len(points) > FEWEST_SIZES:
         worst: tuple[float, int, Points] | None = None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pylink.aprof.growth import Fit, fit_report
 from pylink.aprof.model import TIME_USEC, Report
-from pylink.aprof.shapes import STEEP
+from pylink.aprof.shapes import is_between, is_steep
 from pylink.diagnostics.stream import printable
 
 # What takes less of the costliest routine is not worth a sentence.
@@ -27,15 +27,22 @@ def fit_table(report: Report, fits: Sequence[Fit] | None = None) -> str:
     width = max(width, len("routine"))
     wall = f"{'wall ' + unit:>12}  " if walls else ""
     lines = [
-        f"{'routine':{width}}  {'growth':8}  {'error':>6}  {'sizes':>5}  {'largest':>12}  "
+        f"{'routine':{width}}  {'growth':12}  {'error':>6}  {'sizes':>5}  {'largest':>12}  "
         f"{'cost ' + unit:>12}  {wall}{'at twice':>8}  {'between':>13}"
     ]
     lines += [_line(fit, width, walls=walls) for fit in rows]
     return "\n".join([*lines, *conclusions(rows)]) + "\n"
 
 
+def growth_name(fit: Fit) -> str:
+    """What the cost grows like; powers between the classes are measured, and so not exact."""
+    if fit.model is None:
+        return NO_MODEL
+    return f"about {fit.model}" if is_between(fit.model) else fit.model
+
+
 def _line(fit: Fit, width: int, *, walls: bool) -> str:
-    growth = fit.model or NO_MODEL
+    growth = growth_name(fit)
     error = f"{fit.error:6.1%}" if fit.model else f"{'-':>6}"
     twice = f"x {fit.twice:.1f}" if fit.model else "-"
     low, high = fit.interval
@@ -44,11 +51,13 @@ def _line(fit: Fit, width: int, *, walls: bool) -> str:
     if walls:
         wall = f"{'-' if fit.wall is None else fit.wall:>12}  "
     line = (
-        f"{name:{width}}  {growth:8}  {error}  {len(fit.points):5}  {fit.size:12}  "
+        f"{name:{width}}  {growth:12}  {error}  {len(fit.points):5}  {fit.size:12}  "
         f"{fit.cost:12.0f}  {wall}{twice:>8}  {between:>13}"
     )
     if fit.model is None:
         line = f"{line}  {fit.growth.reason}"
+    elif fit.growth.since > fit.points[0].rms:
+        line = f"{line}  from {fit.growth.since:.0f} on"
     return f"{line}  <- will hurt" if fit.hurts else line
 
 
@@ -56,9 +65,9 @@ def conclusions(fits: Sequence[Fit]) -> list[str]:
     """What may be said of all routines: which grow fast, and of which nothing is known."""
     notable = [fit for fit in fits if fit.part >= NOTABLE]
     said = [_whole(fit) for fit in fits if fit.routine == WHOLE]
-    hurting = [printable(fit.routine) for fit in fits if fit.hurts]
+    hurting = [printable(fit.routine) for fit in fits if fit.hurts and fit.routine != WHOLE]
     if hurting:
-        said.append(f"Grow faster than the link: {', '.join(hurting)}.")
+        said.append(f"Grow faster than n log n: {', '.join(hurting)}.")
     unknown = [fit for fit in notable if fit.model is None]
     if unknown:
         named = ", ".join(
@@ -67,7 +76,7 @@ def conclusions(fits: Sequence[Fit]) -> list[str]:
         rest = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
         said.append(f"How these grow, the sizes do not tell: {named}{rest}.")
     known = [fit for fit in notable if fit.model is not None]
-    if known and not unknown and not any(fit.model in STEEP for fit in known):
+    if known and not unknown and not any(is_steep(fit.model or "") for fit in known):
         said.append(
             f"No routine that takes {NOTABLE:.0%} or more grows faster than n log n "
             "over the sizes measured."

@@ -11,10 +11,12 @@ from statistics import median
 
 from pylink.aprof.fit import Growth, fit_points
 from pylink.aprof.model import Point, Report
-from pylink.aprof.shapes import FUNCTIONS
+from pylink.aprof.shapes import function
 
 # A steep routine hurts when it will take this share of the link at ten times the size.
 AHEAD = 10
+# Sizes beyond a change of path reach this far before they tell how the cost goes on.
+BEYOND = 4
 HURTING_SHARE = 0.05
 
 
@@ -63,7 +65,7 @@ class Fit:
         """The cost that the model gives for one call of this size; the last cost without one."""
         if self.model is None:
             return self.cost
-        return sum(factor * FUNCTIONS[name](size) for name, factor in self.growth.terms)
+        return sum(factor * function(name)(size) for name, factor in self.growth.terms)
 
     @property
     def twice(self) -> float:
@@ -83,8 +85,8 @@ def fit_report(report: Report, cost: str = "min") -> list[Fit]:
     numpy.
     """
     points = report.points()
-    limit = report.total or 0
-    walls, units = report.walls(), report.size_units()
+    walls, units, measuring = report.walls(), report.size_units(), report.measuring()
+    paths = report.paths()
     fits = [
         _fit(
             routine.name,
@@ -92,9 +94,10 @@ def fit_report(report: Report, cost: str = "min") -> list[Fit]:
             cost,
             walls.get(routine.name, {}),
             units.get(routine.name, ""),
+            paths.get(routine.name),
         )
         for routine in report.routines
-        if points[routine.id] and not _measures(points[routine.id], limit)
+        if points[routine.id] and routine.name not in measuring
     ]
     most = max((fit.cost for fit in fits), default=0.0)
     ahead = max((fit.at(AHEAD * fit.size) for fit in fits), default=0.0)
@@ -107,11 +110,6 @@ def fit_report(report: Report, cost: str = "min") -> list[Fit]:
     return fits
 
 
-def _measures(points: Sequence[Point], total: int) -> bool:
-    """Whether a routine is what measured the program, because it cost more than all of that."""
-    return len(points) == 1 and 0 < total < points[0].min
-
-
 def _scatter(points: Sequence[Point]) -> float:
     """The relative error that the fastest call of a size has at least, from how calls differ.
 
@@ -122,8 +120,28 @@ def _scatter(points: Sequence[Point]) -> float:
     return median((one.mean / one.min - 1) / one.occ for one in several) if several else 0.0
 
 
-def _fit(name: str, points: Sequence[Point], cost: str, walls: dict[int, int], unit: str) -> Fit:
+def _fit(
+    name: str,
+    points: Sequence[Point],
+    cost: str,
+    walls: dict[int, int],
+    unit: str,
+    path: tuple[int, str] | None,
+) -> Fit:
     pairs = [(float(point.rms), float(getattr(point, cost))) for point in points]
     size, last = points[-1].rms, pairs[-1][1]
-    growth = fit_points(pairs, resolution=1.0, scatter=_scatter(points))
+    growth = _by_path(size, path)
+    if growth is None:
+        first = path[0] if path is not None and path[0] <= size else 0
+        beyond = [pair for pair in pairs if pair[0] >= first]
+        growth = fit_points(beyond, resolution=1.0, scatter=_scatter(points))
     return Fit(name, growth, points, size, last, walls.get(size), unit)
+
+
+def _by_path(size: int, path: tuple[int, str] | None) -> Growth | None:
+    """That there is no forecast, where a routine begins to go another way near its largest size."""
+    if path is None or not size / BEYOND < path[0] <= 2 * size:
+        return None
+    start, way = path
+    shown = "no size shows" if size < start else "too few sizes show"
+    return Growth(reason=f"from {start} on it has {way}, which {shown}")

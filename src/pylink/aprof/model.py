@@ -16,6 +16,8 @@ ROOT = -1
 # unit of the report), and what its sizes count.
 WALL = re.compile(r'wall "([^"]*)" ([0-9]{1,20}) ([0-9]{1,20})')
 UNIT = re.compile(r'size "([^"]*)" (.*)')
+# The comment that names a routine which is no part of the program, but measured it.
+MEASURING = re.compile(r'measuring "([^"]*)"')
 
 
 def wall_comment(name: str, size: int, cost: int) -> str:
@@ -26,6 +28,20 @@ def wall_comment(name: str, size: int, cost: int) -> str:
 def unit_comment(name: str, unit: str) -> str:
     """The comment that says what the sizes of a routine count."""
     return f'size "{name}" {unit}'
+
+
+# Comments that tell from what size on a routine does its work another way: name, size, which.
+PATH = re.compile(r'path "([^"]*)" ([0-9]{1,20}) (.*)')
+
+
+def path_comment(name: str, size: int, path: str) -> str:
+    """The comment for a routine that goes another way from some size on."""
+    return f'path "{name}" {size} {path}'
+
+
+def measuring_comment(name: str) -> str:
+    """The comment for a routine that measured the program."""
+    return f'measuring "{name}"'
 
 
 @dataclass(slots=True)
@@ -132,6 +148,16 @@ class Report:
             if told is not None:
                 found.setdefault(told[1], {})[int(told[2])] = int(told[3])
         return found
+
+    def measuring(self) -> set[str]:
+        """The routines that measured the program."""
+        told = map(MEASURING.fullmatch, self.comments)
+        return {each[1] for each in told if each is not None}
+
+    def paths(self) -> dict[str, tuple[int, str]]:
+        """By routine, the size from which on it goes another way, and which."""
+        told = map(PATH.fullmatch, self.comments)
+        return {each[1]: (int(each[2]), each[3]) for each in told if each is not None}
 
     def size_units(self) -> dict[str, str]:
         """By routine, what comments say that its sizes count, such as `bytes`."""

@@ -8,7 +8,7 @@ from dataclasses import fields
 
 from pylink.aprof.limits import INPUT_METRICS, MAX_COST, MAX_COUNT, MAX_ID, columns
 from pylink.aprof.model import BB_COUNT, ROOT, TIME_USEC, Context, Point, Report, Routine
-from pylink.inputs.incoming import HEAD_SIZE, is_text, read_incoming
+from pylink.files.reading import HEAD_SIZE, is_text, read_incoming
 
 NUMBER = re.compile(r"-?[0-9]{1,40}")
 ROUTINE = re.compile(r'"([^"]+)" "([^"]+)" (\S+)')

@@ -51,3 +51,40 @@ SUMS: tuple[tuple[str, ...], ...] = (
     ("n", "n^3"),
     ("constant", "n", "n^3"),
 )
+
+# Exponents of the powers between the classes, as `n^1.1`.
+POWERS = tuple(round(0.05 * step, 2) for step in range(2, 65))
+# A power so close to that of a class is no reason to name it.
+SAME_POWER = 0.04
+CLASS_POWERS = {"n": 1.0, "n^1.5": 1.5, "n^2": 2.0, "n^3": 3.0}
+# Above this exponent a cost grows faster than n log n does over the sizes of links.
+STEEP_POWER = 1.25
+
+
+def power_name(exponent: float) -> str:
+    """The name of a power, that of its class where it is as good as one."""
+    for name, power in CLASS_POWERS.items():
+        if abs(exponent - power) <= SAME_POWER:
+            return name
+    return f"n^{exponent:g}"
+
+
+def function(name: str) -> Callable[[float], float]:
+    """The function of a class, or of a power such as `n^1.15`."""
+    known = FUNCTIONS.get(name)
+    if known is not None:
+        return known
+    exponent = float(name.removeprefix("n^"))
+    return lambda n: n**exponent
+
+
+def is_steep(name: str) -> bool:
+    """Whether a cost that ends in this function grows faster than n log n."""
+    if name in FUNCTIONS:
+        return name in STEEP
+    return float(name.removeprefix("n^")) >= STEEP_POWER
+
+
+def is_between(name: str) -> bool:
+    """Whether this is a power between the classes."""
+    return name not in FUNCTIONS

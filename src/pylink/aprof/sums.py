@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pylink.aprof.shapes import FUNCTIONS, NAMES
+from pylink.aprof.shapes import FUNCTIONS, NAMES, POWERS, function, power_name
 
 Array = NDArray[np.float64]
 
@@ -30,6 +30,7 @@ LARGE_COUNT = 0.25
 
 # Multiples of the cost that are tried for twice the size, steps of 1.5 %; n^3 gives 8.
 MULTIPLES: Array = np.concatenate([[1.0], np.geomspace(1.005, 9.0, 150)])
+POWERS_OF_MULTIPLES: Array = np.log2(MULTIPLES)
 
 # What keeps the equations of nearly equal functions soluble; far below what costs can tell.
 RIDGE = 1e-11
@@ -50,7 +51,7 @@ class Sum:
     def at(self, size: float) -> float:
         """The cost of a size."""
         return sum(
-            factor * FUNCTIONS[name](size)
+            factor * function(name)(size)
             for name, factor in zip(self.names, self.factors, strict=True)
         )
 
@@ -72,6 +73,7 @@ class Points:
         table = _functions(self.sizes)
         self._scale = table[-1]
         self._matrix: Array = table / self._scale * (self._top / self.costs * root)[:, None]
+        self._weights = self._top / self.costs * root
         self._ones = root
         self._multiples: Array = _functions(np.array([2 * size]))[0] / self._scale
 
@@ -96,6 +98,44 @@ class Points:
             float(missed @ missed),
             float(self._multiples[columns] @ factors / factors.sum()),
         )
+
+    def since(self, first: int, resolution: float) -> Points:
+        """The points from number `first` on."""
+        return Points(self.sizes[first:].tolist(), self.costs[first:].tolist(), resolution)
+
+    def until(self, count: int, resolution: float) -> Points:
+        """The first `count` points."""
+        return Points(self.sizes[:count].tolist(), self.costs[:count].tolist(), resolution)
+
+    def missed(self, found: Sum) -> Array:
+        """How far a sum is off at each point, as a share of the cost."""
+        told = np.array([found.at(size) for size in self.sizes.tolist()])
+        return told / self.costs - 1
+
+    def power(self, *, constant: bool) -> Sum:
+        """The best power of the size, with a constant part if asked for, whatever its exponent."""
+        share = self.sizes / self.sizes[-1]
+        columns = share[:, None] ** np.array(POWERS) * self._weights[:, None]
+        square, along = (columns**2).sum(0), columns.T @ self._ones
+        flat = np.zeros(len(POWERS))
+        if constant:
+            ones = self._weights
+            both = columns.T @ ones
+            free = square * (ones @ ones) - both**2 + RIDGE
+            flat = np.maximum((square * (ones @ self._ones) - both * along) / free, 0)
+            along = along - flat * both
+        factors = along / square
+        missed = self._ones[:, None] - columns * factors - self._weights[:, None] * flat
+        squares = np.where(factors > 0, (missed**2).sum(0), np.inf)
+        at = int(squares.argmin())
+        exponent, factor, level = POWERS[at], float(factors[at]), float(flat[at])
+        name = power_name(exponent)
+        scaled = factor * self._top / float(self.sizes[-1]) ** exponent
+        multiple = (level + factor * 2**exponent) / (level + factor)
+        left = float(squares[at])
+        if level > 0:
+            return Sum(("constant", name), (level * self._top, scaled), left, multiple)
+        return Sum((name,), (scaled,), left, multiple)
 
     def profile(self, functions: int) -> Array:
         """The least weighted sum of squares for each of MULTIPLES, with the first `functions`."""

@@ -21,7 +21,7 @@ from pylink.aprof.limits import (
     SQUARES,
 )
 from pylink.aprof.model import BB_COUNT, ROOT, TIME_USEC, VERSION, Context, Point, Report, Routine
-from pylink.outputs.wholefile import write_whole
+from pylink.files.atomic import write_whole
 
 # The image of a routine that has none; a name must not be empty.
 NO_IMAGE = "NONE"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from pylink.inspect.compare import Ignore, differences
 from pylink.inspect.image import Image, MalformedCubin
+from pylink.inspect.layout import TOOL_NOTE
 
 EQUAL = "equal byte by byte"
 DIFFERS = "DIFFERS"
@@ -11,6 +14,26 @@ DIFFERS = "DIFFERS"
 FIRST_WITH_SCOREBOARDS = 100
 # Sections that are named of those that differ.
 NAMED = 3
+
+# Of pylink's note: the nvlink whose output it made.
+FOLLOWED = re.compile(rb"nvlink ([0-9]+(?:\.[0-9]+)+)")
+
+
+def release_followed(made: bytes) -> str:
+    """The release of nvlink that pylink says it followed; empty where the output says none."""
+    try:
+        image = Image(made)
+    except MalformedCubin:
+        return ""
+    note = image.section(TOOL_NOTE)
+    said = FOLLOWED.search(made, note.offset, note.offset + note.size) if note else None
+    return said[1].decode() if said else ""
+
+
+def may_be_equal(release: str, other: str) -> bool:
+    """Whether two releases are one, as far as both say; one that is not known may be any."""
+    numbers = zip(release.split("."), other.split("."), strict=False)
+    return not release or not other or all(one == two for one, two in numbers)
 
 
 def compared(made: bytes, expected: bytes, other: str) -> str:

@@ -7,26 +7,27 @@ import os
 import shlex
 import signal
 import tempfile
+import threading
 
 from pylink.bench import compare, show
+from pylink.bench.commandline import BadLink, Link
 from pylink.bench.contenders import Contender, contenders
 from pylink.bench.contest import Contest, Plan
-from pylink.bench.given import BadLink, Link
 from pylink.bench.machine import facts, load
 from pylink.bench.page import busy, compared_page, page, summary, unequal
 from pylink.bench.processes import Launcher
 from pylink.bench.results import MalformedResults, Results, from_csv, to_csv
-from pylink.command.optionparse import VARIABLE
-from pylink.command.running import refuse, run
-from pylink.command.sites import add_sites
-from pylink.command.tables import Table, print_tables
 from pylink.diagnostics.stream import printable
 from pylink.diagnostics.stream import show as show_text
-from pylink.inputs.incoming import is_text, read_incoming
-from pylink.outputs.wholefile import write_whole
+from pylink.files.atomic import write_whole
+from pylink.files.reading import is_text, read_incoming
+from pylink.options.parse import VARIABLE
+from pylink.packages.sites import add_sites
 from pylink.report.view.numbers import text
 from pylink.serve.server import VARIABLE as SERVER
-from pylink.watch.progress import Progress
+from pylink.terminal.progress import Progress
+from pylink.terminal.running import refuse, run
+from pylink.terminal.tables import Table, print_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,49 +48,54 @@ def parser() -> argparse.ArgumentParser:
         "line and called from Python, and a plain copy of the inputs, in turn, round by round. The "
         "link is a command line of nvlink or pylink, with or without the program in front.",
         epilog="Outputs are compared, and written to a folder that is removed at the end. Exit "
-        "status: 0, 1 when something cannot be measured or outputs differ, 2 for unknown words.",
+        "status: 0, 1 when something cannot be measured or outputs differ, 2 for bad arguments.",
         allow_abbrev=False,
     )
     options.add_argument(
-        "--rounds", type=_positive, default=PLAN.rounds, metavar="N", help="default %(default)s"
+        "--rounds",
+        type=_positive,
+        default=PLAN.rounds,
+        metavar="N",
+        help="rounds to run (default: %(default)s)",
     )
     options.add_argument(
         "--rest",
         type=_seconds,
         default=PLAN.rest,
         metavar="SECONDS",
-        help="also measure half as many runs each after a rest, which memory and clocks may notice",
+        help="also measure runs after a pause of so many seconds",
     )
     options.add_argument(
         "--patience",
         type=_seconds,
         default=PLAN.patience,
         metavar="SECONDS",
-        help="a linker that has taken so long sits out after four rounds (default %(default)g)",
+        help="stop measuring a linker after this long, once it ran four rounds "
+        "(default: %(default)g)",
     )
     options.add_argument(
-        "--no-growth", action="store_true", help="do not link parts of the inputs as well"
+        "--no-growth", action="store_true", help="do not also link parts of the inputs"
     )
     options.add_argument(
         "--nvlink",
         action="append",
         default=[],
         metavar="PATH",
-        help="this nvlink, not that of the newest toolkit; again for several releases",
+        help="measure this nvlink (default: that of the newest toolkit); may be repeated",
     )
     options.add_argument(
         "--pylink",
         action="append",
         default=[],
         metavar="PATH",
-        help="this pylink on the command line; again for several builds",
+        help="measure this pylink on the command line; may be repeated",
     )
     options.add_argument(
         "--without",
         action="append",
         default=[],
         metavar="NAME",
-        help="leave one out, such as nvJitLink",
+        help="do not measure this linker, such as nvJitLink",
     )
     options.add_argument(
         "--folder",
@@ -103,7 +109,7 @@ def parser() -> argparse.ArgumentParser:
         "--compare",
         nargs=2,
         metavar=("BEFORE", "AFTER"),
-        help="say how two results differ, files of --csv",
+        help="show how two results of --csv differ",
     )
     options.add_argument("link", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return options
@@ -129,16 +135,47 @@ def main(words: Sequence[str]) -> int:
 
 
 def _main(options: argparse.Namespace) -> int:
-    # So that the folder goes with an interrupt, too.
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     add_sites()
     try:
-        return _compare(options) if options.compare else _measure(options)
+        with _Stops():
+            return _compare(options) if options.compare else _measure(options)
     except BadLink as error:
         for line in str(error).splitlines():  # one for each contender
             refuse("pylink bench", line)
         return 1
+
+
+class _Stops:
+    """While this is open, signals that end the process are exceptions: the folder goes with them.
+
+    Further ones are ignored then, so that nothing is left half removed. Those that somebody else
+    handles or ignores stay as they are.
+    """
+
+    NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def __init__(self) -> None:
+        self._before: dict[int, object] = {}
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in self.NUMBERS:
+            handler = signal.getsignal(number)
+            if handler in (signal.SIG_DFL, signal.default_int_handler):
+                self._before[number] = handler
+                signal.signal(number, self._stop)
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type] # what was there
+
+    def _stop(self, number: int, _: object) -> None:
+        for each in self._before:
+            signal.signal(each, signal.SIG_IGN)
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + number)
 
 
 def _measure(options: argparse.Namespace) -> int:
@@ -146,7 +183,7 @@ def _measure(options: argparse.Namespace) -> int:
     if not words:
         raise BadLink("no link given: pylink bench -- nvlink -arch=sm_90 a.cubin b.cubin -o out")
     if options.html:
-        import jinja2  # noqa: F401, PLC0415 -- not after minutes of measuring
+        import jinja2  # noqa: F401 -- not after minutes of measuring
     results = Results()
     with tempfile.TemporaryDirectory(prefix=".pylink-bench-", dir=_place(options, words)) as folder:
         link = Link(words, folder)

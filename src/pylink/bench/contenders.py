@@ -16,17 +16,18 @@ from abc import ABC, abstractmethod
 from pylink import __version__
 from pylink.bench import resident
 from pylink.bench.processes import Failed, Resident
-from pylink.bench.served import Server
-from pylink.command.optiontable import BY_ATTRIBUTE, FLAG, LIST
+from pylink.bench.server import Server
 from pylink.inputs import kinds
 from pylink.jitlink import real
+from pylink.options.table import BY_ATTRIBUTE, FLAG, LIST
+from pylink.subtools.compilers import find_nvjitlink, library_release, number
 from pylink.subtools.find import cuda_tools, find_cuda_tool, version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylink.bench.given import Link
+    from pylink.bench.commandline import Link
     from pylink.bench.processes import Launcher, Run
 
 COPY, API, CLI, NVLINK, NVJITLINK = "copy", "pylink API", "pylink CLI", "nvlink", "nvJitLink"
@@ -65,11 +66,12 @@ class Contender(ABC):
 
     `name` is what tables call it, `about` says what it is and what of it is timed. `links` is False
     for what makes no linked file, `is_pylink` says whose words it takes, and `failed` why it takes
-    part no longer.
+    part no longer. `release` is that of CUDA, as far as it says so.
     """
 
     links = True
     is_pylink = False
+    release = ""
 
     def __init__(self, name: str, about: str) -> None:
         self.name = name
@@ -87,8 +89,16 @@ class Contender(ABC):
 class Program(Contender):
     """A linker that is started, with the words of the link behind its own."""
 
-    def __init__(self, name: str, about: str, command: Sequence[str], launcher: Launcher) -> None:
+    def __init__(
+        self,
+        name: str,
+        about: str,
+        command: Sequence[str],
+        launcher: Launcher,
+        release: str = "",
+    ) -> None:
         super().__init__(name, about)
+        self.release = release
         self.is_pylink = name.startswith(CLI)
         self._command = list(command)
         self._launcher = launcher
@@ -169,6 +179,7 @@ class NvJitLink(Contender):
             f"nvJitLink {version}, from the first nvJitLinkAddFile to the written file, in a "
             "process that stays",
         )
+        self.release = version
         self._library = library
         self._process = Resident(resident.NVJITLINK, os.getcwd())
 
@@ -224,6 +235,8 @@ def contenders(
     line named or else of the newest toolkit, and pylink this one.
     """
     found: list[Contender] = [Copy(), Api()]
+    # The same path twice is one contender.
+    nvlinks, pylinks = list(dict.fromkeys(nvlinks)), list(dict.fromkeys(pylinks))
     for path in pylinks or [this_program()]:
         name = CLI if len(pylinks) < 2 else f"{CLI} {path}"
         said = _version(path, r"pylink Version (\S+)")
@@ -236,17 +249,34 @@ def contenders(
         named = [given]
     if not named:
         named = [path for path in cuda_tools(NVLINK) if _is_nvidia(path)][:1]
-    for path in named:
-        said = _version(path, r"V([0-9.]+)")
-        name = NVLINK if len(named) < 2 else f"{NVLINK} {path if said == UNKNOWN else said}"
-        found.append(Program(name, f"{path}, nvlink {said}, the whole process", [path], launcher))
-    for major in (13, 12):
-        library = real.find(major)
-        if library is not None:
-            version = ".".join(map(str, real.Real(library, major).version()))
-            found.append(NvJitLink(library, version))
-            break
+    releases = [_version(path, r"V([0-9.]+)") for path in named]
+    for path, said in zip(named, releases, strict=True):
+        name = NVLINK if len(named) < 2 else f"{NVLINK} {_told_apart(path, said, releases)}"
+        about = f"{path}, nvlink {said}, the whole process"
+        release = "" if said == UNKNOWN else said
+        found.append(Program(name, about, [path], launcher, release))
+    library = _nvjitlink([one.release for one in found if one.release])
+    if library is not None:
+        version = ".".join(map(str, real.Real(library, 0).version()))
+        found.append(NvJitLink(library, version))
     return found
+
+
+def _told_apart(path: str, release: str, releases: Sequence[str]) -> str:
+    """What names an nvlink among several: its release, with its path where others have that."""
+    if release == UNKNOWN:
+        return path
+    return release if releases.count(release) == 1 else f"{release} {path}"
+
+
+def _nvjitlink(releases: Sequence[str]) -> str | None:
+    """The library of a release that an nvlink has, else that of the newest major release."""
+    libraries = find_nvjitlink()
+    for release in releases:
+        for path in libraries:
+            if library_release(path) == number(release):
+                return path
+    return next(filter(None, map(real.find, (13, 12))), None)
 
 
 UNKNOWN = "of unknown release"

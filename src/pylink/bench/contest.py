@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pylink.bench.answers import compared, is_different
+from pylink.bench.answers import compared, is_different, may_be_equal, release_followed
 from pylink.bench.contenders import NVLINK
 from pylink.bench.processes import Failed
 from pylink.bench.results import RESTED, WARM, WHOLE, Results
@@ -24,8 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from pylink.bench.commandline import Link
     from pylink.bench.contenders import Contender
-    from pylink.bench.given import Link
 
 PARTS = (Fraction(1, 8), Fraction(1, 4), Fraction(1, 2))
 # Inputs below which an eighth of them is less than two.
@@ -94,12 +94,20 @@ class Contest:
             except Failed as error:
                 one.failed = self.results.failures[one.name] = str(error)
         self._contenders = [one for one in self._contenders if not one.failed]
-        expected = {one.name: made[one] for one in made if one.name.startswith(NVLINK)}
+        # The first nvlink of each release.
+        expected: dict[Contender, bytes] = {}
+        for one, image in made.items():
+            if one.name.startswith(NVLINK) and not any(
+                one.release == other.release for other in expected
+            ):
+                expected[one] = image
         for one, image in made.items():
             if not expected:
                 answer = "not compared: there is no output of nvlink"
-            elif one.name in expected:
+            elif one in expected:
                 answer = "what the others are compared with"
+                if len(expected) > 1:
+                    answer = f"what others of release {one.release or 'unknown'} are compared with"
             else:
                 answer = self._answer_of(one, image, expected)
             self.results.answers[one.name] = answer
@@ -116,9 +124,21 @@ class Contest:
         except OSError:
             raise Failed("it wrote no output") from None
 
-    def _answer_of(self, one: Contender, image: bytes, expected: Mapping[str, bytes]) -> str:
-        """How an answer compares with nvlink's, of several releases with the first it equals."""
-        answers = [self._compared(one, image, made, name) for name, made in expected.items()]
+    def _answer_of(self, one: Contender, image: bytes, expected: Mapping[Contender, bytes]) -> str:
+        """How an answer compares with that of nvlink of its release; others are not compared.
+
+        Each release has a format of its own. pylink's output says which release it follows.
+        """
+        release = release_followed(image) if one.is_pylink else one.release
+        answers = [
+            self._compared(one, image, made, other.name)
+            for other, made in expected.items()
+            if made == image or may_be_equal(release, other.release)
+        ]
+        if not answers:
+            others = ", ".join(other.release for other in expected)
+            verb = "follows" if one.is_pylink else "is of"
+            return f"not compared: it {verb} release {release}, and nvlink is of {others}"
         return next((answer for answer in answers if not is_different(answer)), answers[0])
 
     def _compared(self, one: Contender, image: bytes, expected: bytes, other: str) -> str:

@@ -9,6 +9,8 @@ resident bytes, exit status, standard output, and the end of what it wrote to st
 
 from __future__ import annotations
 
+# Not `signal`, which loads more than this program needs.
+import _signal  # type: ignore[import-not-found] # not in typeshed
 import json
 import os
 import sys
@@ -23,9 +25,10 @@ def measure(argv: list[str]) -> dict[str, object]:
     reader, writer = os.pipe()
     said = os.memfd_create("said")
     actions = [(os.POSIX_SPAWN_DUP2, writer, 1), (os.POSIX_SPAWN_DUP2, said, 2)]
+    taken = [_signal.SIGTERM]
     start = time.perf_counter()
     try:
-        child = os.posix_spawnp(argv[0], argv, os.environ, file_actions=actions)
+        child = os.posix_spawnp(argv[0], argv, os.environ, file_actions=actions, setsigdef=taken)
     except OSError as error:
         os.close(reader)
         os.close(said)
@@ -50,7 +53,12 @@ def measure(argv: list[str]) -> dict[str, object]:
 
 
 def serve() -> None:
-    """Answer requests until standard input ends."""
+    """Answer requests until standard input ends.
+
+    A signal that ends the measurement goes to the whole process group. This process outlives it
+    until the measured one has ended, so that who waits for this one waits for that as well.
+    """
+    _signal.signal(_signal.SIGTERM, _signal.SIG_IGN)
     for line in sys.stdin:
         request = json.loads(line)
         os.chdir(request["cwd"])

@@ -138,7 +138,7 @@ def _bars(results: Results, mode: str) -> list[Bar]:
 def _curves(results: Results) -> str:
     """Time over inputs of every contender, as an `<svg>` element; empty without matplotlib."""
     try:
-        from pylink.report.view import plots  # noqa: PLC0415 -- needs matplotlib
+        from pylink.report.view import plots
     except ImportError:
         return ""
     curves = []
@@ -181,6 +181,6 @@ PARTS: dict[str, object] = {
 
 
 def _render(**values: object) -> str:
-    from pylink.report.view.template import page_from  # noqa: PLC0415 -- an extra has what it needs
+    from pylink.report.view.template import page_from  # an extra has what it needs
 
     return page_from("bench.html.j2", HERE, version=__version__, **{**PARTS, **values})

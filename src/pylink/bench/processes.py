@@ -6,7 +6,10 @@ which import next to nothing: what they hold would count.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
     from typing import Any
+
+
+# Seconds that a process has to end when the measurement is over before its time.
+PATIENCE = 2.0
 
 
 class Run:
@@ -49,6 +56,7 @@ class Helper:
         self._folder = folder
         self._environment = environment
         self._process: subprocess.Popen[str] | None = None
+        self._working = False
 
     def ask(self, request: object) -> dict[str, Any]:
         """The answer to a request; Failed when the process ends without one."""
@@ -60,13 +68,17 @@ class Helper:
                 cwd=self._folder,
                 env=self._environment,
                 text=True,
+                # An interrupt of the terminal is for the measurement, which ends its processes.
+                start_new_session=True,
             )
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
+        self._working = True
         process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
         line = process.stdout.readline()
+        self._working = False
         if not line:
             self._process = None
             raise Failed(f"its process ended with status {process.wait()}")
@@ -74,8 +86,23 @@ class Helper:
         return answer
 
     def close(self) -> None:
-        if self._process is not None:
-            self._process.communicate()
+        """End the process, and what it started where that did not end."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if self._working:
+            _end_group(process.pid, signal.SIGTERM)
+        try:
+            process.communicate(timeout=PATIENCE if self._working else None)
+        except subprocess.TimeoutExpired:
+            _end_group(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+def _end_group(group: int, number: int) -> None:
+    """Send a signal to a process that leads a group, and to those that it started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, number)
 
 
 class Launcher(Helper):

@@ -42,7 +42,7 @@ def _copy() -> Once:
 
 
 def _api() -> Once:
-    import pylink  # noqa: PLC0415 -- for this contender alone
+    import pylink
 
     def once(request: dict[str, Any]) -> None:
         inputs = [pylink.Input(name, whole_archive=whole) for name, whole in request["inputs"]]
@@ -52,7 +52,7 @@ def _api() -> Once:
 
 
 def _nvjitlink() -> Once:
-    from pylink.jitlink.real import SUCCESS, Real  # noqa: PLC0415 -- for this contender alone
+    from pylink.jitlink.real import SUCCESS, Real
 
     libraries: dict[str, Real] = {}
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from pylink.bench.estimates import median_of
 from pylink.bench.results import RESTED, WARM, median
-from pylink.command.tables import Table
 from pylink.report.view.numbers import text
+from pylink.terminal.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

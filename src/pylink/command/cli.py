@@ -10,15 +10,15 @@ from __future__ import annotations
 import os
 import sys
 
-from pylink.command.optioncheck import check
-from pylink.command.optionparse import VARIABLE, CommandLine, parse, parse_leniently
-from pylink.command.sidefiles import expand_names
-from pylink.command.toolkitrelease import toolkit_release
+from pylink.command.toolkitrelease import toolkit_release, wants_notes
 from pylink.diagnostics import NvlinkRenderer, Sink
-from pylink.diagnostics.configure import obey, open_reports
+from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.stream import is_terminal, write
-from pylink.errors import LinkError
-from pylink.outputs.plan import Plan
+from pylink.options.check import check
+from pylink.options.filenames import expand_names
+from pylink.options.parse import VARIABLE, CommandLine, parse, parse_leniently
+from pylink.options.plan import Plan
+from pylink.renderers.configure import obey, open_reports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,14 +61,14 @@ def main(
         command = "help"
     try:
         if tool != NVLINK and command[:1].isalpha() and command != "link":
-            from pylink.command.commands import COMMANDS  # noqa: PLC0415 -- links have no need
+            from pylink.options.commands import COMMANDS
 
             together = "-".join(words[:2])
             if command in COMMANDS and together != command and together in COMMANDS:
                 command = together  # `dedup index` is `dedup-index`; a file of that name `./index`
                 del words[0]
             if command in COMMANDS:
-                from importlib import import_module  # noqa: PLC0415
+                from importlib import import_module
 
                 try:
                     status: int = import_module(COMMANDS[command].main).main(words[1:])
@@ -87,7 +87,7 @@ def main(
 
 def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
     """Link as the words say; diagnostics go to standard error."""
-    sink = Sink(NvlinkRenderer(tool=tool))
+    sink = Sink(NvlinkRenderer(tool=tool, notes=overlay_notes if tool == NVLINK else None))
     line = CommandLine()
     toolkit = None
     if tool == NVLINK:
@@ -98,7 +98,8 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
             return _inform(line, tool, toolkit)
         if plan is None:
             form = terminal_form(tool)
-            obey(sink, line.values, inputs=line.inputs, tool=tool, terminal_form=form)
+            notes = overlay_notes if tool == NVLINK else None
+            obey(sink, line.values, inputs=line.inputs, tool=tool, terminal_form=form, notes=notes)
         if line.values.get("explain"):
             return _explain(str(line.values["explain"]), sink)
         if any(line.values.get(f"list_{what}") for what in ("sections", "sets", "rules")):
@@ -109,14 +110,21 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
             plan = Plan(line.values, line.inputs, sink, opened=line.files)
             open_reports(sink, line.values)
         if tool != NVLINK and words and words[0].replace("-", "").isalpha() and words[0][0] != "-":
-            from pylink.command.mistakes import refuse_unknown_command  # noqa: PLC0415
+            from pylink.options.suggestions import refuse_unknown_command
 
             refuse_unknown_command(words[0], line.values, sink)
-        check(line.values, sink, has_inputs=bool(line.inputs), needs_output=True)
+        check(
+            line.values,
+            sink,
+            has_inputs=bool(line.inputs),
+            needs_output=True,
+            toolkit=toolkit,
+            spelled=line.spelled,
+        )
 
         # Not before the options are known to be good: a mistake should cost nothing.
-        from pylink.linker import run_link  # noqa: PLC0415
-        from pylink.options import Input  # noqa: PLC0415
+        from pylink.linker import run_link
+        from pylink.options.model import Input
 
         if tool == NVLINK:
             line.values["allow_missing_libraries"] = True
@@ -124,7 +132,7 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
             Input(name, whole=whole) for name, whole in zip(line.inputs, line.whole, strict=True)
         ]
         if owns_process and is_large(line.inputs):
-            from pylink._native.inputfiles import keep_memory  # noqa: PLC0415 -- few have so many
+            from pylink._native.inputfiles import keep_memory
 
             keep_memory()
         is_long = len(inputs) >= LONG_LINK or bool(line.values.get("profile_aprof"))
@@ -162,12 +170,16 @@ def read_options(words: Sequence[str], line: CommandLine, sink: Sink, tool: str)
     expand_names(values)
     if not early.diagnostics:
         return None
-    obey(sink, values, inputs=line.inputs, tool=tool, terminal_form=terminal_form(tool))
+    notes = overlay_notes if tool == NVLINK else None
+    form = terminal_form(tool)
+    obey(sink, values, inputs=line.inputs, tool=tool, terminal_form=form, notes=notes)
     plan = Plan(values, line.inputs, sink, opened=line.files)
     open_reports(sink, values)
     if sink.policy.as_nvlink:
         # nvlink says this before it knows that -report-arch names the target.
-        after, sink.renderers[0] = sink.renderers[0], NvlinkRenderer(tool=tool)
+        after = sink.renderers[0]
+        assert isinstance(after, NvlinkRenderer)
+        sink.renderers[0] = NvlinkRenderer(tool=tool, notes=after.notes)
         try:
             sink.take(early.diagnostics)
         finally:
@@ -175,6 +187,11 @@ def read_options(words: Sequence[str], line: CommandLine, sink: Sink, tool: str)
     else:
         sink.take(early.diagnostics)
     return plan
+
+
+def overlay_notes() -> bool | None:
+    """Whether the overlay that this program was started from has notes after nvlink's lines."""
+    return wants_notes(sys.argv[0], os.environ.get("PATH", os.defpath))
 
 
 def terminal_form(tool: str) -> str:
@@ -187,7 +204,7 @@ def _internal(error: Exception, sink: Sink) -> int:
     trace = error.__traceback__
     place = ""
     while trace is not None:
-        file = trace.tb_frame.f_code.co_filename.rpartition("/pylink/")[2]
+        file = f"/{trace.tb_frame.f_code.co_filename}".rpartition("/pylink/")[2]
         place = f"{file}:{trace.tb_lineno}"
         trace = trace.tb_next
     try:
@@ -201,20 +218,25 @@ def _internal(error: Exception, sink: Sink) -> int:
 
 
 def _inform(line: CommandLine, tool: str, toolkit: str | None) -> int:
-    from pylink.command.helptext import help_text, version_text  # noqa: PLC0415
+    from pylink.options.help import all_text, help_text, short_text, version_text
 
     if sys.stdout is not None:  # closed when the process was started
         asked = line.values.get("nvlink_version")
         release = asked if isinstance(asked, str) else toolkit
-        text = help_text(tool) if line.values.get("help") else version_text(tool, release)
+        if not line.values.get("help"):
+            text = version_text(tool, release)
+        elif tool == NVLINK:
+            text = help_text(tool)
+        else:
+            text = all_text() if line.inputs == ["all"] else short_text()
         write(sys.stdout, text)
     return 0
 
 
 def _explain(name: str, sink: Sink) -> int:
-    from pylink.command.mistakes import suggest_kind  # noqa: PLC0415
-    from pylink.diagnostics.configure import find_kind  # noqa: PLC0415
-    from pylink.diagnostics.help import explanation  # noqa: PLC0415
+    from pylink.diagnostics.help import explanation
+    from pylink.options.suggestions import suggest_kind
+    from pylink.renderers.configure import find_kind
 
     kind = find_kind(name)
     if kind is None:
@@ -226,7 +248,7 @@ def _explain(name: str, sink: Sink) -> int:
 
 def _list_files(line: CommandLine, sink: Sink) -> int:
     try:
-        from pylink.report.view.listing import list_files  # noqa: PLC0415
+        from pylink.report.view.listing import list_files
 
         return list_files(line.values)
     except (ImportError, ValueError) as error:
@@ -234,7 +256,7 @@ def _list_files(line: CommandLine, sink: Sink) -> int:
 
 
 def _host_script(line: CommandLine, sink: Sink) -> int:
-    from pylink.outputs.hostscript import write_host_script  # noqa: PLC0415
+    from pylink.outputs.hostscript import write_host_script
 
     if line.inputs:
         sink.fatal("inputs-with-host-script")

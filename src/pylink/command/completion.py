@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from pylink.command.commands import COMMANDS
-from pylink.command.running import run
 from pylink.command.words import Word, command_words, link_words
 from pylink.diagnostics.stream import show
+from pylink.options.commands import COMMANDS
+from pylink.terminal.running import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def bash() -> str:
     """The script for bash."""
     commands, values = [], []
     for name in OTHERS:
-        options = " ".join(one for word in command_words(name) for one in word.spellings)
+        options = " ".join(spelling for word in command_words(name) for spelling in word.spellings)
         commands.append(f"    {name}) options='{options}' ;;")
     for word in link_words():
         if word.choices:
@@ -105,7 +105,7 @@ def bash() -> str:
             values.append(f"        {spellings}) values='{' '.join(word.choices)}' ;;")
     return BASH.format(
         commands="\n".join(commands),
-        options=" ".join(one for word in link_words() for one in word.spellings),
+        options=" ".join(spelling for word in link_words() for spelling in word.spellings),
         values="\n".join(values),
         names=" ".join(COMMANDS),
     )
@@ -113,7 +113,7 @@ def bash() -> str:
 
 def zsh() -> str:
     """The script for zsh."""
-    names = [f"        {_quoted(f'{name}:{one.about}')}" for name, one in COMMANDS.items()]
+    names = [f"        {_quoted(f'{name}:{command.about}')}" for name, command in COMMANDS.items()]
     commands = []
     for name in OTHERS:
         options = [f"            {spec} \\" for spec in _zsh_specs(command_words(name))]
@@ -131,8 +131,8 @@ def fish() -> str:
     """The script for fish."""
     seen = f"__fish_seen_subcommand_from {' '.join(OTHERS)}"
     names = [
-        f"complete -c pylink -n __fish_use_subcommand -a {name} -d {_quoted(one.about)}"
-        for name, one in COMMANDS.items()
+        f"complete -c pylink -n __fish_use_subcommand -a {name} -d {_quoted(command.about)}"
+        for name, command in COMMANDS.items()
     ]
     options = [_fish_line(f"not {seen}", word) for word in link_words()]
     for name in OTHERS:

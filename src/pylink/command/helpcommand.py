@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from pylink.command.commands import COMMANDS
-from pylink.command.helptext import help_text, option_text
-from pylink.command.mistakes import suggest_command
-from pylink.command.optiontable import BY_ATTRIBUTE, SPELLINGS
 from pylink.command.words import command_parser
 from pylink.diagnostics import Sink
-from pylink.diagnostics.configure import find_kind, obey
+from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.help import explanation
 from pylink.diagnostics.stream import write
-from pylink.errors import LinkError
+from pylink.options.commands import COMMANDS
+from pylink.options.help import all_text, help_text, option_text, short_text
+from pylink.options.suggestions import suggest_command
+from pylink.options.table import BY_ATTRIBUTE, SPELLINGS
+from pylink.renderers.configure import find_kind, obey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,10 +21,14 @@ if TYPE_CHECKING:
 
 
 def main(words: Sequence[str]) -> int:
-    """Show help on a topic, or on everything; 1 for a topic that there is not."""
+    """Show help on a topic, or an overview; 1 for a topic that there is not."""
+    if not words or list(words) == ["all"]:
+        if sys.stdout is not None:  # closed when the process was started
+            write(sys.stdout, all_text() if words else short_text())
+        return 0
     topic = "-".join(words[:2])
     if topic not in COMMANDS:
-        topic = words[0] if words else "link"
+        topic = words[0]
     parser = command_parser(topic) if topic in COMMANDS else None
     option = SPELLINGS.get(topic) or BY_ATTRIBUTE.get(topic.replace("-", "_"))
     kind = find_kind(topic)

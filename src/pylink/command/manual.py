@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 from pylink import __version__
-from pylink.command.commands import COMMANDS
-from pylink.command.running import run
 from pylink.command.words import Word, command_parser, command_words, link_words
 from pylink.diagnostics.stream import show
+from pylink.options.commands import COMMANDS
+from pylink.terminal.running import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ STATUS = """\
 def manual() -> str:
     """pylink(1)."""
     commands = [
-        f".TP\n.B pylink {_text(name)} {_text(one.usage)}\n{_text(one.about)}\n"
-        for name, one in COMMANDS.items()
+        f".TP\n.B pylink {_text(name)} {_text(command.usage)}\n{_text(command.about)}\n"
+        for name, command in COMMANDS.items()
         if name != "link"
     ]
     return "".join(

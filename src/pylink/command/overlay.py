@@ -4,6 +4,11 @@ nvcc and clang look for `nvlink` beside themselves or below the toolkit they are
 search path. An overlay is a directory of symbolic links to the parts of a real toolkit, but for
 `bin/nvlink`, which is a link to the program `pylink` or a script that starts it, and a file beside
 it with the release of the toolkit, which the links follow; the toolkit itself stays as it is.
+
+`bin/nvcc` is a copy of the program, which under that name hands device-link steps to `pylink dlink`
+and all else to the toolkit's nvcc (`src/_native/launcher/nvcc.h`). It is no link, so that a build
+which resolves links still finds the overlay around it. `bin/fatbinary` is one, too, and has the
+toolkit's fatbinary understand CMake's words for clang.
 """
 
 from __future__ import annotations
@@ -17,9 +22,12 @@ import sys
 import sysconfig
 import tempfile
 
-from pylink.command.running import run
-from pylink.command.toolkitrelease import RELEASE_FILE
-from pylink.subtools.find import tool_release
+from pylink.command.toolkitrelease import RELEASE_FILE, SERVE_FILE
+from pylink.diagnostics.nvlink import NOTES_FILE
+from pylink.diagnostics.stream import printable, write
+from pylink.facts.releases import release_named
+from pylink.subtools.find import tool_version
+from pylink.terminal.running import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +38,9 @@ if TYPE_CHECKING:
 COMPILER = "nvcc"
 PROFILE = "nvcc.profile"
 LINKER = "nvlink"
+# Programs of the toolkit in whose place ours stands, and what it goes by when ours starts it.
+PACKER = "fatbinary"
+REPLACED = {COMPILER: "toolkit-nvcc", PACKER: "toolkit-fatbinary"}
 LIBRARIES = "lib64"
 
 # The program, the script beside it, and what the second line of that is in an editable install.
@@ -40,13 +51,14 @@ NATIVE = b"\x7fELF"
 
 # What toolkits of installers, but not those of wheels, say of themselves.
 VERSION_FILE = "version.json"
+COMPILER_PACKAGE = "cuda_nvcc"  # there
 # The kernel reads no more of the first line of a script, and splits it at blanks.
 LONGEST_INTERPRETER = 120
 
 # Where there is no program `pylink` to link to.
 LAUNCHER = """\
 #!{interpreter}
-from pylink.command.program import run
+from pylink.startup.program import run
 
 run()
 """
@@ -55,7 +67,7 @@ run()
 SHELL_LAUNCHER = """\
 #!/bin/sh
 exec {interpreter} -I -c 'import sys; del sys.argv[0]
-from pylink.command.program import run
+from pylink.startup.program import run
 run()' "${{0%/*}}/nvlink" "$@"
 """
 
@@ -64,12 +76,14 @@ class OverlayError(Exception):
     """Why there is no overlay, in words for the user."""
 
 
-def make_overlay(directory: str, toolkit: str | None) -> None:
+def make_overlay(
+    directory: str, toolkit: str | None, *, notes: bool = True, serve: bool = False
+) -> None:
     """Make `directory` an overlay of the CUDA toolkit in `toolkit`; OverlayError when it cannot be.
 
-    Without a toolkit it is one with nothing but the linker. The directory appears whole or not at
-    all. An overlay that is there already is replaced; any other directory, unless empty, is left
-    alone.
+    Its linker prints `notes` after nvlink's lines, and may `serve`: start a server. Without a
+    toolkit it is one with nothing but the linker. The directory appears whole or not at all. An
+    overlay that is there already is replaced; any other directory, unless empty, is left alone.
     """
     directory = os.path.abspath(directory)
     if toolkit is not None:
@@ -84,7 +98,7 @@ def make_overlay(directory: str, toolkit: str | None) -> None:
     except OSError as error:
         raise OverlayError(f"cannot write in {parent}: {error.strerror}") from error
     try:
-        _fill(draft, toolkit)
+        _fill(draft, toolkit, (NOTES_FILE,) * notes + (SERVE_FILE,) * serve)
         os.chmod(draft, 0o755)
         if os.path.lexists(directory):
             shutil.rmtree(directory)
@@ -116,11 +130,9 @@ def _may_replace(directory: str) -> bool:
         return False
     others = [os.path.join(directory, name) for name in os.listdir(directory) if name != "bin"]
     binaries = os.path.dirname(linker)
-    others += [
-        os.path.join(binaries, name)
-        for name in os.listdir(binaries)
-        if name not in (LINKER, RELEASE_FILE)
-    ]
+    own = [LINKER, RELEASE_FILE, NOTES_FILE, SERVE_FILE]
+    own += [name for name, real in REPLACED.items() if os.path.islink(os.path.join(binaries, real))]
+    others += [os.path.join(binaries, name) for name in os.listdir(binaries) if name not in own]
     libraries = os.path.join(directory, LIBRARIES)
     if libraries in others and not os.path.islink(libraries) and os.path.isdir(libraries):
         others.remove(libraries)
@@ -130,7 +142,7 @@ def _may_replace(directory: str) -> bool:
     return ours and all(os.path.islink(path) for path in others)
 
 
-def _fill(draft: str, toolkit: str | None) -> None:
+def _fill(draft: str, toolkit: str | None, marks: Sequence[str]) -> None:
     binaries = os.path.join(draft, "bin")
     os.mkdir(binaries)
     launcher = os.path.join(binaries, LINKER)
@@ -141,8 +153,13 @@ def _fill(draft: str, toolkit: str | None) -> None:
         with open(launcher, "w", encoding="utf-8", errors="surrogateescape") as stream:
             stream.write(launcher_text(sys.executable))
         os.chmod(launcher, 0o755)
+    for name in marks:
+        with open(os.path.join(binaries, name), "w", encoding="ascii"):
+            pass  # that it is there says all
     if toolkit is not None:
         _link(draft, toolkit)
+        if program is not None:
+            _put_programs(binaries, program)
         release = find_release(toolkit)
         if release is not None:
             with open(os.path.join(binaries, RELEASE_FILE), "w", encoding="ascii") as stream:
@@ -150,21 +167,28 @@ def _fill(draft: str, toolkit: str | None) -> None:
 
 
 def find_release(toolkit: str) -> str | None:
-    """The release of a toolkit, such as 13.2; None when nothing in it tells.
+    """What pylink follows in a toolkit, by a name of `facts/releases.py`, such as 13.2 or 13.2.51.
 
-    Its compiler knows best: the linker may have been replaced, the file come from another release.
+    That of a release without such a name is as the tools have it; None when nothing tells. The
+    compiler knows best: the linker may have been replaced, the file come from another release.
     """
     for tool in (COMPILER, LINKER):
-        release = tool_release(os.path.join(toolkit, "bin", tool))
-        if release is not None:
-            return release
+        version = tool_version(os.path.join(toolkit, "bin", tool))
+        if version is not None:
+            row = release_named(version)
+            return row.name if row else version
     try:
         with open(os.path.join(toolkit, VERSION_FILE), encoding="utf-8") as stream:
-            version = json.load(stream)["cuda"]["version"]
-        said_there = re.match(r"[0-9]+\.[0-9]+", version, re.ASCII)
-    except (OSError, ValueError, LookupError, TypeError):
+            said_there = json.load(stream)
+        # The patch level of a toolkit is not that of its tools, which stand there by themselves.
+        version = said_there.get(COMPILER_PACKAGE, {}).get("version")
+        row = release_named(version) if version else None
+        found = re.match(r"[0-9]+\.[0-9]+", said_there["cuda"]["version"], re.ASCII)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
-    return said_there[0] if said_there else None
+    if row is not None:
+        return row.name
+    return found[0] if found else None
 
 
 def _link(draft: str, toolkit: str) -> None:
@@ -177,9 +201,28 @@ def _link(draft: str, toolkit: str) -> None:
     lib = os.path.join(toolkit, "lib")
     if not os.path.lexists(os.path.join(draft, LIBRARIES)) and os.path.isdir(lib):
         _fill_libraries(os.path.join(draft, LIBRARIES), lib)
+    own = (LINKER, RELEASE_FILE, NOTES_FILE, SERVE_FILE, PROGRAM, *REPLACED.values())
     for name in os.listdir(os.path.join(toolkit, "bin")):
-        if name not in (LINKER, RELEASE_FILE):
+        if name not in own:
             os.symlink(os.path.join(toolkit, "bin", name), os.path.join(binaries, name))
+
+
+def _put_programs(binaries: str, program: str) -> None:
+    """Our programs in the place of the toolkit's, which get other names; and what does steps.
+
+    Ours have the time of the toolkit's, by which caches of compilers tell what they have.
+    """
+    os.symlink(program, os.path.join(binaries, PROGRAM))
+    for name, real in REPLACED.items():
+        path = os.path.join(binaries, name)
+        try:
+            status = os.stat(path)
+        except OSError:  # not every toolkit has all of them
+            continue
+        os.rename(path, os.path.join(binaries, real))
+        shutil.copyfile(program, path)
+        os.chmod(path, 0o755)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def _fill_libraries(directory: str, lib: str) -> None:
@@ -209,7 +252,7 @@ def find_program() -> str | None:
             is_native = stream.read(len(NATIVE)) == NATIVE
     except OSError:
         return None
-    if not is_native or interpreter != b"#!%b\n" % os.fsencode(sys.executable):
+    if not is_native or not _is_ours(os.fsdecode(interpreter[len("#!") :].rstrip(b"\n"))):
         return None
     start, _, source = place.rstrip(b"\n").partition(FOLDER)
     found = source if not start and source else os.fsencode(sysconfig.get_path("purelib"))
@@ -217,10 +260,19 @@ def find_program() -> str | None:
     return program if os.path.realpath(found) == os.path.realpath(os.fsencode(own)) else None
 
 
+def _is_ours(interpreter: str) -> bool:
+    """Whether that is the Python that runs this one, by any of its names in one folder."""
+    try:
+        same_file = os.path.samefile(interpreter, sys.executable)
+    except OSError:
+        return False
+    return same_file and os.path.dirname(interpreter) == os.path.dirname(sys.executable)
+
+
 def launcher_text(interpreter: str) -> str:
     """The program that stands in nvlink's place, for the Python that runs this one."""
     if len(os.fsencode(interpreter)) > LONGEST_INTERPRETER or any(map(str.isspace, interpreter)):
-        from shlex import quote  # noqa: PLC0415
+        from shlex import quote
 
         return SHELL_LAUNCHER.format(interpreter=quote(interpreter))
     return LAUNCHER.format(interpreter=f"{interpreter} -I")
@@ -229,11 +281,25 @@ def launcher_text(interpreter: str) -> str:
 def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         prog="pylink toolkit-overlay",
-        description="Make a CUDA toolkit of links whose device linker is pylink, for nvcc, clang "
-        "and CMake. Without a toolkit, the directory has bin/nvlink alone.",
+        description="Create an overlay: a directory of symbolic links to a CUDA toolkit, in which "
+        "the device linker is pylink, and nvcc does device-link steps as pylink dlink does. nvcc, "
+        "clang and CMake use it like a toolkit. Without --cuda, the directory contains only "
+        "bin/nvlink.",
     )
-    options.add_argument("directory", metavar="DIR", help="the directory to make")
-    options.add_argument("--cuda", metavar="PATH", help="the CUDA toolkit, where bin/nvcc is")
+    options.add_argument("directory", metavar="DIR", help="directory to create")
+    options.add_argument("--cuda", metavar="PATH", help="CUDA toolkit that contains bin/nvcc")
+    options.add_argument(
+        "--plain",
+        action="store_true",
+        help="print nvlink's messages alone (default: lines that begin with 'pylink note' follow "
+        "them and say what to do)",
+    )
+    options.add_argument(
+        "--serve",
+        action="store_true",
+        help="start a server at the first link, which ends when idle: small links take less time "
+        "(default: only with PYLINK_SERVER=auto)",
+    )
     return options
 
 
@@ -243,5 +309,28 @@ def main(words: Sequence[str]) -> int:
 
 
 def _main(options: argparse.Namespace) -> int:
-    make_overlay(options.directory, options.cuda)
+    make_overlay(options.directory, options.cuda, notes=not options.plain, serve=options.serve)
+    write(sys.stdout, report(options.directory, options.cuda, plain=options.plain))
     return 0
+
+
+def report(directory: str, toolkit: str | None, *, plain: bool) -> str:
+    """What was made, and the next command."""
+    binaries = os.path.join(directory, "bin")
+    try:
+        with open(os.path.join(binaries, RELEASE_FILE), encoding="ascii") as stream:
+            release = f" {stream.read().strip()}"
+    except OSError:
+        release = ""
+    if toolkit is None:
+        lines = [f"{directory}/bin/nvlink is pylink"]
+        following = f"clang++ --cuda-path={directory} ...  (with --cuda PATH, nvcc works, too)"
+    else:
+        lines = [f"{directory} is the CUDA{release} toolkit in {toolkit}, with pylink as nvlink"]
+        following = f"{binaries}/nvcc -arch=sm_90 -rdc=true FILE.cu ... -o PROGRAM"
+    if plain:
+        lines.append("messages are nvlink's alone")
+    else:
+        lines.append("'pylink note' lines follow nvlink's messages (--plain: nvlink's alone)")
+    lines.append(f"next: {following}")
+    return "".join(f"{printable(line)}\n" for line in lines)

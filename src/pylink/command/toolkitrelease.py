@@ -1,16 +1,20 @@
-"""The release of the CUDA toolkit that pylink stands in as the linker: an overlay has it in a file.
+"""What an overlay says to its linker, in files beside it: the toolkit's release, and notes or not.
 
-`overlay.py` writes the file. Every start under the name nvlink looks for it, so this loads nothing.
+`overlay.py` writes the files. Every start under the name nvlink looks for the release, and one that
+has something to say for the notes, so this loads nothing.
 """
 
 from __future__ import annotations
 
 import os
 
+from pylink.diagnostics.nvlink import NOTES_FILE
 from pylink.facts.releases import FOLLOWED
 
 # Beside the program `nvlink` of an overlay: the name of a release, such as 13.2.
 RELEASE_FILE = "nvlink.release"
+# An empty file there: links have a server, as with PYLINK_SERVER=auto (the launcher looks for it).
+SERVE_FILE = "nvlink.serve"
 
 
 def toolkit_release(program: str, search: str) -> str | None:
@@ -28,6 +32,12 @@ def toolkit_release(program: str, search: str) -> str | None:
     except (OSError, ValueError):
         return None
     return release if release in FOLLOWED else None
+
+
+def wants_notes(program: str, search: str) -> bool | None:
+    """True in an overlay with notes; None elsewhere. Arguments are those of `toolkit_release`."""
+    folder = os.path.dirname(program) or _folder_of(program, search)
+    return True if folder and os.path.exists(os.path.join(folder, NOTES_FILE)) else None
 
 
 def _folder_of(program: str, search: str) -> str:

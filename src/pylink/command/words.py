@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from pylink.command.commands import COMMANDS
-from pylink.command.helptext import HELP, about, shown_choices
-from pylink.command.optiontable import FLAG, OPTIONS, TRUTH
+from pylink.options.commands import COMMANDS
+from pylink.options.help import HELP, about, shown_choices
+from pylink.options.table import FLAG, OPTIONS, TRUTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Word:
 def link_words() -> list[Word]:
     """The options of a link, in alphabetical order."""
     words = []
-    for option in sorted(OPTIONS, key=lambda one: one.long.lower()):
+    for option in sorted(OPTIONS, key=lambda word: word.long.lower()):
         if option.built:
             spellings = [f"--{option.long}", *([f"-{option.short}"] if option.short else [])]
             argument = "" if option.takes == FLAG else HELP[option.long][0] or "<value>"
@@ -60,7 +60,7 @@ def command_words(name: str) -> list[Word]:
         argument = ""
         if action.nargs != 0:
             argument = str(action.metavar or (action.dest or "value").upper())
-        choices = [str(one) for one in action.choices or ()]
+        choices = [str(choice) for choice in action.choices or ()]
         spellings = sorted(action.option_strings, key=len, reverse=True)
         text = (action.help or "") % {**vars(action), "prog": parser.prog} if action.help else ""
         words.append(Word(spellings, argument, choices, text))

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pylink._native.twins import find_twins
-from pylink.dedup.cubin import CAPSULE
-from pylink.dedup.folding import fold
-from pylink.dedup.prefilter import digests_of
-from pylink.dedup.reasons import ACCEPTED, BLOCKERS, show
-from pylink.dedup.stages import Verdict, compare
+from pylink.mercury.cubin import CAPSULE
+from pylink.mercury.folding import fold
+from pylink.mercury.prefilter import digests_of
+from pylink.mercury.reasons import ACCEPTED, BLOCKERS, show
+from pylink.mercury.stages import Verdict, compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pylink.dedup.folding import FoldResult
-    from pylink.dedup.objects import MercuryObject, Payload
-    from pylink.dedup.stats import Stats
+    from pylink.mercury.folding import FoldResult
+    from pylink.mercury.objects import MercuryObject, Payload
+    from pylink.mercury.stats import Stats
 
 # Kept objects that are looked at, for each section, in search of the most similar one.
 NEIGHBOURS = 16

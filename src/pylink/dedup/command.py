@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pylink.command.running import run
-from pylink.command.tables import print_tables
 from pylink.dedup import report
 from pylink.dedup.analysis import analyse
-from pylink.dedup.cubin import MalformedCubin
-from pylink.dedup.objects import MercuryObject
-from pylink.dedup.prefilter import PREFILTERS
 from pylink.dedup.saving import saved_by_cubins
-from pylink.dedup.stages import IDENTITIES
 from pylink.diagnostics.stream import show
 from pylink.facts.elf import EM_CUDA
-from pylink.inputs.incoming import is_elf, read_incoming
+from pylink.files.reading import read_incoming
 from pylink.inputs.kinds import ELF_MAGIC
+from pylink.inspect.containers import UnreadableFile, is_known, parts
 from pylink.inspect.image import Image
-from pylink.watch.progress import Progress
+from pylink.mercury.cubin import MalformedCubin
+from pylink.mercury.objects import MercuryObject
+from pylink.mercury.prefilter import PREFILTERS
+from pylink.mercury.stages import IDENTITIES
+from pylink.terminal.progress import Progress
+from pylink.terminal.running import run
+from pylink.terminal.tables import print_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,41 +35,55 @@ TOP = 10
 def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         prog="pylink dedup",
-        description="Show which cubins' Mercury sections (.nv.merc.*) are copies of another's, "
-        "what blocks the others, and what finding out costs.",
-        epilog="`pylink dedup index`, `ask` and `compare` do so for whole build trees.",
+        description="Show which cubins have duplicate Mercury sections (.nv.merc.*), what keeps "
+        "the others from being folded, and the cost of the analysis.",
+        epilog="`pylink dedup index`, `ask` and `compare` analyze whole build trees.",
     )
-    options.add_argument("files", nargs="+", metavar="FILE", help="cubin, or directory of cubins")
+    options.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="cubin, file that contains cubins, or directory of cubins",
+    )
+    options.add_argument(
+        "--arch", metavar="ARCH", help="analyze only cubins for this architecture, such as sm_100"
+    )
     form = options.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="everything as one JSON object")
-    form.add_argument("--csv", action="store_true", help="a line for each object")
+    form.add_argument("--json", action="store_true", help="print everything as one JSON object")
+    form.add_argument("--csv", action="store_true", help="print a line for each object")
+    options.add_argument("--top", type=int, metavar="N", help=f"objects to show (default: {TOP})")
     options.add_argument(
-        "--top", type=int, metavar="N", help=f"rows of the table of objects, {TOP} unless told"
+        "--all",
+        action="store_true",
+        help="also show all reasons, sections by family, and the work done",
     )
     options.add_argument(
-        "--all", action="store_true", help="reasons in full, sections by family and work, too"
-    )
-    options.add_argument(
-        "--prefilter", choices=PREFILTERS, default="xxh3", help="how pairs and twins are found"
+        "--prefilter",
+        choices=PREFILTERS,
+        default="xxh3",
+        help="how pairs and twins are found (default: xxh3)",
     )
     options.add_argument(
         "--identity",
         choices=IDENTITIES,
         default="symbols",
-        help="whether equal symbol numbers must be equal symbols (default), or bytes decide alone",
+        help="what must be identical: symbols and bytes (default: symbols), or bytes only",
     )
     return options
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; 0, or 1 when an input cannot be read or the result not be written."""
-    return run(parser(), argv, _main, (MalformedCubin,))
+    return run(parser(), argv, _main, (MalformedCubin, UnreadableFile))
 
 
 def _main(options: argparse.Namespace) -> int:
-    cubins = [
-        (str(path), bytes(read_incoming(path, wanted=is_elf))) for path in inputs(options.files)
-    ]
+    cubins = [cubin for path in inputs(options.files) for cubin in inside(path)]
+    if options.arch is not None:
+        wanted = re.sub(r"\D", "", options.arch)
+        cubins = [(name, data) for name, data in cubins if str(Image(data).sm) == wanted]
+    if not cubins:
+        raise UnreadableFile(f"{options.files[0]}: there is no cubin in it")
     objects = [MercuryObject.from_cubin(data, name) for name, data in cubins]
     with Progress("comparing", len(objects)) as progress:
         analysis = analyse(
@@ -101,6 +117,13 @@ def inputs(names: Sequence[str]) -> Iterator[Path]:
             yield from (file for file in sorted(path.rglob("*")) if is_cubin(file))
         else:
             yield path
+
+
+def inside(path: Path) -> Iterator[tuple[str, bytes]]:
+    """The cubins in a file of any kind that `pylink inspect` opens, with their names."""
+    for part in parts(str(path), bytes(read_incoming(path, wanted=is_known))):
+        if part.kind == "cubin":
+            yield f"{part.name} (sm_{part.arch})" if part.arch else part.name, part.data
 
 
 def newest(cubins: Sequence[tuple[str, bytes]]) -> str:

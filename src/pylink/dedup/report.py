@@ -6,9 +6,9 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from pylink.command.tables import Table, csv_text
 from pylink.dedup.analysis import blocker_of
 from pylink.diagnostics.paths import shortener
+from pylink.terminal.tables import Table, csv_text
 
 if TYPE_CHECKING:
     from pylink.dedup.analysis import Analysis, Candidate

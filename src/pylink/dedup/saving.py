@@ -11,19 +11,19 @@ from __future__ import annotations
 import copy
 
 from pylink.diagnostics import Sink
+from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.severity import CATASTROPHE, DISCRETIONARY
-from pylink.errors import LinkError
+from pylink.observer import Steps
 from pylink.phases.init import Job, init
 from pylink.phases.layout import layout
 from pylink.phases.merge import merge
-from pylink.watch.observers import Steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pylink.diagnostics import Diagnostic
-    from pylink.options import Input
+    from pylink.options.model import Input
     from pylink.phases.results import Objects
 
 
@@ -65,7 +65,7 @@ def saved_bytes(objects: Objects, sink: Lenient | None = None) -> int | None:
 
 def saved_by_cubins(cubins: Iterable[tuple[str, bytes]], arch: str) -> int | None:
     """The same of cubins by name, linked for `arch`."""
-    from pylink.options import Input  # noqa: PLC0415 -- a link has no need of this here
+    from pylink.options.model import Input  # a link has no need of this here
 
     objects = read_inputs([Input(name, data) for name, data in cubins], arch, Lenient())
     return None if objects is None else saved_bytes(objects)
@@ -73,16 +73,16 @@ def saved_by_cubins(cubins: Iterable[tuple[str, bytes]], arch: str) -> int | Non
 
 def read_inputs(inputs: list[Input], arch: str, sink: Lenient) -> Objects | None:
     """What a link of these inputs for `arch` has to merge; None when they cannot be read."""
-    from pylink.options import Options  # noqa: PLC0415 -- a link needs none of these
-    from pylink.outputs.plan import Plan  # noqa: PLC0415
-    from pylink.phases.load import load  # noqa: PLC0415
-    from pylink.phases.read import read  # noqa: PLC0415
-    from pylink.timing import CsvTiming  # noqa: PLC0415
+    from pylink.options.model import Options  # a link needs none of these
+    from pylink.options.plan import Plan
+    from pylink.phases.load import load
+    from pylink.phases.read import read
+    from pylink.timing import CsvTiming
 
     try:
         plan = Plan({}, (), sink)
-        job = init(Options({"arch": arch}), inputs, plan, Steps(), sink)
-        objects = read(load(job, CsvTiming(None), sink), sink)
+        job = init(sink, Options({"arch": arch}), inputs, plan, Steps())
+        objects = read(sink, load(sink, job, CsvTiming(None)))
     except LinkError:
         return None
     return None if sink.failing else objects
@@ -96,7 +96,7 @@ def _output_size(objects: Objects, sink: Lenient, *, keeps_copies: bool) -> int 
     job.keeps_copies = keeps_copies
     again = objects.replaced(job=job)
     try:
-        merged = merge(again, sink)
-        return None if merged is None or sink.failing else layout(merged, sink).size
+        merged = merge(sink, again)
+        return None if merged is None or sink.failing else layout(sink, merged).size
     except LinkError:
         return None

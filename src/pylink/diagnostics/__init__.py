@@ -71,12 +71,12 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """The table and the records load at the first use: most links have nothing to say."""
     if name in ("Diagnostic", "note"):
-        from pylink.diagnostics import record  # noqa: PLC0415
+        from pylink.diagnostics import record
 
         found: object = getattr(record, name)
         return found
     if name == "KINDS":
-        from pylink.diagnostics import kinds  # noqa: PLC0415
+        from pylink.diagnostics import kinds
 
         return kinds.KINDS
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

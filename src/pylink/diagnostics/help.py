@@ -15,16 +15,16 @@ WIDTH = 80
 
 HELP: dict[str, str] = {
     "unknown-option": "The command line has an option that does not exist. `pylink --help` lists "
-    "all options; of two names the long one has two dashes and the short one has one.",
-    "argument-expected": "An option that needs an argument came last. Give it as the next word or "
+    "all options. Long names take two dashes, short names one.",
+    "argument-expected": "An option that needs an argument came last. Write the argument next, or "
     "after an equals sign.",
-    "no-argument-expected": "An option that is a switch was given an argument. Leave out what "
-    "follows the equals sign.",
-    "undefined-value": "The argument of an option is not one of those it takes. `pylink --help` "
-    "lists them.",
+    "no-argument-expected": "A switch was given an argument. Remove the equals sign and what "
+    "follows it.",
+    "undefined-value": "The option does not accept this argument. `pylink --help` lists the "
+    "allowed values.",
     "boolean-expected": "The argument of an option must be the word true or the word false.",
     "conflicting-options": "Two options exclude each other, or one needs another that is missing. "
-    "Leave one out, or add what is missing.",
+    "Omit one, or add what is missing.",
     "no-output-file": "The link needs a name for its output. Give it with `-o`.",
     "no-input-files": "No input was named. Give cubins, archives or libraries to link. Where a "
     "build may have no objects, `--allow-empty` makes an executable without code.",
@@ -56,81 +56,105 @@ HELP: dict[str, str] = {
     "is writable.",
     "cannot-open-file": "A file that an option names cannot be opened. Check its path, and that "
     "of its directory.",
-    "cannot-open-options-file": "A file of options is missing or unreadable. Check the name "
-    "behind `--options-file` or `@`.",
+    "cannot-open-options-file": "An options file is missing or unreadable. Check the name after "
+    "`--options-file` or `@`.",
     "cannot-write-file": "Writing the output failed, for the reason that the system gives. Make "
     "room, or name another place; no partial output is left behind.",
-    "bad-reproducer": "The archive is not one that --reproduce wrote, or not whole, or it asks for "
-    "what an archive may not: files outside of it, links, or words for compilers. Pack it again, "
+    "bad-reproducer": "The archive is incomplete, was not written by --reproduce, or asks for "
+    "what is not allowed: files outside of it, links, or arguments for compilers. Pack it again, "
     "with a version of pylink that is not newer than this one.",
-    "cannot-read-file": "Reading an input failed after it was opened. The reason is the system's: "
-    "a disk or a network failed, or the file was changed meanwhile. Link again when that is "
-    "mended.",
+    "cannot-read-file": "Reading an input failed after it was opened: a disk or network failed, "
+    "or the file was changed meanwhile. Fix the cause and link again.",
     "output-is-input": "The output would replace a file that the link reads: an input, a library, "
     "a file of options, a member of a thin archive or a compiler. Files are compared by what they "
     "are, so a link to the file counts, too. Choose another name; nothing was overwritten.",
     "output-named-twice": "Two options name one file to write, maybe through links, so that one "
     "output would be lost. Choose another name; nothing was written.",
-    "report-incomplete": "The table of `-time` did not take a row, or its header. The link itself "
-    "is not affected; the disk may be full.",
-    "inputs-with-host-script": "A linker script for the host is made without looking at any "
-    "input. Leave the inputs out.",
+    "report-incomplete": "A row or the header of the table of `-time` could not be written. The "
+    "disk may be full. The link itself is not affected.",
+    "inputs-with-host-script": "A linker script for the host does not depend on inputs. Remove "
+    "them from the command line.",
     "host-script-failed": "The host linker `ld` could not be asked for its own script. "
     "`-ghls=lcs-aug` does not need it.",
     "preserve-relocs-partial": "From sm_90 on, the record that `--preserve-relocs` keeps of "
     "resolved relocations is incomplete. Do not rely on it to relocate the output again.",
     "unknown-command": "The first word is neither a command of pylink, nor an option, nor a file. "
     "`pylink help` lists the commands.",
-    "did-you-mean": "What is most like a name that does not exist.",
-    "choices-are": "What may stand where something else was given.",
-    "in-options-file": "Names the options file, or the environment variable, that a mistake is in.",
+    "did-you-mean": "The existing name that is most like the one given.",
+    "arch-dropped": "This release of CUDA has no code for such GPUs. Compile and link with the "
+    "release that the note names.",
+    "arch-renamed": "CUDA 13.0 gave the architecture another number. Compile and link for that.",
+    "choices-are": "The values that are allowed here.",
+    "in-options-file": "The options file or environment variable that contains the error.",
+    "option-since": "The option is newer than the nvlink release that this link reproduces (see "
+    "--nvlink-version). Omit the option, or choose a newer release.",
     "unknown-remark-format": "`--pass-remarks-format` takes `yaml` and `bitstream`.",
-    "invalid-regex": "An option that takes a regular expression was given none. The syntax is "
-    "that of Python's `re`. A backslash makes an ordinary character of one such as `(`.",
+    "invalid-regex": "An option that takes a regular expression was given an invalid one. The "
+    "syntax is that of Python's `re`. Put a backslash in front of a character such as `(` to "
+    "match it literally.",
     "remarks-not-written": "The file of `--pass-remarks-output` could not be written; none is left "
     "behind. The disk may be full. The linked file itself is complete.",
     "no-remarks": "No pass had anything to say that `--pass-remarks-filter` and the threshold let "
     "through. LLVM's tools refuse a file of YAML without remarks.",
     "arch-mismatch": "An input was compiled for an architecture that the target cannot run. "
     "Compile it for the target, or for a lower one of the same major version.",
+    "whole-program-old": "An input was compiled with `nvcc -ewp`, as a whole program, and it or a "
+    "later input comes from an older toolkit than the linker. nvlink links such programs only "
+    "with objects of its own release. Compile all inputs with that release, or select the older "
+    "one with `--nvlink-version`.",
+    "whole-program-mixed": "A whole program (`nvcc -ewp`) is linked with an input that is neither "
+    "such a program nor the device runtime library. Neither can use what the other defines. "
+    "Compile both with `-rdc=true`.",
+    "whole-program-moves": "From sm_100 on a link may have to change the instructions of a kernel, "
+    "for example with `-g`. Code compiled with `nvcc -ewp` has the addresses of its functions in "
+    "its instructions, and does not say where: moving them would break it. Compile with "
+    "`-rdc=true`.",
+    "made-by": "The input that is older than the linker.",
     "accelerated-arch": "An input was compiled for a target with the suffix `a`, such as sm_90a, "
     "and the link is for one without. Since CUDA 13.1 nvlink refuses that: name the target with "
     "the suffix, or compile the input without it.",
     "output-limited": "An input runs on one architecture only, so the output does too. Compile "
-    "that input for an architecture without a letter behind its number, unless it needs what only "
-    "the other has.",
-    "newer-toolkit": "An input was made by a newer CUDA toolkit than that whose nvlink is "
-    "followed, which would not read it. Leave out `--nvlink-version`, or compile the input with "
-    "the older toolkit.",
-    "unknown-toolkit": "An input was made by a CUDA toolkit that did not exist when this version "
-    "of pylink was made. It may hold what this link leaves out. A newer version of pylink may "
-    "know it; `--nvlink-version` says as which release to link.",
-    "newest-release": "Which toolkits this version of pylink knows.",
-    "older-release": "Which release `--nvlink-version` asks for.",
-    "older-toolkit": "Which release the toolkit of the overlay is.",
+    "that input for an architecture without a letter after its number, unless it needs features "
+    "of that one.",
+    "newer-toolkit": "An input comes from a newer CUDA toolkit than the nvlink that this link "
+    "reproduces, which would refuse it. Omit `--nvlink-version`, or compile the input with the "
+    "older toolkit.",
+    "unknown-toolkit": "An input comes from a CUDA toolkit that is newer than this version of "
+    "pylink. This link may ignore parts of it. Install a newer version of pylink, or select the "
+    "release to link as with `--nvlink-version`.",
+    "newest-release": "The newest toolkit that this version of pylink knows.",
+    "older-release": "The release that `--nvlink-version` selects.",
+    "older-toolkit": "The release of the toolkit in use.",
     "arch-not-found": "A fat binary or host object has no code for the target. Compile it for the "
     "target as well, or silence this with `-suppress-arch-warning`.",
+    "no-host-code": "A cubin or fat binary is among the objects that host code registers. No host "
+    "object brings the functions for it, so a host link that needs them will fail. Compile its "
+    "source with nvcc as a host object, or leave the file out of the list.",
+    "untimed-code": "The file has code for a chip on which FP64 and integer MMA instructions "
+    "take a known number of cycles. The target has no fixed time for them, so each was made to "
+    "wait for its result. The program is correct and may be slower. Compile the file for the "
+    "target, or with CUDA 13.3 or later. `-Werror` does not make an error of this.",
     "virtual-arch-lowered": "The inputs were compiled for several virtual architectures. The "
     "output has one for all, the lowest, and the driver tells it of each kernel (`ptxVersion` of "
     "`cudaFuncGetAttributes`). Libraries such as CUB choose tuning by it, so kernels of the other "
     "files may run with launch parameters that they were not compiled with. Compile all files for "
     "the same one. nvlink says nothing, so in its form this is a note; `--diag-error=217` makes an "
     "error of it, `--diag-suppress=217` drops it.",
-    "library-skipped": "A file of the right name was found for `-l`, but it is no archive of host "
-    "objects. The search goes on in the next directory.",
-    "library-missing": "No directory of `-L` or of LIBRARY_PATH has the library. Libraries of the "
-    "host, which it links from its own directories, may be named and are passed over; "
-    "`--allow-missing-libraries` passes over all, as nvlink does.",
-    "input-kind": "A call said which kind of input this is, and its contents are of another. Give "
-    "`pylink.Input` the right `kind`, or `any`.",
-    "damaged-archive": "An archive breaks its format, or ends too early. Make it again with `ar`.",
+    "library-skipped": "A file with the right name was found for `-l`, but it is not an archive "
+    "of host objects. The search continues in the next directory.",
+    "library-missing": "The library is in no directory of `-L` or LIBRARY_PATH. Common libraries "
+    "of the host, such as -lpthread, are ignored, since the host linker finds them itself. Use "
+    "`--allow-missing-libraries` to ignore all, as nvlink does.",
+    "input-kind": "The `kind` given to `pylink.Input` does not match the contents. Give the right "
+    "`kind`, or `any`.",
+    "damaged-archive": "An archive breaks its format, or ends too early. Recreate it with `ar`.",
     "cannot-read-member": "A thin archive holds the names of files only, and this one is gone or "
     "was moved. Names are relative to the archive.",
-    "archive-cycle": "A thin archive names itself as a member, perhaps through others. Make it "
-    "anew without itself.",
-    "archive-limit": "An archive names other archives, or large files, so often that it cannot be "
-    "meant. Make it anew of the files themselves.",
-    "not-folded": "Copies of Mercury sections can be left out of the output, but those of this "
+    "archive-cycle": "A thin archive names itself as a member, perhaps through others. Recreate "
+    "it without itself.",
+    "archive-limit": "An archive refers to other archives or large files so often that this is "
+    "likely a mistake. Recreate it from the files.",
+    "not-folded": "Copies of Mercury sections can be omitted from the output, but those of this "
     "file do not stand in the form that compilers write. The file is linked as it is.",
     "not-elf": "An input does not start like an ELF file. Link relocatable cubins, made with "
     "`nvcc -rdc=true -cubin`.",
@@ -144,8 +168,8 @@ HELP: dict[str, str] = {
     "relocatable device code with `-rdc=true` or `-dc`.",
     "wrong-abi": "An input uses a version of the CUDA binary interface that is not supported. "
     "Compile it with a toolkit that matches.",
-    "unknown-input": "An input starts like no file that can be linked. What a file is follows from "
-    "its content; its name does not matter.",
+    "unknown-input": "The contents of an input match no file format that can be linked. The "
+    "file's name does not matter.",
     "lto-entry": "An input was compiled for link-time optimization only. Link it with `-dlto`, or "
     "compile it with code for the target too.",
     "lto-file": "A file of LTO-IR can be linked only with `-lto` or `-dlto`.",
@@ -168,7 +192,7 @@ HELP: dict[str, str] = {
     "section-range": "A section header places the contents of its section outside the file.",
     "entry-size": "The entries of a table section do not have the size that ELF gives them.",
     "section-size": "A table section does not hold a whole number of entries.",
-    "section-alignment": "A section asks for an alignment that is no power of two.",
+    "section-alignment": "The alignment of a section is not a power of two.",
     "section-link": "The sh_link of a section names no section of the right kind.",
     "section-info": "The sh_info of a section names no section or symbol of the right kind.",
     "string-offset": "A name starts outside its string table.",
@@ -213,13 +237,29 @@ HELP: dict[str, str] = {
     "linker of the host does not take for a use of the library. Where the library shows no symbol "
     "that the program could name, say so to that linker.",
     "library-part": "A shared library was device-linked with a module that this link takes from an "
-    "object or archive, too. The program's registration comes first, so the library's own image "
-    "waits for that module in vain and is never registered.",
+    "archive, too. The loader gives the module's registration to one of the two images, and the "
+    "other waits for it in vain. Libraries without a device link leave it to the program.",
+    "library-symbolic": "A shared library was device-linked with a module that this link takes "
+    "from an object or archive, too. The program's registration comes first, so the library's own "
+    "image waits for that module in vain and is never registered. With `-Bsymbolic` each takes "
+    "its own.",
+    "library-archive": "A shared library registers a module by itself, and this link takes the "
+    "module from an archive after the library. The host linker then finds all symbols of the "
+    "module in the library and takes nothing from the archive, so nothing registers the module "
+    "for the image of this link.",
+    "library-local": "This link is for a shared library. A library of its command line registers "
+    "one of its modules, too, and comes first where a program or an earlier library loads it. The "
+    "module then calls that one, and the image of this link waits in vain. A library that "
+    "contains the host code of the module and hides its registration functions does not depend on "
+    "the order.",
+    "library-unneeded": "A shared library that only holds a device link registers a module of "
+    "another library, and this link registers the module, too. Only one of them is called.",
     "library-twice": "Two shared libraries were device-linked with the same module. When the "
-    "program starts, one of their images waits for that module in vain and is never registered.",
-    "library-twin": "An object and a shared library that was made of it are linked into one "
-    "program, where both register the module. An archive instead of the object is no trouble: the "
-    "linker of the host leaves its member alone where the library comes first.",
+    "program starts, one of their images waits for that module in vain and is never registered. "
+    "Libraries that contain the module can also be linked with `-Bsymbolic`.",
+    "library-twin": "Two files of a program contain the same module, such as a shared library and "
+    "an object that it was linked from, and both register it. An archive instead of the object "
+    "does no harm after the library: the host linker then takes nothing from it.",
     "library-ids": "A shared library has to have a module id for each fat binary of relocatable "
     "device code. Tools that change sections may have damaged it.",
     "library-linked": "Device code of a shared library that was device-linked cannot be linked "
@@ -250,15 +290,27 @@ HELP: dict[str, str] = {
     "not-global": "A function is a kernel in one file and none in another. Use one declaration "
     "in a common header; a kernel is launched, not called.",
     "kernel-or-not": "What two files take a function for.",
+    "unified-symbols": "An input has functions or variables with the PTX attribute `.unified`. An "
+    "executable needs an index of them, which pylink cannot read: link without the attribute.",
+    "not-a-patch": "With --link-as-tools-patch a link takes only code that tools insert into "
+    "kernels. Compile the file with -Xptxas --compile-as-tools-patch, or leave the option out.",
     "first-defined-here": "The place of the first definition of a symbol.",
-    "first-specified-here": "The place that gave a symbol the size that another one differs from.",
+    "first-specified-here": "The place that first gave the symbol its size; another place gives a "
+    "different one.",
     "referenced-here": "A further place that uses a symbol.",
     "more-references": "A symbol is used at more places than are listed.",
     "inlined-here": "The call that code was inlined for.",
     "defined-here": "The place of a definition that another record is about.",
     "sizes-differ": "The sizes that two files give a variable.",
+    "in-library": "The name belongs to a library of CUDA or of a package beside it. The library "
+    "contains host code as well, so the host link needs it.",
+    "in-libdevice": "Functions of libdevice are bitcode. `nvcc` links them while it compiles; who "
+    "makes PTX otherwise has to do so, before PTX is made.",
     "other-parameters": "A function of the same name with other parameters is defined. A "
     "declaration may not fit the definition.",
+    "never-called": "A function's address is taken, and no kernel of the link calls the function, "
+    "by name or through a pointer of its type. It stays in the output. Call it, or remove what "
+    "takes its address. Only `--extra-warnings` asks for this.",
     "stack-size": "The stack a kernel needs is unknown, because its calls are recursive or go "
     "through pointers. Set enough with `cudaDeviceSetLimit(cudaLimitStackSize, ...)`; silence this "
     "with `-suppress-stack-size-warning`.",
@@ -277,9 +329,9 @@ HELP: dict[str, str] = {
     "(`-maxrregcount`), or the kernel with a higher one.",
     "out-of-memory": "The system gave the process no more memory, of the machine or of its share: "
     "`ulimit -v`, a control group, `--max-memory` of `pylink serve`.",
-    "memory-needed": "The bytes that are needed, and how many there are.",
+    "memory-needed": "The bytes needed, and the bytes available.",
     "memory-share": "One variable or function, and how many bytes of the memory it takes.",
-    "memory-rest": "The sum of all that is not listed.",
+    "memory-rest": "The sum of all variables or functions that are not listed.",
     "too-many-registers": "A kernel was compiled for fewer registers than a function that it "
     "calls needs. Compile the function with a limit as low (`-maxrregcount`), or the kernel with "
     "a higher one.",
@@ -294,33 +346,43 @@ HELP: dict[str, str] = {
     "verbose-function": "The head of the properties of a kernel.",
     "verbose-usage": "The registers, barriers, stack and memory that a kernel needs.",
     "call-graph": "A line of the call graph that -dump-callgraph asks for.",
-    "pass-remark": "A pass did something that `--pass-remarks` asks to hear of.",
-    "pass-remark-missed": "A pass could not do something; `--pass-remarks-missed` asks why.",
-    "pass-remark-analysis": "A pass found something out that `--pass-remarks-analysis` asks for.",
-    "pass-remark-failure": "A pass failed in something that it should have been able to do. The "
-    "output is right, but not what it could be. Please report it with the inputs that cause it.",
+    "pass-remark": "A pass changed the program; `--pass-remarks` asks for this.",
+    "pass-remark-missed": "A pass could not change the program; `--pass-remarks-missed` asks for "
+    "the reason.",
+    "pass-remark-analysis": "A pass detected something; `--pass-remarks-analysis` asks for this.",
+    "pass-remark-failure": "The output is correct, but larger or slower than necessary. Please "
+    "report it with the inputs.",
     "nvvmpath-missing": "Link-time optimization needs the directory of libnvvm. Give it with "
     "`-nvvmpath`.",
     "lines-not-read": "Lines are read with the package pyelftools, an extra of pylink. It changes "
     "nothing about the link.",
     "invalid-argument": "The argument of an option is none that the option takes. "
     "`--Ofast-compile` takes 0, min, mid or max; `-maxrregcount` at most three digits.",
-    "options-incompatible": "Of two options that cannot be combined, one was used.",
-    "tool-failed": "A program that pylink started could not be started, failed, was killed, or ran "
-    "longer than `--tool-timeout` allows. What it printed stands before.",
+    "options-incompatible": "Two options cannot be combined, so only one of them was used.",
+    "tool-failed": "A compiler that pylink runs could not be started, failed, was killed, or ran "
+    "longer than `--tool-timeout` allows. Its output is shown above.",
     "ptxas-missing": "The link has PTX, which ptxas compiles. It is looked for in the wheel "
     "nvidia-cuda-nvcc, in the toolkits of CUDA_HOME and CUDA_PATH, and in PATH.",
-    "needs-compiler": "A link in nvJitLink's place came upon PTX or LTO-IR. `pylink.jitlink` hands "
-    "such a link to the real library, so this is seen only by who looks for it.",
+    "needs-compiler": "A link through `pylink.jitlink` found PTX or LTO-IR, and hands such links "
+    "to the real nvJitLink. You see this only if you call pylink.jitlink directly.",
+    "option-for-nvcc": "`pylink dlink` does what nvcc -dlink does with objects and libraries. "
+    "Options that change the result in other ways are handed to the nvcc of a toolkit, with all "
+    "other words; docs/device-link.md lists what is done without it.",
+    "input-for-nvcc": "`pylink dlink` links objects and libraries. All else is compiled first, "
+    "which nvcc does: name the toolkit with --cuda or CUDA_HOME, or compile the file yourself.",
+    "nvcc-not-started": "The nvcc that was found could not be started.",
+    "machines-differ": "The objects of a device-link step are for two machines of the host, such "
+    "as x86-64 and aarch64, and the result can be for one only.",
     "ptx-line-error": "ptxas refused a line of PTX. Entries of fat binaries count their own lines.",
     "ptx-error": "ptxas refused PTX, for a reason that no single line has.",
     "tool-output": "A line that a compiler printed, as it is.",
-    "ptx-file-unused": "nvlink compiles a PTX file for an older target and leaves the result out, "
-    "and so does pylink. Compile the file with `ptxas -c`, or put it into a fat binary.",
+    "ptx-file-unused": "nvlink compiles a PTX file for a target before sm_90, but does not link "
+    "the result. pylink does the same. Compile the file with `ptxas -c`, or put it into a fat "
+    "binary.",
     "nvjitlink-missing": "The link has LTO-IR, which nvJitLink compiles. It is taken from the "
     "toolkit of `-nvvmpath`, else from the wheel nvidia-nvjitlink, else from CUDA_HOME.",
-    "lto-failed": "nvJitLink refused the LTO-IR of the link, or options for it. Symbols that are "
-    "defined twice in LTO-IR are found here.",
+    "lto-failed": "nvJitLink refused the LTO-IR of the link, or options for it. It also detects "
+    "symbols that are defined twice in LTO-IR.",
     "lto-partial": "With -lto, some input is machine code already, so that functions which it "
     "could call are kept.",
     "lto-ignored": "With -lto, no input has LTO-IR. Compile with `-dlto` or `code=lto_80`.",
@@ -328,14 +390,19 @@ HELP: dict[str, str] = {
     "point arithmetic, of which the whole program can have only one. Compile all of them with the "
     "same `-ftz`, `-prec-div`, `-prec-sqrt` and `-fmad`.",
     "lto-line-info": "Inputs with LTO-IR differ in whether they have line information.",
-    "nothing-linked": "All inputs have LTO-IR, and what ptxas made of them is the output. A map "
-    "tells what a linker does; link a cubin with it to have one.",
+    "nothing-linked": "All inputs contain LTO-IR, and ptxas compiled the output from them. A map "
+    "shows what a linker does; to get one, link a cubin as well.",
     "other-compiler": "nvlink compiles PTX with a compiler of its own release. Where none of that "
     "release was found, the code is that of another one. `--nvlink-version`, or the toolkit of an "
     "overlay, says which release is followed.",
     "other-lto-compiler": "nvlink compiles LTO-IR with libraries of its own release. The nvJitLink "
     "that was found is of another, so the code may differ. `pylink-cuda[cuda]` and "
     "`pylink-cuda[cuda12]` install matching sets.",
+    "compilers-differ": "nvJitLink compiles LTO-IR to PTX of its own release, which an older ptxas "
+    "cannot read. Both are looked for in the toolkit of `-nvvmpath`, the wheels beside this "
+    "Python, CUDA_HOME, CUDA_PATH and PATH; `--ptxas-path` names a ptxas. Nothing was compiled.",
+    "lto-slow": "nvJitLink compiled the whole program in one thread. With `--split-compile=N` it "
+    "uses N threads, with 0 one for each core; the code may then differ from that of one thread.",
     "lto-relocatable": "A relocatable output keeps all functions, and nvJitLink makes whole "
     "programs only. Compile the input that is named without `-dlto`.",
     "profile-problem": "A section or rule file for the report of --profile cannot be used, or a "
@@ -343,9 +410,9 @@ HELP: dict[str, str] = {
     "are not affected; `pylink report --list-sections` and "
     "`--list-rules` show the files and what is wrong with them.",
     "listing-failed": "A folder of `--section-folder` does not exist, or the package protobuf is "
-    "missing: run `pip install 'pylink-cuda[report]'`.",
-    "internal-error": "The linker met a state that it holds to be impossible. Please report it "
-    "with the inputs that cause it.",
+    "missing. Run `pip install 'pylink-cuda[report]'`.",
+    "internal-error": "pylink reached a state that should be impossible: a bug. Please report it "
+    "with the inputs.",
     "error-limit": "The link stopped after as many errors as `--error-limit` allows.",
     "suppression-hint": "How to silence a warning by its number. Shown once, where numbers are.",
 }

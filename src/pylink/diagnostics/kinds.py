@@ -60,8 +60,8 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "cannot-write-file": (124, CATASTROPHE, "Writing '{file}' failed: {reason}"),
     "cannot-read-file": (125, CATASTROPHE, "Reading '{file}' failed: {reason}"),
     "output-is-input": (126, CATASTROPHE,
-        "Output file '{file}' is also an input file: {option} names it '{path}'"),
-    "report-incomplete": (127, WARNING, "Could not write all of '{file}'"),
+        "Output file '{file}' would overwrite an input ({option}: '{path}')"),
+    "report-incomplete": (127, WARNING, "Could not append to the timing table '{file}'"),
     "inputs-with-host-script": (128, COMMAND_LINE,
         "Input files are not allowed with -ghls option; use --help for more information"),
     "host-script-failed": (129, CATASTROPHE, "Host linker script creation failed."),
@@ -72,17 +72,21 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "options-incompatible": (132, REMARK,
         "Incompatible options '{option}' and '{other}', using '{used}'"),
     "output-named-twice": (134, CATASTROPHE,
-        "Output file '{file}' of {option} is also that of {other}, which names it '{path}'"),
+        "{option} and {other} both write '{file}' ({other} calls it '{path}')"),
     "unknown-command": (135, COMMAND_LINE, "Unknown command '{command}'"),
-    "did-you-mean": (136, NOTE, "did you mean '{suggestion}'?"),
+    "did-you-mean": (136, NOTE, "'{given}': did you mean '{suggestion}'?"),
+    "arch-dropped": (146, NOTE, "{arch} was last supported by CUDA {release}"),
+    "arch-renamed": (147, NOTE, "{arch} is called {name} since CUDA 13.0"),
     "choices-are": (137, NOTE, "{what}: {choices}"),
     "in-options-file": (138, NOTE, "it is in {origin}"),
+    "option-since": (145, NOTE,
+        "nvlink has '{option}' since {since}; this link follows {release}"),
     "unknown-remark-format": (140, COMMAND_LINE, "Unknown remark serializer format."),
     "invalid-regex": (141, COMMAND_LINE,
         "Invalid regular expression '{value}' passed to -{option}: {reason}"),
     "remarks-not-written": (142, ERROR, "Writing remarks to '{file}' failed: {reason}"),
-    "no-remarks": (143, REMARK, "'{file}' is empty: there are no remarks to write"),
-    "bad-reproducer": (144, CATASTROPHE, "Cannot link '{file}' again: {reason}"),
+    "no-remarks": (143, REMARK, "No remarks to write; '{file}' is empty"),
+    "bad-reproducer": (144, CATASTROPHE, "Cannot reproduce the link in '{file}': {reason}"),
     # 2xx: input files as a whole
     "arch-mismatch": (201, CATASTROPHE, "Input file '{file}' arch does not match target '{arch}'"),
     "accelerated-arch": (225, CATASTROPHE, "cannot link accelerated arch to non-accelerated{at}"),
@@ -92,17 +96,24 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "newer-toolkit": (208, CATASTROPHE,
         "Input file '{file}' newer than toolkit ({toolkit} vs {ours})"),
     "unknown-toolkit": (209, WARNING,
-        "Input file '{file}' was made by CUDA {made}, which is not known; linked as by {release}"),
+        "Input file '{file}' comes from CUDA {made}, which this version of pylink does not know; "
+        "linking it as CUDA {release}"),
     "arch-not-found": (203, WARNING, "SM Arch ('{arch}') not found in '{file}'"),
     "library-skipped": (204, WARNING,
         "Skipping incompatible '{file}' when searching for -l{library}"),
     "not-folded": (206, WARNING, "Mercury sections of '{file}' are not folded: {reason}"),
     "library-missing": (207, ERROR,
-        "Library -l{library} not found in {directories}; --allow-missing-libraries passes over "
+        "Library -l{library} not found in {directories}; use --allow-missing-libraries to ignore "
         "it"),
     "virtual-arch-lowered": (217, WARNING,
-        "Virtual architecture of all kernels is compute_{lowest}, that of '{file}'{more}; "
-        "'{other}' was compiled for compute_{highest}"),
+        "The output reports compute_{lowest} for all kernels, as '{file}'{more} does; '{other}' "
+        "was compiled for compute_{highest}"),
+    "no-host-code": (227, REMARK,
+        "Input '{file}' has no host code, which could cause later host link error if there is a "
+        "reference to it"),
+    "untimed-code": (226, WARNING,
+        "Input file '{file}' was compiled for sm_{sm}: {count} of its FP64 and IMMA instructions "
+        "wait longer than necessary on {arch}; compile it for {arch}"),
     "not-elf": (210, CATASTROPHE, "cubin not an elf?{at}"),
     "empty-file": (211, ERROR, "Input file '{file}' is empty"),
     "wrong-class": (212, ERROR, "Input file '{file}' is not a 64-bit ELF file"),
@@ -120,62 +131,81 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "wrong-os-abi": (220, WARNING,
         "expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set"),
     "unknown-input": (221, ERROR,
-        "Input file '{file}' is no cubin, fat binary, host object, archive, PTX or LTO-IR"),
+        "Input file '{file}' is not a cubin, fat binary, host object, archive, PTX or LTO-IR file"),
     "lto-entry": (222, CATASTROPHE, "LTO objects found, use -dlto{at}"),
     "lto-file": (223, CATASTROPHE, "should only see nvvm files when -lto{at}"),
-    "input-kind": (224, CATASTROPHE,
-        "Input file '{file}' is {found}, not {wanted} as it should be"),
+    "input-kind": (224, CATASTROPHE, "Input file '{file}' is {found}; expected {wanted}"),
     "damaged-archive": (230, CATASTROPHE, "{file}: archive is damaged: {reason}"),
     "cannot-read-member": (231, CATASTROPHE,
         "{file}: file '{path}' of the thin archive cannot be read: {reason}"),
     "archive-cycle": (232, CATASTROPHE, "{file}: thin archive contains itself"),
-    "archive-limit": (233, CATASTROPHE, "{file}: archive leads to more than {what}"),
+    "archive-limit": (233, CATASTROPHE, "{file}: archive expands to more than {what}"),
     "library-runtime": (240, WARNING,
-        "'{file}' has a CUDA runtime of its own, which this program's image is not registered "
-        "with; link it with -cudart shared"),
+        "'{file}' contains its own CUDA runtime, where this program's kernels are not "
+        "registered; link '{file}' with -cudart shared"),
     "library-hidden": (241, WARNING,
-        "'{file}' shows other files neither '__fatbinwrap{id}' nor any function: the linker of "
-        "the host may leave it out; link with --no-as-needed"),
+        "'{file}' exports neither '__fatbinwrap{id}' nor any function, so the host linker may "
+        "drop it; link with --no-as-needed"),
     "library-part": (242, WARNING,
-        "'{file}' was device-linked with '{id}', which this link registers, and with modules "
-        "that it does not: their kernels will not be found; link without a device link (nvcc "
-        "-nodlink) or with -Bsymbolic"),
+        "'{file}' was device-linked with module '{id}', which this link registers, too; kernels "
+        "of '{file}' or of this link will not be found (rebuild '{file}' with nvcc -nodlink)"),
+    "library-symbolic": (248, WARNING,
+        "'{file}' was device-linked with module '{id}', which this link registers, too; kernels "
+        "of '{file}' will not be found (link it with -Bsymbolic)"),
+    "library-archive": (249, WARNING,
+        "'{file}' was device-linked with module '{id}', which this link registers, too; kernels "
+        "of this link will not be found (name '{other}' before '{file}', also for the host "
+        "linker)"),
+    "library-local": (238, WARNING,
+        "'{file}' was device-linked with module '{id}', which this link registers, too. If "
+        "'{file}' is loaded first, kernels of this link will not be found. Link '{other}' into "
+        "this library and hide '__cudaRegisterLinkedBinary*' with a version script"),
+    "library-unneeded": (239, WARNING,
+        "'{file}' was device-linked with module '{id}', which this link registers, too; kernels "
+        "of one of them will not be found (omit '{file}' or '{other}')"),
     "library-twice": (243, WARNING,
-        "'{other}' and '{file}' were both device-linked with '{id}': the kernels of one of them "
-        "will not be found; make them without a device link (nvcc -nodlink) or with -Bsymbolic"),
+        "'{other}' and '{file}' were both device-linked with module '{id}'; kernels of one of "
+        "them will not be found (rebuild them with nvcc -nodlink)"),
     "library-ids": (244, ERROR,
-        "'{file}' has {ids} module ids for {containers} fat binaries of relocatable code"),
+        "'{file}' has {containers} fat binaries of relocatable code but {ids} module ids"),
     "library-twin": (247, WARNING,
-        "'{file}' and '{other}' are one module, which the program would register twice: its "
-        "kernels will not be found; name one of them"),
+        "'{file}' and '{other}' contain the same module; link only one of them"),
     "library-linked": (245, NOTE,
-        "'{file}' has '{symbol}', but was device-linked by itself; link its objects, too, or "
-        "make it without a device link (nvcc -nodlink)"),
+        "'{file}' defines '{symbol}', but was device-linked by itself; link its objects, too, or "
+        "rebuild it with nvcc -nodlink"),
     "library-owned": (246, NOTE,
-        "'{file}' has '{symbol}', but '{owner}' was device-linked with it; make that one without "
-        "a device link (nvcc -nodlink), as only one image can register it"),
+        "'{file}' defines '{symbol}', but '{owner}' was device-linked with it, and only one "
+        "image can register it; omit '{owner}', or rebuild it with nvcc -nodlink"),
     "no-code-for-arch": (205, ERROR, "No input has code for '{arch}'"),
+    "whole-program-old": (261, CATASTROPHE,
+        "linking with -ewp objects requires using current toolkit"),
+    "whole-program-mixed": (262, WARNING,
+        "'{file}': -ewp compiled objects should only link with libcudadevrt"),
+    "whole-program-moves": (264, ERROR,
+        "{where}: code compiled with -ewp calls this function by its address, which this link "
+        "would change; compile it with -rdc=true"),
+    "made-by": (263, NOTE, "'{file}' was made by CUDA {made}; this link follows {release}"),
     "archs-there": (250, NOTE,
-        "it has {archs}; compile for the target, or link for one of these with -arch (nvcc "
-        "without -arch takes sm_75)"),
+        "it has code for {archs}; compile it for the target, or select one of these with -arch "
+        "(nvcc defaults to sm_75)"),
     "archs-differ": (251, NOTE, "it was compiled for {archs}; the target is {arch}"),
-    "arch-missing": (252, NOTE, "there is no -arch; name the target, as in -arch=sm_90"),
+    "arch-missing": (252, NOTE, "no target given; use -arch, for example -arch=sm_90"),
     "newest-release": (257, NOTE,
-        "it was made by CUDA {made}; this version of pylink knows releases up to {release}, and "
-        "links newer objects only where --nvlink-version says as which"),
+        "it was made by CUDA {made}; this version of pylink knows releases up to {release}; to "
+        "link a newer object, use --nvlink-version"),
     "older-release": (258, NOTE,
-        "it was made by CUDA {made}, and --nvlink-version={release} asks for an older linker; "
-        "leave the option out, or compile with CUDA {release}"),
+        "it was made by CUDA {made}, newer than --nvlink-version={release}; omit the option, or "
+        "compile with CUDA {release}"),
     "older-toolkit": (260, NOTE,
-        "it was made by CUDA {made}, and the toolkit that it is linked with is CUDA {release}; "
-        "link it with CUDA {made}, or compile with CUDA {release}"),
+        "it was made by CUDA {made}, and this toolkit is CUDA {release}; link it with CUDA "
+        "{made}, or compile with CUDA {release}"),
     "file-reason": (253, NOTE, "{reason}"),
     "input-is": (254, NOTE, "it is {what}"),
     "not-relocatable": (255, NOTE,
-        "'{file}' has device code that was compiled without -rdc=true (or -dc), which is for its "
-        "own kernels alone"),
+        "device code in '{file}' was compiled without -rdc=true (or -dc), so other files cannot "
+        "use it"),
     "linked-for-device": (256, NOTE,
-        "'{file}' was made by a device link; link the objects that it was made of"),
+        "'{file}' was made by a device link; link its objects instead"),
     "made-by-toolkit": (259, NOTE,
         "it was made by CUDA {made}; compile it with CUDA {since} or a later release"),
     # 3xx: damaged ELF structure; `where` names file, section and row
@@ -183,31 +213,31 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "section-range": (303, ERROR, "{where}: section contents lie outside the file"),
     "entry-size": (304, ERROR, "{where}: entry size is {value}, not {expected}"),
     "section-size": (305, ERROR,
-        "{where}: size {value} is no multiple of the entry size {expected}"),
-    "section-alignment": (306, ERROR, "{where}: alignment {value} is no power of two"),
-    "section-link": (307, ERROR, "{where}: link to section {value} is wrong"),
-    "section-info": (308, ERROR, "{where}: sh_info {value} is wrong"),
+        "{where}: size {value} is not a multiple of the entry size {expected}"),
+    "section-alignment": (306, ERROR, "{where}: alignment {value} is not a power of two"),
+    "section-link": (307, ERROR, "{where}: invalid sh_link {value}"),
+    "section-info": (308, ERROR, "{where}: invalid sh_info {value}"),
     "string-offset": (309, ERROR, "{where}: name offset {value} lies outside the string table"),
     "string-unterminated": (310, ERROR, "{where}: string table does not end with a zero byte"),
-    "no-symbol-table": (311, ERROR, "{where}: there is no symbol table"),
+    "no-symbol-table": (311, ERROR, "{where}: no symbol table"),
     "symbol-section": (312, ERROR, "{where}: symbol is in section {value}, which does not exist"),
     "symbol-range": (313, ERROR, "{where}: symbol lies outside its section"),
     "symbol-kind": (315, ERROR, "{where}: symbol has unknown binding or type {value}"),
     "relocation-type": (316, ERROR, "{where}: unknown relocation type {value}"),
     "relocation-symbol": (317, ERROR,
-        "{where}: relocation names symbol {value}, which does not exist"),
+        "{where}: relocation refers to symbol {value}, which does not exist"),
     "relocation-range": (318, ERROR,
         "{where}: relocated field at offset {value} lies outside its section"),
     "nvinfo-format": (319, ERROR, "{where}: attribute is damaged: {reason}"),
     "callgraph-format": (321, ERROR, "{where}: call graph row is damaged: {reason}"),
     "debug-format": (322, ERROR, "{where}: debug data is damaged: {reason}"),
     "capsule-format": (323, ERROR, "{where}: mercury capsule is damaged: {reason}"),
-    "duplicate-section": (324, ERROR, "{where}: a second section of this kind"),
+    "duplicate-section": (324, ERROR, "{where}: duplicate section"),
     "unknown-section": (325, ERROR, "{where}: section of unknown type {value}"),
     "fatbin-format": (326, ERROR, "{where}: fat binary is damaged: {reason}"),
     "host-format": (327, ERROR, "{where}: host object is damaged: {reason}"),
     "fatbin-limit": (328, ERROR, "{where}: fat binary is too large: {reason}"),
-    "section-name": (329, ERROR, "{where}: no section of type {value} has this name"),
+    "section-name": (329, ERROR, "{where}: this name is not allowed for a section of type {value}"),
     "malformed": (399, ERROR, "{where}: {reason}"),
     # 4xx: symbols
     "undefined-reference": (401, ERROR, "Undefined reference to '{symbol}' in '{file}'"),
@@ -228,15 +258,28 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "not-global": (408, ERROR, "Function '{name}' not declared __global__ in all source files"),
     "common-too-large": (421, ERROR,
         "Common symbol '{symbol}' in file '{file}' has larger size than initialization"),
+    "never-called": (422, WARNING,
+        "Function '{symbol}' has address taken but no calls to it found"),
+    "not-a-patch": (423, CATASTROPHE,
+        "Function '{symbol}' in '{file}' is missing EIATTR_TOOLS_PATCH_FUNC attribute required by "
+        "{option} option"),
+    "unified-symbols": (424, CATASTROPHE,
+        "Unified symbols found but index file not specified."),
     "first-defined-here": (410, NOTE, "{where}: '{symbol}' is first defined here"),
-    "first-specified-here": (411, NOTE, "{where}: size {size} of '{symbol}' is first given here"),
+    "first-specified-here": (411, NOTE,
+        "{where}: '{symbol}' is first declared with size {size} here"),
     "referenced-here": (412, NOTE, "{where}: '{symbol}' is referenced here"),
-    "more-references": (413, NOTE, "references to '{symbol}' that are not shown: {count}"),
+    "more-references": (413, NOTE, "{count} more references to '{symbol}'"),
     "inlined-here": (414, NOTE, "'{function}' is inlined here"),
     "defined-here": (415, NOTE, "{where}: '{symbol}' is defined here"),
     "sizes-differ": (416, NOTE, "it has {size} bytes in '{file}' and {other} bytes in '{first}'"),
     "kernel-or-not": (418, NOTE, "it is {what} in '{file}' and {other} in '{first}'"),
     "other-parameters": (417, NOTE, "did you mean '{name}', defined in {place}?"),
+    "in-library": (425, NOTE,
+        "'{symbol}' is in {library}; use {option} in this link and in the host link"),
+    "in-libdevice": (426, NOTE,
+        "'{symbol}' is in libdevice, which the compiler links and a device linker does not; "
+        "link libdevice.10.bc where the code is compiled"),
     # 5xx: memory and resources
     "stack-size": (501, WARNING,
         "Stack size for entry function '{symbol}' cannot be statically determined"),
@@ -256,11 +299,11 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "out-of-memory": (507, CATASTROPHE, "There is not enough memory for the link"),
     "recursion-here": (510, NOTE, "{where}: recursion: '{symbol}' calls '{callee}' here"),
     "indirect-call-here": (511, NOTE, "{where}: recursion: '{symbol}' calls through a pointer"),
-    "memory-needed": (512, NOTE, "{size} bytes are needed and there are {limit}: {over} too many"),
+    "memory-needed": (512, NOTE, "{size} bytes needed, {limit} available ({over} over the limit)"),
     "memory-share": (513, NOTE, "{where}: '{name}' takes {size} bytes"),
-    "memory-rest": (514, NOTE, "{count} more take {size} bytes"),
+    "memory-rest": (514, NOTE, "{count} others take {size} bytes"),
     "register-chain": (515, NOTE,
-        "{chain}; the kernel was compiled for {limit} registers at most, by {cause}"),
+        "call chain: {chain}; {cause} limits the kernel to {limit} registers"),
     # 7xx: what -v prints
     "verbose-memory": (701, REMARK, "{sizes}"),
     "verbose-function": (702, REMARK, "Function properties for '{symbol}':"),
@@ -282,7 +325,8 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "ptx-error": (805, ERROR, "{file}: {reason}"),
     "tool-output": (806, REMARK, "{line}"),
     "ptx-file-unused": (807, WARNING,
-        "PTX file '{file}' adds nothing to a link for {arch}, but only from sm_90 on"),
+        "PTX file '{file}' is ignored: PTX files contribute only to links for sm_90 and later, "
+        "not for {arch}"),
     "nvjitlink-missing": (810, CATASTROPHE,
         'Link-time optimization needs nvJitLink, which was not found; install it with "pip '
         "install 'pylink-cuda[cuda]'\" ({reason})"),
@@ -291,7 +335,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "requested LTO but '{file}' not built for LTO so doing partial LTO"),
     "lto-ignored": (813, WARNING, "Ignoring -dlto option because no LTO objects found"),
     "needs-compiler": (819, CATASTROPHE,
-        "'{file}' has to be compiled, and this link compiles nothing"),
+        "'{file}' must be compiled, but this link has no compiler"),
     "lto-options-differ": (814, CATASTROPHE, "Cicc option values for '{option}' do not match"),
     "lto-line-info": (815, REMARK,
         "Some objects do not have '-lineinfo' specified but others do; will build everything "
@@ -299,14 +343,28 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "lto-relocatable": (816, CATASTROPHE,
         "Option '-r' cannot be combined with LTO input '{file}'; compile it without -dlto"),
     "nothing-linked": (817, WARNING,
-        "Link-time optimization made the whole program; no cubins were linked, and there is no "
-        "map"),
+        "Link-time optimization produced the whole program; no cubin was linked, so no map is "
+        "written"),
     "other-compiler": (818, REMARK,
-        "PTX in '{file}' is compiled by '{tool}' of CUDA {made}, while the linker of {release} "
-        "is followed; install that ptxas or name it with --ptxas-path"),
+        "PTX in '{file}' is compiled by '{tool}' of CUDA {made}, not of {release}; install ptxas "
+        "{release} or select it with --ptxas-path"),
     "other-lto-compiler": (821, REMARK,
-        "LTO-IR is compiled by nvJitLink of CUDA {made}, while the linker of {release} is "
-        "followed; install that of {release}, or name a toolkit that has it with -nvvmpath"),
+        "LTO-IR is compiled by nvJitLink of CUDA {made}, not of {release}; install nvJitLink "
+        "{release} or select a toolkit that has it with -nvvmpath"),
+    "compilers-differ": (822, CATASTROPHE,
+        "Link-time optimization needs nvJitLink, and ptxas of the same release; found {found}. "
+        "Install one of them in the release of the other: pip install '{package}' or '{other}'"),
+    "lto-slow": (823, REMARK,
+        "Link-time optimization took {seconds} s in one thread; --split-compile=N uses N threads"),
+    "option-for-nvcc": (824, CATASTROPHE,
+        "Option '{option}' is left to nvcc, which was not found; put it into PATH, or set "
+        "CUDA_HOME to its toolkit"),
+    "input-for-nvcc": (825, CATASTROPHE,
+        "Input file '{file}' is left to nvcc, which was not found; put it into PATH, or set "
+        "CUDA_HOME to its toolkit"),
+    "nvcc-not-started": (826, CATASTROPHE, "'{tool}' could not be started: {reason}"),
+    "machines-differ": (827, CATASTROPHE,
+        "Input file '{file}' is for another machine than '{other}'; link objects of one machine"),
     "package-missing": (820, CATASTROPHE,
         "Input file '{file}' is compressed with {what}, which needs the Python package "
         "'{package}': pip install {package}"),

@@ -23,12 +23,12 @@ ACTIONS = {
 class Policy:
     """The severity each kind has under the options of one link.
 
-    `warnings_as_errors` wins over `no_warnings`, as it does in nvlink, and leaves `ADVICE` be; with
-    `as_nvlink` some warnings, `SHOWN_WITH_W`, stay with `no_warnings`. `threshold` is the lowest
-    severity that is shown or counted, but for errors and `ASKED_FOR`; `no_infos` drops remarks but
-    `host-info-ignored`, and `DROPPED_AS_INFOS`. `error_limit` ends the link after that many
-    errors, 0 for no limit. `numbers` says that numbers are shown, and with them the hint how to use
-    one. Only kinds up to `DISCRETIONARY` obey `assign`.
+    `warnings_as_errors` wins over `no_warnings`, as it does in nvlink, and leaves `NEVER_ERRORS`
+    be; with `as_nvlink` some warnings, `SHOWN_WITH_W`, stay with `no_warnings`. `threshold` is the
+    lowest severity that is shown or counted, but for errors and `ASKED_FOR`; `no_infos` drops
+    remarks but `SHOWN_WITHOUT_INFOS`, and `DROPPED_AS_INFOS`. `error_limit` ends the link after
+    that many errors, 0 for no limit. `numbers` says that numbers are shown, and with them the hint
+    how to use one. Only kinds up to `DISCRETIONARY` obey `assign`.
     """
 
     __slots__ = (
@@ -66,7 +66,7 @@ class Policy:
 
     def assign(self, kind: str, severity: int) -> None:
         """Give a kind another severity, `SUPPRESSED` for none; a hard error keeps its own."""
-        from pylink.diagnostics.kinds import KINDS  # noqa: PLC0415 -- only links that report need it
+        from pylink.diagnostics.kinds import KINDS  # only links that report need it
 
         if KINDS[kind][1] <= DISCRETIONARY:
             self.assigned[kind] = severity
@@ -82,7 +82,7 @@ class Policy:
 
     def severity(self, kind: str) -> int:
         """The severity a report of this kind gets now, `SUPPRESSED` when it is dropped."""
-        from pylink.diagnostics.kinds import KINDS  # noqa: PLC0415 -- only links that report need it
+        from pylink.diagnostics.kinds import KINDS  # only links that report need it
 
         original = KINDS[kind][1]
         severity = self.assigned.get(kind, original)
@@ -91,13 +91,12 @@ class Policy:
                 return severity
             if self.no_infos and kind in DROPPED_AS_INFOS:
                 return SUPPRESSED
-            if self.warnings_as_errors and (kind not in ADVICE or kind in self.assigned):
+            if self.warnings_as_errors and (kind not in NEVER_ERRORS or kind in self.assigned):
                 return DISCRETIONARY
             if self.no_warnings and not (self.as_nvlink and kind in SHOWN_WITH_W):
                 return SUPPRESSED
         dropped = severity < min(self.threshold, DISCRETIONARY)
-        # nvlink prints the one about another option with -disable-infos, too.
-        dropped |= self.no_infos and severity < WARNING and kind != "host-info-ignored"
+        dropped |= self.no_infos and severity < WARNING and kind not in SHOWN_WITHOUT_INFOS
         return SUPPRESSED if dropped and kind not in ASKED_FOR else severity
 
 
@@ -114,7 +113,16 @@ ASKED_FOR = (
 )
 
 # Warnings that in nvlink go with -disable-infos, before -Werror sees them, and stay with -w.
-DROPPED_AS_INFOS = ("output-limited", "preserve-relocs-partial", "stack-size")
+DROPPED_AS_INFOS = (
+    "output-limited",
+    "preserve-relocs-partial",
+    "stack-size",
+    "never-called",
+    "whole-program-mixed",
+)
+
+# Remarks that nvlink prints with -disable-infos, too.
+SHOWN_WITHOUT_INFOS = ("host-info-ignored", "no-host-code")
 
 # What nvlink says while it reads the options, and so before any of them counts.
 BEFORE_OPTIONS = ("option-redefined",)
@@ -122,6 +130,9 @@ BEFORE_OPTIONS = ("option-redefined",)
 # Warnings about what nvlink links without a word and what may be meant. No -Werror makes errors of
 # them, and nvlink's form has notes instead. An option that gives one a severity changes both.
 ADVICE = ("virtual-arch-lowered",)
+
+# Those that no -Werror makes errors of, as nvlink would link: the code is right, if slower.
+NEVER_ERRORS = (*ADVICE, "untimed-code")
 
 # Warnings that nvlink's -w leaves.
 SHOWN_WITH_W = (*DROPPED_AS_INFOS, "library-skipped")

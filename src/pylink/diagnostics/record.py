@@ -62,6 +62,22 @@ PLACE = ("file", "section", "index", "offset", "symbol")
 _FOUND = (*PLACE, "source", "notes", "context")
 
 
+class RepeatedName(str):
+    """The name of an input that an earlier input has, too; `input` is its number."""
+
+    __slots__ = ("input",)
+
+    input: int
+
+    def __new__(cls, name: str, number: int) -> RepeatedName:
+        self = super().__new__(cls, name)
+        self.input = number
+        return self
+
+    def __reduce__(self) -> tuple[type[RepeatedName], tuple[str, int]]:
+        return RepeatedName, (str(self), self.input)
+
+
 class Diagnostic:
     """A record of what happened and where.
 
@@ -197,12 +213,12 @@ class Diagnostic:
     def hide(self, kinds: frozenset[str]) -> None:
         """Leave out records of these kinds among the notes and what gives context to them."""
         self.hidden = kinds
-        self.hints = [one for one in self.hints if one.kind not in kinds]
+        self.hints = [hint for hint in self.hints if hint.kind not in kinds]
         if self._explain is None:
-            self.notes = [one for one in self.notes if one.kind not in kinds]
-            self.context = [one for one in self.context if one.kind not in kinds]
-            for one in self.notes:
-                one.hide(kinds)
+            self.notes = [note for note in self.notes if note.kind not in kinds]
+            self.context = [line for line in self.context if line.kind not in kinds]
+            for note in self.notes:
+                note.hide(kinds)
 
     def _adopt(self) -> None:
         for record in (*self.children, *self.notes, *self.context, *self.extra):
@@ -211,7 +227,7 @@ class Diagnostic:
     @property
     def severity(self) -> Severity:
         """How grave it is, after promotion by options; ordered, and an `int` for comparisons."""
-        from pylink.diagnostics.levels import Severity  # noqa: PLC0415 -- no link needs an enum
+        from pylink.diagnostics.levels import Severity
 
         return Severity(self.level)
 
@@ -220,7 +236,7 @@ class Diagnostic:
         """The readable name of the symbol, the name itself if it is not mangled; None without."""
         if self.symbol is None:
             return None
-        from pylink.demangle import demangle  # noqa: PLC0415 -- few records name a symbol
+        from pylink.demangle import demangle
 
         return demangle(self.symbol)
 
@@ -231,6 +247,8 @@ class Diagnostic:
         None where the record has no file or the file was no input of a call.
         """
         name = self.file or ""
+        if isinstance(name, RepeatedName):
+            return name.input
         while name:
             if name in self.input_numbers:
                 return self.input_numbers[name]

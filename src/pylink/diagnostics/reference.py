@@ -11,6 +11,9 @@ from pylink.diagnostics.severity import DISCRETIONARY, NAMES
 _HEAD = """\
 # Diagnostics
 
+For people who want to look up a message or change its severity. Every kind of message has an
+entry here.
+
 Every diagnostic has a number and a name that do not change. `--diag-suppress`, `--diag-remark`,
 `--diag-warning`, `--diag-error` and `--diag-once` take either, several separated by commas; what is
 marked "fixed" keeps its severity. Catastrophes, command-line errors and internal errors end the

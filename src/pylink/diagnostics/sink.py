@@ -89,7 +89,7 @@ class Sink:
         severity = self.policy.severity(kind)
         if not severity:
             return None
-        from pylink.diagnostics.record import Diagnostic  # noqa: PLC0415 -- not for silent links
+        from pylink.diagnostics.record import Diagnostic
 
         diagnostic = Diagnostic(
             kind, facts, source=source, children=children, notes=notes, hints=hints, explain=explain
@@ -156,7 +156,7 @@ class Sink:
 
     def _show_kind(self, kind: str) -> None:
         """Show a record of the sink's own, which no policy drops and nothing counts."""
-        from pylink.diagnostics.record import Diagnostic  # noqa: PLC0415 -- not for silent links
+        from pylink.diagnostics.record import Diagnostic
 
         self._show(Diagnostic(kind))
 
@@ -174,7 +174,7 @@ class Sink:
 
     def stop(self) -> NoReturn:
         """Raise LinkError with everything reported so far, as after a phase that had errors."""
-        from pylink.errors import LinkError  # noqa: PLC0415 -- errors names this package's types
+        from pylink.diagnostics.errors import LinkError
 
         raise LinkError(self.diagnostics)
 
@@ -183,7 +183,7 @@ class Sink:
 
         A log or document that could not be written is reported here, which never raises.
         """
-        from pylink.errors import LinkError  # noqa: PLC0415 -- errors names this package's types
+        from pylink.diagnostics.errors import LinkError
 
         self.policy.error_limit = 0  # the link that it was for is over
         for renderer in self.renderers:

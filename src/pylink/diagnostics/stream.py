@@ -29,7 +29,7 @@ def printable(text: str | bytes) -> str:
         text = text.decode("utf-8", "surrogateescape")
     if text.isprintable():
         return text
-    import re  # noqa: PLC0415 -- needed by no link with decent names
+    import re  # needed by no link with decent names
 
     return re.sub(_ESCAPED, _escape, text)
 

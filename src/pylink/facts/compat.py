@@ -2,7 +2,7 @@
 
 One row per attribute, and who has it: releases, families. `compiled` packs those of one link for
 ``pylink._native.notes``. Attributes without a row stay as the first input has them. The experiments
-stand in docs/format-notes.md and docs/releases.md.
+stand in docs/format-notes.md and docs/format-notes/releases.md.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from pylink.facts import (
     attributes,
     compat,
     elf,
-    inherited,
+    inheritance,
     objectformats,
     releases,
     relocations,
@@ -48,7 +48,7 @@ COLUMNS_HEAD = """\
 # Made by pylink.facts.header from the rows of the native sources.
 """
 # Where the rows of tables stand.
-ROW_FILES = ("tables/rows.pxd", "tables/poolrows.pxd", "layout/sharedrows.pxd")
+ROW_FILES = ("tables/rows.pxd", "tables/poolrows.pxd", "shared/rows.pxd")
 CODES = {
     "uint8_t": "B",
     "uint16_t": "H",
@@ -90,9 +90,10 @@ def relocation_rows(names: Mapping[str, int]) -> Iterator[str]:
         if number == relocations.MERCURY_CODE_OFFSET32:
             field = names["R_CUDA_32"]
         instead = names[f"R_MERCURY_{twin.plain}"] if twin and twin.plain else number
-        loader = number == names["R_MERCURY_G64"]
+        loader = twin is not None and twin.loader
         clear = twin is not None and twin.clear
-        yield f"{{0, 0, 0, 4, {loader:d}, 0, {clear:d}, {field}, {instead}}}"
+        size = min(twin.size, 4) if twin and number in relocations.MERCURY_DATA else 4
+        yield f"{{0, 0, 0, {size}, {loader:d}, 0, {clear:d}, {field}, {instead}}}"
 
 
 LAST_PLAIN = max(release.relocations for release in releases.RELEASES)
@@ -127,7 +128,7 @@ def attribute_tables() -> Iterator[str]:
         {f"EIATTR_{name}": number for number, name in attributes.EIATTR.items() if number > 1}
     )
     yield from enum({"FIRST_ISA_VERSION": attributes.FIRST_ISA_VERSION})
-    yield from enum(numbers(inherited, ("JOIN_",)))
+    yield from enum(numbers(inheritance, ("JOIN_",)))
     yield from enum(numbers(compat, ("COMPAT_",)))
     rows = (
         f"{{{row.words}, {row.of_function:d}, {row.symbols:d}, {row.entry}}}"

@@ -168,7 +168,7 @@ class Relocation:
     @property
     def size(self) -> int:
         """Bytes from r_offset on that it may touch."""
-        if self.form == "BYTE":
+        if self.form == "BYTE" or self.name.startswith("FUNC_DESC_8_"):
             return 1
         return 4 if (self.bits, self.first) == (32, 0) else 8
 
@@ -195,6 +195,8 @@ MERCURY_TWINS = {
     0x1000E: "UNUSED_CLEAR64",
     0x1000F: "FUNC_DESC_64",
     **{0x10010 + i: f"8_{bit}" for i, bit in enumerate(_BITS)},
+    **{0x10018 + i: f"G8_{bit}" for i, bit in enumerate(_BITS)},
+    **{0x10020 + i: f"FUNC_DESC_8_{bit}" for i, bit in enumerate(_BITS)},
     0x10028: "ABS32_LO_32",
     0x10029: "ABS32_HI_32",
     0x10032: "UNIFIED",
@@ -206,7 +208,13 @@ MERCURY_TWINS = {
 }
 
 # Those that also stand in data, where they fill the field of their twins.
-MERCURY_DATA = frozenset({0x10001, 0x10002, 0x10003, 0x10032, 0x10033, *range(0x10010, 0x10018)})
+MERCURY_DATA = frozenset(
+    {
+        *(0x10001, 0x10002, 0x10003, 0x10032, 0x10033),
+        *range(0x10010, 0x10028),
+        *range(0x10034, 0x1003C),
+    }
+)
 # A 32-bit offset into the code of a function, which the mercury form of no other type has.
 MERCURY_CODE_OFFSET32 = 0x10008
 

@@ -137,6 +137,7 @@ def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
 def section_kinds() -> Iterator[str]:
     kinds = sectiontable.kinds()
     yield from enum({**kind_names(), "KIND_COUNT": len(kinds)})
-    prefixes = ("FREE_", "PLACE_", "RANK_", "OMIT_", "HEAD_", "SIZE_", "IS_", "POOL_", "USER_")
+    banks = ("POOL_", "USER_", "PIC_")
+    prefixes = ("FREE_", "PLACE_", "RANK_", "OMIT_", "HEAD_", "SIZE_", "IS_", *banks)
     yield from enum(numbers(sectiontable, prefixes))
     yield from tables(kinds)

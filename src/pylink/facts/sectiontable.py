@@ -162,6 +162,7 @@ IS_COMMON_SHARED = 1024  # those of all
 # Constant banks of which nvlink knows more than the number.
 POOL_BANK = 2  # IS_LITERALS, as a rule
 USER_BANK = 3  # constants of all files
+PIC_BANK = 4  # addresses in code that is independent of its position
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,8 @@ class Kind:
     trait: int = 0
     what: int = 0  # IS_ bits
     # From sm_100 on the name until the second program renames it, in place of the one with a bank,
-    # where that is `first_bank` or, with 0, any.
+    # where that is `first_bank` or, with 0, any. PIC_BANK is the one behind `first_bank`, and has
+    # the name that `tables.kinds` knows. Types of mercury sections count from `first_bank` on.
     first: str = ""
     first_bank: int = 0
 
@@ -357,8 +359,10 @@ def kinds() -> tuple[Kind, ...]:
              mask=mercury, rank=RANK_MERC_RELA, omit=OMIT_WITHOUT_ENTRIES, link=HEAD_MERC_SYMTAB,
              info=HEAD_TARGET, size=SIZE_ENTRIES, align=8, entsize=24, brought=True,
              what=IS_ENTRIES),
-        Kind(MERC_CONSTANT, ".nv.merc.nv.constant.user", (elf.SHT_CUDA_CONSTANT_USER,),
-             flags=mercury | read, patched=True, rank=RANK_MERC_CONSTANT, what=IS_VARIABLES),
+        # In the order of banks.
+        Kind(MERC_CONSTANT, ".nv.merc.nv.constant.user .nv.merc.nv.constant.pic",
+             (elf.SHT_CUDA_CONSTANT_USER, elf.SHT_CUDA_CONSTANT_PIC), flags=mercury | read,
+             patched=True, rank=RANK_MERC_CONSTANT, what=IS_VARIABLES, first_bank=USER_BANK),
         Kind(MERC_GLOBAL_INIT, ".nv.merc.nv.global.init", (elf.SHT_CUDA_GLOBAL_INIT,),
              flags=mercury | write, patched=True, rank=RANK_MERC_DATA, what=IS_VARIABLES),
         Kind(MERC_SYMTAB, ".nv.merc.symtab", (elf.SHT_CUDA_MERC_SYMTAB,), flags=mercury,

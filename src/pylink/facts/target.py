@@ -22,6 +22,10 @@ FAMILY_TRAITS = (
 # Bytes of shared memory that every kernel leaves to the system, from sm_90 on.
 SYSTEM_SHARED = 0x400
 
+# The bank of file-scope constants, and how many bytes of a bank code can address.
+CONSTANT_BANK = 3
+CONSTANT_LIMIT = 0x10000
+
 # Bytes of static shared memory of a kernel: 48 KiB, more where the target is one chip.
 SHARED = 0xC000
 LARGE_SHARED = 0x38C00
@@ -35,10 +39,11 @@ class Architecture:
     code other than itself, before sm_100. `related` are the targets that run PTX for it with the
     suffix `f`. `shared` are the bytes of shared memory of a kernel for the chip alone. `features`
     are the bits of attribute 0x0b of .nv.compat that it allows; measured, their meaning is unknown.
-    Code of toolkits before `since` has to be compiled anew.
+    Code of toolkits before `since` has to be compiled anew. Code for chips of `untimed` relies on
+    fixed latencies of FP64 and IMMA instructions, which this chip does not have.
     """
 
-    __slots__ = ("also", "features", "related", "shared", "since", "sm", "suffixes")
+    __slots__ = ("also", "features", "related", "shared", "since", "sm", "suffixes", "untimed")
 
     def __init__(
         self,
@@ -50,6 +55,7 @@ class Architecture:
         shared: int = SHARED,
         features: int = 0,
         since: int = 0,
+        untimed: tuple[int, ...] = (),
     ) -> None:
         self.sm = sm
         self.suffixes = suffixes
@@ -58,6 +64,7 @@ class Architecture:
         self.shared = shared
         self.features = features
         self.since = since
+        self.untimed = untimed
 
 
 ARCHITECTURES = {
@@ -71,11 +78,21 @@ ARCHITECTURES = {
         Architecture(89),
         Architecture(90, "a", shared=LARGE_SHARED, since=120),
         Architecture(100, "af", related=(103,), shared=LARGE_SHARED, features=0x09),
-        Architecture(103, "af", shared=LARGE_SHARED),
+        Architecture(103, "af", shared=LARGE_SHARED, untimed=(100,)),
         Architecture(110, "af", shared=LARGE_SHARED),
         Architecture(120, "af", related=(121,), shared=SMALL_SHARED, features=0x50),
         Architecture(121, "af", shared=SMALL_SHARED),
     )
+}
+# Cubins of CUDA 12.8 and 12.9 for sm_101, which 13.0 and later call sm_110. In fat binaries nvlink
+# does not find them for it.
+RENAMED = {101: 110}
+# The last releases that knew architectures of before, by release notes.
+LAST_SUPPORT = {
+    **dict.fromkeys((20, 21), "8.0"),
+    **dict.fromkeys((30, 32), "10.2"),
+    **dict.fromkeys((35, 37), "11.8"),
+    **dict.fromkeys((50, 52, 53, 60, 61, 62, 70, 72), "12.9"),
 }
 # What `-arch` can name, without its prefix.
 NAMES = tuple(
@@ -89,7 +106,8 @@ class Target:
     `sm` is its number, `family` one of the constants above, `specific` whether it has the suffix
     `a`, `elf_flags` the low bits of e_flags, `features` a mask for attribute 0x0b of .nv.compat,
     `shared_limit` the bytes of shared memory that a kernel may have, `since` the first toolkit
-    whose code it runs.
+    whose code it runs, `untimed` the SM numbers of code whose FP64 and IMMA instructions have to
+    wait.
     """
 
     __slots__ = (
@@ -101,6 +119,7 @@ class Target:
         "since",
         "sm",
         "specific",
+        "untimed",
     )
 
     def __init__(self, name: str) -> None:
@@ -113,6 +132,7 @@ class Target:
         row = ARCHITECTURES.get(self.sm) or Architecture(self.sm)
         self.features = row.features
         self.since = row.since
+        self.untimed = row.untimed
         self.shared_limit = row.shared if self.specific else SHARED
         self.elf_flags = (2 if self.family == FAMILY_C else 4) | self.sm << 8
 
@@ -124,9 +144,15 @@ class Target:
         """
         if sm == self.sm:
             return True
+        if sm not in ARCHITECTURES:
+            return False
         if self.sm < 100:
-            return sm in ARCHITECTURES and self.sm in ARCHITECTURES[sm].also
+            return self.sm in ARCHITECTURES[sm].also
         return sm // 10 == self.sm // 10 and sm < self.sm and not specific
+
+    def accepts_cubin(self, sm: int, specific: bool) -> bool:
+        """The same of a cubin, whose header may have the number of before CUDA 13."""
+        return self.accepts(RENAMED.get(sm, sm), specific)
 
     def limits(self, sm: int) -> bool:
         """Whether code for sm_<sm> lacks the mercury form that this target asks for."""

@@ -8,11 +8,11 @@ from collections import Counter
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from pylink.command.packages import need
-from pylink.command.tables import Table, csv_text, print_tables
 from pylink.diagnostics.stream import printable, show
+from pylink.files.atomic import write_whole
 from pylink.fleet.questions import FIRST, LAST
-from pylink.outputs.wholefile import write_whole
+from pylink.packages.extras import need
+from pylink.terminal.tables import Table, csv_text, print_tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +98,7 @@ def write_plot(
     path: str, question: Question, answer: Answer, bars: Sequence[tuple[str, float]]
 ) -> None:
     """Bars of the largest values as a file, in the form that its name says."""
-    from pylink.report.view import plots  # noqa: PLC0415 -- most answers are not drawn
+    from pylink.report.view import plots
 
     title = answer.columns[_column(answer, question.value)].replace("_", " ")
     axis = title if question.unit in title else f"{title}, {question.unit}"

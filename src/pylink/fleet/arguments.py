@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylink.command import running
 from pylink.fleet.engine import EngineError, Local
 from pylink.fleet.index import BrokenIndex
 from pylink.fleet.locks import BusyIndex
 from pylink.fleet.update import NothingToRead
+from pylink.terminal import running
 
 if TYPE_CHECKING:
     import argparse
@@ -39,7 +39,7 @@ def add_forms(options: argparse.ArgumentParser, top: int) -> None:
     form.add_argument("--json", action="store_true", help="all rows as JSON")
     form.add_argument("--csv", action="store_true", help="all rows as CSV")
     options.add_argument(
-        "--top", type=_rows, default=top, metavar="N", help=f"rows of the table, {top} unless told"
+        "--top", type=_rows, default=top, metavar="N", help=f"rows to show (default: {top})"
     )
     options.add_argument("--plot", metavar="FILE", help="draw the answer: .svg, .png or .pdf")
 
@@ -47,7 +47,7 @@ def add_forms(options: argparse.ArgumentParser, top: int) -> None:
 def _rows(text: str) -> int:
     """A number of rows on the command line."""
     if not text.isdecimal():
-        from argparse import ArgumentTypeError  # noqa: PLC0415 -- who parses words has it
+        from argparse import ArgumentTypeError
 
         raise ArgumentTypeError(f"{text} is no number of rows")
     return int(text)
@@ -57,7 +57,7 @@ def engine(scheduler: str | None, threads: int = 1) -> Engine:
     """The engine that a command line asks for; `threads` is for tasks of this process."""
     if scheduler is None:
         return Local(threads)
-    from pylink.fleet.cluster import Dask  # noqa: PLC0415 -- its threads and queues cost time
+    from pylink.fleet.cluster import Dask  # its threads and queues cost time
 
     return Dask(scheduler)
 

@@ -16,8 +16,8 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pylink import __version__
-from pylink.command.packages import need
 from pylink.fleet.engine import EngineError
+from pylink.packages.extras import need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

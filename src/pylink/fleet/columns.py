@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pylink.command.packages import need
+from pylink.packages.extras import need
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,7 +13,7 @@ from pylink.fleet.database import Database
 from pylink.fleet.folding import SAVING, find_tasks, fold, rows_of
 from pylink.fleet.index import Index
 from pylink.fleet.questions import FIRST, LAST, QUESTIONS, Question
-from pylink.watch.progress import Progress
+from pylink.terminal.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +26,8 @@ def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         prog="pylink dedup ask",
         description="Answer a question about an index of build trees.",
-        epilog=f"Questions are {listed}. saving and blockers read files and link; what they found "
-        "out is kept in the index.",
+        epilog=f"Questions are {listed}. saving and blockers read files and link; their results "
+        "are kept in the index.",
     )
     options.add_argument("index", metavar="INDEX", help="folder that `pylink dedup index` made")
     options.add_argument(

@@ -21,18 +21,18 @@ def parser() -> argparse.ArgumentParser:
     listed = "; ".join(f"{name}: {one.about}" for name, one in COMPARISONS.items())
     options = argparse.ArgumentParser(
         prog="pylink dedup compare",
-        description="Say how one build differs from another, by their indexes.",
+        description="Show how one build differs from another, by their indexes.",
         epilog=f"What can be compared: {listed}.",
     )
-    options.add_argument("before", metavar="BEFORE", help="index of the one build")
-    options.add_argument("after", metavar="AFTER", help="index of the other")
+    options.add_argument("before", metavar="BEFORE", help="index of the first build")
+    options.add_argument("after", metavar="AFTER", help="index of the second build")
     options.add_argument(
         "what",
         nargs="?",
         choices=tuple(COMPARISONS),
         default="targets",
         metavar="WHAT",
-        help="what to compare, targets unless told; see below",
+        help="what to compare (default: targets); see below",
     )
     arguments.add_forms(options, answers.TOP)
     arguments.add_scheduler(options)
@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command; 0, 1 when there is no answer, 2 for unknown words."""
+    """Run the command; 0, 1 when there is no answer, 2 for unknown arguments."""
     return arguments.run(parser(), words, _main)
 
 

@@ -7,13 +7,13 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import printable, show, write
-from pylink.errors import reason_of
+from pylink.files.reading import read_incoming
 from pylink.fleet import arguments
 from pylink.fleet.index import Index
 from pylink.fleet.update import update
-from pylink.inputs.incoming import read_incoming
-from pylink.watch.progress import Progress
+from pylink.terminal.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,16 +29,20 @@ def parser() -> argparse.ArgumentParser:
         "archives, fat binaries and shared libraries. A second run reads only what is new or has "
         "changed.",
         epilog="`pylink dedup ask INDEX` answers questions about the index, "
-        "`pylink dedup compare` says how two differ.",
+        "`pylink dedup compare` shows how two differ.",
     )
     options.add_argument(
         "folders",
         nargs="*",
         metavar="DIR",
-        help="build tree; without one, those that the index is of",
+        help="build tree (default: those already in the index)",
     )
     options.add_argument(
-        "-o", "--output", required=True, metavar="INDEX", help="folder of the index, made if new"
+        "-o",
+        "--output",
+        required=True,
+        metavar="INDEX",
+        help="folder of the index, created if missing",
     )
     options.add_argument(
         "--targets",
@@ -57,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command; 0, 1 when the index could not be made, 2 for unknown words."""
+    """Run the command; 0, 1 when the index could not be made, 2 for unknown arguments."""
     return arguments.run(parser(), words, _main)
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from pylink.command.packages import need
 from pylink.fleet.columns import TABLES, as_parquet, read_table, schema_of
 from pylink.fleet.index import FragmentName
+from pylink.packages.extras import need
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,14 +11,14 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylink._native import inputfiles
+from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import printable
-from pylink.errors import reason_of
 from pylink.facts.elf import EM_CUDA
+from pylink.files.reading import read_incoming
 from pylink.fleet.columns import CUBIN, OTHER
 from pylink.fleet.parts import SNIFFED
 from pylink.inputs import kinds
-from pylink.inputs.incoming import read_incoming
-from pylink.inspect.containers import Allowance, UnreadableFile, is_known, parts
+from pylink.inspect.containers import Allowance, Part, UnreadableFile, is_known, parts
 from pylink.tables import extent, extent_at
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ KIND_NAMES = {
     kinds.THIN_ARCHIVE: "thin archive",
 }
 UNREADABLE = "unreadable"
+# Wheels and other zip files; links take none.
+ZIP, ZIP_MAGIC = "zip file", b"PK\x03\x04"
 
 
 class FileResult:
@@ -49,13 +51,17 @@ class FileResult:
 
 
 class Source(NamedTuple):
-    """Where a piece of device code was found: row of the file, member, number in the file."""
+    """Where a piece of device code was found: row of the file, member, number in the file.
+
+    `arch` is what the entry of a fat binary says, 0 for a file.
+    """
 
     file: int
     member: str
     entry: int
     kind: str
     size: int
+    arch: int = 0
 
 
 class Batch:
@@ -108,6 +114,9 @@ def _read_some(
             places.append(extent(offset, size))
         elif kind in KIND_NAMES and kind != kinds.CUBIN:
             containers.append((number, arena[offset : offset + size]))
+        elif arena[offset : offset + 4] == ZIP_MAGIC:
+            result.kind = ZIP
+            containers.append((number, arena[offset : offset + size]))
         else:
             result.kind = OTHER
     batch.extents = b"".join(places)
@@ -135,14 +144,18 @@ def _read_alone(file: Found, row: int, results: dict[int, FileResult]) -> Iterat
     result = FileResult(OTHER, None, file.stamp)
     results[row] = result
     try:
-        data = read_incoming(name, pipes=False, wanted=is_known)
+        data = read_incoming(name, pipes=False, wanted=_is_wanted)
     except OSError as error:
         result.kind, result.note = UNREADABLE, reason_of(error)
         result.stamp = file.stamp.forgotten()
         return
     if not file.stamp.fits(file.full):
         result.stamp = file.stamp.forgotten()
-    if not is_known(data):
+    if not _is_wanted(data):
+        return
+    if data.startswith(ZIP_MAGIC):
+        result.kind = ZIP
+        yield from _take_apart(file, row, data, result)
         return
     arena, extents, _, _ = inputfiles.read_files([None], [len(data)], [data])
     told = inputfiles.classify(arena, extents) or bytes(1)
@@ -165,9 +178,10 @@ def _take_apart(file: Found, row: int, data: bytes, result: FileResult) -> Itera
     found = False
     size = 0
     try:
-        for entry, part in enumerate(parts(name, data, 0, Allowance())):
+        inside = _of_zip if result.kind == ZIP else parts
+        for entry, part in enumerate(inside(name, data, 0, Allowance())):
             member = printable(part.name[len(name) + 1 :])
-            source = Source(row, member, entry, part.kind, part.size)
+            source = Source(row, member, entry, part.kind, part.size, part.arch)
             if part.kind != "cubin":
                 batch.others.append(source)
             elif _is_cubin(part.data[:20]):
@@ -186,6 +200,30 @@ def _take_apart(file: Found, row: int, data: bytes, result: FileResult) -> Itera
         yield _gathered(batch, pieces)
     if not found and result.note is None:
         result.kind = OTHER
+
+
+def _is_wanted(head: bytes) -> bool:
+    return is_known(head) or head.startswith(ZIP_MAGIC)
+
+
+def _of_zip(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterator[Part]:
+    """What the members of a zip file hold; UnreadableFile at the first that is damaged."""
+    # Few trees have zip files, and what reads them takes longer to import than all else here.
+    from pylink.size import zips
+    from pylink.size.sources import MemorySource
+
+    source = MemorySource(data)
+    member = name
+    try:
+        for found in zips.list_members(source):
+            member = f"{name}:{found.name}"
+            allowance.take(member, found.size)
+            inner = None if zips.is_link(found) else zips.open_member(source, found, is_known)
+            if inner is not None:
+                contents = inner.read(0, inner.size)
+                yield from parts(member, contents, depth + 1, allowance)
+    except zips.DamagedZip as error:
+        raise UnreadableFile(f"{member}: {error}") from None
 
 
 def _gathered(batch: Batch, pieces: list[bytes]) -> Batch:

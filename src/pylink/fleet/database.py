@@ -17,13 +17,13 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from pylink.command.packages import need
+from pylink.demangle.templates import describe
+from pylink.files.atomic import write_whole
 from pylink.fleet.columns import GONE, TABLES, read_table
 from pylink.fleet.index import AGAIN, BrokenIndex
 from pylink.fleet.locks import Reading
 from pylink.fleet.parquet import cells, written
-from pylink.fleet.templates import describe
-from pylink.outputs.wholefile import write_whole
+from pylink.packages.extras import need
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

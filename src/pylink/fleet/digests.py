@@ -14,8 +14,8 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from pylink._native.sectionindex import find_function, list_sections
-from pylink.command.packages import need
 from pylink.fleet.columns import SECTIONS
+from pylink.packages.extras import need
 
 if TYPE_CHECKING:
     from pylink._native.sectionindex import Columns

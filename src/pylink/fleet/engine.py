@@ -46,7 +46,7 @@ class Local:
         if len(first) < 2:
             yield from map(function, itertools.chain(first, waiting))
             return
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 -- for much work only
+        from concurrent.futures import ThreadPoolExecutor
 
         pool = ThreadPoolExecutor(self._threads)
         try:

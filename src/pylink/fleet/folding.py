@@ -1,4 +1,4 @@
-"""What folding does for the targets of an index: the comparison of `pylink.dedup`, and real links.
+"""What folding does for the targets of an index: comparison by `pylink.mercury`, and real links.
 
 Equal digests only propose. A target whose objects all differ in the digests of their Mercury debug
 sections folds nothing, because what folds is equal section by section, and it is not read again.
@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pylink import __version__
-from pylink.command.packages import need
 from pylink.dedup.analysis import analyse, blocker_of
-from pylink.dedup.reasons import ACCEPTED
 from pylink.dedup.saving import Lenient, read_inputs, saved_bytes
 from pylink.diagnostics.stream import printable
+from pylink.files.atomic import write_whole
 from pylink.fleet.walk import Stamp
-from pylink.options import Input
-from pylink.outputs.wholefile import write_whole
+from pylink.mercury.reasons import ACCEPTED
+from pylink.options.model import Input
+from pylink.packages.extras import need
 from pylink.phases.fold import read_vectors
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def read_result(index: Index, task: Task) -> dict[str, Any] | None:
         rows = [("saving", result["saving"]), *(("blockers", row) for row in result["blockers"])]
         is_whole = all(_fits(row, SAVING[table]) for table, row in rows)
         return result if is_whole and result["saving"]["saved_bytes"] is not None else None
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
 
 

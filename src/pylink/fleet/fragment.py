@@ -105,7 +105,7 @@ def _batches(rows: Sequence[int], files: Files, results: dict[int, FileResult]) 
     """What is in files that are to be looked at closely."""
     if not rows:
         return ()
-    from pylink.fleet.contents import read_contents  # noqa: PLC0415 -- and all that takes apart
+    from pylink.fleet.contents import read_contents
 
     return read_contents(rows, files, results)
 
@@ -177,6 +177,7 @@ class Found:
         for source in sources:
             row = array("Q", bytes(OBJECT_SIZE))
             row[SIZE] = source.size
+            row[SM // 2] |= source.arch << 32 * (SM % 2)
             self._natives.append(row.tobytes())
         self._add([source.file for source in sources], sources)
 
@@ -219,7 +220,14 @@ class Found:
             "member": words(members),
             "entry": integers("int32", entries),
             "kind": words(kinds),
-            "sm": Numbers(sm, bytes(kind == CUBIN for kind in kinds)),
+            # What was compiled for no chip yet has the target of its entry, if that says one.
+            "sm": Numbers(
+                sm,
+                bytes(
+                    kind == CUBIN or arch != 0
+                    for kind, arch in zip(kinds, array("I", sm), strict=True)
+                ),
+            ),
         }
 
     def sections(self) -> Table:

@@ -18,11 +18,11 @@ import re
 import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pylink.command.packages import need
-from pylink.errors import reason_of
+from pylink.diagnostics.errors import reason_of
+from pylink.files.atomic import write_whole
 from pylink.fleet.columns import MOST_RUNS, TABLES, read_table
 from pylink.fleet.locks import WRITER, Writing, nobody_reads
-from pylink.outputs.wholefile import write_whole
+from pylink.packages.extras import need
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -141,6 +141,28 @@ class Index:
                 wrong = [f"{name}.parquet" for name, line in lines if line not in sums] or [SUMS]
                 raise BrokenIndex(f"{self.place(one, wrong[0])}: it is damaged: {AGAIN}")
 
+    def look_over(self, fragments: Iterable[str], since: int) -> None:
+        """As `check`, at the cost of a look at each file; BrokenIndex.
+
+        Sizes are compared, and the sums of fragments with a file that is younger than `since`, in
+        ns: whoever writes to one makes it younger.
+        """
+        for one in fragments:
+            try:
+                sums = _read(self.place(one, SUMS)).splitlines()
+                tables = [os.stat(self.place(one, f"{name}.parquet")) for name in TABLES]
+                youngest = os.stat(self.place(one, SUMS)).st_mtime_ns
+            except OSError as error:
+                raise _unreadable(self.place(one), error) from error
+            youngest = max(youngest, *(status.st_mtime_ns for status in tables))
+            said = [line.rpartition(b" ")[0] for line in sums]
+            found = [
+                f"{name} {status.st_size}".encode()
+                for name, status in zip(TABLES, tables, strict=True)
+            ]
+            if said != found or youngest > since:
+                self.check([one])
+
     def read_files(self, fragment: str, columns: list[str]) -> Any:
         """Columns of the table of files of a fragment. BrokenIndex where it cannot be read."""
         pa = need("pyarrow")
@@ -251,7 +273,7 @@ def _is_free(folder: str | os.PathLike[str]) -> bool:
 def _remove(folder: str) -> None:
     """Remove a folder that is no fragment, if it is there."""
     if os.path.exists(folder):
-        from shutil import rmtree  # noqa: PLC0415 -- seldom something is left behind
+        from shutil import rmtree
 
         rmtree(folder, ignore_errors=True)
 

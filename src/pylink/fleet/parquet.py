@@ -12,9 +12,9 @@ from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylink._native import columnpages
-from pylink.command.packages import need
 from pylink.fleet.thrift import BINARY, I32, STRUCT, binary, i32, i64, list_of, struct, zigzag
 from pylink.fleet.walk import ends_of
+from pylink.packages.extras import need
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

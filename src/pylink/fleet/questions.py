@@ -49,13 +49,13 @@ FROM contents GROUP BY family ORDER BY repeated_bytes DESC, family""",
         "the contents that repeat most, with a file that has each",
         """
 WITH contents AS (
-    SELECT family, digest, stored, count(*) AS copies,
+    SELECT family, digest, stored, count(*) AS copies, count(DISTINCT object) AS objects,
            min(struct_pack(path, member, entry, number, name)) AS first
     FROM sections JOIN objects USING (object) WHERE stored > 0
     GROUP BY family, digest, stored HAVING count(*) > 1)
 SELECT first.name AS section, first.path AS path, first.member AS member,
        lower(hex(digest)) AS digest, stored AS bytes, copies,
-       ((copies - 1) * stored)::BIGINT AS repeated_bytes
+       ((copies - 1) * stored)::BIGINT AS repeated_bytes, objects
 FROM contents ORDER BY repeated_bytes DESC, section, digest""",
         "section",
         "repeated_bytes",
@@ -102,6 +102,63 @@ sums AS (
 SELECT target, files, objects, bytes, repeated_bytes, shared_bytes
 FROM counts JOIN sums USING (target) ORDER BY repeated_bytes DESC, target""",
         "target",
+        "repeated_bytes",
+    ),
+    "sizes": Question(
+        "bytes of device code, unpacked, by kind and architecture",
+        """
+SELECT CASE WHEN objects.kind <> 'cubin' THEN objects.kind
+            WHEN linked THEN 'linked cubin' ELSE 'relocatable cubin' END AS code,
+       CASE WHEN objects.kind = 'cubin' THEN 'sm_' ELSE 'compute_' END || nullif(sm, 0) AS arch,
+       count(DISTINCT file) AS files, count(*) AS objects, sum(objects.size)::BIGINT AS bytes
+FROM objects GROUP BY ALL ORDER BY bytes DESC, code, arch""",
+        "arch",
+        "bytes",
+    ),
+    "functions": Question(
+        "the functions with most bytes: code, constants and all else that is theirs",
+        """
+SELECT coalesce(functions.name, function) AS function, count(DISTINCT object) AS objects,
+       count(DISTINCT sm) AS archs, sum(CASE WHEN family = '.text' THEN stored END)::BIGINT AS code,
+       sum(stored)::BIGINT AS bytes
+FROM sections JOIN objects USING (object) JOIN functions USING (function)
+GROUP BY 1 HAVING code > 0 ORDER BY bytes DESC, 1""",
+        "function",
+        "bytes",
+        needs=("functions",),
+    ),
+    "largest": Question(
+        "the templates with most bytes, copies included",
+        """
+SELECT template, count(DISTINCT function) AS instances, count(DISTINCT object) AS objects,
+       sum(stored)::BIGINT AS bytes
+FROM sections JOIN functions USING (function) WHERE template IS NOT NULL
+GROUP BY template ORDER BY bytes DESC, template""",
+        "template",
+        "bytes",
+        needs=("functions",),
+    ),
+    "relocatable": Question(
+        "files with relocatable cubins beside linked ones for the same architecture",
+        """
+SELECT path, 'sm_' || sm AS arch, count(*) FILTER (linked) AS linked,
+       count(*) FILTER (NOT linked) AS relocatable,
+       (sum(size) FILTER (NOT linked))::BIGINT AS bytes
+FROM objects WHERE kind = 'cubin' GROUP BY path, sm
+HAVING bool_or(linked) AND bool_or(NOT linked) ORDER BY bytes DESC, path, arch""",
+        "path",
+        "bytes",
+    ),
+    "aliases": Question(
+        "equal code under several names",
+        """
+SELECT min(function) AS first, count(DISTINCT function) AS names,
+       count(DISTINCT object) AS objects, stored AS bytes,
+       ((count(DISTINCT function) - 1) * stored)::BIGINT AS repeated_bytes
+FROM sections WHERE family = '.text' AND stored > 0
+GROUP BY digest, stored HAVING count(DISTINCT function) > 1
+ORDER BY repeated_bytes DESC, first""",
+        "first",
         "repeated_bytes",
     ),
     "saving": Question(
@@ -155,9 +212,10 @@ _SUMS = """
     GROUP BY target, family"""
 
 # What tells an object from another one at its place, all together where several folders have it. A
-# sum leaves out no two equal ones. What is compiled later has no architecture and no sections.
+# sum leaves out no two equal ones. What is compiled later has no sections.
 _OBJECTS = """
-    SELECT path, member, entry, coalesce(sm, 0) AS sm,
+    SELECT path, member, entry,
+           coalesce(CASE WHEN kind = 'cubin' THEN 'sm_' ELSE 'compute_' END || sm, '') AS arch,
            sum(one.size)::BIGINT AS size, sum(sum) AS sum
     FROM {0}.objects AS one LEFT JOIN (
         SELECT object, sum(hash(name, size, digest)::HUGEINT) AS sum
@@ -199,9 +257,9 @@ ORDER BY abs(change) DESC, target""",
         f"""
 WITH b AS ({_OBJECTS.format("before")}), a AS ({_OBJECTS.format("after")})
 SELECT CASE WHEN b.size IS NULL THEN 'new' WHEN a.size IS NULL THEN 'gone' ELSE 'changed' END
-       AS fate, path, member, 'sm_' || nullif(sm, 0) AS arch, b.size AS size_before,
+       AS fate, path, member, nullif(arch, '') AS arch, b.size AS size_before,
        a.size AS size_after, coalesce(a.size, 0) - coalesce(b.size, 0) AS change
-FROM b FULL JOIN a USING (path, member, entry, sm)
+FROM b FULL JOIN a USING (path, member, entry, arch)
 WHERE b.sum IS DISTINCT FROM a.sum OR b.size IS DISTINCT FROM a.size
 ORDER BY path, member, entry""",
         "path",

@@ -17,10 +17,10 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylink._native.census import Census, slots_of
-from pylink.command.packages import need
+from pylink.files.atomic import write_whole
 from pylink.fleet.columns import GONE
 from pylink.fleet.walk import Files, Found, Stamp
-from pylink.outputs.wholefile import write_whole
+from pylink.packages.extras import need
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,6 +50,14 @@ class Rows(NamedTuple):
     fragment: str
     files: Files
     gone: bytes
+
+
+def saved_at(index: Index) -> int:
+    """When the file was written last, in ns; 0 without one."""
+    try:
+        return os.stat(os.path.join(index.folder, FILE)).st_mtime_ns
+    except OSError:
+        return 0
 
 
 class State:

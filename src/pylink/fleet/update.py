@@ -13,7 +13,7 @@ from pylink.fleet.compact import compact
 from pylink.fleet.index import Index
 from pylink.fleet.locks import Writing
 from pylink.fleet.parts import Part, parts
-from pylink.fleet.state import State
+from pylink.fleet.state import State, saved_at
 from pylink.fleet.walk import Files, Stamp, below, look, walk, youngest
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def update(
     with Writing(index.folder):
         index.refresh()
         index.clean()
+        index.look_over(index.fragments, saved_at(index))
         state = State(index)
         state.read_rest()
         census = state.census
@@ -141,13 +142,13 @@ def _stamp(description: str | None) -> Stamp | None:
 
 def _members(description: str, files: Iterable[tuple[bytes, bytes]]) -> bytes:
     """The table of targets that a file of the build describes."""
-    from pylink.fleet.described import by_description, table_of  # noqa: PLC0415 -- few builds do
+    from pylink.fleet.manifest import by_description, table_of
 
     return table_of(by_description(description, sorted(files)))
 
 
 def make(part: Part) -> Fragment:
     """The fragment of a part; loads what makes one."""
-    from pylink.fleet.fragment import make_fragment  # noqa: PLC0415 -- where nothing changed
+    from pylink.fleet.fragment import make_fragment
 
     return make_fragment(part)

@@ -13,7 +13,7 @@ from array import array
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylink.inputs.incoming import MAX_SIZE
+from pylink.files.reading import MAX_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

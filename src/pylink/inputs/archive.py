@@ -13,7 +13,7 @@ from pylink.inputs import kinds
 from pylink.inputs.archiveformat import ROW_SIZE, ArchiveError, is_thin, list_all
 from pylink.inputs.archivethin import MAX_SIZE, external_members
 from pylink.inputs.sources import ALWAYS, NEEDED, OVERLOOKED, TOGETHER, WHOLE, Run
-from pylink.outputs.plan import identity
+from pylink.options.plan import identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.inputs.sources import Source
-    from pylink.outputs.plan import Identity, Plan
+    from pylink.options.plan import Identity, Plan
 
 # Members that can hold code for the link. PTX and LTO-IR have to be asked for: what they define
 # shows only after they are compiled.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import mmap
 
+from pylink.files.reading import Incoming
 from pylink.inputs.archiveformat import THIN_MAGIC, ArchiveError, is_thin, read_archive
-from pylink.inputs.incoming import Incoming
 from pylink.inputs.kinds import ELF_MAGIC, MACHINE
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ def is_for_host(file: str, machine: int, root: str = "") -> bool:
 
 def thin_members(file: str) -> list[str]:
     """The files that a thin archive names; none for what is no thin archive."""
-    from pylink.inputs.archivethin import member_file  # noqa: PLC0415 -- few are thin
+    from pylink.inputs.archivethin import member_file
 
     try:
         with open(file, "rb") as stream:
@@ -57,7 +57,7 @@ def _headers(file: str, root: str) -> Iterator[bytes]:
         for entry in read_archive(data, 0, len(data)):
             header = data[entry.offset : entry.offset + min(entry.size, 64)]
             if thin:
-                from pylink.inputs.archivethin import member_file  # noqa: PLC0415 -- few are thin
+                from pylink.inputs.archivethin import member_file
 
                 with Incoming(member_file(entry.name, file, root), pipes=False) as member:
                     header = member.read(64)

@@ -6,7 +6,7 @@ import os
 import stat
 
 from pylink._native import inputfiles
-from pylink.errors import reason_of
+from pylink.diagnostics.errors import reason_of
 from pylink.inputs.archiveformat import ArchiveError, Entry, is_thin, read_archive
 from pylink.inputs.sources import Run
 from pylink.tables import extent
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.inputs.sources import Source
-    from pylink.outputs.plan import Plan
+    from pylink.options.plan import Plan
 
 # Bytes that the files which an archive leads to may have in all.
 MAX_SIZE = 1 << 32

@@ -2,7 +2,8 @@
 
 The entry for the highest architecture that the target runs; of one architecture machine code
 before PTX, and code for one chip (suffix `a`) before code for its family (`f`) before code for all
-that follow; then the first. docs/inputs.md has the experiments.
+that follow; then the first. From 13.1 on a target without the suffix `a` does not run code with it.
+docs/inputs.md has the experiments.
 """
 
 from __future__ import annotations
@@ -30,13 +31,19 @@ ALWAYS_COMPATIBLE = ((120, 121),)
 
 
 class Chooser:
-    """Ranks entries for one target; `optimizes` prefers LTO-IR to all else."""
+    """Ranks entries for one target.
 
-    __slots__ = ("_known", "_optimizes", "_target")
+    `optimizes` prefers LTO-IR to all else, and `parts` keeps machine code for one chip from targets
+    without the suffix `a`. `depends` is set when an entry was ranked that `parts` would refuse.
+    """
 
-    def __init__(self, target: Target, *, optimizes: bool) -> None:
+    __slots__ = ("_known", "_optimizes", "_parts", "_target", "depends")
+
+    def __init__(self, target: Target, *, optimizes: bool, parts: bool = False) -> None:
         self._target = target
         self._optimizes = optimizes
+        self._parts = parts
+        self.depends = False
         self._known: dict[tuple[int, int, int], int] = {}
 
     def rank(self, kind: int, sm: int, flags: int) -> int:
@@ -64,6 +71,9 @@ class Chooser:
     def _runs(self, sm: int, flags: int) -> bool:
         target = self._target
         if sm == target.sm:
+            if flags & CHIP and not target.specific:
+                self.depends = True
+                return not self._parts
             return True
         if sm >= 100 and not flags & COMPATIBLE and (sm, target.sm) not in ALWAYS_COMPATIBLE:
             return False

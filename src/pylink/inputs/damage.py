@@ -38,12 +38,12 @@ REASONS = {
 def report_damage(faults: bytes, sources: Sources, sink: Sink) -> None:
     """Report each damaged source once."""
     for source, index, reason, value, limit in FAULT.iter_unpack(faults):
-        one = sources[source]
+        origin = sources[source]
         sentence = REASONS[reason].format(value=value, limit=limit)
         if reason in OF_OBJECT:
-            sink.report("host-format", file=one.name, reason=sentence)
+            sink.report("host-format", file=origin.name, reason=sentence)
         else:
-            report_entry(one, index, sentence, sink)
+            report_entry(origin, index, sentence, sink)
 
 
 def report_entry(

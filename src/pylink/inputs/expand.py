@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylink.inputs import kinds
 from pylink.inputs.sources import Run, Sources
-from pylink.outputs.plan import identity
+from pylink.options.plan import identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.sharedlib import Libraries
     from pylink.inputs.sources import Source
-    from pylink.options import Input
-    from pylink.outputs.plan import Identity
+    from pylink.options.model import Input
+    from pylink.options.plan import Identity
     from pylink.phases.init import Job
 
 _ARCHIVES = (kinds.ARCHIVE, kinds.THIN_ARCHIVE)
@@ -29,28 +29,28 @@ def find_sources(
     sources = Sources()
     libraries: Libraries | None = None
     archives: set[Identity] = set()
-    names = [one.name for one in job.inputs]
+    names = [source.name for source in job.inputs]
     inputs = Run(arena, names, found, extents)
     first = 0
     for number, kind in enumerate(found):
         if kind not in _LOOKED_INTO:
             continue
-        one, source = job.inputs[number], inputs[number]
+        given, source = job.inputs[number], inputs[number]
         if kind not in _ARCHIVES and not is_shared(source):
             continue
         sources.add(inputs.part(first, number))
         first = number + 1
         if kind in _ARCHIVES:
-            for run in find_members(job, one, source, archives, sink):
+            for run in find_members(job, given, source, archives, sink):
                 sources.add(run, group=number + 1)
             continue
-        from pylink.inputs.sharedlib import Libraries  # noqa: PLC0415 -- few links have libraries
+        from pylink.inputs.sharedlib import Libraries
 
         libraries = libraries or Libraries()
-        library = libraries.take(source, one.library, sink)
+        library = libraries.take(source, given.library, len(sources), sink)
         if library is not None:
             sources.libraries[len(sources)] = library
-            sources.add(Run(arena, [one.name], bytes([kinds.SHARED]), inputs.extents_of(number)))
+            sources.add(Run(arena, [given.name], bytes([kinds.SHARED]), inputs.extents_of(number)))
     sources.add(inputs.part(first, len(names)))
     return sources, libraries
 
@@ -72,12 +72,12 @@ def is_shared(source: Source) -> bool:
 
 
 def find_members(
-    job: Job, one: Input, archive: Source, before: set[Identity], sink: Sink
+    job: Job, given: Input, archive: Source, before: set[Identity], sink: Sink
 ) -> Iterator[Run]:
     """The members of an archive with code, in its order; nothing of a file that came `before`."""
-    from pylink.inputs.archive import members  # noqa: PLC0415 -- many links have no archive
+    from pylink.inputs.archive import members
 
-    file = identity(one.name) if one.data is None else None
+    file = identity(given.name) if given.data is None else None
     if file in before:
         return iter(())
     if file is not None:
@@ -88,6 +88,6 @@ def find_members(
         job.plan,
         sink,
         lazy=options.lazy_archives,
-        whole=one.whole or options.whole_archive,
-        overlooked=one.skipped is not None,
+        whole=given.whole or options.whole_archive,
+        overlooked=given.skipped is not None,
     )

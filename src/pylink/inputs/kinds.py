@@ -1,4 +1,4 @@
-"""What an input is, as `inputfiles.classify` tells by its first bytes; as in elfkinds.pxd."""
+"""What an input is, as `inputfiles.classify` tells by its first bytes; as in read/filekinds.pxd."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OF_HOST = (HOST, SHARED)
 
 def kind_of(head: bytes) -> int:
     """What a file is that starts so."""
-    from pylink._native.inputfiles import classify  # noqa: PLC0415 -- links ask it of all at once
+    from pylink._native.inputfiles import classify  # links ask it of all at once
 
     found = classify(head, bytes(8) + len(head).to_bytes(8, "little"))
     return found[0] if found else CUBIN

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 
 from pylink.inputs.kinds import MACHINE
-from pylink.options import Input
+from pylink.options.model import Input
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink.diagnostics import Sink
-    from pylink.options import Options
-    from pylink.outputs.plan import Plan
+    from pylink.options.model import Options
+    from pylink.options.plan import Plan
 
 # ELF machine of the objects that a host links, by -cpu-arch and by what the system calls itself.
 MACHINES = {"X86": 3, "ARMv7": 40, "PPC64LE": 21, "X86_64": 62, "AARCH64": 183}
@@ -108,7 +108,7 @@ def _search(
         file = f"{folder}/lib{name}.a"
         if not os.path.exists(file):
             continue
-        from pylink.inputs.archivehost import is_for_host  # noqa: PLC0415 -- few links have -l
+        from pylink.inputs.archivehost import is_for_host
 
         if is_for_host(file, machine, root):
             return file, skipped
@@ -118,7 +118,7 @@ def _search(
 
 def _shared(file: str, machine: int, sink: Sink) -> list[Input]:
     """The shared library as an input, if it has device code; of no other is more than that read."""
-    from pylink.inputs.sharedlib import probe  # noqa: PLC0415 -- few links have such libraries
+    from pylink.inputs.libraryfile import probe
 
     library, header = probe(file, sink)
     if library is None or header[MACHINE] != machine.to_bytes(2, "little"):
@@ -127,7 +127,7 @@ def _shared(file: str, machine: int, sink: Sink) -> list[Input]:
 
 
 def _is_archive(file: str) -> bool:
-    from pylink.inputs.incoming import Incoming  # noqa: PLC0415 -- few links look at one
+    from pylink.files.reading import Incoming
 
     try:
         with Incoming(file, pipes=False) as stream:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.inputs.found import Found
+    from pylink.inputs.contents import Found
     from pylink.inputs.pieces import Piece
     from pylink.inputs.references import References
     from pylink.inputs.sharedlib import Libraries

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylink.inputs.found import Found
+    from pylink.inputs.contents import Found
 
 
 class References:
@@ -48,9 +48,11 @@ def host_references(numbers: list[int], found: Found) -> References | None:
         return None
     libraries = sources.libraries
     if libraries:
-        numbers = [one for one in numbers if one not in libraries or found.containers(one)]
-        for one in numbers:
-            if one in libraries and not found.lists_hold(one, libraries[one].modules):
+        numbers = [
+            number for number in numbers if number not in libraries or found.containers(number)
+        ]
+        for number in numbers:
+            if number in libraries and not found.lists_hold(number, libraries[number].modules):
                 return None
     collected = fatbin.collect_names(sources.arenas, bytes(sources.homes), found.rows, numbers)
     if collected is None:
@@ -80,6 +82,6 @@ def identifiers(numbers: Sequence[int], found: Found, having: set[int]) -> list[
             listed += (
                 [(name, False)]
                 if ids is None
-                else [(os.fsdecode(one), True) for one in ids or [b""]]
+                else [(os.fsdecode(identifier), True) for identifier in ids or [b""]]
             )
     return listed

@@ -61,11 +61,13 @@ def select(loaded: Loaded, sources: Sources | None = None) -> Loaded:
 
 def warn_of_skipped(loaded: Loaded, sources: Sources, sink: Sink) -> None:
     """Report, as nvlink does, the libraries that were no archives for the host and of no use."""
-    skipped = [number for number, one in enumerate(loaded.job.inputs) if one.skipped is not None]
+    skipped = [
+        number for number, source in enumerate(loaded.job.inputs) if source.skipped is not None
+    ]
     if not skipped:
         return
     used = {sources.group(home) for home in loaded.homes if home < len(sources)}
     for number in skipped:
-        one = loaded.job.inputs[number]
-        if one.skipped is not None and number + 1 not in used:
-            sink.report("library-skipped", file=one.name, library=one.skipped)
+        source = loaded.job.inputs[number]
+        if source.skipped is not None and number + 1 not in used:
+            sink.report("library-skipped", file=source.name, library=source.skipped)

@@ -6,7 +6,8 @@ A module of such code, one for each source file, has an id, which the library na
     __fatbinwrap<ID>                 where the code is
 
 An id is open if the library does not define the first: nobody has linked the code yet, and this
-link does. It is closed if a link for the library itself did; its code is none of ours.
+link does. It is closed if a link for the library itself did; its code is none of ours. A library
+that only holds such a link, of modules in other libraries, has closed ids and no code.
 docs/shared-libraries.md has the rules, and tests/differential/test_shared_programs.py holds them.
 """
 
@@ -17,19 +18,23 @@ from struct import Struct
 
 from pylink._native import sharedlibs
 from pylink.inputs.kinds import ELF_MAGIC, HOST
+from pylink.inputs.registration import Module, find_losses, report_losses
 from pylink.inputs.sources import TOGETHER, Library
+from pylink.options.plan import identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mmap import mmap
 
     from pylink.diagnostics import Sink
-    from pylink.inputs.found import Found
+    from pylink.inputs.contents import Found
     from pylink.inputs.sources import Source, Sources
+    from pylink.options.plan import Identity
+    from pylink.phases.init import Job
 
 # DynamicRow of sharedlibs.pyx, its numbers, and the states of a file.
 ROW = Struct("<2I3Q")
-OPEN, CLOSED, WRAPPER, ANCHOR = 1, 2, 3, 4
+OPEN, CLOSED, WRAPPER, ANCHOR, MODULE = 1, 2, 3, 4, 5
 NO_CODE, HAS_CODE = 0, 1
 DAMAGE = {
     2: "its dynamic symbols lie outside the file",
@@ -40,9 +45,6 @@ DAMAGE = {
 # and what the registration functions of a device link put there.
 NOT_RELOCATABLE = b"__NV_MODULE_ID"
 DEFINED = b"def "
-
-_E_SHOFF = slice(40, 48)
-_HEADER_SIZE = 64
 
 
 def read_library(
@@ -67,29 +69,14 @@ def read_library(
                 library.interposable.add(text)
         elif what == WRAPPER:
             library.wrappers.add(text)
+        elif what == MODULE:
+            library.contained.add(text)
         else:
             library.anchor = text
+    if not library.contained:
+        # Without that section, these still show that the file has the module.
+        library.contained = library.wrappers | library.interposable
     return library
-
-
-def probe(path: str, sink: Sink) -> tuple[Library | None, bytes]:
-    """What the library in a file says, and its header; (None, b"") for any other file.
-
-    Looks at no more of the file than it needs. The header says that there are no sections.
-    """
-    import mmap  # noqa: PLC0415 -- few links have libraries
-
-    try:
-        with (
-            open(path, "rb") as stream,
-            mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data,
-        ):
-            library = read_library(data, 0, len(data), path, sink)
-            header = bytearray(data[:_HEADER_SIZE])
-    except (OSError, ValueError):  # gone, a directory, empty
-        return None, b""
-    header[_E_SHOFF] = bytes(8)
-    return library, bytes(header)
 
 
 class Libraries:
@@ -106,25 +93,30 @@ class Libraries:
         self.found: list[Library] = []
         self.anchors: dict[str, str] = {}
 
-    def take(self, source: Source, library: Library | None, sink: Sink) -> Library | None:
-        """What is known of a shared library, or is read now; None if the link needs none of it."""
+    def take(
+        self, source: Source, library: Library | None, place: int, sink: Sink
+    ) -> Library | None:
+        """What is known of a shared library, or is read now; None if the link needs none of it.
+
+        `place` counts the sources in front of it.
+        """
         if library is None and source.arena.startswith(ELF_MAGIC, source.offset):
             library = read_library(source.arena, source.offset, source.size, source.name, sink)
         if library is None:
             return None
+        library.place = place
         self.found.append(library)
         return library if library.open else None
 
-    def choose(self, sources: Sources, found: Found, sink: Sink) -> dict[int, set[int]]:
+    def choose(self, job: Job, sources: Sources, found: Found, sink: Sink) -> dict[int, set[int]]:
         """Which containers of each library are linked, by number; sets what `found` says of it.
 
         An open module is, unless an object or archive has it as well, or another library of the
         link defines its registration: each is registered once. The first of two equal ones counts.
         """
-        static = static_ids(sources, found)
+        static = static_modules(job, sources, found)
         registered = set(static)
-        self._warn_of_losses(static, sink)
-        owned = {one for library in self.found for one in library.closed}
+        owned = {identifier for library in self.found for identifier in library.closed}
         linked: dict[int, set[int]] = {}
         for source, library in sources.libraries.items():
             ids = module_ids(found.ids(source))
@@ -135,66 +127,64 @@ class Libraries:
                 )
             library.modules = len(ids)
             chosen = {
-                one: number
-                for number, one in enumerate(ids)
-                if one in library.open and one not in registered and one not in owned
+                identifier: number
+                for number, identifier in enumerate(ids)
+                if identifier in library.open
+                and identifier not in registered
+                and identifier not in owned
             }
             registered |= set(chosen)
             found.restrict(source, list(chosen))
             linked[source] = set(chosen.values())
             if chosen:
                 self._check(library, list(chosen), sink)
+        libraries = self._different()
+        chosen_ids = registered - set(static)
+        losses = find_losses(static, chosen_ids, libraries, is_shared=job.options.shared)
+        if losses:
+            report_losses(losses, static, libraries, sink, is_shared=job.options.shared)
         return linked
+
+    def _different(self) -> list[Library]:
+        """The libraries, each file once: the host's linker knows it when it comes again."""
+        different: dict[Identity | str, Library] = {}
+        for library in self.found:
+            different.setdefault(identity(library.file) or library.file, library)
+        return list(different.values())
 
     def _check(self, library: Library, ids: list[bytes], sink: Sink) -> None:
         """What the program of these modules of a library needs of it."""
         if library.has_runtime:
             sink.report("library-runtime", file=library.file)
-        for one in ids:
-            if one in library.wrappers:
+        for identifier in ids:
+            if identifier in library.wrappers:
                 continue
             if library.anchor is None:
-                sink.report("library-hidden", file=library.file, id=os.fsdecode(one))
-            self.anchors[os.fsdecode(one)] = os.fsdecode(library.anchor or b"")
-
-    def _warn_of_losses(self, static: dict[bytes, str | None], sink: Sink) -> None:
-        """Modules that are registered twice: the kernels of one image are lost at run time.
-
-        `static` is as `static_ids` has it.
-        """
-        first: dict[bytes, str] = {}
-        for library in self.found:
-            both = [one for one in library.interposable if one in static]
-            if both and not set(static).issuperset(library.closed):
-                sink.report("library-part", file=library.file, id=os.fsdecode(min(both)))
-            again = [one for one in library.interposable if one in first]
-            if again:
-                one = min(again)
-                sink.report(
-                    "library-twice", file=library.file, other=first[one], id=os.fsdecode(one)
-                )
-            first.update((one, library.file) for one in library.interposable - set(first))
-            twin = next(
-                (name for one, name in static.items() if name and one in library.open), None
-            )
-            if twin is not None:
-                sink.report("library-twin", file=library.file, other=twin)
+                sink.report("library-hidden", file=library.file, id=os.fsdecode(identifier))
+            self.anchors[os.fsdecode(identifier)] = os.fsdecode(library.anchor or b"")
 
 
-def static_ids(sources: Sources, found: Found) -> dict[bytes, str | None]:
-    """The modules that the program registers of objects, with their names, and of archives.
+def static_modules(job: Job, sources: Sources, found: Found) -> dict[bytes, Module]:
+    """The modules that the program registers of objects and of archives; of objects rather.
 
-    The host program has all of an object, and of an archive what the library does not have.
+    The host program has all of an object, and of an archive what no library has.
     """
-    ids: dict[bytes, str | None] = {}
+    modules: dict[bytes, Module] = {}
     for number, kind in enumerate(sources.kinds):
-        if kind == HOST and sources.demands[number] != TOGETHER and found.containers(number):
-            name = None if sources.group(number) else sources.names[number]
-            for one in module_ids(found.ids(number)):
-                ids[one] = ids.get(one) or name
-    return ids
+        if kind != HOST or sources.demands[number] == TOGETHER or not found.containers(number):
+            continue
+        archive = sources.group(number)
+        name = job.inputs[archive - 1].name if archive else sources.names[number]
+        for identifier in module_ids(found.ids(number)):
+            if identifier not in modules or (modules[identifier].in_archive and not archive):
+                modules[identifier] = Module(number, name, in_archive=archive != 0)
+    return modules
 
 
 def module_ids(ids: list[bytes] | None) -> list[bytes]:
     """Those of relocatable code."""
-    return [one for one in ids or () if one != NOT_RELOCATABLE and not one.startswith(DEFINED)]
+    return [
+        identifier
+        for identifier in ids or ()
+        if identifier != NOT_RELOCATABLE and not identifier.startswith(DEFINED)
+    ]

@@ -20,18 +20,22 @@ class Library:
 
     `open` and `closed` are the ids of both kinds, `wrappers` those whose wrapper other files see,
     and `interposable` the closed ones for which the definition of a program would come first.
-    `anchor` is a function that the library alone defines, None when there is none. `has_runtime`
-    says that it has a CUDA runtime of its own. `modules` counts what it holds of both kinds.
+    `contained` are the modules in the file: a library that only holds a device link has none, and
+    its ids are closed. `place` counts the sources in front of it. `anchor` is a function that the
+    library alone defines, None when there is none. `has_runtime` says that it has a CUDA runtime
+    of its own. `modules` counts what it holds of both kinds.
     """
 
     __slots__ = (
         "anchor",
         "closed",
+        "contained",
         "file",
         "has_runtime",
         "interposable",
         "modules",
         "open",
+        "place",
         "wrappers",
     )
 
@@ -41,6 +45,8 @@ class Library:
         self.closed: dict[bytes, None] = {}
         self.wrappers: set[bytes] = set()
         self.interposable: set[bytes] = set()
+        self.contained: set[bytes] = set()
+        self.place = 0
         self.anchor: bytes | None = None
         self.has_runtime = False
         self.modules = 0
@@ -105,11 +111,11 @@ class Run:
         if not self.kinds.translate(None, wanted):
             return self
         chosen = [number for number, kind in enumerate(self.kinds) if kind in wanted]
-        extents = b"".join(self.extents[16 * one : 16 * one + 16] for one in chosen)
-        names = [self.names[one] for one in chosen]
-        only = Run(self.arena, names, bytes(self.kinds[one] for one in chosen), extents)
-        only.demands = bytes(self.demands[one] for one in chosen)
-        only.marks = bytes(self.marks[one] for one in chosen)
+        extents = b"".join(self.extents[16 * number : 16 * number + 16] for number in chosen)
+        names = [self.names[number] for number in chosen]
+        only = Run(self.arena, names, bytes(self.kinds[number] for number in chosen), extents)
+        only.demands = bytes(self.demands[number] for number in chosen)
+        only.marks = bytes(self.marks[number] for number in chosen)
         return only
 
 

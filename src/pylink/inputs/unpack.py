@@ -2,7 +2,7 @@
 
 Cubins come in the order of what they were in: direct inputs as they stand, members as they stand
 in their archive, and a compiled PTX text where the text was. The result of LTO comes where the last
-host object with LTO-IR was, and last where there is none.
+host object with LTO-IR was, and last where there is none; for releases from 13.5 on it comes first.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from pylink._native import inputfiles
 from pylink.facts.target import FAMILY_A
 from pylink.inputs import kinds
 from pylink.inputs.expand import find_sources
-from pylink.inputs.hosted import unpack_hosted
+from pylink.inputs.hostobjects import unpack_hosted
 from pylink.inputs.loaded import Loaded, Opened
 from pylink.inputs.payload import open_libraries
-from pylink.inputs.picked import FILE, Pick, row_at
+from pylink.inputs.picks import FILE, Pick, row_at
 from pylink.inputs.pieces import Piece
 from pylink.inputs.references import host_references, identifiers
 from pylink.inputs.selection import find_system, is_system, select, warn_of_skipped
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pylink.diagnostics import Sink
-    from pylink.inputs.found import Found
-    from pylink.inputs.picked import Picked
+    from pylink.inputs.contents import Found
+    from pylink.inputs.picks import Picked
     from pylink.inputs.references import References
     from pylink.inputs.sources import Source, Sources
     from pylink.phases.init import Job
@@ -85,7 +85,8 @@ def unpack(
 
 def _refuse_nothing(job: Job, found: Found, sink: Sink) -> None:
     """Report that no input has code for the target, if some have code: nothing could run."""
-    if sink.errors or job.options.suppress_arch_warning:
+    options = job.options
+    if sink.errors or options.suppress_arch_warning or options.allows_no_code:
         return
     sources = found.sources
     if any(
@@ -99,24 +100,27 @@ def _refuse_nothing(job: Job, found: Found, sink: Sink) -> None:
 def known_references(loaded: Loaded) -> References | None:
     """What host code uses of a program that is still to be compiled, None for all of it."""
     assert loaded.opened is not None
-    if not loaded.job.uses_host_info:
+    if not loaded.job.compiles_by_host_info:
         return None
     sources = loaded.opened.sources
     unseen = find_system(loaded.job, sources.names) | sources.overlooked()
-    looked_at = [one for one in range(len(sources)) if one not in unseen]
+    looked_at = [number for number in range(len(sources)) if number not in unseen]
     return host_references(looked_at, loaded.opened.found)
 
 
-def add_optimized(loaded: Loaded, cubin: bytes | None, sink: Sink) -> Loaded:
+def add_optimized(
+    loaded: Loaded, cubin: bytes | None, sink: Sink, *, first: bool = False
+) -> Loaded:
     """The link with the result of LTO, None for what is not linked, and all other files it takes.
 
-    The cubin comes where the last host object with LTO-IR was, and last where there is none.
+    The cubin comes `first`, or where the last host object with LTO-IR was, and last where there is
+    none.
     """
     assert loaded.opened is not None
     rows = [row_at(0, *extent_at(loaded.extents, number)) for number in range(len(loaded.names))]
     names, homes = list(loaded.names), list(loaded.homes)
     if cubin is not None:
-        place = find_place(loaded)
+        place = 0 if first else find_place(loaded)
         rows.insert(place, row_at(-1, 0, len(cubin)))
         names.insert(place, OPTIMIZED)
         homes.insert(place, len(loaded.opened.sources))
@@ -147,16 +151,16 @@ def settle(loaded: Loaded, opened: Opened, sink: Sink) -> Loaded:
         registered = find_registered(job, sources, taken)
         if loaded.modules:
             unlisted = {module.number for module in loaded.modules if not module.hosted}
-            registered = [one for one in registered if one not in unlisted]
+            registered = [number for number in registered if number not in unlisted]
             if not loaded.homes:  # nvlink has the files of a whole program in the other direction
                 registered.reverse()
         loaded.registered = identifiers(registered, found, opened.having)
     if job.uses_host_info:
         system = find_system(job, sources.names)
         unseen = (system | sources.overlooked()) - taken
-        looked_at = [one for one in range(len(sources)) if one not in unseen]
+        looked_at = [number for number in range(len(sources)) if number not in unseen]
         # The library's own kernels are no reason to leave out those of a program that names none.
-        own = [one for one in looked_at if one not in system] if system else looked_at
+        own = [number for number in looked_at if number not in system] if system else looked_at
         references = host_references(own, found)
         if references is not None and len(own) < len(looked_at):
             references = host_references(looked_at, found)
@@ -202,9 +206,12 @@ def with_cubins(
 def take_files(picked: Picked, sink: Sink) -> None:
     """Settle what is taken of sources that are no cubins and have no entries."""
     sources = picked.sources
-    wrong = [one for one in picked.bare if sources.names[one].endswith(".cubin")]
+    wrong = [number for number in picked.bare if sources.names[number].endswith(".cubin")]
     odd = [number for number in picked.odd if Pick(picked.rows, number).embedded == FILE]
-    places = [*((one, -1) for one in wrong), *((picked.homes[number], number) for number in odd)]
+    places = [
+        *((number, -1) for number in wrong),
+        *((picked.homes[number], number) for number in odd),
+    ]
     for home, number in sorted(places):
         source = sources[home]
         if number >= 0 and source.kind in (kinds.PTX, kinds.LTOIR):
@@ -219,7 +226,7 @@ def take_files(picked: Picked, sink: Sink) -> None:
 
 
 def _refuse_file(source: Source, sink: Sink, *, is_host: bool) -> None:
-    from pylink.locate.filehints import what_it_is  # noqa: PLC0415 -- an error
+    from pylink.inputs.filehints import what_it_is
 
     hints = what_it_is(source.data)
     if is_host:
@@ -231,10 +238,12 @@ def _refuse_file(source: Source, sink: Sink, *, is_host: bool) -> None:
 
 def compile_ptx(job: Job, picked: Picked, timing: CsvTiming, sink: Sink) -> None:
     """Make cubins of all PTX among what was picked."""
-    numbers = [one for one in sorted(picked.pieces) if picked.pieces[one].kind == kinds.PTX]
+    numbers = [
+        number for number in sorted(picked.pieces) if picked.pieces[number].kind == kinds.PTX
+    ]
     if not numbers:
         return
-    from pylink.subtools import ptxas  # noqa: PLC0415 -- few links have PTX
+    from pylink.subtools import ptxas
 
     texts = [picked.pieces[number] for number in numbers]
     requests = [

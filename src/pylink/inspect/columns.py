@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from pylink.command.tables import aligned
+from pylink.terminal.tables import aligned
 
 WIDTH = 100
 

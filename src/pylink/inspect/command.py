@@ -6,18 +6,20 @@ import argparse
 import json
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
-from pylink.command.running import run
 from pylink.diagnostics.stream import show
-from pylink.inputs.incoming import read_incoming
+from pylink.files.reading import read_incoming
 from pylink.inspect.compare import Ignore, differences
+from pylink.inspect.containers import CUBINS, EVERYTHING, Allowance, UnreadableFile, is_known
 from pylink.inspect.containers import Part as Held
-from pylink.inspect.containers import UnreadableFile, is_known
 from pylink.inspect.containers import parts as parts_of
 from pylink.inspect.contents import reader
 from pylink.inspect.difference import difference_document, difference_text
+from pylink.inspect.extract import extract
 from pylink.inspect.image import Image, MalformedCubin
 from pylink.inspect.parts import PARTS, image_document, image_text
+from pylink.terminal.running import run
 
 EQUAL, DIFFERENT, TROUBLE = 0, 1, 2
 SHOWN = 20
@@ -30,17 +32,24 @@ class UnreadableCubin(Exception):
 def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         prog="pylink inspect",
-        description="Show what is in cubins, relocatable or linked, or how two cubins differ. Host "
-        "objects, executables, archives and fat binaries are shown with every cubin in them.",
-        epilog="Exit status: 0, or 0 for equal and 1 for different cubins, 2 for trouble.",
+        description="Show the contents of cubins, relocatable or linked, or how two cubins differ. "
+        "Host objects, executables, archives and fat binaries are shown with all their cubins.",
+        epilog="Exit status: 0 (equal), 1 (different), 2 (error).",
     )
     options.add_argument("files", nargs="+", metavar="FILE", help="file with cubins")
-    options.add_argument("--json", action="store_true", help="everything as one JSON object")
+    options.add_argument("--json", action="store_true", help="print everything as one JSON object")
     options.add_argument(
-        "--list", action="store_true", help="name what is in the files, PTX and LTO-IR as well"
+        "--list",
+        action="store_true",
+        help="list the contents of the files, including PTX and LTO-IR",
     )
     options.add_argument(
-        "--arch", metavar="ARCH", help="cubins for this architecture alone, such as sm_90"
+        "--extract",
+        metavar="DIR",
+        help="write the cubins, PTX and LTO-IR in the files to DIR; overwrites nothing",
+    )
+    options.add_argument(
+        "--arch", metavar="ARCH", help="show only cubins for this architecture, such as sm_90"
     )
     parts = options.add_argument_group("what to show (default: everything)")
     for part in PARTS:
@@ -52,23 +61,23 @@ def parser() -> argparse.ArgumentParser:
             help=part.help,
         )
     diff = options.add_argument_group("comparing")
-    diff.add_argument("--diff", action="store_true", help="say how the second FILE differs")
+    diff.add_argument("--diff", action="store_true", help="show how the second FILE differs")
     diff.add_argument(
         "--ignore-tool-note",
         action="store_true",
-        help="the linker's own note may differ, and the file offsets that its size moves",
+        help="ignore differences in the linker's own note, and in file offsets that its size moves",
     )
     diff.add_argument(
         "--ignore-scoreboards",
         action="store_true",
-        help="bits 110 to 121 of the instructions may differ",
+        help="ignore bits 110 to 121 of instructions",
     )
     diff.add_argument(
         "--limit",
         type=int,
         default=SHOWN,
         metavar="N",
-        help=f"differences shown of one section; 0 for all (default {SHOWN})",
+        help=f"differences to show for each section, 0 for all (default: {SHOWN})",
     )
     return options
 
@@ -84,8 +93,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             options.error("--diff compares everything")
         if not arguments.diff and (arguments.ignore_tool_note or arguments.ignore_scoreboards):
             options.error("--ignore-... needs --diff")
+        if arguments.extract is not None and (
+            arguments.diff or arguments.list or arguments.json or arguments.parts
+        ):
+            options.error("--extract only writes files")
         if arguments.diff:
             return _diff(arguments)
+        if arguments.extract is not None:
+            _extract(arguments)
+            return EQUAL
         _show(arguments)
         return EQUAL
 
@@ -98,8 +114,8 @@ def _show(arguments: argparse.Namespace) -> None:
     for name in arguments.files:
         held = _held(name, arguments.arch)
         if arguments.list:
-            texts += [f"{one}\n" for one in held]
-            documents += [{"file": one.name, "kind": one.kind, "sm": one.arch} for one in held]
+            texts += [f"{part}\n" for part in held]
+            documents += [{"file": part.name, "kind": part.kind, "sm": part.arch} for part in held]
             continue
         for label, image in _images(name, held):
             try:
@@ -137,36 +153,49 @@ def _diff(arguments: argparse.Namespace) -> int:
     return DIFFERENT if found_differences else EQUAL
 
 
-def _held(name: str, arch: str | None) -> list[Held]:
+def _extract(arguments: argparse.Namespace) -> None:
+    """Write what is in the files, and say what each new file is."""
+    held = [part for name in arguments.files for part in _held(name, arguments.arch, EVERYTHING)]
+    if not held:
+        raise UnreadableCubin(f"{arguments.files[0]}: there is no device code in it")
+    try:
+        for part, path in extract(held, Path(arguments.extract)):
+            show(f"{path}: {part}\n")
+    except OSError as problem:
+        raise UnreadableCubin(f"{problem.filename}: {problem.strerror}") from problem
+
+
+def _held(name: str, arch: str | None, unpacks: tuple[int, ...] = CUBINS) -> list[Held]:
     """The device code in a file, of one architecture if that is asked for."""
     try:
-        found = list(parts_of(name, read_incoming(name, wanted=is_known)))
+        data = read_incoming(name, wanted=is_known)
+        found = list(parts_of(name, data, 0, Allowance(unpacks=unpacks)))
     except OSError as problem:
         raise UnreadableCubin(f"{name}: {problem.strerror}") from problem
     except UnreadableFile as problem:
         raise UnreadableCubin(str(problem)) from problem
     if arch is not None:
         number = re.sub(r"\D", "", arch)
-        found = [one for one in found if str(one.arch or _read(one).sm) == number]
+        found = [part for part in found if str(part.arch or _read(part).sm) == number]
     return found
 
 
 def _images(name: str, held: list[Held]) -> list[tuple[str, Image]]:
     """The cubins among it, each with a name: that of the file where there is nothing else."""
-    cubins = [(one, _read(one)) for one in held if one.kind == "cubin"]
+    cubins = [(part, _read(part)) for part in held if part.kind == "cubin"]
     if not cubins:
         raise UnreadableCubin(f"{name}: there is no cubin in it")
     return [
-        (one.name if one.arch == 0 else f"{one.name} (sm_{one.arch})", image)
-        for one, image in cubins
+        (cubin.name if cubin.arch == 0 else f"{cubin.name} (sm_{cubin.arch})", image)
+        for cubin, image in cubins
     ]
 
 
-def _read(one: Held) -> Image:
+def _read(part: Held) -> Image:
     try:
-        return Image(one.data)
+        return Image(part.data)
     except MalformedCubin as problem:
-        raise UnreadableCubin(f"{one.name}: {problem}") from problem
+        raise UnreadableCubin(f"{part.name}: {problem}") from problem
 
 
 def _check(name: str, image: Image) -> None:

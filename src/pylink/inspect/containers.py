@@ -13,21 +13,23 @@ from dataclasses import dataclass
 from pylink._native.elfheaders import read_sections
 from pylink._native.fatbin import find_entries
 from pylink.diagnostics import Sink
-from pylink.errors import LinkError
+from pylink.diagnostics.errors import LinkError
 from pylink.facts.elf import EM_CUDA
+from pylink.facts.fatbinentries import FATBIN_MAGIC
 from pylink.facts.objectformats import sm_of_cubin
+from pylink.files.reading import read_incoming
 from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
 from pylink.inputs.archivethin import member_file
 from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
-from pylink.inputs.entries import CONTAINER, FATBIN_MAGIC
-from pylink.inputs.found import ENTRY
-from pylink.inputs.incoming import read_incoming
+from pylink.inputs.contents import ENTRY
 from pylink.inputs.kinds import ELF_MAGIC, FATBIN
-from pylink.inputs.payload import DEFAULT_LIMIT, DamagedPayload, Unpacker
+from pylink.inputs.payload import DamagedPayload, Unpacker, default_limit
+from pylink.inspect.embedded import InMemory, Section, find_device_code, sections_of
 from pylink.tables import extent
 
 ARCHIVE_MAGICS = (b"!<arch>\n", b"!<thin>\n")
-FATBIN_NAMES = (b".nv_fatbin", b"__nv_relfatbin")
+CUBINS = (ENTRY_ELF,)
+EVERYTHING = (ENTRY_ELF, ENTRY_PTX, ENTRY_LTOIR)
 KINDS = {ENTRY_ELF: "cubin", ENTRY_PTX: "PTX", ENTRY_LTOIR: "LTO-IR"}
 
 # Archives in archives; a thin one may name itself.
@@ -44,7 +46,7 @@ class UnreadableFile(Exception):
 
 @dataclass(frozen=True)
 class Part:
-    """One piece of device code: `data` of a cubin, empty for what is compiled only later.
+    """One piece of device code: `data` is empty for what is compiled only later, unless asked for.
 
     `arch` is what the entry of a fat binary is for, 0 for a file.
     """
@@ -63,12 +65,16 @@ class Part:
 
 
 class Allowance:
-    """How much may still be taken out of one file: members, their bytes, decompressed payloads."""
+    """How much may still be taken out of one file: members, their bytes, decompressed payloads.
 
-    def __init__(self) -> None:
+    `unpacks` are the kinds of entries whose data is wanted.
+    """
+
+    def __init__(self, *, unpacks: tuple[int, ...] = CUBINS) -> None:
+        self.unpacks = unpacks
         self.members = MOST_MEMBERS
         self.bytes = MOST_BYTES
-        self.unpacker = Unpacker(MOST_BYTES, Sink())
+        self.unpacker = Unpacker(MOST_BYTES, 0, Sink())
 
     def take(self, name: str, size: int) -> None:
         """Count a member of `size` bytes; UnreadableFile when that is too much."""
@@ -95,11 +101,7 @@ def parts(
     elif data.startswith(FATBIN_MAGIC):
         yield from _of_containers(name, data, allowance)
     elif data.startswith(ELF_MAGIC) and int.from_bytes(data[18:20], "little") != EM_CUDA:
-        found = [
-            one
-            for contents in _sections(name, data, allowance)
-            for one in _of_containers(name, contents, allowance)
-        ]
+        found = list(_of_host(name, data, allowance))
         yield from found or [_file(name, data)]
     else:
         yield _file(name, data)
@@ -130,46 +132,51 @@ def _of_archive(name: str, data: bytes, depth: int, allowance: Allowance) -> Ite
         raise UnreadableFile(f"{name}: {error.filename}: {os.strerror(error.errno or 0)}") from None
 
 
-def _sections(name: str, data: bytes, allowance: Allowance) -> Iterator[bytes]:
-    """Contents of the sections of a host's ELF file that hold fat binaries."""
+def _of_host(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
+    """What is in an ELF file of the host, whatever the section."""
     try:
-        _, _, sections = read_sections(data)
+        read_sections(data)
     except ValueError as error:
         raise UnreadableFile(f"{name}: {error}") from error
-    for section in sections:
-        if section.name in FATBIN_NAMES:
-            allowance.take(name, section.size)
-            yield data[section.offset : section.offset + section.size]
+    source = InMemory(data)
+    yield from _embedded(name, data, sections_of(source), allowance)
 
 
 def _of_containers(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
-    """The entries of fat binaries that stand one after the other."""
-    at = 0
-    while len(data) - at >= CONTAINER.size and data.startswith(FATBIN_MAGIC, at):
-        _, _, head, size = CONTAINER.unpack_from(data, at)
-        end = min(len(data), at + head + size)
-        yield from _of_container(name, data[at:end], allowance)
-        at = end + -end % 8
+    """The entries of a fat binary, whose containers may have anything between them."""
+    yield from _embedded(name, data, [], allowance)
+
+
+def _embedded(
+    name: str, data: bytes, sections: list[Section], allowance: Allowance
+) -> Iterator[Part]:
+    for found in find_device_code(InMemory(data), sections):
+        contents = data[found.start : found.end]
+        allowance.take(name, len(contents))
+        if found.is_container:
+            yield from _of_container(name, contents, allowance)
+        else:
+            yield _file(name, contents)
 
 
 def _of_container(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
     entries, _, faults = find_entries([data], b"", extent(0, len(data)), bytes([FATBIN]))
     if faults:
         raise UnreadableFile(f"{name}: fat binary is damaged")
-    unpacker = allowance.unpacker
+    unpacker, limit = allowance.unpacker, default_limit(len(data))
     for _, _, index, kind, arch, head, flags, offset, size, packed, full in ENTRY.iter_unpack(
         entries
     ):
         contents = b""
         stated = full or size
-        if kind == ENTRY_ELF:
+        if kind in allowance.unpacks:
             view = memoryview(data)[offset + head : offset + head + packed]
             try:
-                if full > DEFAULT_LIMIT:
-                    raise DamagedPayload(f"{full} bytes when decompressed, of {DEFAULT_LIMIT}")
+                if full > limit:
+                    raise DamagedPayload(f"{full} bytes when decompressed, of {limit}")
                 unpacker.reserve(flags, full)
                 contents = unpacker.unpack(view, flags, full, name)
             except (DamagedPayload, LinkError) as error:
                 raise UnreadableFile(f"{name}: entry {index} is damaged: {error}") from error
-            stated = len(contents)
+            stated = len(contents) if kind == ENTRY_ELF else stated
         yield Part(name, KINDS.get(kind, f"kind {kind}"), arch, stated, contents)

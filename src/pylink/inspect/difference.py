@@ -74,16 +74,16 @@ def number_difference(
 def difference_text(names: Sequence[str], found: Sequence[Difference], limit: int) -> str:
     """What a person reads: for each place - what the first cubin has and + what the second."""
     lines = [f"--- {printable(names[0])}", f"+++ {printable(names[1])}"]
-    for (kind, section), group in groupby(found, key=lambda one: (one.kind, one.section)):
+    for (kind, section), group in groupby(found, key=lambda change: (change.kind, change.section)):
         of_section = list(group)
         shown = of_section[: limit or None]
-        for one in shown:
-            lines.append(f"{kind} {one.place}" + (f": {one.note}" if one.note else ""))
-            lines += [f"  - {one.first}"] if one.first is not None else []
-            lines += [f"  + {one.second}"] if one.second is not None else []
+        for change in shown:
+            lines.append(f"{kind} {change.place}" + (f": {change.note}" if change.note else ""))
+            lines += [f"  - {change.first}"] if change.first is not None else []
+            lines += [f"  + {change.second}"] if change.second is not None else []
         if len(of_section) > len(shown):
             lines.append(f"{kind} {section}: {len(of_section) - len(shown)} more")
-    counts = Counter(one.kind for one in found)
+    counts = Counter(change.kind for change in found)
     lines.append("differences: " + ", ".join(f"{kind} {n}" for kind, n in counts.items()))
     return "\n".join(lines) + "\n"
 

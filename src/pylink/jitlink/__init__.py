@@ -35,8 +35,8 @@ def install(*, majors: tuple[int, ...] = (13,), real: str | os.PathLike[str] | N
     it keeps it. OSError when this installation was built without the stand-in. ValueError for a
     major release that is not one of `MAJORS`.
     """
-    from pylink.jitlink import library  # noqa: PLC0415 -- ctypes, only for who installs
-    from pylink.jitlink.real import Real  # noqa: PLC0415
+    from pylink.jitlink import library
+    from pylink.jitlink.real import Real
 
     unknown = [major for major in majors if major not in MAJORS]
     if unknown:

@@ -13,12 +13,12 @@ import os
 import time
 
 from pylink.diagnostics import DISCRETIONARY, Sink
+from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.nvlink import NvlinkRenderer
-from pylink.errors import LinkError
 from pylink.facts.objectformats import E_FLAGS, sm_of_cubin
 from pylink.facts.target import Target
+from pylink.files.reading import read_incoming
 from pylink.inputs import kinds
-from pylink.inputs.incoming import read_incoming
 from pylink.jitlink.options import understand
 from pylink.jitlink.real import (
     INCORRECT_INPUT_TYPE,
@@ -29,16 +29,16 @@ from pylink.jitlink.real import (
     UNRECOGNIZED_INPUT,
 )
 from pylink.linker import run_link
-from pylink.options import Input
-from pylink.outputs.plan import Plan
+from pylink.options.model import Input
+from pylink.options.plan import Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylink.command.optiontable import Value
     from pylink.diagnostics.record import Diagnostic
     from pylink.jitlink.real import Real, RealHandle
+    from pylink.options.table import Value
 
 # nvJitLink.h: nvJitLinkInputType, and the kinds of files that each takes.
 ANY = 10
@@ -130,13 +130,17 @@ class Handle:
         sink = Sink(logs)
         values = {**self._wishes.values, **ALWAYS}
         try:
-            inputs = [one for _, one in self._inputs]
+            inputs = [source for _, source in self._inputs]
             plan = Plan(values, (), sink)
             image = run_link(values, inputs, plan, sink, compiles=False).image
             assert isinstance(image, bytes)  # no file was asked for
             self._image = image
         except LinkError as error:
-            kinds_found = {one.kind for one in error.diagnostics if one.level >= DISCRETIONARY}
+            kinds_found = {
+                diagnostic.kind
+                for diagnostic in error.diagnostics
+                if diagnostic.level >= DISCRETIONARY
+            }
             if kinds_found <= REAL_LINKS and self._real.is_there():
                 return self._forward() or self.complete()
         finally:
@@ -198,7 +202,7 @@ class Handle:
     def _runs(self, data: bytes) -> bool:
         """Whether the target runs a cubin, as far as its header tells; the link looks closer."""
         whole = len(data) >= E_FLAGS.stop
-        return not whole or self._target.accepts(sm_of_cubin(data), specific=False)
+        return not whole or self._target.accepts_cubin(sm_of_cubin(data), specific=False)
 
     def _forward(self) -> int:
         """Go on with the real library; the first result of it that is an error."""
@@ -207,9 +211,9 @@ class Handle:
         except OSError as error:
             self._wishes = None
             return self._refuse(INTERNAL, f"{error}\n")
-        for kind, one in self._inputs:
-            assert one.data is not None
-            result = result or self._forwarded.add_data(kind, one.data, os.fsencode(one.name))
+        for kind, source in self._inputs:
+            assert source.data is not None
+            result = result or self._forwarded.add_data(kind, source.data, os.fsencode(source.name))
         self._inputs.clear()
         return result
 

@@ -6,13 +6,13 @@ the real library's to judge.
 
 from __future__ import annotations
 
-from pylink.command.optiontable import BY_ATTRIBUTE
+from pylink.options.table import BY_ATTRIBUTE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pylink.command.optiontable import Value
+    from pylink.options.table import Value
 
 # By their beginning: the attribute of ours that takes the value; "" for what only compilers read.
 WITH_VALUE = {
@@ -67,7 +67,7 @@ def understand(words: Iterable[str]) -> Wishes | None:
         elif attribute is not None:
             if attribute:
                 values[attribute] = True
-        elif (beginning := word[: word.find("=") + 1]) in WITH_VALUE:
+        elif (beginning := word[: word.find("=") + 1]) in WITH_VALUE and word != beginning:
             _store(values, WITH_VALUE[beginning], word[len(beginning) :])
         else:
             return None

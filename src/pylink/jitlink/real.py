@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import glob
 import os
 import threading
 
-from pylink.subtools.find import wheel_directories
+from pylink.subtools.compilers import find_nvjitlink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,33 +24,10 @@ INCORRECT_INPUT_TYPE = 12
 # What can be asked for of a handle, in the order of the enumeration in standin.h.
 RESULTS = ("LinkedCubin", "LinkedPtx", "LinkedLTOIR", "ErrorLog", "InfoLog")
 
-# Below a folder of a toolkit or a wheel.
-PLACES = ("lib64", "lib", os.path.join("targets", "x86_64-linux", "lib"))
-
 
 def find(major: int) -> str | None:
-    """The path of the library of a major release: of a wheel, a toolkit, or the system; or None.
-
-    A path, because the name alone means whatever was loaded by that name.
-    """
-    name = f"libnvJitLink.so.{major}"
-    folders = [os.path.join(wheel, "lib") for wheel in wheel_directories()]
-    for variable in ("CUDA_HOME", "CUDA_PATH"):
-        toolkit = os.environ.get(variable, "")
-        if os.path.isabs(toolkit):
-            folders += [os.path.join(toolkit, place) for place in PLACES]
-    folders += [os.path.join("/usr/local/cuda", place) for place in PLACES]
-    folders += [one for one in os.environ.get("LD_LIBRARY_PATH", "").split(":") if one]
-    # Wheels of CUDA 12 have a folder for each library.
-    folders += [
-        os.path.join(os.path.dirname(wheel), "nvjitlink", "lib") for wheel in wheel_directories()
-    ]
-    folders += sorted(glob.glob("/usr/lib/*-linux-gnu"))
-    for folder in folders:
-        path = os.path.join(folder, name)
-        if os.path.isabs(path) and os.path.isfile(path):
-            return path
-    return None
+    """The path of the library of a major release: of a wheel, a toolkit, or the system; or None."""
+    return next(iter(find_nvjitlink(major=major)), None)
 
 
 class Real:

@@ -94,8 +94,8 @@ def _relocations(elf: ELFFile, name: str) -> Iterator[tuple[int, int, int, int, 
     for form in (f".rela{name}", f".rel{name}"):
         section = elf.get_section_by_name(form)
         if isinstance(section, RelocationSection):
-            for one in section.iter_relocations():
-                entry = one.entry
+            for relocation in section.iter_relocations():
+                entry = relocation.entry
                 addend = entry.get("r_addend", 0)
                 yield (
                     section["sh_link"],

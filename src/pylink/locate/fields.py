@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Diagnostic
     from pylink.phases.results import Merged, Placed
 
-_CUT_BANK = 3  # the constant bank that a link which selects kernels folds
-
 
 def explain_patch(diagnostic: Diagnostic, placed: Placed, patches: Patches, bad: int) -> None:
     """The place and symbol of a row of the patch table."""
@@ -37,22 +35,6 @@ def explain_deleted(diagnostic: Diagnostic, placed: Placed) -> None:
         if merged.entities[fix.entity].flags & UNSIZED:
             _explain(diagnostic, merged, fix.out, fix.offset, fix.entity)
             return
-
-
-def explain_cut(diagnostic: Diagnostic, placed: Placed) -> None:
-    """The place and symbol of a relocation that stays, behind the end of its constant bank."""
-    merged = placed.merged
-    for relocations in placed.outs:
-        target, at = relocations.target, relocations.head
-        if relocations.kind != sectionkinds.RELOC or target < 0:
-            continue
-        bank = placed.outs[target]
-        while bank.kind == sectionkinds.CONSTANT and bank.bank == _CUT_BANK and at >= 0:
-            keep = merged.keeps[at]
-            if keep.offset >= bank.size:
-                _explain(diagnostic, merged, target, keep.offset, keep.entity)
-                return
-            at = keep.next
 
 
 def _explain(diagnostic: Diagnostic, merged: Merged, out: int, offset: int, entity: int) -> None:

@@ -174,7 +174,7 @@ class LinePrograms:
     def _row_of(self, section: int, offset: int) -> tuple[int, int] | None:
         """The sequence that is about an offset, by where it starts, and the row in it."""
         sequences = self._by_section.get(section, [])
-        after = bisect_right(sequences, offset, key=lambda one: one[0])
+        after = bisect_right(sequences, offset, key=lambda sequence: sequence[0])
         if after == 0:
             return None
         base, start = sequences[after - 1]
@@ -208,8 +208,8 @@ class LinePrograms:
                 if not named and "DW_AT_name" in attributes:
                     named = [attributes["DW_AT_name"].value]
                 place = attributes["DW_AT_decl_file"].value, attributes["DW_AT_decl_line"].value
-                for one in named:
-                    found.setdefault(one, (program, *place))
+                for name in named:
+                    found.setdefault(name, (program, *place))
         return found
 
     def _unit_of(self, offset: int) -> LineProgram:
@@ -254,8 +254,8 @@ class LinePrograms:
         if self._directories is None:
             self._directories = {}
             if self._dwarf.has_debug_info:
-                for one in self._dwarf.iter_CUs():
-                    attributes = one.get_top_DIE().attributes
+                for compiled in self._dwarf.iter_CUs():
+                    attributes = compiled.get_top_DIE().attributes
                     if "DW_AT_comp_dir" in attributes and "DW_AT_stmt_list" in attributes:
                         path = os.fsdecode(attributes["DW_AT_comp_dir"].value)
                         self._directories[attributes["DW_AT_stmt_list"].value] = path

@@ -154,7 +154,7 @@ class Places:
         if self._told or not self._has_lines(file):
             return
         try:
-            import elftools  # noqa: F401, PLC0415
+            import elftools  # noqa: F401
         except ImportError:
             self._told = True
             diagnostic.context = [note("lines-not-read", file=self._objects.names[file])]
@@ -166,7 +166,7 @@ class Places:
 
     def _read_map(self, file: int) -> LineMap | None:
         try:
-            from pylink.locate.linemap import LineMap  # noqa: PLC0415 -- an extra
+            from pylink.locate.linemap import LineMap
         except ImportError:
             return None
         try:
@@ -215,7 +215,7 @@ def _source(frame: Frame, cubin: str, name: str | None, files: SourceFiles) -> S
 
 
 def _inlined(function: str, call: Frame, cubin: str, files: SourceFiles) -> Diagnostic:
-    from pylink.demangle import demangle  # noqa: PLC0415 -- few places are inlined
+    from pylink.demangle import demangle
 
     source = _source(call, cubin, function, files)
     return note("inlined-here", source=source, symbol=function, function=demangle(function))

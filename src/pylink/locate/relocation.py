@@ -15,7 +15,7 @@ def explain_relocation(
 ) -> None:
     """Give a record the line of the code that a row of a relocation section would patch."""
     try:
-        from pylink.locate.linemap import LineMap  # noqa: PLC0415 -- an extra
+        from pylink.locate.linemap import LineMap
 
         frames = LineMap(image).frames_of_relocation(section, row)
     except Exception:  # no pyelftools, or whatever it raises for a file that is damaged

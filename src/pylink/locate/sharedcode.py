@@ -6,13 +6,13 @@ Reads the libraries again, from their files: looked for only when a link fails.
 from __future__ import annotations
 
 from pylink._native import elfread
+from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.policy import Policy
 from pylink.diagnostics.record import note
 from pylink.diagnostics.sink import Sink
-from pylink.errors import LinkError
-from pylink.inputs.hosted import pick_entries, scan
+from pylink.inputs.hostobjects import pick_entries, scan
 from pylink.inputs.kinds import CUBIN, SHARED
-from pylink.inputs.picked import GOOD, Pick
+from pylink.inputs.picks import GOOD, Pick
 from pylink.inputs.sharedlib import module_ids
 from pylink.inputs.sources import Run, Sources
 from pylink.tables import extent, text
@@ -30,7 +30,7 @@ def find_owners(
     job: Job, libraries: Sequence[Library], wanted: set[str]
 ) -> dict[str, list[Diagnostic]]:
     """For each wanted symbol that a library defines in code not linked, a note that says why."""
-    owner = {one: library.file for library in libraries for one in library.closed}
+    owner = {identifier: library.file for library in libraries for identifier in library.closed}
     found: dict[str, list[Diagnostic]] = {}
     for library in libraries:
         for module, names in _modules(job, library):
@@ -79,7 +79,7 @@ def _defined(cubin: bytes) -> set[str]:
     if fault:
         return set()
     return {
-        text(cubin, one.name, one.name_size)
-        for one in symbols
-        if one.section >= 0 and one.info >> 4
+        text(cubin, symbol.name, symbol.name_size)
+        for symbol in symbols
+        if symbol.section >= 0 and symbol.info >> 4
     }

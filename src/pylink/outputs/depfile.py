@@ -5,17 +5,17 @@ Not the response files of @FILE, which build systems make anew for each command 
 
 from __future__ import annotations
 
+from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import to_bytes
-from pylink.errors import reason_of
-from pylink.outputs.wholefile import write_whole
-from pylink.watch.observers import Observer
+from pylink.files.atomic import write_whole
+from pylink.observer import Observer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pylink.diagnostics import Sink
-    from pylink.options import Options
+    from pylink.options.model import Options
     from pylink.phases.init import Job
 
 # What GNU make and Ninja take literally only behind a backslash; a dollar is doubled. Ninja knows
@@ -73,7 +73,7 @@ class DepfileObserver(Observer):
 
     def after(self, tag: str, result: object) -> None:
         if tag == "init":
-            from pylink.phases.init import Job  # noqa: PLC0415 -- loaded already
+            from pylink.phases.init import Job
 
             assert isinstance(result, Job)
             self._job = result
@@ -82,11 +82,16 @@ class DepfileObserver(Observer):
         file = self._options.depfile
         if failed or self._job is None or file is None:
             return
-        inputs = [one.name for one in self._job.inputs if one.data is None]
+        inputs = [source.name for source in self._job.inputs if source.data is None]
         read = files_of(inputs, self._job.plan.members)
         read += self._options.options_file
-        try:
-            text = rule(self._options.output_file or file, read)
-            write_whole(file, to_bytes(text))
-        except (OSError, ValueError) as error:
-            self._sink.fatal("cannot-write-file", file=file, reason=reason_of(error))
+        target = self._options.depfile_target or self._options.output_file or file
+        write_depfile(file, target, read, self._sink)
+
+
+def write_depfile(file: str, target: str, read: Iterable[str], sink: Sink) -> None:
+    """Write the rule of a target to a file; a fatal diagnostic when that cannot be done."""
+    try:
+        write_whole(file, to_bytes(rule(target, read)))
+    except (OSError, ValueError) as error:
+        sink.fatal("cannot-write-file", file=file, reason=reason_of(error))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import printable, show, to_bytes, write
-from pylink.errors import reason_of
-from pylink.outputs.wholefile import write_output
+from pylink.files.atomic import write_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ def _linker_flags(driver: str) -> list[str]:
 
 def _output(words: Sequence[str], *, verbose: bool) -> str | None:
     """Both streams of a command, None when it cannot be run or fails."""
-    from pylink.subtools.find import find_program  # noqa: PLC0415 -- needed by no link
-    from pylink.subtools.run import Command, run_all  # noqa: PLC0415
+    from pylink.subtools.find import find_program
+    from pylink.subtools.run import Command, run_all
 
     if verbose:
         write(None, f"#$ {printable(' '.join(words))}\n")

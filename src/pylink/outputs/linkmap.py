@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 
 from pylink.demangle import demangle
+from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import printable, show, to_bytes
-from pylink.errors import reason_of
-from pylink.facts.elf import SHT_NOBITS
-from pylink.outputs.wholefile import write_whole
+from pylink.facts.elf import SHN_COMMON, SHT_NOBITS
+from pylink.files.atomic import write_whole
+from pylink.observer import Observer
 from pylink.phases.results import Placed
 from pylink.tables import (
     DEFINED,
@@ -25,7 +26,6 @@ from pylink.tables import (
     string,
     symbol_name,
 )
-from pylink.watch.observers import Observer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,14 +119,17 @@ def kept_lines(placed: Placed) -> Iterator[str]:
     for number, row in enumerate(merged.entities):
         if row.flags & DEFINED and row.flags & LIVE:
             reason = _kept_because(placed, number, row, callers)
-            yield from symbol_lines(objects, row.winner, reason)
+            # The largest of several common symbols is the size of all of them.
+            winner = objects.symbols[row.winner]
+            size = row.size if winner.shndx == SHN_COMMON else winner.size
+            yield from symbol_lines(objects, row.winner, size, reason)
 
 
-def symbol_lines(objects: Objects, symbol: int, reason: str) -> Iterator[str]:
+def symbol_lines(objects: Objects, symbol: int, size: int, reason: str) -> Iterator[str]:
     """A definition: its bytes, name and file, and why; then its readable name, if it has one."""
     row = objects.symbols[symbol]
     name = symbol_name(objects, symbol)
-    yield f"{row.size:#12x}  {printable(name)}  {printable(objects.names[row.file])}: {reason}\n"
+    yield f"{size:#12x}  {printable(name)}  {printable(objects.names[row.file])}: {reason}\n"
     readable = demangle(name)
     if readable != name:
         yield f"{'':16}{printable(readable)}\n"
@@ -169,13 +172,17 @@ def removed_lines(placed: Placed) -> Iterator[str]:
             continue
         row = merged.entities[entity]
         if role in (LOST, LOST_EARLY, REPLACED):
-            winner = printable(objects.names[objects.symbols[row.winner].file])
-            reason = f"the definition in {winner} is linked"
+            winner = objects.symbols[row.winner]
+            file = printable(objects.names[winner.file])
+            common = objects.symbols[symbol].shndx == winner.shndx == SHN_COMMON
+            reason = (
+                f"merged with that of {file}" if common else f"the definition in {file} is linked"
+            )
         elif not row.flags & LIVE:
             reason = _removed_because(row)
         else:
             continue
-        yield from symbol_lines(objects, symbol, reason)
+        yield from symbol_lines(objects, symbol, objects.symbols[symbol].size, reason)
 
 
 def _removed_because(row: EntityRow) -> str:

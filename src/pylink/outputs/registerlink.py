@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pylink.diagnostics.stream import to_bytes
-from pylink.outputs.wholefile import write_output
-from pylink.outputs.workdir import working_directory
+from pylink.files.atomic import write_output
+from pylink.files.workdir import working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,16 +49,17 @@ def register_text(
             lines.append(HIDDEN.format(anchor=anchor, id=name) if anchor else "")
             lines.append(OF_LIBRARY.format(id=name))
             continue
-        if is_id:
-            lines.append(f"DEFINE_REGISTER_FUNC({name})\n")
-            continue
-        path = name if name.startswith("/") else f"{directory}/{name}"
-        identifier = "".join(
-            chr(byte) if chr(byte).isascii() and chr(byte).isalnum() else "_"
-            for byte in to_bytes(path)
-        )
+        identifier = name if is_id else file_identifier(name, directory)
         lines.append(f"DEFINE_REGISTER_FUNC({identifier})\n")
     return "".join(lines)
+
+
+def file_identifier(name: str, directory: str) -> str:
+    """What stands for the module id of a file that has none."""
+    path = name if name.startswith("/") else f"{directory}/{name}"
+    return "".join(
+        chr(byte) if chr(byte).isascii() and chr(byte).isalnum() else "_" for byte in to_bytes(path)
+    )
 
 
 def write_register_file(

@@ -18,25 +18,25 @@ from typing import cast
 import zstandard
 
 from pylink import __version__
-from pylink.command.optiontable import BY_ATTRIBUTE, FILE, OPTIONS
-from pylink.errors import LinkError, reason_of
+from pylink.diagnostics.errors import LinkError, reason_of
 from pylink.facts.releases import NEWEST
+from pylink.files.atomic import WholeFile
+from pylink.files.workdir import working_directory
 from pylink.inputs.archivehost import thin_members
 from pylink.inputs.libraries import searched
+from pylink.options.plan import identity
+from pylink.options.table import BY_ATTRIBUTE, FILE, OPTIONS
 from pylink.outputs.depfile import files_of
-from pylink.outputs.plan import identity
-from pylink.outputs.wholefile import WholeFile
-from pylink.outputs.workdir import working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import BinaryIO
 
-    from pylink.command.optiontable import Value
     from pylink.diagnostics import Sink
-    from pylink.options import Input, Options
-    from pylink.outputs.plan import Plan
+    from pylink.options.model import Input, Options
+    from pylink.options.plan import Plan
+    from pylink.options.table import Value
 
 FORMAT = 1  # of the manifest
 MANIFEST = "manifest.json"
@@ -120,7 +120,7 @@ class Reproducer:
 
     def _files(self) -> list[str]:
         """Every file that the link read or, if it failed, would have."""
-        inputs = [one.name for one in self._inputs if one.data is None]
+        inputs = [source.name for source in self._inputs if source.data is None]
         for name in self._options.library:
             inputs += searched(name, self._options)
         # What the search looked into, and what a link that failed did not come to.
@@ -148,7 +148,9 @@ class Reproducer:
                 places[place] = file
             else:
                 missing.append(f"{file}: it is no regular file")
-        contents = {f"{DATA}/{n}": one.data for n, one in enumerate(self._inputs) if one.data}
+        contents = {
+            f"{DATA}/{n}": source.data for n, source in enumerate(self._inputs) if source.data
+        }
         manifest = self._manifest(up, missing)
         text = json.dumps(manifest, indent=1, sort_keys=True).encode()
         _add_bytes(archive, MANIFEST, text)
@@ -175,20 +177,20 @@ class Reproducer:
             for name, value in self._values.items()
             if name != "reproduce"
         }
-        if self._options.follows:
-            values["nvlink_version"] = self._options.follows
+        if self._options.nvlink:
+            values["nvlink_version"] = self._options.nvlink
         inputs = [
             {
-                "name": _path(one.name, up) if one.data is None else one.name,
-                "data": None if one.data is None else len(one.data),
-                "whole": one.whole,
+                "name": _path(source.name, up) if source.data is None else source.name,
+                "data": None if source.data is None else len(source.data),
+                "whole": source.whole,
             }
-            for one in self._inputs
+            for source in self._inputs
         ]
         environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
         if LIBRARY_VARIABLE in environment:
             folders = environment[LIBRARY_VARIABLE].split(":")
-            environment[LIBRARY_VARIABLE] = ":".join(_path(one, up) for one in folders)
+            environment[LIBRARY_VARIABLE] = ":".join(_path(folder, up) for folder in folders)
         return {
             "format": FORMAT,
             "folder": ROOT + self._folder,
@@ -202,7 +204,7 @@ class Reproducer:
             "versions": {
                 "pylink": __version__,
                 "python": platform.python_version(),
-                "nvlink": self._options.follows or f"at most {NEWEST.name}",
+                "nvlink": self._options.nvlink or f"at most {NEWEST.name}",
                 "system": platform.platform(),
                 **self._tools(),
             },
@@ -212,7 +214,7 @@ class Reproducer:
         """The programs that link-time optimization would start here."""
         if not (self._options.link_time_opt or self._options.dlto):
             return {}
-        from pylink.subtools.find import find_ptxas  # noqa: PLC0415 -- few links optimize
+        from pylink.subtools.find import find_ptxas
 
         return {"ptxas": find_ptxas(self._options) or "none was found"}
 
@@ -259,7 +261,7 @@ def _moved(attribute: str, value: Value, up: str) -> Value:
     if isinstance(value, str) and (writes == FILE or (writes and value != "-")):
         return _path(value, up)
     if attribute in (*READ_PATHS, "options_file") and isinstance(value, tuple):
-        return tuple(_path(one, up) for one in value)
+        return tuple(_path(item, up) for item in value)
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pylink.facts import elf
 from pylink.tables import extent_at, text
 
 TYPE_CHECKING = False
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 OS_ABI = 46
 
 # Reason -> kind of diagnostic, the name of its argument, and what to say there; None for the
-# value that was found. `elffaults.pxd` has the numbers.
+# value that was found. `read/faults.pxd` has the numbers.
 REASONS: dict[int, tuple[str, str, str | None]] = {
     1: ("cannot-open-input", "", None),
     2: ("not-elf", "", None),
@@ -50,7 +51,11 @@ REASONS: dict[int, tuple[str, str, str | None]] = {
     33: ("relocation-type", "value", None),
     34: ("symbol-range", "", None),
     35: ("symbol-kind", "value", None),
-    36: ("malformed", "reason", "alignment {value} of the variable is no power of two <= {limit}"),
+    36: (
+        "malformed",
+        "reason",
+        "alignment {value} of the variable is not a power of two <= {limit}",
+    ),
     37: ("malformed", "reason", "the function has no mercury capsule"),
     38: ("malformed", "reason", "names of {value} bytes in all, in a file of {limit}"),
     39: ("section-size", "value", None),
@@ -64,6 +69,9 @@ REASONS: dict[int, tuple[str, str, str | None]] = {
     48: ("malformed", "reason", "e_flags {value:#x} have bits that no toolkit sets"),
     47: ("malformed", "reason", "sections of {value} bytes in all, in a file of {limit}"),
 }
+
+# Types of the tables of functions and variables that are the same in several programs.
+UNIFIED = (elf.SHT_CUDA_UFT_ENTRY, elf.SHT_CUDA_UDT_ENTRY)
 
 # Kinds whose words, which are nvlink's, do not say what the file is.
 WITHOUT_WORDS = ("cannot-open-input", "not-elf", "wrong-machine")
@@ -91,6 +99,12 @@ def report_fault(
     kind, argument, sentence = REASONS[reason]
     if reason == OS_ABI:
         sink.report("wrong-os-abi", file=names[file])
+    if value in UNIFIED and kind == "unknown-section" and job.executable:
+        from pylink.diagnostics.record import note
+
+        here = _section_name(arena, files, sections, file, section)
+        hint = note("file-reason", reason=f"'{names[file]}' has the section {here}")
+        sink.fatal("unified-symbols", file=names[file], hints=[hint])
     args: dict[str, str | int] = {}
     if argument:
         args[argument] = value if sentence is None else sentence.format(value=value, limit=limit)
@@ -101,7 +115,7 @@ def report_fault(
     at = place if reason in RECORDS else None
 
     def explain(diagnostic: Diagnostic) -> None:
-        from pylink.locate.relocation import explain_relocation  # noqa: PLC0415 -- when looked at
+        from pylink.locate.relocation import explain_relocation
 
         start, size = extent_at(extents, file)
         image = arena[start : start + size]
@@ -109,7 +123,7 @@ def report_fault(
 
     hints: list[Diagnostic] = []
     if kind in WITHOUT_WORDS:
-        from pylink.locate.filehints import what_it_is  # noqa: PLC0415 -- an error
+        from pylink.inputs.filehints import what_it_is
 
         start, size = extent_at(extents, file)
         hints = what_it_is(arena[start : start + size])

@@ -26,7 +26,7 @@ class Final:
         self.image = image
 
 
-def finalize(image: Image, sink: Sink) -> Final:
+def finalize(sink: Sink, image: Image) -> Final:
     """Write what describes the contents."""
     placed, draft = image.placed, image.draft
     job, release = placed.merged.objects.job, placed.merged.objects.release

@@ -9,17 +9,17 @@ from struct import pack
 
 from pylink._native import elfheaders, folds
 from pylink._native.tables import Numbers
-from pylink.dedup import MalformedCubin, MercuryObject, fold
-from pylink.dedup.decisions import Decision, Folding
 from pylink.diagnostics.stream import printable, write
+from pylink.mercury import MalformedCubin, MercuryObject, fold
+from pylink.mercury.decisions import Decision, Folding
 from pylink.tables import symbol_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pylink.dedup import Verdict
     from pylink.diagnostics import Sink
+    from pylink.mercury import Verdict
     from pylink.phases.results import Merged, Objects
 
 

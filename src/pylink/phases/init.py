@@ -9,9 +9,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.diagnostics.sourcefiles import SourceFiles
-    from pylink.options import Input, Options
-    from pylink.outputs.plan import Plan
-    from pylink.watch.observers import Steps
+    from pylink.observer import Steps
+    from pylink.options.model import Input, Options
+    from pylink.options.plan import Plan
 
 # Bits of Job.mode; rows.pxd has the same.
 RELOCATABLE = 1
@@ -72,14 +72,17 @@ class Job:
 
     @property
     def uses_host_info(self) -> bool:
-        """Whether kernels are removed that the host code of all inputs does not name."""
+        """Whether kernels are no roots that the host code of all inputs does not name."""
+        return self.compiles_by_host_info and not (self.debug or self.options.relocatable_link)
+
+    @property
+    def compiles_by_host_info(self) -> bool:
+        """Whether LTO of a whole program leaves out what the host code of all inputs does not name.
+
+        With -g, too, which lets a link keep all kernels.
+        """
         options = self.options
-        return not (
-            self.mode & KEEP_CODE
-            or options.ignore_host_info
-            or options.kernels_used
-            or options.variables_used
-        )
+        return not (options.ignore_host_info or options.kernels_used or options.variables_used)
 
     @property
     def folds_mercury(self) -> bool:
@@ -97,11 +100,11 @@ class Job:
 
     def source_files(self) -> SourceFiles:
         """The files whose text diagnostics of this link may show."""
-        from pylink.diagnostics.sourcefiles import SourceFiles  # noqa: PLC0415 -- when looked at
+        from pylink.diagnostics.sourcefiles import SourceFiles
 
         return SourceFiles(
             self.options.source_root,
-            inputs=[one.name for one in self.inputs],
+            inputs=[source.name for source in self.inputs],
             folders=self.options.library_path,
         )
 
@@ -126,10 +129,15 @@ class Job:
 
     def _keeps_code(self) -> bool:
         options = self.options
-        return options.debug or options.relocatable_link or options.preserve_relocs
+        return (
+            options.debug
+            or options.relocatable_link
+            or options.preserve_relocs
+            or options.link_as_tools_patch
+        )
 
 
-def init(options: Options, inputs: list[Input], plan: Plan, steps: Steps, sink: Sink) -> Job:
+def init(sink: Sink, options: Options, inputs: list[Input], plan: Plan, steps: Steps) -> Job:
     """Settle what the link is to do."""
     job = Job(options, inputs, plan, steps)
     if options.preserve_relocs and job.target.family != FAMILY_A:

@@ -8,13 +8,22 @@ from __future__ import annotations
 from pylink._native import elfread, notes
 from pylink.facts import sectionkinds
 from pylink.facts.attributes import NUMBER
-from pylink.facts.releases import TRAIT_EARLY_FILES
+from pylink.facts.releases import (
+    TRAIT_BARE_WORDS,
+    TRAIT_EARLY_FILES,
+    TRAIT_GUARDED_BSYNC,
+    TRAIT_SHORT_ADDS,
+    code_bounds,
+    code_of,
+)
+from pylink.facts.target import FAMILY_C
 from pylink.tables import EARLY, extent, section_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.tables import Faults
     from pylink.diagnostics import Sink
+    from pylink.facts.releases import Release
     from pylink.phases.results import Objects
 
 # Attribute of .nv.info: kernels end with an error barrier (every -G object has it).
@@ -26,6 +35,15 @@ BARRIERS = 1
 LASTING_BARRIERS = 2
 EARLY_CODE = 3
 EARLY_CAPSULES = 4
+GUARDED = 5
+# What is added up to the mode that makes code of one release that of another.
+GUARD_BSYNC = 0x100
+UNGUARD_BSYNC = 0x200
+SHORT_ADDS = 0x400
+AWAITED_FENCES = 0x800
+BARE_WORDS = 0x1000
+# The chips that have the short additions.
+SHORT_ADD_CHIPS = (120, 121)
 
 
 def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
@@ -33,23 +51,45 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     # What the finalizer makes of old code counts as its input. That of 12.9 leaves code as it is.
     early = EARLY_CAPSULES if objects.traits & TRAIT_EARLY_FILES else EARLY_CODE
     steps = [(number, early) for number in elfread.find_saying(objects.files, EARLY)]
+    steps += _updates(objects)
     mode = _mode(objects)
     if mode is not None:
         numbers = elfread.find_kernels(objects, mode != NO_BARRIERS)
         steps += [(number, mode) for number in numbers]
+    untimed = objects.job.target.untimed
+    if untimed:
+        # Last, as what has to wait may be an instruction that came in, and one that left cannot.
+        code = enumerate(objects.files.column("sm"))
+        steps += [(number, GUARDED) for number, sm in code if sm in untimed]
     if not steps:
         return objects
 
-    from pylink._native.exits import rewrite_exits  # noqa: PLC0415 -- rare
+    from pylink._native.exits import rewrite_exits
 
-    arena, sections, symbols, faults = rewrite_exits(objects, steps)
+    arena, sections, symbols, faults, slowed = rewrite_exits(objects, steps)
     for number, section, offset, reason in faults:
+        if not reason:
+            sink.report(
+                "whole-program-moves",
+                file=objects.names[number],
+                section=section_name(objects, section),
+                offset=offset,
+            )
+            continue
         sink.report(
             "capsule-format",
             file=objects.names[number],
             section=section_name(objects, section),
             offset=offset,
             reason=reason,
+        )
+    for number, count in slowed:
+        sink.report(
+            "untimed-code",
+            file=objects.names[number],
+            sm=objects.files[number].sm,
+            arch=objects.job.target.name,
+            count=count,
         )
     if faults or arena is objects.arena:
         return objects
@@ -59,6 +99,41 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     if broken:
         _report_broken(rewritten, broken, sink)
     return rewritten
+
+
+def _updates(objects: Objects) -> list[tuple[int, int]]:
+    """Files that were made by a tool whose code is not that of the release followed, and how."""
+    release = objects.release
+    low, high = code_bounds(release)
+    if objects.job.target.family != FAMILY_C:
+        return []
+    files = objects.files
+    modes = (
+        (
+            number,
+            _update(release, files[number].toolkit, files[number].patch, objects.job.target.sm),
+        )
+        for number in elfread.find_apart(files, low, high)
+    )
+    return [(number, mode) for number, mode in modes if mode]
+
+
+def _update(release: Release, toolkit: int, patch: int, sm: int) -> int:
+    """What makes code of a tool that of a release.
+
+    A toolkit without a patch level may be any of them, so that all that could be missing counts.
+    """
+    made = code_of(toolkit, patch)
+    mode = 0
+    if release.traits & TRAIT_GUARDED_BSYNC & ~made:
+        mode |= GUARD_BSYNC
+    elif made & TRAIT_GUARDED_BSYNC & ~release.traits:
+        mode |= UNGUARD_BSYNC
+    if release.traits & TRAIT_SHORT_ADDS & ~made:
+        mode |= AWAITED_FENCES | (SHORT_ADDS if sm in SHORT_ADD_CHIPS else 0)
+    if release.traits & TRAIT_BARE_WORDS & ~made:
+        mode |= BARE_WORDS
+    return mode
 
 
 def _mode(objects: Objects) -> int | None:
@@ -73,7 +148,7 @@ def _mode(objects: Objects) -> int | None:
 
 
 def _report_broken(objects: Objects, faults: Faults, sink: Sink) -> None:
-    from pylink.phases.faults import report_fault  # noqa: PLC0415 -- an error
+    from pylink.phases.faults import report_fault
 
     extents = b"".join(extent(row.offset, row.size) for row in objects.files)
     report_fault(

@@ -5,9 +5,16 @@ from __future__ import annotations
 from pylink._native import callgraph, info, notes, poolfill
 from pylink._native import layout as native_layout
 from pylink._native.tables import Spans
-from pylink.facts import inherited, sectionkinds
-from pylink.facts.releases import TRAIT_LEAN_NAMES, TRAIT_MERC_CALLS
-from pylink.facts.target import FAMILY_B, FAMILY_C, SYSTEM_SHARED
+from pylink.facts import inheritance, sectionkinds
+from pylink.facts.releases import TRAIT_LEAN_NAMES, TRAIT_MERC_CALLS, TRAIT_WHOLE_BANK
+from pylink.facts.target import (
+    CONSTANT_BANK,
+    CONSTANT_LIMIT,
+    FAMILY_B,
+    FAMILY_C,
+    SYSTEM_SHARED,
+)
+from pylink.phases.merge import report_missing
 from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note, warn_lowered
 from pylink.phases.results import Placed
 from pylink.phases.shared import place_shared
@@ -18,12 +25,8 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.phases.results import Merged
 
-# The bank of file-scope constants, and how many bytes of a bank code can address.
-CONSTANT_BANK = 3
-CONSTANT_LIMIT = 0x10000
 
-
-def layout(merged: Merged, sink: Sink) -> Placed:
+def layout(sink: Sink, merged: Merged) -> Placed:
     """Fix every address, index and size."""
     objects = merged.objects
     job = objects.job
@@ -37,28 +40,38 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         if not _merge_pools(placed):
             poolfill.apply_pools(placed)
         steps.done("apply_pools")
-    place_shared(placed, sink)
+    oversized = place_shared(placed)
     steps.done("place_shared")
     size = native_layout.constant_size(placed.outs, CONSTANT_BANK)
-    if size > CONSTANT_LIMIT:
-        from pylink.phases.report_memory import report_constants  # noqa: PLC0415 -- an error
+    if oversized or size > CONSTANT_LIMIT:
+        from pylink.phases.report_memory import report_variables
 
-        report_constants(placed, size, CONSTANT_LIMIT, sink)
+        report_variables(placed, oversized, sink)
     large = native_layout.find_large_pools(placed.outs, CONSTANT_LIMIT)
     if large:
-        from pylink.phases.report_memory import report_pools  # noqa: PLC0415 -- an error
+        from pylink.phases.report_memory import report_pools
 
         report_pools(placed, large, CONSTANT_LIMIT, sink)
+    report_missing(merged, sink)
+    if job.dumps_calls:
+        from pylink.phases.report_calls import report_graph
+
+        report_graph(merged, sink)
     if job.options.preserve_relocs and job.executable:
         _check_deleted(placed, sink)
-    if job.folds_constants or objects.references is not None:
-        _fold_constants(placed, sink)
+    selects = job.folds_constants or objects.references is not None
+    if selects and not objects.traits & TRAIT_WHOLE_BANK:
+        _fold_constants(placed)
         steps.done("fold_constants")
     # Numbers of sections and symbols in the file: classes, then the lists of merge.
     native_layout.order(placed, info.has_file_records(merged))
     steps.done("order")
     _make_contents(placed, sink)
     steps.done("make_contents")
+    if merged.crowded or job.dumps_calls:
+        from pylink.phases.report_calls import report_registers
+
+        report_registers(merged, sink, dump=job.dumps_calls)
     native_layout.place(placed)
     steps.done("place")
     return placed.seal()
@@ -74,21 +87,21 @@ def _merge_pools(placed: Placed) -> bool:
         return False
     if not poolfill.exceeds(placed, CONSTANT_LIMIT):
         return False
-    from pylink._native import poolmerge  # noqa: PLC0415 -- few pools are that large
+    from pylink._native import poolmerge
 
     return poolmerge.merge_pools(placed, CONSTANT_LIMIT)
 
 
 def _check_deleted(placed: Placed, sink: Sink) -> None:
     """Refuse what nvlink refuses: a record of debug data that names no symbol."""
-    from pylink._native import resolved  # noqa: PLC0415 -- few links ask for the record
+    from pylink._native import resolved  # few links ask for the record
 
     merged = placed.merged
     family = merged.objects.job.target.family
     reserved = SYSTEM_SHARED if family == FAMILY_C else 0
 
     def explain(diagnostic: Diagnostic) -> None:
-        from pylink.locate.fields import explain_deleted  # noqa: PLC0415 -- when it is looked at
+        from pylink.locate.fields import explain_deleted
 
         explain_deleted(diagnostic, placed)
 
@@ -97,20 +110,11 @@ def _check_deleted(placed: Placed, sink: Sink) -> None:
         sink.fatal("internal-error", explain=explain, reason=reason)
 
 
-def _fold_constants(placed: Placed, sink: Sink) -> None:
+def _fold_constants(placed: Placed) -> None:
     """The constant bank of a link that selects kernels."""
-    from pylink._native import constants  # noqa: PLC0415 -- most links keep all kernels
+    from pylink._native import constants
 
     constants.fold_pieces(placed)
-    if constants.find_cut_relocation(placed):
-
-        def explain(diagnostic: Diagnostic) -> None:
-            from pylink.locate.fields import explain_cut  # noqa: PLC0415 -- when it is looked at
-
-            explain_cut(diagnostic, placed)
-
-        reason = "Internal error: relocation is past end of offset"
-        sink.fatal("internal-error", explain=explain, reason=reason)
 
 
 def _make_contents(placed: Placed, sink: Sink) -> None:
@@ -119,7 +123,7 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
     objects = merged.objects
     job = objects.job
     closing = objects.release.closing if job.target.family == FAMILY_C else b""
-    for kernel in info.emit_info(placed, inherited.compiled(objects.release.toolkit), closing):
+    for kernel in info.emit_info(placed, inheritance.compiled(objects.release.toolkit), closing):
         name = entity_name(merged, kernel)
         sink.report("mixed-cta-groups", symbol=name)
     graph, prototypes = callgraph.emit_callgraph(placed)

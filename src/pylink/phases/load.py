@@ -10,7 +10,7 @@ import stat
 import sys
 
 from pylink._native import inputfiles
-from pylink.errors import reason_of
+from pylink.diagnostics.errors import reason_of
 from pylink.inputs.loaded import SYSTEM_LIBRARY, Loaded
 
 TYPE_CHECKING = False
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink.diagnostics import Sink
-    from pylink.options import Input
-    from pylink.outputs.plan import Plan
+    from pylink.options.model import Input
+    from pylink.options.plan import Plan
     from pylink.phases.init import Job
     from pylink.timing import CsvTiming
 
@@ -29,7 +29,7 @@ UNKNOWN = 7  # as in pylink.inputs.kinds, which a link of plain cubins does not 
 SURE_SIZE = 1 << 26
 
 
-def load(job: Job, timing: CsvTiming, sink: Sink) -> Loaded:
+def load(sink: Sink, job: Job, timing: CsvTiming) -> Loaded:
     """Read every input, and make cubins of those that are none; LinkError after any error."""
     names, arena, extents = read_inputs(job, sink)
     kinds = inputfiles.classify(arena, extents)
@@ -38,12 +38,12 @@ def load(job: Job, timing: CsvTiming, sink: Sink) -> Loaded:
         loaded = Loaded(job, names, arena, extents)
         if not any(SYSTEM_LIBRARY in name for name in names):
             return loaded
-        from pylink.inputs.selection import select  # noqa: PLC0415 -- cubins are seldom called so
+        from pylink.inputs.selection import select
 
         return select(loaded)
     # Taking inputs apart may run a compiler, and files are not mapped for long.
     job.mapped.end(keeps=True)
-    from pylink.inputs.unpack import unpack  # noqa: PLC0415 -- plain cubins need none of it
+    from pylink.inputs.unpack import unpack  # plain cubins need none of it
 
     loaded = unpack(job, arena, extents, kinds, timing, sink)
     job.steps.done("unpack")
@@ -52,7 +52,7 @@ def load(job: Job, timing: CsvTiming, sink: Sink) -> Loaded:
 
 def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
     """Names, the arena with all bytes, and the extents; LinkError when one cannot be read."""
-    names = [one.name for one in job.inputs]
+    names = [source.name for source in job.inputs]
     paths = _paths(job.inputs)
     data: list[bytes | None] = [None] * len(names)
     # With what has been made since the plan was, such as the table of -time.
@@ -91,30 +91,30 @@ def _paths(inputs: Sequence[Input]) -> list[bytes | None]:
     # What `os.fsencode` asks for each of them.
     encoding, errors = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
     paths: list[bytes | None] = []
-    for one in inputs:
+    for source in inputs:
         try:
-            paths.append(None if one.data is not None else one.name.encode(encoding, errors))
+            paths.append(None if source.data is not None else source.name.encode(encoding, errors))
         except ValueError:
             paths.append(None)
     return paths
 
 
-def _measure(one: Input, plan: Plan, sink: Sink) -> tuple[bytes | None, int]:
+def _measure(source: Input, plan: Plan, sink: Sink) -> tuple[bytes | None, int]:
     """The contents, where they are at hand or cannot be read at once, and the size in bytes."""
-    if one.data is not None:
-        return one.data, len(one.data)
+    if source.data is not None:
+        return source.data, len(source.data)
     try:
-        status = os.stat(one.name)
-        plan.reads(one.name, sink, status)
+        status = os.stat(source.name)
+        plan.reads(source.name, sink, status)
         if stat.S_ISREG(status.st_mode) and status.st_size <= SURE_SIZE:
             return None, status.st_size
-        return _measure_doubtful(one.name, sink)
+        return _measure_doubtful(source.name, sink)
     except (OSError, ValueError) as error:
-        from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
-        from pylink.errors import reason_of  # noqa: PLC0415
+        from pylink.diagnostics.errors import reason_of
+        from pylink.diagnostics.record import note
 
         hint = note("file-reason", reason=reason_of(error))
-        sink.fatal("cannot-open-input", file=one.name, hints=[hint])
+        sink.fatal("cannot-open-input", file=source.name, hints=[hint])
 
 
 def _measure_doubtful(name: str, sink: Sink) -> tuple[bytes | None, int]:
@@ -122,7 +122,7 @@ def _measure_doubtful(name: str, sink: Sink) -> tuple[bytes | None, int]:
 
     A pipe may never end, and a file of holes is larger than the memory that it asks for.
     """
-    from pylink.inputs.incoming import (  # noqa: PLC0415 -- most inputs are neither
+    from pylink.files.reading import (
         HEAD_SIZE,
         MAX_SIZE,
         Incoming,

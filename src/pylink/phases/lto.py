@@ -9,19 +9,23 @@ from __future__ import annotations
 import re
 
 from pylink._native import elfread
-from pylink.facts.elf import SHN_UNDEF, STB_LOCAL, STT_OBJECT
+from pylink.facts.elf import SHN_UNDEF, STB_LOCAL
+from pylink.facts.releases import TRAIT_OPTIMIZED_FIRST, followed
 from pylink.inputs.loaded import SYSTEM_LIBRARY
 from pylink.inputs.unpack import add_optimized, known_references
 from pylink.phases.faults import report_fault
 from pylink.subtools import ptxas
+from pylink.subtools.compilers import choose
+from pylink.subtools.keep import drop_unused
 from pylink.subtools.lto import compile_lto, write_lto_row
-from pylink.tables import text
+from pylink.tables import extent, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.loaded import Loaded
     from pylink.phases.init import Job
+    from pylink.subtools.compilers import Compilers
     from pylink.timing import CsvTiming
 
 # An undefined function of a PTX text, after its result, if it has one.
@@ -31,17 +35,29 @@ EXTERN = re.compile(rb"^\.extern \.func\s+(?:\([^)]*\)\s*)?([\w$]+)", re.MULTILI
 class Optimized:
     """The program after link-time optimization.
 
-    `ptx` is its text. `whole` says that no other cubin belongs to it. `image` is the output of the
-    link, empty while something is left to be done; at the end that is to link `loaded`.
+    `ptx` is its text, `compilers` made it. `whole` says that no other cubin belongs to it.
+    `toolkit` is the newest that made a cubin beside it. `image` is the output of the link, empty
+    while something is left to be done; at the end that is to link `loaded`.
     """
 
-    __slots__ = ("image", "job", "loaded", "ptx", "whole")
+    __slots__ = ("compilers", "image", "job", "loaded", "ptx", "toolkit", "whole")
 
-    def __init__(self, loaded: Loaded, ptx: bytes, *, whole: bool, image: bytes = b"") -> None:
+    def __init__(
+        self,
+        loaded: Loaded,
+        ptx: bytes,
+        compilers: Compilers,
+        *,
+        whole: bool,
+        toolkit: int = 0,
+        image: bytes = b"",
+    ) -> None:
         self.job: Job = loaded.job
+        self.compilers = compilers
         self.loaded = loaded
         self.ptx = ptx
         self.whole = whole
+        self.toolkit = toolkit
         self.image = image
 
 
@@ -54,27 +70,33 @@ def find_modules(loaded: Loaded, sink: Sink) -> bool:
     return bool(loaded.modules)
 
 
-def cicc_lto(loaded: Loaded, timing: CsvTiming, sink: Sink) -> Optimized:
+def cicc_lto(sink: Sink, loaded: Loaded, timing: CsvTiming) -> Optimized:
     """Compile the LTO-IR to PTX, which is the output itself with -emit-ptx."""
     options = loaded.job.options
     if not loaded.job.executable:
         sink.fatal("lto-relocatable", file=loaded.modules[0].name)
-    partial = bool(plain_names(loaded))
-    keep = undefined_functions(loaded, sink) if partial else None
-    loaded.job.steps.done("find_undefined_functions")
+    compilers = choose(options, sink)
+    partial = options.force_partial_lto or bool(plain_names(loaded))
+    names, toolkit = read_cubins(loaded, sink) if loaded.names else ({}, 0)
+    # A name with a period in front is one of linkers, not of a program.
+    keep = [name for name in names if not name.startswith(".")] if partial else None
+    loaded.job.steps.done("read_cubins")
     used = None if partial else known_references(loaded)
-    ptx, elapsed = compile_lto(loaded.modules, loaded.job, sink, keep=keep, used=used)
+    ptx, elapsed = compile_lto(loaded.modules, compilers, loaded.job, sink, keep=keep, used=used)
+    if keep is not None:
+        ptx = drop_unused(ptx, keep)
     loaded.job.steps.done("compile_lto")
-    whole = not partial and not calls_runtime(loaded, ptx, sink)
+    whole = not partial and not calls_any(ptx, names)
     if used is not None and not whole:
         # What is linked keeps all kernels until the link itself leaves some out.
-        ptx, more = compile_lto(loaded.modules, loaded.job, sink)
+        ptx, more = compile_lto(loaded.modules, compilers, loaded.job, sink)
         elapsed += more
     write_lto_row(timing, options, elapsed, sink)
-    return Optimized(loaded, ptx, whole=whole, image=ptx if options.emit_ptx else b"")
+    image = ptx if options.emit_ptx else b""
+    return Optimized(loaded, ptx, compilers, whole=whole, toolkit=toolkit, image=image)
 
 
-def ptxas_lto(program: Optimized, timing: CsvTiming, sink: Sink) -> Optimized:
+def ptxas_lto(sink: Sink, program: Optimized, timing: CsvTiming) -> Optimized:
     """Assemble the PTX."""
     loaded = program.loaded
     options = loaded.job.options
@@ -87,12 +109,17 @@ def ptxas_lto(program: Optimized, timing: CsvTiming, sink: Sink) -> Optimized:
         relocatable=not program.whole,
         optimized=True,
     )
-    (cubin,) = ptxas.compile_ptx([request], loaded.job, sink, timing)
+    compilers = program.compilers
+    (cubin,) = ptxas.compile_ptx([request], loaded.job, sink, timing, compilers.ptxas)
     loaded.job.steps.done("assemble")
-    linked = add_optimized(loaded, None if program.whole else cubin, sink)
     if program.whole:
-        return Optimized(linked, program.ptx, whole=True, image=cubin)
-    return Optimized(linked, program.ptx, whole=False)
+        linked = add_optimized(loaded, None, sink)
+        return Optimized(linked, program.ptx, compilers, whole=True, image=cubin)
+    files, _, _, _ = elfread.parse(cubin, extent(0, len(cubin)))
+    newest = max(program.toolkit, *(file.toolkit for file in files))
+    first = followed(options.follows, newest).traits & TRAIT_OPTIMIZED_FIRST != 0
+    linked = add_optimized(loaded, cubin, sink, first=first)
+    return Optimized(linked, program.ptx, compilers, whole=False)
 
 
 def plain_names(loaded: Loaded) -> list[str]:
@@ -104,23 +131,16 @@ def plain_names(loaded: Loaded) -> list[str]:
     return [name for name in loaded.names if SYSTEM_LIBRARY not in name]
 
 
-def undefined_functions(loaded: Loaded, sink: Sink) -> list[str]:
-    """Names that the cubins use and none of them defines, in order of appearance."""
-    defined, undefined = global_names(loaded, sink)
-    return [name for name in undefined if name not in defined]
+def calls_any(ptx: bytes, names: dict[str, bool]) -> bool:
+    """Whether the PTX calls something that a cubin, that is of the device runtime, defines."""
+    return any(names.get(name.decode(), False) for name in EXTERN.findall(ptx))
 
 
-def calls_runtime(loaded: Loaded, ptx: bytes, sink: Sink) -> bool:
-    """Whether the PTX calls something that a cubin of the device runtime defines."""
-    called = {name.decode() for name in EXTERN.findall(ptx)}
-    if not called or not loaded.names:
-        return False
-    defined, _ = global_names(loaded, sink)
-    return not called.isdisjoint(defined)
+def read_cubins(loaded: Loaded, sink: Sink) -> tuple[dict[str, bool], int]:
+    """The names that cubins share, whether one of them defines each, and the newest toolkit.
 
-
-def global_names(loaded: Loaded, sink: Sink) -> tuple[dict[str, None], dict[str, None]]:
-    """What the cubins define and what they leave undefined, in order; LinkError when damaged."""
+    Names come in order of appearance. LinkError when a cubin is damaged.
+    """
     arena = loaded.arena
     files, sections, symbols, faults = elfread.parse(arena, loaded.extents)
     if faults:
@@ -128,14 +148,11 @@ def global_names(loaded: Loaded, sink: Sink) -> tuple[dict[str, None], dict[str,
             faults[0], arena, files, sections, loaded.extents, loaded.names, loaded.job, sink
         )
         sink.stop()
-    defined: dict[str, None] = {}
-    undefined: dict[str, None] = {}
+    names: dict[str, bool] = {}
     for symbol in symbols:
         if symbol.info >> 4 == STB_LOCAL or not symbol.name_size:
             continue
         name = text(arena, symbol.name, symbol.name_size)
-        if symbol.shndx != SHN_UNDEF:
-            defined[name] = None
-        elif symbol.info & 0xF != STT_OBJECT:
-            undefined[name] = None
-    return defined, undefined
+        names[name] = names.get(name, False) or symbol.shndx != SHN_UNDEF
+    newest = max((files[number].toolkit for number in elfread.find_changes(files)), default=0)
+    return names, newest

@@ -7,19 +7,21 @@ from pylink._native import functions as native_functions
 from pylink._native import merge as native_merge
 from pylink._native.tables import Marks
 from pylink.diagnostics.stream import to_bytes
-from pylink.facts.target import FAMILY_C
+from pylink.facts.target import CONSTANT_LIMIT, FAMILY_C
 from pylink.phases.init import KEEP_CODE
 from pylink.phases.kernels import rewrite_kernels
 from pylink.phases.rebuild import rebuild_debug
 from pylink.phases.results import Merged
+from pylink.tables import WHOLE, entity_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pylink._native.tables import Clashes
     from pylink.diagnostics import Sink
     from pylink.phases.results import Objects
 
 
-def merge(objects: Objects, sink: Sink) -> Merged | None:
+def merge(sink: Sink, objects: Objects) -> Merged | None:
     """Resolve symbols, drop dead code and sort the relocations.
 
     None after errors, unless what follows is to be reported nevertheless.
@@ -34,10 +36,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     merged = Merged(objects)
     # Entities get their numbers, each definition its fate; nobody else decides between copies.
     clashes = resolve.resolve(merged)
-    if clashes:
-        from pylink.phases.report_symbols import report_clashes  # noqa: PLC0415 -- errors
-
-        report_clashes(objects, clashes, sink)
+    _report_files(objects, clashes, sink)
     steps.done("resolve")
     sections = pools.cut_pools(merged)
     if sections is not objects.sections:
@@ -45,14 +44,18 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     # Code is live or dead from here on; nvlink makes both, and so numbers count both.
     resolve.find_live(merged, _selected_kernels(merged), bool(job.mode & KEEP_CODE))
     steps.done("find_live")
+    if job.folds_constants and objects.references is None and not job.options.preserve_relocs:
+        merged.objects = objects = _drop_constants(merged)
     native_functions.analyze(merged)
     steps.done("analyze_functions")
-    crowded = False
+    if job.options.link_as_tools_patch:
+        _check_patches(merged, sink)
     if job.executable:
-        crowded = _report_recursion(merged, sink)
-        _report_undefined(merged, sink)
+        merged.crowded = _report_recursion(merged, sink)
+        _find_missing(merged, sink)
     steps.done("find_undefined")
-    if sink.errors and not (crowded or job.dumps_calls or job.options.verbose):
+    if sink.errors and not (merged.crowded or job.dumps_calls or job.options.verbose):
+        report_missing(merged, sink)
         return None
     # Before the births, as kernels without literals of their own get a section for others'.
     pools.place_pools(merged)
@@ -60,7 +63,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     if job.folds_mercury:
         _fold_mercury(merged, sink)
     if job.traces_folds:
-        from pylink.phases.trace import trace_inputs  # noqa: PLC0415 -- few links are traced
+        from pylink.phases.trace import trace_inputs
 
         trace_inputs(merged)
     # The events of docs/order.md: sections and symbols, their names, and from sm_100 on the second
@@ -68,23 +71,31 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     native_merge.merge(merged)
     steps.done("merge_sections")
     if job.target.family == FAMILY_C and merged.pools:
-        from pylink._native import poolrelocs  # noqa: PLC0415 -- few device functions have pools
+        from pylink._native import poolrelocs
 
         poolrelocs.adopt_relocations(merged)
         steps.done("adopt_relocations")
     if job.options.preserve_relocs:
-        from pylink._native import resolved  # noqa: PLC0415 -- few links ask for the record
+        from pylink._native import resolved  # few links ask for the record
 
         resolved.record_resolved(merged)
         steps.done("record_resolved")
-    if crowded or job.dumps_calls:
-        from pylink.phases.report_calls import report_calls  # noqa: PLC0415 -- few links need it
-
-        report_calls(merged, sink, dump=job.dumps_calls)
-    if job.target.family == FAMILY_C and not sink.errors:
+    if job.target.family == FAMILY_C and not (sink.errors or merged.undefined):
         rebuild_debug(merged, sink)
         steps.done("rebuild_debug")
     return merged.seal()
+
+
+def _report_files(objects: Objects, clashes: Clashes, sink: Sink) -> None:
+    """Report inputs that do not go together, and definitions that exclude each other."""
+    if elfread.find_saying(objects.files, WHOLE):
+        from pylink.phases.whole import warn_of_others
+
+        warn_of_others(objects, clashes, sink)
+    if clashes:
+        from pylink.phases.report_symbols import report_clashes
+
+        report_clashes(objects, clashes, sink)
 
 
 def _selected_kernels(merged: Merged) -> Marks:
@@ -101,30 +112,63 @@ def _selected_kernels(merged: Merged) -> Marks:
     return resolve.select_kernels(merged, [to_bytes(name) for name in options.kernels_used])
 
 
+def _drop_constants(merged: Merged) -> Objects:
+    """The inputs without constants that only code reads that was not selected, if room is short."""
+    from pylink._native import unused  # few links select kernels
+
+    names = [to_bytes(name) for name in merged.objects.job.options.variables_used]
+    sections = unused.drop_constants(merged, names, CONSTANT_LIMIT)
+    if sections is merged.objects.sections:
+        return merged.objects
+    return merged.objects.replaced(sections=sections)
+
+
 def _fold_mercury(merged: Merged, sink: Sink) -> None:
     """Find sections that equal Mercury sections stand for; most links have no sizes alike."""
     job = merged.objects.job
     numbers = elfread.find_ties(merged.objects)
     job.steps.done("find_ties")
     if numbers or job.records_folds:
-        from pylink.phases.fold import fold_mercury  # noqa: PLC0415 -- few links have copies
+        from pylink.phases.fold import fold_mercury
 
         merged.stand_ins = fold_mercury(merged, numbers, sink)
 
 
-def _report_undefined(merged: Merged, sink: Sink) -> None:
+def report_missing(merged: Merged, sink: Sink) -> None:
+    """Report what an executable needs and no input defines."""
+    if merged.undefined:
+        from pylink.phases.report_symbols import report_undefined
+
+        report_undefined(merged, merged.undefined, sink)
+
+
+def _find_missing(merged: Merged, sink: Sink) -> None:
+    """Functions that nothing calls, if that is asked for, and what no input defines."""
+    if merged.objects.job.options.extra_warnings:
+        for function in resolve.find_uncalled(merged):
+            sink.report("never-called", symbol=entity_name(merged, function))
     undefined = resolve.find_undefined(merged)
     if undefined and sink.hears("undefined-reference"):
-        from pylink.phases.report_symbols import report_undefined  # noqa: PLC0415 -- an error
+        merged.undefined = undefined
 
-        report_undefined(merged, undefined, sink)
+
+def _check_patches(merged: Merged, sink: Sink) -> None:
+    """Refuse functions that were not compiled to be inserted by tools."""
+    function = native_functions.find_unpatched(merged)
+    if function < 0:
+        return
+    objects = merged.objects
+    file = objects.names[objects.symbols[merged.entities[function].winner].file]
+    # As nvlink of 13.4 and later says it, and of 13.3.
+    option = "-astoolspatch" if objects.release.toolkit >= 134 else "--astoolspatch"
+    sink.fatal("not-a-patch", symbol=entity_name(merged, function), file=file, option=option)
 
 
 def _report_recursion(merged: Merged, sink: Sink) -> bool:
     """Warn of kernels that recurse; whether kernels call functions with too many registers."""
     recursive, crowded = native_functions.find_trouble(merged)
     if recursive and not merged.objects.job.options.suppress_stack_size_warning:
-        from pylink.phases.report_symbols import report_recursion  # noqa: PLC0415 -- a warning
+        from pylink.phases.report_symbols import report_recursion
 
         report_recursion(merged, recursive, sink)
     return crowded

@@ -6,6 +6,7 @@ from pylink import __version__
 from pylink._native import notes
 from pylink.diagnostics.stream import to_bytes
 from pylink.facts import compat
+from pylink.facts.elf import NT_CUINFO, NT_TKINFO
 from pylink.facts.releases import (
     TRAIT_EARLY_FILES,
     TRAIT_PARTS_ACCELERATED,
@@ -18,11 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.facts.releases import Release
-    from pylink.options import Options
+    from pylink.options.model import Options
     from pylink.phases.results import Merged, Objects
 
-NT_TKINFO = 2000
-NT_CUINFO = 1000
 
 # What nvlink writes from sm_75 to sm_90; its meaning is not documented.
 REL_ACTION = bytes.fromhex("73000000000000000000001125000536")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pylink._native import elfread
 from pylink.facts.objectformats import VERSIONED
-from pylink.facts.releases import NEWEST, TRAIT_PARTS_ACCELERATED, followed
+from pylink.facts.releases import NEWEST, TRAIT_PARTS_ACCELERATED, TRAIT_TELLS_UNHOSTED, followed
 from pylink.facts.target import FAMILY_A, FAMILY_C
 from pylink.phases.results import Objects
-from pylink.tables import NARROW, SPECIFIC, UNCLASSED
+from pylink.tables import NARROW, SPECIFIC, UNCLASSED, WHOLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from pylink.rows import FileRow
 
 
-def read(loaded: Loaded, sink: Sink) -> Objects | None:
+def read(sink: Sink, loaded: Loaded) -> Objects | None:
     """Check and tabulate every cubin; after errors the result is None."""
     job, names, arena = loaded.job, loaded.names, loaded.arena
     times = job.steps.times(len(names))
     files, sections, symbols, faults = elfread.parse(arena, loaded.extents, times)
     job.steps.done("parse", times)
     if faults:
-        from pylink.phases.faults import report_fault  # noqa: PLC0415 -- an error
+        from pylink.phases.faults import report_fault
 
         report_fault(faults[0], arena, files, sections, loaded.extents, names, job, sink)
         return None
     told = [(number, files[number]) for number in elfread.find_changes(files)]
-    newest = max((row.toolkit for _, row in told), default=0)
-    release = sink.follows = followed(job.options.follows, newest)
+    newest, patch = max(((row.toolkit, row.patch) for _, row in told), default=(0, 0))
+    release = sink.follows = followed(job.options.nvlink, newest, patch)
     objects = Objects(
         arena,
         files,
@@ -46,9 +46,19 @@ def read(loaded: Loaded, sink: Sink) -> Objects | None:
         release=release,
         libraries=loaded.libraries,
     )
+    if job.options.register_link_binaries is not None and release.traits & TRAIT_TELLS_UNHOSTED:
+        for name in _unhosted(loaded):
+            sink.report("no-host-code", file=name)
     _check_targets(objects, told, sink)
     job.steps.done("check_targets")
     return objects.seal()
+
+
+def _unhosted(loaded: Loaded) -> list[str]:
+    """The inputs that the host program registers under their own names."""
+    if loaded.registered is None:  # all are cubins
+        return loaded.names
+    return [name for name, has_id in loaded.registered if not has_id]
 
 
 def _check_targets(objects: Objects, told: list[tuple[int, FileRow]], sink: Sink) -> None:
@@ -57,6 +67,7 @@ def _check_targets(objects: Objects, told: list[tuple[int, FileRow]], sink: Sink
     `told` has number and row of each file that says other things of itself than the one before.
     """
     job, release = objects.job, objects.release
+    whole = False
     for number, row in told:
         name = objects.names[number]
         specific = bool(row.says & SPECIFIC)
@@ -65,7 +76,7 @@ def _check_targets(objects: Objects, told: list[tuple[int, FileRow]], sink: Sink
         apart = (
             specific and not job.target.specific and release.traits & TRAIT_PARTS_ACCELERATED != 0
         )
-        if apart or not job.target.accepts(row.sm, specific):
+        if apart or not job.target.accepts_cubin(row.sm, specific):
             _refuse_target(job, name, row.sm, specific, apart, sink)
         if row.says & UNCLASSED and job.target.family != FAMILY_A:
             sink.report("isa-class-missing", file=name, arch=str(job.target.sm))
@@ -73,13 +84,18 @@ def _check_targets(objects: Objects, told: list[tuple[int, FileRow]], sink: Sink
             _refuse_old(name, row.toolkit, job.target.since, sink)
         if row.toolkit > release.toolkit:
             _refuse_toolkit(job, name, row.toolkit, release, sink)
+        whole = whole or bool(row.says & WHOLE)
+        if whole and row.toolkit < release.toolkit:
+            from pylink.phases.whole import refuse_old
+
+            refuse_old(name, toolkit_name(row.toolkit), release, sink)
 
 
 def _refuse_target(
     job: Job, name: str, sm: int, specific: bool, apart: bool, sink: Sink
 ) -> NoReturn:
     """Refuse code that the target does not run or, `apart`, that the release keeps from it."""
-    from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
+    from pylink.diagnostics.record import note
 
     if job.target.limits(sm):
         sink.report("output-limited", file=name, arch=str(job.target.sm))
@@ -92,7 +108,7 @@ def _refuse_target(
 
 def _refuse_old(name: str, toolkit: int, since: int, sink: Sink) -> NoReturn:
     """Refuse code from before its architecture had the conventions that all later code has."""
-    from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
+    from pylink.diagnostics.record import note
 
     hint = note("made-by-toolkit", made=toolkit_name(toolkit), since=toolkit_name(since))
     sink.fatal("toolkit-too-old", file=name, since=toolkit_name(since), hints=[hint])
@@ -103,7 +119,7 @@ def _refuse_toolkit(job: Job, name: str, toolkit: int, release: Release, sink: S
 
     Without --nvlink-version such a release is newer than the one followed, or than the toolkit.
     """
-    from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
+    from pylink.diagnostics.record import note
 
     made = toolkit_name(toolkit)
     if toolkit > NEWEST.toolkit and job.options.nvlink_version:

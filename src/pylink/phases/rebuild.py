@@ -55,7 +55,7 @@ def _rebuild_one(
         elif name == FRAME:
             contents, moved = debug.rebuild_frame(arena, pieces, relocations)
             if REPLACED in merged.symbol_role.data:
-                from pylink.phases.rebuild_copies import merge_frames  # noqa: PLC0415 -- rare
+                from pylink.phases.rebuild_copies import merge_frames
 
                 contents, moved = merge_frames(merged, contents, moved, numbers)
         else:

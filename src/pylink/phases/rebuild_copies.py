@@ -93,6 +93,8 @@ def _add(
     # The mercury program opens with an advance by nothing.
     plain = [entry for entry in places if entry != (0, b"")]
     mercury = [entry for entry in origins if entry != (0, b"")]
+    if not plain and not any(origin for origin, _ in mercury):
+        plain = mercury  # left out of the plain program, which they would leave without an advance
     if len(plain) != len(mercury):
         raise ValueError("the two forms of a frame differ")
     for (place, instruction), (origin, _) in zip(plain, mercury, strict=True):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pylink._native.tables import Patches
     from pylink.diagnostics import Diagnostic, Sink
-    from pylink.outputs.draft import Draft
+    from pylink.files.draft import Draft
     from pylink.phases.results import Placed
 
 
@@ -26,7 +26,7 @@ class Image:
         self.draft = draft
 
 
-def relocate(placed: Placed, draft: Draft, sink: Sink) -> Image | None:
+def relocate(sink: Sink, placed: Placed, draft: Draft) -> Image | None:
     """Write contents, relocated fields and the relocations that stay; None after errors."""
     steps = placed.merged.objects.job.steps
     patches = relocs.resolve_values(placed)
@@ -60,7 +60,7 @@ def _report_deleted(placed: Placed, patches: Patches, bad: int, sink: Sink) -> N
     """Refuse what nvlink refuses, in its words: a field that nothing can be written to."""
 
     def explain(diagnostic: Diagnostic) -> None:
-        from pylink.locate.fields import explain_patch  # noqa: PLC0415 -- when it is looked at
+        from pylink.locate.fields import explain_patch
 
         explain_patch(diagnostic, placed, patches, bad)
 

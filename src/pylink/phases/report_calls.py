@@ -1,4 +1,4 @@
-"""Part of merge: the call graph as text, kernels that call functions with too many registers."""
+"""Part of layout: the call graph as text, kernels that call functions with too many registers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,8 @@ LEGEND = (
 )
 
 
-def report_calls(merged: Merged, sink: Sink, *, dump: bool) -> None:
-    """With `dump` a line per function, then what register counts the kernels take over.
-
-    A count above a kernel's own limit is an error. nvlink demangles the names of the graph in
-    both forms of the option.
-    """
-    if dump:
-        _report_graph(merged, sink)
+def report_registers(merged: Merged, sink: Sink, *, dump: bool) -> None:
+    """Register counts above the limit of a kernel; with `dump` all that kernels take over."""
     for registers, function, kernel, limit in propagations(merged):
         if registers > limit:
             sink.report(
@@ -48,9 +42,9 @@ def report_calls(merged: Merged, sink: Sink, *, dump: bool) -> None:
 
 def _chain(merged: Merged, kernel: int, function: int, limit: int) -> Diagnostic:
     """The shortest chain of calls from a kernel to a function, and where the limit came from."""
-    from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
-    from pylink.locate.calls import call_edges, shortest_chain  # noqa: PLC0415
-    from pylink.locate.registers import limit_cause  # noqa: PLC0415
+    from pylink.diagnostics.record import note
+    from pylink.locate.calls import call_edges, shortest_chain
+    from pylink.locate.registers import limit_cause
 
     nodes = shortest_chain(call_edges(merged), kernel, function)
     entities = len(merged.entities)
@@ -64,7 +58,8 @@ def propagations(merged: Merged) -> list[tuple[int, int, int, int]]:
     return report.propagations(merged)
 
 
-def _report_graph(merged: Merged, sink: Sink) -> None:
+def report_graph(merged: Merged, sink: Sink) -> None:
+    """A line per function. nvlink demangles the names in both forms of the option."""
     lines = [f"callgraph for sm_{merged.objects.job.target.sm}:", *LEGEND]
     functions = report.call_lists(merged)
     for number, (entity, registers, callees) in enumerate(functions, 1):
@@ -83,7 +78,7 @@ def _report_graph(merged: Merged, sink: Sink) -> None:
 
 
 def _shown(merged: Merged, entity: int) -> str:
-    from pylink.demangle import demangle  # noqa: PLC0415 -- not for errors alone
+    from pylink.demangle import demangle
 
     return demangle(_name(merged, entity))
 

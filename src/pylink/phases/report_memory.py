@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from pylink.facts import sectionkinds
-from pylink.facts.target import FAMILY_C
+from pylink.facts.target import CONSTANT_BANK, CONSTANT_LIMIT, FAMILY_C
 from pylink.tables import (
     CONSTANT_KIND,
     DEFINED,
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.phases.results import Merged, Placed
+    from pylink.phases.shared import Oversized
 
     # A symbol row and the bytes that it takes.
     Share = tuple[int, int]
@@ -77,25 +78,64 @@ def _share(merged: Merged, section: int) -> Share:
     return sections[sections[section].target].target, sections[section].size
 
 
-def report_constants(placed: Placed, size: int, limit: int, sink: Sink) -> None:
-    """The variables of all files do not fit into the bank of constants."""
-    merged = placed.merged
-    shares = [
+def report_variables(placed: Placed, oversized: Oversized | None, sink: Sink) -> None:
+    """Variables for which a kernel's shared memory or the bank of constants has no room.
+
+    In the order in which the output's sections were born.
+    """
+    limit = placed.merged.objects.job.target.shared_limit
+    kernels = oversized.kernels if oversized is not None else {}
+    for out in placed.outs:
+        if oversized is not None and out.kind == sectionkinds.SHARED and out.entity in kernels:
+            _report_shared(oversized, out.entity, limit, sink)
+        of_files = out.kind == sectionkinds.CONSTANT and out.entity < 0
+        if of_files and out.bank == CONSTANT_BANK and out.size > CONSTANT_LIMIT:
+            _report_constants(placed, out.size, CONSTANT_LIMIT, sink)
+
+
+def _report_shared(oversized: Oversized, kernel: int, limit: int, sink: Sink) -> None:
+    merged, size = oversized.merged, oversized.kernels[kernel]
+    sink.report(
+        "too-much-memory",
+        explain=_explained(merged, kernel, oversized.shares(kernel), size, limit),
+        symbol=entity_name(merged, kernel),
+        space="shared",
+        size=size,
+        limit=limit,
+    )
+
+
+def _report_constants(placed: Placed, size: int, limit: int, sink: Sink) -> None:
+    shares = _constant_shares(placed.merged)
+    size = _needed(shares, size, limit)
+    sink.report(
+        "too-much-file-memory",
+        explain=_explained(placed.merged, -1, shares, size, limit),
+        space="constant",
+        size=size,
+        limit=limit,
+    )
+
+
+def needed_constants(placed: Placed, size: int, limit: int) -> int:
+    """The bytes of a bank of constants as messages have them; `size` is what its section takes."""
+    return _needed(_constant_shares(placed.merged), size, limit) if size > limit else size
+
+
+def _constant_shares(merged: Merged) -> list[Share]:
+    """The constant variables of files, with their sizes."""
+    return [
         (entity.winner, merged.objects.symbols[entity.winner].size)
         for entity in merged.entities
         if entity.kind == CONSTANT_KIND
         and entity.flags & DEFINED
         and _is_of_file(merged, entity.winner)
     ]
+
+
+def _needed(shares: list[Share], size: int, limit: int) -> int:
     packed = packed_size(share for _, share in shares)
-    size = packed if packed > limit else size
-    sink.report(
-        "too-much-file-memory",
-        explain=_explained(merged, -1, shares, size, limit),
-        space="constant",
-        size=size,
-        limit=limit,
-    )
+    return packed if packed > limit else size
 
 
 def packed_size(sizes: Iterable[int]) -> int:
@@ -118,33 +158,14 @@ def _is_of_file(merged: Merged, symbol: int) -> bool:
     return kind == sectionkinds.CONSTANT and merged.out_of[section] >= 0
 
 
-def report_shared(
-    merged: Merged,
-    oversized: Sequence[tuple[int, int]],
-    shares: Callable[[int], list[Share]],
-    limit: int,
-    sink: Sink,
-) -> None:
-    """The kernels, each with its bytes, that use more shared memory than there is."""
-    for kernel, size in oversized:
-        sink.report(
-            "too-much-memory",
-            explain=_explained(merged, kernel, shares(kernel), size, limit),
-            symbol=entity_name(merged, kernel),
-            space="shared",
-            size=size,
-            limit=limit,
-        )
-
-
 def _explained(
     merged: Merged, function: int, shares: list[Share], size: int, limit: int
 ) -> Callable[[Diagnostic], None]:
     """The place of a function, unless it is -1, and who takes how much, the largest first."""
 
     def explain(diagnostic: Diagnostic) -> None:
-        from pylink.diagnostics.record import note  # noqa: PLC0415 -- when it is looked at
-        from pylink.locate.places import places_of  # noqa: PLC0415
+        from pylink.diagnostics.record import note
+        from pylink.locate.places import places_of
 
         places = places_of(merged.objects)
         if function >= 0:
@@ -168,7 +189,7 @@ def _explained(
 
 def _readable(merged: Merged, symbol: int) -> str:
     """A symbol row's name in source: `f()::x` for what the compiler calls `$___ZZ1fvE1x__24`."""
-    from pylink.demangle import demangle  # noqa: PLC0415 -- when it is looked at
+    from pylink.demangle import demangle
 
     name = symbol_name(merged.objects, symbol)
     local = re.fullmatch(r"\$__(_ZZ.*?)(?:__\d+)?", name, re.DOTALL)

@@ -67,7 +67,7 @@ def report_clashes(objects: Objects, clashes: Clashes, sink: Sink) -> None:
 
 def _sizes(objects: Objects, symbol: int, first: int) -> Diagnostic:
     """Both sizes of a clash of two symbol rows."""
-    from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
+    from pylink.diagnostics.record import note
 
     size, other = (objects.symbols[row].size for row in (symbol, first))
     return note(
@@ -81,7 +81,7 @@ def _sizes(objects: Objects, symbol: int, first: int) -> Diagnostic:
 
 def _uses(objects: Objects, symbol: int, first: int) -> Diagnostic:
     """What the files of two symbol rows take a function for."""
-    from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
+    from pylink.diagnostics.record import note
 
     what, other = (
         "a kernel" if objects.symbols[row].other & STO_ENTRY else "a function to be called"
@@ -101,7 +101,7 @@ HINTS = {"size-mismatch": _sizes, "not-global": _uses}
 
 
 def _readable(objects: Objects, symbol: int) -> str:
-    from pylink.demangle import demangle  # noqa: PLC0415 -- an error
+    from pylink.demangle import demangle
 
     return demangle(symbol_name(objects, symbol))
 
@@ -140,7 +140,7 @@ def report_undefined(merged: Merged, undefined: Sequence[int], sink: Sink) -> No
     def explained(entity: int) -> Callable[[Diagnostic], None]:
         def explain(diagnostic: Diagnostic) -> None:
             if not references:  # one pass finds those of all symbols
-                from pylink.locate.references import find_references  # noqa: PLC0415
+                from pylink.locate.references import find_references
 
                 references.update(find_references(objects, merged.symbol_entity, undefined))
             _list_references(_places(objects), diagnostic, references[entity])
@@ -162,23 +162,25 @@ def report_undefined(merged: Merged, undefined: Sequence[int], sink: Sink) -> No
 def _hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list[Diagnostic]]:
     """What may help with undefined entities: who has them, or something of their name."""
     objects = merged.objects
-    names = {one: entity_name(merged, one) for one in undefined}
+    names = {entity: entity_name(merged, entity) for entity in undefined}
     wanted = set(names.values())
     owners: dict[str, list[Diagnostic]] = {}
     if objects.libraries is not None:
-        from pylink.locate.sharedcode import find_owners  # noqa: PLC0415 -- few have libraries
+        from pylink.locate.sharedcode import find_owners
 
         owners = find_owners(objects.job, objects.libraries.found, wanted)
-    from pylink.locate.candidates import find_candidates  # noqa: PLC0415 -- an error
-    from pylink.locate.filehints import not_relocatable  # noqa: PLC0415
+    from pylink.inputs.filehints import not_relocatable
+    from pylink.locate.candidates import find_candidates
+    from pylink.locate.libraries import find_library
 
     candidates = find_candidates(merged, wanted)
     hints = {
-        one: [
+        entity: [
             *owners.get(name, ()),
             *(_did_you_mean(merged, other) for other in candidates.get(name, ())),
+            *find_library(name),
         ]
-        for one, name in names.items()
+        for entity, name in names.items()
     }
     if not any(hints.values()):
         hints[undefined[0]] += not_relocatable(objects.job.inputs)
@@ -186,7 +188,7 @@ def _hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list[Diagnosti
 
 
 def _did_you_mean(merged: Merged, entity: int) -> Diagnostic:
-    from pylink.demangle import demangle  # noqa: PLC0415
+    from pylink.demangle import demangle
 
     objects = merged.objects
     symbol = _winner(merged, entity)
@@ -215,7 +217,7 @@ def _list_references(places: Places, diagnostic: Diagnostic, found: list[Referen
     ]
     more = len(shown[MOST_REFERENCES - 1 :]) + len(found[MOST_LOOKED_UP:])
     if more:
-        from pylink.diagnostics.record import note  # noqa: PLC0415 -- a long list
+        from pylink.diagnostics.record import note
 
         diagnostic.notes.append(note("more-references", symbol=symbol, count=more))
 
@@ -260,7 +262,7 @@ def report_recursion(merged: Merged, kernels: Sequence[int], sink: Sink) -> None
 
 def _recursion(merged: Merged, kernel: int, turn: int) -> Callable[[Diagnostic], None]:
     def explain(diagnostic: Diagnostic) -> None:
-        from pylink.locate.recursion import find_cycle  # noqa: PLC0415
+        from pylink.locate.recursion import find_cycle
 
         places = _places(merged.objects)
         places.fill_definition(diagnostic, _winner(merged, kernel))
@@ -297,7 +299,7 @@ def _find_call(merged: Merged, section: int, callee: int, *, own: bool) -> int |
     A call of itself needs no relocation, but the return address before it does, as it does before
     any call: one that no relocation for another function follows is that of a call of itself.
     """
-    from pylink.locate.references import find_uses  # noqa: PLC0415
+    from pylink.locate.references import find_uses
 
     uses = find_uses(merged.objects, merged.symbol_entity, section)
     others = [offset for offset, entity in uses if entity != callee]
@@ -315,6 +317,6 @@ def _winner(merged: Merged, entity: int) -> int:
 
 
 def _places(objects: Objects) -> Places:
-    from pylink.locate.places import places_of  # noqa: PLC0415 -- only where they are looked at
+    from pylink.locate.places import places_of  # only where they are looked at
 
     return places_of(objects)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink._native import report
-from pylink.facts.target import FAMILY_C, SYSTEM_SHARED
+from pylink.facts.target import CONSTANT_BANK, CONSTANT_LIMIT, FAMILY_C, SYSTEM_SHARED
 from pylink.tables import entity_name
 
 TYPE_CHECKING = False
@@ -12,17 +12,28 @@ if TYPE_CHECKING:
     from pylink.phases.results import Placed
 
 
-def report_use(placed: Placed, sink: Sink) -> None:
+def report_use(sink: Sink, placed: Placed) -> None:
     """Memory of the whole link, then two lines for each kernel, last born first."""
     merged = placed.merged
     objects = merged.objects
-    executable = objects.job.executable
+    options = objects.job.options
+    reserves = objects.job.executable and not options.disable_smem_reservation
     mercury = objects.job.target.family == FAMILY_C
     total, banks = report.memory_use(placed.outs)
+    if any(bank == CONSTANT_BANK and size > CONSTANT_LIMIT for bank, size in banks):
+        from pylink.phases.report_memory import needed_constants
+
+        banks = [
+            (
+                bank,
+                needed_constants(placed, size, CONSTANT_LIMIT) if bank == CONSTANT_BANK else size,
+            )
+            for bank, size in banks
+        ]
     sink.report("verbose-memory", sizes=_listed([f"{total} bytes gmem"], banks, mercury))
     for entity, registers, barriers, stack, shared, own in report.kernel_use(placed):
         name = entity_name(merged, entity)
-        counted = max(0, shared - SYSTEM_SHARED) if mercury and executable else shared
+        counted = max(0, shared - SYSTEM_SHARED) if mercury and reserves else shared
         sink.report("verbose-function", symbol=name)
         sink.report(
             "verbose-usage",

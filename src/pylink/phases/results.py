@@ -11,10 +11,10 @@ from pylink.phases.init import HOST_INFO
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.tables import Files, Sections, Spans, Symbols
-    from pylink.dedup.decisions import Folding
     from pylink.facts.releases import Release
     from pylink.inputs.references import References
     from pylink.inputs.sharedlib import Libraries
+    from pylink.mercury.decisions import Folding
     from pylink.phases.init import Job
 
 
@@ -91,10 +91,12 @@ class Objects(ObjectTables):
 class Merged(MergedTables):
     """What the output consists of; `made` has contents that replace those of the inputs.
 
-    `folding` is how Mercury sections were compared, where somebody asked for it.
+    `folding` is how Mercury sections were compared, where somebody asked for it. `crowded` says
+    whether a kernel calls a function with more registers than it may have, `undefined` has the
+    entities that an executable lacks: both are reported when sizes are known.
     """
 
-    __slots__ = ("folding", "made")
+    __slots__ = ("crowded", "folding", "made", "undefined")
 
     objects: Objects
 
@@ -102,6 +104,8 @@ class Merged(MergedTables):
         super().__init__(objects)
         self.made: list[tuple[bytes, Spans]] = []
         self.folding: Folding | None = None
+        self.crowded = False
+        self.undefined: list[int] = []
 
 
 class Placed(PlacedTables):

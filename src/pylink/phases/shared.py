@@ -8,45 +8,52 @@ from pylink.facts.releases import TRAIT_ALIGNS_ARRAYS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.tables import SharedTables
-    from pylink.diagnostics import Sink
     from pylink.phases.results import Merged, Placed
 
 
-def place_shared(placed: Placed, sink: Sink) -> None:
-    """Offsets of shared variables and sizes of .nv.shared sections."""
+def place_shared(placed: Placed) -> Oversized | None:
+    """Offsets of shared variables and sizes of .nv.shared sections; the kernels with too much."""
     merged = placed.merged
     objects = merged.objects
     job = objects.job
     # With -r all stay, and without -g no array has a place yet.
     keeps_symbols = job.debug or (job.executable and job.options.preserve_relocs)
+    reserves = not job.options.disable_smem_reservation
     aligns_arrays = objects.traits & TRAIT_ALIGNS_ARRAYS != 0
     shares = sharedmap.gather(merged)
+    oversized = None
     if job.executable:
-        shared.layout_shared(shares, job.target.family, keeps_symbols, aligns_arrays, job.debug)
+        shared.layout_shared(
+            shares, job.target.family, keeps_symbols, aligns_arrays, job.debug, reserves
+        )
         limit = job.target.shared_limit
-        oversized = sharedmap.find_oversized(shares, limit, job.target.family)
-        if oversized:
-            from pylink.phases.report_memory import report_shared  # noqa: PLC0415 -- an error
-
-            def shares_of(kernel: int) -> list[tuple[int, int]]:
-                return _shares_of(merged, shares, kernel)
-
-            report_shared(merged, oversized, shares_of, limit, sink)
+        large = sharedmap.find_oversized(shares, limit, job.target.family, reserves)
+        if large:
+            oversized = Oversized(merged, shares, dict(large))
     else:
         shared.layout_relocatable(shares, aligns_arrays, job.debug)
-    sharedmap.apply(placed, shares.seal(), keeps_symbols)
+    sharedmap.apply(placed, shares.seal(), keeps_symbols, reserves)
+    return oversized
 
 
-def _shares_of(merged: Merged, shared: SharedTables, kernel: int) -> list[tuple[int, int]]:
-    """The variables of one kernel, an entity: symbol row and bytes each."""
-    number = list(shared.kernel_entities).index(kernel)
-    own = [row for row, owner in enumerate(shared.variables.column("owner")) if owner == number]
-    used = [use.variable for use in shared.uses if use.kernel == number]
-    return [
-        (
-            merged.entities[shared.variable_entities[variable]].winner,
-            shared.variables[variable].size,
-        )
-        for variable in dict.fromkeys(own + used)
-        if shared.variable_entities[variable] >= 0
-    ]
+class Oversized:
+    """Kernels, entities, with more bytes of shared memory than there are, and what takes them."""
+
+    __slots__ = ("kernels", "merged", "shared")
+
+    def __init__(self, merged: Merged, shared: SharedTables, kernels: dict[int, int]) -> None:
+        self.merged = merged
+        self.shared = shared
+        self.kernels = kernels
+
+    def shares(self, kernel: int) -> list[tuple[int, int]]:
+        """The variables of one kernel: symbol row and bytes each."""
+        shared, entities = self.shared, self.merged.entities
+        number = list(shared.kernel_entities).index(kernel)
+        own = [row for row, owner in enumerate(shared.variables.column("owner")) if owner == number]
+        used = [use.variable for use in shared.uses if use.kernel == number]
+        return [
+            (entities[shared.variable_entities[variable]].winner, shared.variables[variable].size)
+            for variable in dict.fromkeys(own + used)
+            if shared.variable_entities[variable] >= 0
+        ]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pylink.errors import reason_of
-from pylink.outputs.wholefile import holds, write_output
+from pylink.diagnostics.errors import reason_of
+from pylink.files.atomic import holds, write_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
-    from pylink.outputs.draft import Draft
+    from pylink.files.draft import Draft
     from pylink.phases.finalize import Final
     from pylink.phases.lto import Optimized
 
 
-def write(final: Final | Optimized, draft: Draft | None, sink: Sink) -> None:
+def write(sink: Sink, final: Final | Optimized, draft: Draft | None) -> None:
     """Give the output its place: the file that `draft` is, or one that the image is written to.
 
     With --write-if-changed a file that holds the image already is not touched, so that a build

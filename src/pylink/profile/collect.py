@@ -11,20 +11,20 @@ import sys
 import time
 
 from pylink._native import counts
+from pylink.observer import Observer
 from pylink.profile.clock import Clock, between
-from pylink.profile.counted import FILE_COUNT, column
+from pylink.profile.counts import FILE_COUNT, column
 from pylink.profile.model import Profile
 from pylink.profile.phase import Phase, Step
 from pylink.profile.results import Results
 from pylink.profile.sizes import fill_sizes
-from pylink.watch.observers import Observer
 
 # Bytes of an offset and a size.
 EXTENT_SIZE = 16
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.dedup.folding import FoldResult
+    from pylink.mercury.folding import FoldResult
     from pylink.phases.init import Job
     from pylink.profile.clock import Moment
 
@@ -94,7 +94,7 @@ def outline(record: Recorder) -> Profile:
         job.target.name, job.target.sm, between(record.first, record.last), record.phases
     )
     profile.created = time.time() - (time.perf_counter_ns() - record.first[0]) / 1e9
-    profile.output = job.options.output_file
+    profile.output = job.options.subject
     profile.reading, extents = _reading(record)
     if extents:
         profile.opened_names = [one.name for one in job.inputs[: len(extents) // EXTENT_SIZE]]

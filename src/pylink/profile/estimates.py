@@ -17,7 +17,7 @@ from pylink.facts.sectionkinds import DEBUG
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.profile.model import Profile
-    from pylink.profile.phase import Step
+    from pylink.profile.phase import Cost, Step
     from pylink.profile.results import Results
 
 # Steps that handle each byte of the input or of the output once, and phases that do so.
@@ -31,7 +31,10 @@ MOVED = 0.7
 REBUILDING = "rebuild_debug"
 FOLDING = ("find_ties", "fold_mercury")
 
-DEBUG_INFO = b".debug_info"
+# What only -G makes, and what of the rest only -lineinfo makes.
+DEBUG_INFO, DEBUG_LINE = b".debug_info", b".debug_line"
+# Inputs by the option that their debug data comes from; frames need none.
+FULL, LINES, ALWAYS = "-G", "-lineinfo", "always"
 
 # How often reading and writing are measured again for the copy floor.
 FLOOR_TURNS = 2
@@ -72,19 +75,31 @@ def disk_wait_ns(profile: Profile) -> int:
     computing = [phase for phase in profile.phases if phase.tag in COMPUTING_PHASES]
     busy = sum(phase.cpu_ns for phase in computing)
     stretch = max(sum(phase.wall_ns for phase in computing) / busy, 1.0) if busy else 1.0
-    read = profile["read"]
+    read = reading(profile)
     return max(int(read.wall_ns - stretch * read.cpu_ns), 0)
 
 
-def debug_info_files(results: Results) -> int:
-    """How many inputs have .debug_info, which -G makes and -lineinfo does not."""
+def reading(profile: Profile) -> Cost:
+    """What reading the inputs took; all of the phase where no step says so."""
+    steps = steps_of(profile)
+    return steps["read_files"].cost if "read_files" in steps else profile["read"].cost
+
+
+def debug_options(results: Results) -> dict[int, str]:
+    """Of each input with debug data its number, and the option that makes such data."""
     objects = results.objects
-    found = set()
+    found: dict[int, str] = {}
     for row in objects.sections:
+        if row.kind != DEBUG or not row.size:
+            continue
         name = objects.arena[row.name : row.name + row.name_size]
-        if row.kind == DEBUG and row.size and name == DEBUG_INFO:
-            found.add(row.file)
-    return len(found)
+        if name == DEBUG_INFO:
+            found[row.file] = FULL
+        elif name == DEBUG_LINE and found.get(row.file) != FULL:
+            found[row.file] = LINES
+        else:
+            found.setdefault(row.file, ALWAYS)
+    return found
 
 
 def copy_floor_ns(profile: Profile, results: Results | None) -> int:

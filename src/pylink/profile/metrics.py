@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from pylink.profile.composition import composition
 from pylink.profile.estimates import (
+    FULL,
     copy_floor_ns,
-    debug_info_files,
     debug_ns,
+    debug_options,
     disk_wait_ns,
     folding_ns,
+    reading,
 )
 from pylink.profile.phase import Cost
 from pylink.report.model import Action, Instance, Metric, ValueKind
 
 if TYPE_CHECKING:
-    from pylink.dedup.folding import FoldResult
-    from pylink.dedup.stages import Verdict
-    from pylink.dedup.stats import Stats
+    from pylink.mercury.folding import FoldResult
+    from pylink.mercury.stages import Verdict
+    from pylink.mercury.stats import Stats
     from pylink.profile.model import Profile
     from pylink.profile.phase import Phase
     from pylink.profile.results import Results
@@ -120,7 +123,8 @@ def add_files(action: Action, profile: Profile, *, each: bool = True) -> None:
     action.set("file__opened.sum", profile.opened)
     action.set("file__helper_time_duration.sum", sum(file.read_ns for file in files if file.lane))
     if read.bytes_read:
-        cold = min(read.cost.disk_bytes, read.bytes_read)
+        # What the rest of the phase took from disk are pylink's own modules.
+        cold = min(reading(profile).disk_bytes, read.bytes_read)
         action.set("file__disk_bytes.sum", cold)
         action.set("file__disk_wait_duration.sum", disk_wait_ns(profile) if cold else 0)
         action.set("file__cache_hit.pct", 100 * (1 - cold / read.bytes_read))
@@ -203,7 +207,13 @@ def add_advice(action: Action, phase: Phase, profile: Profile, results: Results 
     if phase.tag == "read":
         action.set("link__debug_cpu_time_share.pct", percent(debug_ns(profile), profile.cpu_ns))
         if results is not None:
-            action.set("file__with_debug_info.sum", debug_info_files(results))
+            options = debug_options(results)
+            full = sum(option == FULL for option in options.values())
+            action.set("file__with_debug_info.sum", full)
+            brought: Counter[str] = Counter()
+            for number, option in options.items():
+                brought[option] += profile.files[number].debug_bytes
+            add_instances(action, "file__debug_bytes_by_option.sum", brought.items())
     if phase.tag == "merge" and profile.folding is not None:
         action.set("link__dedup_cpu_time_share.pct", percent(folding_ns(profile), profile.cpu_ns))
         action.set("link__loading_time_duration.sum", profile.loading_ns)

@@ -6,7 +6,7 @@ the system did not tell.
 
 from __future__ import annotations
 
-from pylink.profile.counted import (
+from pylink.profile.counts import (
     FILE_COUNT,
     KIND_COUNT,
     NO_TIME,
@@ -21,9 +21,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylink.dedup.folding import FoldResult
-    from pylink.dedup.stages import Verdict
     from pylink.facts.releases import Release
+    from pylink.mercury.folding import FoldResult
+    from pylink.mercury.stages import Verdict
     from pylink.profile.phase import Cost, Phase
 
 
@@ -136,7 +136,7 @@ class Profile(Measured):
     def families(self) -> list[SectionFamily]:
         """The kinds of sections that occur."""
         if self._families is None:
-            from pylink.profile.families import family_name  # noqa: PLC0415 -- when looked at
+            from pylink.profile.families import family_name
 
             rows = enumerate(KIND_COUNT.iter_unpack(self.kind_counts))
             self._families = [
@@ -147,7 +147,7 @@ class Profile(Measured):
     @property
     def relocations(self) -> list[RelocationType]:
         """The relocation types that occur, by number."""
-        from pylink.profile.families import type_name  # noqa: PLC0415 -- when looked at
+        from pylink.profile.families import type_name
 
         return [RelocationType(row[0], type_name(row[0]), row[1], row[2]) for row in self._types]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pylink.errors import reason_of
-from pylink.outputs.wholefile import write_whole
+from pylink.diagnostics.errors import reason_of
+from pylink.files.atomic import write_whole
 from pylink.profile.collect import Recorder, outline, profile_of
 
 TYPE_CHECKING = False
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pylink.diagnostics import Sink
-    from pylink.options import Options
+    from pylink.options.model import Options
     from pylink.profile.model import Profile
     from pylink.profile.results import Results
 
@@ -40,6 +40,14 @@ class Collector(Recorder):
             write_outputs(self.profile, results, options, self._sink, shows_progress=shows)
 
 
+def check_packages(options: Options, sink: Sink) -> None:
+    """Refuse, before anything is linked, a report whose packages are not installed."""
+    try:
+        from pylink.report.proto import messages  # noqa: F401
+    except ImportError as error:
+        sink.fatal("cannot-write-file", file=options.profile or "", reason=reason_of(error))
+
+
 def check_choice(options: Options, sink: Sink) -> None:
     """Refuse, before anything is linked, sections, sets and rules that no report will have."""
     if not options.profile:
@@ -47,10 +55,10 @@ def check_choice(options: Options, sink: Sink) -> None:
         sink.fatal("conflicting-options", option=asked, other="no --profile")
     try:
         if options.metrics:
-            from pylink.report.view.selection import check_names  # noqa: PLC0415 -- few ask
+            from pylink.report.view.selection import check_names
 
             check_names(options.metrics)
-        from pylink.report.prepare import check  # noqa: PLC0415 -- it needs protobuf
+        from pylink.report.prepare import check
 
         check(
             folders=options.section_folder,
@@ -74,22 +82,22 @@ def write_outputs(
     """Write what the options ask for; what cannot be written is reported."""
 
     def trace() -> bytes:
-        from pylink.profile.timetrace import encode, trace_events  # noqa: PLC0415 -- one output of three
+        from pylink.profile.timetrace import encode, trace_events
 
         return encode(trace_events(profile), profile.created)
 
     def aprof() -> bytes:
-        from pylink.aprof.writer import encode  # noqa: PLC0415 -- one output of three
-        from pylink.profile.replay import replay  # noqa: PLC0415
-        from pylink.profile.routines import aprof_report  # noqa: PLC0415
+        from pylink.aprof.writer import encode
+        from pylink.profile.replay import replay
+        from pylink.profile.routines import aprof_report
 
         parts = replay(results, shows_progress=shows_progress) if results else ()
         return encode(aprof_report(profile, parts))
 
     def report() -> bytes:
-        from pylink.profile.report import link_report  # noqa: PLC0415 -- one output of three
-        from pylink.report import report_bytes  # noqa: PLC0415
-        from pylink.report.prepare import prepare  # noqa: PLC0415
+        from pylink.profile.report import link_report
+        from pylink.report import report_bytes
+        from pylink.report.prepare import prepare
 
         made = link_report(profile, results)
         named = bool(options.section or options.set)
@@ -104,7 +112,7 @@ def write_outputs(
             with_rules=options.apply_rules != "no" and judged,
         )
         if options.metrics:
-            from pylink.report.view.selection import collected  # noqa: PLC0415 -- few ask
+            from pylink.report.view.selection import collected
 
             made = collected(made, options.metrics, keeps_sections=named)
         for problem in problems:

@@ -1,10 +1,14 @@
 """Measuring how the parts of a link grow: phases run again on the first inputs only.
 
 A link that has ended still has its tables, and the tables of the first n inputs are prefixes of
-them. So the phases run again on all inputs, on 0.7, 0.5, 0.35 and 0.25 of them, then an eighth and
-so on, which gives each step a cost at each size, close together where it matters. All sizes take
-turns, several times, so that a moment in which the machine is busy does not spoil one of them: of
-each, the fastest run counts. That takes at least twelve times as long as the link, and more memory.
+them. So the phases run again on parts of the inputs, from few to all, which gives each step a cost
+at each size; the larger ones, which forecasts rest on, are close together. All sizes take turns,
+several times, so that a moment in which the machine is busy does not spoil one of them: of each,
+the fastest run counts.
+
+What a part finds in the caches is what ran before it. So parts run from small to large, and some
+times each: run after a small part, the whole link took 5 to 15 % longer than as a part of a link
+twice as large, which every forecast took for growth.
 
 Where the first inputs use symbols of later ones, those are undefined, which every phase puts up
 with. A part with any other error ends after layout.
@@ -18,8 +22,9 @@ import time
 
 from pylink._native import elfread, inputfiles
 from pylink.dedup.saving import Lenient
-from pylink.errors import LinkError
-from pylink.outputs.draft import Draft
+from pylink.diagnostics.errors import LinkError
+from pylink.files.draft import Draft
+from pylink.observer import Steps
 from pylink.phases.finalize import finalize
 from pylink.phases.layout import layout
 from pylink.phases.merge import merge
@@ -28,8 +33,7 @@ from pylink.phases.results import Objects
 from pylink.profile.collect import Recorder, profile_of
 from pylink.profile.results import Results
 from pylink.tables import extent
-from pylink.watch.observers import Steps
-from pylink.watch.progress import Progress
+from pylink.terminal.progress import Progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,27 +46,26 @@ FEWEST_INPUTS = 2
 # Sizes that a small link is divided into; a large one is halved until nothing is left.
 SIZES = 8
 
-# From this share of the link on, sizes lie half as far apart, and each runs twice in a turn.
-LARGE = 0.25
+# From this share of the link on, which forecasts rest on, three sizes are to a doubling.
+LARGE = 0.125
+CLOSE = 2 ** (1 / 3)
 
 # Turns that there are in any case, and while costs are not settled and processor time is left.
-FEWEST_TURNS, MOST_TURNS = 2, 8
+FEWEST_TURNS, MOST_TURNS = 2, 16
 SECONDS = 4.0
-# Costs of a size are settled when the least two differ by no more than this.
+# Costs of a size are settled when those of the two best turns differ by no more than this.
 SETTLED = 0.01
 
-# Parts of fewer inputs than this repeat within a turn, up to so many times: the clock disturbs
-# short ones most.
-LONG_PART = 60
-MOST_REPETITIONS = 4
+# How often a part runs within a turn, and one of so few inputs that the clock disturbs it.
+REPETITIONS = 3
+SMALL_PART, MOST_REPETITIONS = 15, 4
+# Nanoseconds of processor time from which on a part runs once in a turn: it finds nothing of the
+# run before it in the caches.
+LONG_NS = 300_000_000
 
 
-def parts_of(inputs: int) -> list[tuple[int, int]]:
-    """(inputs, repetitions) of each part of a turn, the largest first.
-
-    The first is the whole link, which runs again because the memory was new and the code was not
-    loaded when it ran first.
-    """
+def parts_of(inputs: int) -> list[int]:
+    """The numbers of inputs of the parts of a turn, the smallest first; the last one is all."""
     if inputs < FEWEST_INPUTS:
         return []
     ratio = min(2.0, max((inputs / FEWEST_INPUTS) ** (1 / SIZES), 1.01))
@@ -70,50 +73,73 @@ def parts_of(inputs: int) -> list[tuple[int, int]]:
     size = float(inputs)
     while size >= FEWEST_INPUTS:
         sizes.add(max(round(size), FEWEST_INPUTS))
-        size /= ratio if size <= LARGE * inputs else min(ratio, 2**0.5)
-    return [
-        (size, max(min(LONG_PART // size, MOST_REPETITIONS), 2 if size >= LARGE * inputs else 1))
-        for size in sorted(sizes, reverse=True)
-    ]
+        size /= ratio if size <= LARGE * inputs else min(ratio, CLOSE)
+    return sorted(sizes)
 
 
 def replay(results: Results, *, shows_progress: bool = False) -> list[Profile]:
-    """The profiles of parts of a link that worked, the largest first in each turn.
+    """The profiles of parts of a link that worked, the smallest first in each turn.
 
     On a quiet machine costs settle at once; on a busy one there are more turns.
     """
     found = []
     begun = time.process_time()
     parts = parts_of(len(results.objects.names))
-    costs: dict[int, list[int]] = {size: [] for size, _ in parts}
+    costs: dict[int, list[int]] = {size: [] for size in parts}
     with Progress("measuring growth", FEWEST_TURNS * len(parts), wanted=shows_progress) as progress:
         for turn in range(MOST_TURNS):
             if turn >= FEWEST_TURNS and (
                 all(map(is_settled, costs.values())) or time.process_time() - begun > SECONDS
             ):
                 break
-            for size, repetitions in parts:
-                for _ in range(repetitions):
-                    profile = run_part(results.objects, size)
-                    if profile is not None:
-                        found.append(profile)
-                        costs[size].append(sum(phase.cost.thread_ns for phase in profile.phases))
+            for size in parts:
+                again = _run_some(results.objects, size, min(costs[size], default=0))
+                found += again
+                if again:
+                    costs[size].append(min(_cost(profile) for profile in again))
                 progress.advance(words=f"{size:,} inputs")
     return found
 
 
+def _run_some(whole: Objects, size: int, known: int) -> list[Profile]:
+    """The profiles of what a turn runs of a part, of which one run took `known` nanoseconds."""
+    arena = arena_of(whole, size)
+    repetitions = MOST_REPETITIONS if size <= SMALL_PART else REPETITIONS
+    found: list[Profile] = []
+    while len(found) < repetitions and (not found or known < LONG_NS):
+        profile = run_part(whole, size, arena)
+        if profile is None:
+            break
+        found.append(profile)
+        known = _cost(profile)
+    return found
+
+
+def _cost(profile: Profile) -> int:
+    return sum(phase.cpu_ns for phase in profile.phases)
+
+
 def is_settled(costs: list[int]) -> bool:
-    """Whether the least of these costs would be about the same after one more measurement."""
+    """Whether one more turn would find about the same."""
     least, *more = sorted(costs)[:2] or [0]
     return all(one <= least * (1 + SETTLED) for one in more)
 
 
-def run_part(whole: Objects, size: int) -> Profile | None:
+def arena_of(whole: Objects, size: int) -> bytes:
+    """The bytes of the first `size` inputs: kernels do some things once for an arena of a size."""
+    if size == len(whole.names):
+        return whole.arena
+    files = whole.files.first(size)
+    ends = map(sum, zip(files.column("offset"), files.column("size"), strict=True))
+    return whole.arena[: max(ends)]
+
+
+def run_part(whole: Objects, size: int, arena: bytes) -> Profile | None:
     """The profile of linking the first `size` inputs; None when that cannot be done at all."""
     record = Recorder()
     steps = Steps([record])
     try:
-        return _run(record, part_of(whole, size, steps), Lenient())
+        return _run(record, part_of(whole, size, arena, steps), Lenient())
     except LinkError:
         return None
     finally:
@@ -121,13 +147,13 @@ def run_part(whole: Objects, size: int) -> Profile | None:
         record.close(failed=False)
 
 
-def part_of(whole: Objects, size: int, steps: Steps) -> Objects:
-    """The first `size` inputs; the arena is shared."""
+def part_of(whole: Objects, size: int, arena: bytes, steps: Steps) -> Objects:
+    """The first `size` inputs, whose bytes are `arena`."""
     job: Job = copy.copy(whole.job)
     job.steps = steps
     last = whole.files[size - 1]
     return Objects(
-        whole.arena,
+        arena,
         whole.files.first(size),
         whole.sections.first(last.first_section + last.section_count),
         whole.symbols.first(last.first_symbol + last.symbol_count),
@@ -151,22 +177,22 @@ def _run(record: Recorder, part: Objects, sink: Lenient) -> Profile | None:
     steps.done("parse", times)
     record.after("read", part)
     record.resume()
-    merged = merge(part, sink)
+    merged = merge(sink, part)
     if merged is None:
         return None
     record.after("merge", merged)
     record.resume()
-    placed = layout(merged, sink)
+    placed = layout(sink, merged)
     record.after("layout", placed)
     final = None
     if not sink.failing:
         record.resume()
         with Draft(placed.size) as draft:
-            image = relocate(placed, draft, sink)
+            image = relocate(sink, placed, draft)
             record.after("relocate", image)
             if image is not None:
                 record.resume()
-                final = finalize(image, sink)
+                final = finalize(sink, image)
                 record.after("finalize", final)
     return profile_of(record, Results(part, merged, placed, final))
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from pylink import __version__
 from pylink.dedup.saving import saved_bytes
-from pylink.outputs.workdir import working_directory
+from pylink.files.workdir import working_directory
 from pylink.profile.metrics import (
     add_advice,
     add_composition,
@@ -51,7 +51,7 @@ from pylink.report.model import (
 )
 
 if TYPE_CHECKING:
-    from pylink.dedup.folding import FoldResult
+    from pylink.mercury.folding import FoldResult
     from pylink.profile.model import Profile
     from pylink.profile.phase import Phase
     from pylink.profile.results import Results

@@ -5,8 +5,8 @@ a routine per input, and folding three per pair of objects. What ran again on pa
 is below `replay`: there `link` is all phases from reading to finalizing, without what a link does
 once. So a routine has points of many sizes, and those of the link and of its parts do not mix.
 Costs are whole microseconds, at least one: a routine of aprof costs something. They are processor
-time of the thread that links and of its helper in reading; comments have the wall time of each
-routine's largest size.
+time of the whole process: of all threads, since large inputs and outputs have two, which would look
+as if twice the size cost less. Comments have the wall time of each routine's largest size.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from pylink.aprof.model import (
     Point,
     Report,
     Routine,
+    measuring_comment,
+    path_comment,
     unit_comment,
     wall_comment,
 )
@@ -34,6 +36,12 @@ IMAGE = "pylink"
 LINK, REPLAY = "link", "replay"
 READ_FILE, PARSE_FILE = "read_file", "parse_file"
 STAGES = ("compare_primary", "compare_headers", "compare_targets")
+
+# From what size on, as it is counted here, a step goes another way: its costs jump there.
+PATHS = {
+    "parse": (4 << 20, "two threads"),
+    "merge_sections": (4000, "two threads"),
+}
 
 # One call: size, cumulative and own nanoseconds of processor time, nanoseconds on the wall.
 Call = tuple[int, int, int, int]
@@ -103,7 +111,7 @@ def aprof_report(profile: Profile, parts: Iterable[Profile] = ()) -> Report:
     """The report of a link and of its parts, see `pylink.profile.replay`."""
     calls = _Calls()
     top = calls.enter(-1, LINK)
-    _add_link(calls, profile, top, profile.cost.thread_ns + _helped(profile), profile.wall_ns)
+    _add_link(calls, profile, top, profile.cost.cpu_ns, profile.wall_ns)
     again = list(parts)
     if again:
         replay = calls.enter(-1, REPLAY)
@@ -114,29 +122,30 @@ def aprof_report(profile: Profile, parts: Iterable[Profile] = ()) -> Report:
     calls.finish()
     contexts = list(calls.contexts.values())
     routines = list(calls.routines.values())
-    made = Report(
+    own = sum(point.self_sum for context in contexts for point in context.points)
+    whole = sum(point.sum for one in contexts if one.parent == -1 for point in one.points)
+    return Report(
         metric=TIME_USEC,
         command=" ".join(sys.argv) or IMAGE,
         application=IMAGE,
-        total=sum(point.sum for point in contexts[0].points),  # without the replays
+        # Each call is rounded, so that their own costs may add up to a little more.
+        total=max(whole, own),
         created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(profile.created)),
         comments=[
             f"{len(profile.names)} inputs of {profile.input_bytes} bytes for {profile.arch}",
             *calls.walls(),
             *calls.units(profile),
+            *(path_comment(name, *path) for name, path in PATHS.items() if name in calls.routines),
+            *([measuring_comment(REPLAY)] if again else []),
         ],
         routines=routines,
         contexts=contexts,
     )
-    # Readers that know no contexts find all calls of a routine with it.
-    for routine, points in made.points().items():
-        routines[routine].points = points
-    return made
 
 
 def _add_part(calls: _Calls, part: Profile, top: int) -> tuple[int, int]:
     """Add what ran again; its processor and wall nanoseconds."""
-    cost = sum(phase.cost.thread_ns for phase in part.phases) + _helped(part)
+    cost = sum(phase.cpu_ns for phase in part.phases)
     wall = sum(phase.wall_ns for phase in part.phases)
     _add_link(calls, part, top, cost, wall)
     return cost, wall
@@ -144,24 +153,16 @@ def _add_part(calls: _Calls, part: Profile, top: int) -> tuple[int, int]:
 
 def _add_link(calls: _Calls, profile: Profile, top: int, cost: int, wall: int) -> None:
     """Add a link, or a part of one, that took so long, as the context `top`."""
-    helped = {"read": _helped(profile), "read_files": _helped(profile)}
-    below = sum(phase.cost.thread_ns for phase in profile.phases) + helped["read"]
+    below = sum(phase.cpu_ns for phase in profile.phases)
     calls.add(top, profile.input_bytes or profile.opened_bytes, cost, wall, below)
     for phase in profile.phases:
         place = calls.enter(top, phase.tag)
-        more = helped.get(phase.tag, 0)
-        steps = sum(step.cost.thread_ns for step in phase.steps) + more
-        calls.add(place, phase.size, phase.cost.thread_ns + more, phase.wall_ns, steps)
+        steps = sum(step.cpu_ns for step in phase.steps)
+        calls.add(place, phase.size, phase.cpu_ns, phase.wall_ns, steps)
         for step in phase.steps:
             inner = calls.enter(place, step.name)
             inside = _below(calls, profile, inner, step.name)
-            cost = step.cost.thread_ns + helped.get(step.name, 0)
-            calls.add(inner, step.size, cost, step.wall_ns, inside)
-
-
-def _helped(profile: Profile) -> int:
-    """The processor time of the thread that helps with reading large links, in nanoseconds."""
-    return sum(file.read_cpu_ns for file in profile.files if file.lane and file.read_start_ns)
+            calls.add(inner, step.size, step.cpu_ns, step.wall_ns, inside)
 
 
 def _below(calls: _Calls, profile: Profile, place: int, step: str) -> int:

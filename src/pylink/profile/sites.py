@@ -34,7 +34,7 @@ def add_source_counters(report: Report, action: Action, results: Results) -> Non
     out = busiest_function(results)
     if out is None:
         return
-    from pylink.report.source.loaded import load  # noqa: PLC0415 -- not with a large image
+    from pylink.report.source.loaded import load
 
     merged = results.merged
     entity = results.placed.outs[out].entity

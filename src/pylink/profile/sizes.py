@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink.profile.counted import KIND_COUNT, column
+from pylink.profile.counts import KIND_COUNT, column
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

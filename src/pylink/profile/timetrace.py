@@ -15,8 +15,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pylink.inputs.incoming import is_text, read_incoming
-from pylink.profile.counted import TIME, column
+from pylink.files.reading import is_text, read_incoming
+from pylink.profile.counts import TIME, column
 
 if TYPE_CHECKING:
     from pylink.profile.model import Profile

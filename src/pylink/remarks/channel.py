@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink.errors import reason_of
+from pylink.diagnostics.errors import reason_of
 from pylink.remarks.record import (
     ANALYSIS,
     ANALYSIS_ALIASING,
@@ -132,7 +132,7 @@ class Remarks:
         self._writer.write(batch)
 
     def _show(self, remark: Remark) -> None:
-        from pylink.diagnostics.record import Source  # noqa: PLC0415 -- only for the terminal
+        from pylink.diagnostics.record import Source
 
         text = remark.message
         if remark.hotness is not None:

@@ -6,12 +6,12 @@ import argparse
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pylink.command.running import run
 from pylink.diagnostics.stream import printable, show
 from pylink.remarks.container import LLVM_22, VERSIONS
 from pylink.remarks.files import FORMATS, YAML, read_remarks, write_remarks
 from pylink.remarks.record import TAGS, MalformedRemarks
 from pylink.remarks.yamlread import MissingYaml
+from pylink.terminal.running import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         prog="pylink remarks",
         description="Convert a file of remarks, as LLVM's tools and --pass-remarks-output write it,"
-        " or count what is in it. The format of FILE is found out.",
+        " or count what is in it. The format of FILE is detected.",
     )
     options.add_argument("file", metavar="FILE", help="YAML, or a bitstream of LLVM 19 or 22")
     options.add_argument(
@@ -39,10 +39,10 @@ def parser() -> argparse.ArgumentParser:
         type=int,
         choices=VERSIONS,
         default=LLVM_22,
-        help="container of a bitstream: 0 for LLVM 19, 1 for LLVM 22 (default)",
+        help="container of a bitstream: 0 for LLVM 19, 1 for LLVM 22 (default: 1)",
     )
     options.add_argument(
-        "--count", action="store_true", help="a line for each pass, kind and name instead"
+        "--count", action="store_true", help="print only a count for each pass, kind and name"
     )
     return options
 
@@ -71,7 +71,7 @@ def _main(options: argparse.Namespace) -> int:
 
 def count(remarks: Iterable[Remark]) -> str:
     """How many remarks there are of each pass, kind and name, in that order; then of all."""
-    found = Counter((one.pass_name, TAGS[one.kind], one.name) for one in remarks)
+    found = Counter((remark.pass_name, TAGS[remark.kind], remark.name) for remark in remarks)
     lines = [f"{number:>10} {' '.join(key)}" for key, number in sorted(found.items())]
     lines.append(f"{found.total():>10} in all")
     return "".join(f"{printable(line)}\n" for line in lines)

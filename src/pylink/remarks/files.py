@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from pylink.inputs.incoming import is_text, read_incoming
+from pylink.files.reading import is_text, read_incoming
 from pylink.remarks.channel import BATCH
 from pylink.remarks.container import LLVM_22, MAGIC, VERSIONS
 from pylink.remarks.output import OutputFile
@@ -34,11 +34,11 @@ def read_remarks(path: str | os.PathLike[str]) -> Iterator[Remark]:
     if not data:
         return
     if data.startswith(MAGIC):
-        from pylink.remarks.bitread import read_bitstream  # noqa: PLC0415
+        from pylink.remarks.bitread import read_bitstream
 
         yield from read_bitstream(data, name)
     else:
-        from pylink.remarks.yamlread import read_yaml  # noqa: PLC0415
+        from pylink.remarks.yamlread import read_yaml
 
         yield from read_yaml(data, name)
 
@@ -55,7 +55,7 @@ def open_writer(path: str, format: str = YAML, version: int = LLVM_22) -> Writer
         raise ValueError(f"container version {version} is unknown")
     if format == YAML:
         return YamlWriter(OutputFile(path))
-    from pylink.remarks.bitfile import BitstreamWriter  # noqa: PLC0415 -- only for this format
+    from pylink.remarks.bitfile import BitstreamWriter
 
     return BitstreamWriter(OutputFile(path), version)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from pylink.observer import Observer
 from pylink.remarks.passes import MERC_DEDUP, PASSES
-from pylink.watch.observers import Observer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

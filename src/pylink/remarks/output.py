@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink.diagnostics.stream import show_bytes
-from pylink.outputs.wholefile import WholeFile
+from pylink.files.atomic import WholeFile
 
 # Bytes that are collected before they are written.
 _BUFFER = 1 << 20

@@ -17,16 +17,16 @@ import os
 
 from pylink.diagnostics.stream import printable, write
 from pylink.locate.places import places_of
+from pylink.observer import Observer
 from pylink.phases.results import Merged
 from pylink.tables import section_name
-from pylink.watch.observers import Observer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pylink.dedup import Stats, Verdict
-    from pylink.dedup.decisions import Decision, Folding
+    from pylink.mercury import Stats, Verdict
+    from pylink.mercury.decisions import Decision, Folding
 
 DEDUP = "profusededup"
 TWINS = "profusetwins"
@@ -116,7 +116,7 @@ def _cost(stats: Stats) -> str:
 
 def twin_lines(merged: Merged, folding: Folding) -> Iterable[str]:
     """A line for each Mercury section with its leader, and one for each that is replaced."""
-    from pylink.dedup.analysis import section_twins  # noqa: PLC0415 -- a heavy module
+    from pylink.dedup.analysis import section_twins
 
     objects, items = merged.objects, folding.items
     for twin in section_twins(items):

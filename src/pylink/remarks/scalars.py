@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from pylink.diagnostics.sarif import unicode_text
+from pylink.renderers.sarif import unicode_text
 
 # Beyond ASCII: what neither ends a line nor is invisible to all readers.
 _TEXT = r"\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"

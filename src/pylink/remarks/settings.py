@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
+from pylink.options.xopt import read_words
 from pylink.remarks.channel import Remarks
 from pylink.remarks.container import LLVM_22
 from pylink.remarks.files import FORMATS, YAML, open_writer
-from pylink.remarks.xopt import read_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.command.optiontable import Value
     from pylink.diagnostics import Sink
-    from pylink.options import Options
+    from pylink.options.model import Options
+    from pylink.options.table import Value
     from pylink.remarks.channel import Writer
 
 # Attributes in `Options`; `-Xopt` takes the same options with one dash.
@@ -77,7 +77,9 @@ class Settings:
 
     def ask(self) -> bool:
         """Whether any option asks for remarks."""
-        return any(one is not None for one in (self.passed, self.missed, self.analysis, self.file))
+        return any(
+            pattern is not None for pattern in (self.passed, self.missed, self.analysis, self.file)
+        )
 
     def open(self, sink: Sink) -> Remarks:
         """The channel; a fatal diagnostic when the file cannot be written."""

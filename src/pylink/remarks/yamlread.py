@@ -77,7 +77,7 @@ def read_yaml(data: bytes, name: str) -> Iterator[Remark]:
     MissingYaml without PyYAML.
     """
     try:
-        import yaml  # noqa: PLC0415 -- an extra
+        import yaml
     except ImportError:
         raise MissingYaml from None
     events = _Events(yaml, data)

@@ -49,6 +49,6 @@ def __getattr__(name: str) -> object:
     """The functions that need protobuf, when they are asked for."""
     if name not in _FILE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from pylink.report import file  # noqa: PLC0415 -- it needs protobuf
+    from pylink.report import file
 
     return getattr(file, name)

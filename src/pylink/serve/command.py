@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import socket
@@ -26,14 +27,17 @@ MEBIBYTE = 1 << 20
 def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         prog="pylink serve",
-        description="Keep the linker loaded for builds that link often: where PYLINK_SERVER names "
-        "the socket, the program pylink has this process link. Runs the command with that set, and "
-        "ends with it; without a command, prints the setting and ends when nobody has linked for "
-        "a while, or at a signal.",
+        description="Keep the linker loaded for builds that link often. Runs the command with "
+        "PYLINK_SERVER set, so that each `pylink` in it sends its link to this process. Without a "
+        "command, prints the setting, and exits at a signal or when idle.",
         allow_abbrev=False,
     )
     options.add_argument(
-        "--idle-timeout", type=float, default=IDLE, metavar="SECONDS", help="default one hour"
+        "--idle-timeout",
+        type=float,
+        default=IDLE,
+        metavar="SECONDS",
+        help="end a server without a command after this long idle (default: one hour)",
     )
     options.add_argument(
         "--max-memory",
@@ -48,7 +52,8 @@ def parser() -> argparse.ArgumentParser:
         default=len(os.sched_getaffinity(0)) + 1,
         help="processes that wait for links (default: one more than cores)",
     )
-    options.add_argument("command", nargs=argparse.REMAINDER, help="what to run meanwhile")
+    options.add_argument("--auto", metavar="SOCKET", help=argparse.SUPPRESS)
+    options.add_argument("command", nargs=argparse.REMAINDER, help="build command to run")
     return options
 
 
@@ -67,6 +72,8 @@ def main(words: Sequence[str]) -> int:
         )
         return 1
     keep_streams()
+    if arguments.auto is not None:
+        return serve_auto(arguments.auto, script, arguments.ready, arguments.idle_timeout)
     try:
         folder = make_folder()
     except OSError as error:
@@ -85,6 +92,29 @@ def main(words: Sequence[str]) -> int:
         return 1
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def serve_auto(path: str, script: str, ready: int, idle: float) -> int:
+    """Serve at a socket for links with PYLINK_SERVER=auto: the launcher started this process.
+
+    It holds the lock of the socket, so what is there was left by a server that was killed.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    draft = f"{path}.{os.getpid()}"
+    try:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(draft)
+            listener.listen(128)
+            os.rename(draft, path)  # not before there is somebody who listens
+            server = Server(listener, script, max(1, ready), None, alike=True)
+            return server.run(path, [], idle)
+    except OSError:  # links are done without a server
+        return 1
+    finally:
+        for left in (draft, path):
+            with contextlib.suppress(OSError):
+                os.unlink(left)
 
 
 def find_script() -> str | None:

@@ -19,7 +19,8 @@ def make_folder() -> str:
     Those of servers that were killed are removed.
     """
     places = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp")
-    for parent in places:
+    # Clients run in other directories, and tempfile leaves a TMPDIR of `.` as it is.
+    for parent in [os.path.abspath(place) if place else place for place in places]:
         short = len(os.fsencode(parent)) <= LONGEST_PARENT
         if short and os.access(parent, os.W_OK | os.X_OK):
             break

@@ -9,6 +9,7 @@ from __future__ import annotations
 import array
 import fcntl
 import os
+import resource
 import select
 import signal
 import socket
@@ -17,12 +18,12 @@ import struct
 import sys
 
 from pylink.command.cli import NVLINK, main
-from pylink.command.commands import COMMANDS
-from pylink.command.optionfile import split_items, split_words
-from pylink.command.optionparse import VARIABLE
-from pylink.command.optiontable import BY_ATTRIBUTE, SPELLINGS
 from pylink.diagnostics import Sink
-from pylink.errors import LinkError
+from pylink.diagnostics.errors import LinkError
+from pylink.options.commands import COMMANDS
+from pylink.options.file import split_items, split_words
+from pylink.options.parse import VARIABLE
+from pylink.options.table import BY_ATTRIBUTE, SPELLINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,9 +42,13 @@ DECISIVE = ("LC_ALL", "LC_CTYPE", "LANG", "PYTHONUTF8", "PYTHONIOENCODING")
 
 # Words of these mean files of the client's process, of which only the standard streams are lent.
 OWN_FILES = ("/dev/fd", "/proc/self", "/proc/thread-self")
-# Variables that hold words or folders of a link.
-VARIABLES = (b"LIBRARY_PATH", VARIABLE.encode())
+# Commands that a process which was forked for links does as well.
+SERVED = ("link", "dlink")
+# Variables that hold folders of a link, and those that hold words.
+FOLDERS = b"LIBRARY_PATH"
+VARIABLES = (VARIABLE.encode(), b"NVCC_PREPEND_FLAGS", b"NVCC_APPEND_FLAGS")
 OPTIONS_FILE = BY_ATTRIBUTE["options_file"]
+LIMITS = [getattr(resource, name) for name in sorted(dir(resource)) if name.startswith("RLIMIT_")]
 DEEPEST = 15  # options files in each other, as nvlink has them
 
 
@@ -66,6 +71,7 @@ class Request:
 
     def _read(self, connection: socket.socket) -> None:
         peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        self.process = struct.unpack("3i", peer)[0]
         if struct.unpack("3i", peer)[1] != os.geteuid():
             raise ValueError("another user's")
         room = socket.CMSG_SPACE(LENT * self.lent.itemsize)
@@ -110,7 +116,7 @@ class Request:
         """Whether a process of the installation with this script can link as the client would."""
         own = os.environb
         name, first = os.path.basename(self.words[0]), "".join(self.words[1:2])
-        if name != NVLINK and first != "link" and first in COMMANDS:
+        if name != NVLINK and first not in SERVED and first in COMMANDS:
             return False  # they may last, want a terminal, or serve links themselves
         if self._names_own_files():
             return False
@@ -118,17 +124,36 @@ class Request:
             own.get(name) == self.environment.get(name) for name in map(os.fsencode, DECISIVE)
         )
 
+    def is_alike(self) -> bool:
+        """Whether the client has the limits, niceness, processors and control group of this."""
+        try:
+            for number in LIMITS:
+                if resource.prlimit(self.process, number) != resource.getrlimit(number):
+                    return False
+            nice, here = (os.getpriority(os.PRIO_PROCESS, of) for of in (self.process, 0))
+            same = os.sched_getaffinity(self.process) == os.sched_getaffinity(0)
+            groups = [_read_group(of) for of in (str(self.process), "self")]
+        except (OSError, ValueError):
+            return False
+        return nice == here and same and groups[0] == groups[1]
+
     def _names_own_files(self) -> bool:
         """Whether words may name files of the client's process, here or in options files.
 
         A server that reads a pipe leaves nothing for the client, so one with options counts, too.
         """
-        folders, options = (os.fsdecode(self.environment.get(name, b"")) for name in VARIABLES)
         try:
-            words = [*self.words, folders, *split_words(options, Sink())]
+            words = [*self.words, os.fsdecode(self.environment.get(FOLDERS, b""))]
+            for name in VARIABLES:
+                words += split_words(os.fsdecode(self.environment.get(name, b"")), Sink())
             return is_own(words, self.lent[STREAMS])
         except LinkError:  # a mistake, of which a link by itself has the words
             return True
+
+
+def _read_group(process: str) -> bytes:
+    with open(f"/proc/{process}/cgroup", "rb") as stream:
+        return stream.read()
 
 
 def is_own(words: Sequence[str], folder: int, depth: int = 0) -> bool:

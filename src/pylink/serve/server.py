@@ -31,12 +31,14 @@ VARIABLE = "PYLINK_SERVER"
 LOADED = (
     "pylink.command.cli",
     "pylink.linker",
-    "pylink.options",
+    "pylink.options.model",
     "pylink.inputs.unpack",
     "pylink.inputs.archive",
     "pylink.diagnostics.kinds",
     "pylink.diagnostics.record",
-    "pylink.diagnostics.text",
+    "pylink.renderers.text",
+    "pylink.devicelink.command",
+    "pylink.devicelink.step",
 )
 
 PATIENCE = 0.5  # seconds without a byte of a request; clients wait no longer for an answer
@@ -54,15 +56,26 @@ TOOK, WAITS = 0, 1
 
 
 class Server:
-    """The process that forks those that link."""
+    """The process that forks those that link.
+
+    With `alike` it links for clients alone whose limits, niceness, processors and control group
+    are those of this process: nobody started it for them.
+    """
 
     def __init__(
-        self, listener: socket.socket, script: str, ready: int, memory: int | None
+        self,
+        listener: socket.socket,
+        script: str,
+        ready: int,
+        memory: int | None,
+        *,
+        alike: bool = False,
     ) -> None:
         self.listener = listener
         self.script = script
         self.ready = ready
         self.memory = memory
+        self.alike = alike
         self.waiting: set[int] = set()
         self.linking: set[int] = set()
         self.files: list[str] = []
@@ -245,7 +258,8 @@ class Server:
             request = Request(connection)
         except (ValueError, OSError, EOFError):
             return None
-        if request.suits(self.script) and not self.changed():
+        suits = request.suits(self.script) and not (self.alike and not request.is_alike())
+        if suits and not self.changed():
             return request
         request.close()
         return None

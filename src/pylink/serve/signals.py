@@ -55,7 +55,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         """Block interrupts from now on; OSError where the system has no such descriptor."""
-        import ctypes  # noqa: PLC0415 -- not in the processes of links without a command
+        import ctypes  # not in the processes of links without a command
 
         library = ctypes.CDLL(None, use_errno=True)
         mask = ctypes.create_string_buffer(SIGNALS)

@@ -14,15 +14,19 @@ import subprocess
 import sys
 import sysconfig
 
-from pylink.command.sites import add_sites
+from pylink.packages.sites import add_sites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pylink.options import Options
+    from pylink.options.model import Options
 
 TOOLKIT_VARIABLES = ("CUDA_HOME", "CUDA_PATH")
+
+# In what nvcc, ptxas and nvlink print of their version.
+RELEASE = r"release ([0-9]+\.[0-9]+)"
+VERSION = r"\bV([0-9]+\.[0-9]+\.[0-9]+)"
 
 # For tools that print no more than their version.
 SECONDS = 30
@@ -75,7 +79,17 @@ def cuda_tools(name: str) -> Iterator[str]:
 
 def tool_release(path: str) -> str | None:
     """The release of a tool of a CUDA toolkit by its own words, such as 13.2; None without any."""
-    said = re.search(r"release ([0-9]+\.[0-9]+)", version_text(path))
+    said = re.search(RELEASE, version_text(path))
+    return said[1] if said else None
+
+
+def tool_version(path: str) -> str | None:
+    """The version of a tool of a CUDA toolkit by its own words, such as 13.2.78; None without any.
+
+    Where it tells no more, that is its release.
+    """
+    text = version_text(path)
+    said = re.search(VERSION, text) or re.search(RELEASE, text)
     return said[1] if said else None
 
 
@@ -136,7 +150,7 @@ def wheel_directories() -> list[str]:
                 found.append((int(name[2:]), os.path.join(place, name)))
             elif name == "cuda_nvcc":
                 found.append((0, os.path.join(place, name)))
-    return [path for _, path in sorted(found, key=lambda one: -one[0])]
+    return [path for _, path in sorted(found, key=lambda pair: -pair[0])]
 
 
 def module_paths() -> list[str]:

@@ -1,19 +1,22 @@
 """Keeping functions through LTO: a module that names them in `llvm.used`.
 
 nvJitLink makes whole programs: with -ptx, a function that no kernel of the modules calls is gone,
-and every other one is local. What plain cubins of the link call has to stay visible, and an entry
-of `llvm.used` (NVVM IR specification, reserved global names) says just that. The module only
-declares the functions; linking the modules resolves the names, and one that nothing defines
-leaves no trace in the cubin.
+and every other one is local. What plain cubins of the link call has to stay visible, and so does
+what they define, too: only then does the link see the second definition. An entry of `llvm.used`
+(NVVM IR specification, reserved global names) says just that. The module only declares functions;
+linking the modules resolves the names, also those of kernels and variables. A name that nothing
+defines is declared in the PTX, unless it is taken out.
 """
 
 from __future__ import annotations
+
+import re
 
 from pylink.diagnostics.stream import to_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 # Data layout, triple and version marker are those that the NVVM IR specification asks for.
 MODULE = """\
@@ -25,6 +28,11 @@ target triple = "nvptx64-nvidia-cuda"
 !nvvmir.version = !{{!0}}
 !0 = !{{i32 2, i32 0}}
 """
+
+# What becomes of a name that no module defines or uses. A function without arguments and result
+# that is used but not defined has the same declaration.
+DECLARATION = re.compile(rb"^\.extern \.func ([\w$%]+)\n\(\)\n;\n", re.MULTILINE)
+WORD = re.compile(rb"[\w$%]+")
 
 
 def keep_source(names: Sequence[str]) -> str:
@@ -49,3 +57,12 @@ def quote(name: str) -> str:
         )
         + '"'
     )
+
+
+def drop_unused(ptx: bytes, names: Iterable[str]) -> bytes:
+    """The PTX without declarations of those of the names that nothing in it uses."""
+    unused = set(DECLARATION.findall(ptx)).intersection(map(to_bytes, names))
+    if not unused:
+        return ptx
+    unused.difference_update(WORD.findall(DECLARATION.sub(b"", ptx)))
+    return DECLARATION.sub(lambda match: b"" if match[1] in unused else match[0], ptx)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import re
 
 from pylink.diagnostics.stream import to_bytes
-from pylink.inputs.entries import check_entries, is_fatbin
+from pylink.facts.fatbinentries import check_entries, is_fatbin
 from pylink.subtools import worker
-from pylink.subtools.find import find_python, module_paths, wheel_directories
+from pylink.subtools.find import find_python, module_paths
 from pylink.subtools.keep import keep_source
 from pylink.subtools.ptxas import Request, split, time_limit, write_row
-from pylink.subtools.run import Command, run_all
+from pylink.subtools.run import Command, Outcome, run_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,24 +21,27 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.pieces import Piece
     from pylink.inputs.references import References
-    from pylink.options import Options
+    from pylink.options.model import Options
     from pylink.phases.init import Job
+    from pylink.subtools.compilers import Compilers
     from pylink.timing import CsvTiming
 
-# What the libraries are called in a toolkit, whose `nvvm` directory is what -nvvmpath names.
-NVJITLINK = ("../lib64/libnvJitLink.so.*", "../lib/libnvJitLink.so.*", "lib64/libnvJitLink.so.*")
-NVVM = ("lib64/libnvvm.so", "lib64/libnvvm.so.*", "lib/libnvvm.so.*", "../lib/libnvvm.so.*")
+# A link that takes longer, in ms, is told that the compiler can work in several threads.
+LONG = 60_000
 
 
 def compile_lto(
     modules: Sequence[Piece],
+    compilers: Compilers,
     job: Job,
     sink: Sink,
     *,
     keep: Sequence[str] | None = None,
     used: References | None = None,
 ) -> tuple[bytes, float]:
-    """PTX of the modules and the milliseconds it took; LinkError when they cannot be compiled.
+    """PTX of the modules and how many milliseconds the compiler took, without its process.
+
+    LinkError when they cannot be compiled.
 
     They are a whole program, unless `keep` names the functions that other parts of the link call:
     those stay visible, and so do all kernels and variables. Of a whole program only what is `used`
@@ -47,10 +49,9 @@ def compile_lto(
     """
     check_entries(modules, sink)
     options = job.options
-    preload = libraries(options.nvvmpath)
-    for places in preload:
-        for file in places:
-            job.plan.reads(file, sink)
+    preload = [file for file in (compilers.nvjitlink, compilers.nvvm) if file is not None]
+    for file in preload:
+        job.plan.reads(file, sink)
     task = {
         "path": module_paths(),
         "options": arguments(options, whole=keep is None, used=used),
@@ -58,17 +59,17 @@ def compile_lto(
         "keep": keep_source(keep or ()),
         "modules": [
             (
-                to_bytes(one.name).decode("utf-8", "replace"),
-                "FATBIN" if is_fatbin(one.data) else "LTOIR",
-                len(one.data),
+                to_bytes(module.name).decode("utf-8", "replace"),
+                "FATBIN" if is_fatbin(module.data) else "LTOIR",
+                len(module.data),
             )
-            for one in modules
+            for module in modules
         ],
     }
     head = json.dumps(task).encode() + b"\n"
     command = Command(
         [find_python(), worker.__file__],
-        head + b"".join(one.data for one in modules),
+        head + b"".join(module.data for module in modules),
     )
     (outcome,) = run_all([command], timeout=time_limit(options))
     reason = "; ".join(line for line in outcome.log.splitlines() if line)
@@ -80,7 +81,16 @@ def compile_lto(
             reason = ": ".join(filter(None, (f"the compiler {outcome.failure}", last)))
         sink.fatal("lto-failed", reason=reason)
     _note_release(outcome.log, options, sink)
-    return outcome.data, outcome.elapsed
+    split = options.split_compile_extended or options.split_compile
+    if outcome.elapsed > LONG and split in (None, 1):
+        sink.report("lto-slow", seconds=round(outcome.elapsed / 1000))
+    return outcome.data, _compile_time(outcome)
+
+
+def _compile_time(outcome: Outcome) -> float:
+    """How long the compiler itself worked, in milliseconds; that of its process if it is silent."""
+    told = re.search(rf"^{worker.COMPILED} ([0-9.]+) ms$", outcome.log, re.MULTILINE)
+    return float(told[1]) if told is not None else outcome.elapsed
 
 
 def _note_release(log: str, options: Options, sink: Sink) -> None:
@@ -101,6 +111,10 @@ def arguments(options: Options, *, whole: bool, used: References | None = None) 
     words = [f"-arch={options.arch}", "-lto", "-ptx"]
     if options.Ofast_compile is not None:
         words.append(f"-Ofc={options.Ofast_compile}")
+    if options.debug and not options.suppress_debug_info:
+        words.append("-g")
+    if options.nvvm_latest:
+        words.append("-nvvm-latest")
     if options.maxrregcount:
         words.append(f"-maxrregcount={options.maxrregcount}")
     # Its PTX is one text in any case: extended splitting is of use to what comes after it.
@@ -121,18 +135,3 @@ def arguments(options: Options, *, whole: bool, used: References | None = None) 
         if kernels and not variables:
             words.append("-optimize-unused-variables")
     return words + [f"-Xnvvm={word}" for word in split(options.Xnvvm)]
-
-
-def libraries(nvvmpath: str | None) -> list[list[str]]:
-    """Where a toolkit, then wheels, have libnvJitLink and libnvvm, for `worker.preload`."""
-    places = [os.path.abspath(nvvmpath)] if nvvmpath and os.path.isdir(nvvmpath) else []
-    places += [os.path.join(wheel, "nvvm") for wheel in wheel_directories()]
-    return [
-        [
-            path
-            for place in places
-            for pattern in patterns
-            for path in sorted(glob.glob(os.path.join(glob.escape(place), pattern)))
-        ]
-        for patterns in (NVJITLINK, NVVM)
-    ]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink.diagnostics import Sink
-    from pylink.options import Options
+    from pylink.options.model import Options
     from pylink.phases.init import Job
     from pylink.timing import CsvTiming
 
@@ -76,24 +76,25 @@ class Request:
 
 
 def compile_ptx(
-    requests: Sequence[Request], job: Job, sink: Sink, timing: CsvTiming
+    requests: Sequence[Request], job: Job, sink: Sink, timing: CsvTiming, tool: str | None = None
 ) -> list[bytes]:
     """The cubins of the requests, compiled several at a time; LinkError when one fails.
 
+    `tool` is the path of the ptxas to start, None for the one that is found.
     Rows of -time come in the order of the requests and end before the first that failed.
     """
     options = job.options
     if (options.maxrregcount or 0) > MAX_REGISTERS:
         sink.fatal("invalid-argument", option="-maxrregcount")
-    tool = find_ptxas(options)
+    tool = tool or find_ptxas(options)
     if tool is None:
         sink.fatal("ptxas-missing", file=requests[0].name or requests[0].source)
     job.plan.reads(tool, sink)
     _note_release(tool, options, requests[0], sink)
     commands = [
         # Padding behind the text would end it with an error.
-        Command([tool, *arguments(one, options)], one.data.rstrip(b"\0"))
-        for one in requests
+        Command([tool, *arguments(request, options)], request.data.rstrip(b"\0"))
+        for request in requests
     ]
     outcomes = run_all(commands, timeout=time_limit(options))
     failed = None

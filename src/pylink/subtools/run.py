@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 
-from pylink.errors import reason_of
+from pylink.diagnostics.errors import reason_of
 from pylink.subtools.process import Command, Outcome, Run
 from pylink.timing import elapsed_ms, now
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 import struct
 
-from pylink._native.elfheaders import read_sections
-from pylink.facts.elf import SHT_NOTE
+from pylink._native.elfheaders import Section, read_sections
+from pylink.facts.elf import NT_TKINFO, SHF_ALLOC, SHT_NOTE
 from pylink.facts.records import SHDR
-from pylink.phases.notes import NT_TKINFO
 
 NOTE_HEADER = struct.Struct("<III")
 # Version of the record, then where in the text each of the five strings begins.
@@ -25,8 +24,9 @@ NAME_IN_MEMORY = b"elf.o"
 def forget_files(cubin: bytes, source: str, result: str) -> bytes:
     """The cubin with its tool note as if it had been made in memory.
 
-    The note gets shorter and its section with it; the file keeps its size. What is no cubin with
-    such a note stays as it is.
+    The note gets shorter and its section with it; sections behind it follow as far as their
+    alignment lets them, and the file keeps its size. What is no cubin with such a note stays as it
+    is.
     """
     names = [os.path.basename(path).encode() for path in (source, result)]
     try:
@@ -53,7 +53,31 @@ def _rewritten(cubin: bytearray, source: bytes, result: bytes) -> bytes:
         header = list(SHDR.unpack_from(cubin, section.header))
         header[5] = size - text_size + len(record)
         SHDR.pack_into(cubin, section.header, *header)
+        _close_gap(cubin, sections, section, offset + header[5])
     return bytes(cubin)
+
+
+def _close_gap(cubin: bytearray, sections: list[Section], note: Section, end: int) -> None:
+    """Move what stands behind the note to its new `end`, if that is no part of a segment."""
+    old_end, moved = note.offset + note.size, []
+    behind = (one for one in sections if one.stored > 0 and one.offset > note.offset)
+    for one in sorted(behind, key=lambda one: one.offset):
+        align = max(one.align, 1)
+        if one.offset != -(-old_end // align) * align:
+            break
+        start = -(-end // align) * align
+        if start == one.offset:
+            break
+        if one.flags & SHF_ALLOC:
+            return
+        moved.append((one, start))
+        old_end, end = one.offset + one.size, start + one.size
+    for one, start in moved:
+        cubin[start : start + one.size] = cubin[one.offset : one.offset + one.size]
+        header = list(SHDR.unpack_from(cubin, one.header))
+        header[4] = start
+        SHDR.pack_into(cubin, one.header, *header)
+    cubin[end:old_end] = bytes(old_end - end)
 
 
 def _shorter(record: bytes, source: bytes, result: bytes) -> bytes:
@@ -64,6 +88,6 @@ def _shorter(record: bytes, source: bytes, result: bytes) -> bytes:
         return record
     strings[0] = NAME_IN_MEMORY
     strings[-1] = strings[-1].removeprefix(source + b" ").replace(b"-o " + result + b" ", b"", 1)
-    starts = [sum(len(one) + 1 for one in strings[:number]) for number in range(len(strings))]
-    packed = RECORD.pack(version, *starts) + b"".join(one + b"\0" for one in strings)
+    starts = [sum(len(string) + 1 for string in strings[:number]) for number in range(len(strings))]
+    packed = RECORD.pack(version, *starts) + b"".join(string + b"\0" for string in strings)
     return packed.ljust(len(packed) + 3 & ~3, b"\0")

@@ -38,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
         "--worker_protocol",
         choices=tuple(PROTOCOLS),
         default="proto",
-        help="form of requests and responses (default proto)",
+        help="form of requests and responses (default: proto)",
     )
     options.add_argument(
         "--worker_threads",
@@ -57,7 +57,7 @@ def main(words: Sequence[str]) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else TROUBLE
     if not arguments.persistent_worker:
-        from pylink.command.cli import TOOL, link_command  # noqa: PLC0415
+        from pylink.command.cli import TOOL, link_command
 
         return link_command(rest[rest[:1] == ["link"] :], TOOL, owns_process=True)
     try:
@@ -81,7 +81,7 @@ def serve(
     protocol: Protocol, source: BinaryIO, sink: BinaryIO, words: Sequence[str], threads: int
 ) -> int:
     """Do all requests of `source`, with responses in any order on `sink`; the exit status."""
-    from pylink.worker.requests import Linkers  # noqa: PLC0415 -- loads the linker
+    from pylink.worker.requests import Linkers
 
     writing = threading.Lock()
     errors = sys.stderr

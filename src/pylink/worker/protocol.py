@@ -113,6 +113,8 @@ class JsonProtocol(Protocol):
                 except ValueError as error:
                     if ended or "\n" in text:
                         raise ProtocolError(f"a request is no JSON: {error}") from None
+                except RecursionError:
+                    raise ProtocolError("a request is nested too deeply") from None
                 else:
                     self._text = text[end:]
                     if not isinstance(value, dict):
@@ -147,7 +149,7 @@ class ProtoProtocol(Protocol):
         self._request, self._response = classes["WorkRequest"], classes["WorkResponse"]
 
     def read(self, stream: BinaryIO) -> Request | None:
-        from google.protobuf.message import DecodeError  # noqa: PLC0415 -- there, as __init__ saw
+        from google.protobuf.message import DecodeError
 
         size = _read_size(stream)
         if size is None:
@@ -182,7 +184,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {"proto": ProtoProtocol, "json": JsonProt
 
 def message_classes() -> dict[str, Any]:
     """The classes of the messages, made of the table above in a pool of their own."""
-    from google.protobuf import (  # noqa: PLC0415 -- not for JSON
+    from google.protobuf import (
         descriptor_pb2,
         descriptor_pool,
         message_factory,

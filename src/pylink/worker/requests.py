@@ -9,8 +9,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from pylink.command.cli import TOOL, link_command
+from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import to_bytes
-from pylink.errors import reason_of
 from pylink.worker.protocol import Request, Response
 
 TYPE_CHECKING = False

@@ -44,6 +44,8 @@ KINDS = {
     0x70000086: "own",
 }
 NO_BYTES = (8, 0x70000007, 0x7000000A)
+# Banks of constants until the second program renames them.
+FIRST_NAMES = {".nv.constant3": ".nv.constant.user", ".nv.constant4": ".nv.constant.pic"}
 
 
 @dataclass(eq=False)
@@ -213,8 +215,8 @@ class Input:
             elif part.kind == "parameters":
                 part.kind = "late"
         for part in self.parts:
-            if part.kind == "bank" and part.name == ".nv.constant3":
-                part.name = ".nv.constant.user"
+            if part.kind == "bank" and part.name in FIRST_NAMES:
+                part.name = FIRST_NAMES[part.name]
             elif part.kind == "pool":
                 part.name = part.name.replace(".nv.constant2.", ".nv.constant.optimizer.")
             elif part.kind == "relocations":
@@ -227,9 +229,9 @@ class Input:
 
 def final_name(name: str) -> str:
     """What the second program calls a section of the mercury file."""
-    return name.replace(".nv.constant.user", ".nv.constant3").replace(
-        ".nv.constant.optimizer.", ".nv.constant2."
-    )
+    for final, first in FIRST_NAMES.items():
+        name = name.replace(first, final)
+    return name.replace(".nv.constant.optimizer.", ".nv.constant2.")
 
 
 def _text(table: bytes, at: int) -> str:

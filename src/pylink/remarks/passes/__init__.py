@@ -17,6 +17,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "regcount": ("merge", "registers"),
     "stack-size": ("merge", "stack"),
     MERC_DEDUP: ("merge", "dedup"),
+    "finalize": ("merge", "schedules"),
     "shared-layout": ("layout", "shared"),
     "debug": ("layout", "debug"),
     "relocate": ("relocate", "relocations"),

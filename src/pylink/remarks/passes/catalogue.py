@@ -191,6 +191,10 @@ SECTION_REJECTED = Kind(MISSED, _DEDUP, "SectionRejected",
     hotness="bytes of all Mercury sections of the file")
 NOT_READ = Kind(FAILURE, _DEDUP, "NotRead", "{File} not compared: {Reason}", function=".nv.merc",
     hotness="0")
+SCHEDULE_KEPT = Kind(MISSED, "finalize", "ScheduleKept",
+    "{File} keeps the schedule of CUDA {Made} in {Functions} functions with instructions that "
+    "nvlink {Release} schedules otherwise", function="the first of them",
+    hotness="code of these functions")
 COST = Kind(ANALYSIS, _DEDUP, "Cost",
     "comparing {Files} files took {Pairs} comparisons: {BytesCompared} bytes read by {MemcmpCalls} "
     "memcmp calls, {TwinProbes} twins probed, {PrefilterHits} found by hash and {FalsePositives} "

@@ -19,7 +19,7 @@ from pylink.tables import DEFINED, DESELECTED, FUNCTION_KIND, KERNEL, LIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.options import Options
+    from pylink.options.model import Options
     from pylink.phases.results import Merged
     from pylink.remarks import Remarks
 
@@ -53,6 +53,8 @@ def _whole(options: Options) -> str:
     """Why the link removes no function at all."""
     if options.relocatable_link:
         return "-r removes nothing"
+    if options.link_as_tools_patch:
+        return "--link-as-tools-patch removes nothing"
     return "-g removes nothing" if options.debug else "--preserve-relocs removes nothing"
 
 

@@ -8,16 +8,16 @@ decides the same. A file that stays is compared with the kept one most like it, 
 from __future__ import annotations
 
 from pylink.dedup.analysis import analyse
-from pylink.dedup.decisions import Decision
 from pylink.dedup.saving import saved_bytes
+from pylink.mercury.decisions import Decision
 from pylink.remarks.passes import MERC_DEDUP
 from pylink.remarks.passes.catalogue import COST, NOT_READ, SECTION_FOLDED, SECTION_REJECTED, At
 from pylink.remarks.passes.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.dedup import Verdict
-    from pylink.dedup.decisions import Folding
+    from pylink.mercury import Verdict
+    from pylink.mercury.decisions import Folding
     from pylink.phases.results import Merged
     from pylink.remarks import Remarks
 

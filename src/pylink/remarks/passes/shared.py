@@ -94,9 +94,9 @@ class SharedPass:
             if used is not None:
                 used.users.add(kernels[use.kernel])
         self.variables = [used for used in found if used is not None]
-        for one in self.variables:
-            for kernel in one.users:
-                self.by_kernel[kernel].append(one)
+        for variable in self.variables:
+            for kernel in variable.users:
+                self.by_kernel[kernel].append(variable)
         if shared.extern_uses:
             users = {kernels[use.kernel] for use in shared.extern_uses}
             self.arrays = self._arrays_of(users, arrays)
@@ -126,21 +126,25 @@ class SharedPass:
         """The variables in order of their places, then the arrays, then the sum."""
         function, place = self.view.name(kernel), self.view.at_entity(kernel)
         size = self.sizes.get(kernel, 0)
-        variables = sorted(self.by_kernel.get(kernel, ()), key=lambda one: (one.start, one.entity))
+        variables = sorted(
+            self.by_kernel.get(kernel, ()), key=lambda variable: (variable.start, variable.entity)
+        )
         end, padding = self.reserved, 0
-        for one in variables:
-            gap = max(one.start - end, 0)
+        for variable in variables:
+            gap = max(variable.start - end, 0)
             padding += gap
-            end = max(end, one.end)
+            end = max(end, variable.end)
             self.remarks.emit(
                 VARIABLE_PLACED(
                     function,
                     place,
-                    one.size,
-                    Variable=At(self.view.name(one.entity), self.view.at_entity(one.entity)),
-                    Offset=one.start,
-                    Size=one.size,
-                    Align=one.align,
+                    variable.size,
+                    Variable=At(
+                        self.view.name(variable.entity), self.view.at_entity(variable.entity)
+                    ),
+                    Offset=variable.start,
+                    Size=variable.size,
+                    Align=variable.align,
                     Padding=gap,
                 )
             )
@@ -151,7 +155,7 @@ class SharedPass:
                 place,
                 size,
                 Size=size,
-                VariableBytes=sum(one.size for one in variables),
+                VariableBytes=sum(variable.size for variable in variables),
                 Variables=len(variables),
                 Padding=padding + max(size - end, 0),
                 Reserved=min(self.reserved, size),
@@ -181,17 +185,17 @@ class SharedPass:
         What one kernel alone uses lies apart from nothing in particular: all kernels' memory is
         the same.
         """
-        common = [one for one in self.variables if len(one.users) > 1]
-        common.sort(key=lambda one: (one.start, -one.size, one.entity))
-        for other, one in pairwise(common):
-            shared = min(one.end, other.end) - one.start
-            if shared > 0 and not one.users & other.users:
+        common = [variable for variable in self.variables if len(variable.users) > 1]
+        common.sort(key=lambda variable: (variable.start, -variable.size, variable.entity))
+        for other, variable in pairwise(common):
+            shared = min(variable.end, other.end) - variable.start
+            if shared > 0 and not variable.users & other.users:
                 self.remarks.emit(
                     VARIABLES_OVERLAID(
-                        self.view.name(one.entity),
-                        self.view.at_entity(one.entity),
+                        self.view.name(variable.entity),
+                        self.view.at_entity(variable.entity),
                         shared,
-                        Offset=one.start,
+                        Offset=variable.start,
                         Other=At(self.view.name(other.entity), self.view.at_entity(other.entity)),
                     )
                 )

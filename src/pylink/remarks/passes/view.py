@@ -64,4 +64,4 @@ class View:
     @property
     def output(self) -> Place:
         """The linked file, for what concerns all of it."""
-        return self.merged.objects.job.options.output_file or self.names[0], 0, 0
+        return self.merged.objects.job.options.subject or self.names[0], 0, 0

@@ -129,7 +129,7 @@ def load_report(file_name: str | os.PathLike[str], *, strict: bool = True) -> IC
     Raises OSError for a file that cannot be read and MalformedReport for one that is no report.
     With `strict=False` both give a context without ranges, as in `ncu_report`.
     """
-    from pylink.report.file import read_report  # noqa: PLC0415 -- it needs protobuf
+    from pylink.report.file import read_report
 
     try:
         return IContext(read_report(file_name))

@@ -60,6 +60,7 @@ DESCRIPTIONS = {
     "link__target_arch": "the architecture that the link is for",
     "link__time_duration.sum": "time by the clock on the wall",
     "link__time_per_copy_floor.ratio": "time of the link over that of reading and writing alone",
+    "file__debug_bytes_by_option.sum": "debug bytes of inputs by the option that makes such data",
     "file__with_debug_info.sum": "inputs with .debug_info, which -G makes and -lineinfo does not",
     "link__cpu_time_share.pct": "share of the processor time of the whole link",
     "link__debug_cpu_time_share.pct": "estimated share of processor time spent on debug bytes",

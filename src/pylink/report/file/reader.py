@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
-from pylink.inputs.incoming import read_incoming
+from pylink.files.reading import read_incoming
 from pylink.report.file.actions import ActionReader
 from pylink.report.file.convert import to_model, unknown_fields
 from pylink.report.file.frames import Frames

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from itertools import groupby
 
-from pylink.outputs.wholefile import write_whole
+from pylink.files.atomic import write_whole
 from pylink.report.errors import ReportError
 from pylink.report.file.actions import ActionWriter
 from pylink.report.file.convert import to_message

@@ -7,7 +7,6 @@ from enum import IntEnum
 from pathlib import Path
 from typing import ClassVar
 
-from pylink.command.tables import aligned
 from pylink.report.model import (
     FocusMetric,
     MessageType,
@@ -19,6 +18,7 @@ from pylink.report.model import (
     Severity,
 )
 from pylink.report.sections.text import parse_chart
+from pylink.terminal.tables import aligned
 
 # The metric under which an estimate is stored beside its message.
 SPEEDUP_METRIC = "link__estimated_speedup.pct"

@@ -6,6 +6,7 @@ has to be in the file.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -102,7 +103,7 @@ def _says_something(action: Action, asked: _Asked, known: set[str]) -> bool:
         if (
             chosen.name in action.metrics
             or (chosen.importance is Importance.REQUIRED and chosen.name not in known)
-            or (chosen.name.startswith(PATTERNS) and _members(action, asked.section, chosen.name))
+            or (chosen.name.startswith(PATTERNS) and _has_members(action, asked, chosen.name))
         ):
             return True
     return not section_metrics(asked.section)
@@ -114,7 +115,11 @@ def _find_gaps(action: Action, asked: _Asked, known: set[str]) -> Iterator[Gap]:
         if chosen.name in action.metrics:
             continue
         if chosen.name.startswith(PATTERNS):
-            members = _members(action, asked.section, chosen.name)
+            try:
+                members = _members(action, asked.section, chosen.name)
+            except re.error as error:
+                yield _gap(action, asked.section, chosen.name, f"is not resolved: {error}")
+                continue
             if members:
                 action.set(chosen.name, ",".join(members))
         elif chosen.name not in known:
@@ -159,10 +164,19 @@ def _derive(action: Action, asked: _Asked) -> Iterator[Gap]:
             yield _gap(action, section, name, f"is bounded: {problem}", is_absence=False)
 
 
+def _has_members(action: Action, asked: _Asked, pattern: str) -> bool:
+    """Whether a pattern stands for something; it may, where nobody knows."""
+    try:
+        return bool(_members(action, asked.section, pattern))
+    except re.error:
+        return True
+
+
 def _members(action: Action, section: Section, pattern: str) -> list[str]:
     """The metrics that a pattern stands for, which tools look for under its own name.
 
-    What a `breakdown:` consists of, only the one who measured it knows.
+    What a `breakdown:` consists of, only the one who measured it knows. re.error for an expression
+    that takes too long.
     """
     if pattern.startswith(REGEX):
         names = matching(pattern, action.metrics)

@@ -94,7 +94,7 @@ def counts_for(section: Section, target: Target) -> bool:
 
 def _metrics(section: Section) -> list[SectionMetric]:
     """Every entry of the section that names metrics."""
-    from pylink.report.sections.text import section_metrics  # noqa: PLC0415 -- it needs protobuf
+    from pylink.report.sections.text import section_metrics
 
     return section_metrics(section)
 

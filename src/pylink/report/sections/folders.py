@@ -10,7 +10,7 @@ from pathlib import Path
 from zlib import crc32
 
 from pylink import __version__
-from pylink.outputs.wholefile import write_whole
+from pylink.files.atomic import write_whole
 from pylink.report.errors import ReportError
 
 STOCK = Path(__file__).parents[1] / "stock"

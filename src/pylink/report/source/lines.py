@@ -38,6 +38,15 @@ class SourceMap:
         self._sass: dict[int, dict[int, str]] = {}
         self._texts: dict[str, list[str]] = {}
 
+    @property
+    def has_code(self) -> bool:
+        """Whether the report has the code, so that addresses can be told from other numbers."""
+        return bool(self._code)
+
+    def is_code(self, address: int) -> bool:
+        """Whether an instruction lies at an address."""
+        return self._place(address) is not None
+
     def line(self, address: int) -> tuple[str, int] | None:
         """The source file and line of an address."""
         frames = self._ask(
@@ -121,7 +130,7 @@ class SourceMap:
     def _lines(self) -> LineMap | None:
         if self._image is None:
             return None
-        from pylink.locate.linemap import LineMap  # noqa: PLC0415 -- it needs pyelftools
+        from pylink.locate.linemap import LineMap
 
         try:
             return LineMap(self._image.data)

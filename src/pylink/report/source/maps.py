@@ -26,7 +26,7 @@ class SourceMaps:
         found = self._maps.get(id(source))
         if found is None:
             # Few scripts ask, and it takes what runs a disassembler.
-            from pylink.report.source.lines import SourceMap  # noqa: PLC0415
+            from pylink.report.source.lines import SourceMap
 
             found = self._maps[id(source)] = SourceMap(source)
         return found

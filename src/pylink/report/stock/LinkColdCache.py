@@ -21,11 +21,10 @@ def apply(phase, say):
     share = number(phase, "link__time_share.pct") or 0.0
     waited = min(number(phase, "file__disk_wait_duration.sum") or 0.0, time)
     say(
-        "{} came from disk, and reading waited {} for it. Link once more before comparing times: "
-        "with the inputs in the file cache that wait is gone. The estimate is reading time "
-        "without processor time, less what a busy machine made other phases wait.".format(
-            size(disk), milliseconds(waited)
-        ),
+        "{} came from disk, and reading waited {}, for the disk or for a processor. Link once more "
+        "before comparing times: with the inputs in the file cache no link waits for the disk. "
+        "The estimate is reading time without processor time, less what a busy machine made other "
+        "phases wait.".format(size(disk), milliseconds(waited)),
         "file__cache_hit.pct",
         hit,
         "< {:.0f}%".format(WARM),

@@ -18,10 +18,14 @@ def apply(phase, say):
     if len(files) < FEWEST or files[0][1] * 2 <= total:
         return
     name, largest = files[0]
+    debug = dict(instances(phase, "file__debug_bytes.sum")).get(name, 0.0)
+    kept = dict(instances(phase, "file__kept_bytes.sum")).get(name)
+    holds = "{} of it is debug data".format(size(debug)) if debug else "none of it is debug data"
+    if kept is not None:
+        holds += ", and the output has {} of its sections".format(size(kept))
     say(
-        "{} has {} of the {} that {} inputs have: what is saved there counts most. Look for "
-        "code in it that no kernel of this program needs.".format(
-            name, size(largest), size(total), len(files)
+        "{} has {} of the {} that {} inputs have: what is saved there counts most. {}.".format(
+            name, size(largest), size(total), len(files), holds[0].upper() + holds[1:]
         ),
         "file__bytes_read.sum",
         largest,

@@ -6,6 +6,8 @@ from link_rules import instances, milliseconds, number, rule
 # processor time below which a link is over before anybody would look for a reason.
 SHARE = 50.0
 SHORT = 50e6
+# Phases that other programs do; no growth is measured of them.
+COMPILING = ("cicc-lto", "ptxas-lto")
 
 
 @rule(
@@ -30,9 +32,15 @@ def apply(phase, say):
         phase.name(), 100.0 * time / whole
     )
     if steps:
-        text += " Its longest step is {} with {}.".format(steps[0][0], milliseconds(steps[0][1]))
+        text += " Its longest step by the clock is {} with {}.".format(
+            steps[0][0], milliseconds(steps[0][1])
+        )
+    if phase.name() in COMPILING:
+        text += " That is the work of the compiler, which the link waits for."
+    else:
+        text += " --profile-aprof shows how its cost grows with the size of the link."
     say(
-        text + " --profile-aprof shows how its cost grows with the size of the link.",
+        text,
         "link__cpu_time_share.pct",
         share,
         "share >= {:.0f}%".format(SHARE),

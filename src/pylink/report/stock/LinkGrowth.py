@@ -3,8 +3,9 @@
 import NvRules
 from link_rules import number, rule
 
-# Growth as size ** LINEAR is linear for what can be measured.
+# Growth as size ** LINEAR is linear for what can be measured; below FLAT it is less than that.
 LINEAR = 1.3
+FLAT = 0.7
 
 
 @rule(
@@ -18,7 +19,9 @@ def apply(phase, say):
         return
     if exponent < LINEAR:
         say(
-            "Over these reports the time grows as size ** {:.2f}: in proportion.".format(exponent),
+            "Over these reports the time grows as size ** {:.2f}: {}.".format(
+                exponent, "in proportion" if exponent >= FLAT else "more slowly than the input"
+            ),
             "runs__growth_exponent.ratio",
             exponent,
             "< {}".format(LINEAR),
@@ -28,9 +31,8 @@ def apply(phase, say):
         return
     say(
         "Over these reports the time grows as size ** {:.2f}: at twice the size expect {:.1f} "
-        "times the time. --profile-aprof and pylink report --fit name the routine.".format(
-            exponent, 2.0**exponent
-        ),
+        "times the time. --profile-aprof and pylink report --fit show how each routine "
+        "grows.".format(exponent, 2.0**exponent),
         "runs__growth_exponent.ratio",
         exponent,
         ">= {}".format(LINEAR),

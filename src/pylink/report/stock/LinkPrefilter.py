@@ -17,9 +17,8 @@ def apply(phase, say):
     wrong = number(phase, "dedup__prefilter_false_positives.sum") or 0.0
     if 100.0 * wrong > FALSE * hits:
         say(
-            "{:.0f} of {:.0f} prefilter hits were false: the inputs look made to collide.".format(
-                wrong, hits
-            ),
+            "{:.0f} of {:.0f} prefilter hits were false: sections with equal digests "
+            "differ.".format(wrong, hits),
             "dedup__prefilter_false_positives.sum",
             wrong,
             "> {:.0f}% of the hits".format(FALSE),

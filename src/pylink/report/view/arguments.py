@@ -20,18 +20,20 @@ def parser() -> argparse.ArgumentParser:
     )
     options.add_argument("files", nargs="*", metavar="FILE")
     form = options.add_mutually_exclusive_group()
-    form.add_argument("--csv", action="store_true", help="a line per metric, or per action")
-    form.add_argument("--json", action="store_true", help="everything as one JSON object")
+    form.add_argument("--csv", action="store_true", help="print a line for each metric or action")
+    form.add_argument("--json", action="store_true", help="print everything as one JSON object")
     form.add_argument("--html", metavar="OUT", help="write one self-contained page")
     form.add_argument("--plot", metavar="OUT", help="draw the plots to OUT.svg or OUT.png")
-    form.add_argument("--compare", action="store_true", help="only what differs from the baseline")
-    form.add_argument("--fit", action="store_true", help="only how the cost of routines grows")
+    form.add_argument(
+        "--compare", action="store_true", help="show only what differs from the baseline"
+    )
+    form.add_argument("--fit", action="store_true", help="show only how the cost of routines grows")
     options.add_argument("--page", choices=PAGES, default="details")
     options.add_argument(
-        "--all", action="store_true", help="every action and section, not one screen of them"
+        "--all", action="store_true", help="show all actions and sections, not only one screen"
     )
     options.add_argument(
-        "--query-metrics", action="store_true", help="what there is to measure of a link, in words"
+        "--query-metrics", action="store_true", help="list the available metrics with descriptions"
     )
     options.add_argument("--instances", action="store_true", help="list the parts of each metric")
     options.add_argument(
@@ -40,27 +42,32 @@ def parser() -> argparse.ArgumentParser:
         action="extend",
         type=_items,
         default=[],
-        help="show these metrics alone, as --page raw does; regex:EXPRESSION for several",
+        help="show only these metrics, as --page raw does; regex:EXPRESSION selects several",
     )
     options.add_argument("--color", choices=("auto", "always", "never"), default="auto")
-    options.add_argument("--export", metavar="OUT", help="write the report with what was added")
+    options.add_argument("--export", metavar="OUT", help="write the report with the added sections")
     found = options.add_argument_group(
-        "sections and rules", "Lists stand between commas. Naming any puts them into the report."
+        "sections and rules", "Separate items with commas. What you name is added to the report."
     )
     for name, metavar, words in (
-        ("section-folder", "DIR", "where the files are, in place of the stock ones and your own"),
-        ("section-folder-recursive", "DIR", "the same, with the directories below"),
-        ("section", "ID", "these sections, in place of the default set"),
-        ("set", "NAME", "the sections of these sets"),
-        ("rule", "ID", "apply these rules alone"),
+        (
+            "section-folder",
+            "DIR",
+            "directory of section and rule files, which replace the stock files and yours",
+        ),
+        ("section-folder-recursive", "DIR", "like --section-folder, with all directories below"),
+        ("section", "ID", "add these sections instead of the default set"),
+        ("set", "NAME", "add the sections of these sets"),
+        ("rule", "ID", "apply only these rules"),
     ):
         found.add_argument(
             f"--{name}", metavar=metavar, action="extend", type=_items, default=[], help=words
         )
+    failing = "including those that fail to load"
     found.add_argument(
         "--apply-rules", action="store_true", help="apply all rules to the sections of the report"
     )
-    found.add_argument("--list-sections", action="store_true", help="with those that do not load")
-    found.add_argument("--list-sets", action="store_true", help="with their sections")
-    found.add_argument("--list-rules", action="store_true", help="with those that do not load")
+    found.add_argument("--list-sections", action="store_true", help=f"list sections, {failing}")
+    found.add_argument("--list-sets", action="store_true", help="list sets with their sections")
+    found.add_argument("--list-rules", action="store_true", help=f"list rules, {failing}")
     return options

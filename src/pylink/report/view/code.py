@@ -19,6 +19,8 @@ from pylink.report.view.pages import ActionPage, action_pages
 
 # Instructions that are shown of an action unless all are asked for.
 MOST = 20
+# Characters that addresses, instructions and lines need, and the least that a counter needs.
+INSTRUCTIONS, NARROWEST = 60, 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +37,21 @@ def show_source(out: Console, report: Report, *, instances: bool = False) -> Non
     found = False
     sources = SourceMaps(report)
     for page in action_pages(report):
-        columns = list(_columns(page.action))
+        code = sources.of(page.action)
+        columns = list(_columns(page.action, code))
         if not columns:
             continue
         found = True
         out.print(Text(f"[{page.index}] {page.name}", style="bold cyan"))
         addresses = _ordered(columns)
         shown = addresses if instances else addresses[:MOST]
-        out.print(_table(sources.of(page.action), columns, shown))
+        fitting = _fitting(columns, out.width)
+        out.print(_table(code, fitting, shown))
+        if len(fitting) < len(columns):
+            rest = len(columns) - len(fitting)
+            out.print(
+                Text(f"{rest} more counters; a wider terminal or --csv has them", style="dim")
+            )
         if len(shown) < len(addresses):
             rest = len(addresses) - len(shown)
             out.print(Text(f"{rest} more instructions; --instances lists them", style="dim"))
@@ -55,10 +64,10 @@ def source_rows(report: Report) -> Iterator[tuple[ActionPage, list[str], list[li
     """Of each action with source counters: its page, the headings, and a row per instruction."""
     sources = SourceMaps(report)
     for page in action_pages(report):
-        columns = list(_columns(page.action))
+        code = sources.of(page.action)
+        columns = list(_columns(page.action, code))
         if not columns:
             continue
-        code = sources.of(page.action)
         rows = []
         for address in sorted({at for column in columns for at in column.by_address}):
             file, line = code.line(address) or ("", 0)
@@ -77,7 +86,7 @@ def _table(code: SourceMap, columns: list[Column], addresses: list[int]) -> Tabl
     if any(texts.values()):
         table.add_column("Source", overflow="fold")
     for column in columns:
-        table.add_column(column.label, justify="right", overflow="fold")
+        table.add_column(column.label, justify="right", overflow="fold", min_width=NARROWEST - 2)
     for address in addresses:
         line = code.line(address)
         place = f"{PurePath(line[0]).name}:{line[1]}" if line else ""
@@ -92,14 +101,30 @@ def _table(code: SourceMap, columns: list[Column], addresses: list[int]) -> Tabl
     return table
 
 
-def _columns(action: Action) -> Iterator[Column]:
-    """The metrics whose instances are addresses, those that sections name first and as they do."""
+def _fitting(columns: list[Column], width: int) -> list[Column]:
+    """The first columns that leave room for the instructions; a heading may take two lines."""
+    left = width - INSTRUCTIONS
+    fitting = columns[:1]
+    for column in columns[1:]:
+        left -= NARROWEST
+        if left < NARROWEST:
+            break
+        fitting.append(column)
+    return fitting
+
+
+def _columns(action: Action, code: SourceMap) -> Iterator[Column]:
+    """The metrics whose instances are addresses, those that sections name first and as they do.
+
+    Instances of other metrics are numbered, too: a table of occupancy has one for each block size.
+    Where the report has the code, addresses are those in it; else sections name source counters.
+    """
     labels = _labels(action.sections)
     names = [name for name in labels if name in action.metrics]
     names += sorted(name for name in action.metrics if name not in labels)
     for name in names:
         metric = action.metrics[name]
-        if _is_by_address(metric) and labels.get(name, name):
+        if _is_by_address(metric, code, named=name in labels) and labels.get(name, name):
             values = {int(each.id): each.value for each in metric.instances if each.id is not None}
             yield Column(labels.get(name, name), unit(name), values)
 
@@ -113,8 +138,13 @@ def _labels(sections: list[Section]) -> dict[str, str]:
     return {one.name: one.label or "" for each in ordered for one in each.metrics}
 
 
-def _is_by_address(metric: Metric) -> bool:
-    return metric.has_ids and all(isinstance(each.id, int) for each in metric.instances)
+def _is_by_address(metric: Metric, code: SourceMap, *, named: bool) -> bool:
+    if not metric.has_ids:
+        return False
+    places = [each.id for each in metric.instances]
+    if not code.has_code:
+        return named and all(isinstance(place, int) for place in places)
+    return all(isinstance(place, int) and code.is_code(place) for place in places)
 
 
 def _ordered(columns: list[Column]) -> list[int]:

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pylink import aprof
-from pylink.command.running import run
 from pylink.diagnostics.stream import printable, write
-from pylink.inputs.incoming import is_text, read_incoming
-from pylink.outputs.wholefile import write_whole
+from pylink.files.atomic import write_whole
+from pylink.files.reading import is_text, read_incoming
 from pylink.report.errors import ReportError
 from pylink.report.model import Report
 from pylink.report.model.report import MAGIC
 from pylink.report.view.arguments import parser
-from pylink.watch.progress import Progress
+from pylink.terminal.progress import Progress
+from pylink.terminal.running import run
 
 # Rows of changes that a screen has room for.
 ONE_SCREEN = 20
@@ -41,11 +41,11 @@ def main(words: Sequence[str]) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     if options.list_sections or options.list_rules or options.list_sets:
-        from pylink.report.view.listing import list_files  # noqa: PLC0415 -- not with a report
+        from pylink.report.view.listing import list_files
 
         return list_files(vars(options))
     if options.query_metrics:
-        from pylink.report.api.descriptions import DESCRIPTIONS  # noqa: PLC0415 -- few ask
+        from pylink.report.api.descriptions import DESCRIPTIONS
 
         width = max(map(len, DESCRIPTIONS))
         lines = (f"{name:{width}}  {words}\n" for name, words in sorted(DESCRIPTIONS.items()))
@@ -70,7 +70,7 @@ def _open(name: str, files: Files) -> None:
     """Read a file as what its first bytes say it is."""
     data = read_incoming(name, wanted=lambda head: head.startswith(MAGIC) or is_text(head))
     if data.startswith(MAGIC):
-        from pylink.report.file import parse_report  # noqa: PLC0415 -- needs protobuf
+        from pylink.report.file import parse_report
 
         files.reports.append((name, parse_report(data, name)))
     else:
@@ -79,14 +79,14 @@ def _open(name: str, files: Files) -> None:
 
 def _prepare(options: argparse.Namespace, files: Files) -> None:
     """Sections, rules and the growth from report to report, where asked for."""
-    from pylink.report.view.runs import add_runs  # noqa: PLC0415 -- not for growth reports
+    from pylink.report.view.runs import add_runs
 
     reports = [report for _, report in files.reports]
     add_runs(reports)
     folders = options.section_folder or options.section_folder_recursive
     if not (options.apply_rules or options.section or options.set or options.rule or folders):
         return
-    from pylink.report.prepare import prepare  # noqa: PLC0415 -- few ask
+    from pylink.report.prepare import prepare
 
     problems = prepare(
         reports[-1],
@@ -103,7 +103,7 @@ def _prepare(options: argparse.Namespace, files: Files) -> None:
 
 def _select(options: argparse.Namespace, files: Files) -> None:
     """Leave the metrics that were asked for; sections show others, too, so there are none."""
-    from pylink.report.view.selection import with_metrics  # noqa: PLC0415 -- few ask
+    from pylink.report.view.selection import with_metrics
 
     if not files.reports:
         raise ReportError("--metrics needs a report of --profile")
@@ -117,7 +117,7 @@ def _select(options: argparse.Namespace, files: Files) -> None:
 def _export(options: argparse.Namespace, files: Files) -> None:
     if not files.reports:
         raise ReportError("--export needs a report of --profile")
-    from pylink.report.file import write_report  # noqa: PLC0415 -- needs protobuf
+    from pylink.report.file import write_report
 
     write_report(files.reports[-1][1], options.export)
 
@@ -135,7 +135,7 @@ def _show(options: argparse.Namespace, files: Files) -> None:
 
 def _draw(options: argparse.Namespace, files: Files) -> None:
     if options.html:
-        from pylink.report.view.html import page  # noqa: PLC0415 -- needs jinja2
+        from pylink.report.view.html import page
 
         with Progress("drawing", MOST_CURVES * len(files.growth)) as progress:
             made = page(files.reports, files.growth, progress)
@@ -144,7 +144,7 @@ def _draw(options: argparse.Namespace, files: Files) -> None:
     out = Path(options.plot)
     if out.suffix not in (".svg", ".png"):
         raise ReportError(f"{out}: --plot draws .svg and .png files")
-    from pylink.report.view.figures import plot  # noqa: PLC0415 -- needs matplotlib
+    from pylink.report.view.figures import plot
 
     write_whole(str(out), plot(files.reports, files.growth, out.suffix[1:]))
 
@@ -157,7 +157,7 @@ def _show_fits(files: Files) -> None:
 
 
 def _show_flat(options: argparse.Namespace, files: Files) -> None:
-    from pylink.report.view import flat  # noqa: PLC0415 -- few ask
+    from pylink.report.view import flat
 
     if not files.reports:
         raise ReportError("--csv and --json need a report of --profile")
@@ -176,8 +176,8 @@ def _show_terminal(options: argparse.Namespace, files: Files) -> None:
     if not files.reports and not options.compare:
         _show_fits(files)
         return
-    from pylink.report.view import compare, terminal  # noqa: PLC0415 -- needs rich
-    from pylink.report.view.code import show_source  # noqa: PLC0415 -- needs rich
+    from pylink.report.view import compare, terminal
+    from pylink.report.view.code import show_source
 
     out = terminal.console(color=None if options.color == "auto" else options.color == "always")
     if len(files.reports) > 1 and (options.compare or options.page == "details"):

@@ -17,7 +17,7 @@ from pylink.report.view.numbers import text
 from pylink.report.view.overview import phase_name, phases
 from pylink.report.view.pages import DURATION
 from pylink.report.view.runs import sizes_and_times
-from pylink.watch.progress import Progress
+from pylink.terminal.progress import Progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

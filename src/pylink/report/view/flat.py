@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from pylink.command.tables import csv_text
 from pylink.report.api.metricname import unit
 from pylink.report.model import Report, Scope
 from pylink.report.view.blocks import Block, instances_of
@@ -14,6 +13,7 @@ from pylink.report.view.markup import plain
 from pylink.report.view.numbers import base_text
 from pylink.report.view.overview import session_rows, summary
 from pylink.report.view.pages import ActionPage, Said, action_pages
+from pylink.terminal.tables import csv_text
 
 DETAILS = (
     "ID",

@@ -28,7 +28,7 @@ from pylink.report.view.overview import (
 )
 from pylink.report.view.pages import action_pages, focus_words
 from pylink.report.view.template import page_from
-from pylink.watch.progress import Progress
+from pylink.terminal.progress import Progress
 
 # Rows of the table of changes; the page is to be read, the rest is in --compare.
 MOST_CHANGES = 60
@@ -48,7 +48,7 @@ def page(
     `progress` is told of each plot.
     """
     try:
-        from pylink.report.view.figures import chart, draw  # noqa: PLC0415 -- needs matplotlib
+        from pylink.report.view.figures import chart, draw
 
         figures = draw(reports, growth, progress)
         drawn: Callable[[Plot], str] = chart

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pylink.command.tables import aligned
 from pylink.diagnostics.stream import printable, write
 from pylink.report.rules.load import load_rules
 from pylink.report.sections.folders import search_path
 from pylink.report.sections.load import ALL, DEFAULT_SET, load
+from pylink.terminal.tables import aligned
 
 
 def list_files(options: Mapping[str, Any]) -> int:

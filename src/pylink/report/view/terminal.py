@@ -35,6 +35,7 @@ from pylink.report.view.pages import DURATION, ActionPage, Said, action_pages, f
 
 BAR_WIDTH = 32
 NAME_WIDTH = 44
+_FIRST_PARTS = 3  # that the first screen names
 PARTS_OF_PARTS = 3  # of each kind of section, its largest inputs
 CELL_WIDTH = 52  # a label and a value beside each other
 FILE_WIDTH = 160  # columns, where there is no terminal to ask
@@ -89,6 +90,9 @@ def show_details(
         out.print(Text(f"{rules} could not be applied: {names}", style="dim"))
     if not everything and phases(report):
         show_phases(out, report)
+        tree = byte_tree(report)
+        if tree is not None:
+            out.print(Text(f"\n{output_bytes(tree)}"))
         out.print(Text("--all shows every action and section", style="dim"))
         return
     tree = byte_tree(report)
@@ -102,6 +106,14 @@ def show_details(
     if len(shown) < len(pages):
         rest = len(pages) - len(shown)
         out.print(Text(f"{rest} shorter actions are left out; --instances shows them", style="dim"))
+
+
+def output_bytes(tree: Node) -> str:
+    """The size of the output and of its largest parts, in one line."""
+    parts = ", ".join(
+        f"{part.name} {text(part.size, 'byte')}" for part in tree.largest()[:_FIRST_PARTS]
+    )
+    return f"Output: {text(tree.size, 'byte')}, of which {parts}"
 
 
 def show_phases(out: Console, report: Report) -> None:

@@ -1,0 +1,122 @@
+"""The device-link step: `nvcc -dlink`, that with pylink as its nvlink, the nvcc of an overlay, and
+`pylink dlink` as a process of its own and by a server, in turn.
+
+Each case has a goal: how many times as fast as nvcc the step must be. The ratios are those of runs
+in the same round, so that a busy machine is busy for both. Inputs are host objects with code for
+several architectures, made of the modules of the other benchmarks. Every round runs all contenders
+once; what the rounds were is printed at the end.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from statistics import median
+
+import pytest
+from helpers import oracle
+from helpers.containers import differences
+from helpers.fatbin_builder import SEGMENT, container, entry, host_object
+from helpers.hostlink import contents
+from helpers.toolkit import start_nvlink
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from benchmarks import inputs
+from pylink.bench.contenders import this_program
+from pylink.bench.processes import Launcher, Run
+from pylink.bench.server import Server
+from pylink.command.overlay import make_overlay
+
+ARCHS = ("75", "80", "86", "90", "100", "120")
+SIZE = "15KB"
+DLINK, NVCC, OVERLAY = "pylink dlink", "nvcc", "nvcc of an overlay"
+AS_NVLINK, SERVED = "pylink as nvlink", "pylink serve"
+# Objects, architectures, rounds, and the goal for each contender.
+CASES = [
+    (2, 1, 15, {DLINK: 1.0, SERVED: 3.0}),
+    (2, 6, 15, {DLINK: 1.0, SERVED: 3.0}),
+    (400, 6, 3, {DLINK: 20.0}),
+    pytest.param(1600, 6, 1, {DLINK: 40.0}, marks=pytest.mark.bench_large),
+]
+
+
+def objects(count: int, archs: tuple[str, ...]) -> tuple[Path, list[str]]:
+    """A folder and the names of so many host objects in it, made when they are not there."""
+    sets = [inputs.cubins(arch, SIZE, count) for arch in archs]
+    folder = sets[0][0].parent / f"hosted-{'-'.join(archs)}"
+    folder.mkdir(exist_ok=True)
+    names = []
+    for number, name in enumerate(sets[0][1]):
+        target = folder / f"{name.removesuffix('.cubin')}.o"
+        names.append(target.name)
+        if target.is_file():
+            continue
+        entries = [
+            entry((place / all_names[number]).read_bytes(), int(arch))
+            for arch, (place, all_names) in zip(archs, sets, strict=True)
+        ]
+        code = ("__nv_relfatbin", container(*entries))
+        ids = ("__nv_module_id", f"_{number:08x}_5_{target.stem}_cu\0".encode())
+        partial = folder / f"{target.name}.{os.getpid()}"
+        partial.write_bytes(host_object([code, SEGMENT, ids]))
+        os.replace(partial, target)
+    return folder, names
+
+
+@oracle.needs_oracle
+@pytest.mark.parametrize(("count", "archs", "rounds", "goals"), CASES)
+def test_bench_dlink(
+    benchmark: BenchmarkFixture,
+    launcher: Launcher,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    count: int,
+    archs: int,
+    rounds: int,
+    goals: dict[str, float],
+) -> None:
+    chosen = ARCHS[-archs:] if archs > 1 else ("90",)
+    folder, names = objects(count, chosen)
+    home = oracle.toolchain().bin.parent
+    for name in ("overlay", "linker"):
+        make_overlay(str(tmp_path / name), str(home))
+    start_nvlink(tmp_path / "linker")
+    words = [f"-gencode=arch=compute_{arch},code=sm_{arch}" for arch in chosen]
+    (tmp_path / "words").write_text("\n".join(names))
+    words += ["-shared", "--options-file", str(tmp_path / "words"), "-o"]
+    step = [this_program(), "dlink", "--cuda", str(home), *words]
+    commands = {
+        NVCC: [oracle.toolchain().tool("nvcc"), "-dlink", *words, str(tmp_path / "real.o")],
+        AS_NVLINK: [f"{tmp_path}/linker/bin/nvcc", "-dlink", *words, f"{tmp_path}/linker.o"],
+        OVERLAY: [f"{tmp_path}/overlay/bin/nvcc", "-dlink", *words, f"{tmp_path}/overlay.o"],
+        DLINK: [*step, str(tmp_path / "made.o")],
+        SERVED: [*step, str(tmp_path / "served.o")],
+    }
+    server = Server(this_program())
+    runs: dict[str, list[Run]] = {name: [] for name in commands}
+
+    def turn() -> None:
+        for name, command in commands.items():
+            starts = server.launcher if name == SERVED else launcher
+            runs[name].append(starts.run(command, folder))
+
+    benchmark.group = f"device-link step, {count} objects for {archs} architectures"
+    try:
+        benchmark.pedantic(turn, rounds=rounds, warmup_rounds=1)
+    finally:
+        server.close()
+    made, real = (contents(tmp_path, name, ".nv_fatbin") for name in ("made.o", "real.o"))
+    assert differences(made, real) == []
+    assert (tmp_path / "served.o").read_bytes() == (tmp_path / "made.o").read_bytes()
+    with capsys.disabled():
+        print(f"\n{count} objects x {archs}: seconds (least, median), processor, peak MiB")
+        for name, taken in runs.items():
+            seconds = [one.seconds for one in taken[1:] or taken]
+            print(
+                f"  {name:<20} {min(seconds):.3f} {median(seconds):.3f} "
+                f"{min(one.cpu for one in taken):.3f} {max(one.rss for one in taken) >> 20}"
+            )
+        for name, goal in goals.items():
+            pairs = zip(runs[NVCC], runs[name], strict=True)
+            ratio = median(other.seconds / one.seconds for other, one in pairs)
+            print(f"  {name}: {ratio:.1f} times as fast as nvcc (goal: {goal:g})")

@@ -1,0 +1,38 @@
+/* Whether large pages pay now: one is timed, for all kernels. */
+#ifndef PYLINK_BASE_HUGEPAGES_H
+#define PYLINK_BASE_HUGEPAGES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <time.h>
+#define PYLINK_LARGE_PAGE ((size_t)2 << 20)
+#define PYLINK_SLOW_PAGE 1000000                /* ns */
+#define PYLINK_KNOWN_FOR 500000000              /* ns: a link; memory stays warm for longer */
+/* One for all kernels: when a large page was timed, in ns, times 2, and whether it was slow. */
+__attribute__((weak, visibility("hidden"))) uint64_t pylink_timed_page;
+static inline uint64_t pylink_time(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* `page` is 2 MiB of zeros, or of nothing that anybody needs, at a multiple of its size. */
+static inline int pylink_large_pages_pay(char* page) {
+    uint64_t known = __atomic_load_n(&pylink_timed_page, __ATOMIC_RELAXED);
+    uint64_t now = pylink_time(CLOCK_MONOTONIC), start;
+    if (known != 0 && now - known / 2 < PYLINK_KNOWN_FOR)
+        return !(known & 1);
+    madvise(page, PYLINK_LARGE_PAGE, MADV_HUGEPAGE);
+    start = pylink_time(CLOCK_THREAD_CPUTIME_ID);
+    ((volatile char*)page)[PYLINK_LARGE_PAGE / 2] = 0;
+    known = now * 2 | (pylink_time(CLOCK_THREAD_CPUTIME_ID) - start > PYLINK_SLOW_PAGE);
+    __atomic_store_n(&pylink_timed_page, known, __ATOMIC_RELAXED);
+    return !(known & 1);
+}
+
+static inline size_t pylink_whole_pages(size_t size) {
+    return (size + PYLINK_LARGE_PAGE - 1) & ~(PYLINK_LARGE_PAGE - 1);
+}
+
+#endif

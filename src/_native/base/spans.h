@@ -1,0 +1,24 @@
+/* Words of hashes, and the time. */
+#ifndef PYLINK_BASE_SPANS_H
+#define PYLINK_BASE_SPANS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t pylink_now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t pylink_fold_product(uint64_t a, uint64_t b) {
+    unsigned __int128 product = (unsigned __int128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static inline size_t pylink_equal_bytes(uint64_t difference) {
+    return (size_t)__builtin_ctzll(difference) / 8;     /* little endian: lowest byte first */
+}
+
+#endif

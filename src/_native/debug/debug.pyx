@@ -1,0 +1,194 @@
+"""Rebuilding the plain debug sections of sm_100 and later, which nvlink does not concatenate.
+
+A line section is a row of units; each has a header and, per function, one sequence that opens
+with the extended opcode `00 09 02` and the 8 relocated bytes of the function's address. The
+output keeps units and headers, sorts the sequences of a unit by output symbol index and leaves
+out those of functions that are not in the output, so sequences are moved whole and no line
+program is interpreted. `.debug_frame` loses FDEs, each with the CIE before it, and
+`.nv_debug_info_reg_sass` keeps its size. docs/format-notes/family-c-debug.md has the evidence.
+
+Every table is packed little-endian rows. In:
+
+* piece (offset u64, size u64, count u64): one input's section contents, where they lie in the
+  arena, and how many of the next rows of the relocation table are its own;
+* relocation (r_offset u64, target u32, outcome u32): r_offset within the piece, output symbol
+  index of a live function, and an DebugOutcome;
+* patch (r_offset u64, value u64): a resolved header field, offset within the mercury piece.
+
+Out:
+
+* moved (r_offset u64, row u64), one per relocation that is kept, in the order of the output
+  relocation section: offset in the new section and row of the input table;
+* unit (piece u64, start u64, base u64), one per line unit, ascending: where a unit that began at
+  `start` of its piece begins in the new section. `.debug_info` refers to units by offset.
+
+Cost: linear in the bytes, plus sorting the relocations that do not come in order.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport uint8_t, uint64_t
+
+from debug.frame cimport move_all_frames
+from debug.line cimport move_lines
+from debug.registers cimport clear_registers, read_names
+from debug.rows cimport (
+    R_MEMORY, Cut, DebugPatchRow, Fault, MovedRow, PieceRow, Rebuilt, RelocRow, Unit, UnitRow,
+)
+from base.nameindex cimport NameIndex, index_free, index_init
+from base.vector cimport Vec, vec_append, vec_free, vec_init, vec_reserve, vec_take
+
+cdef tuple REASONS = (
+    "", "",
+    "record is cut off",
+    "record has the other DWARF length format",
+    "record runs past the section",
+    "line unit has an unknown DWARF version",
+    "line header runs past its unit",
+    "relocation is at no set-address opcode of its own",
+    "mercury line section has other units",
+    "relocation is in no line header",
+    "FDE has no CIE before it",
+    "register count runs past the section",
+)
+
+
+class MalformedDebugSection(ValueError):
+    """A section breaks its format; see the stub."""
+
+    def __init__(self, piece, offset, mercury, reason):
+        super().__init__(f"{reason} (offset {offset:#x})")
+        self.piece = piece
+        self.offset = offset
+        self.mercury = mercury
+
+
+cdef uint64_t check_pieces(bytes arena, bytes pieces, bytes rows, size_t row) except? 1:
+    """Check that the tables fit each other and the arena; return the bytes of all pieces."""
+    cdef const PieceRow* piece = <const PieceRow*>PyBytes_AS_STRING(pieces)
+    cdef size_t count = PyBytes_GET_SIZE(pieces) // sizeof(PieceRow), i
+    cdef uint64_t limit = PyBytes_GET_SIZE(arena), left = PyBytes_GET_SIZE(rows) // row, total = 0
+    if PyBytes_GET_SIZE(pieces) % sizeof(PieceRow) or PyBytes_GET_SIZE(rows) % row:
+        raise ValueError("a table is not made of whole rows")
+    for i in range(count):
+        if piece[i].offset > limit or piece[i].size > limit - piece[i].offset:
+            raise ValueError(f"piece {i} runs past the arena")
+        if piece[i].count > left:
+            raise ValueError(f"piece {i} counts more rows than there are")
+        left -= piece[i].count
+        if piece[i].size > <uint64_t>(<Py_ssize_t>-1) // 4 - total:
+            raise ValueError("pieces are larger than memory")
+        total += piece[i].size
+    if left:
+        raise ValueError("rows belong to no piece")
+    return total
+
+
+cdef object raise_fault(const Fault* fault):
+    if fault.reason == R_MEMORY:
+        raise MemoryError
+    cdef bint mercury = fault.mercury
+    raise MalformedDebugSection(fault.piece, fault.offset, mercury, REASONS[fault.reason])
+
+
+cdef int begin(Rebuilt* b, bytes arena, bytes pieces, bytes relocs) except -1:
+    """Check the tables, and make room for the section; `end` gives that back."""
+    cdef uint64_t total = check_pieces(arena, pieces, relocs, sizeof(RelocRow))
+    b.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
+    b.pieces = <const PieceRow*>PyBytes_AS_STRING(pieces)
+    b.count = PyBytes_GET_SIZE(pieces) // sizeof(PieceRow)
+    b.relocs = <const RelocRow*>PyBytes_AS_STRING(relocs)
+    b.reloc_count = PyBytes_GET_SIZE(relocs) // sizeof(RelocRow)
+    b.fault.reason = R_MEMORY
+    b.fault.mercury = False
+    vec_init(&b.out, 1)
+    vec_init(&b.moved, sizeof(MovedRow))
+    vec_init(&b.cuts, sizeof(Cut))
+    if not vec_reserve(&b.out, total):
+        raise MemoryError
+    return 0
+
+
+cdef void end(Rebuilt* b) noexcept:
+    vec_free(&b.out)
+    vec_free(&b.moved)
+    vec_free(&b.cuts)
+
+
+def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not None,
+                 bytes headers not None=b"", bytes patches not None=b"", bint ended=False):
+    """Rebuild `.debug_line` or `.nv_debug_line_sass`; see the stub."""
+    cdef Rebuilt b
+    cdef const PieceRow* twin_rows = NULL
+    cdef const DebugPatchRow* patch_rows = <const DebugPatchRow*>PyBytes_AS_STRING(patches)
+    cdef Vec unit_rows, units, twins
+    cdef bint done
+    check_pieces(arena, headers, patches, sizeof(DebugPatchRow))
+    if PyBytes_GET_SIZE(headers):
+        if PyBytes_GET_SIZE(headers) != PyBytes_GET_SIZE(pieces):
+            raise ValueError("there is not one mercury piece for each piece")
+        twin_rows = <const PieceRow*>PyBytes_AS_STRING(headers)
+    begin(&b, arena, pieces, relocs)
+    b.ended = ended
+    vec_init(&unit_rows, sizeof(UnitRow))
+    vec_init(&units, sizeof(Unit))
+    vec_init(&twins, sizeof(Unit))
+    try:
+        with nogil:
+            done = move_lines(&b, twin_rows, patch_rows, &units, &twins, &unit_rows)
+        if not done:
+            raise_fault(&b.fault)
+        return vec_take(&b.out), vec_take(&b.moved), vec_take(&unit_rows)
+    finally:
+        end(&b)
+        vec_free(&unit_rows)
+        vec_free(&units)
+        vec_free(&twins)
+
+
+def rebuild_frame(bytes arena not None, bytes pieces not None, bytes relocs not None):
+    """Rebuild `.debug_frame`; see the stub."""
+    cdef Rebuilt b
+    cdef Vec places
+    cdef bint done
+    begin(&b, arena, pieces, relocs)
+    vec_init(&places, sizeof(uint64_t))
+    try:
+        with nogil:
+            done = move_all_frames(&b, &places)
+        if not done:
+            raise_fault(&b.fault)
+        return vec_take(&b.out), vec_take(&b.moved)
+    finally:
+        end(&b)
+        vec_free(&places)
+
+
+def rebuild_reg_sass(bytes arena not None, bytes pieces not None, bytes names not None):
+    """Rebuild `.nv_debug_info_reg_sass`; see the stub."""
+    cdef Rebuilt b
+    cdef uint64_t names_size = PyBytes_GET_SIZE(names)
+    cdef const uint8_t* text = <const uint8_t*>PyBytes_AS_STRING(names)
+    cdef const PieceRow* piece
+    cdef NameIndex index
+    cdef size_t i
+    cdef bint done
+    if names_size and text[names_size - 1] != 0:
+        raise ValueError("the last name has no end")
+    begin(&b, arena, pieces, b"")
+    try:
+        with nogil:
+            done = index_init(&index, 0) and read_names(text, names_size, &index, &b.fault)
+            for i in range(b.count):
+                if not done:
+                    break
+                b.fault.piece = i
+                piece = &b.pieces[i]
+                vec_append(&b.out, b.arena + piece.offset, piece.size)
+                done = clear_registers(b.out.data + b.out.count - piece.size, piece.size, &index,
+                                       &b.fault)
+            index_free(&index)
+        if not done:
+            raise_fault(&b.fault)
+        return vec_take(&b.out)
+    finally:
+        end(&b)

@@ -1,0 +1,284 @@
+"""Between the tables of the link and the kernels that rebuild debug sections (family C)."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp, memcpy
+
+from sectionkinds cimport IS_DEBUG
+from debug.rows cimport OTHER, DebugPatchRow, MovedRow, PieceRow, RelocRow, UnitRow
+from pylink._native.tables cimport Fixes, Keeps, MergedTables, ObjectTables, Outs, Table, take_rows
+from tables.kinds cimport is_plain
+from tables.rows cimport (
+    EF_DEFINED, EF_LIVE, E_FUNC, FIX_MERC, EntityRow, FixRow, KeepRow, OutRow, OutSymbolRow,
+    RebuildRow, SectionRow, SymbolRow,
+)
+from base.vector cimport Vec, vec_append, vec_extend, vec_init, vec_push, vec_take
+
+
+def find_debug(MergedTables merged not None, bytes name not None):
+    """The OutRow of the plain debug section of that name, or -1."""
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = merged.outs.count, i
+    cdef const OutRow* row = merged.outs.rows
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    for i in range(n):
+        if (is_plain(row[i].kind, IS_DEBUG) and row[i].source >= 0
+                and s[row[i].source].name_size == <uint32_t>PyBytes_GET_SIZE(name)
+                and memcmp(base + s[row[i].source].name, PyBytes_AS_STRING(name),
+                           PyBytes_GET_SIZE(name)) == 0):
+            return i
+    return -1
+
+
+def pieces_of(MergedTables merged not None, int out):
+    """What the rebuild of section `out` starts from: `(pieces, relocations, numbers, inputs)`.
+
+    The first two are tables of pylink._native.debug; `numbers` are the RebuildRow numbers (int32)
+    of the relocation rows, `inputs` the input sections (int32) of the pieces.
+    """
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = objects.sections.count, i
+    cdef size_t count = merged.rebuilds.count, at = 0
+    cdef size_t symbols = merged.out_symbols.count
+    cdef size_t entity_count = merged.entities.count
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const int32_t* home = merged.out_of.rows
+    cdef const OutSymbolRow* symbol = merged.out_symbols.rows
+    cdef const RebuildRow* row = merged.rebuilds.rows
+    cdef uint32_t* key = <uint32_t*>calloc(entity_count + 1, 4)
+    cdef Vec pieces, relocations, numbers, inputs
+    cdef PieceRow* piece
+    cdef RelocRow* relocation
+    cdef int32_t* number
+    cdef int32_t* source
+    cdef bint ok = key != NULL
+    vec_init(&pieces, sizeof(PieceRow))
+    vec_init(&relocations, sizeof(RelocRow))
+    vec_init(&numbers, 4)
+    vec_init(&inputs, 4)
+    if ok:
+        with nogil:
+            for i in range(symbols):
+                if symbol[i].entity >= 0:
+                    key[symbol[i].entity] = <uint32_t>(symbol[i].part << 29 | i)
+            for i in range(n):
+                if home[i] != out:
+                    continue
+                piece = <PieceRow*>vec_push(&pieces)
+                source = <int32_t*>vec_push(&inputs)
+                if piece == NULL or source == NULL:
+                    ok = False
+                    break
+                source[0] = <int32_t>i
+                piece.offset = s[i].offset
+                piece.size = s[i].size
+                piece.count = 0
+                # Both tables are in input order.
+                while at < count and (row[at].out != out or row[at].piece <= <int32_t>i):
+                    if row[at].out == out and row[at].piece == <int32_t>i:
+                        relocation = <RelocRow*>vec_push(&relocations)
+                        number = <int32_t*>vec_push(&numbers)
+                        if relocation == NULL or number == NULL:
+                            ok = False
+                            break
+                        number[0] = <int32_t>at
+                        relocation.r_offset = row[at].offset
+                        relocation.target = key[row[at].entity] if row[at].entity >= 0 else 0
+                        relocation.outcome = min(row[at].outcome, <uint32_t>OTHER)
+                        piece.count += 1
+                    at += 1
+    free(key)
+    tables = (vec_take(&pieces), vec_take(&relocations), vec_take(&numbers), vec_take(&inputs))
+    if not ok:
+        raise MemoryError
+    return tables
+
+
+def headers_of(MergedTables merged not None, int out):
+    """Mercury twins of the pieces of line section `out`, and the resolved fields of their headers.
+
+    Both are empty when no field is resolved there, or when a piece has no twin.
+    """
+    cdef ObjectTables objects = merged.objects
+    cdef const OutRow* row = merged.outs.rows
+    cdef int32_t twin = row[out].merc
+    cdef size_t n = objects.sections.count, i
+    cdef size_t count = merged.fixes.count, at = 0, plain = 0
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const int32_t* home = merged.out_of.rows
+    cdef const uint64_t* start = merged.base.rows
+    cdef const FixRow* fix = merged.fixes.rows
+    cdef Vec pieces, patches
+    cdef PieceRow* piece
+    cdef DebugPatchRow* patch
+    cdef bint ok = True
+    vec_init(&pieces, sizeof(PieceRow))
+    vec_init(&patches, sizeof(DebugPatchRow))
+    with nogil:
+        for i in range(n):
+            plain += home[i] == out
+            if twin < 0 or home[i] != twin:
+                continue
+            piece = <PieceRow*>vec_push(&pieces)
+            if piece == NULL:
+                ok = False
+                break
+            piece.offset = s[i].offset
+            piece.size = s[i].size
+            piece.count = 0
+            while at < count and (fix[at].out != twin or fix[at].offset < start[i] + s[i].size):
+                if fix[at].out == twin and fix[at].section >= 0 and fix[at].how & FIX_MERC:
+                    patch = <DebugPatchRow*>vec_push(&patches)
+                    if patch == NULL:
+                        ok = False
+                        break
+                    patch.r_offset = fix[at].offset - start[i]
+                    patch.value = <uint64_t>fix[at].addend + start[fix[at].section]
+                    piece.count += 1
+                at += 1
+    tables = vec_take(&pieces), vec_take(&patches)
+    if not ok:
+        raise MemoryError
+    if pieces.count != 0 or not tables[1] or <size_t>len(tables[0]) != plain * sizeof(PieceRow):
+        return b"", b""
+    return tables
+
+
+def live_names(MergedTables merged not None):
+    """Names of the output's functions, each ended by NUL."""
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = merged.entities.count, i
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const SymbolRow* s = objects.symbols.rows
+    cdef const EntityRow* e = merged.entities.rows
+    cdef Vec names
+    cdef uint8_t* place
+    cdef const SymbolRow* symbol
+    cdef bint ok = True
+    vec_init(&names, 1)
+    with nogil:
+        for i in range(n):
+            if e[i].kind != E_FUNC or not e[i].flags & EF_LIVE or not e[i].flags & EF_DEFINED:
+                continue
+            symbol = &s[e[i].first]
+            place = <uint8_t*>vec_extend(&names, symbol.name_size + 1)
+            if place == NULL:
+                ok = False
+                break
+            memcpy(place, base + symbol.name, symbol.name_size)
+            place[symbol.name_size] = 0
+    result = vec_take(&names)
+    if not ok:
+        raise MemoryError
+    return result
+
+
+def adopt(MergedTables merged not None, list results not None):
+    """Enter rebuilt sections into `outs` and `keeps`.
+
+    `results` has (OutRow, RebuildRow numbers, moved rows, size in bytes) for each.
+    """
+    merged.fill()
+    cdef Outs outs = <Outs>Table.opened(<PyObject*>merged.outs)
+    cdef OutRow* row = <OutRow*>outs.rows
+    cdef const RebuildRow* source = merged.rebuilds.rows
+    cdef const int32_t* number
+    cdef const MovedRow* move
+    cdef Vec added
+    cdef KeepRow* keep
+    cdef size_t i, count
+    cdef OutRow* reloc
+    cdef bint ok = True
+    vec_init(&added, sizeof(KeepRow))
+    if not vec_append(&added, merged.keeps.rows, merged.keeps.count):
+        raise MemoryError
+    for out, numbers, moved, size in results:
+        row[<int>out].size = size
+        if row[<int>out].rela < 0:
+            continue
+        reloc = &row[row[<int>out].rela]
+        number = <const int32_t*>PyBytes_AS_STRING(numbers)
+        move = <const MovedRow*>PyBytes_AS_STRING(moved)
+        count = PyBytes_GET_SIZE(moved) // sizeof(MovedRow)
+        for i in range(count):
+            keep = <KeepRow*>vec_push(&added)
+            if keep == NULL:
+                ok = False
+                break
+            # The list is written newest first.
+            keep.offset = move[count - 1 - i].r_offset
+            keep.addend = source[number[move[count - 1 - i].row]].addend
+            keep.type = source[number[move[count - 1 - i].row]].type
+            keep.entity = source[number[move[count - 1 - i].row]].entity
+            keep.section = -1
+            keep.next = reloc.head
+            reloc.head = <int32_t>(added.count - 1)
+            reloc.count += 1
+    cdef Keeps keeps = Keeps(take_rows(&added))
+    if not ok:
+        raise MemoryError
+    merged.outs = outs
+    merged.keeps = keeps
+
+
+def retarget(MergedTables merged not None, bytes inputs not None, bytes units not None, int out):
+    """Let references to line units name the places of the units after the rebuild.
+
+    `inputs` and `units` describe the rebuilt section `out`.
+    """
+    merged.fill()
+    cdef Fixes fixes = <Fixes>Table.opened(<PyObject*>merged.fixes)
+    cdef Keeps keeps = <Keeps>Table.opened(<PyObject*>merged.keeps)
+    cdef FixRow* fix = <FixRow*>fixes.rows
+    cdef KeepRow* keep = <KeepRow*>keeps.rows
+    cdef const uint64_t* start = merged.base.rows
+    cdef const int32_t* piece = <const int32_t*>PyBytes_AS_STRING(inputs)
+    cdef const UnitRow* unit = <const UnitRow*>PyBytes_AS_STRING(units)
+    cdef size_t n = merged.fixes.count, i
+    cdef size_t keep_count = merged.keeps.count
+    cdef size_t count = PyBytes_GET_SIZE(units) // sizeof(UnitRow)
+    cdef size_t inputs_count = PyBytes_GET_SIZE(inputs) // 4
+    cdef int64_t place
+    cdef int32_t low, high
+    if not count:
+        return
+    low = piece[0]
+    high = piece[inputs_count - 1]
+    with nogil:
+        for i in range(n):
+            if fix[i].how & FIX_MERC or not low <= fix[i].section <= high:
+                continue
+            place = find_unit(unit, count, piece, start,
+                              start[fix[i].section] + <uint64_t>fix[i].addend, fix[i].section)
+            if place >= 0:
+                fix[i].addend = place
+                fix[i].section = -1
+        for i in range(keep_count):
+            if keep[i].section != out or keep[i].type != 1:
+                continue
+            place = find_unit(unit, count, piece, start, <uint64_t>keep[i].addend, -1)
+            if place >= 0:
+                keep[i].addend = place
+    merged.fixes = fixes
+    merged.keeps = keeps
+
+
+cdef int64_t find_unit(const UnitRow* unit, size_t count, const int32_t* piece,
+                       const uint64_t* start, uint64_t position, int32_t section) noexcept nogil:
+    """New place of the unit at `position` of the plain concatenation, or -1."""
+    cdef size_t low = 0, high = count, middle
+    cdef uint64_t at
+    while low < high:
+        middle = (low + high) // 2
+        at = start[piece[unit[middle].piece]] + unit[middle].start
+        if at < position:
+            low = middle + 1
+        else:
+            high = middle
+    if low < count and start[piece[unit[low].piece]] + unit[low].start == position and (
+            section < 0 or piece[unit[low].piece] == section):
+        return <int64_t>unit[low].base
+    return -1

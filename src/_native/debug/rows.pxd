@@ -1,0 +1,154 @@
+# Rows, faults and sorting that the kernels of debug.pyx share; their meaning is told there.
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport qsort
+
+from base.elf64 cimport load16, load32, load64
+from base.vector cimport Vec, vec_push
+
+
+cdef enum DebugOutcome:
+    LIVE = 0            # the function copy that is in the output
+    DEAD = 1            # a function that is not
+    OVERRIDDEN = 2      # a copy that lost against an earlier one
+    OTHER = 3           # no function: not a matter of these kernels
+
+cdef enum:
+    PREFIX = 3          # bytes of a set-address opcode before its operand
+    SEQUENCE = 11       # shortest sequence: the opcode alone
+    LINE_HEADER = 10    # unit_length u32, version u16, header_length u32
+    FDE_POINTER = 12    # after the 64-bit escape and length
+    FDE_ADDRESS = 20
+    REGISTER = 17       # u32, shortest name, u32 code, u32 start, u32 end
+    RANGE = 8           # start and end
+
+cdef enum DebugFault:
+    R_NONE = 0
+    R_MEMORY = 1
+    R_CUT_OFF = 2
+    R_FORMAT = 3
+    R_LENGTH = 4
+    R_VERSION = 5
+    R_HEADER = 6
+    R_ADDRESS = 7
+    R_UNITS = 8
+    R_PATCH = 9
+    R_NO_CIE = 10
+    R_COUNT = 11
+
+cdef packed struct PieceRow:
+    uint64_t offset
+    uint64_t size
+    uint64_t count
+
+cdef packed struct RelocRow:
+    uint64_t r_offset
+    uint32_t target
+    uint32_t outcome
+
+cdef packed struct DebugPatchRow:
+    uint64_t r_offset
+    uint64_t value
+
+cdef packed struct MovedRow:
+    uint64_t r_offset
+    uint64_t row
+
+cdef packed struct UnitRow:
+    uint64_t piece
+    uint64_t start
+    uint64_t base
+
+# A relocation under way: where its sequence (line) or address field (frame) is in the piece.
+ctypedef struct Cut:
+    uint64_t offset
+    uint64_t stop
+    uint64_t row
+    uint32_t target
+    uint32_t outcome
+
+ctypedef struct Unit:
+    uint64_t start
+    uint64_t program
+    uint64_t end
+    uint64_t base           # in the output
+
+ctypedef struct Fault:
+    uint64_t piece
+    uint64_t offset
+    DebugFault reason
+    bint mercury            # in the twin that `headers` names
+
+# A section while it is written anew.
+ctypedef struct Rebuilt:
+    const uint8_t* arena
+    const PieceRow* pieces
+    size_t count
+    const RelocRow* relocs
+    size_t reloc_count
+    Vec out                 # bytes, with room for those of all pieces
+    Vec moved               # MovedRow
+    Vec cuts                # Cut: those of the piece at hand
+    bint ended              # line units without sequences end
+    Fault fault
+
+
+cdef inline bint fail(Fault* fault, uint64_t offset, DebugFault reason) noexcept nogil:
+    fault.offset = offset
+    fault.reason = reason
+    return False
+
+
+cdef inline int by_offset(const void* a, const void* b) noexcept nogil:
+    cdef uint64_t x = (<const Cut*>a).offset, y = (<const Cut*>b).offset
+    return (x > y) - (x < y)
+
+
+cdef inline int by_target(const void* a, const void* b) noexcept nogil:
+    cdef uint32_t x = (<const Cut*>a).target, y = (<const Cut*>b).target
+    return (x > y) - (x < y) if x != y else by_offset(a, b)
+
+
+ctypedef int (*Compare)(const void*, const void*) noexcept nogil
+
+
+cdef inline void sort_cuts(Cut* cuts, size_t count, Compare compare) noexcept nogil:
+    """Sort unless in order, which is how ptxas and earlier links write them."""
+    cdef size_t i
+    for i in range(1, count):
+        if compare(&cuts[i - 1], &cuts[i]) > 0:
+            qsort(cuts, count, sizeof(Cut), compare)
+            return
+
+
+cdef inline bint read_cuts(Rebuilt* b, uint64_t first, uint64_t count,
+                           uint64_t back) noexcept nogil:
+    """Collect the function relocations of one piece, by offset, each `back` bytes before it."""
+    cdef const RelocRow* rows = b.relocs
+    cdef uint64_t i
+    cdef Cut* cut
+    b.cuts.count = 0
+    for i in range(first, first + count):
+        if rows[i].outcome == OTHER:
+            continue
+        if rows[i].r_offset < back:
+            return fail(&b.fault, rows[i].r_offset, R_ADDRESS)
+        cut = <Cut*>vec_push(&b.cuts)
+        if cut == NULL:
+            return fail(&b.fault, 0, R_MEMORY)
+        cut.offset = cut.stop = rows[i].r_offset - back
+        cut.row = i
+        cut.target = rows[i].target
+        cut.outcome = rows[i].outcome
+    sort_cuts(<Cut*>b.cuts.data, b.cuts.count, by_offset)
+    return True
+
+
+cdef inline bint keep_row(Rebuilt* b, uint64_t offset, uint64_t row) noexcept nogil:
+    """Note where the field of a relocation is in the new section."""
+    cdef MovedRow* moved = <MovedRow*>vec_push(&b.moved)
+    if moved == NULL:
+        return fail(&b.fault, 0, R_MEMORY)
+    moved.r_offset = offset
+    moved.row = row
+    return True

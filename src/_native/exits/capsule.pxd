@@ -1,0 +1,190 @@
+# The code of one kernel: instructions of 16 bytes and the capsule that counts them.
+#
+# A capsule is: u32 section index of .text, u32 VERSION, u32 number of slots (in 12.8 the number is
+# in the low bits of the version, which begins with EARLY_VERSION), a bitmap with one bit
+# per slot in words of 32, then for each slot whose bit is 0 a record, in slot order. A slot is one
+# instruction, or the several that a record expands to: the record then begins with a u16 of
+# 0x50 | count << 7, and 1 in the low nibble when a body follows. The last slot is the branch to
+# itself that ends the code; its count also covers the NOPs behind it. The first byte of a body
+# gives its size; one of HINT tells the compiler something about what follows, and the slot has no
+# instruction.
+
+from libc.stdint cimport uint8_t, uint16_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from base.elf64 cimport load16, load32
+from exits.rows cimport (
+    R_BITMAP, R_COUNT, R_CUT_OFF, R_LAST_SLOT, R_RECORD, Fault, View, fail, put16,
+)
+from exits.words cimport WORD
+from base.vector cimport Vec, vec_extend, vec_push, vec_reserve
+
+
+cdef enum:
+    CAPSULE_HEADER = 12
+    VERSION = 0xc0000001U
+    EARLY_VERSION = 4       # the highest hex digit
+    EARLY_HEADER = 8
+    ONE_WORD = 0x00d0       # record without body for one instruction
+    HINT = 0x31             # first byte of a record for no instruction
+
+
+# One slot of the code while it is rewritten.
+ctypedef struct Slot:
+    const uint8_t* words    # its instructions
+    uint64_t count
+    const uint8_t* record   # with its count, NULL for none
+    uint64_t record_size
+    uint64_t offset         # of the first instruction
+    bint recorded
+    bint last
+
+
+# The code being rewritten.
+ctypedef struct Draft:
+    Vec words               # 16 bytes each
+    Vec sources             # u64 offset in the old text for each word, or INSERTED, APPENDED
+    Vec records             # bytes
+    Vec sizes               # u8 bytes of the record of each slot
+
+cdef enum:
+    INSERTED = -1           # in front of what follows: jumps to that reach it
+    APPENDED = -2           # behind the rest of its slot
+
+
+cdef inline bint emit(Draft* draft, const uint8_t* word, uint64_t source) noexcept nogil:
+    cdef uint8_t* place = <uint8_t*>vec_push(&draft.words)
+    cdef uint64_t* from_ = <uint64_t*>vec_push(&draft.sources)
+    if place == NULL or from_ == NULL:
+        return False
+    memcpy(place, word, WORD)
+    from_[0] = source
+    return True
+
+
+cdef inline uint8_t* emit_record(Draft* draft, uint64_t size) noexcept nogil:
+    """Room for the record of the next slot; NULL when memory is exhausted."""
+    cdef uint8_t* slot_size = <uint8_t*>vec_push(&draft.sizes)
+    if slot_size == NULL or not vec_reserve(&draft.records, draft.records.count + size + 1):
+        return NULL
+    slot_size[0] = <uint8_t>size
+    return <uint8_t*>vec_extend(&draft.records, size)
+
+
+cdef inline bint emit_counted(Draft* draft, uint64_t count, const uint8_t* body,
+                              uint64_t size) noexcept nogil:
+    """A record for `count` instructions; a count of one goes without saying."""
+    cdef uint64_t prefix = 2 if count != 1 or not size else 0
+    cdef uint8_t* place = emit_record(draft, prefix + size)
+    if place == NULL:
+        return False
+    if prefix:
+        put16(place, <uint16_t>(0x50 | (size != 0) | count << 7))
+    if size:
+        memcpy(place + prefix, body, size)
+    return True
+
+
+cdef inline bint emit_slot(Draft* draft, const Slot* slot) noexcept nogil:
+    cdef uint64_t i
+    cdef uint8_t* place = emit_record(draft, slot.record_size)
+    if place == NULL:
+        return False
+    memcpy(place, slot.record, slot.record_size)
+    for i in range(slot.count):
+        if not emit(draft, slot.words + i * WORD, slot.offset + i * WORD):
+            return False
+    return True
+
+
+cdef inline bint read_record(const uint8_t* data, uint64_t size, uint64_t at,
+                             Slot* slot) noexcept nogil:
+    """Size of the record at `at` and the instructions it stands for; False for an unknown one."""
+    cdef uint64_t prefix = 0
+    cdef uint8_t head
+    slot.count = 1
+    if at >= size:
+        return False
+    head = data[at]
+    if head & 0x70 == 0x50:
+        if size - at < 2:
+            return False
+        slot.count = load16(data + at) >> 7
+        prefix = 2
+        if not head & 0x0f:
+            slot.record_size = 2
+            return slot.count != 0
+        if size - at < 3:
+            return False
+        head = data[at + 2]
+    if head == 0x01:
+        slot.record_size = prefix + 16
+    elif head == 0x02:
+        slot.record_size = prefix + 32
+    elif head == 0x41 or head == 0x42:
+        slot.record_size = prefix + 4
+    elif head == HINT and not prefix:
+        slot.count = 0
+        slot.record_size = 16
+        return slot.record_size <= size - at
+    else:
+        return False
+    return slot.count != 0 and slot.record_size <= size - at
+
+
+# A walk over the slots of a capsule and the instructions they stand for.
+ctypedef struct Walk:
+    size_t section          # the capsule's
+    const uint8_t* data
+    uint64_t size
+    uint64_t slots
+    uint64_t bits           # where its bitmap is
+    uint64_t next           # slot
+    uint64_t at             # its record
+    uint64_t offset         # its instructions
+    bint early              # of the form of 12.8
+
+
+cdef inline bint start_walk(Walk* walk, const View* capsule, size_t section,
+                            Fault* fault) noexcept nogil:
+    memset(walk, 0, sizeof(Walk))
+    walk.section = section
+    walk.data = capsule.data
+    walk.size = capsule.size
+    if walk.size < CAPSULE_HEADER:
+        return fail(fault, section, 0, R_CUT_OFF)
+    walk.early = load32(walk.data + 4) >> 28 == EARLY_VERSION
+    if walk.early:
+        walk.slots = load32(walk.data + 4) & 0xfffffff
+        walk.bits = EARLY_HEADER
+    else:
+        walk.slots = load32(walk.data + 8)
+        walk.bits = CAPSULE_HEADER
+    walk.at = walk.bits + (walk.slots + 31) // 32 * 4
+    if not walk.slots or walk.at > walk.size:
+        return fail(fault, section, walk.bits - 4, R_BITMAP)
+    return True
+
+
+cdef inline bint next_slot(Walk* walk, const View* text, Slot* slot, Fault* fault) noexcept nogil:
+    """Read the next slot of the walk, which must have one."""
+    slot.record = walk.data + walk.at
+    slot.record_size = 0
+    slot.count = 1
+    slot.recorded = not walk.data[walk.bits + walk.next // 8] >> (walk.next % 8) & 1
+    slot.last = walk.next == walk.slots - 1
+    if slot.recorded and not read_record(walk.data, walk.size, walk.at, slot):
+        return fail(fault, walk.section, walk.at, R_RECORD)
+    if slot.count > (text.size - walk.offset) // 16:
+        return fail(fault, walk.section, walk.at, R_COUNT)
+    slot.words = text.data + walk.offset
+    slot.offset = walk.offset
+    walk.at += slot.record_size
+    walk.offset += slot.count * 16
+    walk.next += 1
+    if slot.last:
+        if slot.record_size != 2 or walk.at != walk.size:
+            return fail(fault, walk.section, walk.at, R_LAST_SLOT)
+        if walk.offset != text.size:
+            return fail(fault, walk.section, walk.at, R_COUNT)
+    return True

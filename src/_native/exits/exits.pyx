@@ -1,0 +1,368 @@
+"""Rewriting the kernels of sm_100 and later as nvlink's finalizer leaves them.
+
+ptxas compiles each function for any caller. Once nvlink sees a whole kernel, it takes out of its
+fences what only unknown code would need, and puts the error barrier of debuggable code before
+each EXIT. Both change the size of the text, so every offset into it follows: relative branches,
+the capsule, attribute lists, jump tables, relocations, and the debug sections.
+docs/format-notes/family-c-exits.md has the rules and the experiments behind them.
+
+Code of one chip that is linked for another may have to wait where it did not; that moves nothing.
+
+The work is done file by file on what the reader made of them, before anything is merged. Contents
+that change are written behind the end of the arena, and the rows of their sections tell where, and
+how large they are; symbols of code get new sizes. All else stays, also the mercury sections other
+than the capsules, which count in units of their own.
+
+Cost: linear in the bytes of the sections read, and of the arena where something changed.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp, memcpy, memset
+
+from elfnumbers cimport (
+    SHT_CUDA_CAPMERC, SHT_CUDA_CONSTANT_B0, SHT_CUDA_INFO, SHT_CUDA_MERC_RELA, SHT_RELA,
+)
+from base.elf64 cimport STO_ENTRY, STT_FUNC, STT_SECTION, Rela, round_up
+from exits.capsule cimport Draft
+from exits.code cimport rewrite_code
+from exits.debug cimport move_debug
+from exits.early cimport convert_code
+from exits.file cimport File, Fresh, file_free, home_of, open_views, text_of
+from exits.guard cimport Guarded, guard_code, needs_guard
+from exits.places cimport move_info, move_table
+from exits.rows cimport R_MEMORY, R_WHOLE, Code, Fault, Place, View, editable, fail, moved
+from exits.trap cimport only_traps, trap_at_once
+from exits.update cimport update_code
+from exits.words cimport (
+    M_CAPSULES, M_EARLY, M_FENCES, M_GUARD, M_LONG, M_SHORT, OP_EXIT, U_ANY, WORD, opcode,
+)
+from base.hugepages cimport prefer_large_pages
+from pylink._native.tables cimport ObjectTables, Table
+from tables.rows cimport FileRow, SectionRow, SymbolRow
+from traits cimport TRAIT_EARLY_FILES
+from base.vector cimport vec_extend, vec_free, vec_init, vec_push
+
+cdef enum:
+    SHT_CUDA_CONSTANT_B2 = SHT_CUDA_CONSTANT_B0 + 2
+    PLACEMENT = 16          # alignment of rewritten contents in the arena
+
+cdef tuple REASONS = (
+    "",
+    "",
+    "capsule is cut off",
+    "capsule record is unknown",
+    "capsule bitmap is empty or runs past the capsule",
+    "capsule and text differ in the number of instructions",
+    "capsule does not end with the record of the last instruction",
+    "attribute record is malformed",
+    "register table is malformed",
+    "FDE is malformed",
+    "call frame instruction is not supported",
+    "line unit is malformed or not DWARF 2 or 3",
+    "line number opcode is not supported",
+    "relocation fits no line program",
+    "jump table has a relocation outside of it",
+    "",                     # R_WHOLE: nothing is wrong with the file
+)
+
+
+cdef inline bint is_function(const SymbolRow* symbol) noexcept nogil:
+    return symbol.info & 0xf == STT_FUNC and symbol.section >= 0
+
+
+cdef inline bint has_exit(const View* text) noexcept nogil:
+    cdef uint64_t at
+    for at in range(text.size // WORD):
+        if opcode(text.data + at * WORD) == OP_EXIT:
+            return True
+    return False
+
+
+cdef inline bint hasten_trap(View* text, Fault* fault) noexcept nogil:
+    """A kernel of an executable that only traps does so without waiting."""
+    if not only_traps(text.data, text.size):
+        return True
+    if editable(text) == NULL:
+        return fail(fault, 0, 0, R_MEMORY)
+    trap_at_once(text.fresh)
+    return True
+
+
+cdef bint rewrite_functions(File* file, int mode, Fault* fault) noexcept nogil:
+    """Rewrite text and capsule of each kernel, or function, that has both.
+
+    Of functions only those exit that have an EXIT; their callers are not known.
+    """
+    cdef int32_t* capsule_of = <int32_t*>calloc(file.count, sizeof(int32_t))
+    cdef const SymbolRow* symbol
+    cdef Code code
+    cdef Code* row
+    cdef Draft draft
+    cdef size_t i
+    cdef bint done = True, changed, kernel
+    if capsule_of == NULL:
+        return fail(fault, 0, 0, R_MEMORY)
+    vec_init(&draft.words, WORD)
+    vec_init(&draft.sources, sizeof(uint64_t))
+    vec_init(&draft.records, 1)
+    vec_init(&draft.sizes, 1)
+    for i in range(file.count):
+        if file.views[i].kind == SHT_CUDA_CAPMERC:
+            capsule_of[text_of(file, i)] = <int32_t>i
+    for i in range(file.symbol_count):
+        symbol = &file.symbols[i]
+        if not is_function(symbol):
+            continue
+        kernel = symbol.other & STO_ENTRY != 0
+        memset(&code, 0, sizeof(Code))
+        code.text = <uint32_t>home_of(file, symbol)
+        if not (file.early or file.update or kernel
+                or (mode != M_FENCES and has_exit(&file.views[code.text]))):
+            continue
+        code.capsule = capsule_of[code.text]
+        if file.code_of[code.text] >= 0:
+            continue
+        if file.update:
+            done = update_code(&file.views[code.text], &file.views[code.capsule], mode, &code,
+                               &draft, &file.places, &changed, fault)
+        elif file.early:
+            done = convert_code(&file.views[code.text], &file.views[code.capsule], mode, &code,
+                                &draft, &file.places, &changed, fault)
+        else:
+            done = rewrite_code(&file.views[code.text], &file.views[code.capsule],
+                                mode if kernel else M_LONG, &code, &draft, &file.places,
+                                &changed, fault)
+        if done and kernel and file.hastens and (mode == M_FENCES or mode == M_SHORT):
+            done = hasten_trap(&file.views[code.text], fault)
+        if done and changed:
+            row = <Code*>vec_push(&file.kernels)
+            if row == NULL:
+                done = fail(fault, 0, 0, R_MEMORY)
+            else:
+                row[0] = code
+                file.code_of[code.text] = <int32_t>(file.kernels.count - 1)
+        if not done:
+            break
+    vec_free(&draft.words)
+    vec_free(&draft.sources)
+    vec_free(&draft.records)
+    vec_free(&draft.sizes)
+    free(capsule_of)
+    return done
+
+
+cdef bint resize_symbols(File* file, Fault* fault) noexcept nogil:
+    """Note which symbols stand for a changed kernel, and give the kernels their new sizes.
+
+    A kernel of a whole program (-ewp) that has functions inside of it cannot change: the addresses
+    that these return to are in its instructions, and the file does not say where.
+    """
+    cdef const Code* code
+    cdef SymbolRow* symbol
+    cdef size_t i
+    cdef int32_t row
+    for i in range(file.symbol_count):
+        symbol = &file.symbols[i]
+        row = file.code_of[home_of(file, symbol)] if symbol.section >= 0 else -1
+        if row < 0:
+            continue
+        code = <const Code*>file.kernels.data + row
+        if is_function(symbol):
+            if file.sections[code.text].target != file.first_symbol + <int32_t>i:
+                return fail(fault, code.text, symbol.value, R_WHOLE)
+            symbol.size = code.fresh_size
+            file.codes[i] = row
+        elif symbol.info & 0xf == STT_SECTION:
+            file.codes[i] = row
+    return True
+
+
+cdef bint move_places(File* file, Fault* fault) noexcept nogil:
+    """Correct attribute lists and jump tables of the changed kernels."""
+    cdef const Code* codes = <const Code*>file.kernels.data
+    cdef const Place* places = <const Place*>file.places.data
+    cdef View* view
+    cdef View* table
+    cdef size_t i, j
+    cdef int32_t row
+    for i in range(file.count):
+        view = &file.views[i]
+        row = file.code_of[view.info] if view.info < file.count else -1
+        if view.kind == SHT_CUDA_INFO and row >= 0:
+            if not move_info(view, i, codes + row, places, file.early, fault):
+                return False
+        elif view.kind == SHT_CUDA_MERC_RELA and view.info < file.count:
+            # Its section is the mercury twin of the kernel's bank 2, whose own is the capsule.
+            table = &file.views[view.info]
+            if table.info >= file.count or file.views[table.info].kind != SHT_CUDA_CAPMERC:
+                continue
+            row = file.code_of[text_of(file, table.info)]
+            if row < 0:
+                continue
+            for j in range(file.count):
+                if (file.views[j].kind == SHT_CUDA_CONSTANT_B2
+                        and file.views[j].info == codes[row].text):
+                    if not move_table(&file.views[j], j, view, codes + row, places, fault):
+                        return False
+    return True
+
+
+cdef bint move_relocations(File* file, Fault* fault) noexcept nogil:
+    """Correct offsets in changed text and addends against changed kernels."""
+    cdef const Code* codes = <const Code*>file.kernels.data
+    cdef const Place* places = <const Place*>file.places.data
+    cdef View* view
+    cdef Rela* rows
+    cdef uint64_t j
+    cdef size_t i
+    cdef int32_t home, target
+    for i in range(file.count):
+        view = &file.views[i]
+        if view.kind != SHT_RELA or not view.size:
+            continue
+        rows = <Rela*>editable(view)
+        if rows == NULL:
+            return fail(fault, 0, 0, R_MEMORY)
+        home = file.code_of[view.info] if view.info < file.count else -1
+        for j in range(view.size // sizeof(Rela)):
+            target = file.codes[rows[j].r_sym]
+            if home >= 0:
+                rows[j].r_offset = moved(codes + home, places, rows[j].r_offset, True)
+            if target >= 0 and rows[j].r_addend > 0:
+                rows[j].r_addend = <int64_t>moved(codes + target, places,
+                                                  <uint64_t>rows[j].r_addend, False)
+    return True
+
+
+cdef bint guard_functions(File* file, Guarded* guarded, Fault* fault) noexcept nogil:
+    """Let all code of the file wait for what its own chip has in time."""
+    cdef View* text
+    cdef size_t i
+    for i in range(file.count):
+        if file.views[i].kind != SHT_CUDA_CAPMERC:
+            continue
+        text = &file.views[text_of(file, i)]
+        if not needs_guard(text):
+            continue
+        if editable(text) == NULL:
+            return fail(fault, 0, 0, R_MEMORY)
+        guard_code(text.fresh, text.size, guarded)
+    return True
+
+
+cdef bint rewrite(File* file, int mode, Guarded* guarded, Fault* fault) noexcept nogil:
+    if mode == M_GUARD:
+        return guard_functions(file, guarded, fault)
+    if not rewrite_functions(file, mode, fault):
+        return False
+    if not file.kernels.count:
+        return True
+    return (resize_symbols(file, fault) and move_places(file, fault)
+            and move_relocations(file, fault) and move_debug(file, fault))
+
+
+cdef bint put_contents(File* file, Fresh* fresh) noexcept nogil:
+    """Add what changed, and point the sections to it; False when memory is exhausted.
+
+    A file that an earlier step changed is read from `fresh`, which moves when it grows: its
+    contents are not looked at from then on.
+    """
+    cdef size_t i, at, size = 0
+    cdef View* view
+    cdef uint8_t* place
+    for i in range(file.count):
+        view = &file.views[i]
+        if view.fresh == NULL:
+            continue
+        if view.fresh_size == view.size and memcmp(view.fresh, view.data, view.size) == 0:
+            free(view.fresh)
+            view.fresh = NULL
+            continue
+        size += round_up(view.fresh_size, PLACEMENT)
+    if size == 0:
+        return True
+    at = fresh.data.count
+    place = <uint8_t*>vec_extend(&fresh.data, size)
+    if place == NULL:
+        return False
+    for i in range(file.count):
+        view = &file.views[i]
+        if view.fresh == NULL:
+            continue
+        size = round_up(view.fresh_size, PLACEMENT)
+        memcpy(place, view.fresh, view.fresh_size)
+        memset(place + view.fresh_size, 0, size - view.fresh_size)
+        file.sections[i].offset = fresh.base + at
+        file.sections[i].size = view.fresh_size
+        place += size
+        at += size
+    return True
+
+
+cdef bytes grown(bytes arena, const Fresh* fresh):
+    """The arena with what changed."""
+    cdef size_t size = PyBytes_GET_SIZE(arena)
+    cdef bytes result = PyBytes_FromStringAndSize(NULL, fresh.base + fresh.data.count)
+    cdef char* to = PyBytes_AS_STRING(result)
+    prefer_large_pages(<uint8_t*>to, fresh.base + fresh.data.count)
+    memcpy(to, PyBytes_AS_STRING(arena), size)
+    memset(to + size, 0, fresh.base - size)
+    memcpy(to + fresh.base, fresh.data.data, fresh.data.count)
+    return result
+
+
+def rewrite_exits(ObjectTables objects not None, list steps not None):
+    """Rewrite the kernels of relocatable cubins; see the stub."""
+    cdef const uint8_t* arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef Table sections = objects.sections.copy(), symbols = objects.symbols.copy()
+    cdef const FileRow* row
+    cdef Fresh fresh
+    cdef File file
+    cdef Fault fault
+    cdef Guarded guarded
+    cdef size_t number
+    cdef int mode
+    cdef bint done
+    cdef list faults = [], slowed = []
+    fresh.base = round_up(PyBytes_GET_SIZE(objects.arena), PLACEMENT)
+    vec_init(&fresh.data, 1)
+    try:
+        for number, mode in steps:
+            if not M_FENCES <= mode <= M_GUARD and (mode & ~<int>U_ANY or not mode):
+                raise ValueError(f"mode {mode} is not known")
+            if number >= objects.files.count:
+                raise IndexError(f"file {number} of {objects.files.count}")
+            row = &objects.files.rows[number]
+            memset(&file, 0, sizeof(File))
+            memset(&guarded, 0, sizeof(Guarded))
+            file.sections = <SectionRow*>sections.start + row.first_section
+            file.count = row.section_count
+            file.first_section = <int32_t>row.first_section
+            file.symbols = <SymbolRow*>symbols.start + row.first_symbol
+            file.first_symbol = <int32_t>row.first_symbol
+            file.symbol_count = row.symbol_count
+            file.early = mode == M_EARLY or mode == M_CAPSULES
+            file.update = mode & U_ANY != 0
+            file.hastens = not objects.traits & TRAIT_EARLY_FILES
+            vec_init(&file.kernels, sizeof(Code))
+            vec_init(&file.places, sizeof(Place))
+            fail(&fault, 0, 0, R_MEMORY)
+            with nogil:
+                done = (open_views(&file, arena, &fresh)
+                        and rewrite(&file, mode, &guarded, &fault)
+                        and put_contents(&file, &fresh))
+                file_free(&file)
+            if not done:
+                if fault.reason == R_MEMORY:
+                    raise MemoryError
+                faults.append((number, row.first_section + fault.section, fault.offset,
+                               REASONS[fault.reason]))
+            if guarded.others:
+                slowed.append((number, guarded.others))
+        if fresh.data.count == 0:
+            return objects.arena, objects.sections, objects.symbols, faults, slowed
+        return grown(objects.arena, &fresh), sections, symbols, faults, slowed
+    finally:
+        vec_free(&fresh.data)

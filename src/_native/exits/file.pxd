@@ -1,0 +1,88 @@
+# One relocatable file while its kernels are rewritten: views of its sections, and its symbols.
+
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcmp, memset
+
+from exits.rows cimport View
+from tables.rows cimport SectionRow, SymbolRow
+from sectionkinds cimport KIND
+from base.vector cimport Vec, vec_free
+
+
+# One file while its kernels are rewritten.
+ctypedef struct File:
+    View* views             # by section index
+    size_t count
+    SectionRow* sections    # both are changed as the contents are
+    SymbolRow* symbols
+    uint32_t symbol_count
+    int32_t first_symbol        # the row of the first one
+    int32_t first_section
+    int32_t* codes          # by symbol index: row of the kernel table, or -1
+    int32_t* code_of        # by section index: likewise for .text sections
+    Vec kernels             # Code
+    Vec places              # Place
+    bint early              # code from before 13.0, see exits/early.pxd
+    bint hastens            # kernels that only trap do so at once: from 13.0 on
+    bint update             # code of another release, see exits/update.pxd
+
+
+# Contents that were rewritten, which stand behind those of all files in the new arena.
+ctypedef struct Fresh:
+    uint64_t base           # offset in that arena
+    Vec data
+
+
+cdef inline bint open_views(File* file, const uint8_t* arena, const Fresh* fresh) noexcept nogil:
+    """Fill the views; False when memory is exhausted."""
+    cdef const SectionRow* s
+    cdef View* view
+    cdef size_t i
+    file.views = <View*>calloc(file.count, sizeof(View))
+    file.code_of = <int32_t*>malloc(file.count * sizeof(int32_t))
+    file.codes = <int32_t*>malloc((<size_t>file.symbol_count + 1) * sizeof(int32_t))
+    if file.views == NULL or file.code_of == NULL or file.codes == NULL:
+        return False
+    memset(file.code_of, -1, file.count * sizeof(int32_t))
+    memset(file.codes, -1, file.symbol_count * sizeof(int32_t))
+    for i in range(file.count):
+        s = &file.sections[i]
+        view = &file.views[i]
+        view.kind = s.type
+        view.link = s.link
+        view.info = s.info
+        view.name = arena + s.name
+        view.name_size = s.name_size
+        view.data = arena
+        if KIND[s.kind].given:
+            view.size = s.size
+            view.data = (arena + s.offset if s.offset < fresh.base
+                         else fresh.data.data + (s.offset - fresh.base))
+    return True
+
+
+cdef inline void file_free(File* file) noexcept nogil:
+    cdef size_t i
+    if file.views != NULL:
+        for i in range(file.count):
+            free(file.views[i].fresh)
+    free(file.views)
+    free(file.codes)
+    free(file.code_of)
+    vec_free(&file.kernels)
+    vec_free(&file.places)
+
+
+cdef inline int32_t home_of(const File* file, const SymbolRow* symbol) noexcept nogil:
+    """The index of the section of a symbol, -1 when it has none."""
+    return symbol.section - file.first_section if symbol.section >= 0 else -1
+
+
+cdef inline int32_t text_of(const File* file, size_t capsule) noexcept nogil:
+    """The index of the code that a capsule describes."""
+    return home_of(file, &file.symbols[file.views[capsule].info])
+
+
+cdef inline bint is_named(const View* view, const char* name, uint32_t size) noexcept nogil:
+    return view.name_size == size and memcmp(view.name, name, size) == 0

@@ -1,0 +1,126 @@
+# Code of a chip that runs FP64 and integer MMA instructions in a known number of cycles, on one
+# that does not: sm_100 code of ptxas up to 13.2 on sm_103.
+#
+# DADD, DMUL, DFMA, DSETP and IMMA of such code set no scoreboard; whoever reads their result relies
+# on the stall counts in between. Where the time varies, each has to set one. Which one, who waits
+# for it and what else moves follows from a schedule that only a compiler can make anew. So each
+# gets a scoreboard, and the next instruction waits for it: no instruction moves, and no order of
+# execution is possible in which something reads too early, since none of the five is a branch.
+# A scoreboard counts what is outstanding, so one that other instructions use as well makes whoever
+# waits for it wait longer, never shorter. The sources have been read by then, too.
+#
+# Code that is not optimized waits for scoreboards 0 and 1 before each instruction; there nvlink
+# does nothing else, and the result is its own.
+#
+# docs/older-objects.md has the experiments.
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from base.elf64 cimport load16
+from exits.rows cimport View, put16
+from exits.words cimport (
+    CAREFUL, CARELESS, CONTROL_BYTE, WAITS, WORD, is_dummy_load, is_membar, opcode, set_stall,
+    stall,
+)
+
+
+cdef enum:
+    OP_DMUL = 0x28              # the low 9 bits of an operation, the same for all kinds of operands
+    OP_DFMA = 0x2b              # DADD and DSETP between them
+    OP_IMMA = 0x37
+    SCOREBOARDS = 6
+    NO_SCOREBOARD = 7
+    SHORTEST_STALL = 2          # a scoreboard counts from the cycle after the issue
+    REUSE = 0x3c                # bits of the last byte: operands that stay for the next instruction
+    # Two control bytes in code that is not optimized: of IMMA as ptxas has them, which sets a stall
+    # count of 0 there, and of any of the five with scoreboards 0, when written, and 1, when read.
+    CAREFUL_IMMA = 0x3fc0
+    CAREFUL_GUARDED = 0x321e
+
+
+# What guarding did in one file.
+ctypedef struct Guarded:
+    uint64_t exact              # instructions that are as nvlink has them
+    uint64_t others             # those that wait since nobody knows better
+
+
+cdef inline bint is_untimed(const uint8_t* word) noexcept nogil:
+    """Whether it is one of the five."""
+    cdef uint32_t operation = opcode(word) & 0x1ff
+    return OP_DMUL <= operation <= OP_DFMA or operation == OP_IMMA
+
+
+cdef inline uint32_t written_scoreboard(const uint8_t* word) noexcept nogil:
+    """The one that is released when the result is there: bits 110 to 112."""
+    return load16(word + CONTROL_BYTE) >> 6 & 7
+
+
+cdef inline bint lacks_scoreboard(const uint8_t* word) noexcept nogil:
+    """Whether nothing can wait for its result. From 13.3 on code that is not optimized names none.
+    """
+    return (is_untimed(word) and written_scoreboard(word) == NO_SCOREBOARD
+            and load16(word + CONTROL_BYTE) != CARELESS)
+
+
+cdef inline uint32_t rarest_scoreboard(const uint8_t* text, uint64_t count) noexcept nogil:
+    """The first of those that the fewest instructions set."""
+    cdef uint64_t uses[8]
+    cdef uint64_t i
+    cdef uint32_t rarest = 0
+    for i in range(8):
+        uses[i] = 0
+    for i in range(count):
+        uses[written_scoreboard(text + i * WORD)] += 1
+    for i in range(1, <uint64_t>SCOREBOARDS):
+        if uses[i] < uses[rarest]:
+            rarest = i
+    return rarest
+
+
+cdef inline bint guard_careful(uint8_t* word, const uint8_t* end) noexcept nogil:
+    """Guard an instruction of code that is not optimized; False where it is other code.
+
+    The dummy loads and the MEMBARs of a fence have no registers and need not wait; who comes after
+    them does.
+    """
+    cdef uint8_t* next_ = word + WORD
+    cdef uint32_t control = load16(word + CONTROL_BYTE)
+    if control != CAREFUL and not (control == CAREFUL_IMMA and opcode(word) & 0x1ff == OP_IMMA):
+        return False
+    put16(word + CONTROL_BYTE, CAREFUL_GUARDED)
+    while (is_dummy_load(next_) or is_membar(next_)) and next_ + WORD != end:
+        next_ += WORD
+    next_[CONTROL_BYTE + 1] |= WAITS
+    return True
+
+
+cdef inline void guard_scheduled(uint8_t* word, uint8_t* next_, uint32_t scoreboard) noexcept nogil:
+    set_stall(word, max(stall(word), <uint32_t>SHORTEST_STALL))
+    put16(word + CONTROL_BYTE, (load16(word + CONTROL_BYTE) & ~0x1c0) | scoreboard << 6)
+    word[CONTROL_BYTE + 2] &= ~REUSE
+    next_[CONTROL_BYTE + 1] |= 1 << 4 + scoreboard if scoreboard < 4 else 0
+    next_[CONTROL_BYTE + 2] |= 1 << scoreboard - 4 if scoreboard >= 4 else 0
+
+
+cdef inline bint needs_guard(const View* text) noexcept nogil:
+    cdef uint64_t i
+    for i in range(text.size // WORD):
+        if lacks_scoreboard(text.data + i * WORD):
+            return True
+    return False
+
+
+cdef inline void guard_code(uint8_t* text, uint64_t size, Guarded* guarded) noexcept nogil:
+    """Guard one function, whose last instruction, a NOP or a branch, is none of the five."""
+    cdef uint64_t count = size // WORD, i
+    cdef uint32_t scoreboard = rarest_scoreboard(text, count)
+    cdef uint8_t* word
+    for i in range(count - 1):
+        word = text + i * WORD
+        if not lacks_scoreboard(word):
+            continue
+        if guard_careful(word, text + count * WORD):
+            guarded.exact += 1
+        else:
+            guard_scheduled(word, word + WORD, scoreboard)
+            guarded.others += 1

@@ -1,0 +1,307 @@
+# Code of one release as the finalizer of another leaves it (docs/older-objects.md): from 13.2.86
+# on with a NOP in front of each BSYNC that makes threads reconverge; from 13.1 on with fences that
+# wait for their guards; in functions that were not optimized with another addition for sm_120 from
+# 13.1 on, and with other schedule words from 13.3 on. The schedule of optimized code stays that of
+# its compiler.
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy
+
+from base.elf64 cimport load16, load32, load64
+from libc.stdint cimport uint16_t
+from exits.capsule cimport (
+    APPENDED, INSERTED, Draft, Slot, Walk, emit, emit_counted, emit_record, emit_slot, next_slot,
+    start_walk,
+)
+from exits.code cimport finish_changed, start_draft
+from exits.rows cimport R_MEMORY, Code, Fault, Place, View, fail, put16, put32, put64
+from exits.slots cimport recorded
+from exits.words cimport (
+    CAREFUL, CARELESS, CONTROL_BYTE, MEMBAR_BYTE, MEMBAR_GUARD, OP_EXIT, OP_NOP, U_ADDS, U_ANY,
+    U_FENCES, U_GUARD, U_UNGUARD, U_UNSCHEDULED, U_WORDS, WORD, W_NOP, is_dummy_load, is_membar,
+    is_unscheduled, opcode, put_instruction, set_stall, stall,
+)
+from base.vector cimport Vec
+
+cdef enum:
+    OP_BSYNC = 0x941
+    OP_ERRBAR = 0x9ab
+    OP_CCTL = 0x5ab
+    RELIABLE = 1                # bits of byte 9: BSYNC.RELIABLE, BSYNC.RECONVERGENT
+    RECONVERGENT = 2
+    BSYNC_BODY = 16
+    BSYNC_RECORD = 0x0a000901   # that of a BSYNC with a NOP; the third byte varies
+    BSYNC_MASK = 0xff00ffffU
+    QUICK = 0x0fe2              # control bytes of that NOP: a stall of 1, no scoreboard
+
+    CAREFUL_MASK = 0x301e       # of control bytes: stall count, waits for scoreboards 0 and 1
+    WAITS_ALONE = 0x3fc0        # HMMA and ERRBAR wait and do not stall
+    # From 13.1 on the MEMBAR of a fence waits for its guard, which reads: the control bytes of the
+    # guard, and what is added to those of the MEMBAR, in scheduled code and in other.
+    GUARD_READS = 0x03ec
+    AWAITS_READ = 0x2000
+    GUARD_CAREFUL = 0x33de
+    # `fence.proxy.tensormap::generic.acquire`: its record, its last instruction, and the two that
+    # follow this from 13.1 on, the second of which waits for what the first reads.
+    ACQUIRE_RECORD = 0x16144901
+    ACQUIRE_COUNT = 3
+    OP_ACQUIRE = 0x9b9
+    OP_FLUSH = 0x9b7
+    FLUSH_READS = 0x03e4
+    FLUSH_AWAITED = 0x2fe2
+
+    # IADD3 of two operands and IADD, by the low 9 bits of the operation. Of the upper half of the
+    # instruction: third source RZ and not negated, no second carry in, no second carry out.
+    OP_IADD3 = 0x010
+    OP_IADD = 0x035
+    THIRD = 0x71e8ff
+    THIRD_NONE = 0x71e0ff
+    CARRY = 1 << 10             # .X: adds a carry
+    FORM_REGISTER = 0x2         # upper 4 of the 12 bits: the kind of the second operand
+    FORM_IMMEDIATE = 0x8
+    FORM_UNIFORM = 0xc
+
+
+cdef inline bint takes_nop(const uint8_t* word) noexcept nogil:
+    return opcode(word) == OP_BSYNC and word[9] & (RELIABLE | RECONVERGENT) != 0
+
+
+cdef inline bint is_code_careful(const uint8_t* code, uint64_t size) noexcept nogil:
+    """Whether ptxas up to 13.2 made the function without scheduling it.
+
+    Then each instruction has the longest stall and waits for scoreboards 0 and 1, but for those
+    that only wait, dummy loads, and NOPs and branches that nothing waits for.
+    """
+    cdef uint64_t at
+    cdef uint32_t control
+    cdef bint careful = False
+    for at in range(0, size, 16):
+        control = load16(code + at + CONTROL_BYTE)
+        if is_dummy_load(code + at):
+            continue
+        if control & CAREFUL_MASK == CAREFUL_MASK and not code[at + CONTROL_BYTE + 2]:
+            careful = True
+        elif control != CARELESS and control != WAITS_ALONE:
+            return False
+    return careful
+
+
+cdef inline bint emit_guarded(Draft* draft, const Slot* slot) noexcept nogil:
+    """A BSYNC and a NOP in front of it; its slot now stands for both."""
+    cdef uint8_t body[BSYNC_BODY]
+    cdef uint8_t nop[WORD]
+    cdef const uint8_t* word = slot.words
+    cdef bint reliable = word[9] & RELIABLE != 0
+    put32(body, BSYNC_RECORD | (4 if reliable else 2) << 16)
+    put32(body + 4, recorded(word[1] >> 4) | (not reliable) << 16)
+    put32(body + 8, <uint32_t>(word[2] & 0xf) << 17)    # twice the number of its barrier
+    put32(body + 12, 0)
+    put_instruction(nop, W_NOP)
+    put16(nop + CONTROL_BYTE, load16(word + CONTROL_BYTE) if is_unscheduled(word) else QUICK)
+    return (emit_counted(draft, 2, body, BSYNC_BODY) and emit(draft, nop, <uint64_t>INSERTED)
+            and emit(draft, word, slot.offset))
+
+
+cdef inline bint is_guarded(const Slot* slot) noexcept nogil:
+    return (slot.count == 2 and slot.record_size == 2 + BSYNC_BODY
+            and load32(slot.record + 2) & BSYNC_MASK == BSYNC_RECORD
+            and opcode(slot.words) == OP_NOP and takes_nop(slot.words + WORD))
+
+
+cdef inline bint emit_bare(Draft* draft, const Slot* slot) noexcept nogil:
+    """The BSYNC of a slot alone."""
+    return emit_record(draft, 0) != NULL and emit(draft, slot.words + WORD, slot.offset + WORD)
+
+
+cdef inline bint is_short(const uint8_t* word) noexcept nogil:
+    """Whether an instruction is an IADD3 of two operands, with a carry or without."""
+    cdef uint64_t high = load64(word + 8)
+    return (opcode(word) & 0x1ff == OP_IADD3 and high & THIRD == THIRD_NONE
+            and high >> 16 & 1 != 0)
+
+
+cdef inline uint32_t add_record(const uint8_t* word) noexcept nogil:
+    """The record of a lone IADD3 that becomes an IADD; 0 for what stays.
+
+    Uniform operands with a carry were not seen.
+    """
+    cdef uint64_t high = load64(word + 8)
+    cdef uint32_t form = opcode(word) >> 8 & 0xe
+    if not is_short(word):
+        return 0
+    if form == FORM_REGISTER:
+        return 0x14300c42 if high & CARRY else 0x04400c41
+    if form == FORM_IMMEDIATE:
+        return 0x06320c42 if high & CARRY else 0x06420c42
+    return 0x04440c41 if form == FORM_UNIFORM and not high & CARRY else 0
+
+
+cdef inline void shorten_add(uint8_t* word) noexcept nogil:
+    put16(word, (load16(word) & ~<uint32_t>0x1ff) | OP_IADD)
+    put64(word + 8, load64(word + 8) & ~<uint64_t>(THIRD | 1 << 16))
+
+
+cdef inline bint emit_add(Draft* draft, const Slot* slot, uint32_t record) noexcept nogil:
+    """An IADD in the place of an IADD3."""
+    cdef uint8_t word[WORD]
+    cdef uint8_t* place = emit_record(draft, 4)
+    memcpy(word, slot.words, WORD)
+    shorten_add(word)
+    if place == NULL:
+        return False
+    put32(place, record)
+    return emit(draft, word, slot.offset)
+
+
+cdef inline void set_guards(Draft* draft, uint64_t count, bint careful) noexcept nogil:
+    """Let the guards among the last `count` words be awaited, where they are not."""
+    cdef uint8_t* word = draft.words.data + (draft.words.count - count) * WORD
+    while count > 1:
+        if (is_membar(word) and word[MEMBAR_BYTE] == MEMBAR_GUARD and is_membar(word + WORD)
+                and load16(word + CONTROL_BYTE) == CARELESS
+                and load16(word + WORD + CONTROL_BYTE) != CARELESS):
+            put16(word + CONTROL_BYTE, GUARD_CAREFUL if careful else GUARD_READS)
+            if not careful:
+                put16(word + WORD + CONTROL_BYTE,
+                      <uint16_t>(load16(word + WORD + CONTROL_BYTE) | AWAITS_READ))
+        word += WORD
+        count -= 1
+
+
+cdef inline bint is_acquire(const Slot* slot) noexcept nogil:
+    """Whether the slot acquires a tensor map, as code from before 13.1 does."""
+    return (slot.count == ACQUIRE_COUNT and slot.record_size > 6
+            and load32(slot.record + 2) == ACQUIRE_RECORD
+            and opcode(slot.words + (ACQUIRE_COUNT - 1) * WORD) == OP_ACQUIRE)
+
+
+cdef inline bint emit_acquire(Draft* draft, const Slot* slot, bint careful) noexcept nogil:
+    """An acquire and what follows it now; no longer does the next instruction wait for its last."""
+    cdef uint8_t flush[WORD]
+    cdef uint8_t nop[WORD]
+    cdef const uint8_t* last = slot.words + (ACQUIRE_COUNT - 1) * WORD
+    cdef uint8_t* acquire
+    cdef uint64_t i
+    put_instruction(nop, W_NOP)
+    memcpy(flush, nop, WORD)
+    put16(flush, OP_FLUSH | (load16(last) & 0xf000))    # with the predicate of the last
+    put16(flush + CONTROL_BYTE, GUARD_CAREFUL if careful else FLUSH_READS)
+    put16(nop + CONTROL_BYTE, CAREFUL if careful else FLUSH_AWAITED)
+    if not emit_counted(draft, ACQUIRE_COUNT + 2, slot.record + 2, slot.record_size - 2):
+        return False
+    for i in range(ACQUIRE_COUNT):
+        if not emit(draft, slot.words + i * WORD, slot.offset + i * WORD):
+            return False
+    acquire = draft.words.data + (draft.words.count - 1) * WORD
+    if stall(acquire) == 2:
+        set_stall(acquire, 1)
+    return emit(draft, flush, <uint64_t>APPENDED) and emit(draft, nop, <uint64_t>APPENDED)
+
+
+cdef inline bint emit_update(Draft* draft, const Slot* slot, int mode,
+                             bint careful) noexcept nogil:
+    """Any slot but the last, of a function for which all of the mode is right.
+
+    `careful` says that it was not scheduled.
+    """
+    cdef uint32_t record = 0
+    cdef size_t i
+    if mode & U_GUARD and not slot.recorded and takes_nop(slot.words):
+        return emit_guarded(draft, slot)
+    if mode & U_UNGUARD and is_guarded(slot):
+        return emit_bare(draft, slot)
+    if mode & U_ADDS and not slot.recorded:
+        record = add_record(slot.words)
+    if record:
+        return emit_add(draft, slot, record)
+    if mode & U_FENCES and is_acquire(slot):
+        return emit_acquire(draft, slot, careful)
+    if not emit_slot(draft, slot):
+        return False
+    if mode & U_FENCES:
+        set_guards(draft, slot.count, careful)
+    if mode & U_ADDS and slot.count > 1:
+        # Of a longer slot the record says nothing of these.
+        for i in range(draft.words.count - slot.count, draft.words.count):
+            if is_short(draft.words.data + i * WORD):
+                shorten_add(draft.words.data + i * WORD)
+    return True
+
+
+cdef inline bint ends_barrier(const uint8_t* word) noexcept nogil:
+    """Whether an instruction is the last of an error barrier, and not the first of a text."""
+    return (load16(word) & 0xfff == OP_CCTL and opcode(word + WORD) == OP_EXIT
+            and opcode(word - WORD) == OP_ERRBAR)
+
+
+cdef inline bint has_barriers(const uint8_t* code, uint64_t size) noexcept nogil:
+    cdef uint64_t at
+    for at in range(WORD, size - WORD if size > WORD else 0, 16):
+        if ends_barrier(code + at):
+            return True
+    return False
+
+
+cdef inline void widen_ranges(const uint8_t* code, const Code* row, Place* place) noexcept nogil:
+    """Let ranges that begin at the end of an error barrier begin in front of it.
+
+    They are meant to begin with the instruction before the EXIT. Up to 13.0 ptxas counts the
+    barrier, from 13.1 on it does not.
+    """
+    cdef size_t i, first
+    for i in range(1, row.count - 2 if row.count > 2 else 0):
+        if ends_barrier(code + i * WORD):
+            first = i - 2 if i > 1 and is_membar(code + (i - 2) * WORD) else i - 1
+            if place[first].own >= WORD:
+                place[i].begin = place[first].own - WORD
+
+
+cdef inline void unload_words(Draft* draft) noexcept nogil:
+    """Take stalls and scoreboards out of all instructions but dummy loads."""
+    cdef uint8_t* word
+    cdef size_t i
+    for i in range(draft.words.count):
+        word = draft.words.data + i * WORD
+        if not is_dummy_load(word):
+            put16(word + CONTROL_BYTE, CARELESS)
+            word[CONTROL_BYTE + 2] = 0
+
+
+cdef inline bint update_code(View* text, View* capsule, int mode, Code* code, Draft* draft,
+                             Vec* places, bint* changed, Fault* fault) noexcept nogil:
+    """Bring one function up to date; `changed` says whether that took any writing."""
+    cdef Walk walk
+    cdef Slot slot
+    cdef size_t i
+    cdef bint done, widened, careful = (mode & (U_FENCES | U_UNSCHEDULED)
+                               and is_code_careful(text.data, text.size))
+    changed[0] = False
+    if not careful:
+        mode &= ~<int>U_UNSCHEDULED
+    if not mode & U_ANY:
+        return True
+    if not start_walk(&walk, capsule, code.capsule, fault):
+        return False
+    start_draft(draft)
+    while walk.next < walk.slots:
+        if not next_slot(&walk, text, &slot, fault):
+            return False
+        if slot.last:
+            done = emit_counted(draft, 1, NULL, 0) and emit(draft, slot.words, slot.offset)
+        else:
+            done = emit_update(draft, &slot, mode, careful)
+        if not done:
+            return fail(fault, 0, 0, R_MEMORY)
+    if mode & U_WORDS:
+        unload_words(draft)
+    widened = careful and mode & U_FENCES and has_barriers(text.data, text.size)
+    changed[0] = widened
+    for i in range(min(draft.words.count, <size_t>(text.size // WORD))):
+        if memcmp(draft.words.data + i * WORD, text.data + i * WORD, WORD) != 0:
+            changed[0] = True
+            break
+    if not finish_changed(text, capsule, draft, code, places, slot.offset + WORD, changed):
+        return fail(fault, 0, 0, R_MEMORY)
+    if widened:
+        widen_ranges(text.data, code, <Place*>places.data + code.first)
+    return True

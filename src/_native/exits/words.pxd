@@ -1,0 +1,196 @@
+# Instructions of sm_100 and later, 16 bytes each: which there are, and changing one.
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from base.elf64 cimport load16, load64
+from exits.rows cimport Code, Place, moved, put16, put64
+
+
+cdef enum:
+    WORD = 16
+
+    OP_EXIT = 0x94d
+    OP_MEMBAR = 0x992
+    OP_NOP = 0x918
+    # Low 9 bits, which do not tell where operands are.
+    OP_DMUL = 0x28
+    OP_DADD = 0x29
+    OP_DFMA = 0x2b
+    MEMBAR_BYTE = 9         # its level and scope
+    MEMBAR_GUARD = 0x80     # level and scope of the one before a fence's own
+
+    CONTROL_BYTE = 13       # bits 1-4: stall count, bit 5: see set_stall
+    LONGEST_STALL = 15
+    # Two control bytes of every instruction that ptxas -O0 makes.
+    CAREFUL = 0x3fde        # up to 13.2: LONGEST_STALL, waits for scoreboards 0 and 1
+    CARELESS = 0x0fc0       # from 13.3 on: nothing
+    WAITS = 0x30            # bits of the second one, for these scoreboards
+
+cdef enum Mode:
+    M_FENCES                # executable without error barriers
+    M_SHORT                 # executable with error barriers
+    M_LONG                  # with -g or -r
+    M_EARLY                 # none of these: code from before 13.0 becomes what 13.0 has
+    M_CAPSULES              # only capsules from before 12.9 become what later ones are
+    M_GUARD                 # code for a chip with fixed latencies waits, see exits/guard.pxd
+    # Bits of the modes that make code of one release that of another, see exits/update.pxd.
+    U_GUARD = 0x100         # a NOP in front of BSYNC
+    U_UNGUARD = 0x200       # none
+    U_ADDS = 0x400          # IADD for IADD3 in unscheduled code
+    U_FENCES = 0x800        # guards of fences are awaited, tensor maps acquired by more
+    U_WORDS = 0x1000        # unscheduled code names neither stalls nor scoreboards
+    U_UNSCHEDULED = U_ADDS | U_WORDS
+    U_ANY = U_GUARD | U_UNGUARD | U_FENCES | U_UNSCHEDULED
+
+
+cdef enum Kind:
+    W_MEMBAR                # MEMBAR.SC.VC
+    W_ERRBAR
+    W_CCTL                  # CCTL.IVALL
+    W_NOP
+
+
+cdef inline void put_instruction(uint8_t* place, Kind kind) noexcept nogil:
+    if kind == W_MEMBAR:
+        put64(place, 0x7992)
+        put64(place + 8, 0x000fc00000005000ULL)
+    elif kind == W_ERRBAR:
+        put64(place, 0x79ab)
+        put64(place + 8, 0x000fc00000000000ULL)
+    elif kind == W_CCTL:
+        put64(place, 0x75ab)
+        put64(place + 8, 0x000fec0000000000ULL)
+    else:
+        put64(place, 0x7918)
+        put64(place + 8, 0x000fc00000000000ULL)
+
+
+cdef inline bint is_dummy_load(const uint8_t* word) noexcept nogil:
+    """@!PT LDS RZ, [RZ]; the scheduling bits are any."""
+    return load64(word) == 0xfffff984ULL and load64(word + 8) & 0xffffffffffULL == 0x0800
+
+
+cdef inline uint32_t stall(const uint8_t* word) noexcept nogil:
+    """Cycles before the next instruction may issue."""
+    return word[CONTROL_BYTE] >> 1 & 0xf
+
+
+cdef inline void set_stall(uint8_t* word, uint32_t cycles) noexcept nogil:
+    """Change the stall count; the bit above it is set for counts below 12, except in a NOP."""
+    word[CONTROL_BYTE] = (word[CONTROL_BYTE] & ~0x3e) | cycles << 1
+    if cycles < 12 and opcode(word) != OP_NOP:
+        word[CONTROL_BYTE] |= 0x20
+
+
+cdef inline uint32_t schedule(const uint8_t* word) noexcept nogil:
+    """Bits 104 to 127: from bit 6 on the scoreboard of the result, from 9 that of the operands,
+    from 12 on those that are waited for.
+    """
+    return load16(word + CONTROL_BYTE) | <uint32_t>word[CONTROL_BYTE + 2] << 16
+
+
+cdef inline uint32_t waits_of(const uint8_t* word) noexcept nogil:
+    """The scoreboards that an instruction waits for, a bit each."""
+    return schedule(word) >> 12 & 0x3f
+
+
+cdef inline uint32_t sets_of(const uint8_t* word) noexcept nogil:
+    """The scoreboards that an instruction sets, a bit each; 7 is none."""
+    cdef uint32_t scoreboards = schedule(word) >> 6
+    return (1 << (scoreboards & 7) | 1 << (scoreboards >> 3 & 7)) & 0x3f
+
+
+cdef inline void put_waits(uint8_t* word, uint32_t waits) noexcept nogil:
+    """Wait for these scoreboards, too."""
+    word[CONTROL_BYTE + 1] |= waits << 4 & 0xf0
+    word[CONTROL_BYTE + 2] |= waits >> 4
+
+
+cdef inline bint has_result(const uint8_t* word, uint32_t predicate) noexcept nogil:
+    """Whether bits 81 to 83 or 84 to 86 name a predicate, which many instructions then write.
+
+    In those of FP64 arithmetic and in NOPs they are 0.
+    """
+    if opcode(word) & 0x1ff in (OP_NOP & 0x1ff, OP_DMUL, OP_DADD, OP_DFMA):
+        return False
+    return word[10] >> 1 & 7 == predicate or load16(word + 10) >> 4 & 7 == predicate
+
+
+cdef inline bint is_unscheduled(const uint8_t* word) noexcept nogil:
+    """Of code that was not optimized."""
+    cdef uint32_t control = load16(word + CONTROL_BYTE)
+    return control == CAREFUL or control == CARELESS
+
+
+cdef inline void put_unscheduled(uint8_t* word, Kind kind, const uint8_t* exit_) noexcept nogil:
+    """Schedule an instruction of the error barrier before an EXIT of such code as nvlink does."""
+    if kind == W_ERRBAR:
+        word[CONTROL_BYTE + 1] |= exit_[CONTROL_BYTE + 1] & WAITS
+    elif kind == W_CCTL:
+        put16(word + CONTROL_BYTE, load16(exit_ + CONTROL_BYTE))
+
+
+# What the kernel's instructions oblige its fences and EXITs to do.
+ctypedef struct Needs:
+    bint loads              # dummy shared loads before a fence: LDGSTS, calls
+    bint guards             # a second MEMBAR before a fence's own: SYNCS, calls
+    bint membar             # MEMBAR before EXIT: surface stores, calls
+    bint barrier            # ERRBAR before EXIT
+
+
+cdef inline uint32_t opcode(const uint8_t* word) noexcept nogil:
+    return load16(word) & 0xfff
+
+
+cdef inline bint is_membar(const uint8_t* word) noexcept nogil:
+    return opcode(word) == OP_MEMBAR
+
+
+cdef inline Needs needs_of(const uint8_t* text, uint64_t size, int mode) noexcept nogil:
+    cdef Needs needs
+    cdef uint64_t at
+    cdef uint32_t op
+    needs.loads = needs.guards = needs.membar = mode == M_LONG
+    needs.barrier = mode != M_FENCES
+    if mode == M_LONG:
+        return needs
+    for at in range(0, size, 16):
+        op = opcode(text + at) & 0x1ff
+        if op == 0x143 or op == 0x144:                          # CALL.ABS, CALL.REL
+            needs.loads = needs.guards = needs.membar = True
+            break
+        if op == 0x1ae:                                         # LDGSTS
+            needs.loads = True
+        elif op == 0x1a7 or op == 0x1b1 or op == 0x1b2:         # SYNCS
+            needs.guards = True
+        elif op == 0x19b or op == 0x19d or op == 0x19f:         # SUST.P, SUST, SURED
+            needs.membar = True
+    return needs
+
+
+cdef inline bint retarget(uint8_t* word, uint64_t old, uint64_t new, const Code* code,
+                          const Place* places) noexcept nogil:
+    """Correct the distance in a relative branch; `old` and `new` are the offsets behind it."""
+    cdef uint64_t low = load64(word), high = load64(word + 8)
+    cdef int64_t distance, target
+    cdef uint32_t op = low & 0x1ff
+    if op == 0x145:                 # BSSY: 30 bits at 34, in words of 4
+        distance = (<int64_t>low >> 34) * 4
+    elif op == 0x144 or op == 0x147 or op == 0x148 or op == 0x149 or op == 0x158:
+        # CALL.REL, BRA, WARPSYNC, BRX, BRXU: 8 bits at 16, then 48 at 34, in words of 4
+        distance = <int64_t>(((low >> 34 | high << 30) << 8 | (low >> 16 & 0xff)) << 8) >> 6
+    else:
+        return True
+    target = <int64_t>old + distance
+    if target < 0 or <uint64_t>target > code.size:
+        return True
+    distance = <int64_t>(moved(code, places, target, False) - new) >> 2
+    if op == 0x145:
+        low = (low & 0x3ffffffffULL) | <uint64_t>distance << 34
+    else:
+        low = (low & ~(0xffULL << 16) & 0x3ffffffffULL) | (<uint64_t>distance & 0xff) << 16
+        low |= <uint64_t>(distance >> 8) << 34
+        high = (high & ~0x3ffffULL) | (<uint64_t>(distance >> 38) & 0x3ffff)
+    put64(word, low)
+    put64(word + 8, high)
+    return True

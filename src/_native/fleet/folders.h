@@ -1,0 +1,16 @@
+/* The next entry of a folder. */
+#ifndef PYLINK_FLEET_FOLDERS_H
+#define PYLINK_FLEET_FOLDERS_H
+
+#include <dirent.h>
+#include <errno.h>
+
+/* NULL at the end, and where that is not the end, with the reason. */
+static struct dirent* pylink_next_entry(DIR* folder, int* error) {
+    errno = 0;
+    struct dirent* entry = readdir(folder);
+    *error = entry == NULL ? errno : 0;
+    return entry;
+}
+
+#endif

@@ -1,0 +1,285 @@
+# What the sections of the output hold, in the order of the file: pieces of the inputs, contents
+# that the link made, entries of relocation sections. Each becomes a unit, units become windows,
+# and what is patched in a window is patched while it is made.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.string cimport memcpy, memset
+
+from libc.stddef cimport size_t
+from sectionkinds cimport HEAD_TARGET, IS_CAPSULE, KIND
+from base.elf64 cimport Rela
+from image.capsules cimport Reference, patch_capsule, references_of
+from image.patches cimport patch_field
+from tables.kinds cimport is_a, is_nobits
+from tables.rows cimport KeepRow, OutRow, PatchRow, PlaceRow, SectionRow
+from base.vector cimport Vec, vec_push
+from image.windows cimport WINDOW, Window
+
+cdef extern from "image/contents.h":
+    void note_bad "pylink_note_bad"(int32_t* bad, int32_t out) noexcept nogil
+
+cdef enum:
+    NEAR = 4096                 # a gap of more bytes, as a table leaves, ends a window
+
+
+ctypedef struct Unit:
+    uint64_t offset             # in the output
+    uint64_t size
+    const uint8_t* source       # NULL: the entries of a relocation section
+    int32_t out
+
+
+ctypedef struct Contents:
+    const uint8_t* input
+    const SectionRow* sections
+    size_t section_count
+    const OutRow* outs
+    size_t out_count
+    const PlaceRow* places
+    const int32_t* order        # of the file
+    size_t order_count
+    const int32_t* out_of
+    const uint64_t* base
+    const int32_t* stand_in     # or NULL: nothing was folded
+    const uint32_t* index       # header index by OutRow
+    const KeepRow* keeps
+    const uint32_t* symbol      # index by entity
+    const uint32_t* section     # of its symbol, by OutRow
+    const uint32_t* instance    # index by entity
+    const PatchRow* patches
+    size_t patch_count
+    const uint8_t** made        # by OutRow: contents that the link made, or NULL
+    Vec units                   # Unit, in the order of the file
+    Vec windows                 # Window
+    uint32_t* patch_order       # patches of the first window, of the second, ...
+    uint32_t* patch_end         # by window: where its own end there
+    Vec references              # Reference
+    int32_t bad                 # OutRow of a capsule that breaks its format, or -1
+
+
+cdef inline bint is_copied(const Contents* c, size_t at) noexcept nogil:
+    """Whether input section `at` is a part of an output section that keeps the input's bytes."""
+    cdef int32_t o = c.out_of[at]
+    if o < 0 or is_nobits(&c.outs[o]) or c.places[o].made:
+        return False
+    if c.stand_in != NULL and c.stand_in[at] >= 0:
+        return False
+    # A layout that shrank the section replaced its contents.
+    return c.base[at] + c.sections[at].size <= c.places[o].size
+
+
+cdef inline bint add_unit(Contents* c, int32_t out, uint64_t offset, uint64_t size,
+                          const uint8_t* source) noexcept nogil:
+    cdef Unit* unit
+    if size == 0:
+        return True
+    unit = <Unit*>vec_push(&c.units)
+    if unit == NULL:
+        return False
+    unit.out = out
+    unit.offset = offset
+    unit.size = size
+    unit.source = source
+    return True
+
+
+cdef inline int by_offset(const void* a, const void* b) noexcept nogil:
+    cdef uint64_t x = (<const Unit*>a).offset, y = (<const Unit*>b).offset
+    return -1 if x < y else x > y
+
+
+cdef inline bint list_units(Contents* c) noexcept nogil:
+    """Every unit, in the order of the file; False without memory."""
+    cdef uint32_t* first = <uint32_t*>calloc(c.out_count + 2, 4)
+    cdef int32_t* piece = <int32_t*>malloc(4 * (c.section_count + 1))
+    cdef bint ok = first != NULL and piece != NULL
+    if ok:
+        sort_pieces(c, first, piece)
+        ok = list_sections(c, first, piece)
+    free(first)
+    free(piece)
+    return ok
+
+
+cdef inline void sort_pieces(const Contents* c, uint32_t* first, int32_t* piece) noexcept nogil:
+    """Input sections by the section that they are a part of: those of `o` begin at `first[o]`."""
+    cdef size_t i
+    cdef uint32_t at
+    for i in range(c.section_count):
+        if is_copied(c, i):
+            first[c.out_of[i] + 2] += 1
+    for i in range(2, c.out_count + 2):
+        first[i] += first[i - 1]
+    for i in range(c.section_count):
+        if is_copied(c, i):
+            at = first[c.out_of[i] + 1]
+            first[c.out_of[i] + 1] += 1
+            piece[at] = <int32_t>i
+
+
+cdef inline bint list_sections(Contents* c, const uint32_t* first,
+                               const int32_t* piece) noexcept nogil:
+    cdef const OutRow* row
+    cdef const PlaceRow* place
+    cdef const SectionRow* s
+    cdef const Unit* units
+    cdef uint64_t last = 0
+    cdef uint32_t at
+    cdef int32_t o
+    cdef size_t i
+    cdef bint sorted_ = True
+    for i in range(c.order_count):
+        o = c.order[i]
+        row = &c.outs[o]
+        place = &c.places[o]
+        if place.made == 1:
+            if not add_unit(c, o, place.offset, place.size, c.made[o]):
+                return False
+        elif KIND[row.kind].info == HEAD_TARGET and row.head >= 0:
+            if not add_unit(c, o, place.offset, <uint64_t>row.count * row.entsize, NULL):
+                return False
+        else:
+            for at in range(first[o], first[o + 1]):
+                s = &c.sections[piece[at]]
+                if not add_unit(c, o, place.offset + c.base[piece[at]], s.size,
+                                c.input + s.offset):
+                    return False
+    units = <const Unit*>c.units.data
+    for i in range(c.units.count):
+        sorted_ = sorted_ and units[i].offset >= last
+        last = units[i].offset
+    if not sorted_:
+        qsort(c.units.data, c.units.count, sizeof(Unit), by_offset)
+    return True
+
+
+cdef inline bint list_windows(Contents* c) noexcept nogil:
+    """Units that follow each other in windows; a long one that needs no work has its own."""
+    cdef const Unit* unit = <const Unit*>c.units.data
+    cdef Window* window = NULL
+    cdef uint64_t end = 0
+    cdef size_t i
+    for i in range(c.units.count):
+        if window == NULL or (unit[i].offset >= end and (
+                unit[i].offset > end + NEAR
+                or unit[i].offset + unit[i].size - window.start > WINDOW)):
+            window = <Window*>vec_push(&c.windows)
+            if window == NULL:
+                return False
+            window.start = unit[i].offset
+            window.first = i
+            window.what = 0
+            window.source = NULL
+            if unit[i].size > WINDOW and not is_a(c.outs[unit[i].out].kind, IS_CAPSULE):
+                window.source = unit[i].source
+            end = window.start
+        else:
+            window.source = NULL    # of pieces that overlap
+        window.last = i + 1
+        end = max(end, unit[i].offset + unit[i].size)
+        window.size = end - window.start
+    return sort_patches(c)
+
+
+cdef inline bint sort_patches(Contents* c) noexcept nogil:
+    """Patches by window; those of one stay in their order. False without memory."""
+    cdef Window* windows = <Window*>c.windows.data
+    cdef uint32_t* end
+    cdef size_t i, n = c.windows.count
+    cdef int64_t at = -1
+    end = c.patch_end = <uint32_t*>calloc(n + 1, 4)
+    c.patch_order = <uint32_t*>malloc(4 * (c.patch_count + 1))
+    if end == NULL or c.patch_order == NULL:
+        return False
+    for i in range(c.patch_count):
+        at = window_of(windows, n, c.patches[i].offset, at)
+        if at >= 0:
+            end[at + 1] += 1
+            windows[at].source = NULL
+    for i in range(n):
+        end[i + 1] += end[i]
+    # `end[w]` is where the patches of window w begin, and moves to where they end.
+    for i in range(c.patch_count):
+        at = window_of(windows, n, c.patches[i].offset, at)
+        if at >= 0:
+            c.patch_order[end[at]] = <uint32_t>i
+            end[at] += 1
+    return True
+
+
+cdef inline int64_t window_of(const Window* windows, size_t count, uint64_t offset,
+                              int64_t last) noexcept nogil:
+    """The window with that byte of the output, or -1; `last` is where one was found before, or -1.
+    """
+    cdef size_t low = 0, high = count, middle
+    if last >= 0 and offset - windows[last].start < windows[last].size:
+        return last
+    while low < high:
+        middle = (low + high) // 2
+        if windows[middle].start <= offset:
+            low = middle + 1
+        else:
+            high = middle
+    if low == 0 or offset - windows[low - 1].start >= windows[low - 1].size:
+        return -1
+    return <int64_t>low - 1
+
+
+cdef inline void make_contents(void* context, const Window* window, uint8_t* to) noexcept nogil:
+    """The task of a window: its units, with zeros between them, and what is patched."""
+    cdef Contents* c = <Contents*>context
+    cdef const Unit* units = <const Unit*>c.units.data
+    cdef const Unit* unit
+    cdef uint64_t at = 0, start, skipped
+    cdef size_t i, number = window - <const Window*>c.windows.data
+    for i in range(window.first, window.last):
+        unit = &units[i]
+        start = unit.offset - window.start
+        if start > at:
+            memset(to + at, 0, start - at)
+        if unit.source == NULL:
+            make_entries(c, &c.outs[unit.out], to + start)
+        else:
+            skipped = at - start if at > start else 0   # bytes that two pieces have, once
+            if skipped < unit.size:
+                memcpy(to + start + skipped, unit.source + skipped, unit.size - skipped)
+            if is_a(c.outs[unit.out].kind, IS_CAPSULE):
+                finish_capsule(c, unit, to + start)
+        at = max(at, start + unit.size)
+    for i in range(c.patch_end[number - 1] if number else 0, c.patch_end[number]):
+        start = c.patches[c.patch_order[i]].offset - window.start
+        patch_field(to + start, window.size - start, &c.patches[c.patch_order[i]])
+
+
+cdef inline void make_entries(const Contents* c, const OutRow* row, uint8_t* to) noexcept nogil:
+    """The entries of a relocation section that stays, newest first."""
+    cdef const KeepRow* keep = c.keeps
+    cdef int32_t at = row.head
+    cdef uint32_t left = row.count
+    cdef Rela entry
+    while at >= 0 and left:
+        entry.r_offset = keep[at].offset
+        entry.r_type = keep[at].type
+        if keep[at].entity >= 0:
+            entry.r_sym = c.symbol[keep[at].entity]
+        elif keep[at].section < -1:
+            entry.r_sym = c.instance[-2 - keep[at].section]
+        else:
+            entry.r_sym = c.section[keep[at].section] if keep[at].section >= 0 else 0
+        entry.r_addend = keep[at].addend
+        memcpy(to, &entry, row.entsize)
+        to += row.entsize
+        at = keep[at].next
+        left -= 1
+
+
+cdef inline void finish_capsule(Contents* c, const Unit* unit, uint8_t* to) noexcept nogil:
+    """Write the number of the function's section, and what its code reads of constant banks."""
+    cdef const OutRow* row = &c.outs[unit.out]
+    cdef uint16_t number = <uint16_t>c.index[row.twin]
+    cdef size_t count
+    cdef const Reference* references = references_of(&c.references, row.twin, &count)
+    if count and not patch_capsule(to, unit.size, references, count):
+        note_bad(&c.bad, unit.out)
+    memcpy(to, &number, min(unit.size, <uint64_t>2))

@@ -1,0 +1,184 @@
+# Entries of .symtab and .nv.merc.symtab.
+
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from libc.stddef cimport size_t
+from libc.stdint cimport uint16_t
+from sectionkinds cimport K_MERC_SYMTAB, K_MERC_SYMTAB_SHNDX, K_SHARED, K_SYMTAB, K_SYMTAB_SHNDX
+from base.elf64 cimport (
+    SHN_ABS, STB_GLOBAL, STB_LOCAL, STB_WEAK, STO_SHARED, STT_CUDA_OBJECT, STT_FUNC, STT_OBJECT,
+    STT_SECTION, STV_INTERNAL, Sym,
+)
+from image.writer cimport Writer, contents_at, set_section
+from tables.kinds cimport is_renamed
+from tables.rows cimport (
+    EF_DEFINED, EF_INNER, EF_LOCAL, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_NULL, E_RESERVED,
+    E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, PART_LOCAL, PART_TAIL, SYSTEM_RESERVE, EntityRow,
+    FileRow, OutSymbolRow, SymbolRow, is_instance, is_missing,
+)
+from traits cimport TRAIT_EARLY_FILES, TRAIT_LEAN_NAMES, TRAIT_MERCURY, TRAIT_SHARED_LOCAL
+from base.vector cimport Vec
+from image.windows cimport Window, list_rows
+
+
+cdef inline void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
+                       uint32_t* wide) noexcept nogil:
+    cdef const EntityRow* e
+    cdef const SymbolRow* s
+    cdef uint8_t binding, type
+    memset(out, 0, sizeof(Sym))
+    out.st_name = row.name
+    if row.section >= 0:
+        out.st_info = STT_SECTION
+        set_section(w, row.section, out, wide)
+        return
+    if row.instance >= 0:
+        out.st_info = STB_WEAK << 4 | STT_CUDA_OBJECT
+        out.st_other = STO_SHARED | STV_INTERNAL
+        out.st_value = w.dynamic[row.instance]
+        return
+    e = &w.entities[row.entity]
+    s = &w.symbols[e.winner]
+    binding = s.info >> 4
+    type = STT_FUNC if e.kind == E_NULL else s.info & 15
+    out.st_other = s.other
+    if not e.flags & EF_DEFINED:
+        binding = STB_LOCAL if e.flags & EF_LOCAL else STB_GLOBAL
+        out.st_size = e.size
+        if e.kind == E_FUNC:
+            out.st_size = 0
+        out.st_value = s.value
+        if e.kind == E_SHARED and w.homes[row.entity] >= 0:
+            # The link gives extern arrays their place.
+            if is_instance(e):
+                binding = STB_WEAK
+            out.st_value = w.values[row.entity]
+            set_section(w, w.homes[row.entity], out, wide)
+        elif is_missing(e, s):
+            out.st_value = w.values[row.entity]
+        elif e.kind == E_CONST0_SIZE:
+            out.st_value = w.values[row.entity]
+            type = STT_CUDA_OBJECT
+    else:
+        out.st_size = e.size
+        out.st_value = w.values[row.entity]
+        if w.homes[row.entity] >= 0:
+            set_section(w, w.homes[row.entity], out, wide)
+        elif s.shndx == SHN_ABS:
+            out.st_shndx = SHN_ABS
+    if w.executable and type == STT_CUDA_OBJECT:
+        type = STT_OBJECT
+        out.st_other &= 0x1f
+        if (w.traits & TRAIT_SHARED_LOCAL and e.kind == E_SHARED and not e.flags & EF_UNSIZED
+                and w.homes[row.entity] >= 0 and w.outs[w.homes[row.entity]].kind == K_SHARED):
+            binding = STB_LOCAL
+        if w.preserved and e.kind == E_SHARED:
+            out.st_other = STV_INTERNAL
+    if w.traits & TRAIT_MERCURY and (e.kind == E_RESERVED or e.kind == E_UNIFIED):
+        type = STT_CUDA_OBJECT
+    out.st_info = <uint8_t>(binding << 4 | type)
+
+
+cdef inline uint64_t mercury_value(const Writer* w, int32_t symbol) noexcept nogil:
+    """Where a function inside of another begins in the mercury form of that one."""
+    cdef const FileRow* file = &w.files[w.symbols[symbol].file]
+    cdef uint32_t index = <uint32_t>symbol - file.first_symbol
+    if index >= file.mercury_symbols:
+        return 0
+    return (<const Sym*>(w.input + file.merc_symtab) + index).st_value
+
+
+cdef inline void change_to_mercury(Writer* w, const OutSymbolRow* row, Sym* out,
+                                   uint32_t* wide) noexcept nogil:
+    """Make of an entry of .symtab that of .nv.merc.symtab.
+
+    It names mercury twins, and has the type of the input and mercury's size.
+    """
+    cdef const EntityRow* e
+    cdef int32_t home
+    if row.instance >= 0:
+        return
+    if row.section >= 0:
+        home = row.section
+        if is_renamed(&w.outs[home]):
+            out.st_name = w.outs[home].symbol_name
+    else:
+        e = &w.entities[row.entity]
+        home = w.homes[row.entity] if e.flags & EF_DEFINED else -1
+        if e.kind == E_FUNC:
+            out.st_size = w.symbols[e.winner].merc_size
+            if e.flags & EF_INNER:
+                out.st_value = mercury_value(w, e.winner)
+        elif e.flags & EF_DEFINED or e.kind == E_SHARED:
+            out.st_info = (out.st_info & 0xf0) | (w.symbols[e.winner].info & 15)
+            out.st_other = w.symbols[e.winner].other
+            if w.preserved and w.executable and e.kind == E_SHARED:
+                out.st_other |= STV_INTERNAL
+            out.st_value = w.mercury_values[row.entity]
+            if e.kind == E_SYSTEM_SHARED and w.executable:
+                out.st_value = w.mercury_values[row.entity] - SYSTEM_RESERVE
+        elif e.kind == E_RESERVED:
+            out.st_value = 0
+    if home >= 0 and w.outs[home].merc >= 0 and w.index[w.outs[home].merc]:
+        set_section(w, w.outs[home].merc, out, wide)
+
+
+cdef inline void count_locals(Writer* w) noexcept nogil:
+    """sh_info of both tables: one more than the index of the last local symbol."""
+    cdef const OutSymbolRow* row
+    cdef uint32_t wide = 0
+    cdef Sym symbol
+    cdef size_t i
+    w.locals = [1, 0]
+    for i in range(w.symbol_count):
+        row = &w.out_symbols[w.symbol_order[i]]
+        # From sm_100 on section symbols stand behind the global ones, and count since 13.0.
+        if row.part == PART_LOCAL or (
+                row.part == PART_TAIL and not w.traits & TRAIT_EARLY_FILES):
+            w.locals[0] = <uint32_t>(i + 2)
+        if row.part == PART_LOCAL:
+            w.locals[1] = <uint32_t>(i + 2)
+        elif w.traits & TRAIT_LEAN_NAMES and row.part != PART_TAIL:
+            write_symbol(w, row, &symbol, &wide)
+            if symbol.st_info >> 4 == STB_LOCAL:
+                w.locals[1] = <uint32_t>(i + 2)
+
+
+cdef inline bint list_symbols(Vec* windows, Writer* w) noexcept nogil:
+    """Windows of the tables with a row for each symbol; False without memory."""
+    cdef uint16_t[4] kinds = [K_SYMTAB, K_SYMTAB_SHNDX, K_MERC_SYMTAB, K_MERC_SYMTAB_SHNDX]
+    cdef size_t i, size
+    for i in range(4):
+        size = sizeof(Sym) if i % 2 == 0 else 4
+        if w.only[kinds[i]] >= 0 and not list_rows(
+                windows, contents_at(w, kinds[i]), size,
+                w.places[w.only[kinds[i]]].size // size, kinds[i]):
+            return False
+    return True
+
+
+cdef inline void make_symbols(Writer* w, const Window* window, uint8_t* to) noexcept nogil:
+    """Rows `first` to `last` of the table that `what` is the kind of."""
+    cdef bint mercury = window.what == K_MERC_SYMTAB or window.what == K_MERC_SYMTAB_SHNDX
+    cdef bint wide = window.what == K_SYMTAB_SHNDX or window.what == K_MERC_SYMTAB_SHNDX
+    cdef const OutSymbolRow* row
+    cdef uint32_t index
+    cdef uint32_t* indices = &index if w.only[K_SYMTAB_SHNDX] >= 0 else NULL
+    cdef Sym symbol
+    cdef size_t i
+    for i in range(window.first, window.last):
+        index = 0
+        if i == 0:
+            memset(&symbol, 0, sizeof(Sym))
+            symbol.st_value = w.null_value
+        else:
+            row = &w.out_symbols[w.symbol_order[i - 1]]
+            write_symbol(w, row, &symbol, indices)
+            if mercury:
+                change_to_mercury(
+                    w, row, &symbol, indices if w.only[K_MERC_SYMTAB_SHNDX] >= 0 else NULL)
+        if wide:
+            (<uint32_t*>to)[i - window.first] = index
+        else:
+            (<Sym*>to)[i - window.first] = symbol

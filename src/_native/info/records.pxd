@@ -1,0 +1,160 @@
+# EIATTR records: what `info.pyx` works on, and the reading and writing of single records.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
+from sectionkinds cimport KIND
+from tables.attributes cimport find_record, record_size
+from attributetypes cimport EIATTR_NUM_BARRIERS
+from tables.graph cimport CallGraph
+from tables.rows cimport (
+    EF_DEFINED, EF_KERNEL, KEEPS_ALL, EntityRow, FileRow, FunctionRow, OutRow, SectionRow,
+    SymbolRow,
+)
+from traits cimport TRAIT_EARLY_FILES
+from base.vector cimport Vec, vec_extend
+
+
+# A record of an input, and the file whose symbol numbers it uses.
+ctypedef struct Record:
+    const uint8_t* data
+    const uint8_t* twin     # of a mercury record: the machine code's own, or NULL
+    uint32_t size
+    uint32_t file
+
+
+# A row of pylink/facts/inheritance.py.
+cdef packed struct InheritRow:
+    uint8_t attribute
+    uint8_t format              # of a record that a kernel gets
+    uint8_t how                 # JOIN_*
+    uint8_t alone               # JOIN_*, in a link with one kernel
+
+
+ctypedef struct Info:
+    const uint8_t* arena
+    const FileRow* files
+    const SectionRow* sections
+    const SymbolRow* symbols
+    const EntityRow* entities
+    const int32_t* entity
+    const uint8_t* role
+    const FunctionRow* functions
+    const OutRow* outs
+    const int32_t* out_of
+    const uint32_t* index           # by entity: symbol index in the output, 0 when dropped
+    const uint32_t* section_index   # by OutRow: index of its section symbol
+    size_t file_count
+    size_t section_count
+    size_t entity_count
+    size_t out_count
+    uint32_t traits             # TRAIT_ bits
+    bint executable
+    CallGraph graph
+    uint32_t* stamp                 # by node: the last walk that came here
+    uint32_t walk
+    uint32_t* stack
+    int32_t* info_out               # by entity: its .nv.info.F OutRow, -1 without
+    uint8_t* gives                  # by entity: has records that kernels take over
+    uint32_t* aliases               # by entity: how many other names the function has
+    uint32_t live_kernels
+    Vec reached                     # int32 OutRow numbers of .nv.info.F, for one kernel
+    Vec givers                      # int32 OutRow numbers of all functions that give
+    Vec records
+    Vec walked                      # int32 SectionRow numbers: records, for one kernel
+    Vec listed                      # uint32 symbol indices or numbers, for one kernel
+    Vec mixed                       # int32 entities: kernels for single CTAs and for pairs of them
+    InheritRow rules[256]           # by attribute
+    uint8_t turns[256]              # attributes in the order of the table
+    size_t turn_count
+    uint8_t unknown_bits            # attribute of bits that are unknown where it is missing, or 0
+    const uint8_t* closing          # records that end those of each function
+    uint32_t closing_size
+    uint32_t preexit_at             # of PREEXIT_USED's value among these; 0 where no code does it
+    uint8_t* preexits               # by entity: its own code does
+    Vec blob
+    Vec spans                       # SpanRow
+    size_t* next                    # the first row that no thread has begun with
+    bint failed
+
+
+cdef inline void set_rules(Info* m, const InheritRow* rows, size_t count) noexcept nogil:
+    cdef size_t i
+    for i in range(count):
+        m.rules[rows[i].attribute] = rows[i]
+        m.turns[i & 0xff] = rows[i].attribute
+    m.turn_count = count
+
+
+cdef inline bint inherits(Info* m, int32_t e) noexcept nogil:
+    """Whether it is a kernel that takes over; the only one that was selected does so alone."""
+    return m.entities[e].flags & EF_KERNEL and not m.functions[e].keeps & KEEPS_ALL
+
+
+cdef inline void set_record(Record* record, const uint8_t* data, uint32_t file) noexcept nogil:
+    record.data = data
+    record.twin = NULL
+    record.size = record_size(data)
+    record.file = file
+
+
+cdef inline uint8_t* put(Info* m, const uint8_t* data, uint32_t size) noexcept nogil:
+    cdef uint8_t* place = <uint8_t*>vec_extend(&m.blob, size)
+    if place != NULL:
+        memcpy(place, data, size)
+    return place
+
+
+cdef inline void set_length(uint8_t* record, uint32_t length) noexcept nogil:
+    record[2] = <uint8_t>(length & 0xff)
+    record[3] = <uint8_t>(length >> 8)
+
+
+cdef inline uint32_t external(Info* m, uint32_t file, uint32_t symbol) noexcept nogil:
+    """Output index of a function that EXTERNS still names, or 0."""
+    cdef int32_t e = m.entity[m.files[file].first_symbol + symbol]
+    if e < 0:
+        return 0
+    # Kernels stay listed: they are launched from the device.
+    if m.entities[e].flags & EF_DEFINED and not m.entities[e].flags & EF_KERNEL:
+        return 0
+    return m.index[e]
+
+
+cdef inline uint32_t section_symbol(Info* m, uint32_t file, uint32_t symbol) noexcept nogil:
+    cdef int32_t section = m.symbols[m.files[file].first_symbol + symbol].section
+    if section < 0 or m.out_of[section] < 0:
+        return 0
+    return m.section_index[m.out_of[section]]
+
+
+cdef inline const SectionRow* info_source(Info* m, int32_t entity) noexcept nogil:
+    """The records that decide: the mercury list where there is one."""
+    cdef int32_t at = m.functions[entity].merc_info
+    if at < 0:
+        at = m.functions[entity].info
+    return &m.sections[at] if at >= 0 else NULL
+
+
+cdef inline bint has_barriers(Info* m, const SectionRow* s, uint8_t* record) noexcept nogil:
+    """Fill in NUM_BARRIERS, which code from before 13.0 has in sh_flags; False where there is none.
+
+    `s` has the function's other records. A relocatable output keeps the flags, as do releases of
+    that time.
+    """
+    cdef uint64_t flags = m.sections[s.target].flags & SHF_BARRIERS
+    if (not m.executable or m.traits & TRAIT_EARLY_FILES or KIND[s.kind].mercury
+            or flags == 0):
+        return False
+    record[0] = 2
+    record[1] = EIATTR_NUM_BARRIERS
+    record[2] = <uint8_t>(flags >> SHF_BARRIERS_FIRST)
+    record[3] = 0
+    return True
+
+
+cdef inline int64_t own_record(Info* m, uint64_t start, uint8_t attribute) noexcept nogil:
+    """Offset in the blob of the record with that attribute from `start` on, or -1."""
+    cdef const uint8_t* record = find_record(m.blob.data + start, m.blob.count - start, attribute)
+    return record - m.blob.data if record != NULL else -1

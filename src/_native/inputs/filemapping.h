@@ -1,0 +1,196 @@
+/* Mapped input files, and the leases that keep them as they are. */
+#ifndef PYLINK_INPUTS_FILEMAPPING_H
+#define PYLINK_INPUTS_FILEMAPPING_H
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#ifdef __linux__
+#include <sys/vfs.h>
+#endif
+
+/* What tells a file from others, and that it changed. */
+typedef struct {
+    uint64_t offset;                    /* in the arena */
+    uint64_t size;                      /* 0: it is not mapped */
+    uint64_t device;
+    uint64_t inode;
+    int64_t modified;                   /* ns */
+} pylink_mapped;
+
+#if defined(__linux__) && defined(F_SETLEASE)
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22           /* Linux 5.14; older ones refuse the number */
+#endif
+static int64_t pylink_time_of(const struct stat* status) {
+    return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
+}
+
+/* Whether a mapping keeps the file that it was made of: a file of a file system that lies on
+   others, such as overlayfs, is mapped as another one, which no lease is on. */
+static int pylink_maps_itself(int file) {
+    struct statfs system;
+    if (fstatfs(file, &system) != 0)
+        return 0;
+    switch ((uint32_t)system.f_type) {
+    case 0xef53u:                       /* ext2 to ext4 */
+    case 0x58465342u:                   /* XFS */
+    case 0x9123683eu:                   /* Btrfs */
+    case 0xf2f52010u:                   /* F2FS */
+    case 0x01021994u:                   /* tmpfs */
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Whether a file is among the last that were `met`, by what tells files apart. The leases of a
+   file are a list that the kernel walks with each: few may be on one, whatever its names. */
+static int pylink_meets_again(uint64_t* met, const struct stat* status) {
+    uint64_t key = ((uint64_t)status->st_ino + 1) * 0x9e3779b97f4a7c15u ^ status->st_dev;
+    return __atomic_exchange_n(&met[key >> 52], key, __ATOMIC_RELAXED) == key;
+}
+
+/* Files that are mapped at most, by all links of the process together: it may have 65,530
+   mappings, of which a file and what lies behind it take two, and others need some. */
+#define PYLINK_MOST_MAPPED (1 << 14)
+static int64_t pylink_mapped_now = 0;
+static void pylink_count_mapped(int64_t more) {
+    __atomic_add_fetch(&pylink_mapped_now, more, __ATOMIC_RELAXED);
+}
+
+/* Map all of a file of `size` bytes to `place`; 0, and nothing has changed, if it cannot. */
+static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* met,
+                           pylink_mapped* row) {
+    struct stat status;
+    /* The kernel tells by a signal that somebody waits: one that nobody minds, to nobody. */
+    if (__atomic_load_n(&pylink_mapped_now, __ATOMIC_RELAXED) >= PYLINK_MOST_MAPPED ||
+        !pylink_maps_itself(file) || fcntl(file, F_SETSIG, SIGURG) != 0 ||
+        fcntl(file, F_SETLEASE, F_RDLCK) != 0)
+        return 0;
+    fcntl(file, F_SETOWN, 0);
+    if (fstat(file, &status) != 0 || (uint64_t)status.st_size != size ||
+        pylink_meets_again(met, &status) ||
+        mmap(place, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0) != place) {
+        fcntl(file, F_SETLEASE, F_UNLCK);
+        return 0;
+    }
+    pylink_count_mapped(1);
+    row->size = size;
+    row->device = status.st_dev;
+    row->inode = status.st_ino;
+    row->modified = pylink_time_of(&status);
+    return 1;
+}
+
+/* No thread forks while files are mapped: the child would keep those that are open, and what is
+   not yet kept from it (`pylink_share_pages`). */
+static pthread_mutex_t pylink_no_forks = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t pylink_told_of_forks = PTHREAD_ONCE_INIT;
+static void pylink_hold_forks(void) {
+    pthread_mutex_lock(&pylink_no_forks);
+}
+
+static void pylink_allow_forks(void) {
+    pthread_mutex_unlock(&pylink_no_forks);
+}
+
+static void pylink_start_child(void) {
+    pylink_mapped_now = 0;
+    pylink_allow_forks();
+}
+
+static void pylink_tell_of_forks(void) {
+    pthread_atfork(pylink_hold_forks, pylink_allow_forks, pylink_start_child);
+}
+
+static void pylink_begin_mapping(void) {
+    pthread_once(&pylink_told_of_forks, pylink_tell_of_forks);
+    pylink_hold_forks();
+}
+
+/* Whether child processes have what lies there: they keep leases for as long as they live. */
+static void pylink_share_pages(void* place, uint64_t size, int shared) {
+    madvise(place, size, shared ? MADV_DOFORK : MADV_DONTFORK);
+}
+
+/* Take pages of files from the kernel all at once instead of one fault after the other; 0 if
+   it cannot give all. Where one has no bytes, such as that of a bad block or behind the end
+   of a file, its first use would be a signal that ends the process. */
+static int pylink_fetch_pages(void* place, uint64_t size) {
+    return madvise(place, size, MADV_POPULATE_READ) == 0;
+}
+
+/* Whether somebody wrote to the file that is mapped; one in its place is another file. */
+static int pylink_was_written(const char* path, const pylink_mapped* row) {
+    struct stat status;
+    return stat(path, &status) == 0 && status.st_dev == row->device &&
+           status.st_ino == row->inode && ((uint64_t)status.st_size != row->size ||
+                                           pylink_time_of(&status) != row->modified);
+}
+
+/* Put memory of zeros in the place of files; 0 if that cannot be. */
+static int pylink_unmap_files(void* place, uint64_t size) {
+    return mmap(place, size, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == place;
+}
+
+/* Put a copy in the place of files, or of a piece of them; 0 if that cannot be. */
+static int pylink_copy_mapped(void* place, uint64_t size) {
+    void* copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (copy == MAP_FAILED)
+        return 0;
+    memcpy(copy, place, size);
+    if (mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place)
+        return 1;
+    munmap(copy, size);
+    return 0;
+}
+#else
+#define PYLINK_MOST_MAPPED 0
+static void pylink_count_mapped(int64_t more) {
+    (void)more;
+}
+
+static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* met,
+                           pylink_mapped* row) {
+    (void)file; (void)place; (void)size; (void)met; (void)row;
+    return 0;
+}
+
+static void pylink_begin_mapping(void) {
+}
+
+static void pylink_allow_forks(void) {
+}
+
+static void pylink_share_pages(void* place, uint64_t size, int shared) {
+    (void)place; (void)size; (void)shared;
+}
+
+static int pylink_fetch_pages(void* place, uint64_t size) {
+    (void)place; (void)size;
+    return 1;
+}
+
+static int pylink_was_written(const char* path, const pylink_mapped* row) {
+    (void)path; (void)row;
+    return 0;
+}
+
+static int pylink_unmap_files(void* place, uint64_t size) {
+    (void)place; (void)size;
+    return 1;
+}
+
+static int pylink_copy_mapped(void* place, uint64_t size) {
+    (void)place; (void)size;
+    return 1;
+}
+#endif
+
+#endif

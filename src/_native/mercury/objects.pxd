@@ -1,0 +1,210 @@
+# Mercury vectors as rows of C structures, and the tables that find rows by key.
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp
+
+from base.spans cimport (
+    AHEAD, Slot, Span, Table, first_difference, mix, mix_bytes, prefetch, table_add, table_free,
+    table_home, table_init, table_put, table_slot,
+)
+
+cdef enum Why:
+    # Index into pylink.mercury.reasons.REASONS, which has the code, the stage and the sentence.
+    ACCEPTED = 0
+    BYTES_DIFFER = 1
+    CANDIDATE_LONGER = 2
+    REFERENCE_SHORTER = 3
+    HEADER_COUNT = 4
+    HEADER_TWIN = 5
+    TARGET_COUNT = 6
+    TARGET_TWIN = 7
+    HEADER_MOVED = 8
+    TARGET_MOVED = 9
+    TARGET_PLACE = 10
+    ATTRIBUTES_DIFFER = 11
+    FUNCTION_DIFFERS = 12
+    FUNCTION_WEAKER = 13
+    SYMBOL_DIFFERS = 14
+    SECTION_KIND = 15
+    NEEDS_DIGESTS = 16
+
+cdef enum SymbolKind:
+    S_NULL = 0          # index 0
+    S_NAMED = 1         # global or weak: the name says which symbol of the whole link it is
+    S_SECTION = 2       # start of a section that folds with its twin
+    S_PRIVATE = 3       # anything else of this file: the same as nothing outside it
+
+cdef struct Header:
+    uint64_t q0
+    uint64_t q8
+    uint64_t key
+    const uint8_t* name     # stripped
+    uint32_t name_size
+    uint32_t addralign
+
+cdef struct Target:
+    const uint8_t* data
+    size_t size
+    uint64_t key            # of stripped name and size
+    uint64_t digest
+    const uint8_t* name     # stripped
+    Span place              # stripped name of the section it relocates; only with symbols
+    uint32_t name_size
+    uint8_t hashed          # `digest` is filled
+    uint8_t tied            # another row of the object has the same key
+
+cdef struct Symbol:
+    Span name
+    uint8_t kind
+    uint8_t type
+    uint8_t bind
+    uint8_t described       # a function that the file defines
+
+cdef struct Use:
+    # The first relocation entry that names a symbol.
+    uint32_t target
+    uint32_t entry
+    uint32_t symbol
+
+cdef struct Object:
+    Span* primary
+    Header* headers
+    Target* targets
+    Symbol* symbols
+    Use* uses
+    size_t primaries
+    size_t header_count
+    size_t target_count
+    size_t symbol_count
+    size_t use_count
+    Span attributes
+    Span kinds
+    bint has_symbols
+    bint indexed            # the two tables over the keys are filled
+    bint digested           # so is the table over the digests of tied targets
+    bint ties               # some targets share stripped name and size
+    bint distinct           # no two headers and no two targets share a key
+    Table by_header
+    Table by_target
+    Table by_digest
+
+cdef struct Comparison:
+    uint64_t memcmp_calls
+    uint64_t bytes_compared
+    uint64_t bytes_offered
+    uint64_t twin_probes
+    uint64_t prefilter_hits
+    uint64_t false_positives
+    uint64_t ns[3]
+
+cdef struct Verdict:
+    int why
+    int64_t index           # failing entry of the candidate
+    int64_t twin            # entry of the reference it was held against
+    int64_t offset          # first differing byte, or failing entry of a relocation section
+    int64_t symbol
+    int64_t moved_header    # first candidate header whose twin stands at another place
+    int64_t moved_target
+
+
+cdef inline Span strip(const uint8_t* name, size_t size) noexcept nogil:
+    """The test is for the nine characters `.nv.merc.`, the strip takes eight: the dot stays."""
+    cdef Span out
+    out.data = name
+    out.size = size
+    if size >= 9 and memcmp(name, b".nv.merc.", 9) == 0:
+        out.data += 8
+        out.size -= 8
+    return out
+
+
+cdef inline bint same_span(const uint8_t* a, size_t m, const uint8_t* b, size_t n) noexcept nogil:
+    return m == n and (m == 0 or memcmp(a, b, m) == 0)
+
+
+cdef inline bint same_header(const Header* a, const Header* b) noexcept nogil:
+    return (a.q0 == b.q0 and a.q8 == b.q8 and a.addralign == b.addralign
+            and same_span(a.name, a.name_size, b.name, b.name_size))
+
+
+cdef inline bint same_target(const Target* a, const Target* b, Comparison* work) noexcept nogil:
+    cdef size_t at
+    if a.size != b.size or not same_span(a.name, a.name_size, b.name, b.name_size):
+        return False
+    at = first_difference(a.data, b.data, a.size)
+    work.memcmp_calls += 1
+    work.bytes_offered += a.size
+    work.bytes_compared += at + (at != a.size)
+    return at == a.size
+
+
+cdef inline uint64_t header_key(const Header* h) noexcept nogil:
+    return mix_bytes(mix(mix(mix(0, h.q0), h.q8), h.addralign), h.name, h.name_size)
+
+
+cdef inline uint64_t target_key(const Target* t) noexcept nogil:
+    return mix_bytes(mix(1, t.size), t.name, t.name_size)
+
+
+cdef inline uint32_t target_row(const Object* o, uint64_t key) noexcept nogil:
+    """Row + 1 of the first target with `key`, or 0."""
+    cdef uint32_t row = table_slot(&o.by_target, key).head
+    while row and o.targets[row - 1].key != key:
+        row = o.by_target.next[row - 1]
+    return row
+
+
+cdef inline bint build_index(Object* o) noexcept nogil:
+    """Fill the tables over the keys once; False when memory is exhausted."""
+    cdef size_t i
+    cdef uint32_t row
+    cdef Header* header
+    cdef Target* target
+    cdef Slot* slot
+    if o.indexed:
+        return True
+    if not (table_init(&o.by_header, o.header_count) and table_init(&o.by_target, o.target_count)):
+        table_free(&o.by_header)
+        table_free(&o.by_target)
+        return False
+    o.distinct = True
+    for i in range(o.header_count):
+        if i + AHEAD < o.header_count:
+            prefetch(&o.by_header.slots[table_home(&o.by_header, o.headers[i + AHEAD].key)])
+        header = &o.headers[i]
+        slot = table_slot(&o.by_header, header.key)
+        if slot.head and o.distinct:
+            # A slot holds part of the key; what repeats must not depend on the order of rows.
+            row = slot.head
+            while row and o.headers[row - 1].key != header.key:
+                row = o.by_header.next[row - 1]
+            o.distinct = row == 0
+        table_put(&o.by_header, slot, header.key, <uint32_t>i)
+    for i in range(o.target_count):
+        if i + AHEAD < o.target_count:
+            prefetch(&o.by_target.slots[table_home(&o.by_target, o.targets[i + AHEAD].key)])
+        target = &o.targets[i]
+        slot = table_slot(&o.by_target, target.key)
+        if slot.head:
+            o.ties = True
+            o.distinct = o.distinct and target_row(o, target.key) == 0
+            o.targets[slot.head - 1].tied = True
+            target.tied = True
+        table_put(&o.by_target, slot, target.key, <uint32_t>i)
+    o.indexed = True
+    return True
+
+
+cdef inline bint build_digests(Object* o) noexcept nogil:
+    """Fill the table over the digests of tied targets, all of which are hashed by now."""
+    cdef size_t i
+    if o.digested:
+        return True
+    if not table_init(&o.by_digest, o.target_count):
+        table_free(&o.by_digest)
+        return False
+    for i in range(o.target_count):
+        if o.targets[i].tied:
+            table_add(&o.by_digest, mix(o.targets[i].key, o.targets[i].digest), <uint32_t>i)
+    o.digested = True
+    return True

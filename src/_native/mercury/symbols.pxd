@@ -1,0 +1,129 @@
+# What the symbol numbers in relocation targets stand for, and whether they stand for the same in
+# two files. Why that is enough for a fold is argued in pylink.dedup.
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memchr
+
+from base.spans cimport Span
+from base.elf64 cimport SHN_UNDEF, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_SECTION, Rela, Sym
+from mercury.objects cimport (
+    ACCEPTED, ATTRIBUTES_DIFFER, FUNCTION_DIFFERS, FUNCTION_WEAKER, HEADER_MOVED, SECTION_KIND,
+    SYMBOL_DIFFERS, S_NAMED, S_NULL, S_PRIVATE, S_SECTION, TARGET_MOVED, TARGET_PLACE, Object,
+    Symbol, Use, Verdict, same_span,
+)
+
+
+cdef inline int64_t read_symbols(Object* o, const Sym* table, Py_ssize_t n, Span strings,
+                                 const Span* sections, Py_ssize_t section_count) noexcept nogil:
+    """Fill `o.symbols`; the first row whose name runs past its table, or -1."""
+    cdef Py_ssize_t i
+    cdef uint32_t name
+    cdef uint16_t place
+    cdef const uint8_t* end
+    cdef Symbol* symbol
+    cdef bint compared
+    for i in range(n):
+        symbol = &o.symbols[i]
+        name = table[i].st_name
+        place = table[i].st_shndx
+        if name >= strings.size:
+            return i
+        end = <const uint8_t*>memchr(strings.data + name, 0, strings.size - name)
+        if end == NULL:
+            return i
+        symbol.type = table[i].st_info & 15
+        symbol.bind = table[i].st_info >> 4
+        compared = place < section_count and sections[place].data != NULL
+        symbol.described = symbol.type == STT_FUNC and place != SHN_UNDEF
+        symbol.kind = S_PRIVATE
+        symbol.name.data = strings.data + name
+        symbol.name.size = end - symbol.name.data
+        if i == 0:
+            symbol.kind = S_NULL
+        elif symbol.bind == STB_GLOBAL or symbol.bind == STB_WEAK:
+            if symbol.name.size:
+                symbol.kind = S_NAMED
+        elif symbol.type == STT_SECTION and compared:
+            symbol.kind = S_SECTION
+            symbol.name = sections[place]
+    return -1
+
+
+cdef inline bint collect_uses(Object* o, Py_ssize_t symbols, int64_t* bad) noexcept nogil:
+    """Fill `o.uses`; `bad` becomes the first target with an entry past the symbols."""
+    cdef uint8_t* seen = <uint8_t*>calloc(symbols + 1, 1)
+    cdef const Rela* rows
+    cdef size_t i, k
+    cdef uint32_t symbol
+    if seen == NULL:
+        return False
+    for i in range(o.target_count):
+        rows = <const Rela*>o.targets[i].data
+        for k in range(o.targets[i].size // sizeof(Rela)):
+            symbol = rows[k].r_sym
+            if symbol >= symbols:
+                bad[0] = <int64_t>i
+                break
+            if not seen[symbol]:
+                seen[symbol] = 1
+                o.uses[o.use_count].symbol = symbol
+                o.uses[o.use_count].entry = <uint32_t>k
+                o.uses[o.use_count].target = <uint32_t>i
+                o.use_count += 1
+    free(seen)
+    return True
+
+
+cdef inline bint same_symbol(const Object* ref, const Object* cand, size_t i) noexcept nogil:
+    """Whether index `i` stands for one symbol in both, once names are resolved."""
+    cdef const Symbol* a
+    cdef const Symbol* b
+    if i >= ref.symbol_count or i >= cand.symbol_count:
+        return False
+    a = &ref.symbols[i]
+    b = &cand.symbols[i]
+    return (a.kind == b.kind and a.kind != S_PRIVATE and a.type == b.type
+            and same_span(a.name.data, a.name.size, b.name.data, b.name.size))
+
+
+cdef inline int identity(const Object* ref, const Object* cand, Verdict* out) noexcept nogil:
+    """What equal bytes leave open; the argument is in pylink.dedup."""
+    cdef size_t i
+    cdef const Use* use
+    cdef bint ours, theirs
+    out.index = out.twin = -1
+    if out.moved_header >= 0:
+        out.index = out.moved_header
+        return HEADER_MOVED
+    if out.moved_target >= 0:
+        out.index = out.moved_target
+        return TARGET_MOVED
+    if not same_span(ref.kinds.data, ref.kinds.size, cand.kinds.data, cand.kinds.size):
+        return SECTION_KIND
+    for i in range(cand.target_count):
+        if not same_span(ref.targets[i].place.data, ref.targets[i].place.size,
+                         cand.targets[i].place.data, cand.targets[i].place.size):
+            out.index = <int64_t>i
+            return TARGET_PLACE
+    for i in range(max(ref.symbol_count, cand.symbol_count)):
+        ours = i < cand.symbol_count and cand.symbols[i].described
+        theirs = i < ref.symbol_count and ref.symbols[i].described
+        if ours or theirs:
+            out.symbol = <int64_t>i
+            if not (ours and theirs and same_symbol(ref, cand, i)):
+                return FUNCTION_DIFFERS
+            if ref.symbols[i].bind == STB_WEAK and cand.symbols[i].bind != STB_WEAK:
+                return FUNCTION_WEAKER
+    for i in range(cand.use_count):
+        use = &cand.uses[i]
+        if not same_symbol(ref, cand, use.symbol):
+            out.index = use.target
+            out.offset = use.entry
+            out.symbol = use.symbol
+            return SYMBOL_DIFFERS
+    out.symbol = -1
+    if not same_span(ref.attributes.data, ref.attributes.size,
+                     cand.attributes.data, cand.attributes.size):
+        return ATTRIBUTES_DIFFER
+    return ACCEPTED

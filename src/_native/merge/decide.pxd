@@ -1,0 +1,211 @@
+# What becomes of one relocation: kept, resolved, dropped, and why.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy
+
+from sectionkinds cimport IS_DEBUG, KIND, K_CONSTANT
+from base.elf64 cimport SHN_XINDEX, Rela, Sym
+from tables.kinds cimport is_a, is_merc
+from merge.state cimport Merge, out_row
+from relocationtypes cimport (
+    R_CUDA_32, R_CUDA_ABS56_16_34, R_CUDA_UNIFIED, R_CUDA_UNIFIED_32, R_MERCURY_CODE_OFFSET32,
+    RelocationFacts, facts_of,
+)
+from tables.rows cimport (
+    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, EF_WEAK, E_CONST0_SIZE, E_CONSTANT, E_FUNC,
+    E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, FIX_INSTANCE, FIX_ZERO, M_DEBUG, M_RELOCATABLE,
+    ROLE_REPLACED, EntityRow, FileRow, SectionRow, SymbolRow, has_lost,
+)
+from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_KEEPS_SHARED
+
+
+cdef enum Action:
+    DROP = 0                    # leaves no trace
+    KEEP = 1
+    FIX = 2
+    CLEAR = 3                   # writes zeros and names the section
+    GONE = 4                    # counts for the sibling rule, then vanishes
+    DEAD = 5                    # debug data of a dead function: counts and names the section
+
+
+cdef inline bint out_of_debug(Merge* m, int32_t symbol, bint cleaned) noexcept nogil:
+    """Whether a function copy's frames and lines go.
+
+    Those of a copy that lost do, and of a replaced one with relocations where the output's section
+    is `cleaned`.
+    """
+    cdef uint8_t role = m.role[symbol]
+    return has_lost(role) or (role == ROLE_REPLACED and cleaned
+                              and m.patched[m.symbols[symbol].section])
+
+
+cdef inline bint is_cleaned(Merge* m, int32_t out, bint explicit) noexcept nogil:
+    """Whether entries against replaced code leave this debug section: its first list is explicit.
+
+    `explicit` is the form of the entries at hand, which make the first list where there is none.
+    """
+    cdef int32_t rela = out_row(m, out).rela, rel = out_row(m, out).rel
+    if rela < 0:
+        return explicit and rel < 0
+    return rel < 0 or out_row(m, rela).birth < out_row(m, rel).birth
+
+
+cdef inline bint is_line(Merge* m, const SectionRow* s) noexcept nogil:
+    return s.name_size == 11 and memcmp(m.arena + s.name, b".debug_line", 11) == 0
+
+
+cdef inline bint is_debug_info(Merge* m, const SectionRow* target) noexcept nogil:
+    cdef const uint8_t* name = m.arena + target.name
+    if is_merc(target.kind, IS_DEBUG):
+        return target.name_size == 19 and memcmp(name, b".nv.merc.debug_info", 19) == 0
+    return target.name_size == 11 and memcmp(name, b".debug_info", 11) == 0
+
+
+cdef inline bint is_frame_or_line(Merge* m, const SectionRow* target) noexcept nogil:
+    """.debug_frame, .debug_line, .nv_debug_line_sass and their mercury twins."""
+    cdef const uint8_t* name = m.arena + target.name
+    cdef uint32_t size = target.name_size
+    if is_merc(target.kind, IS_DEBUG):
+        name += 8
+        size -= 8
+    elif not is_a(target.kind, IS_DEBUG):
+        return False
+    return ((size == 12 and memcmp(name, b".debug_frame", 12) == 0)
+            or (size == 11 and memcmp(name, b".debug_line", 11) == 0)
+            or (size == 19 and memcmp(name, b".nv_debug_line_sass", 19) == 0))
+
+
+cdef inline bint rebuilt(Merge* m, const SectionRow* target) noexcept nogil:
+    """Whether family C writes this debug section anew instead of joining the inputs'."""
+    return m.second and not KIND[target.kind].mercury and is_frame_or_line(m, target)
+
+
+cdef inline bint is_left(const EntityRow* row) noexcept nogil:
+    """Whether a later stage may define it; with -g nvlink places extern arrays in the first."""
+    return not row.flags & (EF_DEFINED | EF_UNSIZED)
+
+
+cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, uint32_t type,
+                           int32_t function, bint mercury, bint cleaned,
+                           uint32_t* how) noexcept nogil:
+    """The Action for one entry of a section that patches `target`; FixHow bits in `how`."""
+    cdef int32_t e = m.entity[symbol]
+    cdef bint debug = is_a(target.kind, IS_DEBUG)
+    cdef const RelocationFacts* facts = facts_of(type)
+    cdef const EntityRow* row
+    cdef uint8_t role
+    cdef uint16_t kind
+    if facts.mark:
+        return GONE             # marks an instruction, for the null symbol
+    if e < 0:
+        if m.symbols[symbol].section < 0:
+            return FIX if m.symbols[symbol].name_size else DROP     # a label; the null symbol
+        kind = m.sections[m.symbols[symbol].section].kind
+        if type == R_MERCURY_CODE_OFFSET32:
+            return KEEP
+        if is_a(kind, IS_DEBUG):
+            if (m.mode & M_RELOCATABLE and m.second and type == R_CUDA_32
+                    and is_debug_info(m, target)
+                    and is_line(m, &m.sections[m.symbols[symbol].section])):
+                return KEEP
+            return FIX
+        return FIX if kind == K_CONSTANT else KEEP
+    row = &m.entities[e]
+    if row.kind == E_FUNC:
+        role = m.role[symbol]
+        if not row.flags & EF_LIVE:
+            if not debug:
+                return GONE     # of a function that is there for its address alone
+            if has_lost(role):
+                if is_frame_or_line(m, target):
+                    return KEEP if m.second and not mercury else DROP
+                # The rest of a copy that lost names the winner, and goes with it only later.
+                return GONE
+            if facts.clear:
+                # What went with a replaced copy clears nothing when its function dies.
+                return GONE if out_of_debug(m, symbol, True) else CLEAR
+            # .debug_info and .debug_loc lose their entries only later, frames and lines at once.
+            return DEAD if is_frame_or_line(m, target) else GONE
+        if out_of_debug(m, symbol, cleaned) and is_frame_or_line(m, target):
+            if m.second and not mercury:
+                return KEEP
+            # Those of a replaced copy were born, and went when their code did.
+            return GONE if role == ROLE_REPLACED else DROP
+        if facts.clear:
+            return GONE
+        return KEEP
+    if row.kind == E_CONSTANT:
+        if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or is_left(row)):
+            return KEEP         # a later stage may have a strong definition
+        return KEEP if facts.loader else FIX
+    if row.kind == E_SHARED:
+        if m.mode & M_RELOCATABLE and not m.mode & M_DEBUG and row.flags & EF_UNSIZED:
+            # Kernels keep a reference to their own instance, device functions get what the array's
+            # symbol says, where it does not stay.
+            if function >= 0 and m.entities[function].flags & EF_KERNEL:
+                how[0] |= FIX_INSTANCE
+                return KEEP
+            if not m.traits & TRAIT_ALIGNS_ARRAYS:
+                how[0] |= FIX_ZERO
+                return FIX
+        if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or is_left(row)
+                                       or m.traits & TRAIT_KEEPS_SHARED):
+            return KEEP
+        return FIX
+    if row.kind == E_UNIFIED:
+        if m.second:
+            return GONE
+        if m.mode & M_RELOCATABLE and type not in (
+                R_CUDA_UNIFIED, R_CUDA_UNIFIED_32, R_CUDA_ABS56_16_34):
+            return KEEP
+        how[0] |= FIX_ZERO
+        return FIX
+    if row.kind == E_SYSTEM_SHARED and not m.mode & M_RELOCATABLE and not mercury:
+        return FIX
+    if row.kind == E_CONST0_SIZE:
+        return FIX
+    return KEEP
+
+
+cdef inline int32_t mercury_home(Merge* m, const FileRow* file, uint32_t symbol) noexcept nogil:
+    """The input section of a section symbol as the mercury symbol table has it, or -1."""
+    cdef const Sym* s
+    cdef const SectionRow* wide
+    cdef uint32_t section
+    if symbol >= file.mercury_symbols:
+        return -1
+    s = <const Sym*>(m.arena + file.merc_symtab) + symbol
+    section = s.st_shndx
+    if section == SHN_XINDEX:
+        section = 0
+        wide = &m.sections[m.merc_shndx] if m.merc_shndx >= 0 else NULL
+        if wide != NULL and wide.size // 4 > symbol:
+            memcpy(&section, m.arena + wide.offset + 4 * <uint64_t>symbol, 4)
+    if section == 0 or section >= file.section_count:
+        return -1
+    return <int32_t>(file.first_section + section)
+
+
+cdef inline int64_t addend_of_winner(Merge* m, int32_t twin, uint64_t i, const Rela* r,
+                                     int64_t addend, int32_t symbol) noexcept nogil:
+    """Debug data of a copy that is not in the output ends where the code of the winner does.
+
+    Mercury offsets decide; between 0 and the end nvlink converts them with the winner's table,
+    which is not in the file: such addends stay what the copy's own code makes them.
+    """
+    cdef const SymbolRow* winner = &m.symbols[m.entities[m.entity[symbol]].winner]
+    cdef const SectionRow* s
+    cdef const Rela* other
+    cdef int64_t size
+    if twin < 0 or winner.section < 0:
+        return addend
+    s = &m.sections[twin]
+    size = <int64_t>m.sections[winner.section].size
+    if i >= s.size // 24:
+        return addend
+    other = <const Rela*>(m.arena + s.offset) + i
+    if other.r_sym != r.r_sym or other.r_offset != r.r_offset:
+        return addend
+    if <uint64_t>other.r_addend >= winner.merc_size or addend > size:
+        return size
+    return addend

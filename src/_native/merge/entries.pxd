@@ -1,0 +1,218 @@
+# Relocation sections of the output and the entries they get.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp
+
+from sectionkinds cimport IS_LITERALS, IS_VARIABLES, PIC_BANK
+from base.elf64 cimport Rela
+from tables.kinds cimport is_a, is_renamed
+from merge.decide cimport out_of_debug, rebuilt
+from merge.state cimport (
+    Merge, listed, name_out, new_mercury_relocations, new_relocations, optimizer_relocations,
+    out_row, resolved_row,
+)
+from base.nameindex cimport pool_join
+from relocationtypes cimport facts_of
+from tables.rows cimport (
+    EF_LIVE, E_FUNC, FIX_INSTANCE, FIX_MERC, M_KEEP_RELOCS, M_RELOCATABLE, OUTCOME_DEAD,
+    OUTCOME_LIVE, OUTCOME_LOST, OUTCOME_OTHER, OUTCOME_SECTION, FileRow, FixRow, KeepRow, OutRow,
+    RebuildRow, SectionRow,
+)
+from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_LEAN_NAMES
+from base.vector cimport Vec, vec_append, vec_push
+
+
+cdef enum:
+    NOT_SOUGHT = -2
+
+
+# One input relocation section while its entries are decided.
+ctypedef struct Given:
+    const FileRow* file
+    int32_t at                  # input section
+    const SectionRow* target    # what it patches
+    int32_t out                 # OutRow of that, in its plain form
+    int32_t patched             # OutRow with the bytes
+    uint64_t base               # where those of the file begin there
+    int32_t function            # entity of the code that holds the fields, or -1
+    bint explicit
+    bint mercury
+    bint replaced               # of code that a later copy replaced
+    bint rebuilt                # of debug data that is made anew
+    bint counts                 # for the rule of two forms
+    bint cleaned                # see `is_cleaned`
+    Vec lost                    # Range: bytes of variables that lost
+    int32_t reloc               # OutRow that the last entry was listed in, or -1
+    int32_t twin                # input section: the mercury form, or -1, or NOT_SOUGHT
+
+
+cdef inline int32_t relocation_row(Merge* m, int32_t at, int32_t out, bint explicit) noexcept nogil:
+    """The output's relocation section of that form for `out`, born at its first entry."""
+    cdef const SectionRow* s = &m.sections[at]
+    cdef int32_t row = out_row(m, out).rela if explicit else out_row(m, out).rel
+    cdef bint first = out_row(m, out).rela < 0 and out_row(m, out).rel < 0
+    if row >= 0:
+        return row
+    if m.second and is_a(out_row(m, out).kind, IS_LITERALS):
+        return optimizer_relocations(m, out)
+    row = new_relocations(m, out, explicit)
+    if row < 0:
+        return -1
+    out_row(m, row).source = at
+    if m.second and is_renamed(out_row(m, out)):
+        if out_row(m, out).bank == PIC_BANK:
+            name_out(m, row, <const uint8_t*>b".rela.nv.constant.pic", 21)
+        else:
+            name_out(m, row, <const uint8_t*>b".rela.nv.constant.user", 22)
+    else:
+        name_relocations(m, row, s, explicit)
+    if first and m.mode & M_KEEP_RELOCS:
+        resolved_row(m, out)
+    return row
+
+
+cdef inline void name_relocations(Merge* m, int32_t row, const SectionRow* s,
+                                  bint explicit) noexcept nogil:
+    """Name a relocation section after what it patches, whatever the input calls it."""
+    cdef const SectionRow* target = &m.sections[s.target]
+    cdef uint32_t size = 5 if explicit else 4
+    cdef uint8_t* text
+    if (s.name_size == size + target.name_size
+            and memcmp(m.arena + s.name, <const char*>b".rela", size) == 0
+            and memcmp(m.arena + s.name + size, m.arena + target.name, target.name_size) == 0):
+        name_out(m, row, m.arena + s.name, s.name_size)
+        return
+    text = pool_join(&m.pool, b".rela" if explicit else b".rel", size, m.arena + target.name,
+                     target.name_size)
+    if text == NULL:
+        m.failed = True
+        return
+    name_out(m, row, text, size + target.name_size)
+
+
+cdef inline int32_t mercury_relocation_row(Merge* m, int32_t at, int32_t out) noexcept nogil:
+    cdef int32_t plain = out_row(m, out).rela
+    cdef int32_t row
+    if plain < 0:
+        plain = relocation_row_for_mercury(m, at, out)
+        if plain < 0:
+            return -1
+    row = out_row(m, plain).merc
+    return row if row >= 0 else new_mercury_relocations(m, plain, at)
+
+
+cdef inline int32_t relocation_row_for_mercury(Merge* m, int32_t at, int32_t out) noexcept nogil:
+    """A mercury relocation section without a plain one: the plain one is born all the same."""
+    cdef const SectionRow* s = &m.sections[at]
+    cdef int32_t row
+    if is_a(out_row(m, out).kind, IS_LITERALS):
+        return optimizer_relocations(m, out)
+    row = new_relocations(m, out, True)
+    if row < 0:
+        return -1
+    out_row(m, row).source = at
+    name_out(m, row, m.arena + s.name + 8, s.name_size - 8)
+    if m.mode & M_KEEP_RELOCS and is_a(out_row(m, out).kind, IS_VARIABLES):
+        resolved_row(m, out)
+    return row
+
+
+cdef inline void count_entry(Merge* m, int32_t counter, int32_t out, bint explicit,
+                             int64_t addend) noexcept nogil:
+    """The rule of two forms: a later explicit entry with addend 0 brings the other form's section.
+
+    Newer releases have no such rule.
+
+    `counter` is the OutRow that counts: code has a count for each of its two lists.
+    """
+    cdef OutRow* row = out_row(m, counter)
+    cdef uint8_t* text
+    cdef uint32_t size
+    cdef int32_t rel
+    row.counted += explicit
+    if not explicit or addend != 0 or row.counted < 2 or out_row(m, out).rel >= 0:
+        return
+    if m.traits & TRAIT_LEAN_NAMES:
+        return
+    size = listed(m, out).size
+    text = pool_join(&m.pool, b".rel", 4, listed(m, out).text, size)
+    rel = new_relocations(m, out, False)
+    if text == NULL or rel < 0:
+        m.failed = True
+        return
+    name_out(m, rel, text, 4 + size)
+
+
+cdef inline void add_keep(Merge* m, const Given* given, const Rela* r, int64_t addend,
+                          int32_t entity, int32_t section, uint32_t how) noexcept nogil:
+    cdef KeepRow* keep = <KeepRow*>vec_push(&m.keeps)
+    cdef OutRow* row = out_row(m, given.reloc)
+    cdef uint64_t* align
+    if keep == NULL:
+        m.failed = True
+        return
+    keep.offset = r.r_offset + given.base
+    keep.addend = addend
+    keep.type = r.r_type if m.mode & M_RELOCATABLE else facts_of(r.r_type).plain
+    keep.entity = entity
+    keep.section = -1
+    if how & FIX_INSTANCE:
+        align = &m.array_align[given.function]
+        if align[0] == 0:
+            align[0] = 1
+            m.failed |= not vec_append(&m.array_kernels, &given.function, 1)
+        if m.traits & TRAIT_ALIGNS_ARRAYS:
+            align[0] = max(align[0], m.symbols[m.entities[entity].first].value)
+        keep.entity = -1
+        keep.section = -2 - given.function
+    if section >= 0:
+        keep.section = m.out_of[section]
+        if keep.section >= 0 and out_row(m, keep.section).twin >= 0:
+            keep.section = out_row(m, keep.section).twin    # mercury has no section symbols
+        keep.addend += <int64_t>m.base[section]
+    keep.next = row.head
+    row.head = <int32_t>(m.keeps.count - 1)
+    row.count += 1
+
+
+cdef inline void add_fix(Merge* m, const Given* given, const Rela* r, int64_t addend,
+                         int32_t entity, int32_t section, uint32_t how,
+                         int32_t reloc) noexcept nogil:
+    cdef FixRow* fix = <FixRow*>vec_push(&m.fixes)
+    if fix == NULL:
+        m.failed = True
+        return
+    fix.offset = r.r_offset + given.base
+    fix.addend = addend
+    fix.type = r.r_type
+    fix.out = given.patched
+    fix.entity = entity
+    fix.section = section
+    fix.function = given.function
+    fix.how = how | (FIX_MERC if given.mercury else 0)
+    fix.reloc = reloc
+
+
+cdef inline void add_rebuild(Merge* m, const Given* given, const Rela* r, int64_t addend,
+                             int32_t symbol, int32_t entity, int32_t section) noexcept nogil:
+    cdef RebuildRow* row = <RebuildRow*>vec_push(&m.rebuilds)
+    if row == NULL:
+        m.failed = True
+        return
+    row.offset = r.r_offset
+    row.addend = addend
+    row.out = given.out
+    row.piece = m.sections[given.at].target
+    row.type = r.r_type
+    row.entity = entity
+    row.section = section
+    if entity < 0:
+        row.outcome = OUTCOME_SECTION
+    elif m.entities[entity].kind != E_FUNC:
+        row.outcome = OUTCOME_OTHER
+    elif out_of_debug(m, symbol, True):
+        row.outcome = OUTCOME_LOST
+    elif not m.entities[entity].flags & EF_LIVE:
+        row.outcome = OUTCOME_DEAD
+    else:
+        row.outcome = OUTCOME_LIVE

@@ -1,0 +1,143 @@
+# Shared memory of kernels that nobody selected, in a link that keeps all code.
+#
+# Such a kernel has no section from its birth. It gets one when shared memory is laid out: for
+# a common variable that its own code uses and no other kernel, in the order in which these are
+# sorted (`shared.pyx`); then for one that others use as well; then for extern arrays. With -r only
+# arrays are laid out.
+
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+
+from sectionkinds cimport IS_CODE, K_SHARED
+from base.scratch cimport (
+    Scratch, scratch_free, scratch_init, scratch_nones, scratch_room, scratch_vector, scratch_zeros,
+)
+from tables.graph cimport is_idle
+from tables.kinds cimport is_a
+from merge.births cimport shared_section
+from merge.state cimport Merge, function_section, out_row
+from merge.users cimport is_common
+from tables.rows cimport EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, M_RELOCATABLE, FixRow
+from shared.rows cimport VariableRow, sort_list
+from base.vector cimport Vec, vec_push
+
+
+# One reference from the code of an idle kernel to a common variable.
+ctypedef struct IdleUse:
+    int32_t variable            # entities
+    int32_t kernel
+    int32_t of_kernel           # IdleUse: an earlier one of the kernel, or -1
+    int32_t of_variable         # the next one of the variable, by kernel, or -1
+
+
+ctypedef struct IdleUses:
+    Vec rows                    # IdleUse
+    Vec variables               # VariableRow: common ones and arrays, in order of birth
+    int32_t* of_kernel          # by entity: the last one, or -1
+    int32_t* of_variable        # by entity: the first one, or -1
+    uint8_t* has_array          # by entity of a kernel
+
+
+cdef inline void idle_sections(Merge* m) noexcept nogil:
+    """Births of the sections that the layout of shared memory calls for."""
+    cdef size_t n = m.entity_count, i
+    cdef IdleUses uses
+    cdef Scratch scratch
+    cdef bint any_idle = False
+    for i in range(n):
+        any_idle = any_idle or is_idle_code(m, i)
+    if not any_idle:
+        return
+    scratch_init(&scratch)
+    scratch_vector(&scratch, &uses.rows, sizeof(IdleUse))
+    scratch_vector(&scratch, &uses.variables, sizeof(VariableRow))
+    uses.of_kernel = scratch_nones(&scratch, n)
+    uses.of_variable = scratch_nones(&scratch, n)
+    uses.has_array = <uint8_t*>scratch_zeros(&scratch, n, 1)
+    if not scratch.failed:
+        find_idle_uses(m, &uses)
+        if uses.rows.count and not m.failed:
+            births_of_variables(m, &scratch, &uses)
+        for i in range(n):
+            if uses.has_array[i]:
+                born_idle(m, <int32_t>i)
+    m.failed |= scratch.failed
+    scratch_free(&scratch)
+
+
+cdef inline bint is_idle_code(const Merge* m, size_t entity) noexcept nogil:
+    return (m.entities[entity].flags & EF_LIVE != 0 and m.entities[entity].flags & EF_KERNEL != 0
+            and is_idle(&m.entities[entity]))
+
+
+cdef inline void find_idle_uses(Merge* m, IdleUses* uses) noexcept nogil:
+    cdef const FixRow* fix = <const FixRow*>m.fixes.data
+    cdef IdleUse* use
+    cdef size_t i, k
+    cdef int32_t e, kernel, at
+    for i in range(m.entity_count):
+        uses.has_array[i] = m.array_align[i] != 0 and is_idle_code(m, i)
+    for i in range(0 if m.mode & M_RELOCATABLE else m.fixes.count):
+        e = fix[i].entity
+        kernel = fix[i].function
+        if (e < 0 or kernel < 0 or m.entities[e].kind != E_SHARED
+                or not is_idle_code(m, kernel) or not is_a(out_row(m, fix[i].out).kind, IS_CODE)):
+            continue
+        if m.entities[e].flags & EF_UNSIZED:
+            uses.has_array[kernel] = True
+            continue
+        use = <IdleUse*>vec_push(&uses.rows)
+        if use == NULL:
+            m.failed = True
+            return
+        use.variable = e
+        use.kernel = kernel
+        use.of_kernel = uses.of_kernel[kernel]
+        uses.of_kernel[kernel] = <int32_t>uses.rows.count - 1
+    for i in range(m.entity_count):
+        k = m.entity_count - 1 - i
+        at = uses.of_kernel[k]
+        while at >= 0:
+            use = <IdleUse*>uses.rows.data + at
+            use.of_variable = uses.of_variable[use.variable]
+            uses.of_variable[use.variable] = at
+            at = use.of_kernel
+
+
+cdef inline void births_of_variables(Merge* m, Scratch* scratch, IdleUses* uses) noexcept nogil:
+    """One common variable after the other, as `place_common` walks over them, twice."""
+    cdef Vec* variables = &uses.variables
+    cdef VariableRow* row
+    cdef uint32_t* order
+    cdef size_t i
+    cdef int32_t e, at
+    for i in range(m.symbol_count):
+        e = m.entity[i]
+        if e < 0 or m.entities[e].winner != <int32_t>i or m.entities[e].kind != E_SHARED:
+            continue
+        if not m.entities[e].flags & EF_UNSIZED and not is_common(m, e):
+            continue
+        row = <VariableRow*>vec_push(variables)
+        if row == NULL:
+            m.failed = True
+            break
+        row.size = m.entities[e].size
+        row.align = m.entities[e].align
+        row.owner = e               # not asked for by the sort
+    order = <uint32_t*>scratch_room(scratch, 2 * variables.count, 4)
+    if not m.failed and not scratch.failed:
+        for i in range(variables.count):
+            order[i] = <uint32_t>i
+        sort_list(<VariableRow*>variables.data, order, order + variables.count, variables.count,
+                  False)
+        for i in range(2 * variables.count):
+            at = order[variables.count - 1 - i % variables.count]
+            e = (<VariableRow*>variables.data)[at].owner
+            at = uses.of_variable[e] if (m.users[e] >= 0) == (i < variables.count) else -1
+            while at >= 0:
+                born_idle(m, (<const IdleUse*>uses.rows.data)[at].kernel)
+                at = (<const IdleUse*>uses.rows.data)[at].of_variable
+
+
+cdef inline void born_idle(Merge* m, int32_t kernel) noexcept nogil:
+    if not m.failed and function_section(m, kernel, K_SHARED, 0) < 0:
+        shared_section(m, kernel)

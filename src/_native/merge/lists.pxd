@@ -1,0 +1,369 @@
+# The relocation sections of one input, entry by entry.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy
+
+from elfnumbers cimport SHT_REL
+from sectionkinds cimport (
+    IS_CAPSULE, IS_CODE, IS_DEBUG, IS_ENTRIES, IS_LITERALS, IS_VARIABLES, KIND,
+    K_MERC_SYMTAB_SHNDX,
+)
+from base.elf64 cimport Rel, Rela
+from tables.kinds cimport is_a, is_function, is_function_bank, is_merc, is_plain
+from merge.decide cimport (
+    CLEAR, DEAD, DROP, GONE, KEEP, addend_of_winner, decide, is_cleaned, mercury_home, rebuilt,
+)
+from merge.entries cimport (
+    NOT_SOUGHT, Given, add_fix, add_keep, add_rebuild, count_entry, mercury_relocation_row,
+    relocation_row,
+)
+from merge.lost cimport Range, find_lost_bytes, goes
+from merge.state cimport (
+    BURIED_REL, BURIED_RELA, Merge, code_of, entity_name, function_kept, function_read, is_folded,
+    keep_name, list_dead, out_row, plain_of_mercury, pool_relocations,
+)
+from merge.users cimport NO_KERNEL, is_unrecorded, joins
+from base.nameindex cimport pool_join
+from relocationtypes cimport R_CUDA_64
+from tables.rows cimport (
+    EF_ALIAS, EF_LIVE, E_FUNC, FIX_CLEAR, FIX_REL, M_KEEP_RELOCS, OF_EMPTY_STAYS, ROLE_NONE,
+    ROLE_WON, FileRow, OutRow, SectionRow,
+)
+from base.vector cimport vec_free, vec_init
+
+
+cdef inline void relocations(Merge* m, const FileRow* file) noexcept nogil:
+    """Each relocation section, a mercury twin right after its plain section."""
+    cdef uint32_t i, end = file.first_section + file.section_count
+    cdef int32_t twin
+    m.first_mercury = file.first_section
+    m.merc_shndx = -1
+    for i in range(file.first_section, end):
+        if m.sections[i].kind == K_MERC_SYMTAB_SHNDX:
+            m.merc_shndx = <int32_t>i
+    for i in range(file.first_section, end):
+        if is_plain(m.sections[i].kind, IS_ENTRIES):
+            relocation_section(m, file, <int32_t>i, False)
+            twin = mercury_relocations(m, file, <int32_t>i) if m.second else -1
+            if twin >= 0:
+                m.wanted[twin] = 1
+                relocation_section(m, file, twin, True)
+        if m.failed:
+            return
+    for i in range(file.first_section, end):
+        if is_merc(m.sections[i].kind, IS_ENTRIES) and not m.wanted[i]:
+            relocation_section(m, file, <int32_t>i, True)
+        if m.failed:
+            return
+
+
+cdef inline int32_t mercury_relocations(Merge* m, const FileRow* file,
+                                        int32_t plain) noexcept nogil:
+    """The input section `.nv.merc.rela.S` for `.rela.S`, or -1.
+
+    Both kinds mostly come in one order: a search that begins with the first section not yet taken
+    is short.
+    """
+    cdef const SectionRow* s = &m.sections[plain]
+    cdef const SectionRow* t
+    cdef uint32_t i, end = file.first_section + file.section_count
+    while m.first_mercury < end and (m.wanted[m.first_mercury] or not is_merc(
+            m.sections[m.first_mercury].kind, IS_ENTRIES)):
+        m.first_mercury += 1
+    for i in range(m.first_mercury, end):
+        t = &m.sections[i]
+        if is_merc(t.kind, IS_ENTRIES) and not m.wanted[i] and is_twin(m, s.target, t.target):
+            return <int32_t>i
+    return -1
+
+
+cdef inline bint is_twin(Merge* m, int32_t plain, int32_t mercury) noexcept nogil:
+    """Whether input section `mercury` is the mercury form of input section `plain`."""
+    cdef const SectionRow* s = &m.sections[plain]
+    cdef const SectionRow* t = &m.sections[mercury]
+    if not KIND[t.kind].mercury or KIND[s.kind].twin != t.kind:
+        return False
+    if is_a(s.kind, IS_CODE | IS_LITERALS):
+        return m.function[plain] == m.function[mercury]
+    if KIND[s.kind].first_bank:
+        return s.bank == t.bank
+    return not is_a(s.kind, IS_DEBUG) or (
+        t.name_size == s.name_size + 8
+        and memcmp(m.arena + t.name + 8, m.arena + s.name, s.name_size) == 0)
+
+
+cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
+                             bint mercury) noexcept nogil:
+    cdef const SectionRow* s = &m.sections[at]
+    cdef const SectionRow* target = &m.sections[s.target]
+    cdef int32_t out, reloc, function = -1
+    cdef bint replaced = False
+    cdef Given given
+    if is_folded(m, s.target):
+        return
+    if is_function(target.kind):
+        function = function_read(m, s.target)
+        if function < 0:
+            return
+        if not m.entities[function].flags & EF_LIVE:
+            if mercury == m.second:
+                dead_relocations(m, s, function)
+            return
+        replaced = function_kept(m, s.target) < 0
+        out = code_of(m, function)
+    elif is_merc(target.kind, IS_VARIABLES):
+        out = plain_of_mercury(m, target)
+    elif is_merc(target.kind, IS_DEBUG | IS_LITERALS):
+        out = m.out_of[s.target]
+        if out >= 0:
+            out = out_row(m, out).twin
+    else:
+        out = m.out_of[s.target]
+        if is_function_bank(target.kind):
+            function = m.function[s.target]
+    if out < 0:
+        if m.own_pool[s.target] and m.second:
+            pool_relocations(m, function)
+        if m.second and m.mode & M_KEEP_RELOCS and is_plain(target.kind, IS_LITERALS):
+            resolved_pool_name(m, function)
+        return
+    if m.second and s.size == 0 and is_plain(target.kind, IS_CODE | IS_LITERALS):
+        # Family C keeps a section that is empty already.
+        reloc = relocation_row(m, at, out, True)
+        if reloc >= 0:
+            out_row(m, reloc).marks |= OF_EMPTY_STAYS
+    given.file = file
+    given.at = at
+    given.target = target
+    given.out = out
+    given.function = function
+    given.mercury = mercury
+    given.replaced = replaced
+    entries(m, &given)
+
+
+cdef inline void dead_relocations(Merge* m, const SectionRow* s, int32_t function) noexcept nogil:
+    """Number the sections that entries of dead code make, by the rules for those of live code."""
+    cdef uint64_t i
+    if s.size == 0:
+        return
+    list_dead(m, function, BURIED_REL if s.type == SHT_REL else BURIED_RELA)
+    if s.type == SHT_REL:
+        return
+    for i in range(1, s.size // 24):
+        if (<const Rela*>(m.arena + s.offset) + i).r_addend == 0:
+            list_dead(m, function, BURIED_REL)
+            return
+
+
+cdef inline void resolved_pool_name(Merge* m, int32_t function) noexcept nogil:
+    """--preserve-relocs names what would list a device function's pool, which is no section."""
+    cdef uint32_t size
+    cdef const uint8_t* name
+    if function < 0 or not m.entities[function].flags & EF_LIVE:
+        return
+    name = entity_name(m, function, &size)
+    keep_name(m, pool_join(&m.pool, b".nv.resolvedrela.nv.constant.optimizer.", 39, name, size),
+              39 + size)
+
+
+cdef inline void find_referenced(Merge* m, const FileRow* file) noexcept nogil:
+    """Mark what the code of function copies that count refers to, dead ones included.
+
+    Of live code also the kernels that use it so, where somebody asks (merge/users.pxd).
+    """
+    cdef uint32_t i
+    cdef uint64_t entsize, k
+    cdef const SectionRow* s
+    cdef int32_t e, function, user
+    for i in range(file.first_section, file.first_section + file.section_count):
+        s = &m.sections[i]
+        if (s.size == 0 or not is_plain(s.kind, IS_ENTRIES)
+                or not is_a(m.sections[s.target].kind, IS_CODE)):
+            continue
+        m.patched[s.target] = True
+        function = function_kept(m, s.target)
+        if function < 0:
+            continue
+        user = NO_KERNEL
+        if m.users != NULL and m.entities[function].flags & EF_LIVE:
+            user = m.reached[function]
+        entsize = 16 if s.type == SHT_REL else 24
+        for k in range(s.size // entsize):
+            e = m.entity[file.first_symbol
+                         + (<const Rel*>(m.arena + s.offset + k * entsize)).r_sym]
+            if e >= 0:
+                m.referenced[e] = True
+                if user != NO_KERNEL:
+                    joins(&m.users[e], user)
+
+
+cdef inline bint counted(Merge* m, const Given* given) noexcept nogil:
+    """Whether entries of this section count for the rule of two forms.
+
+    On family C those of the mercury file do where it has any: that of `.debug_line` names
+    `.debug_str`, which the plain one does not, and those of a whole program's tables name functions
+    whose offsets the plain ones have already. Code has a count for each of its lists.
+    """
+    cdef bint both = is_a(given.target.kind, IS_DEBUG | IS_VARIABLES | IS_LITERALS)
+    if given.mercury:
+        return both
+    return not m.second or not both or mercury_relocations(m, given.file, given.at) < 0
+
+
+cdef inline void entries(Merge* m, Given* given) noexcept nogil:
+    """Decide each entry of one input relocation section."""
+    cdef const SectionRow* s = &m.sections[given.at]
+    cdef uint64_t entsize, i
+    given.explicit = s.type != SHT_REL
+    given.rebuilt = not given.mercury and rebuilt(m, given.target)
+    given.counts = counted(m, given)
+    given.cleaned = is_cleaned(m, given.out, given.explicit)
+    given.reloc = -1
+    given.twin = NOT_SOUGHT
+    find_patched(m, given)
+    vec_init(&given.lost, sizeof(Range))
+    find_lost_bytes(m, given.file, s.target, &given.lost)
+    entsize = 24 if given.explicit else 16
+    for i in range(s.size // entsize):
+        if not entry(m, given, <const Rela*>(m.arena + s.offset + i * entsize), i):
+            break
+    vec_free(&given.lost)
+    if (given.replaced or is_plain(given.target.kind, IS_VARIABLES)
+            or is_a(given.target.kind, IS_DEBUG)):
+        # Data and debug data count file by file, code through all files.
+        out_row(m, given.out).counted = 0
+    if given.replaced and given.mercury and given.reloc >= 0:
+        out_row(m, given.reloc).counted = 0      # as above, in the list that mercury code has
+
+
+cdef inline void find_patched(Merge* m, Given* given) noexcept nogil:
+    """Which section has the bytes, and where those of this file begin there."""
+    cdef const FileRow* file = given.file
+    cdef uint32_t i
+    given.patched = given.out
+    given.base = m.base[m.sections[given.at].target]
+    if not given.mercury:
+        return
+    if is_a(given.target.kind, IS_DEBUG | IS_LITERALS):
+        given.patched = out_row(m, given.out).merc
+    elif not is_a(given.target.kind, IS_CAPSULE):
+        # Constants and initialised data share their bytes with the plain section.
+        given.base = 0
+        for i in range(file.first_section, file.first_section + file.section_count):
+            if m.out_of[i] == given.out:
+                given.base = m.base[i]
+
+
+cdef inline bint entry(Merge* m, Given* given, const Rela* r, uint64_t number) noexcept nogil:
+    """Decide an entry; False without memory."""
+    cdef int32_t symbol = <int32_t>(given.file.first_symbol + r.r_sym), e = m.entity[symbol]
+    cdef int32_t section = -1
+    cdef int64_t addend = r.r_addend if given.explicit else 0
+    cdef uint32_t how = 0
+    cdef int32_t action = decide(m, given.target, symbol, r.r_type, given.function, given.mercury,
+                                 given.cleaned, &how)
+    e = unaliased(m, e)
+    if action == DROP or (action == CLEAR and given.rebuilt):
+        return True
+    if action == DEAD:
+        if not given.mercury and relocation_row(m, given.at, given.out, given.explicit) < 0:
+            return False
+        if given.counts:
+            count_entry(m, given.out, given.out, given.explicit, addend)
+        if given.rebuilt:
+            add_rebuild(m, given, r, addend, symbol, e, -1)
+        return True
+    if is_of_lost_bytes(m, given, r, symbol):
+        return True
+    if e < 0:
+        section = m.symbols[symbol].section
+        if given.mercury:
+            section = mercury_home(m, given.file, r.r_sym)
+    if action == CLEAR:
+        if not given.mercury and relocation_row(m, given.at, given.out, given.explicit) < 0:
+            return False
+        if not given.replaced:
+            add_fix(m, given, r, addend, e, section, FIX_CLEAR, -1)
+        return True
+    if not list_entry(m, given, addend, section):
+        return False
+    if given.replaced or action == GONE:
+        return True
+    if given.rebuilt:
+        add_rebuild(m, given, r, addend, symbol, e, section)
+    elif action == KEEP:
+        if is_of_other_copy(m, given, symbol, addend):
+            if given.twin == NOT_SOUGHT:
+                given.twin = mercury_relocations(m, given.file, given.at)
+            addend = addend_of_winner(m, given.twin, number, r, addend, symbol)
+        add_keep(m, given, r, addend, e, section, how)
+    else:
+        if not given.explicit:
+            how |= FIX_REL
+            if has_recorded_field(m, given, r):
+                addend = recorded_field(m, given, r)
+        add_fix(m, given, r, addend, e, section, how,
+                -1 if is_unrecorded(m, e, given.function) else given.reloc)
+    return True
+
+
+cdef inline bint has_recorded_field(const Merge* m, const Given* given,
+                                    const Rela* r) noexcept nogil:
+    """Whether the list of resolved relocations says what the field held.
+
+    ptxas asks for whole addresses in 32-bit variables, too, where that is not 0.
+    """
+    return (m.mode & M_KEEP_RELOCS and r.r_type == R_CUDA_64 and given.target.offset
+            and is_a(given.target.kind, IS_VARIABLES))
+
+
+cdef inline int64_t recorded_field(const Merge* m, const Given* given,
+                                   const Rela* r) noexcept nogil:
+    """The field of a whole address, as far as the section goes."""
+    cdef int64_t field = 0
+    memcpy(&field, m.arena + given.target.offset + r.r_offset,
+           min(<uint64_t>8, given.target.size - r.r_offset))
+    return field
+
+
+cdef inline int32_t unaliased(const Merge* m, int32_t e) noexcept nogil:
+    """The function that a relocation names in the output for that which it names in the input."""
+    if e < 0 or not m.entities[e].flags & EF_ALIAS:
+        return e
+    return m.entity[m.sections[m.symbols[m.entities[e].winner].section].target]
+
+
+cdef inline bint is_of_lost_bytes(Merge* m, const Given* given, const Rela* r,
+                                  int32_t symbol) noexcept nogil:
+    """Whether an entry goes with bytes of variables that lost, or that the output does not have."""
+    cdef const OutRow* out = out_row(m, given.out)
+    if given.lost.count and goes(m, &given.lost, given.target.kind, r.r_offset, symbol):
+        return True
+    # Pools may be cut: `pools.cut_pools`.
+    return (is_merc(given.target.kind, IS_LITERALS)
+            and r.r_offset >= max(out.size, m.pool_end[out.entity]))
+
+
+cdef inline bint list_entry(Merge* m, Given* given, int64_t addend, int32_t section) noexcept nogil:
+    """Enter an entry into the list of its form; False without memory."""
+    if given.mercury:
+        given.reloc = mercury_relocation_row(m, given.at, given.out)
+    else:
+        given.reloc = relocation_row(m, given.at, given.out, given.explicit)
+    if given.reloc < 0:
+        return False
+    if is_a(given.target.kind, IS_CAPSULE):
+        count_entry(m, given.reloc, given.out, True, addend)
+    elif given.counts:
+        count_entry(m, given.out, given.out, given.explicit,
+                    addend + (<int64_t>m.base[section] if section >= 0 else 0))
+    return True
+
+
+cdef inline bint is_of_other_copy(Merge* m, const Given* given, int32_t symbol,
+                                  int64_t addend) noexcept nogil:
+    """Whether debug data that stays names a place in a copy of a function that is not linked."""
+    return (m.second and is_plain(given.target.kind, IS_DEBUG) and addend > 0
+            and m.entity[symbol] >= 0 and m.entities[m.entity[symbol]].kind == E_FUNC
+            and m.role[symbol] not in (ROLE_NONE, ROLE_WON))

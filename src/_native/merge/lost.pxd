@@ -1,0 +1,103 @@
+# The bytes of variables that another file's definition stands for, and what relocations in them
+# come to.
+#
+# In initialised data, those in the bytes of a weak variable that lost against a weak one go. In a
+# constant bank nvlink looks at the symbol instead: an entry that names a weak definition of its
+# file goes if that definition lost. Where the entry's own place counts it is kept here, as the
+# program needs it (docs/nvlink-differences.md).
+
+from libc.stdint cimport int32_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport qsort
+
+from elfnumbers cimport SHT_CUDA_GLOBAL_INIT
+from sectionkinds cimport IS_VARIABLES, KIND
+from tables.kinds cimport is_a
+from merge.state cimport Merge
+from tables.rows cimport (
+    EF_WEAK, ROLE_LOST, ROLE_LOST_EARLY, ROLE_REPLACED, FileRow, SymbolRow, has_lost,
+)
+from base.vector cimport Vec, vec_push
+
+
+cdef struct Range:
+    uint64_t start
+    uint64_t end
+
+
+cdef inline int by_start(const void* a, const void* b) noexcept nogil:
+    cdef uint64_t x = (<const Range*>a).start, y = (<const Range*>b).start
+    return (x > y) - (x < y)
+
+
+cdef inline bint is_data(uint16_t kind) noexcept nogil:
+    """Whether variables of a kind in either form are initialised data, not constants."""
+    return KIND[kind].type == SHT_CUDA_GLOBAL_INIT
+
+
+cdef inline bint is_lost(Merge* m, size_t symbol, bint data) noexcept nogil:
+    """Whether the bytes of a definition are of the kind that loses relocations.
+
+    In initialised data it lost against a weak one: any that was replaced later is weak.
+    """
+    if data:
+        return m.role[symbol] == ROLE_LOST_EARLY or (
+            m.role[symbol] == ROLE_LOST and m.entities[m.entity[symbol]].flags & EF_WEAK != 0)
+    return has_lost(m.role[symbol]) or m.role[symbol] == ROLE_REPLACED
+
+
+cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
+                                 Vec* lost) noexcept nogil:
+    """The bytes of `section` in which relocations may go, as disjoint ranges in order.
+
+    Only initialised data and constants have any; the mercury form is that of the file's plain
+    section.
+    """
+    cdef uint16_t kind = m.sections[section].kind
+    cdef bint mercury = KIND[kind].mercury
+    cdef const SymbolRow* s
+    cdef Range* ranges
+    cdef size_t i, kept = 0
+    if not is_a(kind, IS_VARIABLES):
+        return
+    for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
+        s = &m.symbols[i]
+        if s.section != section and not (mercury and s.section >= 0
+                                         and KIND[m.sections[s.section].kind].twin == kind):
+            continue
+        if not is_lost(m, i, is_data(kind)):
+            continue
+        ranges = <Range*>vec_push(lost)
+        if ranges == NULL:
+            m.failed = True
+            return
+        ranges.start = s.value
+        ranges.end = s.value + s.size
+    if lost.count < 2:
+        return
+    ranges = <Range*>lost.data
+    qsort(ranges, lost.count, sizeof(Range), by_start)
+    for i in range(1, lost.count):
+        if ranges[i].start > ranges[kept].end:
+            kept += 1
+            ranges[kept] = ranges[i]
+        elif ranges[i].end > ranges[kept].end:
+            ranges[kept].end = ranges[i].end
+    lost.count = kept + 1
+
+
+cdef inline bint goes(Merge* m, const Vec* lost, uint16_t kind, uint64_t offset,
+                      int32_t symbol) noexcept nogil:
+    """Whether the entry of a section of that kind goes with the bytes that it patches."""
+    return (is_data(kind) or has_lost(m.role[symbol])) and in_lost_bytes(lost, offset)
+
+
+cdef inline bint in_lost_bytes(const Vec* lost, uint64_t offset) noexcept nogil:
+    cdef const Range* ranges = <const Range*>lost.data
+    cdef size_t low = 0, high = lost.count, middle
+    while low < high:
+        middle = (low + high) // 2
+        if ranges[middle].end <= offset:
+            low = middle + 1
+        else:
+            high = middle
+    return low < lost.count and ranges[low].start <= offset

@@ -1,0 +1,68 @@
+# What an input is, told by its first bytes; pylink/inputs/kinds.py has the same numbers.
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp
+
+from base.elf64 cimport EM_CUDA, Ehdr, load32
+
+cdef enum InputKind:
+    IN_CUBIN = 0                # and every ELF file that only the reader of cubins can judge
+    IN_HOST = 1                 # an ELF file for the machine that runs the host program
+    IN_FATBIN = 2
+    IN_ARCHIVE = 3
+    IN_THIN_ARCHIVE = 4
+    IN_PTX = 5
+    IN_LTOIR = 6
+    IN_UNKNOWN = 7
+    IN_EMPTY = 8
+    IN_SHARED = 9               # a shared library of the host; not told by the first bytes
+
+cdef enum:
+    FATBIN_MAGIC = 0xba55ed50U
+    LTOIR_MAGIC = 0x7f4e43edU
+
+
+cdef inline uint8_t input_kind(const uint8_t* data, uint64_t size) noexcept nogil:
+    cdef const Ehdr* header = <const Ehdr*>data
+    cdef uint32_t magic
+    if size == 0:
+        return IN_EMPTY
+    if size >= 4:
+        if memcmp(data, b"\x7fELF", 4) == 0:
+            # Of another class or byte order, or cut off: the reader of cubins says what is wrong.
+            if (size < sizeof(Ehdr) or data[4] != 2 or data[5] != 1
+                    or header.e_machine == EM_CUDA):
+                return IN_CUBIN
+            return IN_HOST
+        magic = load32(data)
+        if magic == FATBIN_MAGIC:
+            return IN_FATBIN
+        if magic == LTOIR_MAGIC:
+            return IN_LTOIR
+    if size >= 8:
+        if memcmp(data, b"!<arch>\n", 8) == 0:
+            return IN_ARCHIVE
+        if memcmp(data, b"!<thin>\n", 8) == 0:
+            return IN_THIN_ARCHIVE
+    return IN_PTX if is_ptx(data, size) else IN_UNKNOWN
+
+
+cdef inline bint is_ptx(const uint8_t* data, uint64_t size) noexcept nogil:
+    """Whether `.version` comes first behind blanks and comments (PTX ISA, Module Directives)."""
+    cdef uint64_t at = 0
+    while at < size:
+        if data[at] == c' ' or (data[at] >= 9 and data[at] <= 13):
+            at += 1
+        elif size - at >= 2 and data[at] == c'/' and data[at + 1] == c'/':
+            while at < size and data[at] != c'\n':
+                at += 1
+        elif size - at >= 4 and data[at] == c'/' and data[at + 1] == c'*':
+            at += 2
+            while size - at >= 2 and not (data[at] == c'*' and data[at + 1] == c'/'):
+                at += 1
+            at += 2
+            if at > size:
+                return False
+        else:
+            return size - at >= 8 and memcmp(data + at, b".version", 8) == 0
+    return False

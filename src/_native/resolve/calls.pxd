@@ -1,0 +1,144 @@
+# Rows of the inputs' call graphs as rows of the link's.
+
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport strlen
+
+from sectionkinds cimport IS_CALLS, K_CALLGRAPH
+from base.elf64 cimport STT_FUNC
+from tables.kinds cimport is_a
+from base.nameindex cimport NameSlot, index_find
+from resolve.symbols cimport Resolver, clash
+from tables.rows cimport (
+    BLOCK_PROTOTYPE, CLASH_NO_NODE, CLASH_PROTOTYPE, EF_DEFINED, EF_NAMED, EF_TAKEN, ROLE_LOST,
+    ROLE_WON, CallRow, EntityRow, FileRow, SectionRow,
+)
+from base.vector cimport vec_push
+
+
+cdef inline bint is_node(Resolver* r, uint32_t symbol) noexcept nogil:
+    """False for a function with the name of a variable that came before."""
+    cdef int32_t entity = r.entity[symbol]
+    if (r.symbols[symbol].info & 15) != STT_FUNC or entity < 0:
+        return True
+    return (r.symbols[(<EntityRow*>r.entities.data)[entity].first].info & 15) == STT_FUNC
+
+
+cdef inline bint same_prototype(Resolver* r, int32_t symbol, int32_t number) noexcept nogil:
+    """Compare the prototype of a function with the first that was given for it."""
+    cdef int32_t entity = r.entity[symbol]
+    cdef const EntityRow* e = <EntityRow*>r.entities.data + entity
+    if r.prototype_of[entity] == 0:
+        r.prototype_of[entity] = number + 1
+    elif r.prototype_of[entity] != number + 1:
+        return clash(r, CLASH_PROTOTYPE, symbol, e.winner if e.flags & EF_DEFINED else e.first)
+    return True
+
+
+cdef inline int32_t prototype(Resolver* r, uint64_t name) noexcept nogil:
+    """The number of a prototype string; -1 without memory."""
+    cdef const uint8_t* text = r.arena + name
+    cdef uint32_t size = <uint32_t>strlen(<const char*>text)
+    cdef NameSlot* slot
+    cdef uint64_t* row
+    slot = index_find(&r.prototype_names, text, size)
+    if slot == NULL:
+        return -1
+    if slot.value < 0:
+        row = <uint64_t*>vec_push(&r.prototypes)
+        if row == NULL:
+            return -1
+        row[0] = name
+        slot.value = <int32_t>(r.prototypes.count - 1)
+        r.prototype_names.count += 1
+    return slot.value
+
+
+cdef inline uint8_t* taken_by_winners(
+        Resolver* r, const FileRow* file, const uint32_t* pair, uint64_t count) noexcept nogil:
+    """A byte for each symbol of the file: 1 if one of its functions that won takes its address.
+
+    NULL without memory. Rows of other blocks are passed over; what they name is checked elsewhere.
+    """
+    cdef uint8_t* taken = <uint8_t*>calloc(file.symbol_count + 1, 1)
+    cdef int32_t block = 0
+    cdef uint64_t j
+    if taken == NULL:
+        return NULL
+    for j in range(count):
+        if pair[2 * j] == 0:
+            block = <int32_t>pair[2 * j + 1]
+        elif block == -4 and r.role[file.first_symbol + pair[2 * j]] == ROLE_WON:
+            taken[pair[2 * j + 1]] = 1
+    return taken
+
+
+cdef inline bint read_calls(Resolver* r, const FileRow* file) noexcept nogil:
+    """Collect the rows of .nv.callgraph and .nv.prototype."""
+    cdef uint8_t* taken = NULL
+    cdef bint done = read_rows(r, file, &taken)
+    free(taken)
+    return done
+
+
+cdef inline bint read_rows(
+        Resolver* r, const FileRow* file, uint8_t** taken) noexcept nogil:
+    """As `read_calls`; `taken` is filled where a copy that lost has its address taken."""
+    cdef const SectionRow* s
+    cdef const uint32_t* pair
+    cdef uint32_t i, symbol
+    cdef uint64_t j
+    cdef int32_t block, second
+    cdef CallRow* call
+    cdef bint graph
+    for i in range(file.first_section, file.first_section + file.section_count):
+        s = &r.sections[i]
+        if not is_a(s.kind, IS_CALLS):
+            continue
+        graph = s.kind == K_CALLGRAPH
+        pair = <const uint32_t*>(r.arena + s.offset)
+        block = 0 if graph else BLOCK_PROTOTYPE
+        for j in range(s.size // 8):
+            if pair[2 * j] == 0:
+                if graph:
+                    block = <int32_t>pair[2 * j + 1]
+                continue
+            symbol = file.first_symbol + pair[2 * j]
+            if r.entity[symbol] < 0 or block == 0:
+                continue
+            if not is_node(r, symbol) or ((block == -1 or block == -4) and not is_node(
+                    r, file.first_symbol + pair[2 * j + 1])):
+                return clash(r, CLASH_NO_NODE, <int32_t>symbol, <int32_t>symbol)
+            if block == -1 or block == -4:
+                second = r.entity[file.first_symbol + pair[2 * j + 1]]
+                if r.role[symbol] != ROLE_WON:
+                    continue
+            else:
+                second = prototype(r, file.strtab + pair[2 * j + 1])
+                if second < 0:
+                    return False
+                if block != -3 and not same_prototype(r, <int32_t>symbol, second):
+                    return False
+                if block == -2 and r.role[symbol] == ROLE_LOST:
+                    if taken[0] == NULL:
+                        taken[0] = taken_by_winners(r, file, pair, s.size // 8)
+                        if taken[0] == NULL:
+                            return False
+                    if not taken[0][pair[2 * j]]:
+                        # No row of the link; but a table of that file may well hold the address.
+                        (<EntityRow*>r.entities.data)[r.entity[symbol]].flags |= EF_NAMED
+                        continue
+                if block == -2:
+                    (<EntityRow*>r.entities.data)[r.entity[symbol]].flags |= EF_TAKEN
+                elif block == -3 and r.role[symbol] != ROLE_WON:
+                    continue
+            if second < 0:
+                continue
+            call = <CallRow*>vec_push(&r.calls)
+            if call == NULL:
+                return False
+            call.caller = <uint32_t>r.entity[symbol]
+            call.callee = <uint32_t>second
+            call.block = block
+            call.won = symbol           # the copy, until its role is settled
+    return True

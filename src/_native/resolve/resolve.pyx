@@ -1,0 +1,432 @@
+"""Symbol resolution and dead-code removal.
+
+Every distinct symbol of the link becomes one entity, numbered in order of birth. For each
+entity one definition wins; from the kernels the call graph decides which functions live.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.string cimport memset
+
+from libc.stdint cimport uint16_t
+from base.elf64 cimport STB_LOCAL, STT_FUNC, STT_SECTION
+from base.scratch cimport (
+    Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros,
+)
+from tables.graph cimport CallGraph, graph_init
+from resolve.kernelnames cimport Pattern, contains, is_referenced
+from tables.kinds cimport is_function
+from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
+from pylink._native.tables cimport (
+    Calls, Clashes, Entities, Marks, MergedTables, Numbers, ObjectTables, Table, Values, new_rows,
+    take_rows,
+)
+from resolve.calls cimport read_calls
+from resolve.symbols cimport (
+    Resolver, enter, enter_function, fetch_names, is_inner, is_label, is_system_alias,
+    read_function_facts,
+)
+from tables.rows cimport (
+    EF_DEFINED, EF_DESELECTED, EF_INNER, EF_KERNEL, EF_LIVE, EF_LOCAL, EF_NAMED, EF_TAKEN,
+    EF_UNCALLED, EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_OTHER, E_RESERVED, E_UNIFIED,
+    ROLE_LOST, ROLE_LOST_EARLY, ROLE_NONE, CallRow, ClashRow, EntityRow, FileRow, SectionRow,
+    SymbolRow,
+)
+from merge.runtime cimport is_runtime_function
+from traits cimport TRAIT_LEAN_NAMES, TRAIT_MERCURY
+from base.vector cimport vec_take
+
+
+def resolve(MergedTables merged not None):
+    """Find the entities of the link and the definition that wins for each.
+
+    Fills `entities`, `calls`, `prototypes`, and by symbol `symbol_entity` (-1: a section, a label
+    or the null symbol), `symbol_role` and their order in `met`; by section, which function a copy
+    with it defines and what became of that copy. Returns the clashes of the first file that has
+    any.
+    """
+    merged.fill()
+    cdef ObjectTables objects = merged.objects
+    cdef Resolver r
+    cdef size_t symbol_count = objects.symbols.count
+    cdef Scratch scratch
+    r.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    r.traits = objects.traits
+    r.mode = objects.mode
+    r.files = objects.files.rows
+    r.sections = objects.sections.rows
+    r.symbols = objects.symbols.rows
+    r.file_count = objects.files.count
+    cdef Numbers entity = Numbers(new_rows(symbol_count * 4))
+    cdef Marks role = Marks(new_rows(symbol_count))
+    cdef Numbers met = Numbers(new_rows(symbol_count * 4))
+    cdef Numbers section_function = Numbers(new_rows(objects.sections.count * 4))
+    cdef Marks section_role = Marks(new_rows(objects.sections.count))
+    cdef int32_t* function_of = <int32_t*>section_function.rows
+    cdef uint8_t* role_of = <uint8_t*>section_role.rows
+    r.entity = <int32_t*>entity.rows
+    r.role = <uint8_t*>role.rows
+    r.met = <int32_t*>met.rows
+    r.met_count = 0
+    r.replaced = False
+    r.const0_size = -1
+    memset(r.entity, 0xff, symbol_count * 4)
+    memset(r.role, ROLE_NONE, symbol_count)
+    scratch_init(&scratch)
+    try:
+        take_room(&r, &scratch, symbol_count)
+        if not scratch.failed:
+            with nogil:
+                scratch.failed = not resolve_all(&r)
+                settle_roles(&r, symbol_count)
+                assign_sections(&r, objects.sections.count, function_of, role_of)
+        if scratch.failed:
+            raise MemoryError
+        merged.entities = Entities(take_rows(&r.entities))
+        merged.symbol_entity = entity
+        merged.symbol_role = role
+        merged.met = <Numbers>met.first(r.met_count)
+        merged.section_function = section_function
+        merged.section_role = section_role
+        merged.calls = Calls(take_rows(&r.calls))
+        merged.prototypes = Values(vec_take(&r.prototypes))
+        return Clashes(vec_take(&r.clashes))
+    finally:
+        scratch_free(&scratch)
+
+
+cdef void take_room(Resolver* r, Scratch* scratch, size_t symbol_count) noexcept:
+    scratch_index(scratch, &r.names, symbol_count // 2)
+    scratch_index(scratch, &r.prototype_names, 64)
+    scratch_vector(scratch, &r.entities, sizeof(EntityRow))
+    scratch_vector(scratch, &r.calls, sizeof(CallRow))
+    scratch_vector(scratch, &r.clashes, sizeof(ClashRow))
+    scratch_vector(scratch, &r.prototypes, 8)
+    r.regcount = <uint32_t*>scratch_zeros(scratch, symbol_count, 4)
+    r.frame = <uint32_t*>scratch_zeros(scratch, symbol_count, 4)
+    r.prototype_of = <int32_t*>scratch_zeros(scratch, symbol_count, 4)
+    r.tag = <uint32_t*>scratch_zeros(scratch, symbol_count, 4)
+    r.first_sm = <uint16_t*>scratch_zeros(scratch, symbol_count, 2)
+    r.unbounded = <uint8_t*>scratch_zeros(scratch, symbol_count, 1)
+
+
+cdef bint resolve_all(Resolver* r) noexcept nogil:
+    cdef size_t f
+    cdef int turns = symbol_turns(r.traits), turn
+    for f in range(r.file_count):
+        fetch_names(r, &r.files[f])
+        read_function_facts(r, &r.files[f])
+        for turn in range(turns):
+            if not enter_functions(r, &r.files[f], turn, turns):
+                return False
+        for turn in range(turns):
+            if not enter_others(r, &r.files[f], turn, turns):
+                return False
+        if not read_calls(r, &r.files[f]):
+            return False
+        if r.clashes.count:
+            return True             # of the first file that has any
+    return True
+
+
+cdef void settle_roles(Resolver* r, size_t symbol_count) noexcept nogil:
+    """What only the last file can say: against which definition one lost, whose calls count."""
+    cdef const EntityRow* e = <const EntityRow*>r.entities.data
+    cdef CallRow* calls = <CallRow*>r.calls.data
+    cdef size_t i
+    for i in range(symbol_count if r.replaced else 0):
+        if r.role[i] == ROLE_LOST and e[r.entity[i]].winner > <int32_t>i:
+            r.role[i] = ROLE_LOST_EARLY
+    for i in range(r.calls.count):
+        calls[i].won = e[calls[i].caller].winner == <int32_t>calls[i].won
+
+
+cdef void assign_sections(const Resolver* r, size_t section_count, int32_t* function,
+                          uint8_t* role) noexcept nogil:
+    """Give each section of a function the copy that it is part of."""
+    cdef const SectionRow* s
+    cdef size_t i
+    for i in range(section_count):
+        s = &r.sections[i]
+        if not is_function(s.kind) and s.target >= 0:
+            s = &r.sections[s.target]
+        function[i] = -1
+        role[i] = ROLE_NONE
+        if is_function(s.kind) and s.target >= 0:
+            function[i] = r.entity[s.target]
+            role[i] = r.role[s.target]
+
+
+cdef int symbol_turns(uint32_t traits) noexcept nogil:
+    """How often a file's symbols are walked over.
+
+    nvlink 13.5 sorts the table of a file for sm_100 and later when it reads it, local symbols
+    first. Objects of 13.4 and later are sorted already.
+    """
+    return 2 if traits & TRAIT_LEAN_NAMES and traits & TRAIT_MERCURY else 1
+
+
+cdef inline bint waits(const SymbolRow* symbol, int turn, int turns) noexcept nogil:
+    """The symbol is met in another turn than this."""
+    return turns == 2 and (symbol.info >> 4 == STB_LOCAL) != (turn == 0)
+
+
+cdef bint enter_functions(Resolver* r, const FileRow* file, int turn, int turns) noexcept nogil:
+    """Functions as they stand, but a function in whose code others lie ahead of these."""
+    cdef uint32_t i
+    cdef int32_t owner
+    for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
+        if ((r.symbols[i].info & 15) != STT_FUNC or waits(&r.symbols[i], turn, turns)
+                or r.entity[i] >= 0):
+            continue
+        if is_inner(r, <int32_t>i):
+            owner = r.sections[r.symbols[i].section].target
+            if r.entity[owner] < 0 and not enter_function(r, file.first_symbol, owner):
+                return False
+        if not enter_function(r, file.first_symbol, <int32_t>i):
+            return False
+    return True
+
+
+cdef bint enter_others(Resolver* r, const FileRow* file, int turn, int turns) noexcept nogil:
+    cdef uint32_t i
+    for i in range(file.first_symbol + 1, file.first_symbol + file.symbol_count):
+        if ((r.symbols[i].info & 15) != STT_FUNC and (r.symbols[i].info & 15) != STT_SECTION
+                and not is_label(&r.symbols[i]) and not is_system_alias(r, &r.symbols[i])
+                and not waits(&r.symbols[i], turn, turns)
+                and not enter(r, <int32_t>i)):
+            return False
+    return True
+
+
+def find_live(MergedTables merged not None, Marks selected not None, bint keep_all):
+    """Mark the entities that reach the output, in `entities`.
+
+    Roots are the kernels; with `selected` (by entity, or empty for all) only those it marks and,
+    unless that is a single one, those whose address is taken, as device code launches them. An
+    indirect call reaches every function of that prototype whose address is taken, in any
+    file. Such a function is kept in any case, but keeps nothing alive by itself; one whose address
+    only copies that lost take is kept with all that it calls. With `keep_all`
+    nothing is removed. Data always stays. What would live without `selected` is flagged.
+    """
+    merged.fill()
+    cdef size_t n = merged.entities.count
+    cdef size_t nodes = n + merged.prototypes.count
+    cdef Entities entities = <Entities>Table.opened(<PyObject*>merged.entities)
+    cdef EntityRow* e = <EntityRow*>entities.rows
+    cdef const uint8_t* chosen = selected.rows
+    cdef bint choosy = selected.count != 0
+    cdef CallGraph graph
+    cdef uint32_t* stack
+    cdef uint8_t* seen
+    cdef size_t i, depth = 0
+    cdef uint32_t j, to
+    cdef bint launches
+    cdef Scratch scratch
+    if choosy and selected.count != n:
+        raise ValueError("one byte per entity")
+    scratch_init(&scratch)
+    try:
+        graph_init(&graph, &scratch, merged.calls.rows, merged.calls.count, n, nodes)
+        stack = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        seen = <uint8_t*>scratch_zeros(&scratch, nodes, 1)
+        if scratch.failed:
+            raise MemoryError
+        with nogil:
+            launches = not choosy or count_selected(e, n, chosen) != 1
+            for i in range(n):
+                if e[i].kind != E_FUNC or keep_all:
+                    e[i].flags |= EF_LIVE
+                elif e[i].flags & EF_KERNEL and (
+                        not choosy or chosen[i] or (launches and e[i].flags & EF_TAKEN)):
+                    seen[i] = True
+                    stack[depth] = <uint32_t>i
+                    depth += 1
+                elif e[i].flags & EF_TAKEN and e[i].flags & EF_DEFINED:
+                    e[i].flags |= EF_LIVE
+                elif e[i].flags & EF_NAMED and e[i].flags & EF_DEFINED:
+                    seen[i] = True          # nvlink drops it: see docs/nvlink-differences.md
+                    stack[depth] = <uint32_t>i
+                    depth += 1
+            reach(&graph, e, n, seen, stack, depth, EF_LIVE)
+            for i in range(n):
+                if (e[i].kind == E_FUNC and e[i].flags & EF_TAKEN and not e[i].flags & EF_KERNEL
+                        and not seen[i] and not keep_all):
+                    e[i].flags |= EF_UNCALLED
+            # Run-time functions stay for everything that is kept, reached or not.
+            for i in range(n):
+                if e[i].kind == E_FUNC and e[i].flags & EF_LIVE:
+                    for j in range(graph.start[i], graph.start[i + 1]):
+                        to = graph.edges[j]
+                        if to < n and not e[to].flags & EF_DEFINED:
+                            e[to].flags |= EF_LIVE
+            depth = 0
+            for i in range(n):
+                if e[i].flags & EF_KERNEL and choosy and not chosen[i]:
+                    e[i].flags |= EF_UNSELECTED
+                if e[i].flags & EF_KERNEL and not seen[i] and not keep_all:
+                    seen[i] = True
+                    stack[depth] = <uint32_t>i
+                    depth += 1
+            reach(&graph, e, n, seen, stack, depth, EF_DESELECTED)
+            follow_owners(merged.objects.symbols.rows, merged.objects.sections.rows,
+                          merged.symbol_entity.rows, e, n)
+    finally:
+        scratch_free(&scratch)
+    merged.entities = entities
+
+
+cdef size_t count_selected(const EntityRow* e, size_t n, const uint8_t* chosen) noexcept nogil:
+    """How many kernels are selected."""
+    cdef size_t i, count = 0
+    for i in range(n):
+        count += e[i].flags & EF_KERNEL and chosen[i]
+    return count
+
+
+cdef void follow_owners(const SymbolRow* symbols, const SectionRow* sections,
+                        const int32_t* entity, EntityRow* e, size_t n) noexcept nogil:
+    """Functions inside of others live and die with these."""
+    cdef size_t i
+    cdef int32_t owner, own
+    for i in range(n):
+        if e[i].flags & EF_INNER:
+            own = sections[symbols[e[i].winner].section].target
+            owner = entity[own]
+            e[i].flags &= ~<uint32_t>(EF_LIVE | EF_DESELECTED)
+            if e[owner].winner == own:
+                e[i].flags |= e[owner].flags & (EF_LIVE | EF_DESELECTED)
+
+
+cdef void reach(const CallGraph* graph, EntityRow* e, size_t n, uint8_t* seen, uint32_t* stack,
+                size_t depth, uint32_t flags) noexcept nogil:
+    """Flag what the `depth` nodes on the stack reach and what was not yet seen."""
+    cdef uint32_t j, at, to
+    while depth:
+        depth -= 1
+        at = stack[depth]
+        if at < n:
+            e[at].flags |= flags
+        for j in range(graph.start[at], graph.start[at + 1]):
+            to = graph.edges[j]
+            if not seen[to]:
+                seen[to] = True
+                stack[depth] = to
+                depth += 1
+
+
+def select_kernels(MergedTables merged not None, list patterns):
+    """A byte per entity: 1 for kernels whose name contains one of the patterns.
+
+    A star in a pattern stands for any characters, also none.
+    """
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = merged.entities.count, i
+    cdef const SymbolRow* s = objects.symbols.rows
+    cdef const EntityRow* e = merged.entities.rows
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef bytes result = PyBytes_FromStringAndSize(NULL, n)
+    cdef uint8_t* chosen = <uint8_t*>PyBytes_AS_STRING(result)
+    cdef const SymbolRow* symbol
+    memset(chosen, 0, n)
+    for pattern in patterns:
+        for i in range(n):
+            symbol = &s[e[i].first]
+            if e[i].flags & EF_KERNEL and contains(base + symbol.name, symbol.name_size,
+                                                   PyBytes_AS_STRING(pattern),
+                                                   PyBytes_GET_SIZE(pattern)):
+                chosen[i] = True
+    return Marks(result)
+
+
+def select_referenced(MergedTables merged not None, list external, list internal):
+    """A byte per entity: 1 for kernels that host code names.
+
+    `external` are names of kernels visible to other files and `internal` those of the others. A
+    star in a name stands for any characters, also none; the name matches as a whole.
+    """
+    cdef bytes result = bytes(merged.entities.count)
+    mark_referenced(merged, external, 0, <uint8_t*>PyBytes_AS_STRING(result))
+    mark_referenced(merged, internal, EF_LOCAL, <uint8_t*>PyBytes_AS_STRING(result))
+    return Marks(result)
+
+
+cdef void mark_referenced(MergedTables merged, list names, uint32_t local,
+                          uint8_t* chosen) except *:
+    """Mark the kernels with this EF_LOCAL flag that one of the names matches.
+
+    Names are found by the bytes before their first star, whose sizes are few: N kernels and P
+    names cost N lookups for each size, not N * P comparisons.
+    """
+    cdef size_t count = len(names), n = merged.entities.count, i
+    cdef uint32_t longest = 0, stem
+    cdef bytes rows = PyBytes_FromStringAndSize(NULL, count * sizeof(Pattern))
+    cdef Pattern* patterns = <Pattern*>PyBytes_AS_STRING(rows)
+    cdef bytes name, sizes
+    cdef NameIndex index
+    cdef NameSlot* slot = NULL
+    cdef Scratch scratch
+    cdef const SymbolRow* s = merged.objects.symbols.rows
+    cdef const EntityRow* e = merged.entities.rows
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(merged.objects.arena)
+    cdef uint8_t* used
+    for i in range(count):
+        name = names[i]
+        patterns[i].text = <const uint8_t*>PyBytes_AS_STRING(name)
+        patterns[i].size = <uint32_t>PyBytes_GET_SIZE(name)
+        stem = 0
+        while stem < patterns[i].size and patterns[i].text[stem] != c'*':
+            stem += 1
+        patterns[i].stem = stem
+        longest = max(longest, stem)
+    sizes = bytes(longest + 1)
+    used = <uint8_t*>PyBytes_AS_STRING(sizes)
+    scratch_init(&scratch)
+    try:
+        scratch_index(&scratch, &index, count)
+        for i in range(0 if scratch.failed else count):
+            slot = index_find(&index, patterns[i].text, patterns[i].stem)
+            if slot == NULL:
+                scratch.failed = True
+                break
+            patterns[i].next = slot.value
+            if slot.value < 0:
+                index.count += 1
+            slot.value = <int32_t>i
+            used[patterns[i].stem] = True
+        if scratch.failed:
+            raise MemoryError
+        with nogil:
+            for i in range(n):
+                if e[i].flags & EF_KERNEL and (e[i].flags & EF_LOCAL) == local and not chosen[i]:
+                    chosen[i] = is_referenced(&index, patterns, used, longest,
+                                              base + s[e[i].first].name, s[e[i].first].name_size)
+    finally:
+        scratch_free(&scratch)
+
+
+def find_uncalled(MergedTables merged not None):
+    """Functions whose address is taken and that no kernel reaches, in order of birth."""
+    cdef const EntityRow* e = merged.entities.rows
+    return [i for i in range(merged.entities.count) if e[i].flags & EF_UNCALLED]
+
+
+def find_undefined(MergedTables merged not None):
+    """Entities that an executable needs but no input defines, in order of birth."""
+    cdef ObjectTables objects = merged.objects
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef size_t n = merged.entities.count, i
+    cdef const SymbolRow* s = objects.symbols.rows
+    cdef const EntityRow* e = merged.entities.rows
+    cdef list found = []
+    for i in range(n):
+        # A function whose address is taken counts, even where only dead code takes it.
+        if (e[i].flags & (EF_DEFINED | EF_UNSIZED | EF_LOCAL)
+                or not e[i].flags & (EF_LIVE | EF_TAKEN)
+                or e[i].kind in (E_RESERVED, E_UNIFIED, E_CONST0_SIZE, E_OTHER)):
+            continue
+        if e[i].kind != E_FUNC or not is_runtime_function(
+                base + s[e[i].first].name, s[e[i].first].name_size):
+            found.append(i)
+    return found

@@ -1,0 +1,420 @@
+"""Shared memory: one offset for each variable, one size for each kernel.
+
+A kernel has its *own* variables (`.nv.shared.K`). Statics of device functions and file-scope
+variables lie in `.nv_debug.shared`: *common* variables here. Which kernels use a common variable
+decides where it goes. With a, b, c common, 8 bytes each, used by K1 {a}, K2 {a, b}, K3 {c}:
+
+    a   two users: the common part, at 0 for every kernel
+    b   one user: the private part of K2, sorted with its own variables, behind a
+    c   one user: the private part of K3, at 0, since K3 does not use a
+
+Common part. All common variables are sorted by ascending size and walked backwards. Each that
+has not exactly one user joins the first group in which no variable has a user in common with it,
+or opens a group. Groups follow each other; a group has the size and alignment of its largest
+variables, which all start where it starts. One that no code refers to has no place.
+Private part. The list of a kernel is sorted by descending alignment, then ascending size, and
+starts at the end of what the kernel uses of the common part.
+Sort. Ties come out in the order of one particular merge sort of linked lists: push the items
+alternately to the front of two lists, sort both, merge; on a tie the first list goes first.
+Extern arrays (`extern __shared__ int x[]`) are no variables, yet they take part in the first
+sort, with size 0, and so move ties. Their address is the end of the kernel, rounded up to 16, or
+to their alignment, which compilers name since CUDA 13.1; since then the size of such a kernel is
+rounded up to its alignment, and so is the address with -g. In
+a function it is the same for all kernels that reach it, so they all grow to the largest of them.
+With -g it is each extern array that ties its kernels in this way.
+Alignment. Every kernel has at least that of the most aligned common variable, as soon as one of
+them is in the common part, but for those that get their section late (merge/idle.pxd), for extern
+arrays alone. From 16 on, an extern array anywhere gives even empty kernels a section; only family B
+does so above 16 as well.
+
+Cost: the sorts take n log n. Choosing groups takes, for each use of a variable, one step per 64
+groups that the variable cannot join: 1000 variables that all overlap, 100 uses each, need 1e6.
+docs/format-notes/shared-memory.md has the evidence. Rows: see the stub.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+from base.elf64 cimport round_up
+from pylink._native.tables cimport Offsets, SharedSizes, SharedTables
+from shared.rows cimport (
+    COMMON, DEAD, EXTERN, EXTERN_ALIGN, HAS_SYMBOL, LATE, REFERENCED, STAYS, SURVIVES,
+    ExternUseRow, KernelRow, UseRow, VariableRow, place_externs, sort_list,
+)
+from traits cimport FAMILY_COUNT, FAMILY_TRAITS, TRAIT_FILLS_SHARED, TRAIT_MERCURY
+from base.vector cimport Vec, vec_free, vec_init, vec_push
+
+cdef extern from *:
+    int __builtin_ctzll(unsigned long long) nogil
+
+cdef enum:
+    RESERVED = 0x400    # bytes that the system keeps from sm_90 on
+
+# Counts, and arrays that share one allocation.
+ctypedef struct Placing:
+    size_t variable_count
+    size_t use_count
+    size_t kernel_count
+    size_t common_count
+    uint32_t* first_user    # users of variable v: users[first_user[v]:first_user[v + 1]]
+    uint32_t* users
+    uint32_t* by_kernel
+    uint32_t* first         # private list of kernel k: items[first[k]:first[k + 1]]
+    uint32_t* items
+    uint32_t* order         # common variables as the first sort leaves them
+    uint32_t* spare
+    uint32_t* group
+    uint32_t* leader        # union-find over kernels, then ties
+    int64_t* address        # of extern arrays, at the leader, then alignments
+    uint64_t* group_size
+    uint64_t* group_align
+
+
+cdef bint work_init(Placing* w, size_t tie_count) noexcept nogil:
+    """Arrays of the counts in w, all zero; False when memory is exhausted."""
+    cdef size_t v = w.variable_count + 2, k = w.kernel_count + 2
+    cdef uint32_t* at
+    w.group_size = <uint64_t*>calloc((2 * v + 2 * (k + tie_count)) * 8
+                                     + (5 * v + 2 * w.use_count + 2 * k + tie_count) * 4, 1)
+    if w.group_size == NULL:
+        return False
+    w.group_align = w.group_size + v
+    w.address = <int64_t*>(w.group_align + v)
+    at = <uint32_t*>(w.address + 2 * (k + tie_count))
+    w.first_user = at
+    w.items = at + v
+    w.order = at + 2 * v
+    w.spare = at + 3 * v
+    w.group = at + 4 * v
+    w.users = at + 5 * v
+    w.by_kernel = w.users + w.use_count
+    w.first = w.by_kernel + w.use_count
+    w.leader = w.first + k
+    return True
+
+
+cdef void index_users(const UseRow* uses, Placing* w) noexcept nogil:
+    """Counting sorts by kernel, then by variable, which make repeats neighbours to drop."""
+    cdef size_t i, start = 0, stop, kept = 0
+    cdef uint32_t v
+    for i in range(w.use_count):
+        w.first[uses[i].kernel + 1] += 1
+        w.first_user[uses[i].variable + 1] += 1
+    for i in range(w.kernel_count):
+        w.first[i + 1] += w.first[i]
+    for i in range(w.variable_count):
+        w.first_user[i + 1] += w.first_user[i]
+    for i in range(w.use_count):
+        w.by_kernel[w.first[uses[i].kernel]] = <uint32_t>i
+        w.first[uses[i].kernel] += 1
+    for i in range(w.use_count):
+        v = uses[w.by_kernel[i]].variable
+        w.users[w.first_user[v]] = uses[w.by_kernel[i]].kernel
+        w.first_user[v] += 1
+    for v in range(<uint32_t>w.variable_count):     # first_user[v] has become the end of v
+        stop = w.first_user[v]
+        w.first_user[v] = <uint32_t>kept
+        for i in range(start, stop):
+            if i == start or w.users[i] != w.users[i - 1]:
+                w.users[kept] = w.users[i]
+                kept += 1
+        start = stop
+    w.first_user[w.variable_count] = <uint32_t>kept
+
+
+cdef int64_t place_common(const VariableRow* rows, Placing* w, KernelRow* kernels, int64_t* offsets,
+                          uint64_t* most_aligned) noexcept nogil:
+    """Place the common part; its size, or -1 when memory is exhausted."""
+    cdef size_t i, u, word, groups = 0
+    cdef uint32_t v, g
+    cdef uint64_t bits, end = 0
+    cdef uint64_t* taken        # one word per kernel: groups that hold a variable it uses
+    cdef Vec words
+    vec_init(&words, w.kernel_count * 8 + 8)
+    for v in range(<uint32_t>w.variable_count):
+        if rows[v].owner == COMMON:
+            w.order[w.common_count] = v
+            w.common_count += 1
+            if rows[v].align > most_aligned[0]:
+                most_aligned[0] = rows[v].align
+    sort_list(rows, w.order, w.spare, w.common_count, False)
+    for i in range(w.common_count // 2):
+        v = w.order[i]
+        w.order[i] = w.order[w.common_count - 1 - i]
+        w.order[w.common_count - 1 - i] = v
+    for i in range(w.common_count):
+        v = w.order[i]
+        if (w.first_user[v + 1] - w.first_user[v] == 1 or rows[v].flags & EXTERN
+                or not rows[v].flags & REFERENCED):
+            continue
+        bits = <uint64_t>-1
+        word = 0
+        while True:
+            if word == words.count:
+                taken = <uint64_t*>vec_push(&words)
+                if taken == NULL:
+                    vec_free(&words)
+                    return -1
+                memset(taken, 0, words.row)
+            taken = <uint64_t*>(words.data + word * words.row)
+            bits = 0
+            for u in range(w.first_user[v], w.first_user[v + 1]):
+                bits |= taken[w.users[u]]
+            if bits != <uint64_t>-1:
+                break
+            word += 1
+        g = <uint32_t>(word * 64 + __builtin_ctzll(~bits))
+        for u in range(w.first_user[v], w.first_user[v + 1]):
+            taken[w.users[u]] |= <uint64_t>1 << (g & 63)
+        w.group[v] = g
+        groups = max(groups, <size_t>g + 1)
+        w.group_size[g] = max(w.group_size[g], rows[v].size)
+        w.group_align[g] = max(w.group_align[g], rows[v].align)
+        offsets[v] = 0
+    vec_free(&words)
+    for i in range(groups):
+        bits = round_up(end, w.group_align[i])
+        end = bits + w.group_size[i]
+        w.group_size[i] = bits      # its offset from here on
+    for v in range(<uint32_t>w.variable_count):
+        if offsets[v] == -1:
+            continue
+        offsets[v] = <int64_t>w.group_size[w.group[v]]
+        for u in range(w.first_user[v], w.first_user[v + 1]):
+            g = w.users[u]
+            kernels[g].size = max(kernels[g].size, offsets[v] + rows[v].size)
+            kernels[g].align = max(kernels[g].align, rows[v].align)
+    if groups == 0:
+        most_aligned[0] = 1
+    return <int64_t>end
+
+
+cdef inline int64_t private_kernel(const VariableRow* row, const Placing* w,
+                                   uint32_t v) noexcept nogil:
+    """The kernel in whose private part v is sorted, or -1."""
+    if row.flags & STAYS:
+        return -1
+    if row.owner != COMMON:
+        return row.owner        # DEAD is negative too
+    if row.flags & EXTERN or w.first_user[v + 1] - w.first_user[v] != 1:
+        return -1
+    return w.users[w.first_user[v]]
+
+
+cdef void place_private(const VariableRow* rows, Placing* w, KernelRow* kernels,
+                        int64_t* offsets) noexcept nogil:
+    cdef size_t i, k
+    cdef uint32_t v
+    cdef int64_t owner
+    memset(w.first, 0, (w.kernel_count + 2) * 4)
+    for v in range(<uint32_t>w.variable_count):
+        owner = private_kernel(&rows[v], w, v)
+        if owner >= 0:
+            w.first[owner + 2] += 1
+    for k in range(w.kernel_count):
+        w.first[k + 2] += w.first[k + 1]
+    for v in range(<uint32_t>w.variable_count):
+        if rows[v].owner >= 0 and not rows[v].flags & STAYS:
+            w.items[w.first[rows[v].owner + 1]] = v
+            w.first[rows[v].owner + 1] += 1
+    for i in range(w.common_count):
+        owner = private_kernel(&rows[w.order[i]], w, w.order[i])
+        if owner >= 0:
+            w.items[w.first[owner + 1]] = w.order[i]
+            w.first[owner + 1] += 1
+    for k in range(w.kernel_count):
+        sort_list(rows, w.items + w.first[k], w.spare, w.first[k + 1] - w.first[k], True)
+        for i in range(w.first[k], w.first[k + 1]):
+            v = w.items[i]
+            offsets[v] = <int64_t>round_up(kernels[k].size, rows[v].align)
+            kernels[k].size = offsets[v] + rows[v].size
+            kernels[k].align = max(kernels[k].align, rows[v].align)
+    for v in range(<uint32_t>w.variable_count):
+        if rows[v].flags & STAYS and rows[v].owner >= 0:
+            add_whole(&rows[v], &kernels[rows[v].owner], &offsets[v])
+
+
+cdef inline void add_whole(const VariableRow* row, KernelRow* kernel,
+                           int64_t* offset) noexcept nogil:
+    """What a whole program's kernel has of shared memory stands behind all that has names."""
+    offset[0] = <int64_t>round_up(kernel.size, row.align)
+    kernel.size = offset[0] + row.size
+    kernel.align = max(kernel.align, row.align)
+    kernel.flags |= STAYS
+
+
+cdef void decide_sections(uint32_t traits, bint keeps_common, bint has_extern, bint aligns_arrays,
+                          uint64_t most_aligned, const Placing* w,
+                          KernelRow* kernels) noexcept nogil:
+    """Which sections survive, and with what; the last row is that of .nv_debug.shared."""
+    cdef size_t i
+    cdef KernelRow* row
+    cdef bint is_common, stays, fills = traits & TRAIT_FILLS_SHARED != 0
+    for i in range(w.kernel_count + 1):
+        row = &kernels[i]
+        is_common = i == w.kernel_count
+        if not row.flags & LATE:
+            row.align = max(row.align, most_aligned)
+        stays = row.flags & STAYS
+        row.flags = 0
+        if aligns_arrays and row.extern_address >= 0:
+            row.size = round_up(row.size, row.align)
+        if is_common and has_extern:
+            row.align = max(row.align, <uint64_t>EXTERN_ALIGN)
+        if is_common and not keeps_common:
+            row.size = 0
+            fills = False
+        if row.size == 0 and not stays and not (has_extern and (
+                row.align == EXTERN_ALIGN or (fills and row.align > EXTERN_ALIGN))):
+            continue
+        row.flags = SURVIVES
+        if stays and row.size == 0 and fills:
+            continue
+        if row.size > 0 or fills:
+            row.flags |= HAS_SYMBOL
+        if fills or traits & TRAIT_MERCURY:
+            row.size += RESERVED
+
+
+cdef bint check_tables(SharedTables shared) except -1:
+    """Check the rows; whether there is an extern array."""
+    cdef const VariableRow* rows = shared.variables.rows
+    cdef const ExternUseRow* use = shared.extern_uses.rows
+    cdef size_t i
+    cdef bint has_extern = False
+    for i in range(shared.variables.count):
+        if not DEAD <= rows[i].owner < shared.kernel_count:
+            raise IndexError(f"variable {i}: no kernel {rows[i].owner}")
+        if rows[i].size > <uint64_t>0xffffffff or rows[i].align > <uint64_t>0xffffffff:
+            raise ValueError(f"variable {i}: size or alignment does not fit 32 bits")
+        if rows[i].flags & EXTERN:
+            has_extern = True
+    for i in range(shared.extern_uses.count):
+        if (use[i].kernel >= <size_t>shared.kernel_count
+                or not -1 <= use[i].tie < shared.tie_count):
+            raise IndexError(f"extern use {i}: no such kernel or tie")
+    return has_extern
+
+
+def layout_shared(SharedTables shared not None, int family, bint keeps_common, bint aligns_arrays,
+                  bint ties_arrays, bint reserves=True):
+    shared.fill()
+    cdef Placing w
+    cdef Py_ssize_t kernel_count = shared.kernel_count, tie_count = shared.tie_count, i
+    cdef size_t extern_count = shared.extern_uses.count
+    cdef const VariableRow* rows = shared.variables.rows
+    cdef const UseRow* use = shared.uses.rows
+    cdef const ExternUseRow* extern_use = shared.extern_uses.rows
+    cdef bint has_extern
+    cdef uint64_t most_aligned = 1
+    cdef int64_t common_size
+    cdef KernelRow* kernel
+    w.variable_count = shared.variables.count
+    w.use_count = shared.uses.count
+    w.kernel_count = <size_t>kernel_count
+    w.common_count = 0
+    if not 0 <= family < FAMILY_COUNT:
+        raise ValueError(f"no such family: {family}")
+    if not (0 <= kernel_count < 2**30 and 0 <= tie_count < 2**30
+            and w.variable_count < 2**31 and w.use_count < 2**31):
+        raise ValueError("a count does not fit 31 bits")
+    has_extern = check_tables(shared)
+    for i in range(<Py_ssize_t>w.use_count):
+        if use[i].variable >= w.variable_count or use[i].kernel >= w.kernel_count:
+            raise IndexError(f"use {i}: no such variable or kernel")
+    cdef bytes offsets = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>w.variable_count * 8)
+    cdef bytes kernels = PyBytes_FromStringAndSize(
+        NULL, (kernel_count + 1) * <Py_ssize_t>sizeof(KernelRow))
+    cdef bytes addresses = PyBytes_FromStringAndSize(NULL, tie_count * 8)
+    cdef int64_t* offset = <int64_t*>PyBytes_AS_STRING(offsets)
+    cdef int64_t* address = <int64_t*>PyBytes_AS_STRING(addresses)
+    kernel = <KernelRow*>PyBytes_AS_STRING(kernels)
+    if not work_init(&w, <size_t>tie_count):
+        raise MemoryError
+    with nogil:
+        memset(offset, 0xff, w.variable_count * 8)
+        memset(kernel, 0, (w.kernel_count + 1) * sizeof(KernelRow))
+        for i in range(kernel_count + 1):
+            kernel[i].align = 1
+            kernel[i].extern_address = -1
+        index_users(use, &w)
+        common_size = place_common(rows, &w, kernel, offset, &most_aligned)
+        if common_size >= 0:
+            place_private(rows, &w, kernel, offset)
+            place_externs(extern_use, extern_count, w.kernel_count, <size_t>tie_count,
+                          w.leader, w.address, kernel, address, False,
+                          most_aligned if aligns_arrays and ties_arrays else 0)
+            kernel[kernel_count].size = <uint64_t>common_size
+            decide_sections(FAMILY_TRAITS[family] if reserves else 0, keeps_common, has_extern,
+                            aligns_arrays, most_aligned, &w, kernel)
+    free(w.group_size)
+    if common_size < 0:
+        raise MemoryError
+    shared.offsets = Offsets(offsets)
+    shared.kernels = SharedSizes(kernels)
+    shared.ties = Offsets(addresses)
+
+
+def layout_relocatable(SharedTables shared not None, bint aligns_arrays, bint ties_arrays):
+    shared.fill()
+    cdef Py_ssize_t kernel_count = shared.kernel_count, tie_count = shared.tie_count
+    cdef const VariableRow* rows = shared.variables.rows
+    cdef Py_ssize_t count = shared.variables.count, i, k
+    cdef size_t use_count = shared.extern_uses.count
+    cdef const ExternUseRow* use = shared.extern_uses.rows
+    cdef uint64_t most_aligned = 1
+    cdef bint has_extern, stays
+    if not (0 <= kernel_count < 2**30 and 0 <= tie_count < 2**30):
+        raise ValueError("a count does not fit 31 bits")
+    has_extern = check_tables(shared)
+    cdef bytes kernels = PyBytes_FromStringAndSize(
+        NULL, (kernel_count + 1) * <Py_ssize_t>sizeof(KernelRow))
+    cdef bytes addresses = PyBytes_FromStringAndSize(NULL, tie_count * 8)
+    cdef KernelRow* kernel = <KernelRow*>PyBytes_AS_STRING(kernels)
+    cdef int64_t* address = <int64_t*>PyBytes_AS_STRING(addresses)
+    cdef int64_t* best = <int64_t*>malloc(<size_t>(kernel_count + tie_count + 1) * 20)
+    if best == NULL:
+        raise MemoryError
+    with nogil:
+        memset(kernel, 0, <size_t>(kernel_count + 1) * sizeof(KernelRow))
+        for k in range(kernel_count + 1):
+            kernel[k].align = 1
+            kernel[k].extern_address = -1
+        for i in range(count):
+            if rows[i].owner == DEAD:
+                continue
+            k = kernel_count
+            if rows[i].owner == COMMON:
+                most_aligned = max(most_aligned, rows[i].align)
+            else:
+                k = rows[i].owner
+            kernel[k].size += rows[i].size
+            kernel[k].align = max(kernel[k].align, rows[i].align)
+            kernel[k].flags |= rows[i].flags & STAYS
+        if has_extern:
+            kernel[kernel_count].align = max(kernel[kernel_count].align, <uint64_t>EXTERN_ALIGN)
+        place_externs(use, use_count, <size_t>kernel_count, <size_t>tie_count,
+                      <uint32_t*>(best + 2 * (kernel_count + tie_count)), best, kernel, address,
+                      True, most_aligned if aligns_arrays and ties_arrays else 0)
+        for k in range(kernel_count + 1):
+            if not kernel[k].flags & LATE:
+                kernel[k].align = max(kernel[k].align, most_aligned)
+            stays = kernel[k].flags & STAYS
+            kernel[k].flags = 0
+            if kernel[k].size > 0:
+                kernel[k].flags = SURVIVES | HAS_SYMBOL
+            elif stays:
+                kernel[k].flags = SURVIVES
+            elif has_extern and (k == kernel_count or kernel[k].align == EXTERN_ALIGN):
+                kernel[k].flags = SURVIVES
+            else:
+                continue
+            if aligns_arrays and kernel[k].extern_address >= 0:
+                kernel[k].size = round_up(kernel[k].size, kernel[k].align)
+            if kernel[k].size <= kernel[k].align:
+                kernel[k].size += kernel[k].align
+    free(best)
+    shared.kernels = SharedSizes(kernels)
+    shared.ties = Offsets(addresses)

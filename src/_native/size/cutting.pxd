@@ -1,0 +1,100 @@
+# What the bytes of a payload are counted into: a row of parts for each function, and one for what
+# no function owns.
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from base.nameindex cimport NameIndex, NameSlot, index_find, index_free, index_init
+from base.vector cimport Vec, vec_free, vec_init, vec_push
+from size.digests cimport Digest, Fingerprint
+
+# pylink/size/model.py has the words.
+cdef enum Part:
+    PART_CODE = 0
+    PART_CONSTANTS = 1
+    PART_DATA = 2
+    PART_ATTRIBUTES = 3
+    PART_RELOCATIONS = 4
+    PART_NAMES = 5
+    PART_DEBUG = 6
+    PART_MERCURY_CODE = 7
+    PART_MERCURY_REST = 8
+    PART_HEADERS = 9
+    PART_PADDING = 10
+    PART_OTHER = 11
+    PART_PTX = 12
+    PART_LTOIR = 13
+    PARTS = 16
+
+# Owner of what is nobody's; functions count from 1.
+cdef enum:
+    SHARED = 0
+
+ctypedef struct Text:
+    const uint8_t* data
+    uint32_t size
+
+ctypedef struct Cutting:
+    NameIndex index
+    Vec functions               # Text, without a row for what is shared
+    Vec counts                  # uint64[PARTS], first of what is shared
+    Text unit                   # a symbol that names the source file, or NULL
+    uint32_t type               # e_type of a cubin
+    Vec digests                 # Digest, of linked cubins alone
+    # Of all but notes and the chip, with and without the mark that `absorb_records` omits.
+    Fingerprint exact
+    Fingerprint like
+    bint bad                    # the payload is not what its entry says
+
+
+cdef inline bint cutting_init(Cutting* c) noexcept nogil:
+    """False without memory; `cutting_free` is due either way."""
+    memset(c, 0, sizeof(Cutting))
+    vec_init(&c.functions, sizeof(Text))
+    vec_init(&c.counts, PARTS * sizeof(uint64_t))
+    vec_init(&c.digests, sizeof(Digest))
+    return index_init(&c.index, 64) and push_counts(c)
+
+
+cdef inline void cutting_free(Cutting* c) noexcept nogil:
+    index_free(&c.index)
+    vec_free(&c.functions)
+    vec_free(&c.counts)
+    vec_free(&c.digests)
+
+
+cdef inline bint push_counts(Cutting* c) noexcept nogil:
+    cdef uint64_t* row = <uint64_t*>vec_push(&c.counts)
+    if row == NULL:
+        return False
+    memset(row, 0, PARTS * sizeof(uint64_t))
+    return True
+
+
+cdef inline void count_bytes(Cutting* c, uint32_t owner, uint32_t part,
+                             uint64_t size) noexcept nogil:
+    (<uint64_t*>c.counts.data)[owner * PARTS + part] += size
+
+
+cdef inline int64_t find_function(Cutting* c, const uint8_t* name, uint32_t size) noexcept nogil:
+    """The function of that name, SHARED if there is none; -1 without memory."""
+    cdef NameSlot* slot = index_find(&c.index, name, size)
+    if slot == NULL:
+        return -1
+    return slot.value + 1
+
+
+cdef inline int64_t add_function(Cutting* c, const uint8_t* name, uint32_t size) noexcept nogil:
+    """The same, new if need be; the name must stay where it is."""
+    cdef NameSlot* slot = index_find(&c.index, name, size)
+    cdef Text* text
+    if slot == NULL:
+        return -1
+    if slot.value < 0:
+        text = <Text*>vec_push(&c.functions)
+        if text == NULL or not push_counts(c):
+            return -1
+        text.data, text.size = name, size
+        slot.value = <int>(c.functions.count - 1)
+        c.index.count += 1
+    return slot.value + 1

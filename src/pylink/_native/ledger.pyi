@@ -1,0 +1,57 @@
+"""Where the bytes of device code are: payloads by part and function.
+
+Parts are numbers of ``pylink.size.model.PARTS``. Calls for one ledger may come from several
+threads: what takes time runs without the GIL.
+"""
+
+from typing_extensions import Buffer
+
+def use_codec(codec: int, path: bytes) -> bool:
+    """Decompress with the library at ``path`` from now on; False when it has no such function."""
+
+def find_marks(data: Buffer, mark: bytes) -> list[int]:
+    """Offsets of a mark in a buffer, in order."""
+
+class Ledger:
+    """What was measured, a row for each part of each function of each entry."""
+
+    def measure(
+        self,
+        payload: bytes,
+        codec: int,
+        full: int,
+        kind: int,
+        entry: int,
+        installed: int,
+        download: int,
+    ) -> tuple[int, bytes, bytes, bytes] | None:
+        """Count a payload, which becomes ``full`` bytes.
+
+        Returns e_type, bytes that name the source file, and two fingerprints of a linked cubin,
+        which are empty of anything else: of all but notes and the chip, and of all but these and a
+        mark in attributes that the driver needs of some chips (SW2861232_WAR).
+
+        ``codec`` is 0, or one of ``pylink.inputs.payload``. ``installed`` and ``download`` bytes
+        are shared among the rows in proportion to their bytes. None, and nothing counted, for a
+        payload that cannot be decompressed, or a cubin whose headers do not hold.
+        """
+
+    def repeats(self, entry_groups: bytes) -> list[tuple[int, int, int, int]]:
+        """Functions and data of linked cubins that an earlier entry of the group has.
+
+        Each as (group, function or 0 for data, entry, bytes). Of functions their code, constants,
+        relocations by symbol and attributes are the same, and the bytes are those of the code.
+        Data of fewer than 256 bytes does not count. Groups are as for ``sums``.
+        """
+
+    def functions(self) -> list[bytes]:
+        """Names by number; that of 0, for what is shared, is empty."""
+
+    def sums(
+        self, entry_groups: bytes, function_groups: bytes, by_part: bool
+    ) -> list[tuple[int, int, int, int, int, int, int]]:
+        """Sums as (group of entries, of functions, part, rows, unpacked, installed, download).
+
+        Groups are int32 for each entry, below 2**26, and for each function, below 2**30; rows of a
+        negative group do not count. The part is -1 unless it is asked for. In no order.
+        """

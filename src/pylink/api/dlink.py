@@ -1,0 +1,175 @@
+"""The device-link step as a call."""
+
+from __future__ import annotations
+
+import os
+
+from pylink.api.inputs import as_input, name_of, to_link
+from pylink.api.values import checked, given
+from pylink.devicelink.architectures import NAME as ARCHITECTURE
+from pylink.devicelink.compression import MODES
+from pylink.devicelink.hostobject import MACHINES
+from pylink.devicelink.request import CUBIN, DEFAULT_OUTPUTS, UNIT, Request
+from pylink.devicelink.step import make_step, write_step
+from pylink.devicelink.toolkit import find_toolkit
+from pylink.diagnostics import NvlinkRenderer, Sink
+from pylink.facts.target import NAMES
+from pylink.options.table import BY_ATTRIBUTE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Literal, TextIO
+
+    from typing_extensions import Unpack
+
+    from pylink.api.inputs import InputLike, Path
+    from pylink.api.keywords import LinkKeywords
+    from pylink.diagnostics import Diagnostic
+    from pylink.options.model import Input as LinkInput
+    from pylink.options.table import Value
+
+# Options of links that the step gives by itself.
+OWN = ("cpu_arch", "machine", "register_link_binaries", "relocatable_link", "report_arch")
+
+
+class DlinkResult:
+    """What a device-link step made: the output, and the linked cubins in it."""
+
+    __slots__ = ("_pieces", "cubins", "diagnostics")
+
+    cubins: Mapping[str, bytes]
+    """The linked cubin of each architecture, in the order in which they were linked."""
+    diagnostics: tuple[Diagnostic, ...]
+    """What the links had to say, architecture by architecture."""
+
+    def __init__(
+        self,
+        pieces: list[bytes],
+        cubins: Mapping[str, bytes],
+        diagnostics: tuple[Diagnostic, ...],
+    ) -> None:
+        self._pieces = pieces
+        self.cubins = cubins
+        self.diagnostics = diagnostics
+
+    @property
+    def data(self) -> bytes:
+        """The object, the fat binary or the cubin, also when it was written to a file."""
+        if len(self._pieces) > 1:
+            self._pieces = [b"".join(self._pieces)]
+        return self._pieces[0]
+
+    def __repr__(self) -> str:
+        return f"<DlinkResult {', '.join(self.cubins)}>"
+
+
+def dlink(
+    inputs: Iterable[InputLike],
+    *,
+    archs: str | Iterable[str],
+    output: Path | None = None,
+    form: Literal["object", "unit", "fatbin", "cubin"] = "object",
+    compress_mode: Literal["default", "size", "speed", "balance", "none"] = "default",
+    line_info: bool = False,
+    hidden: bool = False,
+    cudadevrt: bool = True,
+    host_machine: Literal["X86_64", "AARCH64"] | None = None,
+    toolkit: Path | None = None,
+    threads: int = 0,
+    log: TextIO | None = None,
+    **keywords: Unpack[LinkKeywords],
+) -> DlinkResult:
+    """Link `inputs` for all of `archs`, such as `["sm_80", "sm_90a"]`, as `nvcc -dlink` does.
+
+    Inputs are what `link` takes, each read once: objects of the host, archives, fat binaries and
+    cubins. The result is an object that registers the device code of all architectures with the
+    CUDA runtime. With `form` it is a unit that a later step links (nvcc's -r; its id is the path of
+    the output), the fat binary, or the cubin of the first architecture. It is also written to
+    `output` when that is given, whole or not at all.
+
+    `compress_mode` and `line_info` are nvcc's -compress-mode and -lineinfo; `hidden` gives the
+    functions of the object hidden visibility. `host_machine` counts where no object says.
+    libcudadevrt, which `cudadevrt` links, is that of the CUDA toolkit in `toolkit`, or of the first
+    that is found. `threads` links run at once, 0 for one for each core. `keywords` are options of
+    each link, as `link` takes them, but for those that write files. Diagnostics go to `log` when
+    there is one.
+
+    Raises LinkError when a link cannot be done, with its diagnostics and those of the architectures
+    before it; TypeError and ValueError for wrong arguments.
+    """
+    if isinstance(inputs, (str, bytes, os.PathLike)):
+        raise TypeError("inputs is a list, also of one input")
+    names = [archs] if isinstance(archs, str) else list(archs)
+    request = Request(names, [])
+    request.form = _one_of("form", form, DEFAULT_OUTPUTS)
+    request.compress_mode = _one_of("compress_mode", compress_mode, MODES)
+    _check_archs(names)
+    if form == CUBIN:
+        del names[1:]
+    if host_machine is not None:
+        _one_of("host_machine", host_machine, MACHINES)
+    request.machine = host_machine
+    request.output = None if output is None else os.fspath(output)
+    request.line_info, request.hides = line_info, hidden
+    request.cudadevrt, request.threads = cudadevrt, threads
+    _take(request, given(checked(keywords)))
+    sink = Sink(*([] if log is None else [NvlinkRenderer(log)]))
+    opened = _open(inputs, sink)
+    request.inputs = [opened_file.name for opened_file in opened]
+    tools = find_toolkit(None if toolkit is None else os.fspath(toolkit))
+    try:
+        made = make_step(request, tools, sink, opened)
+        if request.output is not None:
+            write_step(made, request.output, sink)
+    finally:
+        sink.close()
+    cubins = {link.arch: link.image for link in made.links}
+    return DlinkResult(made.pieces, cubins, tuple(sink.diagnostics))
+
+
+def _one_of(argument: str, value: str, known: Iterable[str]) -> str:
+    if value not in known:
+        raise ValueError(f"{argument} is one of {', '.join(known)}, not {value!r}")
+    return value
+
+
+def _check_archs(names: list[str]) -> None:
+    if not names:
+        raise ValueError("archs is empty; name an architecture such as 'sm_90a'")
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"archs has names such as 'sm_90a', not {name!r}")
+        matched = ARCHITECTURE.fullmatch(name)
+        if matched is None or matched[1] != "sm" or name.partition("_")[2] not in NAMES:
+            raise ValueError(f"not an architecture to link for: {name!r}")
+    if len(set(names)) < len(names):
+        raise ValueError("archs names an architecture twice")
+
+
+def _take(request: Request, values: dict[str, Value]) -> None:
+    """Take options of the links, and of the step those that are options of both."""
+    for name in values:
+        if name in OWN or BY_ATTRIBUTE[name].writes:
+            raise TypeError(f"dlink does not take the option {name!r}, which is for one link")
+    for name, target in (("library", "libraries"), ("library_path", "library_path")):
+        items = values.pop(name, ())
+        assert isinstance(items, tuple)
+        setattr(request, target, list(items))
+    request.debug = bool(values.get("debug"))
+    request.optimizes = bool(values.get("dlto") or values.get("link_time_opt"))
+    request.values = values
+    if request.form == UNIT:
+        values["relocatable_link"] = True
+
+
+def _open(inputs: Iterable[InputLike], sink: Sink) -> list[LinkInput]:
+    """The inputs; files that go by their own paths are read by the step."""
+    opened: list[LinkInput] = []
+    numbers: dict[str, int] = {}
+    for number, item in enumerate(inputs):
+        source = as_input(item, number)
+        name = name_of(source, number, numbers)
+        numbers.setdefault(name, number)
+        opened.append(to_link(source, name, sink))
+    return opened

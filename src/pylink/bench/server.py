@@ -1,0 +1,42 @@
+"""A `pylink serve` that runs while links by it are measured."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+
+from pylink.bench.processes import Failed, Launcher
+from pylink.serve.server import VARIABLE
+
+
+class Server:
+    """The server of a program `pylink`, and the launcher whose processes are its clients.
+
+    Raises Failed where there is none, as of a program without what starts it.
+    """
+
+    def __init__(self, program: str) -> None:
+        self._process = subprocess.Popen(
+            [program, "serve"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert self._process.stdout is not None
+        words = shlex.split(self._process.stdout.readline())
+        name, _, value = words[-1].partition("=") if words else ("", "", "")
+        if name != VARIABLE or not value:
+            self._end()
+            raise Failed("`pylink serve` did not start")
+        self.launcher = Launcher({**os.environ, VARIABLE: value})
+
+    def close(self) -> None:
+        """End both."""
+        self.launcher.close()
+        self._end()
+
+    def _end(self) -> None:
+        self._process.terminate()
+        self._process.communicate()

@@ -1,0 +1,181 @@
+"""`pylink size`: where the bytes of files with device code are."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import re
+from typing import TYPE_CHECKING
+
+from pylink.diagnostics.stream import printable, show
+from pylink.files.atomic import write_whole
+from pylink.size import diffshow, formats, screen
+from pylink.size.budget import BadBudget, broken, read_budget
+from pylink.size.experiments import Experiments
+from pylink.size.levels import LEVELS, Selection
+from pylink.size.walk import measure
+from pylink.size.whatif import what_if, what_if_lines, what_if_note
+from pylink.terminal.progress import Progress
+from pylink.terminal.running import refuse, run
+from pylink.terminal.tables import aligned
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.size.model import Sizes
+
+GOOD, OVER, TROUBLE = 0, 1, 2
+TOP = 10
+
+
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(
+        prog="pylink size",
+        description="Show where the bytes of device code are: in wheels and other zip files, "
+        "shared libraries, executables, archives, objects, fat binaries, cubins and PTX, and in "
+        "folders of these. Bytes are decimal: 1 MB is 1,000,000.",
+        epilog="Exit status: 0, 1 if a limit of --budget is exceeded, 2 if something is "
+        "unreadable.",
+    )
+    options.add_argument("files", nargs="+", metavar="FILE", help="file or folder to measure")
+    options.add_argument(
+        "--by",
+        metavar="LEVEL",
+        type=_levels,
+        help=f"table of this level, or of several with commas: {', '.join(LEVELS)}",
+    )
+    options.add_argument(
+        "--top", type=int, metavar="N", help=f"rows to show, 0 for all (default: {TOP})"
+    )
+    options.add_argument(
+        "--arch", default="", metavar="ARCH", help="count code for this target only, such as sm_90"
+    )
+    options.add_argument(
+        "--match",
+        metavar="REGEX",
+        type=_pattern,
+        help="count only functions whose mangled or readable name matches",
+    )
+    options.add_argument(
+        "--what-if",
+        metavar="REGEX",
+        type=_pattern,
+        help="measure the sizes without functions whose name matches, by compressing again",
+    )
+    options.add_argument(
+        "--thorough",
+        action="store_true",
+        help="also measure the smallest mode of compression and files without debug data; "
+        "compresses about 1 MB a second",
+    )
+    options.add_argument(
+        "--diff", metavar="OLD", help="show what changed since the file or folder OLD, and why"
+    )
+    options.add_argument(
+        "--budget", metavar="FILE", help="check the sizes against the limits in a TOML file"
+    )
+    options.add_argument(
+        "--html", metavar="FILE", help="also write a page with a map that zooms, for a browser"
+    )
+    form = options.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print all rows as one JSON object")
+    form.add_argument("--csv", action="store_true", help="print a line for each row (see --by)")
+    form.add_argument("--markdown", action="store_true", help="print a table for a page or comment")
+    return options
+
+
+def _levels(text: str) -> tuple[str, ...]:
+    levels = tuple(text.split(","))
+    for level in levels:
+        if level not in LEVELS:
+            raise argparse.ArgumentTypeError(f"not a level: '{level}' ({', '.join(LEVELS)})")
+    return levels
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"not a regular expression: {error}") from None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command: 0, 1 for a broken budget, 2 after a message on what is unreadable."""
+    options = parser()
+
+    def work(arguments: argparse.Namespace) -> int:
+        if arguments.what_if and (arguments.diff or arguments.csv or arguments.markdown):
+            options.error("--what-if has no such form: use it alone, or with --json")
+        limits = read_budget(arguments.budget) if arguments.budget else []
+        old = None
+        with Progress("measuring", len(arguments.files)) as progress:
+            if arguments.diff:
+                old = measure([arguments.diff], progress.tell)
+            plain = not (arguments.by or arguments.arch or arguments.match or arguments.diff)
+            plain = plain and not (arguments.csv or arguments.markdown or arguments.what_if)
+            experiments = Experiments(arguments.thorough, arguments.what_if)
+            sizes = measure(
+                arguments.files, progress.tell, recompress=plain, experiments=experiments
+            )
+        if arguments.html:
+            _write_page(arguments, sizes)
+        lines = broken(limits, sizes, old)
+        show(_text(sizes, arguments) if old is None else _diff_text(old, sizes, arguments))
+        for line in lines:
+            refuse(options.prog, f"over budget: {line}")
+        unreadable = [*(old.unreadable if old else ()), *sizes.unreadable]
+        for name, reason in unreadable:
+            refuse(options.prog, f"{name}: {reason}")
+        return TROUBLE if unreadable else OVER if lines else GOOD
+
+    return run(options, argv, work, (BadBudget,), trouble=TROUBLE)
+
+
+def _write_page(arguments: argparse.Namespace, sizes: Sizes) -> None:
+    """The page; OSError where it would overwrite what was measured."""
+    from pylink.report.view.sizepage import page
+
+    made = arguments.html
+    for path in arguments.files:
+        if os.path.exists(made) and os.path.exists(path) and os.path.samefile(made, path):
+            raise OSError(errno.EINVAL, "the page would overwrite what was measured", made)
+    title = ", ".join(os.path.basename(path) or path for path in arguments.files)
+    write_whole(made, page(sizes, title).encode("utf-8", "replace"))
+
+
+def _text(sizes: Sizes, arguments: argparse.Namespace) -> str:
+    selection = Selection(arguments.arch, arguments.match)
+    top = TOP if arguments.top is None else arguments.top
+    if arguments.what_if and not arguments.json:
+        without = what_if(sizes)
+        table = what_if_lines(without, printable(arguments.what_if.pattern))
+        return "\n".join([*aligned(table, " rrr"), "", what_if_note(without), ""])
+    selects = bool(arguments.arch or arguments.match)
+    by = arguments.by or (("function",) if arguments.match else ("target", "kind"))
+    if arguments.json:
+        measured = what_if(sizes) if arguments.what_if else None
+        return formats.json_text(sizes, arguments.by or (), selection, measured)
+    if arguments.csv:
+        return formats.csv_table(sizes, by, selection)
+    if arguments.markdown:
+        return formats.markdown_table(sizes, by, top, selection)
+    if arguments.by or selects:
+        lines = [*screen.summary_lines(sizes), ""]
+        lines += screen.level_table(sizes, by, top, selection)
+    else:
+        lines = screen.first_screen(sizes, top if arguments.top is not None else 3)
+    return "\n".join(lines) + "\n"
+
+
+def _diff_text(old: Sizes, new: Sizes, arguments: argparse.Namespace) -> str:
+    selection = Selection(arguments.arch, arguments.match)
+    top = TOP if arguments.top is None else arguments.top
+    by = arguments.by or (("function",) if arguments.match else ())
+    if arguments.json:
+        return diffshow.json_text(old, new, by, selection)
+    if arguments.csv:
+        return diffshow.csv_table(old, new, by or ("target", "kind"), selection)
+    if arguments.markdown:
+        return diffshow.markdown_text(old, new, by, top, selection)
+    return "\n".join(diffshow.text_lines(old, new, by, top, selection)) + "\n"

@@ -1,0 +1,176 @@
+"""`pylink demo`: what pylink does, shown on the cubins of a small program.
+
+The cubins and what nvlink 13.0.88 made of them are in the package of a wheel, and in `demo` of a
+checkout. Every figure is measured when it is printed; nvlink's is absent where there is no nvlink.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pylink
+from pylink.diagnostics.stream import printable, show
+from pylink.inspect.compare import Ignore, differences
+from pylink.inspect.image import Image
+from pylink.packages.extras import MissingPackage, need
+from pylink.subtools.find import find_cuda_tool, tool_version
+from pylink.terminal.running import run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HERE = Path(__file__).parent
+CHECKOUT = Path(__file__).parents[3] / "demo"
+
+ROUNDS = 15
+SHOWN = 4  # differences listed
+# From here on the linker writes instructions anew, and may allocate scoreboards as it likes.
+REWRITTEN = 100
+# Whose functions the others call.
+LEFT_OUT = "random.cubin"
+
+
+class DemoError(Exception):
+    """Why there is no demo, in words for the user."""
+
+
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(
+        prog="pylink demo",
+        description="Link the cubins of a small program for two architectures, compare the results "
+        "with nvlink's, measure the links, and show an error message and a profile.",
+    )
+    options.add_argument(
+        "directory",
+        metavar="DIR",
+        nargs="?",
+        default="pylink-demo",
+        help="directory for the results (default: pylink-demo)",
+    )
+    return options
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the command; 0, or 1 when a result is not nvlink's."""
+    return run(parser(), words, _main, (DemoError, pylink.LinkError, subprocess.SubprocessError))
+
+
+def _main(options: argparse.Namespace) -> int:
+    out = Path(options.directory)
+    data = HERE if (HERE / "cubins").is_dir() else CHECKOUT
+    if not (data / "cubins").is_dir():
+        raise DemoError(f"no cubins in {HERE}: install the wheel of pylink-cuda again")
+    out.mkdir(parents=True, exist_ok=True)
+    folders = sorted((data / "cubins").iterdir(), key=lambda folder: number_of(folder.name))
+    count = len(list(folders[0].glob("*.cubin")))
+    say(f"pylink {pylink.__version__}: a particle simulation, {count} cubins compiled apart")
+    equal = [show_link(folder, data / "linked" / f"{folder.name}.cubin", out) for folder in folders]
+    show_error(folders[0])
+    show_next(folders[0], out)
+    return 0 if all(equal) else 1
+
+
+def say(text: str) -> None:
+    show(f"{printable(text)}\n")
+
+
+def number_of(arch: str) -> int:
+    """The number in the name of an architecture, such as 90 of sm_90a."""
+    return int(arch.removeprefix("sm_").rstrip("af"))
+
+
+def program() -> list[str]:
+    """The command that starts this pylink."""
+    beside = Path(sys.executable).with_name("pylink")
+    return [str(beside)] if beside.is_file() else [sys.executable, "-m", "pylink"]
+
+
+def show_link(folder: Path, expected: Path, out: Path) -> bool:
+    """Link the cubins of one architecture; whether the result is nvlink's."""
+    arch = folder.name
+    cubins = [str(path) for path in sorted(folder.glob("*.cubin"))]
+    output, theirs = out / f"{arch}.cubin", out / f"{arch}.nvlink.cubin"
+    # nvlink keeps every copy of Mercury sections, so the file to compare has them, too.
+    commands = {
+        "pylink": [*program(), f"-arch={arch}", "--merc-dedup=off", *cubins, "-o", str(output)]
+    }
+    nvlink = find_cuda_tool("nvlink")
+    if nvlink is not None:
+        name = f"nvlink {tool_version(nvlink) or ''}".strip()
+        commands[name] = [nvlink, f"-arch={arch}", *cubins, "-o", str(theirs)]
+    commands["starting Python"] = [sys.executable, "-I", "-S", "-c", "pass"]
+    times = best_times(list(commands.values()))
+    start = time.perf_counter()
+    result = pylink.link(cubins, arch=arch)
+    inside = [time.perf_counter() - start]
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        pylink.link(cubins, arch=arch)
+        inside.append(time.perf_counter() - start)
+
+    rewritten = number_of(arch) >= REWRITTEN
+    ignore = Ignore(tool_note=True, scoreboards=rewritten)
+    image = output.read_bytes()
+    found = differences(Image(image), Image(expected.read_bytes()), ignore)
+    exempt = "the linker's name and scoreboard bits" if rewritten else "the linker's name"
+    verdict = "differs from nvlink's" if found else f"as nvlink writes it, but for {exempt}"
+    say(f"{arch}: {output}, {len(image):,} bytes, {verdict}")
+    for difference in found[:SHOWN]:
+        say(f"  {difference}")
+    figures = [f"{name} {ms:.1f} ms" for name, ms in zip(commands, times, strict=True)]
+    say(f"  a command     {', '.join(figures)} (best of {ROUNDS})")
+    say(f"  from Python   pylink.link {min(inside) * 1000:.1f} ms")
+    saved = len(image) - len(result.image)
+    if saved:
+        say(f"  duplicates    Mercury sections kept once: {saved:,} bytes saved (pylink dedup)")
+    return not found
+
+
+def best_times(commands: Sequence[Sequence[str]]) -> list[float]:
+    """Milliseconds of the fastest run of each command, taken in turn."""
+    best = [float("inf")] * len(commands)
+    for _ in range(ROUNDS):
+        for number, command in enumerate(commands):
+            start = time.perf_counter()
+            subprocess.run(command, check=True)
+            best[number] = min(best[number], (time.perf_counter() - start) * 1000)
+    return best
+
+
+def show_error(folder: Path) -> None:
+    """What pylink says about a link without one of the files."""
+    names = [path.name for path in sorted(folder.glob("*.cubin")) if path.name != LEFT_OUT]
+    command = [*program(), f"-arch={folder.name}", *names, "-o", os.devnull, "--notes=yes"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    say(f"without {LEFT_OUT} it says:")
+    for line in done.stderr.splitlines()[:SHOWN]:
+        say(f"  {line}")
+
+
+def show_next(folder: Path, out: Path) -> None:
+    """What to look at next; makes the page about a link where its packages are installed."""
+    arch = folder.name
+    say("next:")
+    say(f"  pylink inspect {out / arch}.cubin")
+    cubins = [str(path) for path in sorted(folder.glob("*.cubin"))]
+    report, growth, page = (out / name for name in ("link.ncu-rep", "link.aprof", "link.html"))
+    try:
+        for package in ("google.protobuf", "jinja2", "matplotlib"):
+            need(package)
+    except MissingPackage as missing:
+        say(f"  a profile of the link: {missing}")
+        return
+    link = [*program(), f"-arch={arch}", *cubins, "-o", str(out / "profiled.cubin")]
+    link += [f"--profile={report}", f"--profile-aprof={growth}"]
+    # Sections from the package: a demo leaves nothing in anyone's home.
+    here = {**os.environ, "PYLINK_DISABLE_SECTION_DEPLOYMENT": "1"}
+    subprocess.run(link, env=here, check=True)
+    view = [*program(), "report", str(report), str(growth), "--html", str(page)]
+    subprocess.run(view, env=here, check=True)
+    say(f"  open {page} in a browser: where the time of the link went")

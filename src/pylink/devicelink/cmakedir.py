@@ -1,0 +1,35 @@
+"""`pylink cmake-dir`: where the CMake module is that makes builds use `pylink dlink`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from pylink.diagnostics.stream import write
+from pylink.terminal.running import run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cmake")
+
+
+def parser() -> argparse.ArgumentParser:
+    return argparse.ArgumentParser(
+        prog="pylink cmake-dir",
+        description="Print the directory of PylinkDeviceLink.cmake, with which the device-link "
+        "steps of a CMake build are done by pylink.",
+    )
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the command."""
+    return run(parser(), words, _main)
+
+
+def _main(options: argparse.Namespace) -> int:
+    if sys.stdout is not None:  # closed when the process was started
+        write(sys.stdout, f"{FOLDER}\n")
+    return 0

@@ -1,0 +1,71 @@
+"""How the entries of a fat binary are compressed: the modes of `-compress-mode`, and the codecs.
+
+Measured on fatbinary 13.0 and 13.5 by padding a cubin byte by byte: see docs/device-link.md.
+"""
+
+from __future__ import annotations
+
+from pylink.facts.fatbinentries import FLAG_LZ4, FLAG_ZSTD
+
+# A cubin of more bytes than this is compressed unless the mode says otherwise.
+LARGE = 10_000_000
+
+DEFAULT_LEVEL = 5
+SMALLEST_LEVEL = 19
+# Of the levels of LZ4HC, that with about the sizes of fatbinary, whose bytes none has.
+LZ4_LEVEL = 3
+
+
+class Mode:
+    """One mode: the flag of its codec, the level, and from how many bytes on it compresses."""
+
+    __slots__ = ("above", "flag", "level")
+
+    def __init__(self, flag: int, level: int, above: int) -> None:
+        self.flag = flag
+        self.level = level
+        self.above = above
+
+
+NEVER = Mode(0, 0, 0)
+ALWAYS = Mode(FLAG_ZSTD, DEFAULT_LEVEL, -1)
+MODES = {
+    "default": Mode(FLAG_ZSTD, DEFAULT_LEVEL, LARGE),
+    "balance": Mode(FLAG_ZSTD, DEFAULT_LEVEL, LARGE),
+    "speed": Mode(FLAG_LZ4, 0, LARGE),
+    "size": Mode(FLAG_ZSTD, SMALLEST_LEVEL, -1),
+    "none": NEVER,
+}
+
+
+def choose_mode(name: str, *, debug: bool, compress_all: bool = False) -> Mode:
+    """The mode that counts; with -G or `compress_all` every entry is compressed, whatever its size.
+
+    `none` always wins, and `size` keeps its level.
+    """
+    mode = MODES[name]
+    if mode is NEVER or not (debug or compress_all):
+        return mode
+    return Mode(mode.flag, mode.level, -1)
+
+
+def compress(data: bytes, mode: Mode) -> tuple[int, bytes]:
+    """The flag of the codec and the stored bytes; flag 0 for data that is stored as it is.
+
+    Zstandard frames are those of fatbinary if the package has libzstd 1.5.7: one thread, the size
+    of the contents in the header, no checksum. LZ4 blocks differ from those of fatbinary. Data that
+    grows is stored compressed all the same.
+    """
+    if mode.flag == 0 or len(data) <= mode.above:
+        return 0, data
+    if mode.flag == FLAG_LZ4:
+        import lz4.block
+
+        return FLAG_LZ4, bytes(
+            lz4.block.compress(
+                data, mode="high_compression", compression=LZ4_LEVEL, store_size=False
+            )
+        )
+    import zstandard
+
+    return FLAG_ZSTD, zstandard.ZstdCompressor(level=mode.level).compress(data)

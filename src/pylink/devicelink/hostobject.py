@@ -1,0 +1,158 @@
+"""The object of a device-link step: the container, and the code that registers it.
+
+Every unit that was linked has a constructor of its own, which calls a function of this object with
+the unit's wrapper. The last one to arrive registers everything. See docs/device-link.md.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from pylink.devicelink.aarch64 import AArch64
+from pylink.devicelink.hostmachine import BSS, LIST, MODULE_IDS, SEGMENT, TEXT, WORD, Layout
+from pylink.devicelink.machinecode import Code, FrameTable
+from pylink.devicelink.objectfile import STB_GLOBAL, STV_DEFAULT, STV_HIDDEN, ObjectFile, Section
+from pylink.devicelink.x86_64 import X86_64
+from pylink.facts.elf import (
+    SHF_ALLOC,
+    SHF_EXECINSTR,
+    SHF_WRITE,
+    SHT_NOBITS,
+    SHT_NOTE,
+    STT_FUNC,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.devicelink.container import Container
+    from pylink.devicelink.hostmachine import Machine
+
+MACHINES: dict[str, type[Machine]] = {"X86_64": X86_64, "AARCH64": AArch64}
+
+CONTAINERS = ".nv_fatbin"
+WRAPPER_MAGIC, WRAPPER_VERSION = 0x466243B1, 2
+ANCHORS = ".data.rel.ro"
+
+NT_GNU_PROPERTY_TYPE_0 = 5
+
+
+class Unit:
+    """A module that was linked and registers itself: `id` is its module id, such as `_5f_a_cu_1`.
+
+    The wrapper of a `hidden` one is seen by its library alone, which hands it over; `anchor` is a
+    symbol of that library, which keeps it in the link, or empty.
+    """
+
+    __slots__ = ("anchor", "hidden", "id")
+
+    def __init__(self, id: str, *, hidden: bool = False, anchor: str = "") -> None:
+        self.id = id
+        self.hidden = hidden
+        self.anchor = anchor
+
+
+def make_object(
+    units: Sequence[Unit],
+    container: Container,
+    machine: str,
+    *,
+    hides: bool = False,
+    backwards: bool = False,
+) -> list[bytes]:
+    """The pieces of the object for a machine, as `MACHINES` names them.
+
+    With `hides` the functions of units have hidden visibility, as with -fvisibility=hidden. With
+    `backwards` the module ids stand from the last to the first, as gcc has them with -O1 and more.
+    """
+    host = MACHINES[machine]()
+    layout = Layout(len(units))
+    texts, places = _module_ids(units, backwards=backwards)
+    code = Code(host.instruction)
+    host.unregister(code)
+    if units:
+        host.common(code, layout)
+    first_unit = len(code.functions)
+    for number, (unit, place) in enumerate(zip(units, places, strict=True)):
+        wrapper = None if unit.hidden else f"__fatbinwrap{unit.id}"
+        name = f"__cudaRegisterLinkedBinary{unit.id}"
+        host.unit(code, name, wrapper, layout.pointer(number), place)
+    made = ObjectFile(host.number)
+    text = Section(TEXT, [code.finish()], flags=SHF_ALLOC | SHF_EXECINSTR, align=host.code_align)
+    text.relocations = code.relocations
+    made.add(text)
+    data = SHF_ALLOC | SHF_WRITE
+    made.add(Section(BSS, [], type=SHT_NOBITS, flags=data, align=16, size=layout.size))
+    if units:
+        made.add(Section(MODULE_IDS, [texts], flags=SHF_ALLOC))
+    payload = Section(CONTAINERS, container.pieces, flags=SHF_ALLOC, align=host.container_align)
+    made.add(payload)
+    segment = Section(
+        SEGMENT, [struct.pack("<IIQQ", WRAPPER_MAGIC, WRAPPER_VERSION, 0, 0)], flags=data, align=8
+    )
+    segment.relocations = [
+        (8, host.absolute, CONTAINERS, 0),
+        (16, host.absolute, BSS, layout.offset(LIST)),
+    ]
+    made.add(segment)
+    anchors = [unit.anchor for unit in units if unit.anchor]
+    if anchors:
+        kept = made.add(Section(ANCHORS, [bytes(WORD * len(anchors))], flags=data, align=WORD))
+        kept.relocations = [
+            (WORD * number, host.absolute, anchor, 0) for number, anchor in enumerate(anchors)
+        ]
+    add_notes(made, host, code)
+    made.define("fatbinData", payload)
+    for number, function in enumerate(code.functions):
+        seen = number >= first_unit
+        hidden = hides and seen and not units[number - first_unit].hidden
+        made.define(
+            function.name,
+            text,
+            function.start,
+            function.size,
+            type=STT_FUNC,
+            binding=STB_GLOBAL if seen else 0,
+            visibility=STV_HIDDEN if hidden else STV_DEFAULT,
+        )
+    return made.pieces()
+
+
+def add_notes(made: ObjectFile, host: Machine, code: Code) -> None:
+    """Add what says how to unwind the code, which rules it keeps to, and what stack it needs."""
+    frames = FrameTable(
+        code.functions,
+        TEXT,
+        host.relative,
+        unit=host.instruction,
+        return_register=host.return_register,
+        initial=host.initial_frame,
+    )
+    unwinding = made.add(Section(".eh_frame", [frames.data], flags=SHF_ALLOC, align=8))
+    unwinding.relocations = frames.relocations
+    note = _property_note(*host.property)
+    made.add(Section(".note.gnu.property", [note], type=SHT_NOTE, flags=SHF_ALLOC, align=8))
+    made.add(Section(".note.GNU-stack", []))  # the stack is not executable
+
+
+def _module_ids(units: Sequence[Unit], *, backwards: bool) -> tuple[bytes, list[int]]:
+    """The texts `def ID` of units, each with a zero behind it, and where that of each starts."""
+    texts = [f"def {unit.id}\0".encode("ascii") for unit in units]
+    if backwards:
+        texts.reverse()
+    places, at = [], 0
+    for text in texts:
+        places.append(at)
+        at += len(text)
+    if backwards:
+        places.reverse()
+    return b"".join(texts), places
+
+
+def _property_note(kind: int, bits: int) -> bytes:
+    """A note of one property, with a number of 4 bytes and its padding."""
+    name = b"GNU\0"
+    property = struct.pack("<IIII", kind, 4, bits, 0)
+    head = struct.pack("<III", len(name), len(property), NT_GNU_PROPERTY_TYPE_0)
+    return head + name + property

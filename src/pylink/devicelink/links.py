@@ -1,0 +1,290 @@
+"""The links of a step: one for each architecture, side by side, of inputs that are read once.
+
+Messages come as if each link waited for the one before: those of later architectures than the
+first that fails are not shown.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from pylink import pipeline
+from pylink.devicelink.request import OBJECT
+from pylink.diagnostics import Sink
+from pylink.diagnostics.errors import LinkError
+from pylink.diagnostics.nvlink import NvlinkRenderer
+from pylink.inputs.libraries import find_libraries
+from pylink.options.check import check
+from pylink.options.filenames import SIDE_OPTIONS, expand_names
+from pylink.options.model import Input, Options
+from pylink.options.plan import Plan
+from pylink.pipeline import Registered
+from pylink.renderers.configure import obey, open_reports
+from pylink.timing import elapsed_ms, now
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeVar
+
+    from pylink.devicelink.request import Request
+    from pylink.devicelink.toolkit import Toolkit
+    from pylink.options.table import Value
+
+    Item = TypeVar("Item")
+    Made = TypeVar("Made")
+
+THREADS = "PYLINK_THREADS"
+DEVICE_RUNTIME = "cudadevrt"
+# Options by which a link speaks for itself.
+SPOKEN = ("diagnostics_format", "output_mode", "edbg")
+ELF, HEADER_SIZE = b"\x7fELF", 20
+CPU_ARCHES = {62: "X86_64", 183: "AARCH64"}
+
+
+class Link:
+    """One link: its sink, and when it is done the image and what it registers.
+
+    `members` has the files of the thin archives that it read. One that `speaks` showed its messages
+    itself.
+    """
+
+    __slots__ = (
+        "arch",
+        "failed",
+        "image",
+        "members",
+        "milliseconds",
+        "registered",
+        "sink",
+        "speaks",
+    )
+
+    def __init__(self, arch: str) -> None:
+        self.arch = arch
+        self.sink = Sink()
+        self.image = b""
+        self.registered = Registered()
+        self.failed = False
+        self.members: dict[str, list[str]] = {}
+        self.milliseconds = 0.0
+        self.speaks = False
+
+
+def read_inputs(opened: Sequence[Input], plan: Plan, sink: Sink) -> list[Input]:
+    """The inputs with their contents; what is not a regular file is left to each link."""
+    inputs = []
+    for source in opened:
+        data = source.data
+        if data is None and not source.name.endswith(".so"):  # of which a link reads a few parts
+            data = _read(source.name, plan, sink)
+        inputs.append(Input(source.name, data, whole=source.whole))
+    return inputs
+
+
+def _read(name: str, plan: Plan, sink: Sink) -> bytes | None:
+    try:
+        with open(name, "rb", opener=_opener) as stream:
+            status = os.fstat(stream.fileno())
+            plan.reads(name, sink, status)
+            # Archives may be thin, and their members are files beside them.
+            return stream.read() if status.st_size else None
+    except (OSError, ValueError):
+        return None  # each link says what is wrong, as it would of its own
+
+
+def _opener(path: str, flags: int) -> int:
+    """Open a file without waiting for who writes to a pipe."""
+    if not os.path.isfile(path):
+        raise OSError
+    return os.open(path, flags | os.O_CLOEXEC)
+
+
+def find_machine(inputs: Sequence[Input], sink: Sink) -> str | None:
+    """The machine of the objects; None without any. A fatal diagnostic if there are two."""
+    found: dict[int, str] = {}
+    for source in inputs:
+        head = source.data[:HEADER_SIZE] if source.data else b""
+        if head.startswith(ELF) and len(head) == HEADER_SIZE:
+            machine = int.from_bytes(head[18:20], "little")
+            found.setdefault(machine, source.name)
+            if len(found) > 1:
+                sink.fatal("machines-differ", file=source.name, other=next(iter(found.values())))
+    return CPU_ARCHES.get(next(iter(found), 0))
+
+
+def thread_count(request: Request) -> int:
+    """How many links run at once: all cores unless the request or the environment says less."""
+    text = os.environ.get(THREADS, "")
+    cores = int(text) if text.isascii() and text.isdigit() else 0
+    return request.threads or cores or len(os.sched_getaffinity(0))
+
+
+def link_all(
+    request: Request, inputs: list[Input], machine: str, toolkit: Toolkit, sink: Sink
+) -> list[Link]:
+    """The links, in order. LinkError after the first that failed, with what came before it."""
+    values = link_values(request, machine, toolkit)
+    links = [Link(arch) for arch in request.archs]
+
+    def link(one: Link) -> None:
+        # An earlier one that failed makes this one needless; a later one says nothing of it.
+        if any(other.failed for other in links[: links.index(one)]):
+            return
+        start = now()
+        try:
+            _link(one, request, values, inputs, toolkit.release)
+        except LinkError:
+            one.failed = True
+        one.milliseconds = elapsed_ms(start, now())
+
+    count = 1 if writes_reports(request.values) else thread_count(request)
+    run_side_by_side(link, links, count)
+    for one in links:
+        _show(one, sink, names_target=len(links) > 1)
+        if one.failed:
+            sink.terminated = one.sink.terminated
+            sink.stop()
+    return links
+
+
+def _show(one: Link, sink: Sink, *, names_target: bool) -> None:
+    """Show and count what a link had to say, as its own sink settled it."""
+    for renderer in sink.renderers:
+        if isinstance(renderer, NvlinkRenderer):
+            renderer.suffix = f" (target: {one.arch})" if names_target else ""
+    for record in one.sink.diagnostics:
+        sink.diagnostics.append(record)
+        for renderer in sink.renderers:
+            if not one.speaks:
+                renderer.emit(record)
+    sink.errors += one.sink.errors
+    sink.warnings += one.sink.warnings
+    sink.catastrophes += one.sink.catastrophes
+
+
+def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count: int) -> None:
+    """Do `work` for each item, in order, with so many threads; the first exception is raised."""
+    rest = iter(items)
+    lock = threading.Lock()
+    raised: list[BaseException] = []
+
+    def take() -> None:
+        while not raised:
+            with lock:
+                item = next(rest, None)
+            if item is None:
+                return
+            try:
+                work(item)
+            except BaseException as error:
+                raised.append(error)
+
+    others = [threading.Thread(target=take) for _ in range(min(count, len(items)) - 1)]
+    for thread in others:
+        thread.start()
+    take()
+    for thread in others:
+        thread.join()
+    if raised:
+        raise raised[0]
+
+
+def map_side_by_side(work: Callable[[Item], Made], items: Sequence[Item], count: int) -> list[Made]:
+    """What `work` makes of each item, in order, by so many threads."""
+    made: dict[int, Made] = {}
+
+    def take(number: int) -> None:
+        made[number] = work(items[number])
+
+    run_side_by_side(take, range(len(items)), count)
+    return [made[number] for number in range(len(items))]
+
+
+def writes_reports(values: Mapping[str, Value]) -> bool:
+    """Whether links write files beside their results, or speak in a form of their own.
+
+    Such links are done one after the other, as those of nvcc are: they may write the same file.
+    """
+    return any(values.get(option) for option in (*SIDE_OPTIONS, *SPOKEN))
+
+
+def _link(
+    one: Link,
+    request: Request,
+    common: dict[str, Value],
+    inputs: list[Input],
+    release: str | None,
+) -> None:
+    """Do one link; LinkError, with its messages in its sink, when that cannot be done."""
+    values = {**common, "arch": one.arch}
+    expand_names(values, request.named)
+    quiet = one.sink
+    one.speaks = True
+    obey(quiet, values, inputs=[source.name for source in inputs])
+    if is_plain(values):
+        quiet.renderers.clear()  # what there is to say is said in the order of the links
+        one.speaks = False
+    check(values, quiet, has_inputs=True, needs_output=False, needs_nvvmpath=False, toolkit=release)
+    names = [source.name for source in inputs]
+    options = Options(values, names, allows_no_code=True, toolkit=release, subject=request.named)
+    try:
+        plan = Plan(values, names, quiet)
+        open_reports(quiet, values)
+        linked = pipeline.link(options, inputs, plan, quiet, registered=one.registered)
+    finally:
+        quiet.close()
+    if quiet.errors:
+        quiet.stop()
+    assert isinstance(linked.image, bytes)
+    one.image = linked.image
+    one.members = plan.members
+
+
+def is_plain(values: Mapping[str, Value]) -> bool:
+    """Whether messages have the form of nvlink's."""
+    return values.get("diagnostics_format", "nvlink") == "nvlink" and "output_mode" not in values
+
+
+def link_values(request: Request, machine: str, toolkit: Toolkit) -> dict[str, Value]:
+    """Options of the links, as nvcc gives them to nvlink: the tool note records them."""
+    values: dict[str, Value] = {
+        "machine": 64,
+        "library": tuple(_library_names(request)),
+        "library_path": (*request.library_path, *toolkit.stated),
+        "cpu_arch": machine,
+        "allow_missing_libraries": True,
+        **request.values,
+    }
+    values.pop("depfile", None)  # the step has one
+    if not values["library"]:
+        del values["library"]
+    if not values["library_path"]:
+        del values["library_path"]
+    if len(request.archs) > 1:
+        values["report_arch"] = True
+    if request.form == OBJECT:
+        values["register_link_binaries"] = ""  # taken from the link itself
+    if request.optimizes and toolkit.nvvm is not None:
+        values["nvvmpath"] = toolkit.nvvm
+    return values
+
+
+def _library_names(request: Request) -> list[str]:
+    return [*request.libraries, *([DEVICE_RUNTIME] if request.cudadevrt else [])]
+
+
+def find_libraries_once(
+    request: Request, machine: str, toolkit: Toolkit, sink: Sink
+) -> list[Input]:
+    """The archives of -l, found once and read once for all links."""
+    values = link_values(request, machine, toolkit)
+    searched = (*request.library_path, *toolkit.library_path)
+    options = Options({**values, "arch": request.archs[0], "library_path": searched})
+    plan = Plan({}, (), sink)
+    found = find_libraries(options, [False] * len(options.library), plan, sink)
+    for library in found:
+        if library.data is None and library.library is None:
+            library.data = _read(library.name, plan, sink)
+    return found

@@ -1,0 +1,131 @@
+"""Code of a host in the making: bytes, relocations, jumps, and how to unwind from each place."""
+
+from __future__ import annotations
+
+import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Records of .eh_frame: their length stands in front and is a multiple of this.
+RECORD_ALIGN = 8
+CIE_ID = 0
+PCREL_SDATA4 = 0x1B  # how FDEs give addresses: relative, 4 bytes
+DW_CFA_ADVANCE_LOC, DW_CFA_ADVANCE_LOC1, DW_CFA_ADVANCE_LOC2 = 0x40, 0x02, 0x03
+
+
+class Function:
+    """Where a function lies in the code, and how its frame changes: instructions of an FDE."""
+
+    __slots__ = ("frames", "name", "size", "start")
+
+    def __init__(self, name: str, start: int) -> None:
+        self.name = name
+        self.start = start
+        self.size = 0
+        self.frames = bytearray()
+
+
+class Code:
+    """Code of one section. `unit` is the size of the smallest instruction, in bytes.
+
+    `relocations` are rows of the offset, the type, the name of the symbol, and the addend.
+    """
+
+    __slots__ = ("_jumps", "_labels", "_place", "data", "functions", "relocations", "unit")
+
+    def __init__(self, unit: int) -> None:
+        self.unit = unit
+        self.data = bytearray()
+        self.relocations: list[tuple[int, int, str, int]] = []
+        self.functions: list[Function] = []
+        self._labels: dict[str, int] = {}
+        self._jumps: list[tuple[int, str, Callable[[int, int], int]]] = []
+        self._place = 0
+
+    def begin(self, name: str) -> None:
+        """Start a function, which is also a label."""
+        self.functions.append(Function(name, len(self.data)))
+        self._place = len(self.data)
+        self.label(name)
+
+    def end(self) -> None:
+        function = self.functions[-1]
+        function.size = len(self.data) - function.start
+
+    def label(self, name: str) -> None:
+        self._labels[name] = len(self.data)
+
+    def offset_of(self, label: str) -> int:
+        return self._labels[label]
+
+    def relocate(self, kind: int, symbol: str, addend: int = 0) -> None:
+        """A relocation of what comes next."""
+        self.relocations.append((len(self.data), kind, symbol, addend))
+
+    def jump(self, label: str, encode: Callable[[int, int], int]) -> None:
+        """Four bytes that are `encode` of the word there and the distance to a label, at the end.
+
+        The word is that which stands in the code already: the caller adds it after this.
+        """
+        self._jumps.append((len(self.data), label, encode))
+
+    def frame(self, operations: str) -> None:
+        """From here on the frame is as these operations of DWARF say, in hexadecimal."""
+        function = self.functions[-1]
+        steps = (len(self.data) - self._place) // self.unit
+        self._place = len(self.data)
+        if steps >= 1 << 8:
+            function.frames += struct.pack("<BH", DW_CFA_ADVANCE_LOC2, steps)
+        elif steps >= DW_CFA_ADVANCE_LOC:
+            function.frames += bytes((DW_CFA_ADVANCE_LOC1, steps))
+        elif steps:
+            function.frames.append(DW_CFA_ADVANCE_LOC | steps)
+        function.frames += bytes.fromhex(operations)
+
+    def finish(self) -> bytes:
+        """The code, with its jumps."""
+        for at, label, encode in self._jumps:
+            word = int.from_bytes(self.data[at : at + 4], "little")
+            struct.pack_into("<I", self.data, at, encode(word, self._labels[label] - at))
+        return bytes(self.data)
+
+
+class FrameTable:
+    """Contents of .eh_frame for functions of one section, and their relocations."""
+
+    __slots__ = ("data", "relocations")
+
+    def __init__(
+        self,
+        functions: list[Function],
+        section: str,
+        relative: int,
+        *,
+        unit: int,
+        return_register: int,
+        initial: str,
+    ) -> None:
+        """`relative` is the type of a relocation of 4 bytes by its place.
+
+        `initial` is the frame at the start of each function, as `Code.frame` takes it.
+        """
+        augmentation = bytes((1, PCREL_SDATA4))
+        data_step = 0x78  # -8 as sleb128
+        head = struct.pack("<IB3sBBB", CIE_ID, 1, b"zR\0", unit, data_step, return_register)
+        table = bytearray(_record(head + augmentation + bytes.fromhex(initial)))
+        self.relocations: list[tuple[int, int, str, int]] = []
+        for function in functions:
+            at = len(table)
+            self.relocations.append((at + 8, relative, section, function.start))
+            back = at + 4  # to the CIE, at the start
+            body = struct.pack("<IiIB", back, 0, function.size, 0) + function.frames
+            table += _record(body)
+        self.data = bytes(table)
+
+
+def _record(body: bytes) -> bytes:
+    """A record with its length; zeros behind it are DW_CFA_nop."""
+    body += bytes(-(len(body) + 4) % RECORD_ALIGN)
+    return struct.pack("<I", len(body)) + body

@@ -1,0 +1,181 @@
+"""The options of nvcc that a device-link step understands, one row each.
+
+An option that is not here, or whose effect on the step is not written here, is left to nvcc.
+"""
+
+from __future__ import annotations
+
+from pylink.options.table import FLAG, LIST, NUMBER, TEXT
+
+# What becomes of an option.
+IGNORED = "ignored"  # it changes nothing in the step
+KEPT = "kept"  # a value of the request, under the attribute of the row
+LEFT = "left to nvcc"
+# Options of which nvcc makes something else than a program that is linked.
+ENDS = ("fatbin", "cubin", "relocatable-link", "lib")
+
+
+class NvccOption:
+    """One row: `--long` and `-short`, what it takes, and what becomes of it.
+
+    `joined` allows `-Lpath`. `values` are those that a step can do; others are left to nvcc.
+    """
+
+    __slots__ = ("attribute", "joined", "long", "short", "takes", "use", "values")
+
+    def __init__(
+        self,
+        long: str,
+        short: str,
+        takes: str = FLAG,
+        use: str = KEPT,
+        *,
+        joined: bool = False,
+        values: tuple[str, ...] = (),
+    ) -> None:
+        self.long = long
+        self.short = short
+        self.takes = takes
+        self.use = use
+        self.joined = joined
+        self.values = values
+        self.attribute = long.replace("-", "_")
+
+
+STANDARDS = ("c++03", "c++11", "c++14", "c++17", "c++20")
+TRUTHS = ("true", "false")
+STREAMS = ("legacy", "null", "per-thread")
+
+# Inputs that are linked as they are, by extension; all others are compiled first, or refused.
+LINKED = (".o", ".obj", ".a", ".so")
+
+ROWS = (
+    NvccOption("device-link", "dlink"),
+    NvccOption("fatbin", "fatbin"),
+    NvccOption("cubin", "cubin"),
+    NvccOption("relocatable-link", "r"),
+    NvccOption("output-file", "o", TEXT),
+    NvccOption("output-directory", "odir", TEXT),
+    NvccOption("gpu-architecture", "arch", TEXT),
+    NvccOption("gpu-code", "code", LIST),
+    NvccOption("generate-code", "gencode", LIST),
+    NvccOption("library", "l", LIST, joined=True),
+    NvccOption("library-path", "L", LIST, joined=True),
+    NvccOption("cudadevrt", "cudadevrt", TEXT, values=("none", "static")),
+    NvccOption("compiler-bindir", "ccbin", TEXT),
+    NvccOption("compiler-options", "Xcompiler", LIST),
+    NvccOption("nvlink-options", "Xnvlink", LIST),
+    NvccOption("ptxas-options", "Xptxas", LIST),
+    NvccOption("device-debug", "G"),
+    NvccOption("generate-line-info", "lineinfo"),
+    NvccOption("dlink-time-opt", "dlto"),
+    NvccOption("split-compile", "split-compile", NUMBER),
+    NvccOption("shared", "shared"),
+    NvccOption("Werror", "Werror", LIST),
+    NvccOption("disable-warnings", "w"),
+    NvccOption("resource-usage", "res-usage"),
+    NvccOption("compress-mode", "compress-mode", TEXT),
+    NvccOption("no-compress", "no-compress"),
+    NvccOption("threads", "t", NUMBER),
+    NvccOption("verbose", "v"),
+    NvccOption("time", "time", TEXT),
+    NvccOption("forward-unknown-to-host-compiler", "forward-unknown-to-host-compiler"),
+    NvccOption("options-file", "optf", LIST),
+    # The compiler's, for device code or for the host: none of these reaches linked code.
+    NvccOption("define-macro", "D", LIST, IGNORED, joined=True),
+    NvccOption("undefine-macro", "U", LIST, IGNORED, joined=True),
+    NvccOption("include-path", "I", LIST, IGNORED, joined=True),
+    NvccOption("system-include", "isystem", LIST, IGNORED),
+    NvccOption("optimize", "O", NUMBER, IGNORED, joined=True),
+    NvccOption("std", "std", TEXT, IGNORED, values=STANDARDS),
+    NvccOption("debug", "g", FLAG, IGNORED),
+    NvccOption("machine", "m", TEXT, IGNORED, values=("64",)),
+    NvccOption("m64", "m64", FLAG, IGNORED),
+    NvccOption("linker-options", "Xlinker", LIST, IGNORED),
+    NvccOption("archive-options", "Xarchive", LIST, IGNORED),
+    NvccOption("cudart", "cudart", TEXT, IGNORED, values=("shared", "static")),
+    NvccOption("relocatable-device-code", "rdc", TEXT, IGNORED, values=TRUTHS),
+    NvccOption("maxrregcount", "maxrregcount", NUMBER, IGNORED),
+    NvccOption("use_fast_math", "use_fast_math", FLAG, IGNORED),
+    NvccOption("ftz", "ftz", TEXT, IGNORED, values=TRUTHS),
+    NvccOption("prec-div", "prec-div", TEXT, IGNORED, values=TRUTHS),
+    NvccOption("prec-sqrt", "prec-sqrt", TEXT, IGNORED, values=TRUTHS),
+    NvccOption("fmad", "fmad", TEXT, IGNORED, values=TRUTHS),
+    NvccOption("default-stream", "default-stream", TEXT, IGNORED, values=STREAMS),
+    NvccOption("expt-relaxed-constexpr", "expt-relaxed-constexpr", FLAG, IGNORED),
+    NvccOption("extended-lambda", "extended-lambda", FLAG, IGNORED),
+    NvccOption("expt-extended-lambda", "expt-extended-lambda", FLAG, IGNORED),
+    NvccOption("restrict", "restrict", FLAG, IGNORED),
+    NvccOption("cudafe-options", "Xcudafe", LIST, IGNORED),
+    NvccOption("no-exceptions", "noeh", FLAG, IGNORED),
+    NvccOption("extra-device-vectorization", "extra-device-vectorization", FLAG, IGNORED),
+    NvccOption(
+        "static-global-template-stub",
+        "static-global-template-stub",
+        TEXT,
+        IGNORED,
+        values=TRUTHS,
+    ),
+    NvccOption(
+        "device-entity-has-hidden-visibility",
+        "device-entity-has-hidden-visibility",
+        TEXT,
+        IGNORED,
+        values=TRUTHS,
+    ),
+    NvccOption("optimization-info", "opt-info", TEXT, IGNORED, values=("inline",)),
+    NvccOption("dopt", "dopt", TEXT, IGNORED, values=("on",)),
+    NvccOption("brief-diagnostics", "brief-diag", TEXT, IGNORED, values=TRUTHS),
+    NvccOption("source-in-ptx", "src-in-ptx", FLAG, IGNORED),
+    NvccOption("allow-unsupported-compiler", "allow-unsupported-compiler", FLAG, IGNORED),
+    NvccOption("display-error-number", "err-no", FLAG, IGNORED),
+    NvccOption("no-display-error-number", "no-err-no", FLAG, IGNORED),
+    NvccOption("diag-error", "diag-error", LIST, IGNORED),
+    NvccOption("diag-suppress", "diag-suppress", LIST, IGNORED),
+    NvccOption("diag-warn", "diag-warn", LIST, IGNORED),
+    NvccOption("Wreorder", "Wreorder", FLAG, IGNORED),
+    NvccOption("Wdefault-stream-launch", "Wdefault-stream-launch", FLAG, IGNORED),
+    NvccOption("Wmissing-launch-bounds", "Wmissing-launch-bounds", FLAG, IGNORED),
+    NvccOption("Wext-lambda-captures-this", "Wext-lambda-captures-this", FLAG, IGNORED),
+    NvccOption("Wno-deprecated-declarations", "Wno-deprecated-declarations", FLAG, IGNORED),
+    NvccOption("Wno-deprecated-gpu-targets", "Wno-deprecated-gpu-targets", FLAG, IGNORED),
+    NvccOption("host-linker-script", "hls", TEXT, IGNORED, values=("use-lcs",)),
+    NvccOption("lib", "lib", FLAG, IGNORED),
+    # Names that would be read as -l, -D, -I or -O with an argument.
+    NvccOption("link", "link", FLAG, LEFT),
+    NvccOption("ltoir", "ltoir", FLAG, LEFT),
+    NvccOption("lto", "lto", FLAG, LEFT),
+    NvccOption("libdevice-directory", "ldir", FLAG, LEFT),
+    NvccOption("Ofast-compile", "Ofc", FLAG, LEFT),
+)
+
+SPELLINGS = {f"--{row.long}": row for row in ROWS} | {f"-{row.short}": row for row in ROWS}
+JOINED = {f"-{row.short}": row for row in ROWS if row.joined}
+
+# Words of a host compiler that leave the object as it is but for the code of nvcc's stub.
+HOST_PREFIXES = ("-f", "-m", "-W", "-O", "-g", "-D", "-I", "-std=", "-pedantic")
+HOST_WORDS = ("-w", "-pipe", "-pthread", "-ansi")
+# Of these, words that change it in ways that are not written here.
+HOST_EXCEPT = (
+    "-flto",
+    "-fno-pi",
+    "-fvisibility=",
+    "-fprofile",
+    "-ftest-coverage",
+    "-fsyntax-only",
+    "-fsanitize",
+    "-finstrument",
+    "-fembed",
+    "-fplugin",
+    "-ffat-lto",
+    "-fcs-profile",
+    "-mcmodel",
+    "-m32",
+    "-mx32",
+    "-gsplit",
+    "-Wa,",
+    "-Wp,",
+    "-Wl,",
+)
+HOST_HIDDEN = "-fvisibility=hidden"
+HOST_DEFAULT = "-fvisibility=default"

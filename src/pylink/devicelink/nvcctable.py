@@ -1,0 +1,75 @@
+"""The table of nvcc's options as a header for the launcher, made when the program is built.
+
+The `nvcc` of an overlay decides by it which command lines are steps, without an interpreter.
+"""
+
+from __future__ import annotations
+
+from pylink.devicelink.nvccoptions import (
+    ENDS,
+    HOST_DEFAULT,
+    HOST_EXCEPT,
+    HOST_HIDDEN,
+    HOST_PREFIXES,
+    HOST_WORDS,
+    LEFT,
+    LINKED,
+    ROWS,
+)
+from pylink.options.table import FLAG
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pylink.devicelink.nvccoptions import NvccOption
+
+HEAD = """\
+/* Made from src/pylink/devicelink/nvccoptions.py. */
+enum {
+    NVCC_NOTHING,
+    NVCC_LEFT,
+    NVCC_DEVICE_LINK,
+    NVCC_ENDS,
+    NVCC_FORWARDS,
+    NVCC_OPTIONS_FILE,
+    NVCC_HOST_WORDS
+};
+struct nvcc_option {
+    const char *spelling;
+    unsigned char is_flag, joined, use;
+};
+static const struct nvcc_option NVCC_OPTIONS[] = {
+"""
+USES = {
+    "device-link": "NVCC_DEVICE_LINK",
+    "forward-unknown-to-host-compiler": "NVCC_FORWARDS",
+    "options-file": "NVCC_OPTIONS_FILE",
+    "compiler-options": "NVCC_HOST_WORDS",
+    **dict.fromkeys(ENDS, "NVCC_ENDS"),
+}
+
+
+def header_text() -> str:
+    """The header."""
+    lines = [f"    {row}," for option in ROWS for row in _rows(option)]
+    words = {
+        "LINKED": LINKED,
+        "HOST_WORDS": HOST_WORDS,
+        "HOST_PREFIXES": HOST_PREFIXES,
+        "HOST_EXCEPT": HOST_EXCEPT,
+        "HOST_VISIBILITY": (HOST_HIDDEN, HOST_DEFAULT),
+    }
+    arrays = [_array(name, texts) for name, texts in words.items()]
+    return HEAD + "\n".join([*lines, "    {0, 0, 0, 0}", "};", *arrays, ""])
+
+
+def _rows(option: NvccOption) -> Iterator[str]:
+    use = "NVCC_LEFT" if option.use == LEFT else USES.get(option.long, "NVCC_NOTHING")
+    for spelling, joined in ((f"-{option.short}", option.joined), (f"--{option.long}", False)):
+        yield f'{{"{spelling}", {int(option.takes == FLAG)}, {int(joined)}, {use}}}'
+
+
+def _array(name: str, texts: Sequence[str]) -> str:
+    items = ", ".join(f'"{text}"' for text in texts)
+    return f"static const char *const {name}[] = {{{items}, 0}};"

@@ -1,0 +1,201 @@
+"""Relocatable ELF64 files of a host, as pieces: sections, symbols and relocations in, bytes out.
+
+What stands in them is the caller's. Large contents are handed on, not copied.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from pylink.facts.elf import (
+    ET_REL,
+    SHF_INFO_LINK,
+    SHT_NOBITS,
+    SHT_PROGBITS,
+    SHT_RELA,
+    SHT_STRTAB,
+    SHT_SYMTAB,
+    STB_LOCAL,
+    STT_SECTION,
+)
+
+HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+SECTION = struct.Struct("<IIQQQQIIQQ")
+SYMBOL = struct.Struct("<IBBHQQ")
+RELOCATION = struct.Struct("<QQq")
+IDENT = b"\x7fELF\2\1\1".ljust(16, b"\0")  # 64 bit, little-endian, System V
+
+STB_GLOBAL, STV_DEFAULT, STV_HIDDEN = 1, 0, 2
+
+
+class Section:
+    """A section: `pieces` are its contents, or `size` bytes without contents.
+
+    `relocations` are rows of the offset, the type, the name of the symbol, and the addend.
+    """
+
+    __slots__ = (
+        "align",
+        "entry_size",
+        "flags",
+        "info",
+        "link",
+        "name",
+        "pieces",
+        "relocations",
+        "size",
+        "type",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        pieces: list[bytes],
+        *,
+        flags: int = 0,
+        align: int = 1,
+        type: int = SHT_PROGBITS,
+        size: int | None = None,
+    ) -> None:
+        self.name = name
+        self.pieces = pieces
+        self.size = sum(map(len, pieces)) if size is None else size
+        self.flags = flags
+        self.align = align
+        self.type = type
+        self.link = self.info = self.entry_size = 0
+        self.relocations: list[tuple[int, int, str, int]] = []
+
+
+class ObjectFile:
+    """A file in the making: add sections, then symbols; `pieces` is the end of it.
+
+    Each section can be referred to by its name. Other symbols are defined by `define`, or
+    undefined if a relocation is the first to name them.
+    """
+
+    __slots__ = ("_globals", "_locals", "_names", "machine", "sections")
+
+    def __init__(self, machine: int) -> None:
+        self.machine = machine
+        self.sections: list[Section] = []
+        self._names = bytearray(b"\0")
+        self._locals: list[tuple[str, bytes]] = []
+        self._globals: dict[str, bytes] = {}
+
+    def add(self, section: Section) -> Section:
+        self.sections.append(section)
+        return section
+
+    def define(
+        self,
+        name: str,
+        section: Section,
+        value: int = 0,
+        size: int = 0,
+        *,
+        type: int = 0,
+        binding: int = STB_LOCAL,
+        visibility: int = STV_DEFAULT,
+    ) -> None:
+        """Define a symbol. A local one is not found by relocations, which name its section."""
+        number = self.sections.index(section) + 1
+        row = SYMBOL.pack(self._string(name), binding << 4 | type, visibility, number, value, size)
+        if binding == STB_LOCAL:
+            self._locals.append((name, row))
+        else:
+            self._globals[name] = row
+
+    def _string(self, text: str) -> int:
+        at = len(self._names)
+        self._names += text.encode("ascii") + b"\0"
+        return at
+
+    def pieces(self) -> list[bytes]:
+        """The bytes of the file, in order."""
+        self._add_tables()
+        names = bytearray(b"\0")
+        rows = [bytes(SECTION.size)]
+        pieces = [b""]
+        offset = HEADER.size
+        shstrtab = self.add(Section(".shstrtab", [], type=SHT_STRTAB))
+        for section in self.sections:
+            at = len(names)
+            names += section.name.encode("ascii") + b"\0"
+            if section is shstrtab:
+                section.pieces, section.size = [bytes(names)], len(names)
+            padding = -offset % section.align
+            offset += padding
+            rows.append(
+                SECTION.pack(
+                    at,
+                    section.type,
+                    section.flags,
+                    0,
+                    offset,
+                    section.size,
+                    section.link,
+                    section.info,
+                    section.align,
+                    section.entry_size,
+                )
+            )
+            pieces += [bytes(padding), *section.pieces]
+            if section.type != SHT_NOBITS:
+                offset += section.size
+        padding = -offset % 8
+        pieces += [bytes(padding), *rows]
+        pieces[0] = HEADER.pack(
+            IDENT,
+            ET_REL,
+            self.machine,
+            1,
+            0,
+            0,
+            offset + padding,
+            0,
+            HEADER.size,
+            0,
+            0,
+            SECTION.size,
+            len(rows),
+            len(rows) - 1,
+        )
+        return pieces
+
+    def _add_tables(self) -> None:
+        """Add the tables of relocations, symbols and names."""
+        contents = list(self.sections)
+        rows = [bytes(SYMBOL.size)]
+        targets = {}
+        for number, section in enumerate(contents, 1):
+            targets[section.name] = len(rows)
+            rows.append(SYMBOL.pack(0, STT_SECTION, STV_DEFAULT, number, 0, 0))
+        rows += [row for _, row in self._locals]
+        first_global = len(rows)
+        for name, row in self._globals.items():
+            targets[name] = len(rows)
+            rows.append(row)
+        for section in contents:
+            for _, _, name, _ in section.relocations:
+                if name not in targets:
+                    targets[name] = len(rows)
+                    info = STB_GLOBAL << 4
+                    rows.append(SYMBOL.pack(self._string(name), info, STV_DEFAULT, 0, 0, 0))
+        relocated = [section for section in contents if section.relocations]
+        symtab_number = len(contents) + len(relocated) + 1
+        for section in relocated:
+            data = b"".join(
+                RELOCATION.pack(offset, targets[name] << 32 | kind, addend)
+                for offset, kind, name, addend in section.relocations
+            )
+            rela = Section(
+                f".rela{section.name}", [data], type=SHT_RELA, flags=SHF_INFO_LINK, align=8
+            )
+            rela.link, rela.info = symtab_number, contents.index(section) + 1
+            rela.entry_size = RELOCATION.size
+            self.add(rela)
+        symtab = self.add(Section(".symtab", [b"".join(rows)], type=SHT_SYMTAB, align=8))
+        symtab.link, symtab.info = symtab_number + 1, first_global
+        symtab.entry_size = SYMBOL.size
+        self.add(Section(".strtab", [bytes(self._names)], type=SHT_STRTAB))

@@ -1,0 +1,162 @@
+"""A device-link step: read, link for each architecture, pack, and make the object of the host."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from pylink.devicelink.compression import choose_mode
+from pylink.devicelink.container import make_container
+from pylink.devicelink.hostobject import Unit, make_object
+from pylink.devicelink.links import (
+    find_libraries_once,
+    find_machine,
+    link_all,
+    map_side_by_side,
+    read_inputs,
+    thread_count,
+)
+from pylink.devicelink.request import CUBIN, DEFAULT_OUTPUTS, FATBIN, UNIT
+from pylink.devicelink.result import Made
+from pylink.devicelink.unitobject import make_unit
+from pylink.diagnostics.errors import reason_of
+from pylink.files.atomic import WholeFile
+from pylink.files.workdir import working_directory
+from pylink.options.model import Input
+from pylink.options.plan import Plan
+from pylink.outputs.depfile import files_of
+from pylink.outputs.registerlink import file_identifier
+from pylink.timing import elapsed_ms, now
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.devicelink.links import Link
+    from pylink.devicelink.request import Request
+    from pylink.devicelink.toolkit import Toolkit
+    from pylink.diagnostics import Sink
+
+MACHINES = {"x86_64": "X86_64", "aarch64": "AARCH64"}
+SECONDS = 30  # for a compiler that says its machine
+
+
+def make_step(
+    request: Request, toolkit: Toolkit, sink: Sink, opened: Sequence[Input] | None = None
+) -> Made:
+    """What the request asks for, in memory; LinkError when a link failed.
+
+    `opened` are the inputs, of which files still have to be read; None for files by their names.
+    """
+    plan = Plan({"output_file": request.output}, (), sink)
+    if opened is None:
+        opened = [Input(name) for name in request.inputs]
+    inputs = read_inputs(opened, plan, sink)
+    machine = find_machine(inputs, sink) or request.machine or compiler_machine(request.compiler)
+    libraries = find_libraries_once(request, machine, toolkit, sink)
+    links = link_all(request, [*inputs, *libraries], machine, toolkit, sink)
+    made = Made(links, files_read(request, [*opened, *libraries], links))
+    # From here on, no input is needed.
+    del inputs, libraries
+    if request.form == CUBIN:
+        made.pieces = [links[0].image]
+        return made
+    start = now()
+    is_unit = request.form == UNIT
+    mode = choose_mode(request.compress_mode, debug=request.debug, compress_all=is_unit)
+    cubins = [(link.arch, link.image) for link in links]
+    name = os.fsencode(request.entry_name)
+    count = thread_count(request)
+    container = make_container(
+        cubins,
+        mode,
+        debug=request.debug,
+        name=name,
+        run=lambda work, items: map_side_by_side(work, items, count),
+    )
+    packed = now()
+    made.packing = elapsed_ms(start, packed)
+    if request.form == FATBIN:
+        made.pieces = container.pieces
+        return made
+    if is_unit:
+        identifier = file_identifier(request.output or DEFAULT_OUTPUTS[UNIT], working_directory())
+        made.pieces = make_unit(identifier, container, machine)
+    else:
+        units = find_units(links[-1])
+        backwards = request.optimizes_host
+        made.pieces = make_object(
+            units, container, machine, hides=request.hides, backwards=backwards
+        )
+    made.finishing = elapsed_ms(packed, now())
+    return made
+
+
+def files_read(request: Request, inputs: Sequence[Input], links: Sequence[Link]) -> list[str]:
+    """The files of the inputs, with the members of thin archives, and those that words are from."""
+    members: dict[str, list[str]] = {}
+    for link in links:
+        members.update(link.members)
+    names = [source.name for source in inputs]
+    return [*files_of(names, members), *request.options_files]
+
+
+def run_step(request: Request, toolkit: Toolkit, sink: Sink) -> Made:
+    """Do the step and write its output; LinkError, and the old output kept, when that fails."""
+    assert request.output is not None
+    start = now()
+    made = make_step(request, toolkit, sink)
+    written = now()
+    write_step(made, request.output, sink)
+    end = now()
+    if made.finishing is not None:
+        made.finishing += elapsed_ms(written, end)
+    if request.timings is not None or request.values.get("depfile"):
+        from pylink.devicelink.stepreports import write_depfiles, write_times
+
+        write_depfiles(request, made, sink)
+        write_times(request, made, elapsed_ms(start, end), sink)
+    return made
+
+
+def write_step(made: Made, output: str, sink: Sink) -> None:
+    """Write the output whole, or report why that cannot be done."""
+    try:
+        file = WholeFile(output)
+    except (OSError, ValueError):
+        sink.fatal("cannot-open-output", file=output)
+    try:
+        for piece in made.pieces:
+            file.write(piece)
+        file.commit()
+    except OSError as error:
+        sink.fatal("cannot-write-file", file=output, reason=reason_of(error))
+    finally:
+        file.discard()
+
+
+def find_units(link: Link) -> list[Unit]:
+    """What registers itself with the object: nvcc takes what the last link lists."""
+    registered = link.registered
+    units = []
+    for name, is_id in registered.listed:
+        if is_id and name in registered.anchors:
+            units.append(Unit(name, hidden=True, anchor=registered.anchors[name]))
+        else:
+            units.append(Unit(name if is_id else file_identifier(name, working_directory())))
+    return units
+
+
+def compiler_machine(compiler: str | None) -> str:
+    """The machine that a compiler of the host compiles for; this one's if it does not say."""
+    own = MACHINES.get(os.uname().machine, "X86_64")
+    if compiler is None:
+        return own
+    command = os.path.join(compiler, "gcc") if os.path.isdir(compiler) else compiler
+    try:
+        said = subprocess.run(
+            [command, "-dumpmachine"], capture_output=True, timeout=SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return own
+    return MACHINES.get(said.stdout.decode(errors="replace").partition("-")[0], own)

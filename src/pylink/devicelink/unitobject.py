@@ -1,0 +1,74 @@
+"""The object of a relocatable step (-r): a unit, as a compiled file with device code is one.
+
+It has the linked relocatable code, a wrapper, and a constructor that hands the wrapper to the
+object of the step that ends the program. See docs/device-link.md.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from pylink.devicelink.hostmachine import BSS, CONSTRUCTOR, MODULE_IDS, SEGMENT, TEXT, WORD
+from pylink.devicelink.hostobject import MACHINES, WRAPPER_MAGIC, add_notes
+from pylink.devicelink.machinecode import Code
+from pylink.devicelink.objectfile import STB_GLOBAL, ObjectFile, Section
+from pylink.facts.elf import (
+    SHF_ALLOC,
+    SHF_EXECINSTR,
+    SHF_WRITE,
+    SHT_NOBITS,
+    STB_WEAK,
+    STT_FUNC,
+    STT_OBJECT,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.devicelink.container import Container
+
+RELOCATABLE_CODE = "__nv_relfatbin"
+WRAPPER_VERSION = 1
+SHT_INIT_ARRAY = 14
+CONSTRUCTORS, DUMMIES = ".init_array", ".data.rel"
+DUMMY = "__nv__fatDeviceText_dummy"
+
+
+def make_unit(identifier: str, container: Container, machine: str) -> list[bytes]:
+    """The pieces of the object whose module id is `identifier`."""
+    host = MACHINES[machine]()
+    wrapper = f"__fatbinwrap{identifier}"
+    code = Code(host.instruction)
+    host.constructor(code, f"__cudaRegisterLinkedBinary{identifier}", wrapper)
+    made = ObjectFile(host.number)
+    text = Section(TEXT, [code.finish()], flags=SHF_ALLOC | SHF_EXECINSTR, align=host.code_align)
+    text.relocations = code.relocations
+    made.add(text)
+    data = SHF_ALLOC | SHF_WRITE
+    made.add(Section(BSS, [], type=SHT_NOBITS, flags=data, align=WORD, size=WORD))
+    payload = made.add(
+        Section(RELOCATABLE_CODE, container.pieces, flags=SHF_ALLOC, align=host.container_align)
+    )
+    head = struct.pack("<IIQQ", WRAPPER_MAGIC, WRAPPER_VERSION, 0, 0)
+    segment = made.add(Section(SEGMENT, [head], flags=data, align=WORD))
+    segment.relocations = [(WORD, host.absolute, RELOCATABLE_CODE, 0)]
+    dummy = made.add(Section(DUMMIES, [bytes(WORD)], flags=data, align=WORD))
+    dummy.relocations = [(0, host.absolute, wrapper, 0)]
+    name = identifier.encode("ascii") + b"\0"
+    made.add(Section(MODULE_IDS, [name], flags=SHF_ALLOC, align=_array_align(len(name))))
+    start = made.add(
+        Section(CONSTRUCTORS, [bytes(WORD)], type=SHT_INIT_ARRAY, flags=data, align=WORD)
+    )
+    start.entry_size = WORD
+    start.relocations = [(0, host.absolute, TEXT, code.offset_of(CONSTRUCTOR))]
+    add_notes(made, host, code)
+    made.define("fatbinData", payload)
+    for function in code.functions:
+        made.define(function.name, text, function.start, function.size, type=STT_FUNC)
+    made.define(wrapper, segment, 0, len(head), type=STT_OBJECT, binding=STB_GLOBAL)
+    made.define(DUMMY, dummy, 0, WORD, type=STT_OBJECT, binding=STB_WEAK)
+    return made.pieces()
+
+
+def _array_align(size: int) -> int:
+    """The alignment that gcc gives an array of so many bytes."""
+    return 32 if size >= 32 else 16 if size >= 16 else 8

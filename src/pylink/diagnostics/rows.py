@@ -1,0 +1,52 @@
+"""Diagnostics as rows of a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylink.diagnostics.severity import NAMES
+from pylink.tabular.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pylink.diagnostics.record import Diagnostic
+
+
+class DiagnosticRow(NamedTuple):
+    """A diagnostic. `entry` is the number in the section that it is about, such as a relocation's;
+    `offset` is bytes into the section, or into the file without one.
+    """
+
+    number: int
+    kind: str
+    severity: str
+    message: str
+    file: str | None
+    input: int | None
+    section: str | None
+    entry: int | None
+    offset: int | None
+    symbol: str | None
+
+
+def diagnostic_table(records: Iterable[Diagnostic]) -> Table[DiagnosticRow]:
+    """A row for each record. Notes and details are in the records alone."""
+    return Table(
+        DiagnosticRow,
+        (
+            DiagnosticRow(
+                record.number,
+                record.kind,
+                NAMES[record.level],
+                record.message,
+                record.file,
+                record.input,
+                record.section,
+                record.index,
+                record.offset,
+                record.symbol,
+            )
+            for record in records
+        ),
+    )

@@ -1,0 +1,1 @@
+"""`pylink doctor`: what of an installation is missing or slow, and the command that fixes it."""

@@ -1,0 +1,229 @@
+"""The checks of `pylink doctor`: what each found, and the command that fixes it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import resource
+import socket
+import sys
+from _imp import source_hash
+from importlib.util import MAGIC_NUMBER
+from marshal import loads
+from typing import NamedTuple
+
+from pylink import __version__
+from pylink._native import OBJECT
+from pylink.command.overlay import find_program
+from pylink.command.toolkitrelease import RELEASE_FILE
+from pylink.diagnostics.nvlink import NOTES_FILE
+from pylink.startup import bundle
+from pylink.startup.usercache import cache_folder, cached_name
+from pylink.subtools.compilers import find_nvjitlink, library_release
+from pylink.subtools.compilers import text as release_text
+from pylink.subtools.find import cuda_tools, tool_version
+from pylink.subtools.find import find_program as in_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OK, NOTE, SLOW, MISSING = "ok", "note", "slow", "missing"
+
+# What nvcc packs device code with, and what is then not read.
+CODECS = {"lz4": "LZ4", "zstandard": "Zstandard, as nvcc 13 uses it"}
+EXTRAS = {
+    "lines": (("elftools",), "source lines in messages"),
+    "report": (
+        ("google.protobuf", "jinja2", "numpy", "rich"),
+        "profiles: --profile, pylink report",
+    ),
+    "plot": (("matplotlib",), "plots of profiles"),
+    "remarks": (("yaml",), "reading remarks from YAML"),
+    "fleet": (("duckdb", "pyarrow"), "indexes of build trees: pylink dedup index"),
+}
+# The value of PYLINK_SERVER with which the first link starts a server.
+AUTO = "auto"
+# Links of many inputs have a descriptor for each that is mapped.
+FEW_DESCRIPTORS = 256
+
+
+class Check(NamedTuple):
+    """One finding: what was looked at, its state, what was found, and the command that fixes it."""
+
+    name: str
+    state: str
+    text: str
+    fix: str = ""
+
+
+def run_all() -> Iterator[Check]:
+    """All checks, the most basic first."""
+    yield Check("pylink", OK, f"{__version__}, in {bundle.PACKAGE}")
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Check("interpreter", OK, f"Python {version}, {sys.executable}")
+    yield Check("native code", OK, OBJECT)
+    yield check_program()
+    yield check_bundle()
+    yield from check_codecs()
+    yield from check_compilers()
+    yield from check_toolkit()
+    yield from check_extras()
+    yield check_server()
+    yield from check_limits()
+
+
+def check_program() -> Check:
+    program = find_program()
+    if program is not None:
+        return Check("program", OK, program)
+    return Check(
+        "program",
+        SLOW,
+        f"no native program beside {sys.executable} starts this pylink: links start as scripts",
+        f"{sys.executable} -m pip install --force-reinstall --no-deps pylink-cuda",
+    )
+
+
+def check_bundle() -> Check:
+    """Which start-up bundle a link uses: the first that is there decides, as in the launcher."""
+    folder = cache_folder()
+    places = [(bundle.PATH, "in the package"), (bundle.SHIPPED, "of the wheel")]
+    if folder is not None:
+        cached = os.path.join(folder, cached_name(bundle.PACKAGE, bundle.NAME))
+        places.insert(1, (cached, "in the user's cache"))
+    fix = f"{sys.executable} -m pylink.startup.bundle"
+    if not os.access(bundle.PACKAGE, os.W_OK):
+        fix += "  (as a user who may write the package)"
+    for path, where in places:
+        state = state_of(path)
+        if state == "good":
+            return Check("bundle", OK, f"{path} ({where})")
+        if state == "stale":
+            text = f"{path} is older than its sources: each link starts twice"
+            return Check("bundle", SLOW, text, fix)
+    if folder is None and not bundle.may_write():
+        text = "none, and neither the package nor a cache of this user (HOME) can take one"
+    else:
+        text = "none yet: the next link makes one"
+    return Check("bundle", SLOW, text, fix)
+
+
+def state_of(path: str) -> str:
+    """`good`, `stale`, or `none` where there is no bundle of this interpreter."""
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read()
+    except OSError:
+        return "none"
+    if data[:4] != MAGIC_NUMBER or int.from_bytes(data[12:16], "little") != len(data):
+        return "none"
+    rows, later, _ = loads(data[int.from_bytes(data[-4:], "little") :])
+    rows = [*rows, *later]
+    at = len(data) - 12 - 8 * len(rows)
+    for _, name, size, time, _ in rows:
+        if name:
+            source = os.path.join(bundle.PACKAGE, name)
+            try:
+                status = os.stat(source)
+                if (status.st_size, status.st_mtime_ns) != (size, time):
+                    with open(source, "rb") as stream:
+                        text = stream.read()
+                    if source_hash(len(text), text) != data[at : at + 8]:
+                        return "stale"
+            except OSError:
+                return "stale"
+        at += 8
+    return "good"
+
+
+def check_codecs() -> Iterator[Check]:
+    for module, what in CODECS.items():
+        if is_there(module):
+            yield Check(module, OK, f"device code compressed with {what.split(',')[0]} can be read")
+        else:
+            text = f"device code compressed with {what}, cannot be read"
+            yield Check(module, MISSING, text, f"{sys.executable} -m pip install {module}")
+
+
+def check_compilers() -> Iterator[Check]:
+    tools = list(cuda_tools("ptxas"))
+    fix = f"{sys.executable} -m pip install 'pylink-cuda[cuda]'"
+    if tools:
+        text = ", ".join(f"{tool_version(path) or 'unknown release'} ({path})" for path in tools)
+        yield Check("ptxas", OK, text)
+    else:
+        yield Check("ptxas", NOTE, "none: inputs with PTX cannot be linked", fix)
+    libraries = find_nvjitlink()
+    if libraries:
+        text = ", ".join(f"{release_text(library_release(path))} ({path})" for path in libraries)
+        yield Check("nvJitLink", OK, text)
+    else:
+        yield Check("nvJitLink", NOTE, "none: inputs with LTO-IR cannot be linked", fix)
+
+
+def check_toolkit() -> Iterator[Check]:
+    nvcc = next(cuda_tools("nvcc"), None)
+    if nvcc is None:
+        yield Check("toolkit", NOTE, "no nvcc in wheels, CUDA_HOME, CUDA_PATH or PATH")
+    else:
+        yield Check("toolkit", OK, f"CUDA {tool_version(nvcc) or 'of unknown release'}, {nvcc}")
+    own = in_path("nvcc")
+    folder = os.path.dirname(own) if own else ""
+    if folder and os.path.exists(os.path.join(folder, RELEASE_FILE)):
+        with open(os.path.join(folder, RELEASE_FILE), encoding="ascii") as stream:
+            release = stream.read().strip()
+        has_notes = os.path.exists(os.path.join(folder, NOTES_FILE))
+        notes = "with notes" if has_notes else "plain"
+        yield Check("overlay", OK, f"nvcc of PATH links with pylink as CUDA {release}, {notes}")
+    elif nvcc is not None:
+        toolkit = os.path.dirname(os.path.dirname(nvcc))
+        text = "nvcc of PATH links with NVIDIA's nvlink" if own else "no nvcc in PATH"
+        yield Check("overlay", NOTE, text, f"pylink toolkit-overlay toolkit --cuda {toolkit}")
+
+
+def check_extras() -> Iterator[Check]:
+    for extra, (modules, what) in EXTRAS.items():
+        lacking = [module for module in modules if not is_there(module)]
+        if lacking:
+            fix = f"{sys.executable} -m pip install 'pylink-cuda[{extra}]'"
+            yield Check(f"[{extra}]", NOTE, f"not installed: {what}", fix)
+        else:
+            yield Check(f"[{extra}]", OK, what)
+
+
+def check_server() -> Check:
+    path = os.environ.get("PYLINK_SERVER", "")
+    if not path:
+        text = "none: each link starts an interpreter"
+        return Check("server", NOTE, text, f"export PYLINK_SERVER={AUTO}")
+    if path == AUTO:
+        return Check("server", OK, "started by the first link (PYLINK_SERVER=auto)")
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(1)
+        try:
+            client.connect(path)
+        except (OSError, ValueError):
+            text = f"nobody serves at {path} (PYLINK_SERVER): links run by themselves"
+            return Check("server", SLOW, text, "unset PYLINK_SERVER, or start pylink serve")
+    return Check("server", OK, path)
+
+
+def check_limits() -> Iterator[Check]:
+    cores = len(os.sched_getaffinity(0))
+    yield Check("processors", OK, f"{cores} for this process")
+    memory, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if memory != resource.RLIM_INFINITY:
+        text = f"address space is limited to {memory >> 20} MiB"
+        yield Check("memory", NOTE, text, "ulimit -v unlimited")
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files != resource.RLIM_INFINITY and files < FEW_DESCRIPTORS:
+        text = f"{files} open files at most"
+        yield Check("open files", NOTE, text, f"ulimit -n {FEW_DESCRIPTORS}")
+
+
+def is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):  # of a package that is not there, or a stand-in
+        return False

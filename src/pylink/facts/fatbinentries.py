@@ -1,0 +1,78 @@
+"""What entries of fat binaries say about their code: the options that it was compiled with."""
+
+from __future__ import annotations
+
+import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.diagnostics import Sink
+    from pylink.inputs.pieces import Piece
+
+FATBIN_MAGIC = b"\x50\xed\x55\xba"
+
+# Header of a container: magic, version, its own size, bytes of the entries behind it.
+CONTAINER = struct.Struct("<4sHHQ")
+
+# Header of an entry. docs/inputs.md has the fields in this order; versions are minor, then major.
+ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
+ENTRY_MARK = 0x101
+KIND_CUBIN = 2
+CUBIN_VERSION = (8, 1)
+
+FLAG_64_BIT = 0x1
+FLAG_DEBUG = 0x2
+FLAG_LINUX = 0x10
+FLAG_LZ4 = 0x2000
+FLAG_ZSTD = 0x8000
+FLAG_COMPAT = 0x1000000
+# Of the suffix of an architecture.
+FLAG_SUFFIX = {"": 0, "a": 0x100000, "f": 0x200000}
+
+# Options of the compiler before LTO; all modules have to be compiled with the same ones.
+SETTINGS = ("-ftz", "-prec_div", "-prec_sqrt", "-fmad")
+LINE_INFO = "-generate-line-info"
+
+
+def is_fatbin(data: bytes) -> bool:
+    return data.startswith(FATBIN_MAGIC)
+
+
+def pack_entry(entry: memoryview) -> bytes:
+    """A fat binary of this entry alone."""
+    return CONTAINER.pack(FATBIN_MAGIC, 1, CONTAINER.size, len(entry)) + entry
+
+
+def entry_text(entry: bytes | memoryview) -> str:
+    """The options of an entry, an empty text where it has none or its header is damaged."""
+    try:
+        header_size, _, _, block = struct.unpack_from("<IQII", entry, 4)
+        if not block:
+            return ""
+        start, size = struct.unpack_from("<II", entry, block)
+    except struct.error:
+        return ""
+    if start > header_size or size > header_size - start:
+        return ""
+    text = bytes(entry[start : start + size])
+    return text.rstrip(b"\0").decode("utf-8", "replace")
+
+
+def check_entries(modules: Sequence[Piece], sink: Sink) -> None:
+    """Refuse modules whose settings differ; say when only some of them have line information."""
+    texts = [
+        entry_text(memoryview(module.data)[CONTAINER.size :]).split()
+        for module in modules
+        if is_fatbin(module.data)
+    ]
+    seen: dict[str, str] = {}
+    for words in texts:
+        for word in words:
+            name, equals, value = word.partition("=")
+            if equals and name in SETTINGS and seen.setdefault(name, value) != value:
+                sink.fatal("lto-options-differ", option=name.replace("_", "-"))
+    with_lines = [LINE_INFO in words for words in texts]
+    if any(with_lines) and not all(with_lines):
+        sink.report("lto-line-info")

@@ -1,0 +1,148 @@
+"""Which target has which files, as a file of the build says it.
+
+It has the rules of make, as compilers and linkers write them, those of ninja, or JSON of the form
+{"target": ["file or pattern", ...]}. A file may be of several targets.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylink.diagnostics.errors import reason_of
+from pylink.files.reading import read_incoming
+from pylink.fleet.columns import MEMBERS, show_bytes
+from pylink.fleet.parquet import integers, texts, words, written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pylink.fleet.parquet import Table
+
+# Bytes of the largest description of targets that is read.
+MAX_DESCRIPTION = 1 << 30
+
+
+class BadDescription(ValueError):
+    """A file that should say which target has which files, and does not; the text names it."""
+
+
+class Member(NamedTuple):
+    """`target` has the file `path` below `root`, as its input number `place`."""
+
+    target: str
+    root: bytes
+    path: bytes
+    place: int
+
+
+def table_of(members: Iterable[Member]) -> bytes:
+    """The file with the table of targets."""
+    rows = list(members)
+    table: Table = {
+        "target": words([one.target for one in rows]),
+        "root": texts([one.root for one in rows]),
+        "path": texts([one.path for one in rows]),
+        "place": integers("int32", [one.place for one in rows]),
+    }
+    return written(MEMBERS, table)
+
+
+def by_description(name: str, files: Iterable[tuple[bytes, bytes]]) -> Iterator[Member]:
+    """The targets that the file `name` describes, of the files, (root, path), that are there.
+
+    Relative names in it start at its folder. Raises BadDescription.
+    """
+    try:
+        data = read_incoming(name, limit=MAX_DESCRIPTION, pipes=False)
+    except OSError as error:
+        raise BadDescription(f"{name}: {reason_of(error)}") from error
+    folder = os.fsencode(os.path.dirname(os.path.abspath(name)))
+    known = {os.path.join(root, path): (root, path) for root, path in files}
+    for target, inputs in _described(name, data).items():
+        place = 0
+        seen = set()
+        for one in inputs:
+            full = os.path.normpath(os.path.join(folder, one))
+            matches = [full]
+            if full not in known and any(sign in one for sign in (b"*", b"?", b"[")):
+                fits = re.compile(fnmatch.translate(os.fsdecode(full)).encode("utf-8", "replace"))
+                matches = sorted(path for path in known if fits.match(path))
+            for match in matches:
+                if match in known and match not in seen:
+                    seen.add(match)
+                    yield Member(show_bytes(target), *known[match], place)
+                    place += 1
+
+
+def _described(name: str, data: bytes) -> Mapping[bytes, list[bytes]]:
+    if name.endswith(".json"):
+        return _from_json(name, data)
+    if name.endswith(".ninja"):
+        return _from_ninja(data)
+    return _from_rules(data)
+
+
+def _from_json(name: str, data: bytes) -> dict[bytes, list[bytes]]:
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise BadDescription(f"{name}: no JSON: {error}") from error
+    if not isinstance(value, dict) or not all(
+        isinstance(files, list) and all(isinstance(file, str) for file in files)
+        for files in value.values()
+    ):
+        raise BadDescription(f'{name}: it is to have the form {{"target": ["file", ...]}}')
+    return {
+        target.encode("utf-8", "surrogateescape"): [
+            file.encode("utf-8", "surrogateescape") for file in files
+        ]
+        for target, files in value.items()
+    }
+
+
+# One word of a rule, with what quotes a blank in it.
+_MAKE_WORD = re.compile(rb"(?:\\.|[^\s\\])+")
+_NINJA_WORD = re.compile(rb"(?:\$.|[^\s$])+")
+
+
+def _from_rules(data: bytes) -> dict[bytes, list[bytes]]:
+    """`target: inputs`, continued behind a backslash at the end of a line."""
+    found: dict[bytes, list[bytes]] = {}
+    for line in data.replace(b"\\\r\n", b" ").replace(b"\\\n", b" ").splitlines():
+        names, colon, inputs = line.partition(b": ")
+        if colon and not line.startswith((b"#", b"\t")):
+            files = [_unquoted(word) for word in _MAKE_WORD.findall(inputs)]
+            for target in _MAKE_WORD.findall(names):
+                found.setdefault(_unquoted(target), []).extend(files)
+    return found
+
+
+def _unquoted(word: bytes) -> bytes:
+    return re.sub(rb"\\(.)", rb"\1", word).replace(b"$$", b"$")
+
+
+def _from_ninja(data: bytes) -> dict[bytes, list[bytes]]:
+    """`build outputs: rule inputs | implicit || order-only`; the first output is the target."""
+    found: dict[bytes, list[bytes]] = {}
+    for line in re.sub(rb"\$\r?\n\s*", b" ", data).splitlines():
+        if not line.startswith(b"build "):
+            continue
+        colon = re.search(rb"(?<!\$):", line)
+        if colon is None:
+            continue
+        outputs = _NINJA_WORD.findall(line[len(b"build ") : colon.start()])
+        rule, *inputs = _NINJA_WORD.findall(line[colon.end() :]) or [b"phony"]
+        if rule == b"phony" or not outputs:
+            continue
+        files = []
+        for word in inputs:
+            if word == b"||":
+                break
+            if word != b"|":
+                files.append(re.sub(rb"\$(.)", rb"\1", word))
+        found.setdefault(re.sub(rb"\$(.)", rb"\1", outputs[0]), []).extend(files)
+    return found

@@ -1,0 +1,124 @@
+"""What a file is, where a message says only that it cannot be linked."""
+
+from __future__ import annotations
+
+from itertools import islice
+from struct import unpack_from
+
+from pylink._native.elfheaders import read_sections
+from pylink.diagnostics.record import note
+from pylink.facts.elf import ET_REL
+from pylink.inputs.archiveformat import is_thin, read_archive
+from pylink.inputs.archivethin import member_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pylink.diagnostics.record import Diagnostic
+    from pylink.options.model import Input
+
+MACHINES = {
+    3: "x86",
+    21: "PowerPC",
+    40: "ARM",
+    62: "x86-64",
+    183: "AArch64",
+    190: "CUDA",
+    243: "RISC-V",
+}
+KINDS = (
+    (b"!<arch>", "an archive"),
+    (b"!<thin>", "a thin archive"),
+    (b"\x50\xed\x55\xba", "a fat binary"),
+    (b"MZ", "a program or object for Windows"),
+    (b"\xcf\xfa\xed\xfe", "an object for macOS"),
+    (b"BC\xc0\xde", "LLVM bitcode"),
+    (b"\x1f\x8b", "a file that gzip compressed"),
+    (b"\x28\xb5\x2f\xfd", "a file that Zstandard compressed"),
+    (b"PK\x03\x04", "a zip file"),
+)
+
+_ARCHIVES = (b"!<arch>\n", b"!<thin>\n")
+
+# Files that are looked at for what they have, and bytes of the beginning that tell a text.
+MOST_FILES = 1000
+_HEAD = 512
+
+
+def what_it_is(data: bytes) -> list[Diagnostic]:
+    """A hint on what an input is instead of a cubin; none when that cannot be told."""
+    found = _kind(data[:_HEAD])
+    return [note("input-is", what=found)] if found else []
+
+
+def _kind(head: bytes) -> str | None:
+    if head[:4] == b"\x7fELF":
+        if len(head) < 20:
+            return "the beginning of an ELF file"
+        (machine,) = unpack_from("<H", head, 18)
+        name = MACHINES.get(machine)
+        return f"an ELF file for machine {machine}" + (f", {name}" if name else "")
+    for magic, name in KINDS:
+        if head.startswith(magic):
+            return name
+    try:
+        text = head.decode("utf-8", "strict" if len(head) < _HEAD else "ignore")
+    except UnicodeDecodeError:
+        return None
+    return "a text" if text.isprintable() or (all(map(_is_of_text, text)) and text) else None
+
+
+def _is_of_text(character: str) -> bool:
+    return character.isprintable() or character in "\t\n\r\f"
+
+
+def not_relocatable(inputs: Sequence[Input]) -> list[Diagnostic]:
+    """Hints on host objects with device code that nothing can be linked with.
+
+    Members of archives are looked at as the same objects would be, at first level.
+    """
+    files = islice((file for source in inputs for file in _objects(source)), MOST_FILES)
+    kinds = ((name, _linked_already(data)) for name, data in files)
+    return [note(kind, file=name) for name, kind in kinds if kind is not None]
+
+
+def _objects(source: Input) -> Iterator[tuple[str, bytes]]:
+    """The name and contents of an input, or of each member of an archive; b"" for others."""
+    try:
+        data = source.data if source.data is not None else _contents(source.name)
+        if not data.startswith(_ARCHIVES):
+            yield source.name, data
+            return
+        thin = is_thin(data, 0, len(data))
+        for entry in read_archive(data, 0, len(data)):
+            if thin:
+                contents = _contents(member_file(entry.name, source.name))
+            else:
+                contents = data[entry.offset : entry.offset + entry.size]
+            yield f"{source.name}:{entry.name}", contents
+    except (OSError, ValueError):
+        return
+
+
+def _contents(name: str) -> bytes:
+    """A file's bytes, those of the beginning if it is neither an object nor an archive."""
+    with open(name, "rb") as stream:
+        data = stream.read(_HEAD)
+        if data.startswith(_ARCHIVES) or (
+            data[:4] == b"\x7fELF" and data[16:18] == ET_REL.to_bytes(2, "little")
+        ):
+            data += stream.read()
+    return data
+
+
+def _linked_already(data: bytes) -> str | None:
+    """The kind of hint on an object that has fat binaries, but none with relocatable code."""
+    try:
+        kind, _, sections = read_sections(data)
+    except ValueError:
+        return None
+    names = {section.name for section in sections} if kind == ET_REL else set()
+    if b".nv_fatbin" not in names or b"__nv_relfatbin" in names:
+        return None
+    return "linked-for-device" if b"\0def _" in data else "not-relocatable"

@@ -1,0 +1,156 @@
+"""Host objects and fat binaries: the entries that are linked for the target."""
+
+from __future__ import annotations
+
+from pylink._native import elfread, fatbin
+from pylink.facts.fatbinentries import entry_text, pack_entry
+from pylink.facts.releases import TRAIT_PARTS_ACCELERATED, followed
+from pylink.inputs.choice import CHIP, ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, FAMILY, Chooser
+from pylink.inputs.contents import ENTRY, Found
+from pylink.inputs.damage import report_damage, report_entry
+from pylink.inputs.kinds import CUBIN, LTOIR
+from pylink.inputs.loaded import SYSTEM_LIBRARY
+from pylink.inputs.payload import Unpacker
+from pylink.inputs.picks import FILE, GOOD, HOSTED, TOO_LARGE, Pick, Picked
+from pylink.inputs.pieces import Piece
+from pylink.inputs.sources import WHOLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Diagnostic, Sink
+    from pylink.inputs.sharedlib import Libraries
+    from pylink.inputs.sources import Sources
+    from pylink.phases.init import Job
+
+# What `code=` of nvcc calls each kind of entry.
+CODE_WORDS = {ENTRY_ELF: "sm_", ENTRY_PTX: "compute_", ENTRY_LTOIR: "lto_"}
+
+
+def unpack_hosted(
+    job: Job, sources: Sources, libraries: Libraries | None, sink: Sink
+) -> tuple[Found, Picked]:
+    """What is in the sources, and what the link takes of that.
+
+    A container without code for the target is warned of, a damaged one reported. Like nvlink, the
+    warning passes over members of archives, unless all of them are asked for, and over the device
+    runtime library: most links need little of them.
+    """
+    found, faults = scan(sources)
+    if faults:
+        report_damage(faults, sources, sink)
+    linked = libraries.choose(job, sources, found, sink) if libraries else {}
+    picked, missing = pick_entries(job, found, faults, linked, sink)
+    for number in picked.odd:
+        pick = Pick(picked.rows, number)
+        if pick.embedded != FILE:
+            piece = _take_odd(pick, picked, sink)
+            if piece is not None:
+                picked.pieces[number] = piece
+    if not job.options.suppress_arch_warning:
+        for number in missing:
+            name = sources.names[number]
+            is_little = sources.group(number) or SYSTEM_LIBRARY in name
+            if sources.marks[number] & WHOLE or not is_little:
+                hints = [archs_hint(found.entries, number)]
+                sink.report("arch-not-found", arch=job.options.arch, file=name, hints=hints)
+    return found, picked
+
+
+def scan(sources: Sources) -> tuple[Found, bytes]:
+    """What is in the sources, and a FaultRow for each that is damaged."""
+    homes, extents, kinds = bytes(sources.homes), bytes(sources.extents), bytes(sources.kinds)
+    entries, rows, faults = fatbin.find_entries(sources.arenas, homes, extents, kinds)
+    return Found(sources, entries, rows), faults
+
+
+def pick_entries(
+    job: Job, found: Found, faults: bytes, linked: dict[int, set[int]], sink: Sink
+) -> tuple[Picked, list[int]]:
+    """What the link takes, and the sources with containers of which it takes nothing.
+
+    Of a source in `linked` it takes these containers alone.
+    """
+    sources = found.sources
+    size = sum(map(len, sources.arenas))
+    unpacker = Unpacker(job.options.max_uncompressed_size, size, sink)
+
+    def pick(chooser: Chooser) -> tuple[Picked, list[int]]:
+        rows, homes, odd, missing, bare, codecs = fatbin.pick_entries(
+            found.entries,
+            found.rows,
+            faults,
+            bytes(sources.homes),
+            bytes(sources.extents),
+            bytes(sources.kinds),
+            chooser.rank,
+            unpacker.limit,
+            linked,
+        )
+        return Picked(sources, rows, homes, odd, bare, codecs, unpacker), missing
+
+    asked = job.options.follows
+    parts = asked is not None and bool(followed(asked, 0).traits & TRAIT_PARTS_ACCELERATED)
+    chooser = Chooser(job.target, optimizes=job.optimizes, parts=parts)
+    picked, missing = pick(chooser)
+    if asked is None and chooser.depends and picks_parting(picked):
+        return pick(Chooser(job.target, optimizes=job.optimizes, parts=True))
+    return picked, missing
+
+
+def picks_parting(picked: Picked) -> bool:
+    """Whether a cubin that was picked makes the link follow a release that parts accelerated code.
+
+    Only links that hold code for their very chip, but are for what runs everywhere, come here.
+    """
+    for number in range(len(picked.homes)):
+        pick = Pick(picked.rows, number)
+        if pick.kind != CUBIN or pick.state != GOOD:
+            continue
+        toolkit = read_toolkit(picked.peek(pick))
+        if followed(None, toolkit).traits & TRAIT_PARTS_ACCELERATED:
+            return True
+    return False
+
+
+def read_toolkit(cubin: bytes) -> int:
+    """The toolkit that made a cubin, 131 for 13.1; 0 of one that is damaged or does not say."""
+    files, _, _, faults = elfread.parse(cubin, bytes(8) + len(cubin).to_bytes(8, "little"))
+    return 0 if faults else files[0].toolkit
+
+
+def archs_hint(entries: bytes, number: int) -> Diagnostic:
+    """What a source has code for, in words of -gencode."""
+    from pylink.diagnostics.record import note
+
+    words: dict[str, None] = {}
+    for entry in ENTRY.iter_unpack(entries):
+        if entry[0] == number and entry[3] in CODE_WORDS:
+            suffix = "a" if entry[6] & CHIP else "f" if entry[6] & FAMILY else ""
+            words[f"{CODE_WORDS[entry[3]]}{entry[4]}{suffix}"] = None
+    return note("archs-there", archs=", ".join(words) or "nothing")
+
+
+def _take_odd(pick: Pick, picked: Picked, sink: Sink) -> Piece | None:
+    """The piece of an entry that is compiled before it is linked; what is refused is reported."""
+    source = picked.sources[pick.source]
+    if pick.state != GOOD:
+        reason = picked.unpacker.refusal(pick.full_size, is_large=pick.state == TOO_LARGE)
+        report_entry(source, pick.index, str(reason), sink, reason.kind)
+        return None
+    view = memoryview(source.arena)
+    piece = Piece(
+        source.name,
+        pick.kind,
+        b"",
+        arch=pick.sm,
+        embedded=True,
+        hosted=pick.embedded == HOSTED,
+        number=pick.source,
+    )
+    if pick.kind == LTOIR:
+        # nvJitLink decompresses it
+        piece.data = pack_entry(view[pick.header : pick.offset + pick.room])
+    else:
+        piece.data = picked.unpack(pick, sink)
+        piece.options = entry_text(view[pick.header : pick.offset])
+    return piece

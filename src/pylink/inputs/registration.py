@@ -1,0 +1,222 @@
+"""Which file registers each module when a program starts, and whose kernels are lost there.
+
+The code of a device link has a function `__cudaRegisterLinkedBinary<ID>` for each of its
+modules, and a counter. Each module calls the function of its ID when its file is loaded. The image
+is registered when the counter equals the number of its modules (crt/link.stub of the toolkit). The
+function is an ordinary exported symbol: the loader takes the first definition in its search order,
+unless the file was linked to take its own. Hence an image
+
+* is never registered when one of its modules calls the function of another image,
+* is incomplete when a module calls twice: the callback of another comes too late,
+* is not needed when all of its modules call elsewhere.
+
+None of this is an error before the first launch. `find_losses` follows the calls of the files that
+a link can see: its own output, and the shared libraries on its command line, in that order for a
+program. A shared library may be loaded after those that it names, so both orders count for it.
+
+The linker of the host takes a member of an archive only if it needs a symbol of it. Registration
+code needs `__fatbinwrap<ID>`, so it takes the member unless a library in front of the archive
+exports that symbol. Linkers of the host also omit a library that defines nothing new (--as-needed).
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pylink.diagnostics import Sink
+    from pylink.inputs.sources import Library
+
+
+class Module:
+    """A module that the link takes from an object, or from an archive with `in_archive`.
+
+    `number` is that of its source, `name` the file on the command line.
+    """
+
+    __slots__ = ("in_archive", "name", "number")
+
+    def __init__(self, number: int, name: str, *, in_archive: bool) -> None:
+        self.number = number
+        self.name = name
+        self.in_archive = in_archive
+
+
+class Loss:
+    """A module whose registration goes wrong between two files, in the order of the command line.
+
+    A file is a library, or None for the output of this link, which comes first. With `is_double`
+    one image is called for the module by both; else the image of one waits for a call that the
+    image of the other gets.
+    """
+
+    __slots__ = ("first", "id", "is_double", "second")
+
+    def __init__(
+        self, module: bytes, first: Library | None, second: Library | None, *, is_double: bool
+    ) -> None:
+        self.id = module
+        self.first = first
+        self.second = second
+        self.is_double = is_double
+
+
+class _File:
+    """A file of the program: ids that it calls, ids that it answers, and `own`, those of the
+    answers that its own calls go to whatever the order. `rank` is its place among the files."""
+
+    __slots__ = ("answers", "calls", "library", "own", "rank")
+
+    def __init__(
+        self,
+        rank: int,
+        library: Library | None,
+        calls: Iterable[bytes],
+        answers: Iterable[bytes],
+        own: Iterable[bytes] = (),
+    ) -> None:
+        self.rank = rank
+        self.library = library
+        self.calls = set(calls)
+        self.answers = set(answers)
+        self.own = set(own)
+
+
+def find_contained(static: dict[bytes, Module], libraries: Sequence[Library]) -> set[bytes]:
+    """The modules of `static` whose host code the linker of the host puts into the output."""
+    return {
+        wrapper
+        for wrapper, module in static.items()
+        if not module.in_archive
+        or not any(
+            wrapper in other.wrappers and other.place <= module.number for other in libraries
+        )
+    }
+
+
+def find_losses(
+    static: dict[bytes, Module],
+    chosen: Iterable[bytes],
+    libraries: Sequence[Library],
+    *,
+    is_shared: bool,
+) -> list[Loss]:
+    """The losses of a program with the output of this link, at most one for each pair of files.
+
+    The link registers the modules of `static` and the `chosen` ones of libraries. Libraries stand
+    in the order of the command line.
+    """
+    registered = {*static, *chosen}
+    contained = find_contained(static, libraries)
+    output = _File(0, None, contained, registered, () if is_shared else registered)
+    files: list[_File] = []
+    for library in libraries:
+        # Who loads a shared library may have loaded those that it leaves out.
+        if is_shared or not _is_left_out(library, static, contained):
+            # What a library neither defines nor needs for others, it hides.
+            own = (library.contained | library.closed.keys()) - library.interposable
+            own -= library.open.keys()
+            files.append(_File(len(files) + 1, library, library.contained, library.closed, own))
+    # Of several modules the first one is named.
+    ids = list(static)
+    for library in libraries:
+        ids += [*library.open, *library.closed, *sorted(library.contained)]
+    places = {identifier: place for place, identifier in reversed(list(enumerate(ids)))}
+    found: dict[tuple[int, int], Loss] = {}
+    _follow([output, *files], places, found)
+    if is_shared:
+        _follow([*files, output], places, found)
+    return [found[pair] for pair in sorted(found)]
+
+
+def _is_left_out(library: Library, static: dict[bytes, Module], contained: set[bytes]) -> bool:
+    """Whether archives in front of the library have all of its modules."""
+    return all(
+        identifier in contained
+        and static[identifier].in_archive
+        and static[identifier].number < library.place
+        for identifier in {*library.open, *library.closed, *library.contained}
+    )
+
+
+def _follow(
+    order: Sequence[_File], places: dict[bytes, int], found: dict[tuple[int, int], Loss]
+) -> None:
+    """Follow each call to the file that answers, in this order of loading; adds to `found`.
+
+    `places` order the modules.
+    """
+    answering: dict[bytes, list[_File]] = {}
+    calling: dict[bytes, list[_File]] = {}
+    for file in order:
+        for symbol in file.answers:
+            answering.setdefault(symbol, []).append(file)
+        for symbol in file.calls:
+            calling.setdefault(symbol, []).append(file)
+    # The callers that reach each file, by its rank and by module, and who gets a call of a module.
+    reached: dict[int, dict[bytes, list[_File]]] = {file.rank: {} for file in order}
+    takers: dict[bytes, _File] = {}
+    for symbol in answering.keys() | calling.keys():
+        for caller in calling.get(symbol, ()):
+            target = caller if symbol in caller.own else answering.get(symbol, [None])[0]
+            if target is not None:
+                reached[target.rank].setdefault(symbol, []).append(caller)
+                takers.setdefault(symbol, target)
+        if symbol not in calling:
+            # A library that the command line does not name has the module.
+            takers[symbol] = answering[symbol][0]
+            reached[takers[symbol].rank][symbol] = []
+    for file in order:
+        missing = file.answers - set(reached[file.rank])
+        if missing != file.answers:
+            for symbol in sorted(missing & takers.keys(), key=places.__getitem__):
+                taker = takers[symbol]
+                _add(found, Loss(symbol, file.library, taker.library, is_double=False), file, taker)
+        for symbol in sorted(reached[file.rank], key=places.__getitem__):
+            callers = reached[file.rank][symbol]
+            for other in callers[1:]:
+                loss = Loss(symbol, callers[0].library, other.library, is_double=True)
+                _add(found, loss, callers[0], other)
+
+
+def _add(found: dict[tuple[int, int], Loss], loss: Loss, file: _File, other: _File) -> None:
+    """Add what happens between two files, unless a loss of these is known."""
+    pair = (min(file.rank, other.rank), max(file.rank, other.rank))
+    if file.rank > other.rank:
+        loss.first, loss.second = loss.second, loss.first
+    if pair not in found or (found[pair].is_double and not loss.is_double):
+        found[pair] = loss
+
+
+def report_losses(
+    losses: Sequence[Loss],
+    static: dict[bytes, Module],
+    libraries: Sequence[Library],
+    sink: Sink,
+    *,
+    is_shared: bool,
+) -> None:
+    """Warn of each loss, with what helps."""
+    contained = find_contained(static, libraries)
+    for loss in losses:
+        library = loss.second
+        assert library is not None  # the output is one file, and the first
+        other = loss.first.file if loss.first is not None else static[loss.id].name
+        file, module = library.file, os.fsdecode(loss.id)
+        if loss.first is not None and loss.id in loss.first.closed.keys() & library.closed.keys():
+            sink.report("library-twice", file=file, other=other, id=module)
+        elif loss.is_double:
+            sink.report("library-twin", file=file, other=other)
+        elif is_shared:
+            sink.report("library-local", file=file, other=other, id=module)
+        elif loss.id not in library.contained:
+            sink.report("library-unneeded", file=file, other=other, id=module)
+        elif loss.id not in library.interposable:
+            sink.report("library-archive", file=file, other=other, id=module)
+        elif contained.issuperset(library.closed.keys() & static.keys()):
+            sink.report("library-symbolic", file=file, id=module)
+        else:
+            sink.report("library-part", file=file, id=module)

@@ -1,0 +1,210 @@
+"""Device code wherever it lies in a file: containers of fat binaries in any section, loose cubins.
+
+Files are read piece by piece, by headers alone. Between containers there may be anything; in
+sections that are not for fat binaries the mark of one may be a constant, so there an entry has to
+follow it.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from pylink._native.ledger import find_marks
+from pylink.facts.elf import EM_CUDA, SHT_NOBITS, SHT_NULL
+from pylink.facts.fatbinentries import FATBIN_MAGIC
+from pylink.inputs.payload import is_compressed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CONTAINER_MARK = FATBIN_MAGIC + b"\x01\x00\x10\x00"
+CONTAINER_SIZE = 16
+FATBIN_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
+_ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
+_WINDOW = 8 << 20
+_SYMBOL = struct.Struct("<IBBHQQ")
+_REGISTERS = b"__cudaRegisterLinkedBinary"
+
+ELF_MARK = b"\x7fELF\x02\x01"
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_MOST_SECTIONS = 1 << 20
+# Sections of CUDA without contents: global, local and shared memory.
+_EMPTY = (SHT_NULL, SHT_NOBITS, 0x70000007, 0x70000009, 0x7000000A, 0x70000015)
+
+
+class Source(Protocol):
+    """Bytes that are read piece by piece."""
+
+    @property
+    def size(self) -> int: ...
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Bytes from an offset on; fewer at the end."""
+
+
+class InMemory:
+    """Bytes as a source."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.size = len(data)
+
+    def read(self, offset: int, size: int) -> bytes:
+        return self._data[offset : offset + size]
+
+
+@dataclass
+class Embedded:
+    """A container, or else a cubin outside of one: where it begins and ends, and its section."""
+
+    start: int
+    end: int
+    section: str
+    is_container: bool
+
+
+class Section:
+    """A section with bytes in the file: name, and where they begin and end."""
+
+    __slots__ = ("end", "name", "start")
+
+    def __init__(self, name: str, start: int, end: int) -> None:
+        self.name, self.start, self.end = name, start, end
+
+
+def leaves_registration(source: Source) -> bool:
+    """Whether a library or program has an undefined symbol that registers linked device code."""
+    found = {section.name: section for section in sections_of(source)}
+    if not all(name in found for name in (".dynsym", ".dynstr")):
+        return False
+    symbols, strings = (
+        source.read(found[name].start, found[name].end - found[name].start)
+        for name in (".dynsym", ".dynstr")
+    )
+    place = strings.find(_REGISTERS)
+    wanted = set()
+    while place >= 0:
+        wanted.add(place)
+        place = strings.find(_REGISTERS, place + 1)
+    if not wanted:
+        return False
+    whole = len(symbols) - len(symbols) % _SYMBOL.size
+    return any(
+        section == 0 and name in wanted
+        for name, _, _, section, _, _ in _SYMBOL.iter_unpack(symbols[:whole])
+    )
+
+
+def sections_of(source: Source) -> list[Section]:
+    """Sections in the order of their offsets; none where the headers do not hold."""
+    head = source.read(0, _HEADER.size)
+    if len(head) < _HEADER.size or not head.startswith(ELF_MARK):
+        return []
+    *_, table, _, _, _, _, width, count, names = _HEADER.unpack(head)
+    if width != _SECTION.size or not table:
+        return []
+    first = source.read(table, width)
+    if len(first) < width:
+        return []
+    if count == 0:
+        count = _SECTION.unpack(first)[5]
+    if names == 0xFFFF:
+        names = _SECTION.unpack(first)[6]
+    if count > _MOST_SECTIONS or names >= count:
+        return []
+    rows = source.read(table, count * width)
+    if len(rows) < count * width:
+        return []
+    headers = list(_SECTION.iter_unpack(rows))
+    strings = source.read(headers[names][4], headers[names][5])
+    found = []
+    for name, kind, _, _, offset, size, *_ in headers:
+        if kind not in _EMPTY and size and offset + size <= source.size:
+            text = strings[name : strings.find(b"\0", name)]
+            found.append(Section(text.decode("utf-8", "surrogateescape"), offset, offset + size))
+    found.sort(key=lambda section: (section.start, section.end))
+    return found
+
+
+def section_at(sections: list[Section], offset: int) -> str:
+    """The name of the section that has a byte, the first of several; empty if none does."""
+    for section in sections:
+        if section.start <= offset < section.end:
+            return section.name
+    return ""
+
+
+def end_of_cubin(source: Source, start: int) -> int | None:
+    """Where the cubin that begins at `start` ends; None if none does."""
+    head = source.read(start, _HEADER.size)
+    if len(head) < _HEADER.size or not head.startswith(ELF_MARK):
+        return None
+    _, _, machine, _, _, segments, table, _, own, segment, n_segments, width, count, _ = (
+        _HEADER.unpack(head)
+    )
+    if machine != EM_CUDA or own != _HEADER.size or width != _SECTION.size or not count:
+        return None
+    rows = source.read(start + table, count * width)
+    if len(rows) < count * width:
+        return None
+    end = max(table + count * width, segments + segment * n_segments)
+    for _, kind, _, _, offset, size, *_ in _SECTION.iter_unpack(rows):
+        if kind not in _EMPTY:
+            end = max(end, offset + size)
+    return start + end if end <= source.size - start else None
+
+
+def find_device_code(source: Source, sections: list[Section]) -> Iterator[Embedded]:
+    """Containers and loose cubins in the order of their offsets, none in another.
+
+    A file that begins as a fat binary is one: all of its containers count.
+    """
+    is_fatbin = source.read(0, len(FATBIN_MAGIC)) == FATBIN_MAGIC
+    at = done = 0  # looked at, and behind the last that was found
+    while at < source.size:
+        window = source.read(at, _WINDOW)
+        places = [at + place for place in find_marks(window, CONTAINER_MARK)]
+        if not is_fatbin:
+            places += [at + place for place in find_marks(window, ELF_MARK) if at + place]
+        for place in sorted(places):
+            if place < done:
+                continue
+            name = section_at(sections, place)
+            is_container = source.read(place, len(CONTAINER_MARK)) == CONTAINER_MARK
+            if is_container:
+                end = _end_of_container(source, place, is_fatbin or name in FATBIN_SECTIONS)
+            else:
+                end = end_of_cubin(source, place)
+            if end is not None:
+                yield Embedded(place, end, name, is_container)
+                done = end
+        at = max(done, at + max(1, len(window) - len(CONTAINER_MARK) + 1))
+
+
+def _end_of_container(source: Source, place: int, is_own: bool) -> int | None:
+    """Where a container ends, the file's end for one that is cut; None if it is none."""
+    head = source.read(place, CONTAINER_SIZE)
+    if len(head) < CONTAINER_SIZE:
+        return None
+    size = int.from_bytes(head[8:16], "little")
+    first = place + CONTAINER_SIZE
+    if size > source.size - first:
+        return source.size if is_own else None
+    if not is_own and size and entry_at(source, first, first + size) is None:
+        return None
+    return first + size
+
+
+def entry_at(source: Source, at: int, end: int) -> tuple[int, ...] | None:
+    """The fields of an entry's header; None if it is none, or runs past `end`."""
+    head = source.read(at, _ENTRY.size)
+    if end - at < _ENTRY.size or len(head) < _ENTRY.size:
+        return None
+    fields = _ENTRY.unpack(head)
+    header, size, packed, flags = fields[2], fields[3], fields[4], fields[11]
+    if header < _ENTRY.size or header > end - at or size > end - at - header:
+        return None
+    return None if is_compressed(flags) and packed > size else fields

@@ -1,0 +1,41 @@
+"""Whom undefined names of known libraries belong to, and what has them defined.
+
+A row is a pattern of names, the library and the option that links it. The names are those that
+public headers of CUDA, NVSHMEM and NCCL declare for device code.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pylink.diagnostics.record import note
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics.record import Diagnostic
+
+LIBRARIES = tuple(
+    (re.compile(pattern), library, option)
+    for pattern, library, option in (
+        (
+            r"__cudaCDP2|cuda(?:Malloc|Free|Memcpy|Memset|Stream|Event|Launch|Func|Device|Graph"
+            r"|GetDevice|GetLastError|PeekAtLastError|GetErrorString|GetErrorName"
+            r"|GetParameterBuffer|Occupancy|RuntimeGetVersion|CG)",
+            "the device runtime (libcudadevrt.a)",
+            "-lcudadevrt",
+        ),
+        (r"(?:_Z\d*)?nvshmem", "NVSHMEM (libnvshmem_device.a)", "-lnvshmem_device"),
+        (r"_ZN4nccl|_Z\d+nccl|nccl", "NCCL (libnccl_static.a)", "-lnccl_static"),
+    )
+)
+LIBDEVICE = re.compile(r"__nv_[a-z0-9_]+$")
+
+
+def find_library(symbol: str) -> list[Diagnostic]:
+    """Notes that tell what defines an undefined name, by the name alone."""
+    if LIBDEVICE.match(symbol):
+        return [note("in-libdevice", symbol=symbol)]
+    for pattern, library, option in LIBRARIES:
+        if pattern.match(symbol):
+            return [note("in-library", symbol=symbol, library=library, option=option)]
+    return []

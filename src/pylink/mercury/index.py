@@ -1,0 +1,187 @@
+"""Which kept objects could accept a candidate.
+
+An object accepts a candidate only if a few things hold that cost no comparison to check, so a build
+of N objects need not compare N*N pairs:
+
+* Both have equal numbers of headers and of targets, and each of the candidate's header keys and
+  target keys occurs in the reference. When the candidate repeats no key, its twins are all
+  different, so both have the same keys, and the sums over them are equal.
+* No primary entry of the candidate is longer than the reference's at the same place.
+* The bytes at each place are equal; where sizes are equal too, so are their digests.
+
+Objects of one signature and one row of sizes stand in a tree. A leaf lists the kept objects that
+nothing tells apart yet. When a candidate is rejected by the first of a leaf and is kept itself, the
+section that made the difference becomes the leaf's branching point: its digest is computed for all
+in the leaf, and later candidates follow theirs. So a section is hashed only where sizes tie, at
+most once, and only if some pair differs there; identical objects meet in one leaf and are compared.
+
+Cost: every section hashed at most once, and for a candidate one comparison per object in its leaf.
+A leaf grows only by objects that differ in nothing but symbols or colliding digests. A candidate
+that repeats a key is compared with all objects of its numbers of rows; small ones in one native
+walk, without the keys. Objects whose headers do not hold the sizes may have one signature and
+different sizes: for each candidate all these are looked through for rows of sizes into which its
+own fits.
+"""
+
+from __future__ import annotations
+
+from pylink._native.dedup import covering
+from pylink.mercury.prefilter import primary_digest, target_digest
+from pylink.mercury.reasons import BYTES_DIFFER, TARGET_TWIN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink._native.dedup import Vectors
+    from pylink.mercury.objects import MercuryObject
+    from pylink.mercury.stages import Tally, Verdict
+
+    # A branching point: (1, row of the primary vector) or (3, key of a target).
+    Point = tuple[int, int]
+
+
+# Headers and targets of an object that is searched without their keys.
+WALKED = 256
+
+
+class Node:
+    """A leaf (`point` is None) or a branching point with a child for each digest."""
+
+    __slots__ = ("children", "point", "rows")
+
+    def __init__(self, rows: list[int]) -> None:
+        self.rows = rows
+        self.point: Point | None = None
+        self.children: dict[int, Node] = {}
+
+
+class Tree:
+    """The kept objects of one signature and one row of sizes."""
+
+    __slots__ = ("members", "root")
+
+    def __init__(self) -> None:
+        self.root = Node([])
+        self.members: list[int] = []
+
+
+class Forest:
+    """The trees of one signature, by their sizes."""
+
+    __slots__ = ("shapes", "trees")
+
+    def __init__(self) -> None:
+        self.trees: dict[bytes, Tree] = {}
+        self.shapes: list[bytes] = []
+
+    def tree(self, shape: bytes) -> Tree:
+        """The tree of one row of sizes, planted if need be."""
+        if shape not in self.trees:
+            self.trees[shape] = Tree()
+            self.shapes.append(shape)
+        return self.trees[shape]
+
+
+class Kept:
+    """Kept objects in order: their rows, and their vectors for the kernel."""
+
+    __slots__ = ("rows", "vectors")
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+        self.vectors: list[Vectors] = []
+
+    def add(self, row: int, item: MercuryObject) -> None:
+        self.rows.append(row)
+        self.vectors.append(item.vectors)
+
+
+class FoldIndex:
+    """The kept objects of a build, by what a candidate must share with them."""
+
+    def __init__(self, objects: list[MercuryObject], tally: Tally) -> None:
+        self.objects = objects
+        self.tally = tally
+        # All kept objects by numbers of headers and targets, and the trees by signature.
+        self.by_count: dict[tuple[int, int], Kept] = {}
+        self.forests: dict[tuple[int, ...], Forest] = {}
+
+    def walks(self, item: MercuryObject) -> bool:
+        """Whether `item` repeats a key, so that only `alike` holds all that could accept it.
+
+        Not where it is so large that a search without keys would cost more than calls from Python.
+        """
+        headers, targets, _, _, distinct = item.signature()
+        return not distinct and headers + targets <= WALKED
+
+    def alike(self, item: MercuryObject) -> Kept:
+        """The kept objects with as many headers and targets."""
+        return self.by_count.get(item.signature()[:2]) or Kept()
+
+    def find(self, item: MercuryObject) -> list[int]:
+        """Rows of the kept objects that could accept `item`, ascending."""
+        signature = item.signature()
+        if not signature[4]:
+            return self.alike(item).rows
+        forest = self.forests.get(signature[:4])
+        if forest is None:
+            return []
+        shape = item.vectors.shape()
+        tree = forest.trees.get(shape)
+        rows = [] if tree is None else self._leaf(tree.root, item)[0].rows
+        if len(forest.trees) > (tree is not None):
+            others = covering(forest.shapes, shape)
+            if others:
+                trees = [forest.trees[forest.shapes[other]] for other in others]
+                rows = sorted({*rows, *(row for other in trees for row in other.members)})
+        return rows
+
+    def add(self, row: int, verdicts: dict[int, Verdict]) -> None:
+        """Keep object `row`, which the objects in `verdicts` rejected."""
+        item = self.objects[row]
+        signature = item.signature()
+        self.by_count.setdefault(signature[:2], Kept()).add(row, item)
+        if not signature[4]:
+            return
+        tree = self.forests.setdefault(signature[:4], Forest()).tree(item.vectors.shape())
+        tree.members.append(row)
+        leaf, path = self._leaf(tree.root, item)
+        if leaf.rows:
+            verdict = verdicts.get(leaf.rows[0])
+            point = None if verdict is None else branching_point(verdict)
+            if point is not None and point not in path:
+                leaf.point = point
+                for other in (*leaf.rows, row):
+                    digest = self._digest(self.objects[other], point)
+                    leaf.children.setdefault(digest, Node([])).rows.append(other)
+                leaf.rows = []
+                return
+        leaf.rows.append(row)
+
+    def _leaf(self, node: Node, item: MercuryObject) -> tuple[Node, list[Point]]:
+        """The leaf where `item` belongs, created if need be, and the points on the way."""
+        path: list[Point] = []
+        while node.point is not None:
+            path.append(node.point)
+            digest = self._digest(item, node.point)
+            child = node.children.get(digest)
+            if child is None:
+                child = node.children[digest] = Node([])
+            node = child
+        return node, path
+
+    def _digest(self, item: MercuryObject, point: Point) -> int:
+        stage, at = point
+        if stage == 1:
+            return primary_digest(item, at, self.tally)
+        row = item.vectors.target_with_key(at)
+        return -1 if row < 0 else target_digest(item, row, self.tally)
+
+
+def branching_point(verdict: Verdict) -> Point | None:
+    """The section whose digest tells the two objects apart, or None when no section does."""
+    index = verdict.index
+    if index is not None and verdict.why == BYTES_DIFFER:
+        return 1, index
+    if index is not None and verdict.why == TARGET_TWIN:
+        return 3, verdict.candidate.vectors.target_key(index)
+    return None

@@ -1,0 +1,206 @@
+"""One object's Mercury sections as the three vectors that a comparison walks."""
+
+from __future__ import annotations
+
+from pylink._native.dedup import Vectors
+from pylink.mercury.cubin import (
+    ATTRIBUTES,
+    KIND,
+    PREFIX,
+    SYMTAB,
+    TARGETS,
+    MalformedCubin,
+    family,
+    sections_of,
+    symbol_table,
+)
+from pylink.mercury.reasons import show
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from typing_extensions import Buffer
+
+    from pylink._native.elfheaders import Section
+
+    Payload = bytes | memoryview
+    Name = bytes | str
+    Signature = tuple[int, int, int, int, bool]
+
+# Bits of the lookup keys; a test lowers it to make keys collide.
+KEY_MASK = 0xFFFF_FFFF_FFFF_FFFF
+
+
+def _name(name: Name) -> bytes:
+    """Names are compared as bytes; text is UTF-8, and what is no text survives."""
+    return name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
+
+
+def _payload(data: Buffer) -> Payload:
+    """Bytes that cannot change: a writable or scattered buffer is copied."""
+    if isinstance(data, bytes):
+        return data
+    view = memoryview(data)
+    if not view.readonly or not view.c_contiguous:
+        return bytes(view)
+    return view.cast("B")
+
+
+def _restored(
+    vectors: tuple[object, ...], families: tuple[str, ...], unlisted: tuple[tuple[str, int], ...]
+) -> MercuryObject:
+    """An object out of a pickle."""
+    item = MercuryObject(*vectors)  # type: ignore[arg-type]
+    item.families = families
+    item.unlisted = unlisted
+    return item
+
+
+class MercuryObject:
+    """The vectors of one object: primary data, section headers, relocation targets.
+
+    `primary` holds payloads; `headers` holds (name, q0, q8, addralign) with two qwords and a dword
+    (in a cubin the section's size, its sh_link and sh_info, and its sh_addralign); `targets` holds
+    (name, payload). Names are bytes or text. Raises ValueError when a field does not fit.
+    """
+
+    __slots__ = (
+        "digests",
+        "families",
+        "headers",
+        "name",
+        "primary",
+        "signature_cache",
+        "targets",
+        "unlisted",
+        "vectors",
+    )
+
+    def __init__(
+        self,
+        primary: Iterable[Buffer] = (),
+        headers: Iterable[tuple[Name, int, int, int]] = (),
+        targets: Iterable[tuple[Name, Buffer]] = (),
+        name: str = "",
+    ) -> None:
+        self.name = name
+        self.primary: tuple[Payload, ...] = tuple(_payload(data) for data in primary)
+        self.headers: tuple[tuple[bytes, int, int, int], ...] = tuple(
+            (_name(section), q0, q8, align) for section, q0, q8, align in headers
+        )
+        self.targets: tuple[tuple[bytes, Payload], ...] = tuple(
+            (_name(target), _payload(data)) for target, data in targets
+        )
+        # Only a cubin has these: the families of the primary entries, and (name, size) of Mercury
+        # sections that never enter.
+        self.families: tuple[str, ...] = ()
+        self.unlisted: tuple[tuple[str, int], ...] = ()
+        self.digests: dict[int, int] = {}
+        self.signature_cache: Signature | None = None
+        try:
+            self.vectors = Vectors(self.primary, self.headers, self.targets, KEY_MASK)
+        except OverflowError as error:
+            raise ValueError(
+                f"{name or 'object'}: q0, q8 and addralign are unsigned 64-bit numbers"
+            ) from error
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Payloads are copied: a view cannot leave its process, nor does what it is of."""
+        primary = tuple(map(bytes, self.primary))
+        targets = tuple((name, bytes(data)) for name, data in self.targets)
+        vectors = (primary, self.headers, targets, self.name)
+        return _restored, (vectors, self.families, self.unlisted)
+
+    @classmethod
+    def from_cubin(cls, data: Buffer, name: str = "") -> MercuryObject:
+        """The vectors of a cubin's Mercury sections, with the symbols they refer to.
+
+        Payloads are views of `data`, not copies. Raises MalformedCubin.
+        """
+        view = memoryview(_payload(data))
+        return cls.from_sections(sections_of(view, name or "cubin"), view, name)
+
+    @classmethod
+    def from_sections(
+        cls, sections: list[Section], contents: memoryview, name: str
+    ) -> MercuryObject:
+        """The vectors of a file's sections, in their order; offsets are those in `contents`.
+
+        All are empty where there are no Mercury sections. Raises MalformedCubin.
+        """
+        file = name or "cubin"
+        families = [family(section.name) for section in sections]
+        compared = [s for s, kind in zip(sections, families, strict=True) if kind is not None]
+        targets = [section for section in sections if section.name.startswith(TARGETS)]
+        for section in compared:
+            if section.align > 0xFFFF_FFFF:
+                raise MalformedCubin(
+                    f"{file}: {show(section.name)}: sh_addralign {section.align:#x}"
+                )
+
+        def data(section: Section) -> memoryview:
+            return contents[section.offset : section.offset + section.stored]
+
+        item = cls(
+            [data(section) for section in compared],
+            [(s.name, s.size, s.link | s.info << 32, s.align) for s in compared],
+            [(section.name, data(section)) for section in targets],
+            name,
+        )
+        item.families = tuple(kind for kind in families if kind is not None)
+        item.unlisted = tuple(
+            (show(s.name), s.size)
+            for s, kind in zip(sections, families, strict=True)
+            if s.name.startswith(PREFIX) and kind is None and not s.name.startswith(TARGETS)
+        )
+        if not compared and not targets:
+            return item
+        symtab = symbol_table(sections, targets, file)
+        attributes = [data(section) for section in sections if section.name == ATTRIBUTES]
+        try:
+            item.vectors.attach_symbols(
+                data(symtab),
+                data(sections[symtab.link]),
+                tuple(
+                    section.name if kind is not None else None
+                    for section, kind in zip(sections, families, strict=True)
+                ),
+                tuple(sections[target.info].name for target in targets),
+                attributes[0] if attributes else b"",
+                b"".join(
+                    KIND.pack(s.type, s.flags, s.entsize, s.stored) for s in (*compared, *targets)
+                ),
+            )
+        except IndexError as error:
+            raise MalformedCubin(
+                f"{file}: {show(SYMTAB)}: a name or a relocation's symbol runs past its table"
+            ) from error
+        return item
+
+    @property
+    def size(self) -> int:
+        """Bytes of all payloads: what is not written when the object folds."""
+        return self.vectors.size
+
+    @property
+    def has_symbols(self) -> bool:
+        return self.vectors.has_symbols
+
+    def signature(self) -> Signature:
+        """See Vectors.signature; computed once."""
+        if self.signature_cache is None:
+            self.signature_cache = self.vectors.signature()
+        return self.signature_cache
+
+    def entry_name(self, row: int) -> str:
+        """What to call a primary entry: its section, where sections and entries correspond."""
+        if len(self.headers) == len(self.primary) and row < len(self.headers):
+            return show(self.headers[row][0])
+        return f"primary entry {row}"
+
+    def __repr__(self) -> str:
+        return (
+            f"MercuryObject({self.name!r}: {len(self.primary)} primary, "
+            f"{len(self.headers)} headers, {len(self.targets)} targets)"
+        )

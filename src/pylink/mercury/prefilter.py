@@ -1,0 +1,56 @@
+"""Digests of sections, computed with XXH3 where sizes tie and never twice for one section."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from pylink.mercury.objects import MercuryObject, Payload
+
+    class Counter(Protocol):
+        """Counts sections that are hashed, and their bytes."""
+
+        def hashed(self, sections: int, size: int) -> None: ...
+
+
+PREFILTERS = ("xxh3", "none")
+
+# Digests are handed to the kernel in portions that stay in the cache.
+CHUNK = 1024
+
+
+def digests_of(payloads: list[Payload]) -> list[int]:
+    """The 64-bit digest of each payload."""
+    import xxhash  # loaded by the first digest, which most comparisons never need
+
+    return list(map(xxhash.xxh3_64_intdigest, payloads))
+
+
+def primary_digest(item: MercuryObject, row: int, tally: Counter) -> int:
+    """The digest of one primary entry, computed on first use."""
+    digest = item.digests.get(row)
+    if digest is None:
+        payload = item.primary[row]
+        digest = item.digests[row] = digests_of([payload])[0]
+        tally.hashed(1, len(payload))
+    return digest
+
+
+def target_digest(item: MercuryObject, row: int, tally: Counter) -> int:
+    """The digest of one relocation target's payload, computed on first use."""
+    digest = item.vectors.digest(row)
+    if digest is None:
+        fill_targets(item, [row], tally)
+        digest = item.vectors.digest(row)
+        assert digest is not None  # filled a line above
+    return digest
+
+
+def fill_targets(item: MercuryObject, rows: list[int], tally: Counter) -> None:
+    """Compute the digests of `rows`, none of which has one."""
+    for start in range(0, len(rows), CHUNK):
+        some = rows[start : start + CHUNK]
+        payloads = [item.targets[row][1] for row in some]
+        item.vectors.set_digests(some, digests_of(payloads))
+        tally.hashed(len(some), sum(map(len, payloads)))

@@ -1,0 +1,212 @@
+"""Comparing one candidate with one reference."""
+
+from __future__ import annotations
+
+from pylink._native import dedup as kernel
+from pylink.mercury.objects import MercuryObject
+from pylink.mercury.prefilter import PREFILTERS, fill_targets
+from pylink.mercury.reasons import ACCEPTED, NEEDS_DIGESTS, REASONS, show
+from pylink.mercury.stats import COUNTS, FIRST_COUNT, Stats
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink._native.dedup import Result
+
+IDENTITIES = ("symbols", "bytes")
+SHOWN_BYTES = 8
+SYMBOL_KINDS = ("no symbol", "symbol", "the start of", "a symbol of its own file,")
+
+
+class Verdict:
+    """What a comparison decided, where, and what it cost.
+
+    `code` is 0 (fold), 17 (data), 19 (section headers) or 18 (relocation targets); `stage` is 1, 2,
+    3 or None; `index` is the failing entry of the candidate's vector, or None where no single
+    entry fails.
+    """
+
+    __slots__ = ("_result", "candidate", "digest_bytes", "digests", "reference")
+
+    def __init__(
+        self,
+        reference: MercuryObject,
+        candidate: MercuryObject,
+        result: Result,
+        digests: int = 0,
+        digest_bytes: int = 0,
+    ) -> None:
+        self.reference = reference
+        self.candidate = candidate
+        self._result = result
+        self.digests = digests
+        self.digest_bytes = digest_bytes
+
+    @property
+    def why(self) -> int:
+        """Row of pylink.mercury.reasons.REASONS."""
+        return self._result[0]
+
+    @property
+    def code(self) -> int:
+        return REASONS[self._result[0]][0]
+
+    @property
+    def stage(self) -> int | None:
+        return REASONS[self._result[0]][1]
+
+    @property
+    def index(self) -> int | None:
+        return None if self._result[0] == ACCEPTED or self._result[1] < 0 else self._result[1]
+
+    @property
+    def offset(self) -> int | None:
+        """First differing byte of a primary entry, or entry of a relocation target."""
+        return None if self._result[0] == ACCEPTED or self._result[3] < 0 else self._result[3]
+
+    @property
+    def symbol(self) -> int | None:
+        """The candidate's symbol that is another one in the reference."""
+        return None if self._result[4] < 0 else self._result[4]
+
+    @property
+    def stats(self) -> Stats:
+        return Stats(1, self._result[FIRST_COUNT:], self.digests, self.digest_bytes)
+
+    @property
+    def entry(self) -> str | None:
+        """Name of the failing section or relocation target."""
+        index = self.index
+        if index is None:
+            return None
+        if self.stage == 1:
+            return self.candidate.entry_name(index)
+        rows = self.candidate.headers if self.stage == 2 else self.candidate.targets
+        return show(rows[index][0])
+
+    @property
+    def reason(self) -> str:
+        """A sentence for people."""
+        return REASONS[self._result[0]][2].format_map(self._facts())
+
+    def _facts(self) -> dict[str, object]:
+        ref, cand, index, offset = self.reference, self.candidate, self.index, self.offset
+        facts: dict[str, object] = {"entry": self.entry, "offset": offset}
+        if self.stage == 1 and index is not None:
+            facts["ours"], facts["theirs"] = len(cand.primary), len(ref.primary)
+            if index < len(ref.primary) and offset is not None:
+                facts["entry"] = _against(cand.entry_name(index), ref.entry_name(index))
+                ours, theirs = cand.primary[index], ref.primary[index]
+                facts["ours"], facts["theirs"] = len(ours), len(theirs)
+                if offset < min(len(ours), len(theirs)):
+                    end = offset + SHOWN_BYTES
+                    facts["ours"] = bytes(ours[offset:end]).hex(" ")
+                    facts["theirs"] = bytes(theirs[offset:end]).hex(" ")
+        elif self.stage == 2:
+            facts["ours"], facts["theirs"] = len(cand.headers), len(ref.headers)
+            if index is not None:
+                _, facts["q0"], facts["q8"], facts["align"] = cand.headers[index]
+        elif self.stage == 3:
+            facts["ours"], facts["theirs"] = len(cand.targets), len(ref.targets)
+            if index is not None:
+                facts["size"] = len(cand.targets[index][1])
+            if self.symbol is not None:
+                facts["symbol"] = describe_symbol(cand, self.symbol)
+                facts["twin"] = describe_symbol(ref, self.symbol)
+        return facts
+
+    def __repr__(self) -> str:
+        return f"Verdict(code={self.code}, stage={self.stage}, index={self.index})"
+
+
+def _against(ours: str, theirs: str) -> str:
+    """The name of an entry, with the reference's where another section stands there."""
+    return ours if ours == theirs else f"{ours}, where the reference has {theirs},"
+
+
+def describe_symbol(item: MercuryObject, row: int) -> str:
+    """A symbol as text: its number, what it stands for, its name."""
+    try:
+        name, kind, _, _ = item.vectors.symbol(row)
+    except IndexError:
+        return f"[{row}], which does not exist"
+    return f"[{row}] {SYMBOL_KINDS[kind]} {show(name)}".rstrip()
+
+
+class Tally:
+    """The work of many comparisons, summed when it is asked for.
+
+    `compared` has the verdict of each; without an index, one for all comparisons of an object.
+    """
+
+    __slots__ = ("compared", "digest_bytes", "digests", "pairs", "results")
+
+    def __init__(self) -> None:
+        self.pairs = 0
+        self.results: list[Result] = []
+        self.compared: list[Verdict] = []
+        self.digests = 0
+        self.digest_bytes = 0
+
+    def hashed(self, sections: int, size: int) -> None:
+        """Count digests over sections of `size` bytes in all."""
+        self.digests += sections
+        self.digest_bytes += size
+
+    def stats(self) -> Stats:
+        columns = list(zip(*self.results, strict=True))[FIRST_COUNT:]
+        counts = list(map(sum, columns)) if columns else [0] * COUNTS
+        return Stats(self.pairs, counts, self.digests, self.digest_bytes)
+
+
+def check_options(prefilter: str, identity: str) -> tuple[bool, bool]:
+    """Whether to use hashes, and whether to check symbols."""
+    if prefilter not in PREFILTERS:
+        raise ValueError(f"prefilter is one of {', '.join(PREFILTERS)}, not {prefilter!r}")
+    if identity not in IDENTITIES:
+        raise ValueError(f"identity is one of {', '.join(IDENTITIES)}, not {identity!r}")
+    return prefilter == "xxh3", identity == "symbols"
+
+
+def compare(
+    reference: MercuryObject,
+    candidate: MercuryObject,
+    *,
+    prefilter: str = "xxh3",
+    identity: str = "symbols",
+) -> Verdict:
+    """Decide whether `candidate` folds into `reference`.
+
+    `prefilter` is "xxh3" (twins are found by hash and confirmed by their fields and bytes) or
+    "none" (linear search); the verdict is the same. `identity` is "symbols" (equal symbol numbers
+    must be equal symbols, where both objects have a symbol table) or "bytes".
+    """
+    hashed, symbols = check_options(prefilter, identity)
+    return decide(reference, candidate, hashed, symbols)
+
+
+def decide(
+    reference: MercuryObject,
+    candidate: MercuryObject,
+    hashed: bool,
+    symbols: bool,
+    build: Tally | None = None,
+) -> Verdict:
+    """`compare` with checked options; the work is added to that of the `build`."""
+    result = kernel.compare(reference.vectors, candidate.vectors, hashed, symbols)
+    if result[0] == NEEDS_DIGESTS:
+        tally = Tally()
+        theirs = reference.vectors
+        fill_targets(reference, theirs.missing_digests(theirs), tally)
+        fill_targets(candidate, candidate.vectors.missing_digests(theirs), tally)
+        more = kernel.compare_targets(theirs, candidate.vectors, symbols, result[5])
+        result = (*more[:FIRST_COUNT], *map(int.__add__, result[FIRST_COUNT:], more[FIRST_COUNT:]))
+        verdict = Verdict(reference, candidate, result, tally.digests, tally.digest_bytes)
+    else:
+        verdict = Verdict(reference, candidate, result)
+    if build is not None:
+        build.pairs += 1
+        build.results.append(result)
+        build.compared.append(verdict)
+        build.digests += verdict.digests
+        build.digest_bytes += verdict.digest_bytes
+    return verdict

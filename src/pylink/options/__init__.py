@@ -1,0 +1,1 @@
+"""What can be asked of a link: the table of options, and all that follows from it."""

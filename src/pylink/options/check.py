@@ -1,0 +1,128 @@
+"""What the options of one link must fulfil together, in the order in which nvlink looks."""
+
+from __future__ import annotations
+
+from pylink.options.table import OPTIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pylink.diagnostics import Sink
+    from pylink.options.table import Value
+
+FAST_COMPILE = ("0", "min", "mid", "max")
+
+# An option, another, whether it is wrong with that (or without it), and the words for both.
+CONFLICTS = (
+    ("suppress_debug_info", "debug", False, "-suppress-debug-info", "no -g"),
+    (
+        "dump_callgraph",
+        "dump_callgraph_no_demangle",
+        True,
+        "-dump-callgraph",
+        "-dump-callgraph-no-demangle",
+    ),
+    ("use_host_info", "ignore_host_info", True, "-use-host-info", "-ignore-host-info"),
+)
+
+# What needs link-time optimization, and how nvlink names it.
+OPTIMIZING = (
+    ("force_partial_lto", "-force-partial-lto"),
+    ("force_whole_lto", "-force-whole-lto"),
+    ("nvvm_latest", "-nvvm-latest"),
+    ("emit_ptx", "-emit-ptx"),
+    ("Ofast_compile", "--Ofast-compile"),
+)
+
+
+def check(
+    values: Mapping[str, Value],
+    sink: Sink,
+    *,
+    has_inputs: bool,
+    needs_output: bool,
+    needs_nvvmpath: bool = True,
+    toolkit: str | None = None,
+    spelled: Mapping[str, str] | None = None,
+) -> None:
+    """Refuse, with a fatal diagnostic, options that cannot be linked with.
+
+    `toolkit` is the release of the toolkit in which pylink is the linker, `spelled` how options
+    were named that not all releases have. Without `needs_nvvmpath` the libraries for link-time
+    optimization may be found where they are installed.
+    """
+    release = values.get("nvlink_version") or toolkit
+    if release is not None:
+        _check_known(values, str(release), spelled or {}, sink)
+    arch = values.get("arch")
+    if not isinstance(arch, str):
+        from pylink.diagnostics.record import note
+
+        sink.fatal("unknown-arch", arch="(null)", hints=[note("arch-missing")])
+    virtual = not arch.startswith("sm_")
+    if needs_output and not virtual and values.get("output_file") is None:
+        sink.fatal("no-output-file")
+    if not (has_inputs or values.get("allow_empty")):
+        sink.fatal("no-input-files")
+    for first, second, given, option, other in CONFLICTS:
+        if values.get(first) and bool(values.get(second)) == given:
+            sink.fatal("conflicting-options", option=option, other=other)
+    if arch.startswith("lto_"):
+        sink.fatal("virtual-target", arch=arch)
+    _check_compiling(values, sink, needs_nvvmpath=needs_nvvmpath)
+    for row in OPTIONS:
+        if not row.built and row.attribute in values:
+            sink.fatal("option-not-built", option=f"-{row.short}")
+    if virtual:
+        sink.fatal("virtual-target-not-built", arch=arch)
+    if values.get("use_host_info") and (values.get("kernels_used") or values.get("variables_used")):
+        sink.report("host-info-ignored")
+    _report_splitting(values, sink)
+
+
+def _check_known(
+    values: Mapping[str, Value], release: str, spelled: Mapping[str, str], sink: Sink
+) -> None:
+    """Refuse what nvlink of the release that was asked for does not know."""
+    from pylink.facts.releases import BY_NAME
+
+    for row in OPTIONS:
+        if (
+            row.since
+            and row.attribute in values
+            and BY_NAME[release].toolkit < BY_NAME[row.since].toolkit
+        ):
+            from pylink.diagnostics.record import note
+
+            name = spelled.get(row.attribute, f"--{row.long}")
+            hint = note("option-since", option=name, since=row.since, release=release)
+            sink.fatal("unknown-option", option=name[1:], hints=[hint])
+
+
+def _check_compiling(values: Mapping[str, Value], sink: Sink, *, needs_nvvmpath: bool) -> None:
+    partial = values.get("force_partial_lto") or values.get("relocatable_link")
+    if not (values.get("link_time_opt") or values.get("dlto")):
+        for attribute, option in OPTIMIZING:
+            if values.get(attribute):
+                sink.fatal("conflicting-options", option=option, other="no -dlto")
+    elif needs_nvvmpath and "nvvmpath" not in values:
+        sink.fatal("nvvmpath-missing")
+    elif values.get("force_whole_lto") and partial:
+        sink.fatal("conflicting-options", option="-force-partial-lto", other="-force-whole-lto")
+    elif values.get("Ofast_compile", "0") not in FAST_COMPILE:
+        sink.fatal("invalid-argument", option="--Ofast-compile")
+    timeout = values.get("tool_timeout")
+    if isinstance(timeout, int) and timeout < 0:
+        sink.fatal("invalid-argument", option="--tool-timeout")
+
+
+def _report_splitting(values: Mapping[str, Value], sink: Sink) -> None:
+    """Say which kind of split compilation counts, where it is not the one asked for."""
+    extended, plain = "-split-compile-extended", "-split-compile"
+    if "split_compile_extended" not in values:
+        return
+    if values.get("emit_ptx"):
+        sink.report("options-incompatible", option="-emit-ptx", other=extended, used=plain)
+    elif "split_compile" in values:
+        sink.report("options-incompatible", option=plain, other=extended, used=extended)

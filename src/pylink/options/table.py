@@ -1,0 +1,251 @@
+"""Every option of the command line: spellings, argument, values, and its place in the tool note.
+
+nvlink knows an option by a long name behind two dashes and a short one, often of several letters,
+behind one. The rows stand in the order in which nvlink writes options into `.note.nv.tkinfo`.
+"""
+
+from __future__ import annotations
+
+from pylink.facts.releases import FOLLOWED
+from pylink.facts.target import NAMES
+
+# What an option takes.
+FLAG = "flag"  # nothing
+TEXT = "text"  # one argument, unquoted
+NUMBER = "number"  # a 32-bit integer in C notation
+SIZE = "size"  # bytes, in the same notation, however many
+TRUTH = "truth"  # true or false
+LIST = "list"  # items between commas; a repeated option adds more
+
+# Whether an option names a file that the link writes: every such option has the column `writes`.
+FILE = "file"
+FILE_OR_STDOUT = "file, or - for standard output"
+
+# When the tool note of the output names an option.
+ALWAYS = "always"
+DEBUG = "debug"  # only with -g
+NEVER = "never"
+
+Value = bool | int | str | tuple[str, ...] | None
+
+ARCHES = tuple(f"{prefix}_{name}" for prefix in ("compute", "lto", "sm") for name in NAMES)
+CPU_ARCHES = ("AARCH64", "ARMv7", "PPC64LE", "X86", "X86_64", "unknown")
+FORMATS = ("nvlink", "text", "sarif")
+SEVERITIES = ("remark", "warning", "error")
+HOST_SCRIPTS = ("lcs-abs", "lcs-aug")
+
+
+class Option:
+    """One row: `--long`, `-short`, and what the parser and the tool note need to know.
+
+    `choices` are the allowed values; `implied` is the value of an option given without its
+    argument; `joined` allows `-lfoo`; `built` is False for an option nvlink has and this version
+    refuses; `since` is the first release of nvlink that has it, empty for all; `in_call` is False
+    for one that means nothing in a call from Python; `writes` says that the argument is a file to
+    write, which no input may be (see `pylink.options.plan`). `attribute` is the name in `Options`
+    and in the Python API.
+    """
+
+    __slots__ = (
+        "attribute",
+        "built",
+        "choices",
+        "implied",
+        "in_call",
+        "joined",
+        "long",
+        "recorded",
+        "short",
+        "since",
+        "takes",
+        "writes",
+    )
+
+    def __init__(
+        self,
+        long: str,
+        short: str,
+        takes: str = FLAG,
+        *,
+        choices: tuple[str | int, ...] = (),
+        implied: str | None = None,
+        joined: bool = False,
+        recorded: str = ALWAYS,
+        built: bool = True,
+        in_call: bool = True,
+        writes: str = "",
+        since: str = "",
+    ) -> None:
+        self.long = long
+        self.short = short
+        self.takes = takes
+        self.choices = choices
+        self.implied = implied
+        self.joined = joined
+        self.recorded = recorded
+        self.built = built
+        self.in_call = in_call
+        self.writes = writes
+        self.since = since
+        self.attribute = long.replace("-", "_")
+
+    @property
+    def default(self) -> Value:
+        """The value of an option that is not given."""
+        if self.takes == FLAG:
+            return False
+        return () if self.takes == LIST else None
+
+
+OPTIONS = (
+    Option("Ofast-compile", "Ofc", TEXT),
+    Option("suppress-stack-size-warning", "suppress-stack-size-warning"),
+    Option("suppress-arch-warning", "suppress-arch-warning"),
+    Option("output-file", "o", TEXT, recorded=DEBUG, writes=FILE, in_call=False),
+    Option("debug", "g"),
+    Option("arch", "arch", TEXT, choices=ARCHES, in_call=False),
+    Option("machine", "m", NUMBER, choices=(64,), joined=True),
+    Option("library", "l", LIST, joined=True),
+    Option("library-path", "L", LIST, joined=True),
+    # nvlink has no short name for this one, and its note shows a bare dash.
+    Option("register-link-binaries", "", TEXT, recorded=DEBUG, writes=FILE),
+    Option("verbose", "v"),
+    Option("verbose2", "v2", since="13.2"),
+    Option("preserve-relocs", "preserve-relocs"),
+    Option("disable-warnings", "w"),
+    Option("warning-as-error", "Werror"),
+    Option("disable-infos", "disable-infos"),
+    Option("keep-system-libraries", "keep-system-libraries"),
+    Option("kernels-used", "kernels-used", LIST),
+    Option("variables-used", "variables-used", LIST),
+    Option("cpu-arch", "cpu-arch", TEXT, choices=CPU_ARCHES),
+    Option("report-arch", "report-arch"),
+    Option("time", "time", TEXT, recorded=DEBUG, writes=FILE_OR_STDOUT),
+    Option("extra-warnings", "extrawarn"),
+    Option(
+        "gen-host-linker-script",
+        "ghls",
+        TEXT,
+        choices=HOST_SCRIPTS,
+        implied="lcs-abs",
+        in_call=False,
+    ),
+    Option("link-time-opt", "lto"),
+    Option("dlto", "dlto"),
+    Option("nvvm-latest", "nvvm-latest", since="13.5"),
+    Option("force-partial-lto", "force-partial-lto", recorded=NEVER),
+    Option("force-whole-lto", "force-whole-lto", recorded=NEVER),
+    Option("emit-ptx", "emit-ptx"),
+    Option("uidx-file", "uidx", TEXT, built=False),
+    Option("uumn", "uumn", recorded=NEVER),
+    Option("disable-smem-reservation", "disable-smem-reservation", TRUTH, recorded=NEVER),
+    Option("nvvmpath", "nvvmpath", TEXT),
+    Option("split-compile", "split-compile", NUMBER),
+    Option("split-compile-extended", "split-compile-extended", NUMBER),
+    Option("suppress-debug-info", "suppress-debug-info"),
+    Option("link-as-tools-patch", "astoolspatch", since="13.3"),
+    Option("Xptxas", "Xptxas", LIST),
+    Option("Xnvvm", "Xnvvm", LIST),
+    Option("maxrregcount", "maxrregcount", NUMBER),
+    Option("dump-callgraph", "dump-callgraph"),
+    Option("dump-callgraph-no-demangle", "dump-callgraph-no-demangle"),
+    Option("use-host-info", "use-host-info"),
+    Option("ignore-host-info", "ignore-host-info"),
+    Option("relocatable-link", "r"),
+    Option("device-stack-protector", "device-stack-protector", TRUTH),
+    # The note names the option and not the files, whose options stand beside it.
+    Option("options-file", "optf", LIST, recorded=DEBUG, in_call=False),
+    # nvlink has this one and does not let users set it.
+    Option("edbg", "edbg", NUMBER, recorded=NEVER),
+    Option("help", "h", recorded=NEVER, in_call=False),
+    Option("version", "V", recorded=NEVER, in_call=False),
+    # From here on, nvlink has none of them.
+    Option("explain", "", TEXT, recorded=NEVER, in_call=False),
+    Option("diag-suppress", "", LIST, recorded=NEVER),
+    Option("diag-remark", "", LIST, recorded=NEVER),
+    Option("diag-warning", "", LIST, recorded=NEVER),
+    Option("diag-error", "", LIST, recorded=NEVER),
+    Option("diag-once", "", LIST, recorded=NEVER),
+    Option("diag-min-severity", "", TEXT, choices=SEVERITIES, recorded=NEVER),
+    Option("diag-summary", "", TRUTH, recorded=NEVER),
+    Option("error-limit", "", NUMBER, recorded=NEVER),
+    Option("display-error-number", "", recorded=NEVER),
+    Option("diagnostics_format", "", TEXT, choices=FORMATS, recorded=NEVER),
+    Option("output_mode", "", TEXT, choices=FORMATS, recorded=NEVER),
+    Option("color", "", TEXT, choices=("auto", "always", "never"), recorded=NEVER),
+    Option("wrap_diagnostics", "", recorded=NEVER),
+    Option("no_wrap_diagnostics", "", recorded=NEVER),
+    Option("brief-diagnostics", "", TRUTH, recorded=NEVER),
+    Option("no-source-context", "", recorded=NEVER),
+    Option("source-root", "", LIST, recorded=NEVER),
+    Option("terminal-width", "", NUMBER, recorded=NEVER),
+    Option("tab-width", "", NUMBER, recorded=NEVER),
+    Option("sarif-output", "", TEXT, recorded=NEVER, writes=FILE),
+    Option("diag-log", "", TEXT, recorded=NEVER, writes=FILE),
+    Option("profile", "", TEXT, recorded=NEVER, writes=FILE),
+    Option("profile-aprof", "", TEXT, recorded=NEVER, writes=FILE),
+    Option("time-trace", "", TEXT, recorded=NEVER, writes=FILE),
+    Option("section-folder", "", LIST, recorded=NEVER),
+    Option("section-folder-recursive", "", LIST, recorded=NEVER),
+    Option("section", "", LIST, recorded=NEVER),
+    Option("set", "", LIST, recorded=NEVER),
+    Option("rule", "", LIST, recorded=NEVER),
+    Option("metrics", "", LIST, recorded=NEVER),
+    Option("apply-rules", "", TEXT, choices=("yes", "no"), recorded=NEVER),
+    Option("list-sections", "", recorded=NEVER, in_call=False),
+    Option("list-sets", "", recorded=NEVER, in_call=False),
+    Option("list-rules", "", recorded=NEVER, in_call=False),
+    Option("nvlink-version", "", TEXT, choices=FOLLOWED, recorded=NEVER),
+    Option("ptxas-path", "", TEXT, recorded=NEVER),
+    Option("tool-timeout", "", NUMBER, recorded=NEVER),
+    Option("max-uncompressed-size", "", SIZE, recorded=NEVER),
+    # nvcc says what the host link is like, which makes no difference to the device code.
+    Option("host-ccbin", "host-ccbin", TEXT, recorded=NEVER),
+    Option("shared", "shared", recorded=NEVER),
+    Option("merc-dedup", "", TEXT, choices=("on", "off"), recorded=NEVER),
+    Option("lazy-archives", "", recorded=NEVER),
+    # These two hold for what comes after them, so the parser keeps them by place.
+    Option("whole-archive", "", recorded=NEVER),
+    Option("no-whole-archive", "", recorded=NEVER, in_call=False),
+    Option("allow-empty", "", recorded=NEVER),
+    Option("allow-missing-libraries", "", recorded=NEVER),
+    Option("Map", "", TEXT, recorded=NEVER, writes=FILE),
+    Option("depfile", "", TEXT, recorded=NEVER, writes=FILE),
+    Option("depfile-target", "", TEXT, recorded=NEVER),
+    Option("notes", "", TEXT, choices=("yes", "no"), recorded=NEVER, in_call=False),
+    Option("reproduce", "", TEXT, recorded=NEVER, writes=FILE),
+    Option("write-if-changed", "", recorded=NEVER),
+    Option("pass-remarks", "", TEXT, recorded=NEVER),
+    Option("pass-remarks-missed", "", TEXT, recorded=NEVER),
+    Option("pass-remarks-analysis", "", TEXT, recorded=NEVER),
+    Option("pass-remarks-output", "", TEXT, recorded=NEVER, writes=FILE_OR_STDOUT),
+    # Not one of `choices`: an unknown format has an error of its own.
+    Option("pass-remarks-format", "", TEXT, recorded=NEVER),
+    Option("pass-remarks-bitstream-version", "", NUMBER, choices=(0, 1), recorded=NEVER),
+    Option("pass-remarks-filter", "", TEXT, recorded=NEVER),
+    Option("pass-remarks-with-hotness", "", recorded=NEVER),
+    Option("pass-remarks-hotness-threshold", "", NUMBER, recorded=NEVER),
+    Option("pass-remarks-why-live", "", TEXT, recorded=NEVER),
+    # The compiler driver's way to name an option of the optimizer.
+    Option("Xopt", "Xopt", LIST, recorded=NEVER),
+)
+
+BY_ATTRIBUTE = {option.attribute: option for option in OPTIONS}
+
+SPELLINGS = {f"--{option.long}": option for option in OPTIONS}
+SPELLINGS.update({f"-{option.short}": option for option in OPTIONS if option.short})
+# One dash before a long name, which nvlink takes of its own options only where it is also the short
+# one, or where nvcc has it so.
+SPELLINGS.update(
+    {f"-{name}": BY_ATTRIBUTE[name] for name in ("help", "version")},
+)
+SPELLINGS["-register-link-binaries"] = BY_ATTRIBUTE["register_link_binaries"]
+# Of the names that nvlink does not have, some are the EDG front end's, which has underscores and
+# two dashes, and some nvcc's and LLVM's, which have dashes and one; nobody should have to remember
+# which. As everywhere, an exact name wins over a short one with its argument joined.
+for option in OPTIONS:
+    if not option.short and option.recorded == NEVER:
+        for name in (option.long.replace("-", "_"), option.long.replace("_", "-")):
+            SPELLINGS[f"--{name}"] = option
+            SPELLINGS[f"-{name}"] = option
+JOINED = {option.short: option for option in OPTIONS if option.joined}

@@ -1,0 +1,1 @@
+"""Optional Python packages: where they are, and which extra brings them."""

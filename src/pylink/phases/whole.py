@@ -1,0 +1,44 @@
+"""What a link says of whole programs (`nvcc -ewp`), each of which knows no code but its own.
+
+docs/format-notes/whole-programs.md has the experiments. Few links have such an input; others load
+none of this.
+"""
+
+from __future__ import annotations
+
+from pylink.diagnostics.record import note
+from pylink.inputs.loaded import SYSTEM_LIBRARY
+from pylink.tables import WHOLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from pylink._native.tables import Clashes
+    from pylink.diagnostics import Sink
+    from pylink.facts.releases import Release
+    from pylink.phases.results import Objects
+
+
+def refuse_old(file: str, made: str, release: Release, sink: Sink) -> NoReturn:
+    """Refuse an input of an older toolkit that is a whole program or comes after one."""
+    hint = note("made-by", file=file, made=made, release=release.name)
+    sink.fatal("whole-program-old", hints=[hint])
+
+
+def warn_of_others(objects: Objects, clashes: Clashes, sink: Sink) -> None:
+    """Warn of inputs beside whole programs that are neither such programs nor the device runtime.
+
+    nvlink says so of each input when it merges it, and stops at the first one with a clash or, with
+    -Werror, at the first that it says it of.
+    """
+    last = len(objects.files) - 1
+    if clashes:
+        last = objects.symbols[clashes[0].symbol].file
+    for number, says in enumerate(objects.files.column("says")[: last + 1]):
+        name = objects.names[number]
+        if says & WHOLE or SYSTEM_LIBRARY in name:
+            continue
+        sink.report("whole-program-mixed", file=name)
+        if sink.errors:
+            sink.fatal("merge-failed")

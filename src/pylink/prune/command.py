@@ -1,0 +1,135 @@
+"""`pylink prune`: files without the device code that need not be shipped."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from pylink.diagnostics.stream import show
+from pylink.files.atomic import holds, write_whole
+from pylink.files.reading import MAX_SIZE, read_incoming
+from pylink.prune.entries import MODES
+from pylink.prune.errors import NotPruned
+from pylink.prune.plan import Request, make_plan
+from pylink.prune.rewrite import Rewriter
+from pylink.prune.verify import verify
+from pylink.size.diffshow import text_lines
+from pylink.size.reductions import PRUNABLE
+from pylink.size.walk import measure
+from pylink.terminal.running import refuse, run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TROUBLE = 2
+
+
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(
+        prog="pylink prune",
+        description="Write a file without the device code that was not asked for: an object, "
+        "archive or fat binary. The result is read again and compared before it is written.",
+        epilog="Exit status: 0, or 2 if a file cannot be pruned, which is then left as it is.",
+    )
+    options.add_argument("files", nargs="+", metavar="FILE", help="file to prune")
+    where = options.add_mutually_exclusive_group(required=True)
+    where.add_argument("-o", "--output-file", metavar="FILE", help="file to write")
+    where.add_argument("--in-place", action="store_true", help="replace the files themselves")
+    options.add_argument(
+        "--arch",
+        metavar="LIST",
+        type=_words,
+        default=(),
+        help="keep code for these targets only, such as sm_80,sm_90a,compute_90",
+    )
+    options.add_argument(
+        "--linked",
+        metavar="FILE",
+        default="",
+        help="drop relocatable cubins that this finished device link contains; "
+        "their PTX stays, since drivers compile it for later GPUs",
+    )
+    options.add_argument(
+        "--compress-mode",
+        choices=MODES,
+        default="",
+        help="compress all entries again in this mode of nvcc; default, balance and size "
+        "only change entries that become smaller",
+    )
+    options.add_argument(
+        "--drop",
+        metavar="RULES",
+        type=_words,
+        default=(),
+        help=f"apply these rules of 'pylink size': {', '.join(PRUNABLE)}",
+    )
+    options.add_argument(
+        "--experimental",
+        action="store_true",
+        help="also prune finished libraries and programs, whose length stays; "
+        "try the result on a GPU of each target",
+    )
+    return options
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in text.split(",") if word)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command: 0, or 2 after a message on what could not be pruned."""
+    options = parser()
+
+    def work(arguments: argparse.Namespace) -> int:
+        request = Request(
+            arguments.arch,
+            arguments.linked,
+            arguments.compress_mode,
+            arguments.drop,
+            arguments.experimental,
+        )
+        if not (request.targets or request.linked or request.mode or request.rules):
+            options.error("nothing to do: use --arch, --linked, --compress-mode or --drop")
+        if arguments.output_file is not None and len(arguments.files) > 1:
+            options.error("-o is for one file; use --in-place for several")
+        status = 0
+        for path in arguments.files:
+            try:
+                _prune(path, arguments.output_file, request, options.prog)
+            except NotPruned as error:
+                refuse(options.prog, str(error))
+                status = TROUBLE
+        return status
+
+    return run(options, argv, work, trouble=TROUBLE)
+
+
+def _prune(path: str, output: str | None, request: Request, program: str) -> None:
+    """One file; what it was and is goes to standard output, conditions to standard error."""
+    if output is not None and any(_is_same(output, read) for read in (path, request.linked)):
+        raise NotPruned(f"{output}: the output would overwrite an input; use --in-place")
+    data = read_incoming(path, limit=MAX_SIZE)
+    plan = make_plan(path, data, request)
+    made = Rewriter(plan.changes).rewrite(data, path)
+    compared = verify(data, made, plan.changes.dropped, path)
+    target = path if output is None else output
+    if output is not None or made != data:
+        write_whole(target, made)
+        if not holds(target, made):
+            raise NotPruned(f"{target}: it is not what was written")
+    for note in plan.notes:
+        refuse(program, f"{path}: {note}")
+    show("\n".join([*text_lines(plan.sizes, measure([target]), (), 0), ""]))
+    gone = len(plan.changes.dropped)
+    show(
+        f"{path}: {len(data)} to {len(made)} bytes; {gone} "
+        f"{'entry' if gone == 1 else 'entries'} dropped, {compared} compared with the input\n"
+    )
+
+
+def _is_same(output: str, read: str) -> bool:
+    try:
+        return bool(read) and os.path.samefile(output, read)
+    except OSError:
+        return False

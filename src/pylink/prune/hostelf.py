@@ -1,0 +1,192 @@
+"""Host ELF files: objects with other contents of some sections, and the symbols of any file."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from pylink.facts.elf import SHT_NOBITS, SHT_NULL
+from pylink.prune.errors import NotPruned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ET_REL, ET_EXEC, ET_DYN = 1, 2, 3
+SHT_SYMTAB, SHT_RELA, SHT_REL, SHT_DYNSYM = 2, 4, 9, 11
+STT_SECTION = 3
+# More than a large page: what is lost between two sections stays small.
+_LARGEST_ALIGNMENT = 1 << 22
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_RELA = struct.Struct("<QQq")
+
+
+@dataclass
+class Section:
+    """A row of the section headers."""
+
+    name: bytes
+    fields: list[int]
+
+    @property
+    def kind(self) -> int:
+        return self.fields[1]
+
+    @property
+    def offset(self) -> int:
+        return self.fields[4]
+
+    @property
+    def size(self) -> int:
+        return self.fields[5]
+
+    @property
+    def stored(self) -> int:
+        """Bytes in the file."""
+        return 0 if self.kind in (SHT_NULL, SHT_NOBITS) else self.size
+
+
+class HostElf:
+    """A host ELF file of 64 bits; NotPruned for one whose headers do not hold."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self.data, self.name = data, name
+        if len(data) < _HEADER.size or not data.startswith(b"\x7fELF\2\1"):
+            raise NotPruned(f"{name}: it is not a 64-bit little-endian ELF file")
+        self.header = list(_HEADER.unpack_from(data))
+        self.type: int = self.header[1]
+        table, width, count, names = (self.header[n] for n in (6, 11, 12, 13))
+        if width != _SECTION.size or table > len(data) - width:
+            raise NotPruned(f"{name}: it has no section headers")
+        first = _SECTION.unpack_from(data, table)
+        count = count or first[5]
+        names = first[6] if names == 0xFFFF else names
+        if count > (len(data) - table) // width or names >= count:
+            raise NotPruned(f"{name}: its section headers run past the file")
+        rows = [list(_SECTION.unpack_from(data, table + width * n)) for n in range(count)]
+        strings = data[rows[names][4] : rows[names][4] + rows[names][5]]
+        self.sections = [
+            Section(strings[row[0] : strings.find(b"\0", row[0])] if row[0] else b"", row)
+            for row in rows
+        ]
+        if any(section.offset + section.stored > len(data) for section in self.sections):
+            raise NotPruned(f"{name}: a section runs past the file")
+
+    def contents(self, section: Section) -> bytes:
+        return self.data[section.offset : section.offset + section.stored]
+
+    def symbols(self, table: Section) -> Iterator[tuple[bytes, int, int, int]]:
+        """Name, section, value and type of each symbol of a symbol table."""
+        link = table.fields[6]
+        if link >= len(self.sections):
+            raise NotPruned(f"{self.name}: its symbol table has no names")
+        strings = self.contents(self.sections[link])
+        data = self.contents(table)
+        for name, info, _, section, value, _ in _SYMBOL.iter_unpack(
+            data[: len(data) - len(data) % _SYMBOL.size]
+        ):
+            yield strings[name : max(name, strings.find(b"\0", name))], section, value, info & 15
+
+    def named(self, prefix: bytes, *, defined: bool) -> set[bytes]:
+        """Names of symbols that begin so, and are defined here, or are not."""
+        return {
+            name
+            for table in self.sections
+            if table.kind in (SHT_SYMTAB, SHT_DYNSYM)
+            for name, section, _, _ in self.symbols(table)
+            if name.startswith(prefix) and (section != 0) is defined
+        }
+
+
+def with_contents(elf: HostElf, new: dict[int, tuple[bytes, dict[int, int]]]) -> bytes:
+    """An object in which some sections, by number, have other contents.
+
+    With these come the offsets in the old contents that are referred to, and where they are now.
+    Symbols and relocations follow; NotPruned for one that refers to another place.
+    """
+    if elf.type != ET_REL or elf.header[10]:
+        raise NotPruned(f"{elf.name}: it is not a relocatable object")
+    if any(section.fields[8] > _LARGEST_ALIGNMENT for section in elf.sections):
+        raise NotPruned(f"{elf.name}: a section is aligned to more than {_LARGEST_ALIGNMENT} bytes")
+    stored = sorted(
+        (section.offset, section.offset + section.stored)
+        for section in elf.sections
+        if section.stored
+    )
+    if any(end > start for (_, end), (start, _) in pairwise(stored)):
+        raise NotPruned(f"{elf.name}: its sections overlap")
+    contents = [bytearray(elf.contents(section)) for section in elf.sections]
+    for number, (data, _) in new.items():
+        contents[number] = bytearray(data)
+    _move_references(elf, contents, {number: places for number, (_, places) in new.items()})
+    order = sorted(range(len(elf.sections)), key=lambda n: (elf.sections[n].offset, n))
+    image = bytearray(_HEADER.size)
+    rows = [[*section.fields] for section in elf.sections]
+    for number in order:
+        section = elf.sections[number]
+        if section.kind == SHT_NULL:
+            continue
+        image += bytes(-len(image) % max(1, section.fields[8]))
+        rows[number][4] = len(image)
+        if section.kind != SHT_NOBITS:
+            rows[number][5] = len(contents[number])
+            image += contents[number]
+    image += bytes(-len(image) % 8)
+    header = [*elf.header]
+    header[6] = len(image)
+    image[: _HEADER.size] = _HEADER.pack(*header)
+    return bytes(image) + b"".join(_SECTION.pack(*row) for row in rows)
+
+
+def _move_references(
+    elf: HostElf, contents: list[bytearray], moved: dict[int, dict[int, int]]
+) -> None:
+    """Symbols in sections that changed, and relocations against symbols of these sections."""
+    for number, table in enumerate(elf.sections):
+        if table.kind != SHT_SYMTAB:
+            continue
+        bases: dict[int, int] = {}  # sections by the symbol that stands for them
+        for index, (name, section, value, kind) in enumerate(elf.symbols(table)):
+            if section not in moved:
+                continue
+            if kind == STT_SECTION:
+                bases[index] = section
+                continue
+            place = _place(elf, moved[section], value, name)
+            struct.pack_into("<Q", contents[number], index * _SYMBOL.size + 8, place)
+        for relocations in elf.sections:
+            if relocations.fields[6] == number and relocations.kind in (SHT_REL, SHT_RELA):
+                _move_addends(elf, relocations, contents, bases, moved)
+
+
+def _move_addends(
+    elf: HostElf,
+    table: Section,
+    contents: list[bytearray],
+    bases: dict[int, int],
+    moved: dict[int, dict[int, int]],
+) -> None:
+    number = elf.sections.index(table)
+    if table.fields[7] in moved:
+        raise NotPruned(f"{elf.name}: its device code has relocations")
+    width = _RELA.size if table.kind == SHT_RELA else 16
+    data = contents[number]
+    for at in range(0, len(data) - width + 1, width):
+        info = int.from_bytes(data[at + 8 : at + 16], "little")
+        if info >> 32 not in bases:
+            continue
+        if table.kind == SHT_REL:
+            raise NotPruned(f"{elf.name}: it refers to device code without addends")
+        (addend,) = struct.unpack_from("<q", data, at + 16)
+        place = _place(elf, moved[bases[info >> 32]], addend, table.name)
+        struct.pack_into("<q", data, at + 16, place)
+
+
+def _place(elf: HostElf, places: dict[int, int], value: int, name: bytes) -> int:
+    if value not in places:
+        text = name.decode("utf-8", "replace")
+        raise NotPruned(f"{elf.name}: '{text}' refers into a container, at {value:#x}")
+    return places[value]

@@ -1,0 +1,204 @@
+"""What goes: targets that nobody asked for, copies of linked code, and what rules name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pylink.files.reading import MAX_SIZE, read_incoming
+from pylink.prune.archives import members
+from pylink.prune.entries import ZSTANDARD, Changes
+from pylink.prune.errors import NotPruned
+from pylink.prune.hostelf import HostElf
+from pylink.prune.rewrite import is_archive, is_finished, is_host
+from pylink.size.model import CUBIN, DEVICE, LTOIR, RELOCATABLE, UNREADABLE, Leaf, Sizes
+from pylink.size.reductions import (
+    COMPRESSION,
+    PRUNABLE,
+    Reduction,
+    functions_by_entry,
+    reductions,
+)
+from pylink.size.walk import measure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REGISTERS = b"__cudaRegisterLinkedBinary_"
+_REL_SECTION = "__nv_relfatbin"
+
+
+@dataclass
+class Request:
+    """What a user asked for."""
+
+    targets: tuple[str, ...] = ()
+    linked: str = ""
+    mode: str = ""
+    rules: tuple[str, ...] = ()
+    experimental: bool = False
+
+
+@dataclass
+class Plan:
+    """What happens to one file, and what there is to say about it."""
+
+    changes: Changes
+    sizes: Sizes
+    notes: list[str] = field(default_factory=list)
+
+
+def target_name(leaf: Leaf) -> str:
+    """The target as nvcc's `code=` has it."""
+    return leaf.target.replace("compute_", "lto_", 1) if leaf.kind == LTOIR else leaf.target
+
+
+def make_plan(path: str, data: bytes, request: Request) -> Plan:
+    """What to change in a file; NotPruned where it cannot be read or the request makes no sense."""
+    finished = is_finished(data)
+    if finished and not request.experimental:
+        raise NotPruned(f"{path}: it is linked by the host linker already; see --experimental")
+    if finished and request.linked:
+        raise NotPruned(f"{path}: --linked is for objects and archives; use --drop linked-copies")
+    sizes = measure([path], recompress=bool(COMPRESSION.intersection(request.rules)))
+    if sizes.unreadable:
+        name, reason = sizes.unreadable[0]
+        raise NotPruned(f"{name}: {reason}")
+    if len(sizes.files) != 1 or sizes.files[0].archive:
+        raise NotPruned(f"{path}: wheels and thin archives are not pruned; unpack them")
+    leaves = [leaf for leaf in sizes.leaves if leaf.kind not in ("host", "container header")]
+    leaves = [leaf for leaf in leaves if leaf.container >= 0 and leaf.kind != UNREADABLE]
+    plan = Plan(Changes(frozenset()), sizes)
+    dropped: set[tuple[int, int]] = set()
+    modes: dict[tuple[int, int], str] = {}
+    if request.targets:
+        dropped |= {_key(leaf) for leaf in _of_other_targets(path, leaves, request.targets)}
+    if request.linked:
+        found = _linked_copies(path, data, sizes, request.linked, plan)
+        dropped |= {_key(leaf) for leaf in found}
+    for line in _asked(sizes, request.rules, plan):
+        if line.rule in COMPRESSION:
+            modes |= {_key(leaf): "default" for leaf in line.leaves}
+        else:
+            dropped |= {_key(leaf) for leaf in line.leaves}
+    _say_empty(leaves, dropped, plan)
+    entry_bytes = {_key(leaf): leaf.installed for leaf in leaves}
+    plan.changes = Changes(frozenset(dropped), request.mode, modes, entry_bytes)
+    if request.mode in ZSTANDARD or modes:
+        plan.notes.append("Zstandard needs a driver, and to be linked a toolkit, of CUDA 12.4")
+    return plan
+
+
+def _key(leaf: Leaf) -> tuple[int, int]:
+    return leaf.container, leaf.index
+
+
+def _of_other_targets(path: str, leaves: list[Leaf], targets: tuple[str, ...]) -> list[Leaf]:
+    there = sorted({target_name(leaf) for leaf in leaves})
+    for target in targets:
+        if target not in there:
+            words = ", ".join(there) or "nothing"
+            raise NotPruned(f"{path}: it has no code for {target}, but for {words}")
+    return [leaf for leaf in leaves if target_name(leaf) not in targets]
+
+
+def _say_empty(leaves: list[Leaf], dropped: set[tuple[int, int]], plan: Plan) -> None:
+    """Containers that had entries and lose all of them: their kernels run nowhere then.
+
+    One whose relocatable cubins go is not: its kernels are in the finished link.
+    """
+    by_container: dict[int, list[Leaf]] = {}
+    for leaf in leaves:
+        by_container.setdefault(leaf.container, []).append(leaf)
+    for number, found in by_container.items():
+        gone = all(_key(leaf) in dropped for leaf in found)
+        if gone and not all(leaf.kind == RELOCATABLE for leaf in found):
+            where = found[0].unit or f"container {number}"
+            words = ", ".join(sorted({target_name(leaf) for leaf in found}))
+            plan.notes.append(f"nothing stays of {where}, which has code for {words} alone")
+
+
+def _asked(sizes: Sizes, rules: tuple[str, ...], plan: Plan) -> Iterator[Reduction]:
+    """The lines of the rules that were named; each says its condition."""
+    found = {line.rule: line for line in reductions(sizes)}
+    for rule in rules:
+        if rule not in PRUNABLE:
+            raise NotPruned(f"not a rule: '{rule}' ({', '.join(PRUNABLE)})")
+        line = found.get(rule)
+        if line is None:
+            plan.notes.append(f"{rule}: nothing to do")
+        else:
+            plan.notes.append(f"{rule}: class {line.letter}, right if: {line.condition}")
+            yield line
+
+
+def _linked_copies(path: str, data: bytes, sizes: Sizes, linked: str, plan: Plan) -> list[Leaf]:
+    """Relocatable cubins that a finished link has, in units that it registers."""
+    registered = _registered(linked)
+    both = measure([linked, path])
+    if both.unreadable:
+        raise NotPruned(f"{both.unreadable[0][0]}: {both.unreadable[0][1]}")
+    functions, kernels = functions_by_entry(both)
+    code: dict[str, set[int]] = {}
+    for leaf in both.leaves:
+        if leaf.file == 0 and leaf.kind == CUBIN:
+            code.setdefault(leaf.target, set()).update(functions[leaf.number])
+    if not code:
+        raise NotPruned(f"{linked}: it has no linked device code")
+    open_units = _units_without_registration(path, data, registered)
+    found = []
+    for leaf in both.leaves:
+        if leaf.file == 0 or leaf.kind != RELOCATABLE or leaf.section != _REL_SECTION:
+            continue
+        wanted = kernels[leaf.number] or functions[leaf.number]
+        where = f"{target_name(leaf)} of {leaf.unit}"
+        member = leaf.unit if is_archive(data) else ""
+        if member in open_units:
+            plan.notes.append(f"{where} stays: {linked} does not register {open_units[member]}")
+        elif leaf.target not in code:
+            plan.notes.append(f"{where} stays: {linked} has no code for it")
+        elif not wanted <= code[leaf.target]:
+            plan.notes.append(f"{where} stays: {linked} does not contain all of its kernels")
+        else:
+            found.append(leaf)
+    if not any(leaf.kind in DEVICE for leaf in sizes.leaves):
+        plan.notes.append("there is no device code")
+    return found
+
+
+def _registered(linked: str) -> set[bytes]:
+    """Symbols with which a finished link registers units."""
+    data = read_incoming(linked, limit=MAX_SIZE)
+    if not is_host(data):
+        raise NotPruned(f"{linked}: it is not the object, library or program of a device link")
+    found = HostElf(data, linked).named(REGISTERS, defined=True)
+    if not found:
+        raise NotPruned(f"{linked}: it registers no unit, or its symbols were stripped")
+    return found
+
+
+def _units_without_registration(path: str, data: bytes, registered: set[bytes]) -> dict[str, str]:
+    """Members, or the object itself, of which a unit is not registered there, with its symbol.
+
+    One that calls no registration is nobody's to say anything about.
+    """
+    parts = {"": data}
+    if is_archive(data):
+        parts = {}
+        for name, _, offset, size in members(data, path):
+            part = data[offset : offset + size]
+            # Of members of one name all have to be registered.
+            if name in parts and parts[name] != part:
+                raise NotPruned(f"{path}: several members have the name '{name}'")
+            parts[name] = part
+    found = {}
+    for name, part in parts.items():
+        if not is_host(part):
+            found[name] = "it, since it is not a host object"
+            continue
+        called = HostElf(part, name or path).named(REGISTERS, defined=False)
+        missing = sorted(called - registered)
+        if missing or not called:
+            word = missing[0].decode("utf-8", "replace") if missing else "any unit of it"
+            found[name] = word
+    return found

@@ -1,0 +1,99 @@
+"""Pass finalize: files whose optimized code keeps the schedule of an older compiler.
+
+One remark for a file. docs/older-objects.md, "What is kept", says which instructions make nvlink
+schedule a function anew; what else it changes in older code, the link has done by then.
+"""
+
+from __future__ import annotations
+
+from pylink._native import elfread
+from pylink.facts import sectionkinds
+from pylink.facts.releases import (
+    FIRST,
+    TRAIT_FP64_SCOREBOARDS,
+    TRAIT_FP64_UNPADDED,
+    TRAIT_SHORT_ADDS,
+    code_bounds,
+    code_of,
+)
+from pylink.facts.target import FAMILY_C
+from pylink.phases.kernels import SHORT_ADD_CHIPS
+from pylink.phases.read import toolkit_name
+from pylink.remarks.passes.catalogue import SCHEDULE_KEPT
+from pylink.remarks.passes.view import View
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.phases.results import Merged, Objects
+    from pylink.remarks import Remarks
+
+# The low 9 bits of operations: DMUL, DADD, DSETP, DFMA; IMMA; HMMA, DMMA; IADD3.
+FP64 = frozenset((0x28, 0x29, 0x2A, 0x2B))
+IMMA = frozenset((0x37,))
+MATRIX = IMMA | {0x3C, 0x3F}
+IADD3 = 0x10  # the low byte alone; of three operands it stays
+ADDS = frozenset((IADD3,))
+NO_REGISTER = 0xFF
+# Where FP64 takes a known time.
+FAST_FP64_CHIPS = (100,)
+
+
+def emit(merged: Merged, remarks: Remarks) -> None:
+    """Links before sm_100, and of objects of the release followed, have no remark."""
+    objects = merged.objects
+    if objects.job.target.family != FAMILY_C:
+        return
+    view = View(merged)
+    for number in elfread.find_apart(objects.files, *code_bounds(objects.release)):
+        file = objects.files[number]
+        missing = objects.traits & ~code_of(file.toolkit, file.patch)
+        kept = _kept(objects, number, _operations(missing, objects.job.target.sm))
+        if kept:
+            remarks.emit(
+                SCHEDULE_KEPT(
+                    view.section_name(kept[0]).removeprefix(".text."),
+                    view.at_file(number),
+                    sum(objects.sections[row].size for row in kept),
+                    File=view.names[number],
+                    Made=_made(file.toolkit),
+                    Functions=len(kept),
+                    Release=objects.release.release,
+                )
+            )
+
+
+def _made(toolkit: int) -> str:
+    """The release of a toolkit; objects of CUDA 12 from sm_100 on name none."""
+    return toolkit_name(toolkit) if toolkit > FIRST.toolkit - 10 else "12"
+
+
+def _operations(missing: int, sm: int) -> frozenset[int]:
+    """Those that make nvlink schedule a function anew whose compiler lacked these traits."""
+    found: frozenset[int] = frozenset()
+    if missing & TRAIT_SHORT_ADDS:
+        found |= MATRIX | (ADDS if sm in SHORT_ADD_CHIPS else frozenset())
+    if missing & TRAIT_FP64_SCOREBOARDS and sm in FAST_FP64_CHIPS:
+        found |= FP64 | IMMA
+    if missing & TRAIT_FP64_UNPADDED and sm not in FAST_FP64_CHIPS:
+        found |= FP64
+    return found
+
+
+def _kept(objects: Objects, number: int, operations: frozenset[int]) -> list[int]:
+    """Rows of the sections with optimized code of a file that has one of the operations."""
+    file = objects.files[number]
+    found = []
+    for row in range(file.first_section, file.first_section + file.section_count):
+        section = objects.sections[row]
+        if section.kind != sectionkinds.TEXT:
+            continue
+        code = objects.arena[section.offset : section.offset + section.size]
+        stalls = {control >> 1 & 15 for control in code[13::16]}
+        names = {
+            low | (high & 1) << 8
+            for low, high, third in zip(code[::16], code[1::16], code[8::16], strict=True)
+            if low != IADD3 or third == NO_REGISTER
+        }
+        if stalls - {0, 15} and names & operations:
+            found.append(row)
+    return found

@@ -1,0 +1,1 @@
+"""Diagnostics as text, as SARIF, as a log."""

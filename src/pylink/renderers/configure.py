@@ -1,0 +1,315 @@
+"""From options to a sink: severities by number or name, and the renderers of each format."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from pylink.diagnostics.nvlink import NvlinkRenderer
+from pylink.diagnostics.policy import ACTIONS, Policy
+from pylink.diagnostics.sink import Renderer
+from pylink.diagnostics.stream import is_terminal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import TextIO, TypedDict
+
+    from pylink.diagnostics.nvlink import Notes
+    from pylink.diagnostics.record import Diagnostic
+    from pylink.diagnostics.sink import Sink
+    from pylink.diagnostics.sourcefiles import SourceFiles
+    from pylink.files.atomic import WholeFile
+
+    class RendererSettings(TypedDict):
+        """The arguments of `make_renderer` but for the format and the stream."""
+
+        tool: str
+        target: str | None
+        coloured: str
+        numbers: bool
+        width: int
+        tab_width: int
+        context: bool
+        compact: bool
+        summary: bool
+        subject: str | None
+        notes: Notes
+
+
+FORMATS = ("nvlink", "text", "sarif")
+
+# Columns where there is no terminal to ask.
+WIDTH = 80
+
+TAB_WIDTH = 8
+
+# nvlink's own options for single kinds.
+_SUPPRESSING = (
+    ("suppress_stack_size_warning", "stack-size"),
+    ("suppress_arch_warning", "arch-not-found"),
+)
+
+
+def find_kind(value: str) -> str | None:
+    """The kind a number (`501`, also `501-D` and `EC501`) or a name stands for."""
+    from pylink.diagnostics.kinds import KINDS
+
+    if value in KINDS:
+        return value
+    digits = value.removeprefix("EC").removesuffix("-D")
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    # The length bounds what int() is asked to convert; no number of ours has more digits.
+    number = int(digits) if len(digits) < 10 else 0
+    return next((kind for kind, row in KINDS.items() if row[0] == number), None)
+
+
+def control(sink: Sink, action: str, values: str) -> None:
+    """Do what `--diag-<action>=values` says, for numbers and names separated by commas.
+
+    The actions are suppress, remark, warning, error, once and default. A value that names no
+    diagnostic is a fatal diagnostic itself; a hard error keeps its severity without a word.
+    """
+    for value in values.split(","):
+        kind = find_kind(value.strip())
+        if kind is None:
+            from pylink.options.suggestions import suggest_kind
+
+            sink.fatal("unknown-diagnostic", value=value, explain=suggest_kind)
+        if action == "once":
+            sink.policy.once.add(kind)
+        elif action == "default":
+            sink.policy.restore(kind)
+        else:
+            sink.policy.assign(kind, ACTIONS[action])
+
+
+def obey(
+    sink: Sink,
+    values: Mapping[str, object],
+    *,
+    inputs: Iterable[str] = (),
+    stream: TextIO | None = None,
+    tool: str = "pylink",
+    terminal_form: str = "nvlink",
+    notes: Notes = None,
+) -> None:
+    """Give a sink the policy and the renderers that option values ask for.
+
+    `values` maps long option names with underscores to their values; absent ones have nvlink's
+    default, but that of the format is `terminal_form` on a terminal, and `notes` is how much
+    nvlink's form says where --notes does not tell. `inputs` are the names of
+    files beside which source text may be. Renderers the sink had give way to that of the format,
+    on `stream`. Options that name no diagnostic and files that cannot be opened are fatal
+    diagnostics, in the new format.
+    """
+    form = str(values.get("diagnostics_format") or values.get("output_mode") or "")
+    if not form:
+        asks = terminal_form != "nvlink" and is_terminal(sys.stderr if stream is None else stream)
+        form = terminal_form if asks else "nvlink"
+    numbers = bool(values.get("display_error_number"))
+    sink.policy = Policy(
+        no_warnings=bool(values.get("disable_warnings")),
+        warnings_as_errors=bool(values.get("warning_as_error")),
+        no_infos=bool(values.get("disable_infos")),
+        error_limit=_number(values, "error_limit", 0),
+        numbers=numbers,
+        threshold=ACTIONS[_text(values, "diag_min_severity") or "remark"],
+        as_nvlink=form == "nvlink",
+    )
+    if values.get("notes") is not None:
+        notes = values["notes"] == "yes"
+    settings = _settings(values, stream, tool=tool, numbers=numbers, notes=notes)
+    if form == "nvlink":
+        sink.renderers = [make_renderer(form, stream, **settings)]
+    else:
+
+        def make() -> Renderer:
+            sources = source_files(values, inputs) if form == "text" else None
+            return make_renderer(form, stream, sources=sources, **settings)
+
+        sink.renderers = [WhenNeeded(make)]
+    for option, kind in _SUPPRESSING:
+        if values.get(option):
+            control(sink, "suppress", kind)
+    for action in (*ACTIONS, "once"):
+        named = values.get(f"diag_{action}") or ()
+        assert isinstance(named, (str, tuple))
+        for pattern in (named,) if isinstance(named, str) else named:
+            control(sink, action, pattern)
+
+
+def open_reports(sink: Sink, values: Mapping[str, object]) -> None:
+    """Give a sink the renderers that write files; one that cannot be opened is fatal.
+
+    Not before a plan of the link's files has found that none of them is an input.
+    """
+    log, document = _text(values, "diag_log"), _text(values, "sarif_output")
+    target = _text(values, "arch")
+    if log is not None:
+        add_log(sink, log, target=target)
+    if document is not None:
+        subject = _text(values, "output_file")
+        add_sarif_output(sink, document, subject=subject, target=target)
+
+
+def source_files(values: Mapping[str, object], inputs: Iterable[str]) -> SourceFiles:
+    """Which source lines diagnostics may show, by option values and the names of the inputs."""
+    from pylink.diagnostics.sourcefiles import SourceFiles
+
+    return SourceFiles(
+        _texts(values, "source_root"), inputs=inputs, folders=_texts(values, "library_path")
+    )
+
+
+def _settings(
+    values: Mapping[str, object],
+    stream: TextIO | None,
+    *,
+    tool: str,
+    numbers: bool,
+    notes: Notes,
+) -> RendererSettings:
+    """What option values say to a renderer."""
+    return {
+        "tool": tool,
+        "target": _text(values, "arch") if values.get("report_arch") else None,
+        "coloured": _text(values, "color") or "auto",
+        "numbers": numbers,
+        "width": _width(values, stream) if _wraps(values, stream) else 0,
+        "tab_width": _number(values, "tab_width", TAB_WIDTH),
+        "context": not values.get("no_source_context"),
+        "compact": bool(values.get("brief_diagnostics")),
+        "summary": values.get("diag_summary") is not False,
+        "subject": _text(values, "output_file"),
+        "notes": notes,
+    }
+
+
+class WhenNeeded(Renderer):
+    """A renderer that is made for the first record: links with nothing to say do without."""
+
+    def __init__(self, make: Callable[[], Renderer]) -> None:
+        self._make = make
+        self._made: Renderer | None = None
+
+    def emit(self, diagnostic: Diagnostic) -> None:
+        if self._made is None:
+            self._made = self._make()
+        self._made.emit(diagnostic)
+
+    def close(self, sink: Sink) -> None:
+        if self._made is not None:
+            self._made.close(sink)
+
+
+def _wraps(values: Mapping[str, object], stream: TextIO | None) -> bool:
+    """Wrap when asked to, else on a terminal alone: in a file, a long name should stay whole."""
+    if values.get("no_wrap_diagnostics"):
+        return False
+    asked = values.get("wrap_diagnostics") or values.get("terminal_width")
+    return bool(asked) or is_terminal(sys.stderr if stream is None else stream)
+
+
+def _width(values: Mapping[str, object], stream: TextIO | None) -> int:
+    """Columns of the terminal, as an option says, as the system does, or as most have."""
+    given = _number(values, "terminal_width", 0)
+    if given > 0:
+        return given
+    try:
+        stream = sys.stderr if stream is None else stream
+        return (os.get_terminal_size(stream.fileno()).columns if stream else 0) or WIDTH
+    except (OSError, ValueError):  # no terminal, or closed
+        return WIDTH
+
+
+def _number(values: Mapping[str, object], option: str, default: int) -> int:
+    value = values.get(option)
+    return value if isinstance(value, int) else default
+
+
+def _texts(values: Mapping[str, object], option: str) -> tuple[str, ...]:
+    value = values.get(option) or ()
+    assert isinstance(value, tuple)
+    return value
+
+
+def _text(values: Mapping[str, object], option: str) -> str | None:
+    value = values.get(option)
+    return value if isinstance(value, str) else None
+
+
+def make_renderer(
+    format: str,
+    stream: TextIO | None = None,
+    *,
+    sources: SourceFiles | None = None,
+    tool: str = "pylink",
+    target: str | None = None,
+    coloured: str = "auto",
+    numbers: bool = False,
+    width: int = WIDTH,
+    tab_width: int = TAB_WIDTH,
+    context: bool = True,
+    compact: bool = False,
+    summary: bool = True,
+    subject: str | None = None,
+    notes: Notes = None,
+) -> Renderer:
+    """The renderer of a format, one of `FORMATS`; ValueError for another.
+
+    `stream` None is the standard error of each moment, `target` what -report-arch appends,
+    `coloured` one of auto, always and never, `width` the terminal's columns (0: do not wrap),
+    `subject` the file that the summary names, `notes` how much nvlink's form says; `sources` and
+    the others are those of `TextRenderer`. A format uses what it has a place for.
+    """
+    if format == "nvlink":
+        return NvlinkRenderer(stream, tool=tool, target=target, notes=notes)
+    if format == "text":
+        from pylink.diagnostics.colour import is_wanted
+        from pylink.renderers.text import TextRenderer
+
+        return TextRenderer(
+            stream,
+            sources=sources,
+            coloured=is_wanted(coloured, sys.stderr if stream is None else stream),
+            width=width,
+            tab_width=tab_width,
+            context=context,
+            compact=compact,
+            summary=summary,
+            numbers=numbers,
+            subject=subject,
+            target=target,
+        )
+    if format == "sarif":
+        from pylink.renderers.sarif import SarifStream
+
+        return SarifStream(stream)
+    raise ValueError(f"no diagnostics format {format!r}")
+
+
+def add_log(sink: Sink, path: str, *, target: str | None = None) -> None:
+    """Write the log to a file as well; a fatal diagnostic when it cannot be opened."""
+    from pylink.renderers.log import LogRenderer
+
+    sink.renderers.append(LogRenderer(_open(sink, path), target=target))
+
+
+def add_sarif_output(
+    sink: Sink, path: str, *, subject: str | None = None, target: str | None = None
+) -> None:
+    """Write a SARIF document to a file as well; a fatal diagnostic when it cannot be opened."""
+    from pylink.renderers.sarif_document import SarifDocument
+
+    sink.renderers.append(SarifDocument(_open(sink, path), subject=subject, target=target))
+
+
+def _open(sink: Sink, path: str) -> WholeFile:
+    from pylink.files.atomic import WholeFile
+
+    try:
+        return WholeFile(path)
+    except (OSError, ValueError):
+        sink.fatal("cannot-open-file", file=path)

@@ -1,0 +1,75 @@
+"""The log for programs: a line for each record, `<letter> "<file>" <line> <column> <message>`."""
+
+from __future__ import annotations
+
+from pylink.diagnostics import severity
+from pylink.diagnostics.record import CONTINUATION
+from pylink.diagnostics.stream import printable, to_bytes
+from pylink.renderers.filerenderer import FileRenderer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics.record import Diagnostic
+    from pylink.diagnostics.sink import Sink
+    from pylink.files.atomic import WholeFile
+
+# Upper case at the top of a tree, lower case below it; a note has the letter of its top.
+LETTERS = {
+    severity.REMARK: "R",
+    severity.WARNING: "W",
+    severity.CAUTION: "W",
+    severity.DISCRETIONARY: "E",
+    severity.ERROR: "E",
+    severity.CATASTROPHE: "C",
+    severity.COMMAND_LINE: "C",
+    severity.INTERNAL: "I",
+}
+
+
+class LogRenderer(FileRenderer):
+    """Writes the log.
+
+    A record without a source line has the input file, line 0 and column 0; one without a place of
+    its own has that of the record above it. In the file name `"` and `\\` are escaped by a
+    backslash. `target` is the architecture, which ends the line of each record at the top.
+    """
+
+    def __init__(self, file: WholeFile, *, target: str | None = None) -> None:
+        super().__init__(file)
+        self.suffix = f" (target: {target})" if target else ""
+        self._lines: list[str] = []
+
+    def emit(self, diagnostic: Diagnostic) -> None:
+        letter = LETTERS.get(diagnostic.level, "R")
+        self._append(self._lines, diagnostic, letter, '"" 0 0')
+
+    def contents(self, sink: Sink) -> bytes:
+        return to_bytes("".join(self._lines))
+
+    def _append(self, lines: list[str], diagnostic: Diagnostic, top: str, above: str) -> None:
+        place = _place(diagnostic) or above
+        if diagnostic.type != CONTINUATION:
+            letter = LETTERS.get(diagnostic.level, top)
+            if diagnostic.parent is not None:
+                letter = letter.lower()
+            prefix = "(internal error) " if diagnostic.level == severity.INTERNAL else ""
+            suffix = "" if diagnostic.parent is not None else self.suffix
+            message = printable(diagnostic.message)
+            lines.append(f"{letter} {place} {prefix}{message}{suffix}\n")
+        notes = diagnostic.notes if diagnostic.level != severity.NOTE else []
+        for below in (diagnostic.children, notes, diagnostic.context, diagnostic.extra):
+            for record in below:
+                record.parent = diagnostic
+                self._append(lines, record, top, place)
+
+
+def _place(diagnostic: Diagnostic) -> str:
+    source = diagnostic.source
+    if source is not None:
+        return f"{_quoted(source.file)} {source.line} {source.column}"
+    return f"{_quoted(diagnostic.file)} 0 0" if diagnostic.file else ""
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{printable(escaped)}"'

@@ -1,0 +1,253 @@
+"""A complete SARIF 2.1.0 file, with the rules, places and fingerprints that code scanning reads.
+
+Levels are mapped to SARIF's (`properties.edgSeverity` keeps ours); a place in a cubin has its
+section and symbol as logical locations and its byte offset in the file. A record that is shown at
+its source line has the place in the cubin as the first related location. SARIF 2.1.0 has no line
+for a binary, code scanning asks for one: line 1, columns 1 to 2, stands for the whole file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+import pylink
+from pylink.demangle import demangle
+from pylink.diagnostics.help import paragraph
+from pylink.diagnostics.kinds import KINDS
+from pylink.diagnostics.record import DETAIL
+from pylink.diagnostics.severity import DISCRETIONARY, INTERNAL, NAMES, NOTE, WARNING
+from pylink.diagnostics.stream import to_bytes
+from pylink.renderers.filerenderer import FileRenderer
+from pylink.renderers.sarif import file_uri, message, rule_id, to_json, unicode_text
+from pylink.renderers.section_offset import section_offset
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics.record import Diagnostic
+    from pylink.diagnostics.sink import Sink
+    from pylink.files.atomic import WholeFile
+    from pylink.renderers.sarif import Json
+
+# Where the program is at home, and the page there on a kind of diagnostic.
+HOME = "https://pylink-cuda.readthedocs.io/"
+PAGE = HOME + "diagnostics/#{number}-{kind}"
+
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+
+
+def level(severity: int) -> str:
+    """The level SARIF knows: note, warning or error."""
+    if severity >= DISCRETIONARY:
+        return "error"
+    return "warning" if severity >= WARNING else "note"
+
+
+class SarifDocument(FileRenderer):
+    """Collects records and writes the document at the end.
+
+    `subject` is the file a record without a place is about, usually the output; `target` is the
+    architecture, by which code scanning tells the links of one build apart.
+    """
+
+    def __init__(
+        self, file: WholeFile, *, subject: str | None = None, target: str | None = None
+    ) -> None:
+        super().__init__(file)
+        self.target = target
+        self.subject = subject
+        self.records: list[Diagnostic] = []
+
+    def emit(self, diagnostic: Diagnostic) -> None:
+        self.records.append(diagnostic)
+
+    def contents(self, sink: Sink) -> bytes:
+        return to_bytes(to_json(self.document(sink)) + "\n")
+
+    def document(self, sink: Sink) -> Json:
+        """The whole document as JSON values."""
+        kinds = sorted({record.kind for record in self.records}, key=lambda kind: KINDS[kind][0])
+        index = {kind: i for i, kind in enumerate(kinds)}
+        version = pylink.__version__
+        invocation: dict[str, Json] = {
+            "executionSuccessful": sink.exit_code() == 0,
+            "exitCode": sink.exit_code(),
+        }
+        internal = [record for record in self.records if record.level == INTERNAL]
+        if internal:
+            invocation["toolExecutionNotifications"] = [_notification(i) for i in internal]
+        results: list[Json] = [
+            self._result(record, index[record.kind])
+            for record in self.records
+            if record.level != INTERNAL or record.file or record.source
+        ]
+        run: dict[str, Json] = {
+            "tool": {
+                "driver": {
+                    "name": "pylink",
+                    "version": version,
+                    "fullName": f"pylink CUDA device linker {version}",
+                    "informationUri": HOME,
+                    "rules": [_rule(kind) for kind in kinds],
+                }
+            },
+            # Up to the slash it is the category, behind it would be the number of a run.
+            "automationDetails": {"id": f"pylink/{self.target}/" if self.target else "pylink/"},
+            "columnKind": "unicodeCodePoints",
+            "invocations": [invocation],
+            "results": results,
+        }
+        if sink.follows is not None:
+            run["properties"] = {"follows": sink.follows.title}
+        return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+    def _result(self, diagnostic: Diagnostic, index: int) -> Json:
+        location = _location(diagnostic)
+        if "physicalLocation" not in location and self.subject:
+            location["physicalLocation"] = _whole_file(self.subject)
+        properties: dict[str, Json] = {
+            "edgSeverity": NAMES[diagnostic.level],
+            "kind": diagnostic.kind,
+        }
+        if self.target:
+            properties["arch"] = self.target
+        if diagnostic.level != diagnostic.original:
+            properties["edgOriginalSeverity"] = NAMES[diagnostic.original]
+        details: list[Json] = [
+            unicode_text(child.message) for child in diagnostic.children if child.type == DETAIL
+        ]
+        if details:
+            properties["details"] = details
+        result: dict[str, Json] = {
+            "ruleId": rule_id(diagnostic.number),
+            "ruleIndex": index,
+            "level": level(diagnostic.level),
+            "message": message(diagnostic),
+            "partialFingerprints": {"primaryLocationLineHash": _fingerprint(diagnostic)},
+            "properties": properties,
+        }
+        if location:
+            result["locations"] = [location]
+        source = diagnostic.source
+        if source is not None and source.text is not None:
+            properties["ptx"] = {"line": source.line, "text": unicode_text(source.text)}
+        related = [_related(record) for record in _below(diagnostic)]
+        if source is not None and source.text is None and diagnostic.file and diagnostic.place:
+            related.insert(0, _in_cubin(diagnostic, diagnostic.file))
+        for number, place in enumerate(related):
+            place["id"] = number
+        if related:
+            result["relatedLocations"] = [*related]
+        return result
+
+
+def _rule(kind: str) -> Json:
+    number, severity, template = KINDS[kind]
+    text = paragraph(kind)
+    summary = text.partition(". ")[0].rstrip(".") + "."
+    return {
+        "id": rule_id(number),
+        "name": "".join(word.capitalize() for word in kind.split("-")),
+        "shortDescription": {"text": summary},
+        "fullDescription": {"text": text},
+        "help": {"text": text, "markdown": f"**{kind}**: `{template}`\n\n{text}"},
+        "helpUri": PAGE.format(number=number, kind=kind),
+        "defaultConfiguration": {"level": level(severity)},
+        "properties": {"tags": ["cuda", "linker"]},
+    }
+
+
+def _notification(diagnostic: Diagnostic) -> Json:
+    return {
+        "descriptor": {"id": rule_id(diagnostic.number)},
+        "level": "error",
+        "message": message(diagnostic),
+    }
+
+
+def _below(diagnostic: Diagnostic) -> list[Diagnostic]:
+    """What hangs below a record; notes have a context of their own, the calls inlined there."""
+    records = [child for child in diagnostic.children if child.type != DETAIL]
+    for note in diagnostic.notes:
+        records += [note, *note.context]
+    return records + diagnostic.context + diagnostic.extra
+
+
+def _in_cubin(diagnostic: Diagnostic, cubin: str) -> dict[str, Json]:
+    """The place in the cubin of a record that is shown at its source line."""
+    location = _location(diagnostic)
+    location["physicalLocation"] = _whole_file(cubin, _byte_offset(diagnostic))
+    location["message"] = {"text": unicode_text(f"at {diagnostic.where}")}
+    return location
+
+
+def _related(diagnostic: Diagnostic) -> dict[str, Json]:
+    location = _location(diagnostic)
+    location["message"] = message(diagnostic)
+    if diagnostic.level != NOTE:
+        location["properties"] = {"edgSeverity": NAMES[diagnostic.level]}
+    return location
+
+
+def _location(diagnostic: Diagnostic) -> dict[str, Json]:
+    """Where in source text, else where in a cubin; with the section and symbol either way."""
+    location: dict[str, Json] = {}
+    source = diagnostic.source
+    if source is not None and source.text is None:
+        region: dict[str, Json] = {"startLine": max(1, source.line)}
+        if source.column > 0:
+            region["startColumn"] = source.column
+            region["endLine"] = max(1, source.line)
+            region["endColumn"] = max(source.column, source.column_end) + 1
+        location["physicalLocation"] = {
+            "artifactLocation": {"uri": file_uri(source.file)},
+            "region": region,
+        }
+    elif diagnostic.file:
+        location["physicalLocation"] = _whole_file(diagnostic.file, _byte_offset(diagnostic))
+    logical: list[Json] = []
+    if diagnostic.section:
+        logical.append(_logical(diagnostic, diagnostic.section, "section"))
+    if diagnostic.symbol:
+        symbol = _logical(diagnostic, diagnostic.symbol, "symbol")
+        readable = demangle(diagnostic.symbol)
+        if readable != diagnostic.symbol:
+            symbol["decoratedName"] = symbol["name"]
+            symbol["name"] = unicode_text(readable)
+        logical.append(symbol)
+    if logical:
+        location["logicalLocations"] = logical
+    return location
+
+
+def _logical(diagnostic: Diagnostic, name: str, kind: str) -> dict[str, Json]:
+    full = f"{os.path.basename(diagnostic.file)}::{name}" if diagnostic.file else name
+    return {"name": unicode_text(name), "fullyQualifiedName": unicode_text(full), "kind": kind}
+
+
+def _whole_file(path: str, byte_offset: int | None = None) -> dict[str, Json]:
+    region: dict[str, Json] = {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 2}
+    if byte_offset is not None:
+        region["byteOffset"] = byte_offset
+    return {"artifactLocation": {"uri": file_uri(path)}, "region": region}
+
+
+def _byte_offset(diagnostic: Diagnostic) -> int | None:
+    if diagnostic.file is None:
+        return None
+    if diagnostic.section is None:
+        return diagnostic.offset
+    start = section_offset(diagnostic.file, diagnostic.section)
+    return None if start is None else start + (diagnostic.offset or 0)
+
+
+def _fingerprint(diagnostic: Diagnostic) -> str:
+    """Stays the same while the finding does: its kind and names, not offsets or lines."""
+    source = diagnostic.source.file if diagnostic.source is not None else diagnostic.file
+    parts = (diagnostic.kind, os.path.basename(source or ""), diagnostic.symbol or "")
+    digest = hashlib.sha256(
+        "\0".join((*parts, diagnostic.section or "")).encode("utf-8", "replace")
+    )
+    return f"{digest.hexdigest()[:16]}:1"

@@ -1,0 +1,1 @@
+"""`pylink reproduce`: a recorded link, linked again."""

@@ -1,0 +1,86 @@
+"""The archive that `--reproduce` packed, unpacked: it comes from somebody else.
+
+Only files and folders, below a new folder, and no more than limits allow.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tarfile
+
+import zstandard
+
+from pylink.diagnostics.errors import reason_of
+from pylink.outputs.reproducer import DATA, FORMAT, MANIFEST, ROOT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO, Any
+
+# Of one archive, unpacked.
+MAX_BYTES = 1 << 33
+MAX_FILES = 1 << 18
+MAX_MANIFEST = 1 << 26
+MAX_WINDOW = 1 << 27
+
+
+class BadArchiveError(Exception):
+    """Why an archive is not linked, in words for the user."""
+
+
+def unpack(file: str, folder: str) -> None:
+    """Unpack files and folders, nothing else, below `folder`; BadArchiveError for all others."""
+    try:
+        with open(file, "rb") as stream:
+            reader = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(stream)
+            with tarfile.open(fileobj=reader, mode="r|") as archive:
+                _unpack(archive, folder)
+    except (OSError, ValueError, tarfile.TarError, zstandard.ZstdError, MemoryError) as error:
+        raise BadArchiveError(reason_of(error) or "there is not enough memory") from error
+
+
+def _unpack(archive: tarfile.TarFile, folder: str) -> None:
+    left = MAX_BYTES
+    for number, row in enumerate(archive):
+        parts = row.name.split("/")
+        if parts[0] not in (ROOT, DATA, MANIFEST) or {"", ".", ".."} & set(parts):
+            raise BadArchiveError(f"it has a file '{row.name}', which is not below '{ROOT}'")
+        if row.type not in (tarfile.REGTYPE, tarfile.DIRTYPE) or row.issparse():
+            raise BadArchiveError(f"'{row.name}' is neither a file nor a folder")
+        left -= row.size
+        if left < 0 or number >= MAX_FILES:
+            raise BadArchiveError(f"it has more than {MAX_BYTES} bytes or {MAX_FILES} files")
+        place = os.path.join(folder, row.name)
+        if row.isdir():
+            os.makedirs(place, 0o700, exist_ok=True)
+            continue
+        os.makedirs(os.path.dirname(place), 0o700, exist_ok=True)
+        contents = archive.extractfile(row)
+        assert contents is not None
+        with open(place, "xb") as target:
+            _copy(contents, target, row)
+
+
+def _copy(contents: IO[bytes], target: IO[bytes], row: tarfile.TarInfo) -> None:
+    shutil.copyfileobj(contents, target, 1 << 20)
+    if target.tell() != row.size:
+        raise BadArchiveError(f"it ends within '{row.name}'")
+
+
+def read_manifest(folder: str) -> dict[str, Any]:
+    """The manifest of an unpacked archive; BadArchiveError where there is none."""
+    file = os.path.join(folder, MANIFEST)
+    try:
+        if os.path.getsize(file) > MAX_MANIFEST:
+            raise BadArchiveError(f"'{MANIFEST}' has more than {MAX_MANIFEST} bytes")
+        with open(file, "rb") as stream:
+            manifest = json.load(stream)
+    except FileNotFoundError as error:
+        raise BadArchiveError(f"it has no '{MANIFEST}'") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadArchiveError(f"'{MANIFEST}' cannot be read: {error}") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise BadArchiveError(f"'{MANIFEST}' is not of format {FORMAT}, which this version knows")
+    return manifest

@@ -1,0 +1,268 @@
+"""`pylink reproduce`: link again what `--reproduce` packed.
+
+The archive comes from somebody else: it decides neither what is written nor what is started or
+loaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import tempfile
+
+from pylink.api.values import check_choices, checked
+from pylink.diagnostics import Diagnostic, NvlinkRenderer, Sink
+from pylink.diagnostics.errors import LinkError
+from pylink.files.workdir import enter_root, leave_root
+from pylink.inputs.archivehost import thin_members
+from pylink.linker import run_link
+from pylink.options.check import check
+from pylink.options.model import Input, output_noted, recorded
+from pylink.options.parse import CommandLine, parse
+from pylink.options.plan import Plan, planned
+from pylink.options.table import FILE, OPTIONS
+from pylink.outputs.reproducer import (
+    DATA,
+    LIBRARY_VARIABLE,
+    MANIFEST,
+    NEVER_TAKEN,
+    READ_PATHS,
+    ROOT,
+    TOOL_PATHS,
+    restored,
+    up_to_root,
+)
+from pylink.renderers.configure import obey, open_reports
+from pylink.reproduce.archive import BadArchiveError, read_manifest, unpack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from pylink.options.table import Value
+
+# What a compiler is told may name files for it to write.
+COMPILER_WORDS = ("Xptxas", "Xnvvm")
+
+
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(
+        prog="pylink reproduce",
+        description="Link again what --reproduce packed. Any other option or input is added to "
+        "those of the archive; nothing is written that is not named here.",
+    )
+    options.add_argument("file", metavar="FILE", help="archive that --reproduce wrote")
+    options.add_argument("-o", dest="output", metavar="OUT", help="file to write the output to")
+    options.add_argument(
+        "--trust",
+        action="store_true",
+        help="also pass the archive's -Xptxas and -Xnvvm arguments to the compilers",
+    )
+    return options
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; the exit status is that of the link, 1 for an archive that is none."""
+    words = list(argv or ())
+    trusted = "--trust" in words
+    more = [word for word in words if word != "--trust"]
+    if not more or more[0].startswith("-"):
+        parser().parse_args(words)  # which says how it is done
+    file = more.pop(0)
+    sink = Sink(NvlinkRenderer(tool="pylink"))
+    back = os.getcwd()
+    folder = tempfile.mkdtemp(prefix="pylink-reproduce-")
+    try:
+        try:
+            unpack(file, folder)
+            manifest = read_manifest(folder)
+            again = Again(manifest, folder, trusted=trusted)
+        except BadArchiveError as error:
+            sink.fatal("bad-reproducer", file=file, reason=str(error))
+        return again.link(more, back)
+    except LinkError:
+        return sink.exit_code()
+    finally:
+        os.chdir(back)
+        sink.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Again:
+    """The link of a manifest, checked."""
+
+    def __init__(self, manifest: dict[str, Any], folder: str, *, trusted: bool) -> None:
+        """BadArchiveError for a manifest that is not as --reproduce writes them."""
+        self._top = os.path.realpath(folder)
+        try:
+            place = manifest["folder"]
+            self._folder = os.path.join(self._top, place)
+            if place != ROOT + "/" and not place.startswith(ROOT + "/"):
+                raise ValueError(place)
+            self._up = up_to_root(place.removeprefix(ROOT))
+            self._in_archive(self._folder)
+            if not os.path.isdir(self._folder):
+                raise ValueError(place)
+            said = manifest["values"].get("output_file")
+            self._output = None if said is None else restored(str(said), self._up)
+            self._values = self._read_values(manifest["values"], trusted=trusted)
+            self._recorded = str(manifest["recorded"])
+            self._whole = [bool(whole) for whole in manifest["whole_libraries"]]
+            self._library_path = self._read_library_path(manifest["environment"])
+            self._inputs = [
+                self._input(number, source) for number, source in enumerate(manifest["inputs"])
+            ]
+            self._check_members()
+            if len(self._whole) != len(self._list("library")):
+                raise ValueError("whole_libraries")
+        except (KeyError, TypeError, ValueError, AttributeError, LinkError) as error:
+            raise BadArchiveError(f"'{MANIFEST}' is damaged: {error}") from error
+
+    def link(self, more: Sequence[str], back: str) -> int:
+        """Link with more words of the command line, whose names are meant where it was started."""
+        sink = Restoring(self._up)
+        enter_root(os.path.join(self._top, ROOT))
+        try:
+            line = parse(more, sink, CommandLine())
+            _name_from(back, line.values)
+            values = {**self._values, **line.values}
+            for attribute in line.lists:
+                values[attribute] = self._list(attribute) + _items(line.values[attribute])
+            inputs = self._inputs + [
+                Input(os.path.join(back, name), whole=whole)
+                for name, whole in zip(line.inputs, line.whole, strict=True)
+            ]
+            added = line.inputs or set(line.values) - {"output_file"}
+            os.chdir(self._folder)
+            names = [restored(source.name, self._up) for source in inputs]
+            told = {**values, "output_file": self._output}
+            obey(sink, told, inputs=names, terminal_form="text")
+            plan = Plan(values, [source.name for source in inputs], sink)
+            plan.root = self._up
+            open_reports(sink, values)
+            check(
+                values,
+                sink,
+                has_inputs=bool(inputs),
+                needs_output=False,
+                needs_nvvmpath=False,
+            )
+            run_link(
+                values,
+                inputs,
+                plan,
+                sink,
+                self._whole + line.whole_libraries,
+                noted=(
+                    output_noted(told),
+                    restored(recorded(values, names), self._up) if added else self._recorded,
+                ),
+                library_path=self._library_path,
+            )
+        except LinkError:
+            return sink.exit_code()
+        finally:
+            sink.close()
+            leave_root()
+        return sink.exit_code()
+
+    def _list(self, attribute: str) -> tuple[str, ...]:
+        return _items(self._values.get(attribute, ()))
+
+    def _read_values(self, given: dict[str, Any], *, trusted: bool) -> dict[str, Value]:
+        values = {name: value for name, value in given.items() if name not in NEVER_TAKEN}
+        arch = values.pop("arch")
+        if not isinstance(arch, str):
+            raise TypeError("arch is no text")
+        if not trusted and any(values.get(name) for name in COMPILER_WORDS):
+            raise BadArchiveError(
+                "it has words for compilers (-Xptxas, -Xnvvm), which could write any file; "
+                "if you trust it, add --trust"
+            )
+        read: dict[str, Value] = {**checked(values), "arch": arch}
+        check_choices(read, Sink())
+        if read.get("Xopt") and planned({"Xopt": read["Xopt"]}, Sink()):
+            del read["Xopt"]  # it would write a file
+        for attribute in ("library_path", "source_root"):
+            for name in _items(read.get(attribute, ())):
+                self._in_archive(os.path.join(self._folder, name))
+        return read
+
+    def _read_library_path(self, given: dict[str, Any]) -> str:
+        folders = str(given.get(LIBRARY_VARIABLE, ""))
+        for name in folders.split(":"):
+            self._in_archive(os.path.join(self._folder, name))
+        return folders
+
+    def _input(self, number: int, row: dict[str, Any]) -> Input:
+        name, whole = row["name"], bool(row["whole"])
+        if not isinstance(name, str):
+            raise TypeError("the name of an input is no text")
+        if row["data"] is None:
+            self._in_archive(os.path.join(self._folder, name))
+            return Input(name, whole=whole)
+        if not row["data"]:
+            return Input(name, b"", whole=whole)
+        with open(os.path.join(self._top, DATA, str(number)), "rb") as stream:
+            return Input(name, stream.read(), whole=whole)
+
+    def _check_members(self) -> None:
+        """ValueError where a thin archive names a file that is outside."""
+        root = os.path.join(self._top, ROOT)
+        for place, _, names in os.walk(root):
+            for name in names:
+                for member in thin_members(os.path.join(place, name)):
+                    if not member.startswith(self._top + "/"):
+                        self._in_archive(f"{root}/{member}")
+                        continue
+                    self._in_archive(member)
+                    if not os.path.lexists(member):
+                        beside = os.path.relpath(member, place)
+                        self._in_archive(os.path.join(self._folder, beside))
+
+    def _in_archive(self, path: str) -> None:
+        """ValueError for a name that leads out of the archive."""
+        if os.path.commonpath([self._top, os.path.realpath(path)]) != self._top:
+            raise ValueError(f"the name '{path}' leads out of the archive")
+
+
+class Restoring(Sink):
+    """A sink that says the names of the machine where the link first ran."""
+
+    __slots__ = ("_up",)
+
+    def __init__(self, up: str) -> None:
+        super().__init__(NvlinkRenderer(tool="pylink"))
+        self._up = up
+
+    def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
+        self._restore(diagnostic)
+        return super().dispatch(diagnostic)
+
+    def _restore(self, record: Diagnostic) -> None:
+        if record.file is not None:
+            record.file = restored(record.file, self._up)
+        for name, value in record.args.items():
+            if isinstance(value, str):
+                record.args[name] = restored(value, self._up)
+        for below in (*record.children, *record.hints, *record.notes, *record.extra):
+            self._restore(below)
+
+
+def _name_from(folder: str, values: dict[str, Value]) -> None:
+    """Make names in option values absolute, which are meant in `folder`."""
+    for option in OPTIONS:
+        value = values.get(option.attribute)
+        if isinstance(value, str) and (option.writes or option.attribute in TOOL_PATHS):
+            if value != "-" or option.writes == FILE:
+                values[option.attribute] = os.path.join(folder, value)
+        elif option.attribute in READ_PATHS:
+            items = _items(value or ())
+            if items:
+                values[option.attribute] = tuple(os.path.join(folder, item) for item in items)
+
+
+def _items(value: Value) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else ()

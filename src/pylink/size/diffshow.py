@@ -1,0 +1,169 @@
+"""Two builds side by side: for a terminal, a comment on a pull request, and programs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from pylink.diagnostics.stream import printable
+from pylink.size.diff import COLUMNS, Change, Reason, changes, column_of, reasons, signed
+from pylink.size.formats import VERSION, csv_cell, markdown_cell
+from pylink.size.levels import EVERYTHING, INNER, Row, Selection
+from pylink.size.numbers import bytes_text
+from pylink.terminal.tables import aligned, csv_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.size.model import Sizes
+
+DEFAULT = (("kind",), ("target",))
+# Levels of `--json` where none is asked for.
+ALL = (("file",), ("kind",), ("target",), ("unit",), ("part",), ("template",), ("function",))
+_NAME = 60
+
+
+def _columns(old: Sizes, new: Sizes) -> list[str]:
+    both = column_of(old, new) == "download"
+    return ["download", "installed"] if both else ["installed"]
+
+
+def _table(
+    old: Sizes, new: Sizes, by: Sequence[str], top: int, selection: Selection
+) -> list[tuple[str, ...]]:
+    columns = _columns(old, new)
+    inner = any(level in INNER for level in by) or selection.match is not None
+    found = [
+        change
+        for change in changes(old, new, by, selection)
+        if any(change.difference(column) for column in columns)
+    ]
+    head = [*by]
+    for column in columns:
+        head += [f"{column} old", "new", "difference"]
+    table = [tuple(head)]
+    shown = found[:top] if top else found
+    table += [
+        (*(printable(name) for name in change.keys), *_cells(change, columns, inner))
+        for change in shown
+    ]
+    if len(shown) < len(found):
+        rest = _merged(found[len(shown) :])
+        name = f"({len(found) - len(shown)} more)"
+        table.append((name, *[""] * (len(by) - 1), *_cells(rest, columns, inner)))
+    whole = _merged(changes(old, new, by, selection))
+    table.append(("sum", *[""] * (len(by) - 1), *_cells(whole, columns, False)))
+    return table
+
+
+def _merged(found: Sequence[Change]) -> Change:
+    sides = []
+    for side in ("old", "new"):
+        sums = {
+            column: sum(getattr(getattr(change, side), column) for change in found)
+            for column in COLUMNS
+        }
+        estimated = any(getattr(change, side).estimated for change in found)
+        sides.append(Row((), 0, sums["unpacked"], sums["installed"], sums["download"], estimated))
+    return Change((), *sides)
+
+
+def _cells(change: Change, columns: Sequence[str], inner: bool) -> list[str]:
+    cells = []
+    for column in columns:
+        guess = (change.old.estimated or change.new.estimated) if column == "installed" else inner
+        old, new = getattr(change.old, column), getattr(change.new, column)
+        cells += [bytes_text(old), bytes_text(new), signed(new - old, guess and inner)]
+    return cells
+
+
+def text_lines(
+    old: Sizes, new: Sizes, by: Sequence[str], top: int, selection: Selection = EVERYTHING
+) -> list[str]:
+    """Tables of the levels that changed most, and the reasons."""
+    lines = []
+    for levels in [tuple(by)] if by else DEFAULT:
+        table = [
+            tuple(name if len(name) <= _NAME else f"{name[: _NAME - 3]}..." for name in row)
+            for row in _table(old, new, levels, top, selection)
+        ]
+        lines += [*aligned(table, " " * len(levels) + "r" * (len(table[0]) - len(levels))), ""]
+    found = reasons(old, new)
+    if found:
+        lines.append("why (installed; code is ~ shared among functions):")
+        lines += [f"  {printable(_reason(reason))}" for reason in found[: top or len(found)]]
+        if top and len(found) > top:
+            lines.append(f"  and {len(found) - top} more: --top 0")
+    else:
+        lines.append("No target, compression or function changed.")
+    return lines
+
+
+def _reason(reason: Reason) -> str:
+    return f"{signed(reason.installed):>10}  {reason.text}"
+
+
+def markdown_text(
+    old: Sizes, new: Sizes, by: Sequence[str], top: int, selection: Selection = EVERYTHING
+) -> str:
+    """For a comment on a pull request: the sum in bold, tables, and reasons as a list."""
+    columns = _columns(old, new)
+    whole = _merged(changes(old, new, (), selection))
+    sums = [
+        f"{column} {bytes_text(getattr(whole.old, column))} → "
+        f"{bytes_text(getattr(whole.new, column))} ({signed(whole.difference(column))})"
+        for column in columns
+    ]
+    lines = [f"**Size of device code and files: {'; '.join(sums)}**", ""]
+    for levels in [tuple(by)] if by else DEFAULT:
+        head, *body = _table(old, new, levels, top, selection)
+        lines += [f"| {' | '.join(head)} |"]
+        lines += ["|" + "---|" * len(levels) + "---:|" * (len(head) - len(levels))]
+        for row in body:
+            names = [markdown_cell(name) for name in row[: len(levels)]]
+            lines.append(f"| {' | '.join([*names, *row[len(levels) :]])} |")
+        lines.append("")
+    for reason in reasons(old, new)[: top or None]:
+        lines.append(f"* {signed(reason.installed)}: {markdown_cell(reason.text)}")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def csv_table(old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> str:
+    """A line for each row of the levels: three columns of both builds."""
+    head = [*by]
+    for column in COLUMNS:
+        head += [f"{column}_old", f"{column}_new"]
+    body = []
+    for change in changes(old, new, by, selection):
+        cells: list[object] = [csv_cell(name) for name in change.keys]
+        for column in COLUMNS:
+            cells += [getattr(change.old, column), getattr(change.new, column)]
+        body.append(cells)
+    return csv_text([head, *body])
+
+
+def json_text(old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> str:
+    """One object with the tables of all levels, or of those asked for, and the reasons."""
+    document = {
+        "version": VERSION,
+        "tables": [
+            {
+                "by": list(levels),
+                "rows": [
+                    {
+                        **dict(zip(levels, change.keys, strict=True)),
+                        "old": {column: getattr(change.old, column) for column in COLUMNS},
+                        "new": {column: getattr(change.new, column) for column in COLUMNS},
+                        "estimated": change.old.estimated or change.new.estimated,
+                    }
+                    for change in changes(old, new, levels, selection)
+                ],
+            }
+            for levels in ([tuple(by)] if by else ALL)
+        ],
+        "reasons": [
+            {"text": reason.text, "installed": reason.installed, "unpacked": reason.unpacked}
+            for reason in reasons(old, new)
+        ],
+    }
+    return json.dumps(document, indent=1) + "\n"

@@ -1,0 +1,216 @@
+"""Payloads, each read, decompressed and counted by one of a few threads, and then forgotten."""
+
+from __future__ import annotations
+
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pylink._native import ledger as native
+from pylink.diagnostics import Sink
+from pylink.facts.elf import ET_REL
+from pylink.inputs.choice import CHIP, ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, FAMILY
+from pylink.inputs.payload import (
+    LZ4,
+    LZ4_BLOCK,
+    STORED,
+    ZSTD,
+    ZSTD_FRAME,
+    DamagedPayload,
+    Unpacker,
+    find_codec,
+)
+from pylink.size.model import (
+    CUBIN,
+    LTOIR,
+    NO_NUMBER,
+    PTX,
+    RELOCATABLE,
+    RELOCATABLE_PTX,
+    UNREADABLE,
+    Leaf,
+    Sizes,
+)
+from pylink.size.recompress import zstd_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+
+    from pylink.size.experiments import Experiments, Saving
+
+MOST_ENTRY_BYTES = (1 << 32) - 1
+# What all payloads of one command may become: so much, and so many times the bytes of its files.
+# Zstandard made cubins 7 times as small at most, and zeros 32,750 times.
+MOST_BYTES, MOST_TIMES = 1 << 32, 100
+
+_CODECS = {LZ4: LZ4_BLOCK, ZSTD: ZSTD_FRAME}
+CODEC_NAMES = {0: "none", LZ4: "lz4", ZSTD: "zstd"}
+_KINDS = {ENTRY_ELF: CUBIN, ENTRY_PTX: PTX, ENTRY_LTOIR: LTOIR}
+# Bytes of entries, packed and unpacked, that are in memory at once, unless one alone has more, and
+# entries that wait for a thread, for each thread.
+_AT_ONCE = 96 << 20
+_WAITING = 4
+
+# A hash, the length of the file's name, and the name with signs of words alone.
+_UNIT = re.compile(rb"_+(?:INTERNAL_+|GLOBAL__N__|nv_static_\d+__)[0-9a-f]{8}_(\d+)_(\w+)")
+
+
+def target_of(kind: int, sm: int, flags: int) -> str:
+    """`sm_90a`, `compute_100f` and the like."""
+    suffix = "a" if flags & CHIP else "f" if flags & FAMILY else ""
+    return f"{'sm' if kind == ENTRY_ELF else 'compute'}_{sm}{suffix}"
+
+
+def unit_of(mark: bytes) -> str:
+    """The source file that a symbol local to it names; empty if it names none."""
+    found = _UNIT.match(mark)
+    if found is None:
+        return ""
+    name = found[2][: int(found[1][:4])].decode("ascii", "replace")
+    return re.sub(r"_(cu|cpp|cc|c|cxx|ptx|ii)$", r".\1", name)
+
+
+@dataclass
+class _Running:
+    """An entry that is being counted, and compressed again; `cost` are its bytes in memory."""
+
+    future: Future[tuple[int, bytes, bytes, bytes] | None]
+    again: Future[tuple[int, int] | None] | None
+    tried: Future[dict[str, Saving]] | None
+    leaf: Leaf
+    name: str
+    cost: int
+
+
+class Counter:
+    """Counts payloads into `sizes`; also a context manager, at whose end all are counted.
+
+    With `recompress` cubins that are not zstd are made so to know their bytes.
+    """
+
+    def __init__(
+        self, sizes: Sizes, *, recompress: bool = False, experiments: Experiments | None = None
+    ) -> None:
+        self._sizes, self._recompress, self._experiments = sizes, recompress, experiments
+        self._threads = max(2, min(4, os.cpu_count() or 1))
+        self._pool = ThreadPoolExecutor(self._threads)
+        self._running: list[_Running] = []
+        self._left = MOST_BYTES
+        self._in_memory = 0
+        self.hints: dict[int, bytes] = {}
+
+    def __enter__(self) -> Counter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.finish()
+        finally:
+            self._pool.shutdown(cancel_futures=True)
+
+    def allow(self, size: int) -> None:
+        """A file of `size` bytes will be read: its payloads may become a hundred times as much."""
+        self._left += MOST_TIMES * size
+
+    def finish(self) -> None:
+        """Wait for all that is being counted."""
+        while self._running:
+            self._take()
+
+    def count(
+        self, leaf: Leaf, name: str, kind: int, flags: int, read: Callable[[], bytes], full: int
+    ) -> None:
+        """Count the payload of `leaf`, which becomes `full` bytes; `name` is for messages."""
+        codec = flags & (LZ4 | ZSTD)
+        payload_bytes = leaf.installed - leaf.header
+        if codec == LZ4 | ZSTD:
+            return self.refuse(leaf, name, "it is marked as both LZ4 and Zstandard")
+        if max(full, payload_bytes) > MOST_ENTRY_BYTES or full > self._left:
+            limit = min(self._left, MOST_ENTRY_BYTES)
+            return self.refuse(leaf, name, f"{full} bytes when decompressed, of {limit}")
+        self._left -= full
+        leaf.kind = _KINDS.get(kind, f"kind {kind}")
+        leaf.codec, leaf.unpacked = CODEC_NAMES[codec], full
+        leaf.number = self._sizes.numbers
+        self._sizes.numbers += 1
+        cost = payload_bytes + full
+        while self._running and self._in_memory + cost > _AT_ONCE:
+            self._take()
+        payload = packed = read()
+        number = _CODECS.get(codec, STORED)
+        if number and not find_codec(number, native.use_codec):
+            try:
+                payload = Unpacker(full, 0, Sink()).unpack(memoryview(payload), flags, full, name)
+            except DamagedPayload as error:
+                return self.refuse(leaf, name, str(error))
+            number = STORED
+        while len(self._running) >= self._threads * _WAITING:
+            self._take()
+        future = self._pool.submit(
+            self._sizes.ledger.measure,
+            payload,
+            number,
+            full,
+            kind,
+            leaf.number,
+            payload_bytes,
+            (leaf.download or 0) - leaf.header_download,
+        )
+        again = None
+        if self._recompress and kind == ENTRY_ELF and codec != ZSTD and leaf.header:
+            deflate = leaf.download is not None
+            again = self._pool.submit(zstd_bytes, packed, codec, full, deflate=deflate)
+        tried = None
+        if self._experiments and leaf.header:
+            deflate = leaf.download is not None
+            run = self._experiments.run
+            tried = self._pool.submit(run, packed, codec, full, kind, deflate=deflate)
+        self._in_memory += cost
+        self._running.append(_Running(future, again, tried, leaf, name, cost))
+        return None
+
+    def refuse(self, leaf: Leaf, name: str, reason: str) -> None:
+        """It stays a row with its bytes, and the reason is said."""
+        leaf.kind, leaf.unpacked, leaf.number = UNREADABLE, leaf.installed, NO_NUMBER
+        leaf.header = leaf.header_download = 0
+        self._sizes.unreadable.append((name, reason))
+        file = self._sizes.files[leaf.file]
+        file.reason = file.reason or reason
+
+    def _take(self) -> None:
+        running = self._running.pop(0)
+        leaf, name = running.leaf, running.name
+        found = running.future.result()
+        if running.again is not None and (made := running.again.result()) is not None:
+            leaf.as_zstd, leaf.as_zstd_download = made
+        if running.tried is not None:
+            leaf.savings = running.tried.result()
+        self._in_memory -= running.cost
+        if found is None:
+            self.refuse(leaf, name, "its payload is damaged")
+            return
+        kind, mark, *fingerprints = found
+        leaf.fingerprints = fingerprints[0], fingerprints[1]
+        if leaf.kind == CUBIN and kind == ET_REL:
+            leaf.kind = RELOCATABLE
+        self.hints[id(leaf)] = mark
+
+
+def name_units(leaves: list[Leaf], hints: dict[int, bytes]) -> None:
+    """Units of a container's entries that name none, if all that say something agree."""
+    units = {unit for leaf in leaves if (unit := unit_of(hints.get(id(leaf), b"")))}
+    named = units.pop() if len(units) == 1 else ""
+    for leaf in leaves:
+        if named and leaf.unit.startswith("container "):
+            leaf.unit = named
+
+
+def mark_relocatable(leaves: list[Leaf], section: str) -> None:
+    """PTX is relocatable where the cubins beside it are, or the section is that of such code."""
+    if section == "__nv_relfatbin" or any(leaf.kind == RELOCATABLE for leaf in leaves):
+        for leaf in leaves:
+            if leaf.kind == PTX:
+                leaf.kind = RELOCATABLE_PTX

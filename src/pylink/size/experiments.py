@@ -1,0 +1,155 @@
+"""What entries would take if they were made otherwise: compressed again, and so measured.
+
+An experiment sees a payload in a thread of its own, while nothing else of the file is in memory.
+Both the payload and what it would be are compressed by the same library, so a difference is one of
+contents alone.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pylink.inputs.choice import ENTRY_ELF, ENTRY_PTX
+from pylink.inputs.payload import LZ4, ZSTD
+from pylink.size.cuts import ptx_without_functions, without_debug, without_functions
+
+if TYPE_CHECKING:
+    import re
+
+# Levels of Zstandard that fatbinary uses: -compress-mode=default and size.
+DEFAULT, SMALLEST = 5, 19
+_DEFLATE = 6
+# Names of what is measured.
+SMALLER_MODE, NO_DEBUG, WITHOUT = "size-mode", "debug-data", "what-if"
+
+
+@dataclass
+class Saving:
+    """Bytes that an entry loses, and those of the unpacked payload and functions concerned."""
+
+    installed: int
+    download: int
+    unpacked: int
+    functions: set[str] = field(default_factory=set)
+    # Whether the mode of the entry is known, since the same bytes come out again.
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class Experiments:
+    """What to measure of each entry."""
+
+    thorough: bool = False
+    without: re.Pattern[str] | None = None
+
+    def __bool__(self) -> bool:
+        return self.thorough or self.without is not None
+
+    def run(
+        self, payload: bytes, codec: int, full: int, kind: int, *, deflate: bool
+    ) -> dict[str, Saving]:
+        """By name what an entry would lose, of what is more than nothing.
+
+        Nothing for a payload that cannot be decompressed, or where a package is missing.
+        """
+        try:
+            data = _unpacked(payload, codec, full)
+        except (ImportError, ValueError, RuntimeError, OverflowError):
+            return {}
+        found = {}
+        if self.thorough:
+            made = _compress(data, ZSTD, SMALLEST)
+            saving = _saving(payload, made, len(data), deflate=deflate)
+            if saving.installed > 0:
+                found[SMALLER_MODE] = saving
+        packer = _Packer(payload, data, codec)
+        if self.thorough and kind == ENTRY_ELF:
+            less = without_debug(data)
+            if len(less) < len(data):
+                found[NO_DEBUG] = packer.saving(less, set(), deflate=deflate)
+        if self.without is not None and kind in (ENTRY_ELF, ENTRY_PTX):
+            cut = without_functions if kind == ENTRY_ELF else ptx_without_functions
+            less, names = cut(data, self._matches)
+            if names:
+                found[WITHOUT] = packer.saving(less, names, deflate=deflate)
+        return found
+
+    def _matches(self, name: str) -> bool:
+        from pylink.demangle.templates import describe
+
+        assert self.without is not None
+        return bool(self.without.search(name) or self.without.search(describe(name)[0]))
+
+
+class _Packer:
+    """Compresses as an entry is, as far as that can be told."""
+
+    def __init__(self, payload: bytes, data: bytes, codec: int) -> None:
+        self._data, self._codec, self._payload = data, codec, payload
+        self._level = 0
+        self._before: bytes | None = None
+        self._exact = True
+
+    def saving(self, less: bytes, functions: set[str], *, deflate: bool) -> Saving:
+        if self._before is None:
+            self._before = self._again()
+        after = _compress(less, self._codec, self._level)
+        saving = _saving(self._before, after, len(self._data) - len(less), deflate=deflate)
+        saving.functions, saving.exact = functions, self._exact
+        return saving
+
+    def _again(self) -> bytes:
+        """The payload compressed once more, with the level that makes as many bytes."""
+        if not self._codec:
+            return self._data
+        size = len(self._payload)
+        levels = (DEFAULT, SMALLEST) if self._codec == ZSTD else (0,)
+        for level in levels:
+            made = _compress(self._data, self._codec, level)
+            if len(made) == size:
+                self._level = level
+                return made
+        self._level, self._exact = levels[0], False
+        return _compress(self._data, self._codec, self._level)
+
+
+def _saving(before: bytes, after: bytes, unpacked: int, *, deflate: bool) -> Saving:
+    installed = _padded(len(before)) - _padded(len(after))
+    if not deflate:
+        return Saving(installed, 0, unpacked)
+    packed = [len(zlib.compress(data, _DEFLATE)) for data in (before, after)]
+    return Saving(installed, packed[0] - packed[1], unpacked)
+
+
+def _padded(size: int) -> int:
+    return size + -size % 8
+
+
+def _unpacked(payload: bytes, codec: int, full: int) -> bytes:
+    if codec == ZSTD:
+        import zstandard
+
+        data = zstandard.ZstdDecompressor().decompress(payload, max_output_size=full)
+    elif codec == LZ4:
+        from lz4 import block
+
+        data = bytes(block.decompress(payload, uncompressed_size=full))
+    else:
+        return payload
+    if len(data) != full:
+        raise ValueError("it decompresses to another size")
+    return data
+
+
+def _compress(data: bytes, codec: int, level: int) -> bytes:
+    if codec == ZSTD:
+        import zstandard
+
+        return zstandard.ZstdCompressor(level=level).compress(data)
+    if codec == LZ4:
+        from lz4 import block
+
+        return bytes(block.compress(data, mode="high_compression", compression=3, store_size=False))
+    return data

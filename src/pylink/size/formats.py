@@ -1,0 +1,127 @@
+"""Forms for programs and pages: JSON, CSV and Markdown, with the names of inputs escaped."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from pylink.diagnostics.stream import printable
+from pylink.size.levels import EVERYTHING, INNER, LEVELS, Row, Selection, rows
+from pylink.size.numbers import bytes_text
+from pylink.size.reductions import reductions
+from pylink.terminal.tables import csv_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.size.model import Sizes
+    from pylink.size.whatif import WhatIf
+
+VERSION = 1
+# What a spreadsheet would calculate.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>()#+-!|~&"})
+
+
+def json_text(
+    sizes: Sizes,
+    by: Sequence[str],
+    selection: Selection = EVERYTHING,
+    without: WhatIf | None = None,
+) -> str:
+    """One object: sums, files, what is unreadable, and the rows of each level asked for."""
+    tables = [tuple(by)] if by else [(level,) for level in LEVELS]
+    document = {
+        "version": VERSION,
+        "total": {
+            "unpacked": sum(leaf.unpacked for leaf in sizes.leaves),
+            "installed": sum(leaf.installed for leaf in sizes.leaves),
+            "download": _download(sizes, sum(leaf.download or 0 for leaf in sizes.leaves)),
+        },
+        "files": [
+            {
+                "name": file.name,
+                "archive": file.archive,
+                "installed": file.installed,
+                "download": file.download,
+            }
+            for file in sizes.files
+        ],
+        "could_go": [line.as_row() for line in reductions(sizes)],
+        **({} if without is None else {"what_if": vars(without)}),
+        "unreadable": [{"name": name, "reason": reason} for name, reason in sizes.unreadable],
+        "tables": [
+            {
+                "by": list(levels),
+                "rows": [
+                    {
+                        **dict(zip(levels, row.keys, strict=True)),
+                        "count": row.count,
+                        "unpacked": row.unpacked,
+                        "installed": row.installed,
+                        "download": _download(sizes, row.download),
+                        "estimated": row.estimated,
+                    }
+                    for row in rows(sizes, levels, selection)
+                ],
+            }
+            for levels in tables
+        ],
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _download(sizes: Sizes, size: int) -> int | None:
+    return size if sizes.downloads else None
+
+
+def csv_table(sizes: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> str:
+    """A line for each row of the levels, and before it the names of the columns."""
+    head = [*by, "count", "unpacked", "installed", "download", "estimated"]
+    body = [
+        [
+            *map(csv_cell, row.keys),
+            row.count,
+            row.unpacked,
+            row.installed,
+            row.download if sizes.downloads else "",
+            int(row.estimated),
+        ]
+        for row in rows(sizes, by, selection)
+    ]
+    return csv_text([head, *body])
+
+
+def csv_cell(name: str) -> str:
+    """A name that no spreadsheet takes for a formula, on one line."""
+    name = printable(name)
+    return f"'{name}" if name.startswith(_FORMULA) else name
+
+
+def markdown_cell(name: str) -> str:
+    """A name that is only text in Markdown, and on one line."""
+    return printable(name).translate(_MARKDOWN)
+
+
+def markdown_table(
+    sizes: Sizes, by: Sequence[str], top: int, selection: Selection = EVERYTHING
+) -> str:
+    """The table of a level for a comment or a page."""
+    found = rows(sizes, by, selection)
+    inner = any(level in INNER for level in by) or selection.match is not None
+    columns = [*by, "functions" if inner else "entries"]
+    columns += [*(["download"] if sizes.downloads else []), "installed", "unpacked"]
+    lines = [
+        f"| {' | '.join(columns)} |",
+        "|" + "---|" * len(by) + "---:|" * (len(columns) - len(by)),
+    ]
+    for row in found[:top] if top else found:
+        lines.append(f"| {' | '.join(_markdown_row(sizes, row, inner))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_row(sizes: Sizes, row: Row, inner: bool) -> list[str]:
+    cells = [*map(markdown_cell, row.keys), str(row.count)]
+    if sizes.downloads:
+        cells.append(bytes_text(row.download, inner and bool(row.functions)))
+    return [*cells, bytes_text(row.installed, row.estimated), bytes_text(row.unpacked)]

@@ -1,0 +1,186 @@
+"""Bytes added up by level. Each byte is in one row, whatever levels are asked for."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pylink.demangle.templates import describe
+from pylink.size.model import DEVICE, ENTRY_HEADER, NO_NUMBER, PARTS, Leaf, Sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+LEVELS = ("archive", "file", "kind", "target", "unit", "part", "template", "function")
+# Levels below an entry, whose rows come from the ledger.
+INNER = ("part", "template", "function")
+SHARED = "(shared)"
+
+
+@dataclass
+class Row:
+    """Bytes of one group: `keys` has a name for each level that was asked for.
+
+    `count` is that of entries, or below entries that of functions. `estimated` says that installed
+    bytes were shared in proportion to unpacked ones; below entries download bytes always are.
+    """
+
+    keys: tuple[str, ...]
+    count: int = 0
+    unpacked: int = 0
+    installed: int = 0
+    download: int = 0
+    estimated: bool = False
+    functions: set[int] = field(default_factory=set, repr=False)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which bytes count: those for a target, of functions whose name a pattern is found in.
+
+    A target without suffix stands for those with one, too.
+    """
+
+    arch: str = ""
+    match: re.Pattern[str] | None = None
+
+    def takes(self, leaf: Leaf) -> bool:
+        if not self.arch:
+            return True
+        number, _, suffix = leaf.target.partition("_")[2], "", ""
+        wanted = self.arch.rpartition("_")[2]
+        if wanted[-1:].isdigit():
+            number = re.sub(r"\D+$", suffix, number)
+        return number == wanted
+
+
+EVERYTHING = Selection()
+
+
+class Names:
+    """Functions of a ledger by number: readable names and templates, each found once."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        self.mangled = [
+            name.decode("utf-8", "surrogateescape") for name in sizes.ledger.functions()
+        ]
+        described = [describe(name) for name in self.mangled]
+        self.readable = [name for name, _ in described]
+        self.templates = [template or name for name, template in described]
+        self.readable[0] = self.templates[0] = SHARED
+
+    def selected(self, pattern: re.Pattern[str] | None) -> bytes:
+        """A group for each function, its own number; -1 for one that is not selected."""
+        if pattern is None:
+            return array("i", range(len(self.mangled))).tobytes()
+        return array(
+            "i",
+            (
+                number
+                if number and (pattern.search(name) or pattern.search(self.readable[number]))
+                else -1
+                for number, name in enumerate(self.mangled)
+            ),
+        ).tobytes()
+
+
+def rows(sizes: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> list[Row]:
+    """A row for each group of bytes, the largest first.
+
+    ValueError for a level that is none.
+    """
+    for level in by:
+        if level not in LEVELS:
+            raise ValueError(f"'{level}' is not a level: {', '.join(LEVELS)}")
+    outer = [level for level in by if level not in INNER]
+    groups: dict[tuple[str, ...], list[Leaf]] = {}
+    for leaf in sizes.leaves:
+        if selection.takes(leaf):
+            key = tuple(_OF_LEAF[level](sizes, leaf) for level in outer)
+            groups.setdefault(key, []).append(leaf)
+    if len(outer) == len(by) and selection.match is None:
+        found = [_sum(key, leaves) for key, leaves in groups.items()]
+    else:
+        found = _inner_rows(sizes, by, groups, selection)
+    largest = "download" if sizes.downloads else "installed"
+    found.sort(key=lambda row: (-getattr(row, largest), -row.installed, -row.unpacked, row.keys))
+    return found
+
+
+def _sum(key: tuple[str, ...], leaves: list[Leaf]) -> Row:
+    return Row(
+        key,
+        sum(leaf.kind in DEVICE for leaf in leaves),
+        sum(leaf.unpacked for leaf in leaves),
+        sum(leaf.installed for leaf in leaves),
+        sum(leaf.download or 0 for leaf in leaves),
+    )
+
+
+def _inner_rows(
+    sizes: Sizes,
+    by: Sequence[str],
+    groups: dict[tuple[str, ...], list[Leaf]],
+    selection: Selection,
+) -> list[Row]:
+    names = Names(sizes)
+    entry_groups = array("i", [-1]) * sizes.numbers
+    for number, leaves in enumerate(groups.values()):
+        for leaf in leaves:
+            if leaf.number != NO_NUMBER:
+                entry_groups[leaf.number] = number
+    packed = [any(leaf.codec != "none" for leaf in leaves) for leaves in groups.values()]
+    outer = list(groups)
+    table: dict[tuple[str, ...], Row] = {}
+
+    def row_of(group: int, part: str, template: str, function: str) -> Row:
+        inner = {"part": part, "template": template, "function": function}
+        rest = iter(outer[group])
+        key = tuple(inner[level] if level in inner else next(rest) for level in by)
+        if key not in table:
+            table[key] = Row(key)
+        return table[key]
+
+    for group, function, part, _, unpacked, installed, download in sizes.ledger.sums(
+        entry_groups.tobytes(), names.selected(selection.match), "part" in by
+    ):
+        part_name = PARTS[part] if part >= 0 else ""
+        row = row_of(group, part_name, names.templates[function], names.readable[function])
+        row.unpacked += unpacked
+        row.installed += installed
+        row.download += download
+        row.estimated = row.estimated or packed[group]
+        if function:
+            row.functions.add(function)
+    if selection.match is None:
+        for group, leaves in enumerate(groups.values()):
+            for leaf in leaves:
+                _add_outer(row_of, group, leaf)
+    for row in table.values():
+        row.count = len(row.functions)
+    return list(table.values())
+
+
+def _add_outer(row_of: Callable[[int, str, str, str], Row], group: int, leaf: Leaf) -> None:
+    """What of a leaf is not in the ledger: all of it, or the header of an entry."""
+    if leaf.number == NO_NUMBER:
+        name = f"({leaf.kind})"
+        row = row_of(group, leaf.kind, name, name)
+        row.unpacked += leaf.unpacked
+        row.installed += leaf.installed
+        row.download += leaf.download or 0
+    elif leaf.header:
+        row = row_of(group, ENTRY_HEADER, SHARED, SHARED)
+        row.installed += leaf.header
+        row.download += leaf.header_download
+
+
+_OF_LEAF: dict[str, Callable[[Sizes, Leaf], str]] = {
+    "archive": lambda sizes, leaf: sizes.files[leaf.file].archive,
+    "file": lambda sizes, leaf: sizes.files[leaf.file].name or "(directory of the archive)",
+    "kind": lambda sizes, leaf: leaf.kind,
+    "target": lambda sizes, leaf: leaf.target or f"({leaf.kind})",
+    "unit": lambda sizes, leaf: leaf.unit or leaf.section or f"({leaf.kind})",
+}

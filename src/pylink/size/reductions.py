@@ -1,0 +1,422 @@
+"""What could go: rules, each with its proof from the bytes of a file, and what it saves.
+
+Class A follows from the bytes and NVIDIA's documents. Class B needs a run on a GPU, or has a
+condition that is printed. Each rule stands by itself: savings of several do not add up.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from pylink.size.experiments import NO_DEBUG, SMALLER_MODE
+from pylink.size.levels import SHARED, rows
+from pylink.size.model import CUBIN, NO_NUMBER, PARTS, PTX, RELOCATABLE, Leaf, Sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# Compute capabilities of GPUs that there are, from NVIDIA's list; those of Tegra run only code made
+# for exactly them, and code made for them runs nowhere else.
+CAPABILITIES = (
+    50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 110, 120, 121,
+)  # fmt: skip
+TEGRA = (53, 62, 72, 87, 101, 110)
+
+ET_EXEC, ET_DYN = 2, 3
+
+# Rules that `pylink prune` applies, and those of them that compress.
+COMPRESSION = frozenset({"stored-cubins", "lz4-cubins"})
+PRUNABLE = ("unreached-ptx", "linked-copies", "twins", "stored-cubins", "lz4-cubins")
+
+# Templates that are named, and from how many instances on.
+_MOST_TEMPLATES, _MANY_INSTANCES = 3, 16
+
+
+@dataclass
+class Reduction:
+    """One line: `condition` is what has to hold or be done before, `how` the option that does it.
+
+    `download` is None outside archives. What is `estimated` was not compressed again. `leaves` are
+    the entries that it is about.
+    """
+
+    rule: str
+    title: str
+    letter: str
+    installed: int
+    download: int | None
+    entries: int
+    condition: str
+    how: str
+    estimated: bool = False
+    leaves: list[Leaf] = field(default_factory=list, repr=False)
+
+    def as_row(self) -> dict[str, object]:
+        """What programs get to see."""
+        return {name: value for name, value in vars(self).items() if name != "leaves"}
+
+
+def reductions(sizes: Sizes) -> list[Reduction]:
+    """All that was found, the largest first; of class C, which only a person can decide, last."""
+    found = [
+        *_linked_copies(sizes),
+        *_other_mode(sizes, "none", "stored-cubins", "stored, not compressed"),
+        *_other_mode(sizes, "lz4", "lz4-cubins", "in LZ4, where zstd is smaller"),
+        *_unreached_ptx(sizes),
+        *_twins(sizes),
+        *_measured(sizes, SMALLER_MODE),
+        *_measured(sizes, NO_DEBUG),
+        *_repeated(sizes),
+        *_many_instances(sizes),
+        *_other_hosts(sizes),
+    ]
+    column = "download" if sizes.downloads else "installed"
+    found.sort(
+        key=lambda line: (
+            line.letter == "C",
+            -(getattr(line, column) or 0),
+            -line.installed,
+            line.rule,
+        )
+    )
+    return found
+
+
+def _line(
+    rule: str, title: str, letter: str, leaves: list[Leaf], condition: str, how: str
+) -> Iterable[Reduction]:
+    if leaves:
+        installed = sum(leaf.installed for leaf in leaves)
+        yield Reduction(
+            rule,
+            title,
+            letter,
+            installed,
+            _downloads(leaves),
+            len(leaves),
+            condition,
+            how,
+            False,
+            leaves,
+        )
+
+
+def _downloads(leaves: list[Leaf]) -> int | None:
+    known = [leaf.download for leaf in leaves if leaf.download is not None]
+    return sum(known) if known else None
+
+
+def _linked_copies(sizes: Sizes) -> Iterable[Reduction]:
+    """Relocatable cubins whose kernels are all in linked code for the very same target.
+
+    Device functions may be missing there, since linkers drop those that nobody calls. Only in
+    libraries and programs that do register linked code: in objects and archives, and where that is
+    left to somebody else, the copies are what is linked later.
+    """
+    functions, kernels = functions_by_entry(sizes)
+    linked: dict[tuple[int, str], set[int]] = {}
+    for leaf in sizes.leaves:
+        if leaf.kind == CUBIN and leaf.number != NO_NUMBER:
+            linked.setdefault((leaf.file, leaf.target), set()).update(functions[leaf.number])
+    leaves = [
+        leaf
+        for leaf in sizes.leaves
+        if leaf.kind == RELOCATABLE
+        and leaf.section == "__nv_relfatbin"
+        and sizes.files[leaf.file].elf_type in (ET_EXEC, ET_DYN)
+        and not sizes.files[leaf.file].is_open
+        and (leaf.file, leaf.target) in linked
+        and (kernels[leaf.number] or functions[leaf.number]) <= linked[leaf.file, leaf.target]
+    ]
+    return _line(
+        "linked-copies",
+        "relocatable code that is linked",
+        "B",
+        leaves,
+        "one run on a GPU of each target",
+        "link objects without it; keep their PTX",
+    )
+
+
+def functions_by_entry(sizes: Sizes) -> tuple[list[set[int]], list[set[int]]]:
+    """Functions with code of each entry, and those of them that have parameters: the kernels."""
+    with_code: list[set[int]] = [set() for _ in range(sizes.numbers)]
+    with_constants: list[set[int]] = [set() for _ in range(sizes.numbers)]
+    wanted = array("i", [-1]) * sizes.numbers
+    for leaf in sizes.leaves:
+        if leaf.number != NO_NUMBER and leaf.kind in (CUBIN, RELOCATABLE):
+            wanted[leaf.number] = leaf.number
+    everything = array("i", range(len(sizes.ledger.functions()))).tobytes()
+    for entry, function, part, *_ in sizes.ledger.sums(wanted.tobytes(), everything, True):
+        if function and PARTS[part] == "code":
+            with_code[entry].add(function)
+        elif function and PARTS[part] == "constants":
+            with_constants[entry].add(function)
+    both = zip(with_code, with_constants, strict=True)
+    return with_code, [code & constants for code, constants in both]
+
+
+def _other_mode(sizes: Sizes, codec: str, rule: str, words: str) -> Iterable[Reduction]:
+    """Cubins that were compressed again, by what they lose."""
+    leaves = [
+        leaf
+        for leaf in sizes.leaves
+        if leaf.codec == codec
+        and leaf.kind in (CUBIN, RELOCATABLE)
+        and leaf.as_zstd is not None
+        and leaf.as_zstd < leaf.installed - leaf.header
+    ]
+    if not leaves:
+        return
+    installed = sum(leaf.installed - leaf.header - (leaf.as_zstd or 0) for leaf in leaves)
+    download = None
+    if sizes.downloads:
+        download = sum(
+            leaf.download - leaf.header_download - leaf.as_zstd_download
+            for leaf in leaves
+            if leaf.download is not None
+        )
+    yield Reduction(
+        rule,
+        f"{_count(leaves, 'cubin')} {words}",
+        "B",
+        installed,
+        download,
+        len(leaves),
+        "driver of CUDA 12.4 or later",
+        "-Xfatbin -compress-all -compress-mode=default",
+        leaves=leaves,
+    )
+
+
+def _unreached_ptx(sizes: Sizes) -> Iterable[Reduction]:
+    """PTX between whose target and that of the next PTX every GPU has a cubin that fits."""
+    containers: dict[tuple[int, str, int], list[Leaf]] = {}
+    for leaf in sizes.leaves:
+        if leaf.container >= 0 and leaf.kind in (PTX, CUBIN):
+            key = leaf.file, leaf.section, leaf.container
+            containers.setdefault(key, []).append(leaf)
+    leaves = []
+    for entries in containers.values():
+        arm = sizes.files[entries[0].file].is_arm
+        cubins = {number for leaf in entries if (number := plain_number(leaf, CUBIN))}
+        texts = sorted({number for leaf in entries if (number := plain_number(leaf, PTX))})
+        unreached = {
+            first
+            for first, following in pairwise(texts)
+            if all(
+                is_covered(gpu, cubins, is_arm=arm)
+                for gpu in {first, *CAPABILITIES}
+                if first <= gpu < following
+            )
+        }
+        leaves += [leaf for leaf in entries if plain_number(leaf, PTX) in unreached]
+    return _line(
+        "unreached-ptx",
+        f"{len(leaves)} PTX beside code for each GPU",
+        "A",
+        leaves,
+        "nobody sets CUDA_FORCE_PTX_JIT=1",
+        "-gencode with code=sm_N only",
+    )
+
+
+def plain_number(leaf: Leaf, kind: str) -> int:
+    """The number of a target without suffix; 0 for other kinds and targets."""
+    number = leaf.target.partition("_")[2]
+    return int(number) if leaf.kind == kind and number.isdigit() else 0
+
+
+def is_covered(gpu: int, cubins: set[int], *, is_arm: bool) -> bool:
+    """Whether a GPU of this capability runs one of the cubins."""
+    if gpu in cubins:
+        return True
+    if gpu in TEGRA and is_arm:
+        return False
+    return any(
+        cubin // 10 == gpu // 10 and cubin % 10 <= gpu % 10 and cubin not in TEGRA
+        for cubin in cubins
+    )
+
+
+def _twins(sizes: Sizes) -> Iterable[Reduction]:
+    """Cubins equal to that which the driver takes when they are gone, in the same container.
+
+    That is the one for the highest smaller minor. Equal is all but the chip; where the two differ
+    in the mark of a workaround, which the driver may need, they are named apart.
+    """
+    containers: dict[tuple[int, int], dict[int, list[Leaf]]] = {}
+    for leaf in sizes.leaves:
+        number = plain_number(leaf, CUBIN)
+        if leaf.container >= 0 and number:
+            by_target = containers.setdefault((leaf.file, leaf.container), {})
+            by_target.setdefault(number, []).append(leaf)
+    found: dict[tuple[int, int, bool], list[Leaf]] = {}
+    for (file, _), by_target in containers.items():
+        arm = sizes.files[file].is_arm
+        for number in sorted(by_target, reverse=True):
+            chosen = _next_choice(number, by_target, is_arm=arm)
+            if chosen is None or len(by_target[number]) > 1 or len(by_target[chosen]) > 1:
+                continue
+            leaf, other = by_target[number][0], by_target[chosen][0]
+            same, alike = (
+                one == two for one, two in zip(leaf.fingerprints, other.fingerprints, strict=True)
+            )
+            if alike and leaf.fingerprints[1]:
+                key = number, chosen, same
+                found.setdefault(key, []).append(leaf)
+    for (number, chosen, exact), leaves in sorted(found.items()):
+        mark = "" if exact else ", but for a mark"
+        yield from _line(
+            "twins",
+            f"{_count(leaves, 'cubin')} of sm_{number} as of sm_{chosen}{mark}",
+            "B",
+            leaves,
+            f"one run on a GPU of sm_{number}",
+            f"leave out code=sm_{number}",
+        )
+
+
+def _next_choice(number: int, others: Iterable[int], *, is_arm: bool) -> int | None:
+    """The target whose cubin a GPU of `number` runs without one of its own."""
+    if number in TEGRA:
+        return None
+    fits = [
+        other
+        for other in others
+        if other < number and other not in TEGRA and is_covered(number, {other}, is_arm=is_arm)
+    ]
+    return max(fits, default=None)
+
+
+def _measured(sizes: Sizes, name: str) -> Iterable[Reduction]:
+    """What an experiment found, of all entries that lose bytes."""
+    leaves = [leaf for leaf in sizes.leaves if name in leaf.savings]
+    savings = [leaf.savings[name] for leaf in leaves]
+    installed = sum(saving.installed for saving in savings)
+    if installed <= 0:
+        return
+    download = sum(saving.download for saving in savings) if sizes.downloads else None
+    estimated = not all(saving.exact for saving in savings)
+    if name == SMALLER_MODE:
+        yield Reduction(
+            name,
+            f"{_count(leaves, 'entry')} with the smallest mode",
+            "B",
+            installed,
+            download,
+            len(leaves),
+            "driver of CUDA 12.4 or later, start-up measured",
+            "-Xfatbin -compress-all -compress-mode=size",
+            leaves=leaves,
+        )
+        return
+    yield Reduction(
+        name,
+        f"debug data of {_count(leaves, 'cubin')}",
+        "A",
+        installed,
+        download,
+        len(leaves),
+        "debuggers and profilers show no lines",
+        "compile without -lineinfo, -G",
+        estimated,
+        leaves,
+    )
+
+
+def _repeated(sizes: Sizes) -> Iterable[Reduction]:
+    """Functions and data that linked cubins of one file and target have more than once.
+
+    Only whoever knows the sources can say what that saves, so what is given is the share of the
+    copies after the first.
+    """
+    groups: dict[tuple[int, str], int] = {}
+    entry_groups = array("i", [-1]) * sizes.numbers
+    by_number = {}
+    for leaf in sizes.leaves:
+        if leaf.kind == CUBIN and leaf.number != NO_NUMBER:
+            key = leaf.file, leaf.target
+            entry_groups[leaf.number] = groups.setdefault(key, len(groups))
+            by_number[leaf.number] = leaf
+    found: dict[bool, list[tuple[Leaf, int]]] = {True: [], False: []}
+    for _, function, entry, size in sizes.ledger.repeats(entry_groups.tobytes()):
+        found[bool(function)].append((by_number[entry], size))
+    for is_code, rule, words, how in (
+        (True, "repeated-functions", "functions whose code another unit has", "-rdc=true"),
+        (False, "repeated-data", "tables that another unit has", "define data in one unit"),
+    ):
+        copies = found[is_code]
+        installed = sum(
+            size * (leaf.installed - leaf.header) // max(1, leaf.unpacked) for leaf, size in copies
+        )
+        if not installed:
+            continue
+        download = None
+        if sizes.downloads:
+            download = sum(
+                size * ((leaf.download or 0) - leaf.header_download) // max(1, leaf.unpacked)
+                for leaf, size in copies
+            )
+        yield Reduction(
+            rule,
+            f"{len(copies)} {words if len(copies) > 1 else words.replace('s ', ' ', 1)}",
+            "C",
+            installed,
+            download,
+            len({id(leaf) for leaf, _ in copies}),
+            "sources changed",
+            how,
+            True,
+            list({id(leaf): leaf for leaf, _ in copies}.values()),
+        )
+
+
+def _many_instances(sizes: Sizes) -> Iterable[Reduction]:
+    """Templates of which there are many instances: information, and no advice."""
+    many = [
+        row
+        for row in rows(sizes, ("template",))
+        if row.count >= _MANY_INSTANCES and row.keys[0] != SHARED
+    ]
+    for row in many[:_MOST_TEMPLATES]:
+        yield Reduction(
+            "many-instances",
+            f"{row.keys[0]}: {row.count} instances",
+            "C",
+            row.installed,
+            row.download if sizes.downloads else None,
+            row.count,
+            "all of them would have to go",
+            "fewer instances",
+            row.estimated,
+        )
+
+
+def _other_hosts(sizes: Sizes) -> Iterable[Reduction]:
+    """Code for chips that, as far as is known, are beside Arm processors alone."""
+    numbers = {f"sm_{number}": number for number in TEGRA}
+    leaves = [
+        leaf
+        for leaf in sizes.leaves
+        if sizes.files[leaf.file].is_x86
+        and leaf.kind in (CUBIN, RELOCATABLE)
+        and leaf.target.rstrip("af") in numbers
+    ]
+    chips = sorted({leaf.target for leaf in leaves})
+    yield from _line(
+        "other-hosts",
+        f"{_count(leaves, 'cubin')} for {', '.join(chips)} in x86-64 files",
+        "C",
+        leaves,
+        "these chips have Arm hosts only",
+        "leave out their code=sm_N",
+    )
+
+
+def _count(leaves: list[Leaf], noun: str) -> str:
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{len(leaves)} {noun if len(leaves) == 1 else many}"

@@ -1,0 +1,113 @@
+"""Bytes of a file that are read piece by piece, and how many bytes of an archive they stand for."""
+
+from __future__ import annotations
+
+import errno
+import os
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from pylink.files.reading import MAX_SIZE, Incoming, read_incoming
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class ShortRead(OSError):
+    """A file that became shorter while it was read."""
+
+
+class Source(ABC):
+    """A row of bytes; `bytes_before` counts those of the archive that end before an offset."""
+
+    size = 0
+    in_archive = False
+
+    @abstractmethod
+    def read(self, offset: int, size: int) -> bytes:
+        """Bytes of it; fewer at its end."""
+
+    def bytes_before(self, offset: int) -> int:
+        return 0
+
+    def download(self, start: int, end: int) -> int | None:
+        """Bytes of the archive from one offset to another; None outside archives."""
+        return self.bytes_before(end) - self.bytes_before(start) if self.in_archive else None
+
+
+class FileSource(Source):
+    """A regular file, of which no more is in memory than is read."""
+
+    def __init__(self, path: str) -> None:
+        self._file = Incoming(path, pipes=False)
+        self.path = path
+        self.size = self._file.size
+
+    def read(self, offset: int, size: int) -> bytes:
+        size = max(0, min(size, self.size - offset))
+        parts = []
+        while size:
+            part = os.pread(self._file.fileno(), size, offset)
+            if not part:
+                message = "it became shorter while it was read"
+                raise ShortRead(errno.EIO, message, self.path)
+            parts.append(part)
+            offset += len(part)
+            size -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class MemorySource(Source):
+    """Bytes that are in memory: a pipe, or what was inflated.
+
+    `marks` are offsets in it and in the archive that were reached at once, ascending; between two
+    of them bytes are taken to be spread evenly.
+    """
+
+    def __init__(
+        self, data: bytes, marks: tuple[Sequence[int], Sequence[int]] | None = None
+    ) -> None:
+        self._data = memoryview(data)
+        self.size = len(data)
+        self.in_archive = marks is not None
+        self._made, self._taken = marks or ((), ())
+
+    def read(self, offset: int, size: int) -> bytes:
+        return bytes(self._data[offset : offset + size])
+
+    def bytes_before(self, offset: int) -> int:
+        place = bisect_right(self._made, offset) - 1
+        if place < 0:
+            return 0
+        if place + 1 == len(self._made):
+            return self._taken[place]
+        made, taken = self._made[place], self._taken[place]
+        span, step = self._made[place + 1] - made, self._taken[place + 1] - taken
+        return taken + step * (offset - made) // span
+
+
+class PartSource(Source):
+    """A stretch of another source; `stored` is one of an archive that keeps it as it is."""
+
+    def __init__(self, whole: Source, start: int, size: int, *, stored: bool = False) -> None:
+        self._whole, self._start = whole, start
+        self.size = size
+        self._stored = stored
+        self.in_archive = stored or whole.in_archive
+
+    def read(self, offset: int, size: int) -> bytes:
+        return self._whole.read(self._start + offset, max(0, min(size, self.size - offset)))
+
+    def bytes_before(self, offset: int) -> int:
+        return offset if self._stored else self._whole.bytes_before(self._start + offset)
+
+
+def open_source(path: str) -> Source:
+    """A file, or a pipe; OSError if it cannot be read."""
+    if os.path.isfile(path):
+        return FileSource(path)
+    return MemorySource(read_incoming(path, limit=MAX_SIZE))

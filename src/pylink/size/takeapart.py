@@ -1,0 +1,314 @@
+"""Files taken apart into leaves: every byte of a file is in exactly one.
+
+Device code is found wherever it lies: containers of fat binaries in any section, and cubins outside
+of containers. What is neither is host bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from pylink.diagnostics.errors import reason_of
+from pylink.facts.elf import EM_AARCH64, EM_CUDA, EM_X86_64
+from pylink.facts.fatbinentries import FATBIN_MAGIC
+from pylink.facts.objectformats import sm_of_cubin
+from pylink.inputs.archiveformat import (
+    MAGIC,
+    THIN_MAGIC,
+    ArchiveError,
+    is_thin,
+    read_archive,
+)
+from pylink.inputs.archivethin import member_file
+from pylink.inputs.choice import ENTRY_ELF, ENTRY_PTX
+from pylink.inputs.payload import is_compressed
+from pylink.inspect.embedded import (
+    CONTAINER_SIZE,
+    ELF_MARK,
+    Section,
+    entry_at,
+    find_device_code,
+    leaves_registration,
+    sections_of,
+)
+from pylink.size import zips
+from pylink.size.entries import Counter, mark_relocatable, name_units, target_of
+from pylink.size.model import CONTAINER, DIRECTORY, HOST, UNREADABLE, File, Leaf, Sizes
+from pylink.size.sources import FileSource, MemorySource, PartSource, Source, open_source
+
+_LEAST_HEADER = 64
+_DEEPEST = 16
+# Archives and members that the files of one command may lead to.
+MOST_MEMBERS = 1 << 20
+
+
+class Reader:
+    """Takes files apart into `sizes`; what cannot be read becomes a leaf of its own."""
+
+    def __init__(self, sizes: Sizes, counter: Counter) -> None:
+        self._sizes, self._counter = sizes, counter
+        self._members = MOST_MEMBERS
+        self._containers: list[tuple[list[Leaf], str]] = []
+        self._number = 0  # of the next container of a file
+
+    def read(self, path: str) -> None:
+        """A file by its path, whatever it is."""
+        try:
+            source = open_source(path)
+        except OSError as error:
+            self._add_unreadable(path, "", 0, None, reason_of(error))
+            return
+        try:
+            if source.read(0, 4) in zips.MAGICS:
+                self._read_zip(path, source)
+            else:
+                self._read_file(path, "", source, source.size, None, path)
+        except OSError as error:
+            raise OSError(error.errno, reason_of(error), path) from None
+        finally:
+            if isinstance(source, FileSource):
+                source.close()
+
+    def read_bytes(self, name: str, data: bytes) -> None:
+        """A file that is in memory, and no zip file."""
+        self._read_file(name, "", MemorySource(data), len(data), None, name)
+
+    def finish(self) -> None:
+        """Names that need a whole container: call it when all entries are counted."""
+        for leaves, section in self._containers:
+            mark_relocatable(leaves, section)
+            name_units(leaves, self._counter.hints)
+
+    def _add_file(
+        self, name: str, archive: str, installed: int, download: int | None, reason: str = ""
+    ) -> int:
+        self._sizes.files.append(File(name, archive, installed, download, reason))
+        return len(self._sizes.files) - 1
+
+    def _add_unreadable(
+        self, name: str, archive: str, size: int, download: int | None, reason: str
+    ) -> None:
+        file = self._add_file(name, archive, size, download, reason)
+        self._sizes.leaves.append(Leaf(file, UNREADABLE, size, size, download))
+        where = f"{archive}:{name}" if archive else name
+        self._sizes.unreadable.append((where, reason))
+
+    def _read_zip(self, path: str, source: Source) -> None:
+        try:
+            members = zips.list_members(source)
+        except zips.DamagedZip as error:
+            self._add_unreadable(path, "", source.size, source.size, str(error))
+            return
+        left = zips.MOST_BYTES
+        for member in members:
+            left -= member.size
+            try:
+                if left < 0:
+                    raise zips.DamagedZip(f"more than {zips.MOST_BYTES} bytes in all members")
+                inner = zips.open_member(source, member, _is_known)
+            except zips.DamagedZip as error:
+                self._add_unreadable(member.name, path, member.size, member.packed, str(error))
+                continue
+            if inner is None:
+                file = self._add_file(member.name, path, member.size, member.packed)
+                self._sizes.leaves.append(Leaf(file, HOST, member.size, member.size, member.packed))
+            else:
+                where = f"{path}:{member.name}"
+                self._read_file(member.name, path, inner, member.size, member.packed, where)
+        file = self._add_file("", path, 0, source.size - sum(member.packed for member in members))
+        directory = self._sizes.files[file].download
+        self._sizes.leaves.append(Leaf(file, DIRECTORY, 0, 0, directory))
+
+    def _read_file(
+        self, name: str, archive: str, source: Source, size: int, download: int | None, path: str
+    ) -> None:
+        file = self._add_file(name, archive, size, download)
+        self._counter.allow(size)
+        self._number = 0
+        head = source.read(0, 64)
+        if head.startswith(ELF_MARK):
+            made = self._sizes.files[file]
+            made.elf_type = int.from_bytes(head[16:18], "little")
+            machine = int.from_bytes(head[18:20], "little")
+            made.is_arm, made.is_x86 = machine == EM_AARCH64, machine == EM_X86_64
+            made.is_open = leaves_registration(source)
+        self._read_source(source, file, path, "", 0)
+
+    def _read_source(self, source: Source, file: int, path: str, unit: str, depth: int) -> None:
+        """Anything that is not a zip file; `unit` is the member of an archive that it is."""
+        head = source.read(0, 64)
+        if head.startswith((MAGIC, THIN_MAGIC)):
+            self._read_archive(source, file, path, depth)
+        elif _is_cubin(head):
+            self._add_payload(source, 0, source.size, file, path, unit, ENTRY_ELF)
+        elif head.startswith((ELF_MARK, FATBIN_MAGIC)):
+            self._scan(source, file, path, unit)
+        elif _is_ptx(source):
+            self._add_payload(source, 0, source.size, file, path, unit, ENTRY_PTX)
+        elif source.size:
+            self._add_host(source, 0, source.size, file, unit, "")
+
+    def _read_archive(self, source: Source, file: int, path: str, depth: int) -> None:
+        data = source.read(0, source.size)
+        at = 0
+        try:
+            if depth == _DEEPEST:
+                raise ArchiveError(f"more than {_DEEPEST} archives in each other")
+            thin = is_thin(data, 0, len(data))
+            for entry in read_archive(data, 0, len(data)):
+                self._members -= 1
+                if self._members < 0:
+                    raise ArchiveError(f"more than {MOST_MEMBERS} members in all")
+                if thin:
+                    self._read_thin(entry.name, path)
+                    continue
+                self._add_host(source, at, entry.offset, file, entry.name, "")
+                part = PartSource(source, entry.offset, entry.size)
+                self._read_source(part, file, f"{path}:{entry.name}", entry.name, depth + 1)
+                at = entry.offset + entry.size
+        except ArchiveError as error:
+            leaf = self._leaf(source, at, source.size, file, UNREADABLE)
+            self._counter.refuse(leaf, path, f"archive is damaged: {error}")
+            return
+        self._add_host(source, at, source.size, file, "", "")
+
+    def _read_thin(self, name: str, path: str) -> None:
+        place = member_file(name, path)
+        try:
+            source = FileSource(place)
+        except OSError as error:
+            self._add_unreadable(f"{path}:{name}", "", 0, None, reason_of(error))
+            return
+        try:
+            if source.read(0, 8) in (MAGIC, THIN_MAGIC):
+                reason = "an archive in a thin archive is measured by itself"
+                self._add_unreadable(f"{path}:{name}", "", source.size, None, reason)
+                return
+            file = self._add_file(f"{path}:{name}", "", source.size, None)
+            self._counter.allow(source.size)
+            self._read_source(source, file, f"{path}:{name}", os.path.basename(name), _DEEPEST)
+        finally:
+            source.close()
+
+    def _leaf(
+        self, source: Source, start: int, end: int, file: int, kind: str, unit: str = ""
+    ) -> Leaf:
+        size = end - start
+        leaf = Leaf(file, kind, size, size, source.download(start, end), unit=unit)
+        self._sizes.leaves.append(leaf)
+        return leaf
+
+    def _add_host(
+        self, source: Source, start: int, end: int, file: int, unit: str, section: str
+    ) -> None:
+        if end > start:
+            self._leaf(source, start, end, file, HOST, unit).section = section
+
+    def _add_payload(
+        self, source: Source, start: int, end: int, file: int, path: str, unit: str, kind: int
+    ) -> Leaf:
+        """A cubin or PTX without an entry's header."""
+        leaf = self._leaf(source, start, end, file, UNREADABLE, unit)
+        if kind == ENTRY_ELF:
+            leaf.target = f"sm_{sm_of_cubin(source.read(start, 64))}"
+        else:
+            leaf.target = _ptx_target(source.read(start, 4096))
+        read = partial(source.read, start, end - start)
+        self._counter.count(leaf, path, kind, 0, read, end - start)
+        return leaf
+
+    def _scan(self, source: Source, file: int, path: str, unit: str) -> None:
+        """Device code wherever it is; the rest is host bytes."""
+        sections = sections_of(source)
+        done = 0
+        for found in find_device_code(source, sections):
+            self._add_hosts(source, done, found.start, file, unit, sections)
+            take = self._read_container if found.is_container else self._read_loose
+            take(source, found.start, found.end, file, path, unit, found.section)
+            done = found.end
+        self._add_hosts(source, done, source.size, file, unit, sections)
+
+    def _add_hosts(
+        self, source: Source, start: int, end: int, file: int, unit: str, sections: list[Section]
+    ) -> None:
+        """Host bytes, by section; what is in none has an empty name."""
+        at = start
+        for section in sections:
+            if section.end <= at or section.start >= end:
+                continue
+            if section.start > at:
+                self._add_host(source, at, section.start, file, unit, "")
+                at = section.start
+            stop = min(end, section.end)
+            self._add_host(source, at, stop, file, unit, section.name)
+            at = stop
+        self._add_host(source, at, end, file, unit, "")
+
+    def _read_loose(
+        self, source: Source, start: int, end: int, file: int, path: str, unit: str, section: str
+    ) -> None:
+        leaf = self._add_payload(source, start, end, file, path, unit, ENTRY_ELF)
+        leaf.section = section
+
+    def _read_container(
+        self, source: Source, start: int, end: int, file: int, path: str, unit: str, section: str
+    ) -> None:
+        number = self._number
+        self._number += 1
+        head = self._leaf(source, start, start + CONTAINER_SIZE, file, CONTAINER, unit)
+        head.section, head.container, head.unpacked = section, number, 0
+        at, index = start + CONTAINER_SIZE, 0
+        leaves: list[Leaf] = []
+        while at < end:
+            fields = entry_at(source, at, end)
+            where = f"{path}: container {number}, entry {index}"
+            if fields is None:
+                leaf = self._leaf(source, at, end, file, UNREADABLE, unit)
+                leaf.section, leaf.container = section, number
+                self._counter.refuse(leaf, where, "its header does not fit the container")
+                break
+            kind, _, header, size, packed, _, _, _, sm, name, length, flags, _, full = fields
+            stop = at + header + size
+            leaf = self._leaf(source, at, stop, file, UNREADABLE, unit)
+            leaf.header = header
+            leaf.header_download = source.download(at, at + header) or 0
+            leaf.section, leaf.container, leaf.index = section, number, index
+            leaf.target = target_of(kind, sm, flags)
+            if not unit:
+                leaf.unit = _entry_name(source, at, header, name, length) or f"container {number}"
+            if not is_compressed(flags):
+                packed, full = size, size
+            read = partial(source.read, at + header, packed or size)
+            self._counter.count(leaf, where, kind, flags, read, full)
+            leaves.append(leaf)
+            at, index = stop, index + 1
+        self._containers.append((leaves, section))
+
+
+def _entry_name(source: Source, at: int, header: int, name: int, length: int) -> str:
+    """The name in an entry's header, which is that of the file it was made of."""
+    if not length or name < _LEAST_HEADER or name > header or length > header - name:
+        return ""
+    text = source.read(at + name, length).rstrip(b"\0")
+    return text.decode("utf-8", "surrogateescape").rpartition("/")[2]
+
+
+def _is_cubin(head: bytes) -> bool:
+    return head.startswith(ELF_MARK) and int.from_bytes(head[18:20], "little") == EM_CUDA
+
+
+def _is_ptx(source: Source) -> bool:
+    head = source.read(0, 4096)
+    return head.lstrip()[:2] in (b"//", b".v") and b".version" in head and b".target" in head
+
+
+def _is_known(head: bytes) -> bool:
+    """Whether a member that begins so may have device code."""
+    return head.startswith((ELF_MARK, FATBIN_MAGIC, MAGIC, b"//", b".version"))
+
+
+def _ptx_target(head: bytes) -> str:
+    words = head[head.find(b".target") :].split(None, 2)
+    name = words[1].rstrip(b",").decode("ascii", "replace") if len(words) > 1 else ""
+    return f"compute_{name[3:]}" if name.startswith("sm_") else ""

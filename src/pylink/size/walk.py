@@ -1,0 +1,66 @@
+"""Files and folders, measured: the one way in."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from pylink.size.entries import Counter
+from pylink.size.model import Sizes
+from pylink.size.takeapart import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pylink.size.experiments import Experiments
+
+
+def measure(
+    paths: Iterable[str],
+    advance: Callable[[str], None] = lambda _: None,
+    *,
+    recompress: bool = False,
+    experiments: Experiments | None = None,
+) -> Sizes:
+    """Where the bytes of these files are, and of the files in these folders.
+
+    `advance` is called with the name of each file. With `recompress` cubins that are stored, or in
+    LZ4, are compressed again, for `reductions` to say what that saves. `experiments` measure more
+    of each entry, which takes much longer.
+
+    What cannot be read is in `unreadable`; OSError for a file that fails while it is read.
+    """
+    sizes = Sizes()
+    with Counter(sizes, recompress=recompress, experiments=experiments) as counter:
+        reader = Reader(sizes, counter)
+        for path in paths:
+            for file in _files(path):
+                advance(file)
+                reader.read(file)
+        counter.finish()
+        reader.finish()
+    return sizes
+
+
+def measure_bytes(name: str, data: bytes) -> Sizes:
+    """The same of one file that is in memory and is not a zip file; `name` is what it is called."""
+    sizes = Sizes()
+    with Counter(sizes) as counter:
+        reader = Reader(sizes, counter)
+        reader.read_bytes(name, data)
+        counter.finish()
+        reader.finish()
+    return sizes
+
+
+def _files(path: str) -> Iterator[str]:
+    """A file itself, or the regular files of a folder and those in it; links are not followed."""
+    if not os.path.isdir(path):
+        yield path
+        return
+    for folder, folders, files in os.walk(path):
+        folders.sort()
+        for file in sorted(files):
+            place = os.path.join(folder, file)
+            if os.path.isfile(place) and not os.path.islink(place):
+                yield place

@@ -1,0 +1,80 @@
+"""What files would take without some functions: measured by compressing each entry again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pylink.size.experiments import WITHOUT
+from pylink.size.numbers import bytes_text
+
+if TYPE_CHECKING:
+    from pylink.size.model import Sizes
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """Bytes of all that was measured, as they are and as they would be.
+
+    `download` and `download_now` are None outside archives. Of `guessed` entries the mode of
+    compression is not known: both figures are of the nearest.
+    """
+
+    functions: int
+    entries: int
+    guessed: int
+    installed_now: int
+    installed: int
+    unpacked_now: int
+    unpacked: int
+    download_now: int | None
+    download: int | None
+
+
+def what_if(sizes: Sizes) -> WhatIf:
+    """The sums of an experiment that `measure` did."""
+    savings = [leaf.savings[WITHOUT] for leaf in sizes.leaves if WITHOUT in leaf.savings]
+    names: set[str] = set().union(*(saving.functions for saving in savings))
+    installed = sum(leaf.installed for leaf in sizes.leaves)
+    unpacked = sum(leaf.unpacked for leaf in sizes.leaves)
+    download = sum(leaf.download or 0 for leaf in sizes.leaves) if sizes.downloads else None
+    return WhatIf(
+        len(names),
+        len(savings),
+        sum(not saving.exact for saving in savings),
+        installed,
+        installed - sum(saving.installed for saving in savings),
+        unpacked,
+        unpacked - sum(saving.unpacked for saving in savings),
+        download,
+        None if download is None else download - sum(saving.download for saving in savings),
+    )
+
+
+def what_if_lines(found: WhatIf, pattern: str) -> list[tuple[str, ...]]:
+    """A table: the figures now, without the functions, and the difference."""
+    table: list[tuple[str, ...]] = [(f"without '{pattern}'", "now", "then", "saved")]
+    rows = [("installed", found.installed_now, found.installed)]
+    rows.append(("unpacked", found.unpacked_now, found.unpacked))
+    if found.download_now is not None and found.download is not None:
+        rows.insert(0, ("download", found.download_now, found.download))
+    table += [
+        (name, bytes_text(now), bytes_text(then), bytes_text(now - then))
+        for name, now, then in rows
+    ]
+    return table
+
+
+def what_if_note(found: WhatIf) -> str:
+    """How it was measured."""
+    if not found.entries:
+        return "No function matches."
+    guessed = (
+        f"; the mode of {found.guessed} is not known, and the nearest was taken"
+        if found.guessed
+        else ""
+    )
+    return (
+        f"{found.functions} functions cut out of {found.entries} entries, "
+        f"which were compressed again{guessed}."
+    )

@@ -1,0 +1,1 @@
+"""How a process starts: the bundle, and the program that runs it."""

@@ -1,0 +1,252 @@
+"""The bundle: one file with the code of all modules that every link imports.
+
+Opening, checking and reading sixty files takes longer than a small link does. A bundle is good
+while each source has the size and the time, or else the bytes, that its row has; its code has no
+docstrings and no annotations. The launcher (src/_native/launcher) looks for one in three places:
+
+1. where the interpreter keeps compiled modules: the first link makes it if that may be written;
+2. in the user's cache (`usercache.py`): the first link makes it there where nothing else is good;
+3. beside this file: setup.py puts it into wheels, where times are unknown and bytes decide.
+
+Where there is none that is good, the program starts as any Python script.
+
+It begins as a compiled main program, `quickstart.py`, with which the launcher starts the
+interpreter. After it stands what that reads: the code of each module that some links import, and
+the rows of all modules as one object, so that a name that several modules have is made once, then a
+hash of each source. The last bytes are a mark of the rows, which the main program has as well, and
+where they begin. Bytes 4 to 11, which the interpreter ignores, are a checksum of all after them.
+
+    python -m pylink.startup.bundle     # makes it now: for folders that cannot be written later
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from _frozen_importlib_external import ExtensionFileLoader, SourceFileLoader
+from _imp import source_hash
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import CodeType, ModuleType
+
+    # Name; path, size in bytes and time in ns of the source; code. Kernels have neither path nor
+    # code. Paths are relative to the package, but for sources of the interpreter.
+    Row = tuple[str, str, int, int, CodeType | None]
+    # The same of a module that some links import, with the place of its code in the bundle.
+    Later = tuple[str, str, int, int, int]
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGE = os.path.dirname(HERE)
+NAME = f"link.{sys.implementation.cache_tag}.pyc"
+PATH = f"{PACKAGE}/__pycache__/{NAME}"
+# In wheels; with another ending than what is removed to make images small.
+SHIPPED = f"{HERE}/link.{sys.implementation.cache_tag}.bundle"
+
+# What a link imports, and through these; and what one of host objects and archives does besides.
+EVERY_LINK = (
+    "pylink.startup.program",
+    "pylink.command.cli",
+    "pylink.packages.sites",
+    "pylink.linker",
+    "pylink.options.model",
+)
+SOME_LINKS = ("pylink.inputs.unpack", "pylink.inputs.archive", "pylink.inputs.archivethin")
+
+# The place, as an argument, of the user's cache.
+CACHE = "--cache"
+
+# The interpreter starts with these arguments, and so without whatever site-packages loads.
+ALONE = ("-I", "-S")
+
+
+def make_for_next(*, shipped: bool = False) -> None:
+    """Make a bundle for the next link, in a process of its own.
+
+    Where compiled modules may be written, else in the user's cache; but not there if the one that
+    was `shipped` with the package is good.
+    """
+    from pylink.startup.usercache import cache_folder
+
+    if may_write():
+        place = PATH
+    elif shipped or cache_folder() is None:
+        return
+    else:
+        place = CACHE
+    command = [sys.executable, *ALONE, os.path.abspath(__file__), place]
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    streams = [(os.POSIX_SPAWN_DUP2, null, stream) for stream in range(3)]
+    try:
+        os.waitpid(os.posix_spawn(sys.executable, command, os.environ, file_actions=streams), 0)
+    except OSError:  # then there is none
+        pass
+    finally:
+        os.close(null)
+
+
+def may_write() -> bool:
+    """Whether compiled modules are wanted and may be written where the interpreter keeps them."""
+    if sys.dont_write_bytecode or os.environ.get("PYTHONDONTWRITEBYTECODE"):
+        return False
+    places = (PACKAGE, os.path.dirname(PATH), PATH)  # each may be another user's
+    return all(os.access(place, os.W_OK) for place in places if os.path.lexists(place))
+
+
+class Recorder:
+    """Notes which modules are loaded from files, in the order in which they are ready."""
+
+    def __init__(self) -> None:
+        self.ready: list[ModuleType] = []
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """What the other finders find, with a loader that tells when the module is ready."""
+        others = (finder for finder in sys.meta_path if finder is not self)
+        specs = (finder.find_spec(name, path, target) for finder in others)  # type: ignore[arg-type]
+        spec = next((spec for spec in specs if spec is not None), None)
+        if spec is not None and isinstance(spec.loader, (ExtensionFileLoader, SourceFileLoader)):
+            run = spec.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                run(module)
+                self.ready.append(module)
+                sys.meta_path.remove(self)  # another finder may have come before this one
+                sys.meta_path.insert(0, self)
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+def record(names: tuple[str, ...]) -> list[ModuleType]:
+    """Import these; all modules that this loads, each after those that it imports."""
+    recorder = Recorder()
+    sys.meta_path.insert(0, recorder)
+    try:
+        for name in names:
+            __import__(name)
+    finally:
+        sys.meta_path.remove(recorder)
+    return recorder.ready
+
+
+def row(module: ModuleType, kernels: str, *, shipped: bool) -> tuple[Row, bytes] | None:
+    """The row of a module and the hash of its source; None of one left to the interpreter.
+
+    A bundle that is `shipped` has no modules of the interpreter, whose release may be another one.
+    """
+    from pylink.startup.lean import compile_lean
+
+    name, path = module.__name__, module.__file__ or ""
+    if path == kernels:
+        return (name, "", 0, 0, None), bytes(8)
+    is_own = path.startswith(f"{PACKAGE}/")
+    if not path.endswith(".py") or (shipped and not is_own):
+        return None
+    with open(path, "rb") as stream:  # compiled modules know the time of theirs in seconds alone
+        status = os.fstat(stream.fileno())
+        source = stream.read()
+    if is_own:
+        path = path[len(PACKAGE) + 1 :]
+    code = compile_lean(source, f"pylink/{path}" if is_own else path)
+    time = 0 if shipped else status.st_mtime_ns
+    return (name, path, len(source), time, code), source_hash(len(source), source)
+
+
+def make(*, shipped: bool = False, kernels: str = "") -> bytes:
+    """A bundle, for a process with -S alone.
+
+    `kernels` is the file name of the native code, by default that which is loaded here.
+    """
+    from importlib.util import MAGIC_NUMBER
+    from marshal import dumps
+
+    # Started as a file, this one has its own folder in the path, and not that of the package.
+    sys.path[:] = [place for place in sys.path if place != HERE]
+    sys.path.append(os.path.dirname(PACKAGE))
+    found = record(EVERY_LINK), record(SOME_LINKS)
+    from pylink._native import OBJECT
+
+    pairs, some_pairs = (
+        [made for module in modules if (made := row(module, OBJECT, shipped=shipped)) is not None]
+        for modules in found
+    )
+    some_pairs = [pair for pair in some_pairs if pair[0][1]]  # kernels are found without a row
+    rows, some = ([made for made, _ in both] for both in (pairs, some_pairs))
+    digests = b"".join(digest for _, digest in pairs + some_pairs)
+    with open(f"{HERE}/quickstart.py", encoding="utf-8") as stream:
+        program = stream.read()
+
+    mark = source_hash(0, dumps((rows, some)))
+    code = compile(
+        f"{program}\n\nstart({mark!r})\n", "pylink/startup/quickstart.py", "exec", dont_inherit=True
+    )
+    before, later = bytearray(16) + dumps(code), []
+    for name, path, size, time, module in some:
+        later.append((name, path, size, time, len(before)))
+        before += dumps(module)
+    objects = f"_native/{kernels or os.path.basename(OBJECT)}"
+    body = dumps((rows, later, objects))
+    bundle = before + body + digests + mark + len(before).to_bytes(4, "little")
+    bundle[:4] = MAGIC_NUMBER
+    bundle[12:16] = len(bundle).to_bytes(4, "little")  # the launcher tells a part of one by it
+    bundle[4:12] = checksum(bytes(bundle[12:])).to_bytes(8, "little")
+    return bytes(bundle)
+
+
+def checksum(data: bytes) -> int:
+    """A sum of 64 bits that tells damage: the launcher has the same."""
+    total = 0
+    for at in range(0, len(data), 8):
+        total = (total ^ int.from_bytes(data[at : at + 8], "little")) * 0x9E3779B97F4A7C15
+        total &= 0xFFFFFFFFFFFFFFFF
+        total ^= total >> 32
+    return total
+
+
+def write(place: str) -> None:
+    """Write the bundle to a path or CACHE, whole or not at all; OSError."""
+    bundle = make()  # before anything else is imported, which it would not have
+    if place == CACHE:
+        from pylink.startup.usercache import cache_folder, cached_name, write_cached
+
+        folder = cache_folder()
+        if folder is None:
+            raise PermissionError("this user has no cache")
+        write_cached(folder, cached_name(PACKAGE, NAME), bundle)
+        return
+    from pylink.files.atomic import write_whole
+
+    # Whoever may write it has others run what they like: as the interpreter's compiled modules, it
+    # may be read by who may read the source, and written by nobody else.
+    os.umask(~os.stat(__file__).st_mode & 0o666 | 0o022)
+    os.makedirs(os.path.dirname(place), exist_ok=True)
+    write_whole(place, bundle)
+
+
+def main(arguments: list[str]) -> int:
+    """Write a bundle; 1 with a line that says why when that cannot be.
+
+    Arguments: a path or CACHE, by default where the interpreter keeps compiled modules.
+    For setup.py: --ship, a path, and the file name of the native code.
+    """
+    try:
+        if arguments[:1] == ["--ship"]:
+            _, path, kernels = arguments
+            with open(path, "wb") as stream:
+                stream.write(make(shipped=True, kernels=kernels))
+        else:
+            write(arguments[0] if arguments else PATH)
+    except OSError as error:
+        where = os.path.dirname(PATH) if not arguments else arguments[0]
+        reason = error.strerror or str(error)
+        sys.stderr.write(f"pylink: cannot write the start-up bundle in {where}: {reason}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    if not sys.flags.no_site:
+        command = [sys.executable, *ALONE, os.path.abspath(__file__), *sys.argv[1:]]
+        os.execv(sys.executable, command)
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,67 @@
+"""The process of the command line: what signals do to it, and how it ends.
+
+Loaded before anything else of the program, so that an interrupt finds little to interrupt.
+"""
+
+from __future__ import annotations
+
+# Not `signal`, which loads more than half of what a link does.
+import _signal  # type: ignore[import-not-found] # not in typeshed
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+
+# From the native program that starts Python: the name that it was started under, and whether it
+# holds interrupts back.
+STARTED_AS = "PYLINK_STARTED_AS"
+HELD = "PYLINK_INTERRUPTS_HELD"
+
+
+def run(*, bundled: bool = False, exact: bool = False) -> NoReturn:
+    """The command line, and the end of the process; `bundled` says that it started from a bundle.
+
+    An `exact` one has the times of the sources; one without is good, too, but slower to check.
+
+    Taking the interpreter apart at its end takes an eighth of a small link's instructions and
+    changes nothing that lasts. Whatever has to run then has loaded `atexit` for that.
+    """
+    end_on_interrupt()
+    from pylink.command.cli import main  # an interrupt is none of its business
+
+    name = os.environ.pop(STARTED_AS, None)
+    if name is not None:
+        sys.argv[0] = name
+    status = main(owns_process=True)
+    if name is not None and not exact and "pylink.linker" in sys.modules:
+        package = os.path.dirname(os.path.dirname(__file__))
+        if not bundled or (
+            os.access(package, os.W_OK) and not os.environ.get("PYTHONDONTWRITEBYTECODE")
+        ):
+            from pylink.startup.bundle import make_for_next
+
+            make_for_next(shipped=bundled)
+    if "atexit" not in sys.modules:
+        try:
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:
+                    stream.flush()
+        except (OSError, ValueError):
+            sys.exit(status)  # the interpreter's way with streams that take nothing
+        os._exit(status)
+    sys.exit(status)
+
+
+def end_on_interrupt() -> None:
+    """Let an interrupt end the process as it ends nvlink, at any moment and without a word.
+
+    What is being written has no name yet, so nothing has to be cleaned up. Where interrupts are
+    ignored, as in the background of a shell, or somebody else handles them, that stays so.
+    """
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    if os.environ.pop(HELD, None) is not None:
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGINT,))

@@ -1,0 +1,160 @@
+"""How a process starts from a bundle: `bundle.py` has its layout.
+
+The main program of a process that has nothing but the interpreter's own modules (-I -S). It makes
+the modules of the rows in their order, in which each comes after those that it imports, so that all
+of their imports find what they name. Arguments: the script to start instead when a source has
+changed since, the folder of the package, then those of the command line.
+"""
+
+import _signal  # type: ignore[import-not-found] # not in typeshed
+import sys
+from _frozen_importlib import ModuleSpec
+from _imp import create_dynamic, exec_dynamic, source_hash
+from gc import disable
+from marshal import loads
+from posix import O_DIRECTORY, O_RDONLY, close, execv, fstat, open, read
+
+# What pylink.startup.program does, before the sources are looked at.
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from pylink.startup.bundle import Later, Row
+
+# The kernel that looks at sources.
+CHECKER = "pylink._native.inputfiles"
+END = 12  # bytes at the end: the mark of the rows, and where they begin
+# How the launcher names a bundle that it has opened and verified.
+OPENED = "/proc/self/fd/"
+
+
+def start(mark: bytes) -> None:
+    """Link as the arguments say, with the modules of the bundle whose rows have this mark."""
+    script, package = sys.argv.pop(1), sys.argv.pop(1)
+    disable()  # a small link makes less garbage than looking for it once costs
+    contents = load(mark, package)
+    if contents is None:
+        execv(sys.executable, [sys.executable, script, *sys.argv[1:]])
+    rows, later, objects, bundle, exact = contents
+    modules = sys.modules
+    for name, path, _, _, _ in rows:
+        if path:
+            module = modules[name] = type(sys)(name)
+            place = module.__file__ = path if path[0] == "/" else f"{package}/{path}"
+            folder, _, file = place.rpartition("/")
+            if file == "__init__.py":
+                module.__package__, module.__path__ = name, [folder]
+            else:
+                module.__package__ = name.rpartition(".")[0]
+    for name, _, _, _, code in rows:
+        if code is not None:
+            exec(code, modules[name].__dict__)
+        elif name not in modules:
+            spec = ModuleSpec(name, None, origin=objects)
+            exec_dynamic(modules.setdefault(name, create_dynamic(spec)))
+        parent, _, last = name.rpartition(".")
+        if parent:
+            setattr(modules[parent], last, modules[name])
+    sys.meta_path[:0] = [Finder({row[0]: row for row in later}, bundle, package)]
+    sys.meta_path.append(modules["pylink.packages.sites"].Sites)
+    modules["pylink.startup.program"].run(bundled=True, exact=exact)
+
+
+def load(
+    mark: bytes, package: str
+) -> "tuple[list[Row], list[Later], str, memoryview, bool] | None":
+    """The rows, those for later, the object with the kernels, the bundle, whether times agree.
+
+    None when a source has changed, or another bundle has taken the place of this one.
+    """
+    try:
+        file = open(sys.argv[0], O_RDONLY)
+        # At once: the interpreter itself reads large files in small parts.
+        bundle = memoryview(read(file, fstat(file).st_size))
+        close(file)
+        if sys.argv[0].startswith(OPENED):
+            close(int(sys.argv[0][len(OPENED) :]))  # programs that this starts have no use for it
+    except OSError:
+        return None
+    if bundle[-END:-4] != mark:
+        return None
+    rows, later, objects = loads(bundle[int.from_bytes(bundle[-4:], "little") :])
+    objects = f"{package}/{objects}"
+    exact = have_same_times(rows, later, objects, package)
+    # Copied and unpacked installations have other times.
+    good = exact or (exact is False and have_same_contents([*rows, *later], bundle, package))
+    return (rows, later, objects, bundle, bool(exact)) if good else None
+
+
+class Finder:
+    """Finds and makes the modules of `rows`, whose code is in the bundle."""
+
+    def __init__(self, rows: "dict[str, Later]", bundle: memoryview, package: str) -> None:
+        self.rows = rows
+        self.bundle = bundle
+        self.package = package
+
+    def find_spec(
+        self, name: str, path: object = None, target: object = None
+    ) -> "ModuleSpec | None":
+        if name not in self.rows:
+            return None
+        origin = place_of(self.rows[name][1], self.package)
+        return ModuleSpec(name, self, origin=origin)  # type: ignore[arg-type]
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> None:
+        """Leave that to the interpreter."""
+
+    def exec_module(self, module: "ModuleType") -> None:
+        _, path, _, _, place = self.rows[module.__name__]
+        module.__file__ = place_of(path, self.package)
+        exec(loads(self.bundle[place:]), module.__dict__)
+
+
+def place_of(path: str, package: str) -> str:
+    """The path of a source: those of the package are relative to its folder."""
+    return path if path[0] == "/" else f"{package}/{path}"
+
+
+def have_same_times(
+    rows: "list[Row]", later: "list[Later]", objects: str, package: str
+) -> "bool | None":
+    """Whether every source has the size and the time of its row; a kernel is faster at that.
+
+    None when the native code is that of another version.
+    """
+    spec = ModuleSpec(CHECKER, None, origin=objects)
+    try:
+        kernel = sys.modules[CHECKER] = create_dynamic(spec)
+        exec_dynamic(kernel)
+        unchanged = kernel.are_unchanged
+        folder = open(package, O_RDONLY | O_DIRECTORY)
+        same = bool(unchanged(rows, folder) and unchanged(later, folder))
+        close(folder)
+    except (ImportError, AttributeError, TypeError, OSError):
+        return None
+    return same
+
+
+def have_same_contents(rows: "list[Row | Later]", bundle: memoryview, package: str) -> bool:
+    """Whether every source has the bytes that its row was made from.
+
+    Their hashes are in the bundle before its end, 8 bytes for each row, in the order of the rows.
+    """
+    at = len(bundle) - END - 8 * len(rows)
+    for _, path, size, _, _ in rows:
+        if path:
+            try:
+                file = open(place_of(path, package), O_RDONLY)
+                source = read(file, size + 1)
+                close(file)
+            except OSError:
+                return False
+            if len(source) != size or source_hash(size, source) != bundle[at : at + 8]:
+                return False
+        at += 8
+    return True

@@ -1,0 +1,1 @@
+"""Collections as tables: records in rows, columns with names and types."""

@@ -1,0 +1,43 @@
+"""A table as a notebook shows it: few rows, whatever it has."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# Rows that repr and a notebook show.
+SHOWN = 10
+# Characters to which a cell of a page and a line of repr are cut; the row itself has all of them.
+CELL = 120
+
+
+def table_html(rows: Sequence[Sequence[object]], dtypes: Mapping[str, str], summary: str) -> str:
+    """The first rows, numbers to the right, and a line on the rest."""
+    numeric = [kind != "U" for kind in dtypes.values()]
+    head = "".join(f"<th>{escape(name)}</th>" for name in dtypes)
+    body = "".join(
+        "<tr>" + "".join(_cell(*pair) for pair in zip(row, numeric, strict=True)) + "</tr>"
+        for row in rows[:SHOWN]
+    )
+    rest = len(rows) - SHOWN
+    more = (
+        f"<p>{rest:,} more rows; <code>table[{SHOWN}:]</code> or "
+        "<code>pandas.DataFrame(table)</code> has them.</p>"
+        if rest > 0
+        else ""
+    )
+    return (
+        f"<table><caption>{escape(summary.strip('<>'))}</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+    )
+
+
+def _cell(value: object, numeric: bool) -> str:
+    text = "" if value is None else f"{value:,}" if type(value) is int else str(value)
+    if len(text) > CELL:
+        text = f"{text[: CELL - 3]}..."
+    side = ' style="text-align:right"' if numeric else ""
+    return f"<td{side}>{escape(text)}</td>"

@@ -1,0 +1,169 @@
+"""Records with typed columns, which data libraries read as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar, cast, overload
+
+from pylink.tabular.columns import Kind, arrow_column, kinds_of, packed
+from pylink.tabular.page import CELL, SHOWN, table_html
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import numpy
+
+RowT = TypeVar("RowT", bound=NamedTuple)
+
+
+class Table(Sequence[RowT]):
+    """Rows that are named tuples; slices, `where` and `sorted_by` give tables again.
+
+    A table is a sequence of its rows. It is not a tuple, which pyarrow takes for a list of columns.
+    `row` is the class of the rows, also where there are none. `column(name)` has one column;
+    numbers there are a memory view, of which `numpy.asarray` makes an array without copying.
+    `numpy.asarray(table)` is a structured array, `pandas.DataFrame(table)` a frame. All that reads
+    Arrow streams takes a table as it is, such as `pyarrow.table(table)`, `polars.from_arrow(table)`
+    and DuckDB; text is dictionary-encoded there.
+    """
+
+    __slots__ = ("_rows", "row")
+
+    row: type[RowT]
+
+    def __init__(self, row: type[RowT], rows: Iterable[RowT]) -> None:
+        self.row = row
+        self._rows = tuple(rows)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.row._fields
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """What numpy calls the type of each column; `U` stands for text of any width."""
+        return {name: kind.numpy for name, kind in self._kinds.items()}
+
+    def column(self, name: str) -> memoryview | tuple[str | None, ...]:
+        """The values of one column; ValueError when there is none of that name.
+
+        Text is a tuple. Numbers are a read-only memory view; -1 stands for none.
+        """
+        kind = self._kind(name)
+        values = self._values(name)
+        return packed(kind, values) if kind.letter else cast("tuple[str | None, ...]", values)
+
+    def where(self, test: Callable[[RowT], object] | None = None, **values: object) -> Table[RowT]:
+        """The rows that `test` accepts and whose columns have these values."""
+        for name in values:
+            self._kind(name)
+        return Table(
+            self.row,
+            (
+                row
+                for row in self._rows
+                if all(getattr(row, name) == value for name, value in values.items())
+                and (test is None or test(row))
+            ),
+        )
+
+    def sorted_by(self, name: str, *, descending: bool = False) -> Table[RowT]:
+        """The rows by one column, equal ones in the order they have; none comes first."""
+        place = self._place(name)
+
+        def key(row: RowT) -> tuple[bool, Any]:
+            value = tuple(row)[place]
+            return (value is not None, value)
+
+        return Table(self.row, sorted(self._rows, key=key, reverse=descending))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[RowT]:
+        return iter(self._rows)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is a table with the same rows of the same class."""
+        if not isinstance(other, Table):
+            return NotImplemented
+        return self.row is other.row and self._rows == other._rows
+
+    def __hash__(self) -> int:
+        return hash(self._rows)
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> RowT: ...
+    @overload
+    def __getitem__(self, key: slice) -> Table[RowT]: ...
+    def __getitem__(self, key: SupportsIndex | slice) -> RowT | Table[RowT]:
+        if isinstance(key, slice):
+            return Table(self.row, self._rows[key])
+        return self._rows[key]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Table, (self.row, self._rows)
+
+    def __array__(
+        self, dtype: numpy.dtype[Any] | None = None, copy: bool | None = None
+    ) -> numpy.ndarray[Any, Any]:
+        """A structured array with a field for each column."""
+        import numpy
+
+        array = numpy.empty(len(self), [(name, self._dtype(name)) for name in self.columns])
+        for name, kind in self._kinds.items():
+            values = self._values(name)
+            array[name] = packed(kind, values) if kind.letter else [value or "" for value in values]
+        return array if dtype is None else array.astype(dtype)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """An Arrow stream of one batch, as a capsule; the types are those of the columns."""
+        from pylink._native.arrow import export_stream
+
+        return export_stream(
+            len(self),
+            tuple(
+                arrow_column(name, kind, self._values(name)) for name, kind in self._kinds.items()
+            ),
+        )
+
+    def __repr__(self) -> str:
+        """The first rows, and what all of them amount to."""
+        lines = [self._summary()]
+        lines += (f"  {tuple(row)!r}" for row in self[:SHOWN])
+        if len(self) > SHOWN:
+            lines.append(f"  ... {len(self) - SHOWN} more")
+        return "\n".join(line if len(line) <= CELL else f"{line[: CELL - 3]}..." for line in lines)
+
+    def _repr_html_(self) -> str:
+        """The first rows as a notebook shows them, and how to get the rest."""
+        return table_html(self._rows, self.dtypes, self._summary())
+
+    def _summary(self) -> str:
+        """Number of rows, and the sum of each column of bytes or milliseconds."""
+        names = ", ".join(self.columns)
+        return f"<Table of {len(self)} rows: {names}>"
+
+    @property
+    def _kinds(self) -> dict[str, Kind]:
+        return kinds_of(self.row)
+
+    def _kind(self, name: str) -> Kind:
+        return self._kinds[self.columns[self._place(name)]]
+
+    def _place(self, name: str) -> int:
+        if name not in self.columns:
+            raise ValueError(f"no column {name!r}; there are {', '.join(self.columns)}")
+        return self.columns.index(name)
+
+    def _values(self, name: str) -> tuple[Any, ...]:
+        place = self._place(name)
+        return tuple(tuple.__getitem__(row, place) for row in self._rows)
+
+    def _dtype(self, name: str) -> str:
+        """What numpy calls the type of a column."""
+        kind = self._kinds[name]
+        if kind.type is not str:
+            return kind.numpy
+        return f"U{max((len(value or '') for value in self._values(name)), default=1) or 1}"

@@ -1,0 +1,1 @@
+"""What commands print with: tables, progress, the end of a command."""

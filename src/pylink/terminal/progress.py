@@ -1,0 +1,105 @@
+"""A progress bar for people who wait: on a terminal, after a second, with the package rich.
+
+It is drawn on standard error and gone when the work is done.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+
+from pylink.diagnostics.stream import is_terminal
+from pylink.observer import Observer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Seconds before anything is shown: most work is done by then.
+PATIENCE = 1.0
+
+# The phase that a link ends with.
+LAST = "write"
+
+
+class Progress:
+    """Shows how much of a piece of work is done; also a context manager."""
+
+    __slots__ = ("_bar", "_begun", "_done", "_task", "_total", "_wanted", "_words")
+
+    def __init__(self, words: str, total: int = 0, *, wanted: bool = True) -> None:
+        self._words = words
+        self._total = total
+        self._done = 0
+        self._begun = time.monotonic()
+        self._wanted = wanted and is_terminal(sys.stderr)
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def advance(self, done: int = -1, words: str = "") -> None:
+        """So much is done, one more unless told; `words` say what comes now."""
+        self._done = self._done + 1 if done < 0 else done
+        self.tell(words)
+
+    def reach(self, done: int, total: int) -> None:
+        """So much of so much is done."""
+        self._total = total
+        self.advance(done)
+
+    def tell(self, words: str = "") -> None:
+        """Say what comes now."""
+        if not self._wanted:
+            return
+        if self._bar is None and not self._start():
+            return
+        told = f"{self._words}: {words}" if words else self._words
+        self._bar.update(self._task, completed=self._done, total=self._total, description=told)
+
+    def stop(self) -> None:
+        """The work is done, or has failed."""
+        if self._bar is not None:
+            self._bar.stop()
+        self._wanted = False
+
+    def _start(self) -> bool:
+        if time.monotonic() - self._begun < PATIENCE:
+            return False
+        try:
+            console = importlib.import_module("rich.console").Console(stderr=True)
+            bar = importlib.import_module("rich.progress").Progress(console=console, transient=True)
+        except ImportError:
+            self._wanted = False
+            return False
+        self._bar, self._task = bar, bar.add_task(self._words, total=self._total)
+        bar.start()
+        return True
+
+
+class ProgressObserver(Observer):
+    """Shows which phase and step a long link is in."""
+
+    __slots__ = ("_progress",)
+
+    # From init to write.
+    PHASES = 7
+
+    def __init__(self) -> None:
+        self._progress = Progress("linking", self.PHASES)
+
+    def step(self, name: str, detail: object) -> None:
+        self._progress.tell(f"{name.replace('_', ' ')} done")
+
+    def after(self, tag: str, result: object) -> None:
+        self._progress.advance(words=f"{tag} done")
+        if tag == LAST:  # what is done about the link after it has bars of its own
+            self._progress.stop()
+
+    def close(self, *, failed: bool) -> None:
+        self._progress.stop()

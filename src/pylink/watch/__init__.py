@@ -1,1 +1,0 @@
-"""Who watches a link, told of each phase's result."""

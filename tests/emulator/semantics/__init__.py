@@ -1,0 +1,1 @@
+"""What each opcode does, in modules by subject; `table.py` has all of their rows."""

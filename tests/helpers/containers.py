@@ -1,0 +1,73 @@
+"""Fat binaries taken apart by their fields alone."""
+
+from __future__ import annotations
+
+import struct
+
+import lz4.block
+import zstandard
+from helpers.compare import compare
+
+from pylink.facts.fatbinentries import CONTAINER, ENTRY, FLAG_LZ4, FLAG_ZSTD
+
+Entries = list[tuple[bytes, bytes]]
+
+
+def split(data: bytes) -> Entries:
+    """Headers and decompressed payloads."""
+    entries = []
+    offset = CONTAINER.size
+    while offset < len(data):
+        fields = ENTRY.unpack_from(data, offset)
+        header, size, stored, flags, full = (fields[at] for at in (2, 3, 4, 11, 13))
+        start = offset + header
+        payload = data[start : start + (stored or size)]
+        if flags & FLAG_ZSTD:
+            payload = zstandard.ZstdDecompressor().decompress(payload)
+        elif flags & FLAG_LZ4:
+            payload = lz4.block.decompress(payload, uncompressed_size=full)
+        entries.append((data[offset:start], _without_padding(payload)))
+        offset = start + size
+    return entries
+
+
+def _without_padding(cubin: bytes) -> bytes:
+    """A cubin without the zeros behind it that make an entry's size a multiple of 8.
+
+    Its last part is the table of sections or, where there is one, that of segments.
+    """
+    if not cubin.startswith(b"\x7fELF"):
+        return cubin
+    segments, sections = struct.unpack_from("<QQ", cubin, 32)
+    ends = [
+        start + size * count
+        for start, (size, count) in (
+            (segments, struct.unpack_from("<HH", cubin, 54)),
+            (sections, struct.unpack_from("<HH", cubin, 58)),
+        )
+    ]
+    padding = cubin[max(ends) :]
+    return cubin[: max(ends)] if len(padding) < 8 and not any(padding) else cubin
+
+
+def without_sizes(entries: Entries) -> Entries:
+    """Entries without the sizes of stored payloads."""
+    return [(header[:8] + header[20:], payload) for header, payload in entries]
+
+
+def differences(actual: bytes, expected: bytes) -> list[str]:
+    """What differs but for the tool notes of the cubins, which also make them longer or shorter."""
+    mine, theirs = split(actual), split(expected)
+    if len(mine) != len(theirs):
+        return [f"{len(mine)} entries, not {len(theirs)}"]
+    found = []
+    for number, (one, other) in enumerate(zip(mine, theirs, strict=True)):
+        if _fixed(one[0]) != _fixed(other[0]):
+            found.append(f"header {number}: {one[0].hex()}, not {other[0].hex()}")
+        found += [f"entry {number}: {line}" for line in compare(one[1], other[1])]
+    return found
+
+
+def _fixed(header: bytes) -> bytes:
+    """A header without sizes of the payload."""
+    return header[:8] + header[20:56] + header[64:]

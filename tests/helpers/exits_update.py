@@ -1,0 +1,242 @@
+"""Code of one release as that of another, in plain Python, to compare the native rewriting with.
+
+Written from docs/older-objects.md, "Code that is brought up to date".
+"""
+
+from __future__ import annotations
+
+import struct
+
+from helpers.exits_code import DUMMY_LOAD, NOP, RECORD_SIZES, Code, is_exit, is_membar, stalled
+from helpers.exits_reference import Object, rewritten
+
+GUARD, UNGUARD, ADDS, FENCES, WORDS = 0x100, 0x200, 0x400, 0x800, 0x1000
+
+Slot = tuple[list[bytes], bytes]
+
+
+def is_function(info: int) -> bool:
+    return info & 15 == 2
+
+
+def bits(word: bytes, first: int, last: int) -> int:
+    return int.from_bytes(word, "little") >> first & (1 << last - first + 1) - 1
+
+
+def is_bsync(word: bytes) -> bool:
+    """BSYNC.RECONVERGENT or BSYNC.RELIABLE."""
+    return bits(word, 0, 11) == 0x941 and bits(word, 72, 73) != 0
+
+
+def is_dummy(word: bytes) -> bool:
+    return word.startswith(DUMMY_LOAD)
+
+
+def control(word: bytes) -> int:
+    return bits(word, 104, 119)
+
+
+def with_bits(word: bytes, first: int, last: int, value: int) -> bytes:
+    mask = (1 << last - first + 1) - 1 << first
+    number = int.from_bytes(word, "little") & ~mask | value << first
+    return number.to_bytes(16, "little")
+
+
+def is_careful(text: bytes) -> bool:
+    """Whether a function was not scheduled, by ptxas up to 13.2."""
+    words = [text[at : at + 16] for at in range(0, len(text), 16)]
+    words = [word for word in words if not is_dummy(word)]
+    slow = [
+        word
+        for word in words
+        if bits(word, 105, 108) == 15 and bits(word, 116, 117) == 3 and bits(word, 120, 127) == 0
+    ]
+    rest = [word for word in words if word not in slow and control(word) not in (0x0FC0, 0x3FC0)]
+    return bool(slow) and not rest
+
+
+def bsync_record(word: bytes) -> bytes:
+    reliable = bits(word, 72, 72)
+    predicate, negated = bits(word, 12, 14), bits(word, 15, 15)
+    body = bytearray(16)
+    body[:4] = bytes((0x01, 0x09, 4 if reliable else 2, 0x0A))
+    body[4] = (0x1F if predicate == 7 else predicate) << 3 | negated
+    body[6] = 0 if reliable else 1
+    body[10] = 2 * bits(word, 16, 19)
+    return struct.pack("<H", 0x51 | 2 << 7) + bytes(body)
+
+
+def short_add(word: bytes) -> bytes:
+    """The IADD in place of an IADD3 of two operands; another instruction stays."""
+    if bits(word, 0, 8) != 0x10 or bits(word, 64, 71) != 0xFF or bits(word, 75, 75):
+        return word
+    if bits(word, 77, 80) != 15 or bits(word, 84, 86) != 7:
+        return word
+    word = with_bits(word, 0, 8, 0x35)
+    for first, last in ((64, 71), (77, 80), (84, 86)):
+        word = with_bits(word, first, last, 0)
+    return word
+
+
+def add_record(word: bytes) -> bytes:
+    """The record of such an instruction in a slot of its own, if one is known."""
+    kinds = {
+        (2, 0): "410c4004",
+        (2, 1): "420c3014",
+        (8, 0): "420c4206",
+        (8, 1): "420c3206",
+        (12, 0): "410c4404",
+    }
+    return bytes.fromhex(kinds.get((bits(word, 8, 11) & 14, bits(word, 74, 74)), ""))
+
+
+def awaited(words: list[bytes], *, careful: bool) -> list[bytes]:
+    """A slot whose guards the MEMBAR behind them awaits."""
+    words = list(words)
+    for at in range(len(words) - 1):
+        guard, own = words[at : at + 2]
+        if not is_membar(guard, 0x80) or not is_membar(own):
+            continue
+        if control(guard) == 0x0FC0 != control(own):
+            words[at] = with_bits(guard, 104, 119, 0x33DE if careful else 0x03EC)
+            if not careful:
+                words[at + 1] = with_bits(own, 117, 117, 1)
+    return words
+
+
+def is_acquire(words: list[bytes], record: bytes) -> bool:
+    """Whether a slot acquires a tensor map, as up to 13.0."""
+    return (
+        len(words) == 3
+        and record[2:6] == bytes((0x01, 0x49, 0x14, 0x16))
+        and bits(words[2], 0, 11) == 0x9B9
+    )
+
+
+def acquired(words: list[bytes], *, careful: bool) -> list[bytes]:
+    """Those of such a slot, with the two that follow from 13.1 on."""
+    last = words[2]
+    if bits(last, 105, 108) == 2:
+        words = [*words[:2], stalled(last, 1)]
+    flush = with_bits(NOP, 0, 15, 0x09B7 | bits(last, 12, 15) << 12)
+    return [
+        *words,
+        with_bits(flush, 104, 119, 0x33DE if careful else 0x03E4),
+        with_bits(NOP, 104, 119, 0x3FDE if careful else 0x2FE2),
+    ]
+
+
+class Updated(Code):
+    """One function."""
+
+    def slots(self) -> list[Slot]:
+        """Instructions and record of each slot; the last are the branch and the padding."""
+        capsule, text = self.capsule.data, self.text.data
+        (count,) = struct.unpack_from("<I", capsule, 8)
+        marks, at, offset = capsule[12:], 12 + (count + 31) // 32 * 4, 0
+        found = []
+        for slot in range(count):
+            start, words = at, 1
+            if not marks[slot // 8] >> slot % 8 & 1:
+                head = capsule[at]
+                if head & 0x70 == 0x50:
+                    (prefix,) = struct.unpack_from("<H", capsule, at)
+                    words = prefix >> 7
+                    at += 2
+                    head = capsule[at] if head & 15 else 0
+                elif head == 0x31:
+                    words = 0
+                at += RECORD_SIZES[head] if head else 0
+            code = [text[offset + 16 * i :][:16] for i in range(words)]
+            found.append((code, capsule[start:at]))
+            offset += 16 * words
+        return found
+
+    def rewrite(self, mode: int) -> bool:
+        careful = is_careful(self.text.data)
+        if not careful:
+            mode &= GUARD | UNGUARD | FENCES
+        if not mode:
+            return False
+        code: list[bytes] = []
+        sources: list[int] = []
+        records: list[bytes] = []
+        offset = 0
+        *slots, last = self.slots()
+        for words, old_record in [*slots, (last[0][:1], b"\x50\0")]:
+            new = list(zip(words, range(offset, offset + 16 * len(words), 16), strict=True))
+            offset += 16 * len(words)
+            record = old_record
+            single = len(words) == 1 and not record
+            if mode & GUARD and single and is_bsync(words[0]):
+                record = bsync_record(words[0])
+                own = control(words[0])
+                waits = own if own in (0x3FDE, 0x0FC0) else 0x0FE2
+                new = [(with_bits(NOP, 104, 119, waits), -1), *new]
+            elif (
+                mode & UNGUARD
+                and len(words) == 2
+                and is_bsync(words[1])
+                and record == bsync_record(words[1])
+                and words[0][:2] == NOP[:2]
+            ):
+                new, record = new[1:], b""
+            elif mode & ADDS and single and short_add(words[0]) != words[0]:
+                record = add_record(words[0])
+                if record:
+                    new = [(short_add(words[0]), new[0][1])]
+            elif mode & FENCES and is_acquire(words, record):
+                record = struct.pack("<H", 0x51 | 5 << 7) + record[2:]
+                made = acquired(words, careful=careful)
+                new = list(zip(made, [*(at for _, at in new), -2, -2], strict=True))
+            else:
+                made = awaited(words, careful=careful) if mode & FENCES else words
+                if mode & ADDS and len(words) > 1:
+                    made = [short_add(word) for word in made]
+                new = list(zip(made, (at for _, at in new), strict=True))
+            code += [word for word, _ in new]
+            sources += [at for _, at in new]
+            records.append(record)
+        if mode & WORDS:
+            code = [word if is_dummy(word) else with_bits(word, 104, 127, 0x0FC0) for word in code]
+        self.begins = self.barriers() if careful and mode & FENCES else {}
+        same = b"".join(code) == self.text.data[: 16 * len(code)] and len(code) == offset // 16
+        if same and not self.begins:
+            return False
+        self.finish(code, sources, records, offset)
+        return True
+
+    def barriers(self) -> dict[int, int]:
+        """Offset of the last instruction of each error barrier, and that of the first."""
+        text, found = self.text.data, {}
+        words = [text[at : at + 16] for at in range(0, len(text), 16)]
+        for at in range(1, len(words) - 1):
+            kinds = [bits(word, 0, 11) for word in words[at - 1 : at + 1]]
+            if kinds == [0x9AB, 0x5AB] and is_exit(words[at + 1]):
+                first = at - 2 if at > 1 and is_membar(words[at - 2]) else at - 1
+                found[16 * at] = 16 * first
+        return found
+
+    def begin(self, offset: int) -> int:
+        """Where a range of a register begins now that began at `offset`."""
+        if offset in self.begins and self.moved_own(self.begins[offset]) >= 16:
+            return self.moved_own(self.begins[offset]) - 16
+        return self.moved_own(offset)
+
+
+class UpdatedObject(Object):
+    def rewrite_kernels(self, mode: int) -> None:
+        for index, (name, info, _, shndx, _, _) in enumerate(self.symbols):
+            if is_function(info) and shndx:
+                text = self.sections[shndx]
+                code = Updated(name, text, self.by_name[".nv.capmerc" + text.name])
+                if code.rewrite(mode):
+                    self.kernels[index] = code
+
+    def range_of(self, code: Code, first: int, last: int) -> tuple[int, int]:
+        assert isinstance(code, Updated)
+        return code.begin(first), code.moved_own(last)
+
+
+def update(image: bytes, mode: int) -> bytes:
+    return rewritten(UpdatedObject(image), mode)

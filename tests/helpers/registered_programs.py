@@ -1,0 +1,170 @@
+"""Random programs of objects, archives and shared libraries that register the same modules.
+
+Modules `a` to `d` have a kernel and a host function that launches it each. A description says which
+files they are in, how each library was linked, and whether the last link makes a program or a
+plugin, which a program opens after it has loaded the libraries.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from helpers.host_build import Failed, HostBuild, Log
+
+MODULES = "abcd"
+MODULE = """\
+__global__ void {name}_kernel(int *p) {{ *p = 2; }}
+void {name}_host(int *p) {{ {name}_kernel<<<1, 1>>>(p); }}
+"""
+MAIN = """\
+#include <cstdio>
+extern "C" void use();
+__global__ void main_kernel(int *p) { *p = 3; }
+int main() { main_kernel<<<1, 1>>>(nullptr); use(); std::puts("end of main"); }
+"""
+PLUGIN = """\
+extern "C" void use();
+__global__ void plugin_kernel(int *p) { *p = 4; }
+extern "C" void run() { plugin_kernel<<<1, 1>>>(nullptr); use(); }
+"""
+LOADER = """\
+#include <cstdio>
+#include <dlfcn.h>
+extern "C" void loaded();
+int main()
+{
+    loaded();
+    void *plugin = dlopen("./plugin.so", RTLD_NOW);
+    if (!plugin) { std::puts(dlerror()); return 1; }
+    ((void (*)())dlsym(plugin, "run"))();
+    std::puts("end of main");
+}
+"""
+# How a library is linked: open ones are not, for the device.
+KINDS = ("closed", "symbolic", "hidden", "open", "final")
+HIDING = "{ local: __cudaRegisterLinkedBinary*; };"
+
+
+@dataclass
+class Program:
+    """Libraries are pairs of a kind and their modules; a final one is of open libraries that have
+    one module each. `line` has the files of the last link in order, `lib0.so` for the first."""
+
+    is_plugin: bool
+    objects: list[str]
+    archives: list[str]
+    libraries: list[tuple[str, str]]
+    line: list[str] = field(default_factory=list)
+
+    @property
+    def modules(self) -> list[str]:
+        """All that are somewhere."""
+        parts = [*self.objects, *self.archives, *(modules for _, modules in self.libraries)]
+        return sorted(set("".join(parts)))
+
+
+def draw(seed: int) -> Program:
+    """The program of a seed; every second is a plugin."""
+    chance = random.Random(seed)
+
+    def pick(most: int) -> str:
+        return "".join(sorted(chance.sample(MODULES, chance.randint(1, most))))
+
+    is_plugin = seed % 2 == 1
+    kinds = [one for one in KINDS if one != "open"] if is_plugin else list(KINDS)
+    libraries = [(chance.choice(kinds), pick(3)) for _ in range(chance.randint(1, 2))]
+    if sum(kind == "final" for kind, _ in libraries) == 2:
+        libraries[1] = ("closed", libraries[1][1])
+    objects = list(pick(1)) if chance.random() < 0.35 else []
+    archived = pick(2).translate({ord(one): None for one in objects})
+    archives = [archived] if archived and chance.random() < 0.6 else []
+    program = Program(is_plugin, objects, archives, libraries)
+    names = [f"{one}.o" for one in program.objects]
+    names += [f"archive_{one}.a" for one in program.archives]
+    for number, (kind, modules) in enumerate(libraries):
+        names.append(f"lib{number}.so")
+        if kind == "final":
+            names += [f"libopen{one}.so" for one in modules]
+    chance.shuffle(names)
+    program.line = names
+    return program
+
+
+def prepare(build: HostBuild) -> None:
+    """Compile what all programs share."""
+    for name in MODULES:
+        build.write(**{f"{name}_cu": MODULE.format(name=name)})
+        build.compile(f"{name}.cu", "-rdc=true")
+        build.library(f"libopen{name}.so", [f"{name}.o"])
+    build.write(main_cu=MAIN, plugin_cu=PLUGIN, loader_cc=LOADER, hiding_map=HIDING)
+    build.compile("main.cu", "-rdc=true")
+    build.compile("plugin.cu", "-rdc=true")
+
+
+def run(build: HostBuild, program: Program) -> tuple[str, Log | None]:
+    """What the last device link said, and what the program did; None if it does not start."""
+    for number, (kind, modules) in enumerate(program.libraries):
+        make_library(build, f"lib{number}.so", kind, modules)
+    for modules in program.archives:
+        (build.folder / f"archive_{modules}.a").unlink(missing_ok=True)
+        build.run("ar", "rcs", f"archive_{modules}.a", *(f"{one}.o" for one in modules))
+    write_uses(build, "use", program.modules)
+    device = [str(build.nvcc), "-arch=sm_90", "-dlink", "-L."]
+    if not program.is_plugin:
+        said = build.run(*device, "main.o", *program.line, "-o", "linked.o")
+        host = ("g++", "linked.o", "main.o", "use.o", *program.line)
+        return said, start(build, [*host, "-L.", "-Lruntime", "-lcudart", "-o", "prog"])
+    said = build.run(*device, "-shared", "-Xcompiler", "-fPIC", "plugin.o", *program.line,
+                     "-o", "linked.o")  # fmt: skip
+    host = ("g++", "-shared", "linked.o", "plugin.o", "use.o", *program.line)
+    build.run(*host, "-L.", "-Lruntime", "-lcudart", "-o", "plugin.so")
+    libraries = [one for one in program.line if one.endswith(".so")]
+    write_uses(build, "loaded", sorted(set("".join(one for _, one in program.libraries))))
+    loader = (
+        "g++",
+        "loader.cc",
+        "loaded.o",
+        "-Wl,--no-as-needed",
+        *libraries,
+        "-Lruntime",
+        "-lcudart",
+        "-ldl",
+    )
+    return said, start(build, [*loader, "-o", "prog"])
+
+
+def make_library(build: HostBuild, name: str, kind: str, modules: str) -> None:
+    objects = [f"{one}.o" for one in modules]
+    if kind == "open":
+        build.library(name, objects)
+    elif kind == "final":
+        build.run(build.nvcc, "-arch=sm_90", "-shared", "-dlink", "-Xcompiler", "-fPIC", *objects,
+                  "-o", "final.o")  # fmt: skip
+        needed = [f"-lopen{one}" for one in modules]
+        build.run("g++", "-shared", "final.o", "-Wl,--no-as-needed", "-L.", *needed, "-o", name)
+    else:
+        flags = {"symbolic": ["-Xlinker", "-Bsymbolic"],
+                 "hidden": ["-Xlinker", "--version-script=hiding.map"]}  # fmt: skip
+        build.closed(name, objects, *flags.get(kind, []))
+
+
+def write_uses(build: HostBuild, name: str, modules: list[str]) -> None:
+    declared = "".join(f"void {one}_host(int *);" for one in modules)
+    called = "".join(f"{one}_host(nullptr);" for one in modules)
+    build.write(use_cc=f'{declared} extern "C" void {name}() {{ {called} }}')
+    build.run("g++", "-fPIC", "-c", "use.cc", "-o", f"{name}.o")
+
+
+def start(build: HostBuild, link: Sequence[str]) -> Log | None:
+    """What a program did, None if the host linker refuses it: that is no silent loss."""
+    try:
+        build.run(*link)
+    except Failed:
+        return None
+    try:
+        return build.start("prog")
+    except Failed as failed:
+        # Registration code writes past its table where modules call too often.
+        return Log(f"use ?: none, {failed}")

@@ -1,0 +1,54 @@
+"""Files to measure: linked cubins, a library with sections, and a wheel."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+from pathlib import Path
+
+from helpers.cubin_builder import Cubin, Section
+from helpers.fatbin_builder import host_object
+
+
+def library(sections: list[tuple[str, bytes]], *, elf_type: int = 3, machine: int = 62) -> bytes:
+    data = bytearray(host_object(sections, machine))
+    data[16:18] = struct.pack("<H", elf_type)
+    return bytes(data)
+
+
+def wheel(path: Path, members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+def linked(
+    sm: int = 80,
+    *names: str,
+    code: bytes = bytes(range(256)) * 8,
+    records: bytes = b"",
+    data: bytes = b"",
+    note: bytes = b"",
+    registers: int = 8,
+    debug: bytes = b"",
+) -> bytes:
+    made = Cubin()
+    for name in names or ("kernel",):
+        made.function(name, code=code, kernel=True, registers=registers)
+    made.sections = [
+        Section(**{**vars(section), "data": records + section.data})
+        if section.name.startswith(".nv.info.")
+        else section
+        for section in made.sections
+    ]
+    if data:
+        made.section(Section(".nv.global.init", 0x70000008, data, flags=3))
+    if note:
+        made.section(Section(".note.nv.tkinfo", 7, note))
+    if debug:
+        made.section(Section(".debug_line", 1, debug))
+    image = bytearray(made.build())
+    image[16:18] = struct.pack("<H", 2)
+    image[48:52] = struct.pack("<I", 0x6000002 | sm << 8)
+    return bytes(image)

@@ -1,0 +1,117 @@
+"""Texts and pages that users read follow the rules of plain English that a program can check.
+
+nvlink's own words stay as they are; none of them breaks these rules.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from pylink.diagnostics.help import HELP as EXPLANATIONS
+from pylink.diagnostics.kinds import KINDS
+from pylink.options.commands import COMMANDS
+from pylink.options.help import HELP
+
+# What to write instead.
+WORDS = {
+    r"unless (?:told|given)": "(default: ...)",
+    r"(?<!there )(?:is|are) no (?!longer)": "is not a",
+    r"ha(?:s|ve) to be": "must",
+    r"pass(?:es|ed)? over": "ignore, skip",
+    r"lea(?:ves?|ving) (?:\w+ )?out|left out": "omit",
+    r"found out": "detected",
+    r"mended": "fixed",
+    r"the same with": "like",
+    r"colour(?:s|ed)?|behaviour|analys(?:e|ing)|optimis\w+|recognis\w+": "American spelling",
+}
+LONGEST = 35  # words of a sentence
+
+ROOT = Path(__file__).parents[2]
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Name and text of messages, explanations, options, and commands with their options."""
+    yield from ((f"message {kind}", template) for kind, (_, _, template) in KINDS.items())
+    yield from ((f"explanation {kind}", text) for kind, text in EXPLANATIONS.items())
+    yield from ((f"--{name}", text) for name, (_, text) in HELP.items())
+    for name, command in COMMANDS.items():
+        yield f"pylink {name}", command.about
+        if command.parser:
+            parser = import_module(command.parser).parser()
+            assert isinstance(parser, argparse.ArgumentParser)
+            yield f"pylink {name} --help", f"{parser.description or ''}\n{parser.epilog or ''}"
+            for action in parser._actions:
+                yield f"pylink {name} {action.dest}", str(action.help or "")
+
+
+def sentences(text: str) -> list[str]:
+    """A list with semicolons has one sentence for each of its items."""
+    return re.split(r"(?<=[.;?!])\s+", text)
+
+
+TEXTS = dict(texts())
+
+
+def test_there_are_texts_of_all_sorts() -> None:
+    assert len(TEXTS) > 600
+    assert {"message unknown-input", "explanation internal-error", "--arch"} <= set(TEXTS)
+    assert len([name for name in TEXTS if name.startswith("pylink ")]) > 100
+
+
+@pytest.mark.parametrize(("pattern", "better"), WORDS.items())
+def test_words(pattern: str, better: str) -> None:
+    found = re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)
+    assert {name: text for name, text in TEXTS.items() if found.search(text)} == {}, better
+
+
+def test_sentences_are_short() -> None:
+    long = {
+        name: sentence
+        for name, text in TEXTS.items()
+        for sentence in sentences(text)
+        if len(sentence.split()) > LONGEST
+    }
+    assert long == {}
+
+
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+}
+# Says what pylink is, to anybody who comes.
+FRONT = {"docs/index.md", "README.md", "CONTRIBUTING.md"}
+# Tables of remarks have the texts that pylink prints.
+PRINTED = {"docs/remarks.md", "docs/diagnostics.md"}
+
+
+def prose(page: str) -> str:
+    """A page without what it shows of programs: blocks, and code within a line."""
+    text = re.sub(r"^```.*?^```$", "", PAGES[page], flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^    .*$", "", text, flags=re.MULTILINE)
+    return re.sub(r"`[^`]*`", "CODE", text)
+
+
+@pytest.mark.parametrize("page", sorted(PAGES.keys() - FRONT))
+def test_a_page_begins_with_who_it_is_for(page: str) -> None:
+    heading, empty, first, second = PAGES[page].split("\n")[:4]
+    assert heading.startswith("# ")
+    assert not empty
+    lead = f"{first} {second}"
+    assert lead.startswith("For "), lead
+    assert "After it" in lead or "Every kind" in lead, lead
+
+
+@pytest.mark.parametrize("page", sorted(PAGES.keys() - PRINTED))
+def test_words_of_pages(page: str) -> None:
+    text = prose(page)
+    for pattern, better in WORDS.items():
+        if better == "like":  # On a page "the same" refers to what stands before.
+            continue
+        found = re.search(rf"\b(?:{pattern})\b", text, re.IGNORECASE)
+        assert not found, f"{found.group()!r}: {better}" if found else ""

@@ -1,0 +1,135 @@
+"""What make installs, from which file, and what it prints while somebody waits."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STEP = ROOT / "scripts" / "step.py"
+sys.path.append(str(ROOT / "scripts"))
+
+import install  # noqa: E402 -- a script, found by the line above
+import test_versions as versions  # noqa: E402
+
+PROJECT = install.read_project()
+SAMPLE = """# Recorded on 2026-01-02 by `make constraints`; what make installs. Do not edit.
+Alpha_One==1.0 ; python_full_version < '3.11' \\
+    --hash=sha256:00
+    # via pylink-cuda (pyproject.toml)
+Alpha_One==2.0 ; python_full_version >= '3.11' \\
+    --hash=sha256:11
+    # via pylink-cuda (pyproject.toml)
+beta==1 \\
+    --hash=sha256:22
+    # via
+    #   alpha-one
+    #   gamma
+delta==4 \\
+    --hash=sha256:33
+    # via gamma
+gamma==3 \\
+    --hash=sha256:44
+    # via pylink-cuda (pyproject.toml)
+"""
+
+
+def names(extras: str) -> set[str]:
+    found = install.requirements(PROJECT, extras.split(","))
+    return {
+        install.canonical(match[1]) for one in found if (match := install.REQUIREMENT.match(one))
+    }
+
+
+def run_step(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(STEP), "doing it", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+
+
+def test_extras_that_name_extras_are_resolved() -> None:
+    assert names("plot") >= {"matplotlib", "protobuf", "pyelftools", "lz4"}
+    assert "pylink-cuda" not in names("plot,test")
+
+
+def test_an_unknown_extra_is_named() -> None:
+    with pytest.raises(SystemExit, match="no extra 'plto'"):
+        install.requirements(PROJECT, ["plto"])
+
+
+def test_what_some_extras_need_is_found_in_the_file_of_all() -> None:
+    pins = list(install.pins(SAMPLE))
+    assert [pin.name for pin in pins] == ["alpha-one", "alpha-one", "beta", "delta", "gamma"]
+    chosen = install.closure(pins, {"alpha-one"})
+    assert [pin.text.split(" ")[0] for pin in chosen] == [
+        "Alpha_One==1.0",
+        "Alpha_One==2.0",
+        "beta==1",
+    ]
+    assert all("--hash=sha256:" in pin.text and "via" not in pin.text for pin in chosen)
+    assert {pin.name for pin in install.closure(pins, {"gamma"})} == {"beta", "delta", "gamma"}
+
+
+def test_a_package_that_is_not_recorded_is_named() -> None:
+    with pytest.raises(SystemExit, match="lacks zeta: make constraints"):
+        install.closure(list(install.pins(SAMPLE)), {"zeta", "beta"})
+
+
+@pytest.mark.parametrize("extras", ["build,plot", "build,test,oracle,cuda", "constraints"])
+def test_the_recorded_versions_fit_what_the_project_requires(extras: str) -> None:
+    """Also after a bound was changed without `make constraints`."""
+    packaging = pytest.importorskip("packaging.requirements")
+    pins = list(install.pins((ROOT / "constraints.txt").read_text(encoding="utf-8")))
+    found = install.closure(pins, names(extras))
+    recorded: dict[str, set[str]] = {}
+    for pin in found:
+        assert "--hash=sha256:" in pin.text, pin.name
+        recorded.setdefault(pin.name, set()).add(pin.text.split("==")[1].split()[0])
+    for text in install.requirements(PROJECT, extras.split(",")):
+        requirement = packaging.Requirement(text)
+        for version in recorded[install.canonical(requirement.name)]:
+            assert requirement.specifier.contains(version), f"{text}: {version} is recorded"
+
+
+def test_packages_with_other_versions_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "recorded_versions", lambda: {"pytest": {"0.1"}, "ruff": {"9"}})
+    (line, *_) = [line for line in versions.changed(Path(sys.executable)) if "pytest" in line]
+    assert re.fullmatch(r"pytest [\d.]+ \(recorded: 0\.1\)", line)
+
+
+def test_a_step_says_what_it_does_and_no_more() -> None:
+    done = run_step(sys.executable, "-c", "import sys; print('out'); print('err', file=sys.stderr)")
+    assert re.fullmatch(r"doing it \.\.\. \d+ s\n", done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_step_that_fails_shows_what_it_printed() -> None:
+    code = "import sys; print('out', flush=True); print('err', file=sys.stderr); sys.exit(3)"
+    done = run_step(sys.executable, "-c", code)
+    assert done.returncode == 3
+    head, *rest = done.stdout.splitlines()
+    assert head == "doing it ... failed with exit status 3:"
+    assert rest[:2] == ["out", "err"]
+    assert rest[2].startswith("+ ")
+
+
+def test_a_step_that_cannot_start_is_an_error() -> None:
+    done = run_step("/nowhere/program")
+    assert (done.returncode, done.stdout) == (
+        127,
+        "doing it ... failed\n/nowhere/program: No such file or directory\n",
+    )
+
+
+def test_a_step_can_show_everything() -> None:
+    done = run_step(sys.executable, "-c", "print('out')", VERBOSE="1")
+    assert done.stdout.startswith("doing it: ")
+    assert done.stdout.endswith("out\n")

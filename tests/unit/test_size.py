@@ -1,0 +1,380 @@
+"""`pylink size`: every byte once at each level, whatever holds it; planted files of known sizes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+import re
+import zipfile
+from array import array
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from helpers import archive_builder, size_reference
+from helpers.cubin_builder import CODE, Cubin, Section
+from helpers.fatbin_builder import PTX, container, entry, host_object
+from helpers.sized import wheel
+
+from pylink._native.ledger import Ledger
+from pylink.command.sizes import main
+from pylink.size import LEVELS, Selection, Sizes, measure, rows
+from pylink.size.levels import INNER
+from pylink.size.model import PARTS
+
+PTX_TEXT = b"""//
+.version 8.0
+.target sm_80
+.address_size 64
+.extern .func far;
+.visible .entry _Z3onev(.param .u64 p)
+{ // }
+  .loc 1 2 3
+  { ret; }
+}
+.func (.param .b32 r) two(
+  .param .b32 a
+)
+{
+  ret;
+}
+\0\0"""
+
+
+def cubin(*names: str, code: bytes = CODE, data: bytes = b"") -> bytes:
+    made = Cubin()
+    for name in names:
+        made.function(name, code=code)
+    if data:
+        made.section(Section(".nv.global.init", 0x70000008, data, flags=3))
+    return made.build()
+
+
+def library() -> bytes:
+    """Containers in three sections, with zeros between and none, stored and packed entries."""
+    first = container(
+        entry(cubin("a", "b"), 80), entry(cubin("a"), 90, mode="zstd", flags=0x100011)
+    )
+    second = container(entry(PTX_TEXT, 80, kind=PTX, mode="lz4"))
+    hidden = container(entry(cubin("_Z1fIiEvv", "_Z1fIfEvv"), 86, mode="lz4"))
+    return host_object(
+        [
+            (".text", bytes(range(256))),
+            (".nv_fatbin", first + bytes(40) + second + first),
+            (".data", b"x" * 24 + hidden + b"y" * 8 + cubin("loose")),
+            ("__nv_relfatbin", container(entry(PTX_TEXT, 75, kind=PTX))),
+        ]
+    )
+
+
+def check_sums(sizes: Sizes, installed: int, download: int = 0) -> None:
+    """The same three sums at every level, and no row below zero."""
+    wanted = sum(leaf.unpacked for leaf in sizes.leaves), installed, download
+    for by in [(), *((level,) for level in LEVELS), ("file", "part"), ("template", "target")]:
+        found = rows(sizes, by)
+        sums = tuple(
+            sum(getattr(row, column) for row in found)
+            for column in ("unpacked", "installed", "download")
+        )
+        assert sums == wanted, by
+        assert all(min(row.unpacked, row.installed, row.download) >= 0 for row in found)
+
+
+def by_level(sizes: Sizes, level: str) -> dict[str, int]:
+    return {row.keys[0]: row.installed for row in rows(sizes, (level,))}
+
+
+def test_every_byte_of_a_library_is_in_one_row_of_each_level(tmp_path: Path) -> None:
+    path = tmp_path / "lib.so"
+    path.write_bytes(library())
+    sizes = measure([str(path)])
+    check_sums(sizes, path.stat().st_size)
+    assert not sizes.unreadable
+    counts = Counter(leaf.kind for leaf in sizes.leaves if leaf.kind != "host")
+    assert counts == {
+        "container header": 5, "relocatable cubin": 6, "PTX": 1, "relocatable PTX": 1
+    }  # fmt: skip
+    assert {"sm_80", "sm_90a", "sm_86", "compute_80", "compute_75"} <= {*by_level(sizes, "target")}
+
+
+def test_planted_code_has_its_own_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "planted.fatbin"
+    path.write_bytes(
+        container(
+            entry(cubin("_Z1fIiEvv", code=bytes(4096)), 80),
+            entry(cubin("_Z1fIfEvv", "plain", code=bytes(1024)), 90),
+        )
+    )
+    sizes = measure([str(path)])
+    check_sums(sizes, path.stat().st_size)
+    code = {row.keys: row.unpacked for row in rows(sizes, ("template", "part"))}
+    assert code["f<>", "code"] == 4096 + 1024
+    assert code["plain", "code"] == 1024
+    (instances,) = [row for row in rows(sizes, ("template",)) if row.keys == ("f<>",)]
+    assert instances.count == 2
+    assert instances.estimated is False
+
+
+def test_download_bytes_of_a_wheel_are_those_of_its_members(tmp_path: Path) -> None:
+    noise = random.Random(7).randbytes(100_000)
+    members = {
+        "a/lib.so": host_object(
+            [
+                (".rodata", bytes(50_000)),
+                (".nv_fatbin", container(entry(cubin("a", data=noise), 80))),
+            ]
+        ),
+        "a/text.py": b"pass\n" * 1000,
+        "a/empty": b"",
+    }
+    path = wheel(tmp_path / "planted.whl", members)
+    sizes = measure([str(path)])
+    check_sums(sizes, sum(map(len, members.values())), path.stat().st_size)
+    kinds = {row.keys[0]: row for row in rows(sizes, ("kind",))}
+    # Zeros deflate to nothing, noise to itself: shares by size would give half to each.
+    assert 100_000 < kinds["relocatable cubin"].download < 102_000
+    assert kinds["host"].download < 1500
+    assert kinds["archive directory"].installed == 0
+
+
+def test_stored_members_are_measured_where_they_lie(tmp_path: Path) -> None:
+    path = wheel(tmp_path / "stored.zip", {"lib.so": library()}, zipfile.ZIP_STORED)
+    sizes = measure([str(path)])
+    check_sums(sizes, len(library()), path.stat().st_size)
+    assert all(leaf.download == leaf.installed for leaf in sizes.leaves if leaf.installed)
+
+
+def test_members_of_archives_are_units(tmp_path: Path) -> None:
+    path = tmp_path / "lib.a"
+    path.write_bytes(archive_builder.gnu([("one.o", library()), ("two.cubin", cubin("two"))]))
+    sizes = measure([str(path)])
+    check_sums(sizes, path.stat().st_size)
+    assert {"one.o", "two.cubin"} <= {*by_level(sizes, "unit")}
+    assert by_level(sizes, "function")["two"] > len(CODE)
+
+
+def test_members_of_a_thin_archive_are_files(tmp_path: Path) -> None:
+    (tmp_path / "one.cubin").write_bytes(cubin("one"))
+    path = tmp_path / "thin.a"
+    path.write_bytes(archive_builder.thin(["one.cubin", "gone.o"], [len(cubin("one")), 9]))
+    sizes = measure([str(path)])
+    check_sums(sizes, path.stat().st_size + len(cubin("one")))
+    assert [name for name, _ in sizes.unreadable] == [f"{path}:gone.o"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_cubins_are_counted_as_the_rules_say(seed: int) -> None:
+    make = random.Random(seed)
+    made = Cubin()
+    names = make.sample(["k", "a.k", "_Z1fIiEvv", "long_name", "name", "x$y"], make.randint(1, 5))
+    numbers = [made.function(name, code=bytes(16 * make.randint(1, 40))) for name in names]
+    for number in numbers[1:]:
+        made.call(numbers[0], number)
+    for name in names[::2]:
+        made.section(Section(f".nv.constant0.{name}", 0x70000064, bytes(make.randint(1, 99))))
+    made.section(Section(".debug_line", 1, bytes(33)))
+    made.section(Section(".nv.merc.debug_line", 1, bytes(7)))
+    made.section(Section(f".nv.capmerc.text.{names[0]}", 1, bytes(50)))
+    made.section(Section("unknown", 1, bytes(5)))
+    data = made.build()
+    ledger = Ledger()
+    ledger.measure(data, 0, len(data), 2, 0, len(data), 0)
+    functions = [name.decode() for name in ledger.functions()]
+    groups = array("i", range(len(functions))).tobytes()
+    found = {
+        (functions[function], PARTS[part]): unpacked
+        for _, function, part, _, unpacked, installed, _ in ledger.sums(bytes(4), groups, True)
+        if unpacked == installed
+    }
+    assert found == size_reference.cubin_bytes(data)
+
+
+def test_ptx_is_cut_at_the_bodies_of_functions(tmp_path: Path) -> None:
+    path = tmp_path / "a.ptx"
+    path.write_bytes(PTX_TEXT)
+    sizes = measure([str(path)])
+    check_sums(sizes, len(PTX_TEXT))
+    found = {row.keys[0]: row.unpacked for row in rows(sizes, ("function",))}
+    entry_text = PTX_TEXT[PTX_TEXT.index(b".visible") : PTX_TEXT.index(b"\n.func")]
+    device_text = PTX_TEXT[PTX_TEXT.index(b".func (") : PTX_TEXT.index(b"\n\0\0")]
+    assert found["one()"] == len(entry_text)
+    assert found["two"] == len(device_text)
+    assert by_level(sizes, "part")["padding"] == 2
+
+
+def test_a_selection_counts_what_was_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "lib.so"
+    path.write_bytes(library())
+    sizes = measure([str(path)])
+    chosen = rows(sizes, ("target",), Selection(arch="sm_90"))
+    assert [row.keys for row in chosen] == [("sm_90a",)]
+    found = rows(sizes, ("function",), Selection(match=re.compile("^f<|void f<")))
+    assert {row.keys[0] for row in found} == {"void f<(int)>()", "void f<(float)>()"} or len(
+        found
+    ) == 2
+
+
+def test_a_constant_that_looks_like_a_container_is_host_code(tmp_path: Path) -> None:
+    mark = container(b"")[:8]
+    path = tmp_path / "tool"
+    path.write_bytes(host_object([(".rodata", mark + b"\xff" * 64 + mark + b"\x10" + bytes(30))]))
+    sizes = measure([str(path)])
+    assert {leaf.kind for leaf in sizes.leaves} == {"host"}
+    check_sums(sizes, path.stat().st_size)
+
+
+def cut_wheel(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-30])
+
+
+def lie_about_size(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    place = data.rindex(b"PK\x01\x02")
+    size = int.from_bytes(data[place + 24 : place + 28], "little")
+    data[place + 24 : place + 28] = (size - 9).to_bytes(4, "little")
+    path.write_bytes(data)
+
+
+def encrypt(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[data.rindex(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(data)
+
+
+def overlap(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    first = data.index(b"PK\x01\x02")
+    second = data.index(b"PK\x01\x02", first + 1)
+    data[second + 42 : second + 46] = data[first + 42 : first + 46]
+    path.write_bytes(data)
+
+
+def break_contents(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    place = data.index(b"PK\x01\x02") - 200
+    data[place] ^= 0xFF
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage", [cut_wheel, lie_about_size, encrypt, overlap, break_contents])
+def test_damaged_wheels_are_rows_and_status_2(
+    damage: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = wheel(tmp_path / "bad.whl", {"one.txt": b"one" * 99, "lib.so": library()})
+    assert callable(damage)
+    damage(path)
+    assert main([str(path), "--json"]) == 2
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert document["total"]["download"] == path.stat().st_size
+    (kinds,) = [table for table in document["tables"] if table["by"] == ["kind"]]
+    assert any(row["kind"] == "unreadable" for row in kinds["rows"])
+    assert err.startswith("pylink size: ")
+    assert len(err.splitlines()) == len(document["unreadable"])
+
+
+def test_damaged_entries_are_rows_with_their_bytes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = entry(cubin("a"), 80)
+    path = tmp_path / "lib.so"
+    path.write_bytes(
+        host_object(
+            [
+                (
+                    ".nv_fatbin",
+                    container(
+                        good,
+                        entry(cubin("b"), 90, mode="zstd", stored=b"\x28\xb5\x2f\xfd" + bytes(60)),
+                        entry(b"no cubin" * 9, 86),
+                        entry(cubin("c"), 75, size=1 << 40),
+                    ),
+                )
+            ]
+        )
+    )
+    sizes = measure([str(path)])
+    check_sums(sizes, path.stat().st_size)
+    assert sum(leaf.kind == "unreadable" for leaf in sizes.leaves) == 3
+    assert len(sizes.unreadable) == 3
+    assert main([str(path)]) == 2
+    assert "unreadable" in capsys.readouterr().out
+
+
+def test_a_link_in_an_archive_is_not_followed(tmp_path: Path) -> None:
+    target = tmp_path / "secret.so"
+    target.write_bytes(library())
+    path = tmp_path / "links.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        info = zipfile.ZipInfo("link.so")
+        info.external_attr = 0o120777 << 16
+        archive.writestr(info, str(target))
+    sizes = measure([str(path)])
+    check_sums(sizes, len(str(target)), path.stat().st_size)
+    assert {leaf.kind for leaf in sizes.leaves} == {"host", "archive directory"}
+
+
+def test_names_are_escaped_in_every_form(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "=cmd|\x1b[31m<b>`x`\n"
+    path = wheel(tmp_path / "evil.zip", {evil: library(), "+plus": b"1"})
+    for words in (["--by", "file"], ["--by", "file", "--markdown"], ["--by", "file", "--csv"]):
+        assert main([str(path), *words]) == 0
+        out = capsys.readouterr().out
+        assert "\x1b" not in out
+        if "--markdown" in words:
+            assert "<b>" not in out
+            assert "=cmd\\|" in out
+        if "--csv" in words:
+            cells = [row[0] for row in csv.reader(io.StringIO(out))]
+            assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
+    assert main([str(path), "--json"]) == 0
+    assert evil in {file["name"] for file in json.loads(capsys.readouterr().out)["files"]}
+
+
+def test_tables_of_levels_and_their_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "lib.so"
+    path.write_bytes(library())
+    assert main([str(path), "--by", "target,kind", "--top", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].split()[:3] == ["target", "kind", "entries"]
+    assert any("more)" in line for line in lines)
+    assert main([str(path), "--top", "9"]) == 0
+    screen = capsys.readouterr().out
+    assert "download" not in screen
+    assert "f<>" in screen
+    assert max(map(len, screen.splitlines())) <= 100
+    assert main([str(path), "--by", "colour"]) == 2
+    assert main([str(tmp_path / "gone")]) == 2
+
+
+def test_a_folder_is_all_files_in_it(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "lib.so").write_bytes(library())
+    (tmp_path / "readme").write_bytes(b"text")
+    (tmp_path / "link.so").symlink_to(tmp_path / "sub" / "lib.so")
+    sizes = measure([str(tmp_path)])
+    check_sums(sizes, len(library()) + 4)
+    assert len(sizes.files) == 2
+    assert all(level in LEVELS for level in INNER)
+
+
+def test_small_files_do_not_become_large_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Zeros that Zstandard made a thousand times as small count until there are too many."""
+    monkeypatch.setattr("pylink.size.entries.MOST_BYTES", 1 << 20)
+    bomb = entry(bytes(1 << 20), 80, kind=PTX, mode="zstd")
+    path = tmp_path / "bomb.fatbin"
+    path.write_bytes(container(*[bomb] * 50))
+    sizes = measure([str(path)])
+    check_sums(sizes, path.stat().st_size)
+    read = [leaf for leaf in sizes.leaves if leaf.kind != "unreadable" and leaf.target]
+    assert 0 < len(read) < 50
+    assert sum(leaf.unpacked for leaf in read) <= (1 << 20) + 100 * path.stat().st_size
+    assert "bytes when decompressed" in sizes.unreadable[0][1]

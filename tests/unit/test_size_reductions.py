@@ -1,0 +1,169 @@
+"""What could go: each rule says what was planted, no more, and what the tools then make."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+from pathlib import Path
+
+import pytest
+import zstandard
+from helpers.cubin_builder import Cubin
+from helpers.fatbin_builder import PTX, container, entry
+from helpers.sized import library
+
+from pylink.command.sizes import main
+from pylink.inspect.embedded import leaves_registration
+from pylink.size import Sizes, measure
+from pylink.size.reductions import Reduction, is_covered, reductions
+from pylink.size.sources import MemorySource
+
+TEXT = b".version 8.0\n.target sm_80\n.address_size 64\n"
+
+
+def cubin(*kernels: str, device: str = "", linked: bool = False) -> bytes:
+    made = Cubin()
+    for kernel in kernels:
+        made.function(kernel, kernel=True, code=bytes(range(256)) * 20)
+    if device:
+        made.function(device)
+    data = bytearray(made.build())
+    if linked:
+        data[16:18] = struct.pack("<H", 2)
+    return bytes(data)
+
+
+def found(tmp_path: Path, data: bytes, *, recompress: bool = False) -> dict[str, Reduction]:
+    path = tmp_path / "lib.so"
+    path.write_bytes(data)
+    sizes: Sizes = measure([str(path)], recompress=recompress)
+    assert not sizes.unreadable
+    return {line.rule: line for line in reductions(sizes)}
+
+
+def linked_library(elf_type: int = 3, kernels: tuple[str, ...] = ("a", "b")) -> bytes:
+    return library(
+        [
+            (".nv_fatbin", container(entry(cubin(*kernels, linked=True), 80))),
+            (
+                "__nv_relfatbin",
+                container(
+                    entry(cubin("a", device="dropped"), 80),
+                    entry(cubin("a"), 90),
+                    entry(cubin("a"), 80, flags=0x100011),
+                    entry(TEXT, 80, kind=PTX),
+                )
+                + container(entry(cubin("b"), 80)),
+            ),
+        ],
+        elf_type=elf_type,
+    )
+
+
+def test_relocatable_code_that_is_linked(tmp_path: Path) -> None:
+    line = found(tmp_path, linked_library())["linked-copies"]
+    # Not those of another target or suffix, and not the PTX.
+    assert line.entries == 2
+    assert line.letter == "B"
+    wanted = entry(cubin("a", device="dropped"), 80), entry(cubin("b"), 80)
+    assert line.installed == sum(map(len, wanted))
+
+
+def test_a_unit_that_was_not_linked_stays(tmp_path: Path) -> None:
+    line = found(tmp_path, linked_library(kernels=("a",)))["linked-copies"]
+    assert line.entries == 1
+
+
+def test_objects_keep_their_relocatable_code(tmp_path: Path) -> None:
+    assert "linked-copies" not in found(tmp_path, linked_library(elf_type=1))
+
+
+def test_open_libraries_keep_their_relocatable_code(tmp_path: Path) -> None:
+    names = b"\0__cudaRegisterLinkedBinary_1_a_cu\0"
+    for section, is_open in ((0, True), (1, False)):
+        symbol = bytes(24) + struct.pack("<IBBHQQ", 1, 0x10, 0, section, 0, 0)
+        data = library([(".dynsym", symbol), (".dynstr", names)])
+        assert leaves_registration(MemorySource(data)) is is_open
+
+
+@pytest.mark.parametrize("mode", ["none", "lz4"])
+def test_compression_is_measured(mode: str, tmp_path: Path) -> None:
+    payload = cubin("a") + b""
+    rule = {"none": "stored-cubins", "lz4": "lz4-cubins"}[mode]
+    shipped = entry(payload, 80, mode=mode)
+    lines = found(tmp_path, library([(".nv_fatbin", container(shipped))]), recompress=True)
+    made = zstandard.ZstdCompressor(level=5).compress(payload)
+    saved = len(shipped) - 64 - (len(made) + -len(made) % 8)
+    if saved > 0:
+        assert lines[rule].installed == saved
+    else:
+        assert rule not in lines
+
+
+def test_code_that_does_not_compress_stays_as_it_is(tmp_path: Path) -> None:
+    made = Cubin()
+    made.function("noise", code=random.Random(3).randbytes(1 << 16))
+    payload = made.build()
+    stored = found(
+        tmp_path, library([(".nv_fatbin", container(entry(payload, 80)))]), recompress=True
+    )
+    assert stored.get("stored-cubins") is None or stored["stored-cubins"].installed < 2000
+
+
+def test_unreached_ptx(tmp_path: Path) -> None:
+    entries = [entry(cubin("a", linked=True), sm) for sm in (75, 80, 90)]
+    texts = [entry(TEXT + b"//" * sm, sm, kind=PTX) for sm in (75, 80, 90, 100)]
+    data = library([(".nv_fatbin", container(*entries, *texts))])
+    line = found(tmp_path, data)["unreached-ptx"]
+    # 75 and 80 to 89 and 90 have code; the highest PTX stays for later GPUs.
+    assert line.installed == sum(map(len, texts[:3]))
+    assert line.letter == "A"
+    del entries[1]
+    data = library([(".nv_fatbin", container(*entries, *texts))])
+    assert found(tmp_path, data)["unreached-ptx"].entries == 2
+
+
+@pytest.mark.parametrize(
+    ("gpu", "cubins", "is_arm", "covered"),
+    [
+        (89, {80}, False, True),
+        (89, {86}, False, True),
+        (86, {89}, False, False),
+        (90, {80}, False, False),
+        (89, {87}, False, False),
+        (87, {80}, True, False),
+        (87, {87}, True, True),
+        (110, {100}, True, False),
+        (121, {120}, False, True),
+    ],
+)
+def test_gpus_that_run_a_cubin(gpu: int, cubins: set[int], is_arm: bool, covered: bool) -> None:
+    assert is_covered(gpu, cubins, is_arm=is_arm) is covered
+
+
+def test_ptx_with_a_suffix_stays(tmp_path: Path) -> None:
+    data = library(
+        [
+            (
+                ".nv_fatbin",
+                container(
+                    entry(cubin("a", linked=True), 90),
+                    entry(TEXT, 90, kind=PTX, flags=0x100011),
+                    entry(TEXT, 100, kind=PTX),
+                ),
+            )
+        ]
+    )
+    assert "unreached-ptx" not in found(tmp_path, data)
+
+
+def test_the_screen_and_json_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "lib.so"
+    path.write_bytes(linked_library())
+    assert main([str(path)]) == 0
+    assert "relocatable code that is linked" in capsys.readouterr().out
+    assert main([str(path), "--json"]) == 0
+    lines = json.loads(capsys.readouterr().out)["could_go"]
+    assert {line["letter"] for line in lines} <= {"A", "B"}
+    assert all(line["condition"] and line["how"] for line in lines)
