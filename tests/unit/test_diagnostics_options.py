@@ -10,7 +10,7 @@ import pytest
 
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
-from pylink.renderers.configure import make_renderer, obey, open_reports
+from pylink.renderers.configure import obey, open_reports
 
 
 class Terminal(io.StringIO):
@@ -149,4 +149,4 @@ def test_a_mistake_is_fatal_in_the_chosen_format() -> None:
 
 def test_a_format_must_be_one_of_three() -> None:
     with pytest.raises(ValueError, match="no diagnostics format 'yaml'"):
-        make_renderer("yaml")
+        obey(Sink(), {"diagnostics_format": "yaml"})

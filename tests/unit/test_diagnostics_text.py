@@ -23,6 +23,7 @@ from pylink.diagnostics.severity import (
     WARNING,
 )
 from pylink.diagnostics.sourcefiles import SourceFiles
+from pylink.renderers.presentation import Presentation
 from pylink.renderers.text import TextRenderer
 
 
@@ -54,9 +55,12 @@ def record(
     return made
 
 
-def show(diagnostic: Diagnostic, **options: bool | int | SourceFiles) -> str:
+def show(
+    diagnostic: Diagnostic, sources: SourceFiles | None = None, **shown: bool | int | str
+) -> str:
     stream = io.StringIO()
-    TextRenderer(stream, **options).emit(diagnostic)  # type: ignore[arg-type] # as they are there
+    presentation = Presentation(**shown)  # type: ignore[arg-type] # as they are there
+    TextRenderer(stream, presentation, sources=sources).emit(diagnostic)
     return stream.getvalue()
 
 
@@ -113,7 +117,7 @@ def test_details_come_before_the_source_and_notes_after_it() -> None:
         "                         ^\n"
         "\n"
     )
-    assert show(top, numbers=True, compact=True) == f"{message}{detail}{below}"
+    assert show(top, numbers=True, brief=True) == f"{message}{detail}{below}"
 
 
 def test_without_a_file_the_label_is_capitalised() -> None:
@@ -200,16 +204,16 @@ def test_a_record_without_number_shows_none() -> None:
 @pytest.mark.usefixtures("in_source")
 def test_colours() -> None:
     # front end, but for the quotes of our own messages: the name is bold, its quotes are not
-    assert show(unused(Source("w2.cu", 1, 16)), numbers=True, coloured=True).startswith(
+    assert show(unused(Source("w2.cu", 1, 16)), numbers=True, colour="always").startswith(
         "\x1b[01m\x1b[0m\x1b[01mw2.cu(1)\x1b[0m: \x1b[01;35mwarning\x1b[0m #177-D: variable"
     )
     hint = Diagnostic("suppression-hint")
-    assert show(hint, coloured=True, numbers=True) == (
+    assert show(hint, colour="always", numbers=True) == (
         "\x1b[01;36m\x1b[0m\x1b[01;36mRemark\x1b[0m: "
         'The warnings can be suppressed with "-diag-suppress <warning-number>"\n\n'
     )
     undefined = Diagnostic("undefined-reference", {"symbol": "f", "file": "a.cubin"})
-    assert show(undefined, coloured=True) == (
+    assert show(undefined, colour="always") == (
         "\x1b[01m\x1b[0m\x1b[01ma.cubin\x1b[0m: \x1b[01;31merror\x1b[0m: "
         "Undefined reference to '\x1b[01mf\x1b[0m' in '\x1b[01ma.cubin\x1b[0m'\n\n"
     )
@@ -218,7 +222,7 @@ def test_colours() -> None:
 def test_colours_taken_out_leave_the_plain_text() -> None:
     name = "_ZN" + "4long" * 40 + "Ev"
     undefined = Diagnostic("undefined-reference", {"symbol": name, "file": "a.cubin"})
-    coloured = show(undefined, coloured=True, width=60)
+    coloured = show(undefined, colour="always", width=60)
     for code in ("\x1b[0m", "\x1b[01m", "\x1b[01;31m"):
         coloured = coloured.replace(code, "")
     assert coloured == show(undefined, width=60)
@@ -307,17 +311,17 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
         {"symbol": "f\n\x1b\x02", "file": "a.cubin"},
         source=Source(str(tmp_path / "s.cu"), 1, 3),
     )
-    for coloured in (False, True):
+    for colour in ("never", "always"):
         files = SourceFiles([str(tmp_path)])
-        shown = show(undefined, coloured=coloured, width=0, sources=files)
+        shown = show(undefined, colour=colour, width=0, sources=files)
         assert "f\\n\\x1b\\x02" in shown
         assert "\n  a?[2Jb\n    ^\n" in shown
 
 
-def finish(*kinds: str, limit: int = 0, **options: str) -> str:
+def finish(*kinds: str, limit: int = 0, **shown: str) -> str:
     stream = io.StringIO()
     sink = Sink(
-        TextRenderer(stream, **options),  # type: ignore[arg-type] # texts only
+        TextRenderer(stream, Presentation(**shown)),  # type: ignore[arg-type] # texts only
         policy=Policy(error_limit=limit),
     )
     try:
@@ -354,7 +358,7 @@ def test_the_summary() -> None:
 @pytest.mark.usefixtures("in_source")
 def test_a_link_error_is_one_readable_block() -> None:
     stream = io.StringIO()
-    sink = Sink(TextRenderer(stream, numbers=True, subject="o.cubin"))
+    sink = Sink(TextRenderer(stream, Presentation(numbers=True, subject="o.cubin")))
     sink.report(
         "undefined-reference",
         symbol="f",

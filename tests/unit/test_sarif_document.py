@@ -22,7 +22,8 @@ from pylink.diagnostics import Diagnostic, Sink, note
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.record import CHILD, DETAIL, Source
 from pylink.files.atomic import WholeFile
-from pylink.renderers.configure import add_sarif_output, make_renderer, obey
+from pylink.renderers.configure import add_sarif_output, obey
+from pylink.renderers.sarif import SarifStream
 from pylink.renderers.sarif_document import SarifDocument
 from pylink.renderers.section_offset import section_offset
 
@@ -133,7 +134,7 @@ def test_a_warning_that_was_made_an_error_says_so() -> None:
 
 def test_the_results_are_those_of_the_stream() -> None:
     stream = io.StringIO()
-    sink = Sink(make_renderer("sarif", stream))
+    sink = Sink(SarifStream(stream))
     report_all(sink)
     streamed: Any = json.loads(f"[{stream.getvalue()}]")
     results = run_of(sink)["results"]

@@ -13,7 +13,6 @@ from pylink.diagnostics import Diagnostic, Policy, Sink, note
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.record import Source
 from pylink.diagnostics.severity import NAMES
-from pylink.renderers.configure import make_renderer
 from pylink.renderers.sarif import STREAM_LEVELS, SarifStream, file_uri, stream_result, to_json
 
 
@@ -39,7 +38,7 @@ def test_an_object_is_that_of_the_front_end(
 
 def streamed(*, numbers: bool = False) -> tuple[str, Sink]:
     stream = io.StringIO()
-    sink = Sink(make_renderer("sarif", stream), policy=Policy(numbers=numbers))
+    sink = Sink(SarifStream(stream), policy=Policy(numbers=numbers))
     sink.report("stack-size", symbol="k", file="a.cubin", source=Source("k.cu", 3))
     sink.report(
         "multiple-definition",

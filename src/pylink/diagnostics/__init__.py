@@ -22,8 +22,8 @@ fatal. `sink.close()` comes last, for logs, documents and the summary.
     sink = Sink()                                       # an API call: records only, prints nothing
 
 Importing this package loads no renderer but nvlink's, and the table only with the first report.
-`configure` has the others and what the options do: `make_renderer`, `add_log`, `add_sarif_output`,
-`control`.
+`renderers` has the others, and in `configure` what the options do: `obey`, `add_log`,
+`add_sarif_output`, `control`.
 """
 
 from __future__ import annotations

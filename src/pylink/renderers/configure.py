@@ -9,40 +9,19 @@ from pylink.diagnostics.nvlink import NvlinkRenderer
 from pylink.diagnostics.policy import ACTIONS, Policy
 from pylink.diagnostics.sink import Renderer
 from pylink.diagnostics.stream import is_terminal
+from pylink.options.table import FORMATS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import TextIO, TypedDict
+    from typing import TextIO
 
     from pylink.diagnostics.nvlink import Notes
     from pylink.diagnostics.record import Diagnostic
     from pylink.diagnostics.sink import Sink
     from pylink.diagnostics.sourcefiles import SourceFiles
     from pylink.files.atomic import WholeFile
-
-    class RendererSettings(TypedDict):
-        """The arguments of `make_renderer` but for the format and the stream."""
-
-        tool: str
-        target: str | None
-        coloured: str
-        numbers: bool
-        width: int
-        tab_width: int
-        context: bool
-        compact: bool
-        summary: bool
-        subject: str | None
-        notes: Notes
-
-
-FORMATS = ("nvlink", "text", "sarif")
-
-# Columns where there is no terminal to ask.
-WIDTH = 80
-
-TAB_WIDTH = 8
+    from pylink.renderers.presentation import Presentation
 
 # nvlink's own options for single kinds.
 _SUPPRESSING = (
@@ -108,28 +87,24 @@ def obey(
     if not form:
         asks = terminal_form != "nvlink" and is_terminal(sys.stderr if stream is None else stream)
         form = terminal_form if asks else "nvlink"
-    numbers = bool(values.get("display_error_number"))
+    if form not in FORMATS:
+        raise ValueError(f"no diagnostics format {form!r}")
     sink.policy = Policy(
         no_warnings=bool(values.get("disable_warnings")),
         warnings_as_errors=bool(values.get("warning_as_error")),
         no_infos=bool(values.get("disable_infos")),
         error_limit=_number(values, "error_limit", 0),
-        numbers=numbers,
+        numbers=bool(values.get("display_error_number")),
         threshold=ACTIONS[_text(values, "diag_min_severity") or "remark"],
         as_nvlink=form == "nvlink",
     )
     if values.get("notes") is not None:
         notes = values["notes"] == "yes"
-    settings = _settings(values, stream, tool=tool, numbers=numbers, notes=notes)
     if form == "nvlink":
-        sink.renderers = [make_renderer(form, stream, **settings)]
+        renderer = NvlinkRenderer(stream, tool=tool, target=_target(values), notes=notes)
+        sink.renderers = [renderer]
     else:
-
-        def make() -> Renderer:
-            sources = source_files(values, inputs) if form == "text" else None
-            return make_renderer(form, stream, sources=sources, **settings)
-
-        sink.renderers = [WhenNeeded(make)]
+        sink.renderers = [WhenNeeded(lambda: _make_renderer(form, stream, values, inputs))]
     for option, kind in _SUPPRESSING:
         if values.get(option):
             control(sink, "suppress", kind)
@@ -163,28 +138,57 @@ def source_files(values: Mapping[str, object], inputs: Iterable[str]) -> SourceF
     )
 
 
-def _settings(
-    values: Mapping[str, object],
-    stream: TextIO | None,
-    *,
-    tool: str,
-    numbers: bool,
-    notes: Notes,
-) -> RendererSettings:
-    """What option values say to a renderer."""
-    return {
-        "tool": tool,
-        "target": _text(values, "arch") if values.get("report_arch") else None,
-        "coloured": _text(values, "color") or "auto",
-        "numbers": numbers,
-        "width": _width(values, stream) if _wraps(values, stream) else 0,
-        "tab_width": _number(values, "tab_width", TAB_WIDTH),
-        "context": not values.get("no_source_context"),
-        "compact": bool(values.get("brief_diagnostics")),
-        "summary": values.get("diag_summary") is not False,
-        "subject": _text(values, "output_file"),
-        "notes": notes,
-    }
+def _make_renderer(
+    form: str, stream: TextIO | None, values: Mapping[str, object], inputs: Iterable[str]
+) -> Renderer:
+    """The renderer of a form that is not nvlink's."""
+    if form == "sarif":
+        from pylink.renderers.sarif import SarifStream
+
+        return SarifStream(stream)
+    from pylink.renderers.text import TextRenderer
+
+    presentation = _read_presentation(values, stream)
+    return TextRenderer(stream, presentation, sources=source_files(values, inputs))
+
+
+def _read_presentation(values: Mapping[str, object], stream: TextIO | None) -> Presentation:
+    """What option values say of records that are written to `stream`, None for standard error."""
+    from pylink.renderers.presentation import TAB_WIDTH, Presentation
+
+    return Presentation(
+        colour=_text(values, "color") or "auto",
+        numbers=bool(values.get("display_error_number")),
+        width=_width(values, stream) if _wraps(values, stream) else 0,
+        tab_width=_number(values, "tab_width", TAB_WIDTH),
+        context=not values.get("no_source_context"),
+        brief=bool(values.get("brief_diagnostics")),
+        summary=values.get("diag_summary") is not False,
+        subject=_text(values, "output_file"),
+        target=_target(values),
+    )
+
+
+def _wraps(values: Mapping[str, object], stream: TextIO | None) -> bool:
+    """Wrap when asked to, else on a terminal alone: in a file, a long name should stay whole."""
+    if values.get("no_wrap_diagnostics"):
+        return False
+    asked = values.get("wrap_diagnostics") or values.get("terminal_width")
+    return bool(asked) or is_terminal(sys.stderr if stream is None else stream)
+
+
+def _width(values: Mapping[str, object], stream: TextIO | None) -> int:
+    """Columns of the terminal, as an option says, as the system does, or as most have."""
+    from pylink.renderers.presentation import WIDTH
+
+    given = _number(values, "terminal_width", 0)
+    if given > 0:
+        return given
+    try:
+        stream = sys.stderr if stream is None else stream
+        return (os.get_terminal_size(stream.fileno()).columns if stream else 0) or WIDTH
+    except (OSError, ValueError):  # no terminal, or closed
+        return WIDTH
 
 
 class WhenNeeded(Renderer):
@@ -204,90 +208,28 @@ class WhenNeeded(Renderer):
             self._made.close(sink)
 
 
-def _wraps(values: Mapping[str, object], stream: TextIO | None) -> bool:
-    """Wrap when asked to, else on a terminal alone: in a file, a long name should stay whole."""
-    if values.get("no_wrap_diagnostics"):
-        return False
-    asked = values.get("wrap_diagnostics") or values.get("terminal_width")
-    return bool(asked) or is_terminal(sys.stderr if stream is None else stream)
-
-
-def _width(values: Mapping[str, object], stream: TextIO | None) -> int:
-    """Columns of the terminal, as an option says, as the system does, or as most have."""
-    given = _number(values, "terminal_width", 0)
-    if given > 0:
-        return given
-    try:
-        stream = sys.stderr if stream is None else stream
-        return (os.get_terminal_size(stream.fileno()).columns if stream else 0) or WIDTH
-    except (OSError, ValueError):  # no terminal, or closed
-        return WIDTH
+def _target(values: Mapping[str, object]) -> str | None:
+    """The architecture that each message names, None without -report-arch."""
+    return _text(values, "arch") if values.get("report_arch") else None
 
 
 def _number(values: Mapping[str, object], option: str, default: int) -> int:
+    """The number that an option was given, or the default."""
     value = values.get(option)
     return value if isinstance(value, int) else default
 
 
 def _texts(values: Mapping[str, object], option: str) -> tuple[str, ...]:
+    """The texts that an option was given."""
     value = values.get(option) or ()
     assert isinstance(value, tuple)
     return value
 
 
 def _text(values: Mapping[str, object], option: str) -> str | None:
+    """The text that an option was given, or None."""
     value = values.get(option)
     return value if isinstance(value, str) else None
-
-
-def make_renderer(
-    format: str,
-    stream: TextIO | None = None,
-    *,
-    sources: SourceFiles | None = None,
-    tool: str = "pylink",
-    target: str | None = None,
-    coloured: str = "auto",
-    numbers: bool = False,
-    width: int = WIDTH,
-    tab_width: int = TAB_WIDTH,
-    context: bool = True,
-    compact: bool = False,
-    summary: bool = True,
-    subject: str | None = None,
-    notes: Notes = None,
-) -> Renderer:
-    """The renderer of a format, one of `FORMATS`; ValueError for another.
-
-    `stream` None is the standard error of each moment, `target` what -report-arch appends,
-    `coloured` one of auto, always and never, `width` the terminal's columns (0: do not wrap),
-    `subject` the file that the summary names, `notes` how much nvlink's form says; `sources` and
-    the others are those of `TextRenderer`. A format uses what it has a place for.
-    """
-    if format == "nvlink":
-        return NvlinkRenderer(stream, tool=tool, target=target, notes=notes)
-    if format == "text":
-        from pylink.diagnostics.colour import is_wanted
-        from pylink.renderers.text import TextRenderer
-
-        return TextRenderer(
-            stream,
-            sources=sources,
-            coloured=is_wanted(coloured, sys.stderr if stream is None else stream),
-            width=width,
-            tab_width=tab_width,
-            context=context,
-            compact=compact,
-            summary=summary,
-            numbers=numbers,
-            subject=subject,
-            target=target,
-        )
-    if format == "sarif":
-        from pylink.renderers.sarif import SarifStream
-
-        return SarifStream(stream)
-    raise ValueError(f"no diagnostics format {format!r}")
 
 
 def add_log(sink: Sink, path: str, *, target: str | None = None) -> None:

@@ -12,6 +12,7 @@ caret, then what hangs below it: children, notes, context, extra. A blank line e
 from __future__ import annotations
 
 import re
+import sys
 
 from pylink.diagnostics import colour
 from pylink.diagnostics.record import CHILD, CONTINUATION, DETAIL, TOP_LEVEL, Fields
@@ -31,6 +32,7 @@ from pylink.diagnostics.snippet import snippet
 from pylink.diagnostics.sourcefiles import SourceFiles, Withheld
 from pylink.diagnostics.stream import printable, write
 from pylink.diagnostics.wrap import wrap
+from pylink.renderers.presentation import Presentation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,42 +68,28 @@ class TextRenderer(Renderer):
     """Writes records for people.
 
     `sources` says which source lines may be shown, without it those below the working directory.
-    `width` is that of the terminal in columns, of which one stays free where there are more; 0 does
-    not wrap. `numbers`
-    shows the numbers that options take. `context` shows source lines; `compact` drops them and the
-    blank lines between records; `tab_width` is theirs. `subject` is what the summary at the end
-    names, usually the output file, and `summary` False leaves that out; `task` is the word for what
-    was done to it.
     """
 
     def __init__(
         self,
         stream: TextIO | None = None,
+        presentation: Presentation | None = None,
         *,
         sources: SourceFiles | None = None,
-        coloured: bool = False,
-        width: int = 80,
-        numbers: bool = False,
-        context: bool = True,
-        compact: bool = False,
-        summary: bool = True,
-        subject: str | None = None,
-        task: str = "link",
-        target: str | None = None,
-        tab_width: int = 8,
     ) -> None:
+        shown = Presentation() if presentation is None else presentation
         self.stream = stream
         self.sources = SourceFiles() if sources is None else sources
-        self.coloured = coloured
-        self.usable = max(1, width - 1) if width > 0 else 0
-        self.numbers = numbers
-        self.context = context and not compact
-        self.compact = compact
-        self.summary = summary
-        self.subject = subject
-        self.task = task
-        self.suffix = f" (target: {target})" if target else ""
-        self.tab_width = tab_width
+        self.coloured = colour.is_wanted(shown.colour, sys.stderr if stream is None else stream)
+        self.usable = max(1, shown.width - 1) if shown.width > 0 else 0
+        self.numbers = shown.numbers
+        self.context = shown.context and not shown.brief
+        self.brief = shown.brief
+        self.summary = shown.summary
+        self.subject = shown.subject
+        self.task = shown.task
+        self.suffix = f" (target: {shown.target})" if shown.target else ""
+        self.tab_width = shown.tab_width
         # What it was said of that it is not shown: a file, and why.
         self._withheld: set[tuple[str, str]] = set()
 
@@ -109,7 +97,7 @@ class TextRenderer(Renderer):
         if diagnostic.kind == "error-limit":
             self._write(f"{diagnostic.message}\n")
         else:
-            self._write("".join(self._tree(diagnostic, 0)) + ("" if self.compact else "\n"))
+            self._write("".join(self._tree(diagnostic, 0)) + ("" if self.brief else "\n"))
 
     def close(self, sink: Sink) -> None:
         """The summary; warnings alone have none."""
