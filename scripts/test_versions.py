@@ -97,6 +97,19 @@ def changed(python: Path) -> list[str]:
     return lines
 
 
+def unit_environment(versions: str) -> dict[str, str]:
+    """The environment of `make unit` in the copy.
+
+    What a run of all tests requires, nvlink and the clients, is not there.
+    """
+    foreign = ("MAKE", "PYLINK_REQUIRE_")
+    environment = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
+    if versions == "lowest":
+        # An old package beside newer ones that it needs uses what they have deprecated since.
+        environment["PYTEST_ADDOPTS"] = "-W ignore::DeprecationWarning"
+    return environment
+
+
 def run_limited(command: list[str], folder: Path, environment: dict[str, str]) -> int:
     """The exit status of a command, or LATE after it and all that it started were killed."""
     with subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True) as running:
@@ -118,10 +131,7 @@ def main() -> int:
     # An environment with versions of yesterday would not be the newest.
     (tree / ".venv" / "extras").unlink(missing_ok=True)
     command = ["make", "--no-print-directory", "unit", "EXTRAS=test", "VENV=.venv"]
-    environment = {name: text for name, text in os.environ.items() if not name.startswith("MAKE")}
-    if versions == "lowest":
-        # An old package beside newer ones that it needs uses what they have deprecated since.
-        environment["PYTEST_ADDOPTS"] = "-W ignore::DeprecationWarning"
+    environment = unit_environment(versions)
     status = run_limited(
         [*command, f"CONSTRAINTS={constraints}", f"PYTHON={sys.executable}"], tree, environment
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -133,3 +134,13 @@ def test_a_step_can_show_everything() -> None:
     done = run_step(sys.executable, "-c", "print('out')", VERBOSE="1")
     assert done.stdout.startswith("doing it: ")
     assert done.stdout.endswith("out\n")
+
+
+def test_other_versions_need_no_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYLINK_REQUIRE_CLIENTS", "1")
+    monkeypatch.setenv("MAKEFLAGS", "-n")
+    for wanted in ("newest", "lowest"):
+        environment = versions.unit_environment(wanted)
+        assert "PYLINK_REQUIRE_CLIENTS" not in environment
+        assert "MAKEFLAGS" not in environment
+        assert environment["PATH"] == os.environ["PATH"]
