@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pylink.api.dlink import DlinkResult, dlink
     from pylink.api.inputs import Input
     from pylink.api.linker import Linker, link
+    from pylink.api.many import LinkJob, link_many
     from pylink.api.options import LinkOptions
     from pylink.api.result import LinkResult
     from pylink.diagnostics.errors import LinkError
@@ -26,6 +27,7 @@ __all__ = [
     "DlinkResult",
     "Input",
     "LinkError",
+    "LinkJob",
     "LinkOptions",
     "LinkResult",
     "Linker",
@@ -34,6 +36,7 @@ __all__ = [
     "__version__",
     "dlink",
     "link",
+    "link_many",
 ]
 
 __version__ = "0.1.0"
@@ -44,6 +47,7 @@ _HOMES = {
     "DlinkResult": "pylink.api.dlink",
     "Input": "pylink.api.inputs",
     "LinkError": "pylink.diagnostics.errors",
+    "LinkJob": "pylink.api.many",
     "LinkOptions": "pylink.api.options",
     "LinkResult": "pylink.api.result",
     "Linker": "pylink.api.linker",
@@ -51,6 +55,7 @@ _HOMES = {
     "Table": "pylink.tabular.table",
     "dlink": "pylink.api.dlink",
     "link": "pylink.api.linker",
+    "link_many": "pylink.api.many",
 }
 
 

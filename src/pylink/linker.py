@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pylink.options.model import Input
     from pylink.options.plan import Plan
     from pylink.options.table import Value
+    from pylink.phases.sharing import SharedInputs
     from pylink.pipeline import Linked
 
 
@@ -30,6 +31,7 @@ def run_link(
     library_path: str | None = None,
     toolkit: str | None = None,
     shows_progress: bool = False,
+    shared: SharedInputs | None = None,
 ) -> Linked:
     """Link with checked options, reporting to `sink`; LinkError after any error.
 
@@ -37,7 +39,7 @@ def run_link(
     members are asked for, None what `whole_archive` says for all. Without `compiles`, PTX and
     LTO-IR are an error. A link that is done again has what the tool note said of its output and
     options as `noted`, and what was in the environment as `library_path`. `toolkit` is the release
-    of the toolkit that pylink is the linker of. `shows_progress`: see `pipeline.link`.
+    of the toolkit that pylink is the linker of. `shows_progress`, `shared`: see `pipeline.link`.
     """
     names = [source.name for source in inputs]
     options = Options(values, names, compiles=compiles, noted=noted, toolkit=toolkit)
@@ -48,7 +50,12 @@ def run_link(
         try:
             libraries = find_libraries(options, whole_libraries, plan, sink, library_path)
             linked = pipeline.link(
-                options, [*inputs, *libraries], plan, sink, shows_progress=shows_progress
+                options,
+                [*inputs, *libraries],
+                plan,
+                sink,
+                shows_progress=shows_progress,
+                shared=shared,
             )
         except MemoryError:
             linked = None

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pylink.options.plan import Plan
     from pylink.phases.init import Job
     from pylink.phases.lto import Optimized
+    from pylink.phases.sharing import SharedInputs
     from pylink.profile.model import Profile
 
     P = ParamSpec("P")
@@ -89,11 +90,13 @@ def link(
     *,
     shows_progress: bool = False,
     registered: Registered | None = None,
+    shared: SharedInputs | None = None,
 ) -> Linked:
     """Link `inputs`; LinkError, with everything in `sink`, when that cannot be done.
 
     `plan` has the files that will be written. With `shows_progress` a terminal shows how far the
     link is, after a second. `registered` takes what the file of --register-link-binaries would.
+    `shared` has what this link reads and others do as well.
     """
     timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE else None)
     timing = open_timing(options, sink)
@@ -103,7 +106,9 @@ def link(
     try:
         written = options.write_if_changed or any(observer.of_image for observer in watching)
         in_place = None if written else options.output_file
-        image = run_phases(options, inputs, plan, sink, timer, timing, steps, in_place, registered)
+        image = run_phases(
+            options, inputs, plan, sink, timer, timing, steps, in_place, registered, shared
+        )
         failed = False
     finally:
         steps.end()
@@ -140,6 +145,7 @@ def run_phases(
     steps: Steps,
     in_place: str | None = None,
     registered: Registered | None = None,
+    shared: SharedInputs | None = None,
 ) -> bytes | KeptFile:
     """The phases in order; the linked file, which may be made in the file `in_place` alone."""
 
@@ -165,7 +171,7 @@ def run_phases(
 
     job = run("init", init, options, inputs, plan, steps)
     with job.mapped:
-        return link_inputs(job, timing, sink, run, in_place, registered)
+        return link_inputs(job, timing, sink, run, in_place, registered, shared)
 
 
 def link_inputs(
@@ -175,9 +181,10 @@ def link_inputs(
     run: Runner,
     in_place: str | None,
     registered: Registered | None,
+    shared: SharedInputs | None,
 ) -> bytes | KeptFile:
     """The phases after init, each called and timed by `run`; the linked file."""
-    loaded = load(sink, job, timing)
+    loaded = load(sink, job, timing, shared)
     program = optimize(loaded, timing, sink, run) if job.optimizes else None
     if program is not None:
         loaded = program.loaded

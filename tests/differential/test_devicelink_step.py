@@ -43,6 +43,10 @@ __global__ void parent(int *p) { child<<<1, 1>>>(p + total); }
 }
 
 
+# A unit that needs no other.
+COMMON = {"common.cu": "__device__ int common(int x) { return x + 1; }\n"}
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("step")
@@ -300,6 +304,20 @@ def test_the_result_does_not_depend_on_threads(folder: Path) -> None:
         assert dlink(folder, [*words, "-o", f"t{threads}.o"], PYLINK_THREADS=threads)[0] == 0
     assert (folder / "t1.o").read_bytes() == (folder / "t2.o").read_bytes()
     assert (folder / "t1.o").read_bytes() == (folder / "t7.o").read_bytes()
+
+
+@pytest.mark.parametrize("mode", ["default", "none"])
+def test_links_that_take_the_same_code_share_it(folder: Path, mode: str) -> None:
+    """Code for sm_80 is linked for three architectures, beside code of their own in one object."""
+    compile_units(folder, ["80", "90"], COMMON, f"-compress-mode={mode}")
+    archs = ["80", "86", "89", "90"]
+    gencode = [f"-gencode=arch=compute_{arch},code=sm_{arch}" for arch in archs]
+    words = [*gencode, "-shared", "common.o", "-L.", "-lthird", *OBJECTS[:2], "libthird.a"]
+    same_step(folder, words)
+    made = (folder / "made.o").read_bytes()
+    for threads in ("1", "2", "3", "8"):
+        assert dlink(folder, [*words, "-o", "made.o"], PYLINK_THREADS=threads) == (0, "")
+        assert (folder / "made.o").read_bytes() == made
 
 
 def test_objects_of_two_machines_are_refused(folder: Path) -> None:

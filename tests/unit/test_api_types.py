@@ -39,6 +39,9 @@ with pylink.Linker(arch="sm_90a", log=io.StringIO()) as linker:
     linker.add(memoryview(data))
     linker.add(bytearray(data))
     sizes: list[int] = [section.size for section in linker.complete().sections]
+jobs = [pylink.LinkJob(inputs, options, arch="sm_90a", output=pathlib.Path("out"), verbose=True)]
+for made in pylink.link_many(jobs, threads=2):
+    text: str = str(made) if isinstance(made, pylink.LinkError) else made.arch
 """
 
 # Each is one mistake.
@@ -54,6 +57,9 @@ pylink.link(["a.cubin"])
 pylink.link([3], arch="sm_90a")
 pylink.link("a.cubin", arch="sm_90a").imag
 pylink.LinkOptions(Map=True)
+pylink.LinkJob(["a.cubin"], arch="sm_90a", nonsense=3)
+pylink.link_many([["a.cubin"]])
+pylink.link_many([])[0].image
 pylink.LinkOptions(verbos=True)
 pylink.LinkOptions().verbose = True
 pylink.Linker(arch="sm_90a").add_data("a.cubin", "a")

@@ -94,7 +94,7 @@ class LinkOptions(OptionValues):
 '''
 
 # What the reference shows the signature of: programs make the other objects never, or with options.
-CALLED = ("Input", "Linker", "dlink", "link")
+CALLED = ("Input", "LinkJob", "Linker", "dlink", "link", "link_many")
 
 # Members of public classes that are there for pylink itself.
 INTERNAL = ("bare_message", "hide", "input_numbers", "names_place", "short_template")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pylink.api.keywords import LinkKeywords
     from pylink.api.options import LinkOptions
     from pylink.options.table import Value
+    from pylink.phases.sharing import SharedInputs
 
     T = TypeVar("T")
 
@@ -155,7 +156,11 @@ class Linker:
         """
         if not self._open:
             raise ValueError("the linker is closed")
-        self._result = self._run(self._link)
+        return self._complete(None)
+
+    def _complete(self, shared: SharedInputs | None) -> LinkResult:
+        """Link what was added; inputs that are `shared` with other links are not read again."""
+        self._result = self._run(lambda sink, plan: self._link(sink, plan, shared))
         return self._result
 
     @property
@@ -181,7 +186,15 @@ class Linker:
     ) -> None:
         self.close()
 
-    def _link(self, sink: Sink, plan: Plan) -> LinkResult:
+    def _shareable(self) -> list[LinkInput]:
+        """The inputs that another link can have in common with this one: what goes by its path."""
+        return [
+            LinkInput(name, None if source is None else source.data)
+            for name, source in self._inputs
+            if source is None or source.data is not None or name == source.path
+        ]
+
+    def _link(self, sink: Sink, plan: Plan, shared: SharedInputs | None) -> LinkResult:
         self._check_options(sink)
         if not (self._inputs or self._values.get("allow_empty")):
             sink.fatal("no-input-files")
@@ -189,7 +202,7 @@ class Linker:
             LinkInput(name) if source is None else to_link(source, name, sink)
             for name, source in self._inputs
         ]
-        linked = run_link(self._values, inputs, plan, sink)
+        linked = run_link(self._values, inputs, plan, sink, shared=shared)
         return LinkResult(
             linked.image,
             sink.diagnostics,

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 MACHINES: dict[str, type[Machine]] = {"X86_64": X86_64, "AARCH64": AArch64}
 
 CONTAINERS = ".nv_fatbin"
+WRAPPER = "__fatbinwrap"
 WRAPPER_MAGIC, WRAPPER_VERSION = 0x466243B1, 2
 ANCHORS = ".data.rel.ro"
 
@@ -74,10 +75,18 @@ def make_object(
     if units:
         host.common(code, layout)
     first_unit = len(code.functions)
+    # Functions of units differ in what their relocations name.
+    patterns = {}
+    for hidden in {unit.hidden for unit in units}:
+        patterns[hidden] = Code(host.instruction)
+        host.unit(patterns[hidden], "", None if hidden else WRAPPER, 0, 0)
     for number, (unit, place) in enumerate(zip(units, places, strict=True)):
-        wrapper = None if unit.hidden else f"__fatbinwrap{unit.id}"
-        name = f"__cudaRegisterLinkedBinary{unit.id}"
-        host.unit(code, name, wrapper, layout.pointer(number), place)
+        moves = {
+            BSS: (BSS, layout.pointer(number)),
+            MODULE_IDS: (MODULE_IDS, place),
+            WRAPPER: (f"{WRAPPER}{unit.id}", 0),
+        }
+        code.repeat(patterns[unit.hidden], f"__cudaRegisterLinkedBinary{unit.id}", moves)
     made = ObjectFile(host.number)
     text = Section(TEXT, [code.finish()], flags=SHF_ALLOC | SHF_EXECINSTR, align=host.code_align)
     text.relocations = code.relocations

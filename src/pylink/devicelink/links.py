@@ -1,13 +1,10 @@
-"""The links of a step: one for each architecture, side by side, of inputs that are read once.
+"""The links of a step: one for each architecture, side by side, of inputs that they share.
 
 Messages come as if each link waited for the one before: those of later architectures than the
 first that fails are not shown.
 """
 
 from __future__ import annotations
-
-import os
-import threading
 
 from pylink import pipeline
 from pylink.devicelink.request import OBJECT
@@ -17,25 +14,23 @@ from pylink.diagnostics.nvlink import NvlinkRenderer
 from pylink.inputs.libraries import find_libraries
 from pylink.options.check import check
 from pylink.options.filenames import SIDE_OPTIONS, expand_names
-from pylink.options.model import Input, Options
+from pylink.options.model import Options
 from pylink.options.plan import Plan
+from pylink.phases.sidebyside import core_count, run_side_by_side
 from pylink.pipeline import Registered
 from pylink.renderers.configure import obey, open_reports
 from pylink.timing import elapsed_ms, now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeVar
+    from collections.abc import Mapping
 
     from pylink.devicelink.request import Request
     from pylink.devicelink.toolkit import Toolkit
+    from pylink.options.model import Input
     from pylink.options.table import Value
+    from pylink.phases.sharing import SharedInputs
 
-    Item = TypeVar("Item")
-    Made = TypeVar("Made")
-
-THREADS = "PYLINK_THREADS"
 DEVICE_RUNTIME = "cudadevrt"
 # Options by which a link speaks for itself.
 SPOKEN = ("diagnostics_format", "output_mode", "edbg")
@@ -72,59 +67,30 @@ class Link:
         self.speaks = False
 
 
-def read_inputs(opened: Sequence[Input], plan: Plan, sink: Sink) -> list[Input]:
-    """The inputs with their contents; what is not a regular file is left to each link."""
-    inputs = []
-    for source in opened:
-        data = source.data
-        if data is None and not source.name.endswith(".so"):  # of which a link reads a few parts
-            data = _read(source.name, plan, sink)
-        inputs.append(Input(source.name, data, whole=source.whole))
-    return inputs
-
-
-def _read(name: str, plan: Plan, sink: Sink) -> bytes | None:
-    try:
-        with open(name, "rb", opener=_opener) as stream:
-            status = os.fstat(stream.fileno())
-            plan.reads(name, sink, status)
-            # Archives may be thin, and their members are files beside them.
-            return stream.read() if status.st_size else None
-    except (OSError, ValueError):
-        return None  # each link says what is wrong, as it would of its own
-
-
-def _opener(path: str, flags: int) -> int:
-    """Open a file without waiting for who writes to a pipe."""
-    if not os.path.isfile(path):
-        raise OSError
-    return os.open(path, flags | os.O_CLOEXEC)
-
-
-def find_machine(inputs: Sequence[Input], sink: Sink) -> str | None:
+def find_machine(shared: SharedInputs, sink: Sink) -> str | None:
     """The machine of the objects; None without any. A fatal diagnostic if there are two."""
     found: dict[int, str] = {}
-    for source in inputs:
-        head = source.data[:HEADER_SIZE] if source.data else b""
-        if head.startswith(ELF) and len(head) == HEADER_SIZE:
+    for name, head in shared.heads(HEADER_SIZE):
+        if head.startswith(ELF) and len(head) == HEADER_SIZE and not name.endswith(".so"):
             machine = int.from_bytes(head[18:20], "little")
-            found.setdefault(machine, source.name)
+            found.setdefault(machine, name)
             if len(found) > 1:
-                sink.fatal("machines-differ", file=source.name, other=next(iter(found.values())))
+                sink.fatal("machines-differ", file=name, other=next(iter(found.values())))
     return CPU_ARCHES.get(next(iter(found), 0))
 
 
 def thread_count(request: Request) -> int:
     """How many links run at once: all cores unless the request or the environment says less."""
-    text = os.environ.get(THREADS, "")
-    cores = int(text) if text.isascii() and text.isdigit() else 0
-    return request.threads or cores or len(os.sched_getaffinity(0))
+    return request.threads or core_count()
 
 
 def link_all(
-    request: Request, inputs: list[Input], machine: str, toolkit: Toolkit, sink: Sink
+    request: Request, shared: SharedInputs, machine: str, toolkit: Toolkit, sink: Sink
 ) -> list[Link]:
-    """The links, in order. LinkError after the first that failed, with what came before it."""
+    """The links of all that is shared, in order.
+
+    LinkError after the first that failed, with what came before it.
+    """
     values = link_values(request, machine, toolkit)
     links = [Link(arch) for arch in request.archs]
 
@@ -134,7 +100,7 @@ def link_all(
             return
         start = now()
         try:
-            _link(one, request, values, inputs, toolkit.release)
+            _link(one, request, values, shared, toolkit.release)
         except LinkError:
             one.failed = True
         one.milliseconds = elapsed_ms(start, now())
@@ -164,44 +130,6 @@ def _show(one: Link, sink: Sink, *, names_target: bool) -> None:
     sink.catastrophes += one.sink.catastrophes
 
 
-def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count: int) -> None:
-    """Do `work` for each item, in order, with so many threads; the first exception is raised."""
-    rest = iter(items)
-    lock = threading.Lock()
-    raised: list[BaseException] = []
-
-    def take() -> None:
-        while not raised:
-            with lock:
-                item = next(rest, None)
-            if item is None:
-                return
-            try:
-                work(item)
-            except BaseException as error:
-                raised.append(error)
-
-    others = [threading.Thread(target=take) for _ in range(min(count, len(items)) - 1)]
-    for thread in others:
-        thread.start()
-    take()
-    for thread in others:
-        thread.join()
-    if raised:
-        raise raised[0]
-
-
-def map_side_by_side(work: Callable[[Item], Made], items: Sequence[Item], count: int) -> list[Made]:
-    """What `work` makes of each item, in order, by so many threads."""
-    made: dict[int, Made] = {}
-
-    def take(number: int) -> None:
-        made[number] = work(items[number])
-
-    run_side_by_side(take, range(len(items)), count)
-    return [made[number] for number in range(len(items))]
-
-
 def writes_reports(values: Mapping[str, Value]) -> bool:
     """Whether links write files beside their results, or speak in a form of their own.
 
@@ -214,10 +142,11 @@ def _link(
     one: Link,
     request: Request,
     common: dict[str, Value],
-    inputs: list[Input],
+    shared: SharedInputs,
     release: str | None,
 ) -> None:
     """Do one link; LinkError, with its messages in its sink, when that cannot be done."""
+    inputs = shared.everything
     values = {**common, "arch": one.arch}
     expand_names(values, request.named)
     quiet = one.sink
@@ -232,7 +161,9 @@ def _link(
     try:
         plan = Plan(values, names, quiet)
         open_reports(quiet, values)
-        linked = pipeline.link(options, inputs, plan, quiet, registered=one.registered)
+        linked = pipeline.link(
+            options, inputs, plan, quiet, registered=one.registered, shared=shared
+        )
     finally:
         quiet.close()
     if quiet.errors:
@@ -278,13 +209,9 @@ def _library_names(request: Request) -> list[str]:
 def find_libraries_once(
     request: Request, machine: str, toolkit: Toolkit, sink: Sink
 ) -> list[Input]:
-    """The archives of -l, found once and read once for all links."""
+    """The archives and libraries of -l, found once for all links."""
     values = link_values(request, machine, toolkit)
     searched = (*request.library_path, *toolkit.library_path)
     options = Options({**values, "arch": request.archs[0], "library_path": searched})
     plan = Plan({}, (), sink)
-    found = find_libraries(options, [False] * len(options.library), plan, sink)
-    for library in found:
-        if library.data is None and library.library is None:
-            library.data = _read(library.name, plan, sink)
-    return found
+    return find_libraries(options, [False] * len(options.library), plan, sink)

@@ -6,7 +6,7 @@ import struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 # Records of .eh_frame: their length stands in front and is a multiple of this.
 RECORD_ALIGN = 8
@@ -83,6 +83,22 @@ class Code:
         elif steps:
             function.frames.append(DW_CFA_ADVANCE_LOC | steps)
         function.frames += bytes.fromhex(operations)
+
+    def repeat(self, other: Code, name: str, moves: Mapping[str, tuple[str, int]]) -> None:
+        """The one function of `other` again, by another name.
+
+        A relocation of a symbol in `moves` is of another one there, or of a place further on.
+        """
+        function = other.functions[0]
+        start = len(self.data)
+        self.begin(name)
+        self.data += other.data
+        self.functions[-1].frames = function.frames
+        self.functions[-1].size = function.size
+        for at, kind, symbol, addend in other.relocations:
+            moved, offset = moves.get(symbol, (symbol, 0))
+            self.relocations.append((start + at, kind, moved, addend + offset))
+        self._jumps += [(start + at, label, encode) for at, label, encode in other._jumps]
 
     def finish(self) -> bytes:
         """The code, with its jumps."""

@@ -12,8 +12,6 @@ from pylink.devicelink.links import (
     find_libraries_once,
     find_machine,
     link_all,
-    map_side_by_side,
-    read_inputs,
     thread_count,
 )
 from pylink.devicelink.request import CUBIN, DEFAULT_OUTPUTS, FATBIN, UNIT
@@ -26,6 +24,8 @@ from pylink.options.model import Input
 from pylink.options.plan import Plan
 from pylink.outputs.depfile import files_of
 from pylink.outputs.registerlink import file_identifier
+from pylink.phases.sharing import SharedInputs
+from pylink.phases.sidebyside import map_side_by_side
 from pylink.timing import elapsed_ms, now
 
 TYPE_CHECKING = False
@@ -51,13 +51,16 @@ def make_step(
     plan = Plan({"output_file": request.output}, (), sink)
     if opened is None:
         opened = [Input(name) for name in request.inputs]
-    inputs = read_inputs(opened, plan, sink)
-    machine = find_machine(inputs, sink) or request.machine or compiler_machine(request.compiler)
+    shared = SharedInputs(request.archs, optimizes=request.optimizes)
+    shared.add(opened, plan, sink)
+    machine = find_machine(shared, sink) or request.machine or compiler_machine(request.compiler)
     libraries = find_libraries_once(request, machine, toolkit, sink)
-    links = link_all(request, [*inputs, *libraries], machine, toolkit, sink)
-    made = Made(links, files_read(request, [*opened, *libraries], links))
+    shared.add(libraries, plan, sink)
+    shared.everything = [*opened, *libraries]
+    links = link_all(request, shared, machine, toolkit, sink)
+    made = Made(links, files_read(request, shared.everything, links))
     # From here on, no input is needed.
-    del inputs, libraries
+    del shared, libraries
     if request.form == CUBIN:
         made.pieces = [links[0].image]
         return made

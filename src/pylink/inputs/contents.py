@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from struct import Struct
 
 TYPE_CHECKING = False
@@ -20,17 +21,19 @@ class Found:
     ids are those that are linked, once that is known.
     """
 
-    __slots__ = ("_restricted", "entries", "rows", "sources")
+    __slots__ = ("_listed", "_restricted", "entries", "rows", "sources")
 
     def __init__(self, sources: Sources, entries: bytes, rows: bytes) -> None:
         self.sources = sources
         self.entries = entries
         self.rows = rows
         self._restricted: dict[int, list[bytes]] = {}
+        self._listed: dict[int, list[tuple[str, bool]]] = {}
 
     def restrict(self, number: int, ids: list[bytes]) -> None:
         """Say which modules of a shared library are linked."""
         self._restricted[number] = ids
+        self._listed.pop(number, None)
 
     def containers(self, number: int) -> int:
         """How many containers a source has, 0 for one without device code."""
@@ -45,6 +48,24 @@ class Found:
             return self._restricted[number]
         _, offset, size, *_ = SOURCE.unpack_from(self.rows, SOURCE.size * number)
         return names_at(self.sources[number].arena, offset, size)
+
+    def listed(self, number: int) -> list[tuple[str, bool]]:
+        """What a host object registers: module ids with True, or the name of the file with False.
+
+        Several links may ask for the same.
+        """
+        listed = self._listed.get(number)
+        if listed is None:
+            listed = self._listed[number] = self._list(number)
+        return listed
+
+    def _list(self, number: int) -> list[tuple[str, bool]]:
+        if not self.containers(number):
+            return []
+        ids = self.ids(number)
+        if ids is None:
+            return [(self.sources.names[number], False)]
+        return [(os.fsdecode(identifier), True) for identifier in ids or [b""]]
 
     def lists_hold(self, number: int, count: int) -> bool:
         """Whether each list of names can be that of `count` modules, which all end with a zero."""

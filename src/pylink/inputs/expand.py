@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pylink.inputs import kinds
-from pylink.inputs.sources import Run, Sources
+from pylink.inputs.sources import Sources
 from pylink.options.plan import identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pylink.diagnostics import Sink
     from pylink.inputs.sharedlib import Libraries
-    from pylink.inputs.sources import Source
+    from pylink.inputs.sources import Run, Source
     from pylink.options.model import Input
     from pylink.options.plan import Identity
     from pylink.phases.init import Job
@@ -22,36 +22,36 @@ _ARCHIVES = (kinds.ARCHIVE, kinds.THIN_ARCHIVE)
 _LOOKED_INTO = (*_ARCHIVES, kinds.HOST, kinds.UNKNOWN)
 
 
-def find_sources(
-    job: Job, arena: bytes, extents: bytes, found: bytes, sink: Sink
-) -> tuple[Sources, Libraries | None]:
-    """The inputs, with the members of archives in their place."""
+def find_sources(job: Job, runs: Sequence[Run], sink: Sink) -> tuple[Sources, Libraries | None]:
+    """The inputs of the link, which lie in these runs, with members in the place of archives."""
     sources = Sources()
     libraries: Libraries | None = None
     archives: set[Identity] = set()
-    names = [source.name for source in job.inputs]
-    inputs = Run(arena, names, found, extents)
-    first = 0
-    for number, kind in enumerate(found):
-        if kind not in _LOOKED_INTO:
-            continue
-        given, source = job.inputs[number], inputs[number]
-        if kind not in _ARCHIVES and not is_shared(source):
-            continue
-        sources.add(inputs.part(first, number))
-        first = number + 1
-        if kind in _ARCHIVES:
-            for run in find_members(job, given, source, archives, sink):
-                sources.add(run, group=number + 1)
-            continue
-        from pylink.inputs.sharedlib import Libraries
+    before = 0  # inputs of earlier runs
+    for inputs in runs:
+        sources.size += sum(memoryview(inputs.extents).cast("Q")[1::2])
+        first = 0
+        for number, kind in enumerate(inputs.kinds):
+            if kind not in _LOOKED_INTO:
+                continue
+            given, source = job.inputs[before + number], inputs[number]
+            if kind not in _ARCHIVES and not is_shared(source):
+                continue
+            sources.add(inputs.part(first, number))
+            first = number + 1
+            if kind in _ARCHIVES:
+                for run in find_members(job, given, source, archives, sink):
+                    sources.add(run, group=before + number + 1)
+                continue
+            from pylink.inputs.sharedlib import Libraries
 
-        libraries = libraries or Libraries()
-        library = libraries.take(source, given.library, len(sources), sink)
-        if library is not None:
-            sources.libraries[len(sources)] = library
-            sources.add(Run(arena, [given.name], bytes([kinds.SHARED]), inputs.extents_of(number)))
-    sources.add(inputs.part(first, len(names)))
+            libraries = libraries or Libraries()
+            library = libraries.take(source, given.library, len(sources), sink)
+            if library is not None:
+                sources.libraries[len(sources)] = library
+                sources.add(inputs.as_library(number))
+        sources.add(inputs.part(first, len(inputs.names)))
+        before += len(inputs.names)
     return sources, libraries
 
 

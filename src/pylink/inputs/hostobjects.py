@@ -18,28 +18,29 @@ from pylink.inputs.sources import WHOLE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Diagnostic, Sink
-    from pylink.inputs.sharedlib import Libraries
+    from pylink.facts.target import Target
+    from pylink.inputs.loaded import Contents
     from pylink.inputs.sources import Sources
     from pylink.phases.init import Job
+
+NO_LIMIT = (1 << 64) - 1
 
 # What `code=` of nvcc calls each kind of entry.
 CODE_WORDS = {ENTRY_ELF: "sm_", ENTRY_PTX: "compute_", ENTRY_LTOIR: "lto_"}
 
 
-def unpack_hosted(
-    job: Job, sources: Sources, libraries: Libraries | None, sink: Sink
-) -> tuple[Found, Picked]:
+def unpack_hosted(job: Job, opened: Contents, sink: Sink) -> tuple[Found, Picked]:
     """What is in the sources, and what the link takes of that.
 
     A container without code for the target is warned of, a damaged one reported. Like nvlink, the
     warning passes over members of archives, unless all of them are asked for, and over the device
     runtime library: most links need little of them.
     """
-    found, faults = scan(sources)
-    if faults:
-        report_damage(faults, sources, sink)
+    sources, libraries, found = opened.sources, opened.libraries, opened.found
+    if opened.faults:
+        report_damage(opened.faults, sources, sink)
     linked = libraries.choose(job, sources, found, sink) if libraries else {}
-    picked, missing = pick_entries(job, found, faults, linked, sink)
+    picked, missing = pick_entries(job, found, opened.faults, linked, sink)
     for number in picked.odd:
         pick = Pick(picked.rows, number)
         if pick.embedded != FILE:
@@ -71,21 +72,11 @@ def pick_entries(
     Of a source in `linked` it takes these containers alone.
     """
     sources = found.sources
-    size = sum(map(len, sources.arenas))
-    unpacker = Unpacker(job.options.max_uncompressed_size, size, sink)
+    unpacker = Unpacker(job.options.max_uncompressed_size, sources.size, sink)
 
     def pick(chooser: Chooser) -> tuple[Picked, list[int]]:
-        rows, homes, odd, missing, bare, codecs = fatbin.pick_entries(
-            found.entries,
-            found.rows,
-            faults,
-            bytes(sources.homes),
-            bytes(sources.extents),
-            bytes(sources.kinds),
-            chooser.rank,
-            unpacker.limit,
-            linked,
-        )
+        picked = _pick(found, faults, chooser, unpacker.limit, linked)
+        rows, homes, odd, missing, bare, codecs = picked
         return Picked(sources, rows, homes, odd, bare, codecs, unpacker), missing
 
     asked = job.options.follows
@@ -95,6 +86,30 @@ def pick_entries(
     if asked is None and chooser.depends and picks_parting(picked):
         return pick(Chooser(job.target, optimizes=job.optimizes, parts=True))
     return picked, missing
+
+
+def _pick(
+    found: Found, faults: bytes, chooser: Chooser, limit: int, linked: dict[int, set[int]]
+) -> tuple[bytes, list[int], list[int], list[int], list[int], int]:
+    """What native code picks, see `fatbin.pick_entries`."""
+    sources = found.sources
+    return fatbin.pick_entries(
+        found.entries,
+        found.rows,
+        faults,
+        bytes(sources.homes),
+        bytes(sources.extents),
+        bytes(sources.kinds),
+        chooser.rank,
+        limit,
+        linked,
+    )
+
+
+def pick_rows(contents: Contents, target: Target, *, optimizes: bool) -> bytes:
+    """The PickRows of what links for a target take, but for their options."""
+    chooser = Chooser(target, optimizes=optimizes)
+    return _pick(contents.found, contents.faults, chooser, NO_LIMIT, {})[0]
 
 
 def picks_parting(picked: Picked) -> bool:

@@ -16,6 +16,21 @@ if TYPE_CHECKING:
 SYSTEM_LIBRARY = "cudadevrt"
 
 
+class Contents:
+    """The sources of a link, its shared libraries, and what is in both.
+
+    `faults` has a FaultRow for each source that is damaged.
+    """
+
+    __slots__ = ("faults", "found", "libraries", "sources")
+
+    def __init__(self, found: Found, faults: bytes, libraries: Libraries | None) -> None:
+        self.sources = found.sources
+        self.found = found
+        self.faults = faults
+        self.libraries = libraries
+
+
 class Opened:
     """All sources of a link, what is in them, its shared libraries, and who has code for it.
 

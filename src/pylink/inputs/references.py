@@ -8,8 +8,6 @@ any characters.
 
 from __future__ import annotations
 
-import os
-
 from pylink._native import fatbin
 from pylink.inputs.kinds import FATBIN, OF_HOST
 
@@ -77,11 +75,6 @@ def identifiers(numbers: Sequence[int], found: Found, having: set[int]) -> list[
             listed += [(name, False)] * (number in having)
         elif kind not in OF_HOST:
             listed.append((name, False))
-        elif found.containers(number):
-            ids = found.ids(number)
-            listed += (
-                [(name, False)]
-                if ids is None
-                else [(os.fsdecode(identifier), True) for identifier in ids or [b""]]
-            )
+        else:
+            listed += found.listed(number)
     return listed

@@ -21,9 +21,9 @@ def is_system(job: Job, name: str) -> bool:
 def find_system(job: Job, names: list[str]) -> set[int]:
     """The numbers of the files for which `is_system` holds."""
     # Most links have none, and one look at all names is a hundredth of one at each.
-    if SYSTEM_LIBRARY not in "\n".join(names):
+    if job.options.keep_system_libraries or SYSTEM_LIBRARY not in "\n".join(names):
         return set()
-    return {number for number, name in enumerate(names) if is_system(job, name)}
+    return {number for number, name in enumerate(names) if SYSTEM_LIBRARY in name}
 
 
 def select(loaded: Loaded, sources: Sources | None = None) -> Loaded:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pylink.tables import extent_at
+from pylink.inputs.kinds import SHARED
+from pylink.tables import extent, extent_at
 
 # When a file of the link is taken; selection.pyx has the same numbers.
 ALWAYS = 0
@@ -92,9 +93,10 @@ class Run:
         offset, size = extent_at(self.extents, number)
         return Source(number, self.names[number], self.kinds[number], self.arena, offset, size)
 
-    def extents_of(self, number: int) -> bytes:
-        """The row of one."""
-        return self.extents[16 * number : 16 * number + 16]
+    def as_library(self, number: int) -> Run:
+        """One of them as a shared library."""
+        row = self.extents[16 * number : 16 * number + 16]
+        return Run(self.arena, [self.names[number]], bytes([SHARED]), row)
 
     def part(self, first: int, end: int) -> Run:
         """Those from `first` to before `end`."""
@@ -105,6 +107,15 @@ class Run:
         part.demands = self.demands[first:end]
         part.marks = self.marks[first:end]
         return part
+
+    def at(self, numbers: list[int], names: list[str]) -> Run:
+        """Those with these numbers, by other names."""
+        if numbers == list(range(len(self.names))):
+            return Run(self.arena, names, self.kinds, self.extents)
+        chosen_kinds = bytes(map(self.kinds.__getitem__, numbers))
+        rows = memoryview(self.extents).cast("Q")
+        extents = b"".join(extent(rows[2 * number], rows[2 * number + 1]) for number in numbers)
+        return Run(self.arena, names, chosen_kinds, extents)
 
     def only(self, wanted: bytes) -> Run:
         """Those of the kinds `wanted`."""
@@ -126,7 +137,7 @@ class Sources:
     size (u64) in one of the `arenas`, whose number `homes` has (int32). `demands` say when the
     source is linked (ALWAYS and so on), `groups` from which archive it is (int32), 0 for none, and
     `marks` have WHOLE and OVERLOOKED. `libraries` are what shared libraries say of their code, by
-    number.
+    number. `size` has the bytes of the files that these came from.
     """
 
     __slots__ = (
@@ -140,9 +151,11 @@ class Sources:
         "libraries",
         "marks",
         "names",
+        "size",
     )
 
     def __init__(self) -> None:
+        self.size = 0
         self._known: dict[int, int] = {}
         self.arenas: list[bytes] = []
         self.names: list[str] = []
@@ -159,6 +172,8 @@ class Sources:
         home = self._known.setdefault(id(run.arena), len(self.arenas))
         if home == len(self.arenas):
             self.arenas.append(run.arena)
+            if group:  # files that a thin archive names
+                self.size += len(run.arena)
         count = len(run.names)
         self.names += run.names
         self.kinds += run.kinds

@@ -13,8 +13,8 @@ from pylink._native import inputfiles
 from pylink.facts.target import FAMILY_A
 from pylink.inputs import kinds
 from pylink.inputs.expand import find_sources
-from pylink.inputs.hostobjects import unpack_hosted
-from pylink.inputs.loaded import Loaded, Opened
+from pylink.inputs.hostobjects import scan, unpack_hosted
+from pylink.inputs.loaded import Contents, Loaded, Opened
 from pylink.inputs.payload import open_libraries
 from pylink.inputs.picks import FILE, Pick, row_at
 from pylink.inputs.pieces import Piece
@@ -25,15 +25,26 @@ from pylink.tables import extent_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from typing import Protocol
 
     from pylink.diagnostics import Sink
     from pylink.inputs.contents import Found
     from pylink.inputs.picks import Picked
     from pylink.inputs.references import References
-    from pylink.inputs.sources import Source, Sources
+    from pylink.inputs.sources import Run, Source, Sources
     from pylink.phases.init import Job
     from pylink.timing import CsvTiming
+
+    class Shared(Protocol):
+        """What links have in common: `pylink.phases.sharing` has it."""
+
+        def give(self, job: Job) -> list[Run] | None: ...
+
+        def look_into(self, job: Job, runs: Sequence[Run], sink: Sink) -> Contents: ...
+
+        def decompress(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, list[bytes]]: ...
+
 
 # What diagnostics call the result of LTO, as the table of -time does.
 OPTIMIZED = "lto.cubin"
@@ -44,11 +55,20 @@ LEAST_BYTES = 56
 
 
 def unpack(
-    job: Job, arena: bytes, extents: bytes, found: bytes, timing: CsvTiming, sink: Sink
+    job: Job,
+    inputs: Sequence[Run],
+    timing: CsvTiming,
+    sink: Sink,
+    shared: Shared | None = None,
 ) -> Loaded:
-    """The cubins in inputs of the kinds `found`, a byte each; LinkError when there are errors."""
-    sources, libraries = find_sources(job, arena, extents, found, sink)
-    hosts, picked = unpack_hosted(job, sources, libraries, sink)
+    """The cubins in the inputs, in runs; LinkError when there are errors.
+
+    `shared` knows what other links have found and decompressed.
+    """
+    find = look_into if shared is None else shared.look_into
+    contents = find(job, inputs, sink)
+    sources, libraries = contents.sources, contents.libraries
+    hosts, picked = unpack_hosted(job, contents, sink)
     take_files(picked, sink)
     taken = picked.taken()
     if all(is_system(job, sources.names[number]) for number in taken):
@@ -65,11 +85,14 @@ def unpack(
     rows, numbers = picked.cubins()
     open_libraries(picked.codecs)
     homes = list(map(picked.homes.__getitem__, numbers))
+    arenas = sources.arenas
+    if shared is not None and picked.codecs:
+        rows, arenas = shared.decompress(rows, arenas)
     loaded = with_cubins(
         job,
         list(map(sources.names.__getitem__, homes)),
         rows,
-        sources.arenas,
+        arenas,
         lambda number: picked.take(numbers[number], sink),
         sink,
     )
@@ -81,6 +104,13 @@ def unpack(
         loaded.opened = opened
         return loaded
     return settle(loaded, opened, sink)
+
+
+def look_into(job: Job, inputs: Sequence[Run], sink: Sink) -> Contents:
+    """What is in the inputs, with nothing decompressed; what is wrong with them is reported."""
+    sources, libraries = find_sources(job, inputs, sink)
+    found, faults = scan(sources)
+    return Contents(found, faults, libraries)
 
 
 def _refuse_nothing(job: Job, found: Found, sink: Sink) -> None:

@@ -56,6 +56,7 @@ def _modules(job: Job, library: Library) -> Iterator[tuple[bytes, set[str]]]:
         return
     sources = Sources()
     sources.add(Run(data, [library.file], bytes([SHARED]), extent(0, len(data))))
+    sources.size = len(data)
     found, faults = scan(sources)
     if faults:
         return

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink.diagnostics import Sink
+    from pylink.inputs.unpack import Shared
     from pylink.options.model import Input
     from pylink.options.plan import Plan
     from pylink.phases.init import Job
@@ -29,37 +30,55 @@ UNKNOWN = 7  # as in pylink.inputs.kinds, which a link of plain cubins does not 
 SURE_SIZE = 1 << 26
 
 
-def load(sink: Sink, job: Job, timing: CsvTiming) -> Loaded:
-    """Read every input, and make cubins of those that are none; LinkError after any error."""
-    names, arena, extents = read_inputs(job, sink)
-    kinds = inputfiles.classify(arena, extents)
-    job.steps.done("classify")
-    if not kinds:
-        loaded = Loaded(job, names, arena, extents)
-        if not any(SYSTEM_LIBRARY in name for name in names):
-            return loaded
-        from pylink.inputs.selection import select
+def load(sink: Sink, job: Job, timing: CsvTiming, shared: Shared | None = None) -> Loaded:
+    """Read every input, and make cubins of those that are none; LinkError after any error.
 
-        return select(loaded)
+    Inputs that are `shared` with other links are not read again.
+    """
+    opened = None if shared is None else shared.give(job)
+    if opened is None:
+        shared = None
+        names, arena, extents = read_inputs(job, sink)
+        kinds = inputfiles.classify(arena, extents)
+        job.steps.done("classify")
+        if not kinds:
+            return load_plain(job, names, arena, extents)
+        from pylink.inputs.sources import Run
+
+        opened = [Run(arena, names, kinds, extents)]
+    elif len(opened) == 1 and not any(opened[0].kinds):
+        from pylink._native.sharing import compact
+
+        return load_plain(job, opened[0].names, *compact(opened[0].arena, opened[0].extents))
     # Taking inputs apart may run a compiler, and files are not mapped for long.
     job.mapped.end(keeps=True)
     from pylink.inputs.unpack import unpack  # plain cubins need none of it
 
-    loaded = unpack(job, arena, extents, kinds, timing, sink)
+    loaded = unpack(job, opened, timing, sink, shared)
     job.steps.done("unpack")
     return loaded
+
+
+def load_plain(job: Job, names: list[str], arena: bytes, extents: bytes) -> Loaded:
+    """The link of inputs that are all cubins."""
+    loaded = Loaded(job, names, arena, extents)
+    if not any(SYSTEM_LIBRARY in name for name in names):
+        return loaded
+    from pylink.inputs.selection import select
+
+    return select(loaded)
 
 
 def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
     """Names, the arena with all bytes, and the extents; LinkError when one cannot be read."""
     names = [source.name for source in job.inputs]
-    paths = _paths(job.inputs)
+    paths = paths_of(job.inputs)
     data: list[bytes | None] = [None] * len(names)
     # With what has been made since the plan was, such as the table of -time.
     written = job.plan.written(again=True)
     sizes = inputfiles.measure(paths, SURE_SIZE, list(written))
     for number in [number for number, size in enumerate(sizes) if size < 0]:
-        data[number], size = _measure(job.inputs[number], job.plan, sink)
+        data[number], size = measure(job.inputs[number], job.plan, sink)
         if data[number] is not None:
             paths[number] = None
         if size == 0:
@@ -86,7 +105,7 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
     return names, arena, extents
 
 
-def _paths(inputs: Sequence[Input]) -> list[bytes | None]:
+def paths_of(inputs: Sequence[Input]) -> list[bytes | None]:
     """The paths of files; None for contents at hand, and for what can be no path."""
     # What `os.fsencode` asks for each of them.
     encoding, errors = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
@@ -99,7 +118,7 @@ def _paths(inputs: Sequence[Input]) -> list[bytes | None]:
     return paths
 
 
-def _measure(source: Input, plan: Plan, sink: Sink) -> tuple[bytes | None, int]:
+def measure(source: Input, plan: Plan, sink: Sink) -> tuple[bytes | None, int]:
     """The contents, where they are at hand or cannot be read at once, and the size in bytes."""
     if source.data is not None:
         return source.data, len(source.data)

@@ -1,0 +1,101 @@
+"""What native code does for links that share inputs, beside references in Python."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+
+from pylink._native import sharing
+from pylink.inputs.kinds import CUBIN
+from pylink.inputs.picks import GOOD, HOSTED, PICK, TOO_LARGE, Pick
+
+STORED, LZ4, ZSTD = 0, 1, 2
+
+
+def row(arena: int, offset: int, *, codec: int = ZSTD, state: int = GOOD, size: int = 40) -> bytes:
+    return PICK.pack(
+        0, arena, 0, 0, 90, CUBIN, codec, state, HOSTED, 0, offset, offset, size, size, 100
+    )
+
+
+def homes(*numbers: int) -> bytes:
+    return struct.pack(f"<{len(numbers)}i", *numbers)
+
+
+def place(number: int, offset: int) -> int:
+    return number << 48 | offset
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_compact_copies_files_into_an_arena_of_their_own(seed: int) -> None:
+    choose = random.Random(seed)
+    arena = choose.randbytes(choose.choice([100, 10_000, 12 << 20]))
+    files = []
+    for _ in range(choose.randrange(20)):
+        start = choose.randrange(len(arena))
+        files.append((start, choose.randrange((len(arena) - start) // 8 + 1)))
+    extents = b"".join(struct.pack("<QQ", *file) for file in files)
+    made, rows = sharing.compact(arena, extents)
+    padded = sum(-(-size // 16) * 16 for _, size in files)
+    if padded > len(arena) // 2:
+        assert made is arena
+        assert rows is extents
+        return
+    assert len(made) == padded
+    at = 0
+    for (start, size), (offset, kept) in zip(files, struct.iter_unpack("<QQ", rows), strict=True):
+        assert (offset, kept) == (at, size)
+        end = at + -(-size // 16) * 16
+        assert made[at:end] == arena[start : start + size].ljust(end - at, b"\0")
+        at = end
+
+
+def test_compact_refuses_a_file_outside_the_arena() -> None:
+    with pytest.raises(IndexError):
+        sharing.compact(b"abc", struct.pack("<QQ", 1, 3))
+
+
+def test_only_compressed_payloads_of_shared_arenas_have_places() -> None:
+    rows = [
+        row(0, 8),
+        row(1, 16),  # an arena of the link's own
+        row(2, 24, codec=LZ4),
+        row(0, 32, codec=STORED),
+        row(0, 48, state=TOO_LARGE),
+        row(-1, 64),  # with the caller
+        row(3, 72),  # an arena that nobody told of
+    ]
+    assert sharing.list_packed(b"".join(rows), homes(5, -1, 0)) == [place(5, 8), place(0, 24)]
+
+
+def test_payloads_are_found_again_where_they_were_put() -> None:
+    known: dict[int, int] = {}
+    picks = b"".join([row(1, 8), row(1, 16), row(0, 24), row(1, 16)])
+    numbers = homes(-1, 3)
+    taken, missing = sharing.recall(picks, numbers, 2, known, None)
+    assert taken == picks
+    assert missing == b"".join([row(1, 8), row(1, 16), row(1, 16)])
+    # The second could not be decompressed.
+    extents = struct.pack("<6Q", 0, 100, 112, 0, 112, 0)
+    sharing.learn(missing, numbers, extents, 4, known)
+    assert known == {place(3, 8): place(4, 0)}
+    taken, missing = sharing.recall(picks, numbers, 2, known, None)
+    first = Pick(taken, 0)
+    assert (first.arena, first.offset, first.size, first.full_size) == (6, 0, 100, 100)
+    assert first.codec == STORED
+    assert (first.embedded, first.kind, first.sm) == (HOSTED, CUBIN, 90)
+    assert taken[PICK.size :] == picks[PICK.size :]
+    assert missing == b"".join([row(1, 16), row(1, 16)])
+
+
+def test_only_what_is_wanted_is_missing() -> None:
+    picks = row(0, 8) + row(0, 16)
+    assert sharing.recall(picks, homes(0), 1, {}, {place(0, 16)})[1] == row(0, 16)
+    assert sharing.recall(picks, homes(0), 1, {}, frozenset())[1] == b""
+
+
+def test_what_was_learnt_has_an_extent_for_each_payload() -> None:
+    with pytest.raises(ValueError, match="one extent per payload"):
+        sharing.learn(row(0, 8), homes(0), b"", 0, {})
