@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -418,6 +419,118 @@ def test_messages_of_a_step_as_text_and_as_records(folder: Path) -> None:
     assert status == 255
     assert (folder / "sm_80.sarif").is_file()
     assert not (folder / "sm_90.sarif").exists()  # which comes later
+
+
+# Architectures for which the objects have no code: two of four links warn of each object.
+UNCOMPILED = [f"-gencode=arch=compute_{arch},code=sm_{arch}" for arch in ("80", "110", "90", "120")]
+
+
+def test_a_step_has_one_log_and_one_document(folder: Path) -> None:
+    words = [*UNCOMPILED, *OBJECTS, "-o", "made.o", "-Xnvlink"]
+    status, said = dlink(folder, [*words, "--diag-log=%o.log,--sarif-output=made.sarif"])
+    assert status == 0
+    expected = [(name, arch) for arch in ("sm_110", "sm_120") for name in OBJECTS]
+    log = (folder / "made.o.log").read_text().splitlines()
+    tops = [line for line in log if line.startswith("W ")]
+    assert [(line.split('"')[1], line[-7:-1]) for line in tops] == expected
+    (run,) = json.loads((folder / "made.sarif").read_text())["runs"]
+    assert run["invocations"][0]["executionSuccessful"]
+    found = [
+        (os.path.basename(place["physicalLocation"]["artifactLocation"]["uri"]), arch)
+        for result in run["results"]
+        for place, arch in [(result["locations"][0], result["properties"]["arch"])]
+    ]
+    assert found == expected
+    # Messages are shown as without them.
+    assert said == dlink(folder, words[:-1])[1]
+
+
+def test_a_document_of_a_step_that_fails_says_so(folder: Path) -> None:
+    words = [*UNCOMPILED, "first.o", "-o", "failed.o", "-Xnvlink", "--sarif-output=failed.sarif"]
+    assert dlink(folder, words)[0] == 255
+    (run,) = json.loads((folder / "failed.sarif").read_text())["runs"]
+    assert run["invocations"][0]["exitCode"] == 255
+    # Links after the first that fails say nothing.
+    assert [result["properties"]["arch"] for result in run["results"]] == ["sm_80"]
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_records_of_all_links_are_one_array(folder: Path, threads: str) -> None:
+    words = [*UNCOMPILED, *OBJECTS, "-o", "made.o", "-Xnvlink", "--diagnostics_format=sarif"]
+    status, said = dlink(folder, words, PYLINK_THREADS=threads)
+    assert status == 0
+    records = json.loads(f"[{said}]")
+    assert len(records) == 2 * len(OBJECTS)
+    assert {record["ruleId"] for record in records} == {"EC203"}
+
+
+@pytest.mark.parametrize("report", ["--diag-log", "--sarif-output"])
+def test_reports_of_a_step_overwrite_neither_inputs_nor_the_output(
+    folder: Path, report: str
+) -> None:
+    before = (folder / "first.o").read_bytes()
+    words = [*ALL, *OBJECTS, "-o", "fresh.o", "-Xnvlink"]
+    for name in ("first.o", "fresh.o"):
+        status, said = dlink(folder, [*words, f"{report}={name}"])
+        assert status == 1
+        assert said.startswith("pylink fatal   : ")
+        assert report in said
+    assert (folder / "first.o").read_bytes() == before
+    assert not (folder / "fresh.o").exists()
+
+
+PHASES = ["read", "merge", "layout", "relocate", "finalize", "write"]
+
+
+def test_each_link_prints_its_phases(folder: Path) -> None:
+    """One link after the other, whatever the number of threads."""
+    words = [*ALL, *OBJECTS, "-o", "made.o", "-Xnvlink", "-edbg=32"]
+    status, said = dlink(folder, words, PYLINK_THREADS="3")
+    assert status == 0
+    rows = [re.fullmatch(r"([\w-]+) time: [0-9.]+", line) for line in said.splitlines()]
+    assert [row[1] for row in rows if row] == PHASES * len(ALL)
+    assert None not in rows
+
+
+def test_each_link_has_remarks_and_a_profile(folder: Path) -> None:
+    words = [*ALL, *OBJECTS, "-o", "sub/made.o", "-Xnvlink"]
+    assert dlink(folder, words[:-1]) == (0, "")
+    plain = (folder / "sub" / "made.o").read_bytes()
+    options = "--pass-remarks-output=%o.%a.yaml,--profile=%o.%a.rep,--time-trace=%o.%a.json"
+    assert dlink(folder, [*words, options]) == (0, "")
+    assert (folder / "sub" / "made.o").read_bytes() == plain
+    for arch in ARCHS:
+        start = folder / "sub" / f"made.o.sm_{arch}"
+        assert "Pass:" in start.with_name(f"{start.name}.yaml").read_text()
+        events = json.loads(start.with_name(f"{start.name}.json").read_text())["traceEvents"]
+        assert set(PHASES) <= {event["name"] for event in events}
+        shown = run(folder, sys.executable, "-m", "pylink", "report", f"{start}.rep")
+        assert f"sm_{arch}" in shown
+
+
+DROPPED = {
+    "-arch=sm_70": "sm_70 was last supported by CUDA 12.9",
+    "-gencode=arch=compute_60,code=sm_61": "compute_60 was last supported by CUDA 12.9",
+    "-gencode=arch=compute_101,code=sm_101": "compute_101 is called compute_110 since CUDA 13.0",
+}
+
+
+@pytest.mark.parametrize("option", DROPPED)
+def test_an_architecture_of_the_past_is_named_with_its_last_release(
+    folder: Path, option: str, tmp_path: Path
+) -> None:
+    note = f"pylink note    : {DROPPED[option]}\n"
+    theirs = real(folder, [option, *OBJECTS, "-o", "past.o"])
+    assert dlink(folder, [option, *OBJECTS, "-o", "past.o"]) == (theirs[0], theirs[1] + note)
+    # Without a toolkit; the first --cuda counts for nothing then.
+    said = run(
+        folder,
+        *(sys.executable, "-m", "pylink", "dlink", "--cuda", tmp_path),
+        *(option, *OBJECTS, "-o", "past.o"),
+        status=1,
+    )
+    assert said.endswith(note)
+    assert not (folder / "past.o").exists()
 
 
 def damaged(data: bytes, at: int) -> bytes:

@@ -119,7 +119,7 @@ def dlink(
     request.inputs = [opened_file.name for opened_file in opened]
     tools = find_toolkit(None if toolkit is None else os.fspath(toolkit))
     try:
-        made = make_step(request, tools, sink, opened)
+        made = make_step(request, tools, sink, opened, log)
         if request.output is not None:
             write_step(made, request.output, sink)
     finally:

@@ -106,7 +106,9 @@ def _main(words: list[str], sink: Sink, root: str | None, *, as_nvcc: bool) -> i
     except NotOurs as reason:
         if not as_nvcc and not any(word in STEP for word in _with_environment(words)):
             words.insert(0, STEP[0])
-        return hand_on(words, reason, toolkit, sink, shown=bool({"-v", "--verbose"} & {*words}))
+        shown = bool({"-v", "--verbose"} & {*words})
+        notes = bool(wants_notes(root)) or not as_nvcc
+        return hand_on(words, reason, toolkit, sink, shown=shown, notes=notes)
     if "notes" in request.values:
         tool = NVLINK if as_nvcc else "pylink"
         sink.renderers = [NvlinkRenderer(tool=tool, notes=request.values["notes"] == "yes")]

@@ -10,7 +10,6 @@ from pylink import pipeline
 from pylink.devicelink.request import OBJECT
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
-from pylink.diagnostics.nvlink import NvlinkRenderer
 from pylink.inputs.libraries import find_libraries
 from pylink.options.check import check
 from pylink.options.filenames import SIDE_OPTIONS, expand_names
@@ -23,7 +22,8 @@ from pylink.timing import elapsed_ms, now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from typing import TextIO
 
     from pylink.devicelink.request import Request
     from pylink.devicelink.toolkit import Toolkit
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 DEVICE_RUNTIME = "cudadevrt"
 # Options by which a link speaks for itself.
-SPOKEN = ("diagnostics_format", "output_mode", "edbg")
+SPOKEN = ("edbg",)
+# Reports that a step has one of, unless their names have the architecture in them.
+REPORTS = ("diag_log", "sarif_output")
 ELF, HEADER_SIZE = b"\x7fELF", 20
 CPU_ARCHES = {62: "X86_64", 183: "AARCH64"}
 
@@ -41,8 +43,7 @@ CPU_ARCHES = {62: "X86_64", 183: "AARCH64"}
 class Link:
     """One link: its sink, and when it is done the image and what it registers.
 
-    `members` has the files of the thin archives that it read. One that `speaks` showed its messages
-    itself.
+    `members` has the files of the thin archives that it read.
     """
 
     __slots__ = (
@@ -53,7 +54,6 @@ class Link:
         "milliseconds",
         "registered",
         "sink",
-        "speaks",
     )
 
     def __init__(self, arch: str) -> None:
@@ -64,7 +64,39 @@ class Link:
         self.failed = False
         self.members: dict[str, list[str]] = {}
         self.milliseconds = 0.0
-        self.speaks = False
+
+
+def open_step_reports(
+    request: Request, inputs: Sequence[str], sink: Sink, stream: TextIO | None = None
+) -> Plan:
+    """The files of a step, with the renderers of its log and of its SARIF document in the sink.
+
+    A sink that shows messages shows them on `stream` in the form that is asked for.
+    """
+    values = {**request.values, "output_file": request.named or request.output}
+    if sink.renderers and not is_plain(values):
+        obey(sink, values, inputs=inputs, stream=stream)
+    reports = step_reports(request)
+    plan = Plan({"output_file": request.output, **reports}, inputs, sink)
+    named: dict[str, Value] = {**reports, "output_file": request.named or request.output}
+    if len(request.archs) == 1:
+        named["arch"] = request.archs[0]
+    open_reports(sink, named)
+    return plan
+
+
+def step_reports(request: Request) -> dict[str, Value]:
+    """The reports that a step has one of, by option."""
+    reports: dict[str, Value] = {}
+    for option in REPORTS:
+        names = []
+        for arch in dict.fromkeys((request.archs[0], request.archs[-1])):
+            values = {option: request.values.get(option), "arch": arch}
+            expand_names(values, request.named)
+            names.append(values[option])
+        if names[0] and (len(request.archs) == 1 or names[0] == names[-1]):
+            reports[option] = names[0]
+    return reports
 
 
 def find_machine(shared: SharedInputs, sink: Sink) -> str | None:
@@ -105,7 +137,7 @@ def link_all(
             one.failed = True
         one.milliseconds = elapsed_ms(start, now())
 
-    count = 1 if writes_reports(request.values) else thread_count(request)
+    count = 1 if writes_reports(values) else thread_count(request)
     run_side_by_side(link, links, count)
     for one in links:
         _show(one, sink, names_target=len(links) > 1)
@@ -118,20 +150,20 @@ def link_all(
 def _show(one: Link, sink: Sink, *, names_target: bool) -> None:
     """Show and count what a link had to say, as its own sink settled it."""
     for renderer in sink.renderers:
-        if isinstance(renderer, NvlinkRenderer):
-            renderer.suffix = f" (target: {one.arch})" if names_target else ""
-    for record in one.sink.diagnostics:
-        sink.diagnostics.append(record)
-        for renderer in sink.renderers:
-            if not one.speaks:
-                renderer.emit(record)
+        if names_target:
+            renderer.for_target(one.arch)
+        for record in one.sink.diagnostics:
+            renderer.emit(record)
+        renderer.for_target(None)
+    sink.diagnostics += one.sink.diagnostics
+    sink.follows = one.sink.follows or sink.follows
     sink.errors += one.sink.errors
     sink.warnings += one.sink.warnings
     sink.catastrophes += one.sink.catastrophes
 
 
 def writes_reports(values: Mapping[str, Value]) -> bool:
-    """Whether links write files beside their results, or speak in a form of their own.
+    """Whether links write files beside their results, or print while they run.
 
     Such links are done one after the other, as those of nvcc are: they may write the same file.
     """
@@ -150,11 +182,8 @@ def _link(
     values = {**common, "arch": one.arch}
     expand_names(values, request.named)
     quiet = one.sink
-    one.speaks = True
-    obey(quiet, values, inputs=[source.name for source in inputs])
-    if is_plain(values):
-        quiet.renderers.clear()  # what there is to say is said in the order of the links
-        one.speaks = False
+    obey(quiet, values)
+    quiet.renderers.clear()  # what there is to say is said in the order of the links
     check(values, quiet, has_inputs=True, needs_output=False, needs_nvvmpath=False, toolkit=release)
     names = [source.name for source in inputs]
     options = Options(values, names, allows_no_code=True, toolkit=release, subject=request.named)
@@ -188,7 +217,8 @@ def link_values(request: Request, machine: str, toolkit: Toolkit) -> dict[str, V
         "allow_missing_libraries": True,
         **request.values,
     }
-    values.pop("depfile", None)  # the step has one
+    for option in ("depfile", *step_reports(request)):  # which the step has
+        values.pop(option, None)
     if not values["library"]:
         del values["library"]
     if not values["library_path"]:

@@ -12,6 +12,7 @@ from pylink.devicelink.links import (
     find_libraries_once,
     find_machine,
     link_all,
+    open_step_reports,
     thread_count,
 )
 from pylink.devicelink.request import CUBIN, DEFAULT_OUTPUTS, FATBIN, UNIT
@@ -21,7 +22,6 @@ from pylink.diagnostics.errors import reason_of
 from pylink.files.atomic import WholeFile
 from pylink.files.workdir import working_directory
 from pylink.options.model import Input
-from pylink.options.plan import Plan
 from pylink.outputs.depfile import files_of
 from pylink.outputs.registerlink import file_identifier
 from pylink.phases.sharing import SharedInputs
@@ -31,6 +31,7 @@ from pylink.timing import elapsed_ms, now
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TextIO
 
     from pylink.devicelink.links import Link
     from pylink.devicelink.request import Request
@@ -42,15 +43,21 @@ SECONDS = 30  # for a compiler that says its machine
 
 
 def make_step(
-    request: Request, toolkit: Toolkit, sink: Sink, opened: Sequence[Input] | None = None
+    request: Request,
+    toolkit: Toolkit,
+    sink: Sink,
+    opened: Sequence[Input] | None = None,
+    stream: TextIO | None = None,
 ) -> Made:
     """What the request asks for, in memory; LinkError when a link failed.
 
     `opened` are the inputs, of which files still have to be read; None for files by their names.
+    `stream` is where messages go, None for standard error.
     """
-    plan = Plan({"output_file": request.output}, (), sink)
     if opened is None:
         opened = [Input(name) for name in request.inputs]
+    names = [source.name for source in opened if source.data is None]
+    plan = open_step_reports(request, names, sink, stream)
     shared = SharedInputs(request.archs, optimizes=request.optimizes)
     shared.add(opened, plan, sink)
     machine = find_machine(shared, sink) or request.machine or compiler_machine(request.compiler)

@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 
-from pylink.diagnostics.nvlink import NOTES_FILE
+from pylink.diagnostics.nvlink import NOTES_FILE, OWN_NAME
 from pylink.diagnostics.stream import write
 from pylink.facts.releases import FOLLOWED, release_named
 from pylink.subtools.find import cuda_tools
@@ -31,6 +31,7 @@ PROFILE = "nvcc.profile"
 # metadata of a wheel.
 RELEASE_FILE = "nvlink.release"
 WHEEL = "nvidia_cuda_nvcc-"
+ARCHITECTURE = re.compile(r"(?:sm|compute|lto)_[0-9]+[af]?", re.ASCII)
 COMPILER_VERSION = re.compile(r'"cuda_nvcc"\s*:\s*{[^}]*"version"\s*:\s*"([0-9.]+)"')
 # Set for an nvcc that was started here: what it starts must not come back.
 STARTED = "PYLINK_DLINK_HANDED_ON"
@@ -121,20 +122,48 @@ def _profile_library(binaries: str) -> str:
 
 
 def hand_on(
-    words: Sequence[str], reason: NotOurs, toolkit: Toolkit, sink: Sink, *, shown: bool
+    words: Sequence[str],
+    reason: NotOurs,
+    toolkit: Toolkit,
+    sink: Sink,
+    *,
+    shown: bool,
+    notes: bool = True,
 ) -> int:
-    """The status of nvcc for these words; a fatal diagnostic where there is none to start."""
+    """The status of nvcc for these words; a fatal diagnostic where there is none to start.
+
+    With `notes` a line follows what nvcc says of an architecture that CUDA no longer knows.
+    """
+    option = reason.option or ""
     if toolkit.nvcc is None or os.environ.get(STARTED):
         if reason.file is not None:
             sink.fatal("input-for-nvcc", file=reason.file)
-        sink.fatal("option-for-nvcc", option=reason.option or "")
+        if arch := _dropped(option):
+            from pylink.options.suggestions import suggest_value
+
+            sink.fatal("undefined-value", value=arch, option="arch", explain=suggest_value)
+        sink.fatal("option-for-nvcc", option=option)
     command = [toolkit.nvcc, *words]
     if shown:
         write(None, f"#$ {shlex.join(command)}\n")
     try:
-        return subprocess.call(command, env=without_step())
+        status = subprocess.call(command, env=without_step())
     except OSError as error:
         report_not_started(toolkit.nvcc, error, sink)
+    arch = _dropped(option)
+    if status and arch and notes:
+        from pylink.options.suggestions import dropped_note
+
+        write(None, f"{OWN_NAME} note    : {dropped_note(arch)}\n")
+    return status
+
+
+def _dropped(option: str) -> str | None:
+    """The architecture in words of -arch or -gencode that CUDA no longer knows by this name."""
+    from pylink.options.suggestions import dropped_note
+
+    found = ARCHITECTURE.search(option)
+    return found[0] if found and dropped_note(found[0]) else None
 
 
 def without_step() -> dict[str, str]:

@@ -10,7 +10,7 @@ from pylink.diagnostics.severity import (
     NOTE,
     WARNING,
 )
-from pylink.diagnostics.sink import Renderer
+from pylink.diagnostics.sink import Renderer, suffix_of
 from pylink.diagnostics.stream import printable, write
 
 TYPE_CHECKING = False
@@ -51,8 +51,11 @@ class NvlinkRenderer(Renderer):
     ) -> None:
         self.stream = stream
         self.tool = tool
-        self.suffix = f" (target: {target})" if target else ""
+        self.suffix = suffix_of(target)
         self._notes = notes
+
+    def for_target(self, target: str | None) -> None:
+        self.suffix = suffix_of(target)
 
     def emit(self, diagnostic: Diagnostic) -> None:
         severity = diagnostic.level

@@ -28,11 +28,19 @@ class Renderer(ABC):
     def emit(self, diagnostic: Diagnostic) -> None:
         """Show one record."""
 
+    def for_target(self, target: str | None) -> None:  # noqa: B027 -- some have no place for it
+        """Say of the records that come which architecture they are about; None for no word."""
+
     def close(self, sink: Sink) -> None:  # noqa: B027 -- most have nothing to write then
         """Write what can only be written at the end."""
 
     def discard(self) -> None:  # noqa: B027 -- most have no file
         """Leave the file as it was; nothing comes after this."""
+
+
+def suffix_of(target: str | None) -> str:
+    """What -report-arch appends to a message."""
+    return f" (target: {target})" if target else ""
 
 
 class Sink:

@@ -50,22 +50,33 @@ def suggest_value(diagnostic: Diagnostic) -> None:
 
 def _tell_of_dropped(diagnostic: Diagnostic, given: str) -> bool:
     """Say of an architecture that CUDA no longer knows, or calls otherwise, what became of it."""
+    found = _dropped(given)
+    if found is not None:
+        diagnostic.notes.append(found)
+    return found is not None
+
+
+def _dropped(given: str) -> Diagnostic | None:
     from pylink.diagnostics.record import note
     from pylink.facts.target import LAST_SUPPORT, RENAMED
 
     prefix, _, number = given.rpartition("_")
     digits = number.rstrip("af")
     if prefix not in ("sm", "compute", "lto", "") or not digits.isdecimal():
-        return False
+        return None
     sm = int(digits)
     if release := LAST_SUPPORT.get(sm):
-        diagnostic.notes.append(note("arch-dropped", arch=given, release=release))
-    elif name := RENAMED.get(sm):
+        return note("arch-dropped", arch=given, release=release)
+    if name := RENAMED.get(sm):
         renamed = f"{prefix}_{name}{number[len(digits) :]}"
-        diagnostic.notes.append(note("arch-renamed", arch=given, name=renamed))
-    else:
-        return False
-    return True
+        return note("arch-renamed", arch=given, name=renamed)
+    return None
+
+
+def dropped_note(arch: str) -> str | None:
+    """What became of an architecture that CUDA no longer knows; None for all others."""
+    found = _dropped(arch)
+    return None if found is None else found.message
 
 
 def suggest_command(diagnostic: Diagnostic) -> None:

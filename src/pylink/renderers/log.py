@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pylink.diagnostics import severity
 from pylink.diagnostics.record import CONTINUATION
+from pylink.diagnostics.sink import suffix_of
 from pylink.diagnostics.stream import printable, to_bytes
 from pylink.renderers.filerenderer import FileRenderer
 
@@ -36,8 +37,11 @@ class LogRenderer(FileRenderer):
 
     def __init__(self, file: WholeFile, *, target: str | None = None) -> None:
         super().__init__(file)
-        self.suffix = f" (target: {target})" if target else ""
+        self.suffix = suffix_of(target)
         self._lines: list[str] = []
+
+    def for_target(self, target: str | None) -> None:
+        self.suffix = suffix_of(target)
 
     def emit(self, diagnostic: Diagnostic) -> None:
         letter = LETTERS.get(diagnostic.level, "R")

@@ -59,9 +59,16 @@ class SarifDocument(FileRenderer):
         self.target = target
         self.subject = subject
         self.records: list[Diagnostic] = []
+        # What each record is about, where a document has links for several architectures.
+        self._archs: list[str | None] = []
+        self._arch = target
+
+    def for_target(self, target: str | None) -> None:
+        self._arch = target or self.target
 
     def emit(self, diagnostic: Diagnostic) -> None:
         self.records.append(diagnostic)
+        self._archs.append(self._arch)
 
     def contents(self, sink: Sink) -> bytes:
         return to_bytes(to_json(self.document(sink)) + "\n")
@@ -79,8 +86,8 @@ class SarifDocument(FileRenderer):
         if internal:
             invocation["toolExecutionNotifications"] = [_notification(i) for i in internal]
         results: list[Json] = [
-            self._result(record, index[record.kind])
-            for record in self.records
+            self._result(record, index[record.kind], arch)
+            for record, arch in zip(self.records, self._archs, strict=True)
             if record.level != INTERNAL or record.file or record.source
         ]
         run: dict[str, Json] = {
@@ -103,7 +110,7 @@ class SarifDocument(FileRenderer):
             run["properties"] = {"follows": sink.follows.title}
         return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
-    def _result(self, diagnostic: Diagnostic, index: int) -> Json:
+    def _result(self, diagnostic: Diagnostic, index: int, arch: str | None) -> Json:
         location = _location(diagnostic)
         if "physicalLocation" not in location and self.subject:
             location["physicalLocation"] = _whole_file(self.subject)
@@ -111,8 +118,8 @@ class SarifDocument(FileRenderer):
             "edgSeverity": NAMES[diagnostic.level],
             "kind": diagnostic.kind,
         }
-        if self.target:
-            properties["arch"] = self.target
+        if arch:
+            properties["arch"] = arch
         if diagnostic.level != diagnostic.original:
             properties["edgOriginalSeverity"] = NAMES[diagnostic.original]
         details: list[Json] = [

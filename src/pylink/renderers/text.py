@@ -27,7 +27,7 @@ from pylink.diagnostics.severity import (
     REMARK,
     WARNING,
 )
-from pylink.diagnostics.sink import Renderer
+from pylink.diagnostics.sink import Renderer, suffix_of
 from pylink.diagnostics.snippet import snippet
 from pylink.diagnostics.sourcefiles import SourceFiles, Withheld
 from pylink.diagnostics.stream import printable, write
@@ -88,10 +88,13 @@ class TextRenderer(Renderer):
         self.summary = shown.summary
         self.subject = shown.subject
         self.task = shown.task
-        self.suffix = f" (target: {shown.target})" if shown.target else ""
+        self.suffix = suffix_of(shown.target)
         self.tab_width = shown.tab_width
         # What it was said of that it is not shown: a file, and why.
         self._withheld: set[tuple[str, str]] = set()
+
+    def for_target(self, target: str | None) -> None:
+        self.suffix = suffix_of(target)
 
     def emit(self, diagnostic: Diagnostic) -> None:
         if diagnostic.kind == "error-limit":
