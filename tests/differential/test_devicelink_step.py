@@ -187,6 +187,13 @@ def test_debug_code_is_marked_and_compressed(folder: Path) -> None:
     same_step(folder, ["-arch=sm_90", "-G", "-shared", *OBJECTS])
 
 
+def test_line_information_beside_debug_code_is_warned_of_by_nvcc(folder: Path) -> None:
+    words = ["-arch=sm_90", "-G", "-lineinfo", *OBJECTS, "-o", "made.o"]
+    made = dlink(folder, words)
+    assert made == real(folder, words)
+    assert made[1].startswith("nvcc warning : '--device-debug (-G)' overrides")
+
+
 def test_variables_of_nvcc_count(folder: Path) -> None:
     same_step(folder, ["-shared", *OBJECTS], NVCC_APPEND_FLAGS="-arch=sm_90 -lineinfo")
     same_step(folder, ["-shared", *OBJECTS], NVCC_PREPEND_FLAGS="-arch=sm_100")

@@ -177,6 +177,8 @@ def _request(found: Words, environment: Mapping[str, str]) -> Request:
     request.compiler = texts.get("compiler_bindir") or os.environ.get("NVCC_CCBIN")
     request.debug = "device_debug" in flags
     request.line_info = "generate_line_info" in flags
+    if request.debug and request.line_info:  # of which nvcc warns
+        raise NotOurs(option="-lineinfo")
     request.optimizes = "dlink_time_opt" in flags
     request.verbose = "verbose" in flags
     request.compress_mode = "none" if "no_compress" in flags else texts.get("compress_mode", "")
