@@ -19,13 +19,14 @@ from pylink.timing import TRACE, CsvTiming, PhaseTimer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
     from pylink.diagnostics import Sink
     from pylink.files.lazyfile import KeptFile
     from pylink.inputs.loaded import Loaded
+    from pylink.inputs.sharedlib import Libraries
     from pylink.observer import Observer
     from pylink.options.model import Input, Options
     from pylink.options.plan import Plan
@@ -70,16 +71,16 @@ class Linked:
 
 
 class Registered:
-    """What a link registers with the host: `listed` and `anchors` as `Loaded` has them.
+    """What a link registers with the host: `listed` and `libraries` as `Loaded` has them.
 
     A caller that makes the code of the host itself passes one to `link`, which fills it.
     """
 
-    __slots__ = ("anchors", "listed")
+    __slots__ = ("libraries", "listed")
 
     def __init__(self) -> None:
         self.listed: list[tuple[str, bool]] = []
-        self.anchors: Mapping[str, str] = {}
+        self.libraries: Libraries | None = None
 
 
 def link(
@@ -237,16 +238,23 @@ class Registration:
         file = loaded.job.options.register_link_binaries
         if file is None or sink.exit_code() == 1:
             return
-        anchors = loaded.libraries.anchors if loaded.libraries is not None else {}
+        libraries = loaded.libraries
         listed = loaded.registered
         if listed is None:
             listed = [(source.name, False) for source in loaded.job.inputs]
         if self.taken is not None:
-            self.taken.listed, self.taken.anchors = listed, anchors
+            self.taken.listed, self.taken.libraries = listed, libraries
             return
         from pylink.outputs.registerlink import write_register_file
 
-        write_register_file(file, listed, anchors, sink)
+        write_register_file(
+            file,
+            listed,
+            sink,
+            anchors=libraries.anchors if libraries is not None else {},
+            lent=libraries.lent if libraries is not None else (),
+            optional=libraries.optional if libraries is not None else (),
+        )
 
 
 def optimize(loaded: Loaded, timing: CsvTiming, sink: Sink, run: Runner) -> Optimized | None:

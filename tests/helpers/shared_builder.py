@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from helpers.cubin_builder import EHDR, SHDR
-from helpers.fatbin_builder import container, entry
+from helpers.fatbin_builder import PTX, container, entry
 
 SYM = struct.Struct("<IBBHQQ")
 RELA = struct.Struct("<QIIq")
@@ -23,7 +23,7 @@ class SharedLibrary:
     `closed` are ids whose registration it defines, all others are open. `hidden` are ids whose
     wrapper no other file sees. `words` come in front of the ids in `__nv_module_id`,
     `imports` are functions that it takes from other files. `linked` are ids of modules in other
-    libraries, which its device link was made of.
+    libraries, which its device link was made of. `with_ptx` adds PTX to the code of each.
     """
 
     modules: Sequence[tuple[str, bytes]] = ()
@@ -42,6 +42,7 @@ class SharedLibrary:
     ids: Sequence[str] | None = None
     nobits: bool = False
     damage: str = ""
+    with_ptx: bool = False
     extra: Sequence[tuple[str, bytes]] = field(default_factory=tuple)
 
     def build(self) -> bytes:
@@ -68,7 +69,8 @@ class SharedLibrary:
                 symbol(f"__fatbinwrap{one}", 1, OBJECT)
         for one in self.linked:
             symbol(f"__cudaRegisterLinkedBinary{one}", 1)
-        code = b"".join(container(entry(cubin, self.sm)) for _, cubin in self.modules)
+        ptx = entry(b".version 8.0\n", self.sm, kind=PTX) if self.with_ptx else b""
+        code = b"".join(container(entry(cubin, self.sm) + ptx) for _, cubin in self.modules)
         ids: Sequence[str] = [*self.words, *(f"def {one}" for one in self.linked)]
         ids = [*ids, *(one for one, _ in self.modules)] if self.ids is None else self.ids
         dynamic = struct.pack("<4Q", 30, 2 if self.symbolic else 0, 0, 0)

@@ -99,6 +99,61 @@ def select(bytes arena, bytes extents, bytes demand, bytes groups, bint relocata
     return result
 
 
+def find_missing(bytes arena, bytes extents):
+    """The names that these files need and none of them defines, but for functions of the driver.
+
+    `extents` are as in `select`. Dead code counts: what an executable lacks may be less.
+    """
+    cdef Selector s
+    cdef size_t n = count_files(arena, extents), i
+    cdef bytes taken = PyBytes_FromStringAndSize(NULL, n)
+    cdef bytes demand = bytes(n)
+    cdef const NameSlot* slot
+    cdef const Name* name
+    cdef list found = []
+    cdef bint ok
+    s.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
+    s.extents = <const uint64_t*>PyBytes_AS_STRING(extents)
+    s.demand = <const uint8_t*>PyBytes_AS_STRING(demand)
+    s.taken = <uint8_t*>PyBytes_AS_STRING(taken)
+    s.relocatable = False
+    vec_init(&s.names, sizeof(Name))
+    vec_init(&s.mentions, sizeof(Mention))
+    s.index.slots = NULL
+    ok = index_init(&s.index, 1024)
+    try:
+        if ok:
+            with nogil:
+                ok = claim_all(&s, n)
+        if not ok:
+            raise MemoryError
+        for i in range(s.index.mask + 1):
+            slot = &s.index.slots[i]
+            if slot.value < 0:
+                continue
+            name = <const Name*>s.names.data + slot.value
+            if name.claims & DEFINES == 0 and not is_runtime_function(slot.text, slot.size):
+                found.append(PyBytes_FromStringAndSize(<const char*>slot.text, slot.size))
+        return sorted(found)
+    finally:
+        index_free(&s.index)
+        vec_free(&s.names)
+        vec_free(&s.mentions)
+
+
+cdef bint claim_all(Selector* s, size_t count) noexcept nogil:
+    """Read the names of all files; each has the claims of all."""
+    cdef size_t i
+    cdef const Mention* mention
+    for i in range(count):
+        if not read_names(s, i):
+            return False
+    for i in range(s.mentions.count):
+        mention = <const Mention*>s.mentions.data + i
+        (<Name*>s.names.data + mention.name).claims |= mention.claim
+    return True
+
+
 cdef bint select_all(Selector* s) noexcept nogil:
     cdef size_t i, at, taken = 0
     cdef bint damaged

@@ -406,6 +406,34 @@ cdef void mark_referenced(MergedTables merged, list names, uint32_t local,
         scratch_free(&scratch)
 
 
+def spare_kernels(MergedTables merged not None, bytes borrowed, Marks selected not None):
+    """A byte per entity: 1 for `selected` kernels, all if it is empty, but not for borrowed ones.
+
+    `borrowed` has a byte per file. A kernel of such files alone is marked only if code takes its
+    address, to launch it.
+    """
+    merged.fill()
+    cdef const uint8_t* file = <const uint8_t*>PyBytes_AS_STRING(borrowed)
+    cdef const uint8_t* chosen = selected.rows
+    cdef size_t n = merged.entities.count, i
+    cdef const SymbolRow* s = merged.objects.symbols.rows
+    cdef const EntityRow* e = merged.entities.rows
+    cdef bytes result = PyBytes_FromStringAndSize(NULL, n)
+    cdef uint8_t* marked = <uint8_t*>PyBytes_AS_STRING(result)
+    if <size_t>PyBytes_GET_SIZE(borrowed) != merged.objects.files.count:
+        raise ValueError("one byte per file")
+    if selected.count and selected.count != n:
+        raise ValueError("one byte per entity")
+    for i in range(n):
+        marked[i] = 0
+        if e[i].flags & EF_KERNEL:
+            if file[s[e[i].first].file]:
+                marked[i] = e[i].flags & EF_TAKEN != 0
+            else:
+                marked[i] = chosen[i] if selected.count else 1
+    return Marks(result)
+
+
 def find_uncalled(MergedTables merged not None):
     """Functions whose address is taken and that no kernel reaches, in order of birth."""
     cdef const EntityRow* e = merged.entities.rows

@@ -39,6 +39,13 @@ def select_referenced(merged: MergedTables, external: list[bytes], internal: lis
     A star in a name stands for any characters, also none; the name matches as a whole.
     """
 
+def spare_kernels(merged: MergedTables, borrowed: bytes, selected: Marks) -> Marks:
+    """By entity: whether it is a ``selected`` kernel, any if none is, but not borrowed.
+
+    ``borrowed`` has a byte per file. A kernel that only such files mention is marked if code takes
+    its address, to launch it. ``ValueError`` for arguments of different lengths.
+    """
+
 def find_uncalled(merged: MergedTables) -> list[int]:
     """Functions whose address is taken and that no kernel reaches, in order of birth."""
 

@@ -10,3 +10,10 @@ def select(arena: bytes, extents: bytes, demand: bytes, groups: bytes, relocatab
     names may stay undefined, so that only what is NEEDED is looked for. ``ValueError`` for
     arguments of different lengths, ``IndexError`` for an extent outside the arena.
     """
+
+def find_missing(arena: bytes, extents: bytes) -> list[bytes]:
+    """The names that these files need and none of them defines, sorted.
+
+    ``extents`` are as in ``select``. Functions of the driver are none of them. Dead code counts, so
+    what an executable lacks may be less. ``IndexError`` for an extent outside the arena.
+    """

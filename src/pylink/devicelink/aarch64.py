@@ -13,9 +13,12 @@ from pylink.devicelink.hostmachine import (
     COMMON,
     CONSTRUCTOR,
     COUNT,
+    FIRST_ID,
     HANDLE,
+    LAST_ID,
     LIST,
     MODULE_IDS,
+    NOTHING,
     SEGMENT,
     TEXT,
     UNREGISTER,
@@ -37,7 +40,8 @@ SAVE_PAIR, LOAD_PAIR = 0xA9BE7BFD, 0xA8C27BFD  # x29 and x30, with 32 bytes of s
 SET_FRAME = 0x910003FD  # mov x29, sp
 ADRP, ADD, LDR, B, BL = 0x90000000, 0x91000000, 0xF9400000, 0x14000000, 0x94000000
 MOVZ_W6, MOVK_W6_16 = 0x52800006, 0x72A00006
-B_NE, B_LO = 0x54000001, 0x54000003
+B_NE, B_HS, B_LO = 0x54000001, 0x54000002, 0x54000003
+CBZ_W0 = 0x34000000
 NEGATE_RA_STATE = "2d"
 FRAME_32 = "0e209d049e03"  # CFA is sp + 32; x29 is there, x30 beside it
 FRAME_GONE = "0e00ddde"
@@ -129,6 +133,59 @@ class AArch64(Machine):
             _words(code, ADRP)
             code.relocate(R_LD64_GOT_LO12_NC, wrapper)
             _words(code, LDR)
+        code.jump(COMMON, _near)
+        _words(code, B)
+        code.end()
+
+    def nothing(self, code: Code) -> None:
+        code.begin(NOTHING)
+        _words(code, BTI_C, RET)
+        code.end()
+
+    def lend(self, code: Code, name: str, wrapper: str, text: int | None) -> None:
+        code.begin(name)
+        if text is None:
+            _words(code, BTI_C)
+        else:
+            lends, known, more = f"{name} lends", f"{name} known", f"{name} more"
+            _words(code, PACIASP)
+            code.frame(NEGATE_RA_STATE)
+            _words(code, SAVE_PAIR)
+            code.frame(FRAME_32)
+            _words(code, SET_FRAME, 0xF9000BF3)  # x19 to [sp, 16]
+            code.frame("9302")
+            _address(code, 19, FIRST_ID, 0)
+            code.label(more)
+            _address(code, 1, LAST_ID, 0)
+            _words(code, 0xEB01027F)  # cmp x19, x1
+            _conditional(code, B_HS, lends)
+            _words(code, 0xAA1303E0)  # x0 = x19
+            _address(code, 1, MODULE_IDS, text)
+            _branch(code, BL, "strcmp")
+            code.jump(known, lambda word, distance: word | (distance >> 2 & 0x7FFFF) << 5)
+            _words(code, CBZ_W0)
+            _words(code, 0xAA1303E0)  # x0 = x19
+            _branch(code, BL, "strlen")
+            _words(code, 0x8B000273, 0x91000673)  # x19 = x19 + x0 + 1
+            code.jump(more, _near)
+            _words(code, B)
+            code.label(known)
+            _words(code, 0xF9400BF3, LOAD_PAIR)  # x19 from [sp, 16]
+            code.frame("0a" + FRAME_GONE + "d3")  # as before, but for what follows
+            _words(code, AUTIASP)
+            code.frame(NEGATE_RA_STATE)
+            _words(code, RET)
+            code.label(lends)
+            code.frame("0b")
+            _words(code, 0xF9400BF3, LOAD_PAIR)
+            code.frame(FRAME_GONE + "d3")
+            _words(code, AUTIASP)
+            code.frame(NEGATE_RA_STATE)
+        _address(code, 1, TEXT, code.offset_of(NOTHING))
+        code.relocate(R_ADR_GOT_PAGE, wrapper)
+        _words(code, ADRP)
+        code.relocate(R_LD64_GOT_LO12_NC, wrapper)
+        _words(code, LDR)
         code.jump(COMMON, _near)
         _words(code, B)
         code.end()

@@ -17,6 +17,10 @@ TEXT, BSS, MODULE_IDS, SEGMENT = ".text", ".bss", "__nv_module_id", ".nvFatBinSe
 UNREGISTER, COMMON = "unregister_linked_binary", "register_linked_binary"
 USE, CALLBACK, CONSTRUCTOR = "use_module_id", "register_entities", "register_unit"
 
+NOTHING = "lend_nothing"
+# What linkers put at both ends of all module ids in a file.
+FIRST_ID, LAST_ID = "__start___nv_module_id", "__stop___nv_module_id"
+
 WORD = 8  # bytes of an address
 HANDLE, COUNT, POINTERS = 0, WORD, 2 * WORD
 LIST, CALLBACKS = "list", "callbacks"
@@ -71,6 +75,17 @@ class Machine(ABC):
         """What a unit's constructor calls; without `wrapper` the second argument is the wrapper.
 
         `pointer` is a place in `.bss`, `text` one in the module ids.
+        """
+
+    @abstractmethod
+    def nothing(self, code: Code) -> None:
+        """A callback that does nothing."""
+
+    @abstractmethod
+    def lend(self, code: Code, name: str, wrapper: str, text: int | None) -> None:
+        """A constructor of this name that hands over a wrapper, with the callback `nothing`.
+
+        With `text`, a place in the module ids, it does so unless the id there is one of the file's.
         """
 
     @abstractmethod

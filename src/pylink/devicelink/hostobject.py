@@ -9,7 +9,17 @@ from __future__ import annotations
 import struct
 
 from pylink.devicelink.aarch64 import AArch64
-from pylink.devicelink.hostmachine import BSS, LIST, MODULE_IDS, SEGMENT, TEXT, WORD, Layout
+from pylink.devicelink.hostmachine import (
+    BSS,
+    FIRST_ID,
+    LAST_ID,
+    LIST,
+    MODULE_IDS,
+    SEGMENT,
+    TEXT,
+    WORD,
+    Layout,
+)
 from pylink.devicelink.machinecode import Code, FrameTable
 from pylink.devicelink.objectfile import STB_GLOBAL, STV_DEFAULT, STV_HIDDEN, ObjectFile, Section
 from pylink.devicelink.x86_64 import X86_64
@@ -34,24 +44,32 @@ MACHINES: dict[str, type[Machine]] = {"X86_64": X86_64, "AARCH64": AArch64}
 CONTAINERS = ".nv_fatbin"
 WRAPPER = "__fatbinwrap"
 WRAPPER_MAGIC, WRAPPER_VERSION = 0x466243B1, 2
-ANCHORS = ".data.rel.ro"
+ANCHORS, CONSTRUCTORS = ".data.rel.ro", ".init_array"
+SHT_INIT_ARRAY = 14
 
 NT_GNU_PROPERTY_TYPE_0 = 5
+
+
+# Roles of a unit: it registers itself; another file registers it; the latter, unless it is in the
+# file that the object becomes part of.
+OWN, LENT, OPTIONAL = 0, 1, 2
 
 
 class Unit:
     """A module that was linked and registers itself: `id` is its module id, such as `_5f_a_cu_1`.
 
     The wrapper of a `hidden` one is seen by its library alone, which hands it over; `anchor` is a
-    symbol of that library, which keeps it in the link, or empty.
+    symbol of that library, which keeps it in the link, or empty. One with another `role` than OWN
+    is handed over by the object itself.
     """
 
-    __slots__ = ("anchor", "hidden", "id")
+    __slots__ = ("anchor", "hidden", "id", "role")
 
-    def __init__(self, id: str, *, hidden: bool = False, anchor: str = "") -> None:
+    def __init__(self, id: str, *, hidden: bool = False, anchor: str = "", role: int = OWN) -> None:
         self.id = id
         self.hidden = hidden
         self.anchor = anchor
+        self.role = role
 
 
 def make_object(
@@ -69,7 +87,8 @@ def make_object(
     """
     host = MACHINES[machine]()
     layout = Layout(len(units))
-    texts, places = _module_ids(units, backwards=backwards)
+    registered = [unit for unit in units if unit.role != LENT]
+    texts, places = _module_ids(registered, backwards=backwards)
     code = Code(host.instruction)
     host.unregister(code)
     if units:
@@ -77,23 +96,24 @@ def make_object(
     first_unit = len(code.functions)
     # Functions of units differ in what their relocations name.
     patterns = {}
-    for hidden in {unit.hidden for unit in units}:
+    for hidden in {unit.hidden for unit in registered}:
         patterns[hidden] = Code(host.instruction)
         host.unit(patterns[hidden], "", None if hidden else WRAPPER, 0, 0)
-    for number, (unit, place) in enumerate(zip(units, places, strict=True)):
+    for number, (unit, place) in enumerate(zip(registered, places, strict=True)):
         moves = {
             BSS: (BSS, layout.pointer(number)),
             MODULE_IDS: (MODULE_IDS, place),
             WRAPPER: (f"{WRAPPER}{unit.id}", 0),
         }
         code.repeat(patterns[unit.hidden], f"__cudaRegisterLinkedBinary{unit.id}", moves)
+    constructors = add_constructors(units, dict(zip(registered, places, strict=True)), host, code)
     made = ObjectFile(host.number)
     text = Section(TEXT, [code.finish()], flags=SHF_ALLOC | SHF_EXECINSTR, align=host.code_align)
     text.relocations = code.relocations
     made.add(text)
     data = SHF_ALLOC | SHF_WRITE
     made.add(Section(BSS, [], type=SHT_NOBITS, flags=data, align=16, size=layout.size))
-    if units:
+    if registered:
         made.add(Section(MODULE_IDS, [texts], flags=SHF_ALLOC))
     payload = Section(CONTAINERS, container.pieces, flags=SHF_ALLOC, align=host.container_align)
     made.add(payload)
@@ -111,11 +131,28 @@ def make_object(
         kept.relocations = [
             (WORD * number, host.absolute, anchor, 0) for number, anchor in enumerate(anchors)
         ]
+    if constructors:
+        start = made.add(
+            Section(
+                CONSTRUCTORS,
+                [bytes(WORD * len(constructors))],
+                type=SHT_INIT_ARRAY,
+                flags=data,
+                align=WORD,
+            )
+        )
+        start.entry_size = WORD
+        start.relocations = [
+            (WORD * number, host.absolute, TEXT, code.offset_of(name))
+            for number, name in enumerate(constructors)
+        ]
+        made.hidden = frozenset((FIRST_ID, LAST_ID))
     add_notes(made, host, code)
     made.define("fatbinData", payload)
     for number, function in enumerate(code.functions):
-        seen = number >= first_unit
-        hidden = hides and seen and not units[number - first_unit].hidden
+        at = number - first_unit
+        seen = 0 <= at < len(registered)
+        hidden = seen and (registered[at].role == OPTIONAL or (hides and not registered[at].hidden))
         made.define(
             function.name,
             text,
@@ -126,6 +163,22 @@ def make_object(
             visibility=STV_HIDDEN if hidden else STV_DEFAULT,
         )
     return made.pieces()
+
+
+def add_constructors(
+    units: Sequence[Unit], places: dict[Unit, int], host: Machine, code: Code
+) -> list[str]:
+    """Add what hands over the modules that other files register; the names of the functions.
+
+    `places` are those of the units' texts among the module ids.
+    """
+    lent = [unit for unit in units if unit.role != OWN]
+    if lent:
+        host.nothing(code)
+    for unit in lent:
+        text = places[unit] + len("lend ") if unit.role == OPTIONAL else None
+        host.lend(code, f"lend{unit.id}", f"__fatbinwrap{unit.id}", text)
+    return [f"lend{unit.id}" for unit in lent]
 
 
 def add_notes(made: ObjectFile, host: Machine, code: Code) -> None:
@@ -146,8 +199,9 @@ def add_notes(made: ObjectFile, host: Machine, code: Code) -> None:
 
 
 def _module_ids(units: Sequence[Unit], *, backwards: bool) -> tuple[bytes, list[int]]:
-    """The texts `def ID` of units, each with a zero behind it, and where that of each starts."""
-    texts = [f"def {unit.id}\0".encode("ascii") for unit in units]
+    """The texts `def ID` or `lend ID` of units, each with a zero, and where that of each starts."""
+    words = {OWN: "def", OPTIONAL: "lend"}
+    texts = [f"{words[unit.role]} {unit.id}\0".encode("ascii") for unit in units]
     if backwards:
         texts.reverse()
     places, at = [], 0

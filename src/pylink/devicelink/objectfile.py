@@ -71,14 +71,15 @@ class ObjectFile:
     """A file in the making: add sections, then symbols; `pieces` is the end of it.
 
     Each section can be referred to by its name. Other symbols are defined by `define`, or
-    undefined if a relocation is the first to name them.
+    undefined if a relocation is the first to name them; those in `hidden` have that visibility.
     """
 
-    __slots__ = ("_globals", "_locals", "_names", "machine", "sections")
+    __slots__ = ("_globals", "_locals", "_names", "hidden", "machine", "sections")
 
     def __init__(self, machine: int) -> None:
         self.machine = machine
         self.sections: list[Section] = []
+        self.hidden: frozenset[str] = frozenset()
         self._names = bytearray(b"\0")
         self._locals: list[tuple[str, bytes]] = []
         self._globals: dict[str, bytes] = {}
@@ -181,7 +182,8 @@ class ObjectFile:
                 if name not in targets:
                     targets[name] = len(rows)
                     info = STB_GLOBAL << 4
-                    rows.append(SYMBOL.pack(self._string(name), info, STV_DEFAULT, 0, 0, 0))
+                    visibility = STV_HIDDEN if name in self.hidden else STV_DEFAULT
+                    rows.append(SYMBOL.pack(self._string(name), info, visibility, 0, 0, 0))
         relocated = [section for section in contents if section.relocations]
         symtab_number = len(contents) + len(relocated) + 1
         for section in relocated:

@@ -7,7 +7,7 @@ import subprocess
 
 from pylink.devicelink.compression import choose_mode
 from pylink.devicelink.container import make_container
-from pylink.devicelink.hostobject import Unit, make_object
+from pylink.devicelink.hostobject import LENT, OPTIONAL, Unit, make_object
 from pylink.devicelink.links import (
     find_libraries_once,
     find_machine,
@@ -148,12 +148,19 @@ def write_step(made: Made, output: str, sink: Sink) -> None:
 def find_units(link: Link) -> list[Unit]:
     """What registers itself with the object: nvcc takes what the last link lists."""
     registered = link.registered
+    libraries = registered.libraries
+    anchors = libraries.anchors if libraries is not None else {}
+    optional = libraries.optional if libraries is not None else ()
     units = []
     for name, is_id in registered.listed:
-        if is_id and name in registered.anchors:
-            units.append(Unit(name, hidden=True, anchor=registered.anchors[name]))
+        if is_id and name in anchors:
+            units.append(Unit(name, hidden=True, anchor=anchors[name]))
+        elif is_id and name in optional:
+            units.append(Unit(name, role=OPTIONAL))
         else:
             units.append(Unit(name if is_id else file_identifier(name, working_directory())))
+    if libraries is not None:
+        units += [Unit(name, role=LENT) for name in libraries.lent]
     return units
 
 

@@ -9,7 +9,13 @@ from __future__ import annotations
 import struct
 
 from pylink.devicelink.hostmachine import BSS, CONSTRUCTOR, MODULE_IDS, SEGMENT, TEXT, WORD
-from pylink.devicelink.hostobject import MACHINES, WRAPPER_MAGIC, add_notes
+from pylink.devicelink.hostobject import (
+    CONSTRUCTORS,
+    MACHINES,
+    SHT_INIT_ARRAY,
+    WRAPPER_MAGIC,
+    add_notes,
+)
 from pylink.devicelink.machinecode import Code
 from pylink.devicelink.objectfile import STB_GLOBAL, ObjectFile, Section
 from pylink.facts.elf import (
@@ -28,8 +34,7 @@ if TYPE_CHECKING:
 
 RELOCATABLE_CODE = "__nv_relfatbin"
 WRAPPER_VERSION = 1
-SHT_INIT_ARRAY = 14
-CONSTRUCTORS, DUMMIES = ".init_array", ".data.rel"
+DUMMIES = ".data.rel"
 DUMMY = "__nv__fatDeviceText_dummy"
 
 

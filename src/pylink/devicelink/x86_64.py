@@ -14,9 +14,12 @@ from pylink.devicelink.hostmachine import (
     COMMON,
     CONSTRUCTOR,
     COUNT,
+    FIRST_ID,
     HANDLE,
+    LAST_ID,
     LIST,
     MODULE_IDS,
+    NOTHING,
     SEGMENT,
     UNREGISTER,
     USE,
@@ -32,9 +35,10 @@ X86_FEATURE_1_AND, IBT, SHSTK = 0xC0000002, 1, 2
 ENDBR64 = "f30f1efa"
 # Ways to address memory by the place of the instruction; its field of 4 bytes comes last.
 LEA_RAX, LEA_RCX, LEA_RDX, LEA_RDI = "488d05", "488d0d", "488d15", "488d3d"
+LEA_RBX, LEA_RSI = "488d1d", "488d35"
 LOAD_EAX, LOAD_RDI, LOAD_RSI = "8b05", "488b3d", "488b35"
 STORE_EAX, STORE_RAX, STORE_RDI = "8905", "488905", "48893d"
-CALL, JUMP, JNE, JB = "e8", "e9", "0f85", "0f82"
+CALL, JUMP, JE, JNE, JB, JAE = "e8", "e9", "0f84", "0f85", "0f82", "0f83"
 CMP_EAX, CMP_EBX = "3d", "81fb"
 RET = "c3"
 FIELD = bytes(4)
@@ -114,6 +118,47 @@ class X86_64(Machine):
             _plain(code, LOAD_RDI)
             code.relocate(R_REX_GOTPCRELX, wrapper, -4)
             code.data += FIELD
+        _jump(code, JUMP, COMMON)
+        code.end()
+
+    def nothing(self, code: Code) -> None:
+        code.begin(NOTHING)
+        _plain(code, ENDBR64, RET)
+        code.end()
+
+    def lend(self, code: Code, name: str, wrapper: str, text: int | None) -> None:
+        code.begin(name)
+        _plain(code, ENDBR64)
+        if text is not None:
+            lends, known, more = f"{name} lends", f"{name} known", f"{name} more"
+            _plain(code, "53")  # push rbx
+            code.frame("0e108302")
+            _at(code, LEA_RBX, FIRST_ID, 0)
+            code.label(more)
+            _at(code, LEA_RAX, LAST_ID, 0)
+            _plain(code, "4839c3")  # cmp rbx, rax
+            _jump(code, JAE, lends)
+            _plain(code, "4889df")  # rdi = rbx
+            _at(code, LEA_RSI, MODULE_IDS, text)
+            _call(code, CALL, "strcmp")
+            _plain(code, "85c0")  # test eax, eax
+            _jump(code, JE, known)
+            _plain(code, "4889df")  # rdi = rbx
+            _call(code, CALL, "strlen")
+            _plain(code, "488d5c0301")  # rbx = rbx + rax + 1
+            _jump(code, JUMP, more)
+            code.label(known)
+            _plain(code, "5b")  # pop rbx
+            code.frame("0ac30e08")  # as before, but for what follows
+            _plain(code, RET)
+            code.label(lends)
+            code.frame("0b")
+            _plain(code, "5b")  # pop rbx
+            code.frame("0e08c3")
+        _jump(code, LEA_RSI, NOTHING)
+        _plain(code, LOAD_RDI)
+        code.relocate(R_REX_GOTPCRELX, wrapper, -4)
+        code.data += FIELD
         _jump(code, JUMP, COMMON)
         code.end()
 

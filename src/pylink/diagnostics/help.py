@@ -230,6 +230,17 @@ HELP: dict[str, str] = {
     "cannot call its device functions.",
     "linked-for-device": "The result of a device link (`nvcc -dlink`) is an image for the driver, "
     "whose functions other files cannot call.",
+    "library-state": "Code of a shared library that was device-linked is linked here, too, and "
+    "each image has its own copy of the library's variables. The warning is only for variables of "
+    "code that stays; those of constant memory that no host code names are the same everywhere. "
+    "Pass such state as an argument, or let the library launch the kernels that use it.",
+    "library-managed": "Code of a shared library that was device-linked is linked here, too, but "
+    "the runtime is told the address of a `__managed__` variable only for the library's image. "
+    "Pass a pointer to it, or rebuild the library with `nvcc -nodlink`.",
+    "library-unlisted": "An image for GPUs that it has no code for is linked by the driver, from "
+    "the PTX of all its modules. The program can only hand over a module of another library whose "
+    "`__fatbinwrap*` symbol that library exports: compile it without -fvisibility=hidden, or keep "
+    "these symbols in its version script.",
     "library-runtime": "Kernels are registered with the CUDA runtime that a library has in itself, "
     "and the image with that of the program, so launches fail. One shared runtime serves both: "
     "`nvcc -cudart shared`, or CMAKE_CUDA_RUNTIME_LIBRARY Shared.",

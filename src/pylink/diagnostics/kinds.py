@@ -140,6 +140,15 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "{file}: file '{path}' of the thin archive cannot be read: {reason}"),
     "archive-cycle": (232, CATASTROPHE, "{file}: thin archive contains itself"),
     "archive-limit": (233, CATASTROPHE, "{file}: archive expands to more than {what}"),
+    "library-state": (234, WARNING,
+        "'{name}' of '{file}' is copied into this image, because '{owner}' was device-linked with "
+        "it; neither sees what the other writes to it"),
+    "library-managed": (235, ERROR,
+        "__managed__ variable '{name}' of '{file}' has no address in this image, because "
+        "'{owner}' was device-linked with it"),
+    "library-unlisted": (236, WARNING,
+        "'{file}' hides '__fatbinwrap{id}', so the driver cannot link the PTX of this image for "
+        "GPUs that it has no code for"),
     "library-runtime": (240, WARNING,
         "'{file}' contains its own CUDA runtime, where this program's kernels are not "
         "registered; link '{file}' with -cudart shared"),

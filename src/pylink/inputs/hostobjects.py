@@ -44,7 +44,7 @@ def unpack_hosted(job: Job, opened: Contents, sink: Sink) -> tuple[Found, Picked
     for number in picked.odd:
         pick = Pick(picked.rows, number)
         if pick.embedded != FILE:
-            piece = _take_odd(pick, picked, sink)
+            piece = take_odd(pick, picked, sink)
             if piece is not None:
                 picked.pieces[number] = piece
     if not job.options.suppress_arch_warning:
@@ -145,7 +145,7 @@ def archs_hint(entries: bytes, number: int) -> Diagnostic:
     return note("archs-there", archs=", ".join(words) or "nothing")
 
 
-def _take_odd(pick: Pick, picked: Picked, sink: Sink) -> Piece | None:
+def take_odd(pick: Pick, picked: Picked, sink: Sink) -> Piece | None:
     """The piece of an entry that is compiled before it is linked; what is refused is reported."""
     source = picked.sources[pick.source]
     if pick.state != GOOD:

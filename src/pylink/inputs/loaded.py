@@ -48,6 +48,16 @@ class Opened:
         self.having = having
 
 
+class Spare:
+    """What a link could have taken: `loaded` before any choice among the sources of `opened`."""
+
+    __slots__ = ("loaded", "opened")
+
+    def __init__(self, loaded: Loaded, opened: Opened) -> None:
+        self.loaded = loaded
+        self.opened = opened
+
+
 class Loaded:
     """The cubins of the link: `arena` holds their bytes, `extents` has a row (offset, size) each.
 

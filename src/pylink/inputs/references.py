@@ -13,7 +13,7 @@ from pylink.inputs.kinds import FATBIN, OF_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pylink.inputs.contents import Found
 
@@ -59,6 +59,16 @@ def host_references(numbers: list[int], found: Found) -> References | None:
     if not external and not internal:
         return None
     return References(list(external), list(internal), list(variables))
+
+
+def variable_patterns(found: Found, numbers: Iterable[int]) -> list[bytes] | None:
+    """Patterns for all variables that the host code of these sources names; None if not known."""
+    wanted = list(numbers)
+    if not all(found.lists_hold(number, found.containers(number)) for number in wanted):
+        return None
+    sources = found.sources
+    collected = fatbin.collect_names(sources.arenas, bytes(sources.homes), found.rows, wanted)
+    return None if collected is None else list(collected[2])
 
 
 def identifiers(numbers: Sequence[int], found: Found, having: set[int]) -> list[tuple[str, bool]]:

@@ -25,7 +25,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from pylink.diagnostics import Sink
     from pylink.inputs.sources import Library
@@ -103,15 +103,24 @@ def find_losses(
     libraries: Sequence[Library],
     *,
     is_shared: bool,
+    optional: Collection[bytes] = (),
 ) -> list[Loss]:
     """The losses of a program with the output of this link, at most one for each pair of files.
 
     The link registers the modules of `static` and the `chosen` ones of libraries. Libraries stand
-    in the order of the command line.
+    in the order of the command line. The `optional` ones are registered in the output if it
+    contains them, by functions that no other file sees.
     """
     registered = {*static, *chosen}
     contained = find_contained(static, libraries)
-    output = _File(0, None, contained, registered, () if is_shared else registered)
+    hidden = contained.intersection(optional)
+    output = _File(
+        0,
+        None,
+        contained,
+        registered.difference(optional),
+        hidden if is_shared else registered,
+    )
     files: list[_File] = []
     for library in libraries:
         # Who loads a shared library may have loaded those that it leaves out.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylink._native import selection
 from pylink.inputs.loaded import SYSTEM_LIBRARY, Loaded
-from pylink.inputs.sources import SYSTEM
+from pylink.inputs.sources import ALWAYS, SYSTEM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,23 +26,24 @@ def find_system(job: Job, names: list[str]) -> set[int]:
     return {number for number, name in enumerate(names) if SYSTEM_LIBRARY in name}
 
 
-def select(loaded: Loaded, sources: Sources | None = None) -> Loaded:
+def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") -> Loaded:
     """The link of those of the cubins that it takes; `sources` are what they came from, if known.
 
-    The result of LTO has a number behind those of all sources, and is taken.
+    The result of LTO has a number behind those of all sources, and is taken. Modules of libraries
+    have numbers behind that, and `lent` has the demands of these.
     """
     job, homes = loaded.job, loaded.homes
     demand = bytearray(len(loaded.names))
     groups = bytes(4 * len(demand))
     if sources is not None:
-        demands = sources.demands + b"\0"
+        demands = sources.demands + bytes([ALWAYS]) + lent
         demand = bytearray(map(demands.__getitem__, homes))
     for number in find_system(job, loaded.names):
         demand[number] = SYSTEM
     if not any(demand):
         return loaded
     if sources is not None:
-        rows = [*memoryview(sources.groups).cast("i"), 0]
+        rows = [*memoryview(sources.groups).cast("i"), *[0] * (1 + len(lent))]
         groups = b"".join(rows[home].to_bytes(4, "little") for home in homes)
     taken = selection.select(
         loaded.arena, loaded.extents, bytes(demand), groups, not job.executable

@@ -18,16 +18,19 @@ from struct import Struct
 
 from pylink._native import sharedlibs
 from pylink.inputs.kinds import ELF_MAGIC, HOST
-from pylink.inputs.registration import Module, find_losses, report_losses
+from pylink.inputs.registration import Module, find_contained, find_losses, report_losses
+from pylink.inputs.selection import is_system
 from pylink.inputs.sources import TOGETHER, Library
 from pylink.options.plan import identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from mmap import mmap
 
     from pylink.diagnostics import Sink
     from pylink.inputs.contents import Found
+    from pylink.inputs.loaded import Spare
     from pylink.inputs.sources import Source, Sources
     from pylink.options.plan import Identity
     from pylink.phases.init import Job
@@ -82,16 +85,59 @@ def read_library(
 class Libraries:
     """The shared libraries of a link that have device code.
 
-    `found` has them in the order of the inputs, also those that the link takes nothing of.
-    `anchors` has the ids that are linked though no other file sees their wrapper, each with a
-    symbol of its library.
+    `found` has them in the order of the inputs, also those that the link takes nothing of, and
+    `registered` the modules that the link registers. `anchors` has the ids that are linked though
+    no other file sees their wrapper, each with a symbol of its library.
+
+    What is borrowed is linked here and registered by another file. `lent` has the ids of modules
+    in libraries whose wrapper this link hands over, `optional` those of archives, which are only
+    registered here if the linker of the host takes the member. Of the sources in `borrowed` no
+    kernel is needed for its own sake. `copied` has those whose variables are in another image, too,
+    with the file of that; `written` are patterns for the variables that host code of the libraries
+    names, None if that is not known. `spare` is what the link could have taken, where libraries
+    have more to lend.
     """
 
-    __slots__ = ("anchors", "found")
+    __slots__ = (
+        "anchors",
+        "borrowed",
+        "copied",
+        "found",
+        "lent",
+        "optional",
+        "registered",
+        "spare",
+        "written",
+    )
 
     def __init__(self) -> None:
         self.found: list[Library] = []
+        self.registered: set[bytes] = set()
         self.anchors: dict[str, str] = {}
+        self.lent: list[str] = []
+        self.optional: set[str] = set()
+        self.borrowed: set[int] = set()
+        self.copied: dict[int, str] = {}
+        self.spare: Spare | None = None
+        self.written: list[bytes] | None = None
+
+    def lenders(self) -> dict[Library, set[bytes]]:
+        """The modules of each library that another image registers, in order of the libraries.
+
+        No module of the link is among them, and each file counts once.
+        """
+        owned = {identifier for library in self.found for identifier in library.closed}
+        lenders: dict[Library, set[bytes]] = {}
+        for library in self._different():
+            ids = {
+                identifier
+                for identifier in library.contained
+                if identifier not in self.registered
+                and (identifier not in library.open or identifier in owned)
+            }
+            if ids:
+                lenders[library] = ids
+        return lenders
 
     def take(
         self, source: Source, library: Library | None, place: int, sink: Sink
@@ -102,6 +148,8 @@ class Libraries:
         """
         if library is None and source.arena.startswith(ELF_MAGIC, source.offset):
             library = read_library(source.arena, source.offset, source.size, source.name, sink)
+            if library is not None:
+                library.source = source
         if library is None:
             return None
         library.place = place
@@ -138,12 +186,53 @@ class Libraries:
             linked[source] = set(chosen.values())
             if chosen:
                 self._check(library, list(chosen), sink)
+        self.registered = registered
         libraries = self._different()
+        optional = self._find_optional(job, static, libraries, found)
         chosen_ids = registered - set(static)
-        losses = find_losses(static, chosen_ids, libraries, is_shared=job.options.shared)
+        losses = find_losses(
+            static, chosen_ids, libraries, is_shared=job.options.shared, optional=optional
+        )
         if losses:
             report_losses(losses, static, libraries, sink, is_shared=job.options.shared)
         return linked
+
+    def _find_optional(
+        self,
+        job: Job,
+        static: dict[bytes, Module],
+        libraries: Sequence[Library],
+        found: Found,
+    ) -> set[bytes]:
+        """The modules of archives, in a link for a shared library, that another library registers.
+
+        The linker of the host need not take the member, and may find all that it has in the
+        library. So the file registers such a module if it contains it, and hands over the
+        library's wrapper if not. Notes what is borrowed.
+        """
+        if not job.options.shared or not job.executable:
+            return set()
+        optional = {
+            identifier
+            for identifier, module in static.items()
+            if module.in_archive
+            and any(registers_itself(library, identifier) for library in libraries)
+        }
+        contained = find_contained(static, libraries) if optional else set()
+        self.optional = {os.fsdecode(identifier) for identifier in optional}
+        for number in {static[identifier].number for identifier in optional}:
+            ids = set(module_ids(found.ids(number)))
+            # The device runtime is linked into each image that needs it.
+            if is_system(job, found.sources.names[number]):
+                continue
+            self.copied[number] = self.owner(next(iter(ids & optional)))
+            if ids <= optional - contained:
+                self.borrowed.add(number)
+        return optional
+
+    def owner(self, identifier: bytes) -> str:
+        """The file of the first library whose image registers the module."""
+        return next(library.file for library in self.found if registers_itself(library, identifier))
 
     def _different(self) -> list[Library]:
         """The libraries, each file once: the host's linker knows it when it comes again."""
@@ -179,6 +268,13 @@ def static_modules(job: Job, sources: Sources, found: Found) -> dict[bytes, Modu
             if identifier not in modules or (modules[identifier].in_archive and not archive):
                 modules[identifier] = Module(number, name, in_archive=archive != 0)
     return modules
+
+
+def registers_itself(library: Library, identifier: bytes) -> bool:
+    """Whether the library has a registration of the module, which may be hidden."""
+    return identifier in library.closed or (
+        identifier in library.contained and identifier not in library.open
+    )
 
 
 def module_ids(ids: list[bytes] | None) -> list[bytes]:

@@ -24,7 +24,8 @@ class Library:
     `contained` are the modules in the file: a library that only holds a device link has none, and
     its ids are closed. `place` counts the sources in front of it. `anchor` is a function that the
     library alone defines, None when there is none. `has_runtime` says that it has a CUDA runtime
-    of its own. `modules` counts what it holds of both kinds.
+    of its own. `modules` counts what it holds of both kinds. `source` is the file itself, None
+    where only parts of it were read.
     """
 
     __slots__ = (
@@ -37,11 +38,13 @@ class Library:
         "modules",
         "open",
         "place",
+        "source",
         "wrappers",
     )
 
     def __init__(self, file: str) -> None:
         self.file = file
+        self.source: Source | None = None
         self.open: dict[bytes, None] = {}
         self.closed: dict[bytes, None] = {}
         self.wrappers: set[bytes] = set()

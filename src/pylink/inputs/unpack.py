@@ -14,7 +14,7 @@ from pylink.facts.target import FAMILY_A
 from pylink.inputs import kinds
 from pylink.inputs.expand import find_sources
 from pylink.inputs.hostobjects import scan, unpack_hosted
-from pylink.inputs.loaded import Contents, Loaded, Opened
+from pylink.inputs.loaded import Contents, Loaded, Opened, Spare
 from pylink.inputs.payload import open_libraries
 from pylink.inputs.picks import FILE, Pick, row_at
 from pylink.inputs.pieces import Piece
@@ -170,12 +170,21 @@ def find_place(loaded: Loaded) -> int:
     return sum(home < hosted[-1] for home in loaded.homes)
 
 
-def settle(loaded: Loaded, opened: Opened, sink: Sink) -> Loaded:
-    """The link of what it takes of all sources; also settles what host code has a say in."""
+def settle(loaded: Loaded, opened: Opened, sink: Sink, lent: bytes = b"") -> Loaded:
+    """The link of what it takes of all sources; also settles what host code has a say in.
+
+    Modules that libraries lend have numbers behind all sources, and the demands `lent`.
+    """
     job, sources, found = loaded.job, opened.sources, opened.found
-    loaded = select(loaded, sources)
-    loaded.libraries = opened.libraries
-    warn_of_skipped(loaded, sources, sink)
+    libraries = opened.libraries
+    spare = Spare(loaded, opened) if libraries is not None and not lent else None
+    loaded = select(loaded, sources, lent)
+    loaded.libraries = libraries
+    borrowed: set[int] = set()
+    if libraries is not None:
+        borrowed, libraries.spare = libraries.borrowed, spare
+    if not lent:  # else they were warned of before
+        warn_of_skipped(loaded, sources, sink)
     taken = {*loaded.homes, *(module.number for module in loaded.modules)}
     if job.options.register_link_binaries is not None:
         registered = find_registered(job, sources, taken)
@@ -187,7 +196,7 @@ def settle(loaded: Loaded, opened: Opened, sink: Sink) -> Loaded:
         loaded.registered = identifiers(registered, found, opened.having)
     if job.uses_host_info:
         system = find_system(job, sources.names)
-        unseen = (system | sources.overlooked()) - taken
+        unseen = ((system | sources.overlooked()) - taken) | borrowed
         looked_at = [number for number in range(len(sources)) if number not in unseen]
         # The library's own kernels are no reason to leave out those of a program that names none.
         own = [number for number in looked_at if number not in system] if system else looked_at

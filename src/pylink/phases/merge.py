@@ -5,13 +5,13 @@ from __future__ import annotations
 from pylink._native import elfread, pools, resolve
 from pylink._native import functions as native_functions
 from pylink._native import merge as native_merge
-from pylink._native.tables import Marks
 from pylink.diagnostics.stream import to_bytes
 from pylink.facts.target import CONSTANT_LIMIT, FAMILY_C
 from pylink.phases.init import KEEP_CODE
 from pylink.phases.kernels import rewrite_kernels
 from pylink.phases.rebuild import rebuild_debug
 from pylink.phases.results import Merged
+from pylink.phases.roots import select_kernels
 from pylink.tables import WHOLE, entity_name
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
     if sections is not objects.sections:
         merged.objects = objects = objects.replaced(sections=sections)
     # Code is live or dead from here on; nvlink makes both, and so numbers count both.
-    resolve.find_live(merged, _selected_kernels(merged), bool(job.mode & KEEP_CODE))
+    resolve.find_live(merged, select_kernels(merged), bool(job.mode & KEEP_CODE))
     steps.done("find_live")
     if job.folds_constants and objects.references is None and not job.options.preserve_relocs:
         merged.objects = objects = _drop_constants(merged)
@@ -98,20 +98,6 @@ def _report_files(objects: Objects, clashes: Clashes, sink: Sink) -> None:
         report_clashes(objects, clashes, sink)
 
 
-def _selected_kernels(merged: Merged) -> Marks:
-    """By entity: whether an option or host code names the kernel; empty for all kernels."""
-    objects = merged.objects
-    options = objects.job.options
-    if objects.job.debug:
-        return Marks()  # nvlink does not look at what is selected
-    references = objects.references
-    if references is not None:
-        return resolve.select_referenced(merged, references.external, references.internal)
-    if not (options.kernels_used or options.variables_used):
-        return Marks()
-    return resolve.select_kernels(merged, [to_bytes(name) for name in options.kernels_used])
-
-
 def _drop_constants(merged: Merged) -> Objects:
     """The inputs without constants that only code reads that was not selected, if room is short."""
     from pylink._native import unused  # few links select kernels
@@ -143,7 +129,15 @@ def report_missing(merged: Merged, sink: Sink) -> None:
 
 
 def _find_missing(merged: Merged, sink: Sink) -> None:
-    """Functions that nothing calls, if that is asked for, and what no input defines."""
+    """Functions that nothing calls, if that is asked for, and what no input defines.
+
+    Also variables that another image has as well, in links that borrow code.
+    """
+    libraries = merged.objects.libraries
+    if libraries is not None and libraries.copied:
+        from pylink.phases.report_borrowed import report_borrowed
+
+        report_borrowed(merged, sink)
     if merged.objects.job.options.extra_warnings:
         for function in resolve.find_uncalled(merged):
             sink.report("never-called", symbol=entity_name(merged, function))

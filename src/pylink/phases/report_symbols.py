@@ -199,6 +199,13 @@ def _did_you_mean(merged: Merged, entity: int) -> Diagnostic:
     return made
 
 
+def explain_references(
+    objects: Objects, references: list[Reference]
+) -> Callable[[Diagnostic], None]:
+    """The places of a symbol's uses, of which there are some."""
+    return lambda diagnostic: _list_references(_places(objects), diagnostic, references)
+
+
 def _list_references(places: Places, diagnostic: Diagnostic, found: list[Reference]) -> None:
     """The first use is the place of the record; a note tells of each other line, up to a limit.
 

@@ -1,0 +1,256 @@
+"""Part of load: device code of libraries that another image registers, for links that lack it.
+
+nvlink ends such a link with an error, and what it links is left as it is: code is only borrowed
+when an executable has undefined references. Then the libraries' modules count as members of an
+archive at the end of the link. docs/shared-libraries.md has what is borrowed, and what that means.
+"""
+
+from __future__ import annotations
+
+import os
+
+from pylink._native import elfread, pools, resolve, selection
+from pylink.diagnostics.errors import reason_of
+from pylink.facts.releases import followed
+from pylink.files.reading import MAX_SIZE, Incoming
+from pylink.inputs import kinds
+from pylink.inputs.choice import ENTRY_PTX
+from pylink.inputs.contents import ENTRY
+from pylink.inputs.damage import report_damage
+from pylink.inputs.hostobjects import archs_hint, pick_entries, scan, take_odd
+from pylink.inputs.payload import open_libraries
+from pylink.inputs.picks import Pick, row_at
+from pylink.inputs.references import variable_patterns
+from pylink.inputs.selection import find_system, select
+from pylink.inputs.sharedlib import module_ids
+from pylink.inputs.sources import ALWAYS, NEEDED, Run, Sources
+from pylink.inputs.unpack import compile_ptx, settle, with_cubins
+from pylink.phases.results import Merged, Objects
+from pylink.phases.roots import select_kernels
+from pylink.tables import entity_name, extent, extent_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.diagnostics import Sink
+    from pylink.inputs.contents import Found
+    from pylink.inputs.loaded import Loaded, Spare
+    from pylink.inputs.sharedlib import Libraries
+    from pylink.inputs.sources import Library
+    from pylink.timing import CsvTiming
+
+
+class Lent:
+    """Modules that could be borrowed: `loaded` has the cubins, `ids` and `libraries` that of each.
+
+    `found` is what was found in the files, and `places` has source and container of each cubin.
+    """
+
+    __slots__ = ("found", "ids", "libraries", "loaded", "places")
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        found: Found,
+        ids: list[bytes],
+        libraries: list[Library],
+        places: list[tuple[int, int]],
+    ) -> None:
+        self.loaded = loaded
+        self.found = found
+        self.ids = ids
+        self.libraries = libraries
+        self.places = places
+
+
+def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) -> Loaded:
+    """The link with what it lacks and libraries have; `loaded` itself where that is nothing."""
+    spare, libraries.spare = libraries.spare, None
+    if spare is None or not loaded.job.executable:
+        return loaded
+    lenders = libraries.lenders()
+    if not lenders or not selection.find_missing(loaded.arena, loaded.extents):
+        return loaded
+    missing = find_undefined(loaded)
+    if not missing:
+        return loaded
+    lent = read_modules(loaded, lenders, timing, sink)
+    if sink.errors:
+        sink.stop()
+    if lent is None:
+        return loaded
+    needed = find_needed(spare, lent, sink)
+    if not needed:
+        return loaded
+    first = len(spare.opened.sources) + 1
+    # Before the host code of sources is asked for kernels: these are no roots.
+    libraries.borrowed |= {first + number for number in needed}
+    made = take(spare, lent, needed, sink)
+    if missing.issubset(selection.find_missing(made.arena, made.extents)):
+        libraries.borrowed -= {first + number for number in needed}
+        return loaded
+    note_borrowed(lent, needed, libraries, first, sink)
+    return made
+
+
+def find_undefined(loaded: Loaded) -> set[bytes]:
+    """What an executable of these cubins lacks; nothing where they are damaged."""
+    job = loaded.job
+    files, sections, symbols, faults = elfread.parse(loaded.arena, loaded.extents)
+    if faults:
+        return set()
+    changes = [files[number] for number in elfread.find_changes(files)]
+    newest, patch = max(((row.toolkit, row.patch) for row in changes), default=(0, 0))
+    objects = Objects(
+        loaded.arena,
+        files,
+        sections,
+        symbols,
+        job=job,
+        names=loaded.names,
+        homes=loaded.homes,
+        references=loaded.references,
+        release=followed(job.options.nvlink, newest, patch),
+        libraries=loaded.libraries,
+    ).seal()
+    merged = Merged(objects)
+    if resolve.resolve(merged):
+        return set()
+    cut = pools.cut_pools(merged)
+    if cut is not objects.sections:
+        merged.objects = objects.replaced(sections=cut)
+    resolve.find_live(merged, select_kernels(merged), keep_all=False)
+    return {os.fsencode(entity_name(merged, entity)) for entity in resolve.find_undefined(merged)}
+
+
+def read_modules(
+    loaded: Loaded, lenders: dict[Library, set[bytes]], timing: CsvTiming, sink: Sink
+) -> Lent | None:
+    """The modules that libraries lend, with PTX compiled; None where they have no code for this."""
+    job = loaded.job
+    sources = Sources()
+    for library in lenders:
+        data = _read(loaded, library, sink)
+        sources.add(Run(data, [library.file], bytes([kinds.SHARED]), extent(0, len(data))))
+    found, faults = scan(sources)
+    if faults:
+        report_damage(faults, sources, sink)
+        return None
+    files = list(lenders)
+    names: list[list[bytes]] = []
+    linked: dict[int, set[int]] = {}
+    known: set[bytes] = set()
+    for number, (library, wanted) in enumerate(lenders.items()):
+        ids = module_ids(found.ids(number))
+        names.append(ids)
+        if len(ids) != found.containers(number):
+            sink.report(
+                "library-ids",
+                file=library.file,
+                ids=len(ids),
+                containers=found.containers(number),
+            )
+            return None
+        # The first of equal ones counts.
+        chosen = {identifier: at for at, identifier in enumerate(ids) if identifier in wanted}
+        linked[number] = {at for identifier, at in chosen.items() if identifier not in known}
+        known |= chosen.keys()
+    picked, without = pick_entries(job, found, faults, linked, sink)
+    for number in picked.odd:
+        pick = Pick(picked.rows, number)
+        if pick.kind == kinds.PTX and job.options.compiles:
+            piece = take_odd(pick, picked, sink)
+            if piece is not None:
+                picked.pieces[number] = piece
+    compile_ptx(job, picked, timing, sink)
+    if not job.options.suppress_arch_warning:
+        for number in without:
+            hints = [archs_hint(found.entries, number)]
+            sink.report(
+                "arch-not-found", arch=job.options.arch, file=sources.names[number], hints=hints
+            )
+    rows, numbers = picked.cubins()
+    if not numbers:
+        return None
+    open_libraries(picked.codecs)
+    picks = [Pick(picked.rows, number) for number in numbers]
+    modules = with_cubins(
+        job,
+        [sources.names[pick.source] for pick in picks],
+        rows,
+        sources.arenas,
+        lambda number: picked.take(numbers[number], sink),
+        sink,
+    )
+    return Lent(
+        modules,
+        found,
+        [names[pick.source][pick.container] for pick in picks],
+        [files[pick.source] for pick in picks],
+        [(pick.source, pick.container) for pick in picks],
+    )
+
+
+def _read(loaded: Loaded, library: Library, sink: Sink) -> bytes:
+    if library.source is not None:
+        return library.source.data
+    loaded.job.plan.reads(library.file, sink)
+    try:
+        with Incoming(library.file, pipes=False) as stream:
+            return stream.read(min(stream.size, MAX_SIZE))
+    except (OSError, ValueError) as error:
+        sink.fatal("cannot-read-file", file=library.file, reason=reason_of(error))
+
+
+def find_needed(spare: Spare, lent: Lent, sink: Sink) -> list[int]:
+    """Which of the lent modules the link needs, if they count as members of a last archive."""
+    count, first = len(lent.ids), len(spare.opened.sources) + 1
+    made = combine(spare, lent, range(count), len(spare.loaded.names), sink)
+    chosen = select(made, spare.opened.sources, bytes([NEEDED]) * count)
+    return [home - first for home in chosen.homes if home >= first]
+
+
+def take(spare: Spare, lent: Lent, needed: Sequence[int], sink: Sink) -> Loaded:
+    """The link of what it takes of its sources, and these modules.
+
+    They come before the device runtime, which is not linked for what they define.
+    """
+    names = spare.loaded.names
+    place = min(find_system(spare.loaded.job, names), default=len(names))
+    made = combine(spare, lent, needed, place, sink)
+    return settle(made, spare.opened, sink, bytes([ALWAYS]) * len(lent.ids))
+
+
+def combine(spare: Spare, lent: Lent, numbers: Sequence[int], place: int, sink: Sink) -> Loaded:
+    """All that the link could have taken, with some of the lent modules in front of a place."""
+    loaded, modules = spare.loaded, lent.loaded
+    rows = [row_at(0, *extent_at(loaded.extents, at)) for at in range(len(loaded.names))]
+    rows[place:place] = [row_at(1, *extent_at(modules.extents, at)) for at in numbers]
+    names, homes = list(loaded.names), list(loaded.homes)
+    names[place:place] = [modules.names[at] for at in numbers]
+    homes[place:place] = [len(spare.opened.sources) + 1 + at for at in numbers]
+    arenas = [loaded.arena, modules.arena]
+    made = with_cubins(loaded.job, names, b"".join(rows), arenas, lambda number: b"", sink)
+    made.homes = homes
+    return made
+
+
+def note_borrowed(
+    lent: Lent, taken: Sequence[int], libraries: Libraries, first: int, sink: Sink
+) -> None:
+    """Note which modules are borrowed; warn of those that the driver is not told of."""
+    if not libraries.optional:
+        libraries.written = variable_patterns(lent.found, range(len(lent.found.sources)))
+    with_ptx = {(row[0], row[1]) for row in ENTRY.iter_unpack(lent.found.entries)
+                if row[3] == ENTRY_PTX}  # fmt: skip
+    unlisted: dict[Library, bytes] = {}
+    for number in taken:
+        identifier, library = lent.ids[number], lent.libraries[number]
+        libraries.copied[first + number] = libraries.owner(identifier)
+        if any(identifier in other.wrappers for other in libraries.found):
+            libraries.lent.append(os.fsdecode(identifier))
+        elif lent.places[number] in with_ptx:
+            unlisted.setdefault(library, identifier)
+    for library, identifier in unlisted.items():
+        sink.report("library-unlisted", file=library.file, id=os.fsdecode(identifier))

@@ -1,0 +1,104 @@
+"""Part of merge: variables of borrowed modules, of which each image has a copy of its own.
+
+Loaded only in links that borrow code of libraries that were device-linked by themselves.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pylink.demangle import demangle
+from pylink.diagnostics.stream import to_bytes
+from pylink.facts import sectionkinds
+from pylink.facts.elf import STT_FUNC, STT_SECTION
+from pylink.locate.references import find_references
+from pylink.phases.report_symbols import explain_references
+from pylink.tables import LIVE, LOST, LOST_EARLY, REPLACED, symbol_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pylink.diagnostics import Sink
+    from pylink.locate.references import Reference
+    from pylink.phases.results import Merged, Objects
+
+STO_MANAGED = 0x04
+
+_VARIABLES = (sectionkinds.GLOBAL, sectionkinds.GLOBAL_INIT, sectionkinds.CONSTANT)
+
+
+def report_borrowed(merged: Merged, sink: Sink) -> None:
+    """Refuse managed variables of borrowed modules that kept code uses; warn of others with state.
+
+    A variable of constant memory has state if host code of the libraries names it, or may do so.
+    """
+    objects = merged.objects
+    libraries = objects.libraries
+    assert libraries is not None
+    variables: dict[int, int] = {}
+    for number, home in enumerate(objects.homes):
+        if home in libraries.copied:
+            for symbol in _defined(objects, number):
+                variables.setdefault(merged.symbol_entity[symbol], symbol)
+    uses = find_references(objects, merged.symbol_entity, variables)
+    is_written = _matcher(libraries.written)
+    for entity, symbol in variables.items():
+        references = [use for use in uses[entity] if _stays(merged, use)]
+        if not references:
+            continue
+        row = objects.symbols[symbol]
+        name = symbol_name(objects, symbol)
+        if row.other & STO_MANAGED and objects.homes[row.file] in libraries.borrowed:
+            kind = "library-managed"
+        elif objects.sections[row.section].kind == sectionkinds.CONSTANT and not is_written(name):
+            continue
+        else:
+            kind = "library-state"
+        sink.report(
+            kind,
+            explain=explain_references(objects, references),
+            symbol=name,
+            name=_readable(name),
+            file=objects.names[row.file],
+            owner=libraries.copied[objects.homes[row.file]],
+        )
+
+
+def _defined(objects: Objects, number: int) -> Iterator[int]:
+    """The symbol rows of a file that are variables which it defines."""
+    file = objects.files[number]
+    for symbol in range(file.first_symbol, file.first_symbol + file.symbol_count):
+        row = objects.symbols[symbol]
+        if (
+            row.section >= 0
+            and row.info & 15 not in (STT_FUNC, STT_SECTION)
+            and objects.sections[row.section].kind in _VARIABLES
+        ):
+            yield symbol
+
+
+def _readable(name: str) -> str:
+    """The name in the source: that of a static variable has the id of its module in front."""
+    size = re.match(r"__nv_static_(\d+)_", name)
+    if size is not None:
+        name = name[size.end() + int(size[1]) + 1 :] or name
+    return demangle(name)
+
+
+def _stays(merged: Merged, use: Reference) -> bool:
+    """Whether the section of a use is data, or the copy that counts of a function that stays."""
+    function = merged.section_function[use[0]]
+    if function < 0:
+        return True
+    is_live = merged.entities[function].flags & LIVE
+    return bool(is_live) and merged.section_role[use[0]] not in (LOST, LOST_EARLY, REPLACED)
+
+
+def _matcher(patterns: list[bytes] | None) -> Callable[[str], bool]:
+    """Whether a name matches one of the patterns, in which a star stands for any characters."""
+    if patterns is None:
+        return lambda name: True
+    expression = b"|".join(b".*".join(map(re.escape, pattern.split(b"*"))) for pattern in patterns)
+    matches = re.compile(expression, re.DOTALL).fullmatch if patterns else None
+    return lambda name: matches is not None and matches(to_bytes(name)) is not None
