@@ -176,7 +176,7 @@ def add_constructors(
     if lent:
         host.nothing(code)
     for unit in lent:
-        text = places[unit] + len("lend ") if unit.role == OPTIONAL else None
+        text = places[unit] + len("def lend ") if unit.role == OPTIONAL else None
         host.lend(code, f"lend{unit.id}", f"__fatbinwrap{unit.id}", text)
     return [f"lend{unit.id}" for unit in lent]
 
@@ -199,8 +199,8 @@ def add_notes(made: ObjectFile, host: Machine, code: Code) -> None:
 
 
 def _module_ids(units: Sequence[Unit], *, backwards: bool) -> tuple[bytes, list[int]]:
-    """The texts `def ID` or `lend ID` of units, each with a zero, and where that of each starts."""
-    words = {OWN: "def", OPTIONAL: "lend"}
+    """The texts of units, `def ID` or `def lend ID` and a zero, and where that of each starts."""
+    words = {OWN: "def", OPTIONAL: "def lend"}
     texts = [f"{words[unit.role]} {unit.id}\0".encode("ascii") for unit in units]
     if backwards:
         texts.reverse()

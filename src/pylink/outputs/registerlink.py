@@ -60,7 +60,7 @@ static int contains_module(const char *id)
 OPTIONAL = """\
 extern const __fatBinC_Wrapper_t __fatbinwrap{id};
 static const unsigned char lend_module_id_str{id}[] \
-__attribute__((aligned(1), section("__nv_module_id"))) = "lend {id}";
+__attribute__((aligned(1), section("__nv_module_id"))) = "def lend {id}";
 __attribute__((visibility("hidden"))) void __cudaRegisterLinkedBinary{id}(
   void (*callback)(void **), void *, void *, void (*use)(void *))
 {{
@@ -71,7 +71,7 @@ __attribute__((visibility("hidden"))) void __cudaRegisterLinkedBinary{id}(
 }}
 static __attribute__((constructor)) void lend{id}(void)
 {{
-  if (!contains_module((const char *)lend_module_id_str{id} + 5))
+  if (!contains_module((const char *)lend_module_id_str{id} + 9))
     __cudaRegisterLinkedBinary(&__fatbinwrap{id}, lend_nothing, 0);
 }}
 """
