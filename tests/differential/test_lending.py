@@ -13,7 +13,7 @@ import sysconfig
 
 import pytest
 from helpers import lending_programs, oracle
-from helpers.host_build import ARCH, Failed, HostBuild, Log
+from helpers.host_build import ARCH, HostBuild, Log
 from helpers.linked import functions
 from helpers.side_by_side import OURS, nvlink, pylink
 
@@ -55,16 +55,8 @@ LOADED = """\
 void core_host();
 extern "C" void loaded() { core_host(); }
 """
-SHARED = (
-    "-arch=sm_90",
-    "-rdc=true",
-    "-cudart",
-    "shared",
-    "-Xcompiler",
-    "-fPIC",
-    "-L.",
-    "-Lruntime",
-)
+POSITION = ("-Xcompiler", "-fPIC")
+SHARED = ("-arch=sm_90", "-rdc=true", "-cudart", "shared", *POSITION, "-L.", "-Lruntime")
 
 
 @pytest.fixture(scope="module")
@@ -128,9 +120,8 @@ def test_two_plugins_of_a_closed_library(build: HostBuild, way: str, files: str)
         for log in open_plugins(build, scope, *(name for name, _ in made)):
             assert log.ended, log.text
             assert not log.lost, log.text
-            images = [
-                image for name, image in log.used if name in ("_Z8p_kernelPi", "_Z8q_kernelPi")
-            ]
+            kernels = ("_Z8p_kernelPi", "_Z8q_kernelPi")
+            images = [image for name, image in log.used if name in kernels]
             assert len(set(images)) == 2
             for image in images:
                 assert log.text.count(f"{image}: has") == 2
@@ -161,15 +152,15 @@ def test_state_is_told_with_its_line(build: HostBuild, call: str) -> None:
         assert f"warning : '{name}' of 'libcore.so' is copied into this image" in text
     if call != "add":
         shown = pylink(build.folder, [*words, "--diagnostics-format=sarif"])
-        line = 1 + next(
-            i for i, row in enumerate(CORE.splitlines()) if f"core_{call}(int x)" in row
-        )
+        rows = CORE.splitlines()
+        line = 1 + next(i for i, row in enumerate(rows) if f"core_{call}(int x)" in row)
         assert f'"startLine":{line}' in "".join(shown.lines).replace(" ", "")
 
 
 def test_a_program_borrows_of_a_closed_library(build: HostBuild) -> None:
-    build.write(main_cu=PLUGIN.replace("NAME", "main").replace("CALL", "add")
-                + '#include <cstdio>\nint main() { run(); std::puts("end of main"); }\n')  # fmt: skip
+    plugin = PLUGIN.replace("NAME", "main").replace("CALL", "add")
+    main = 'int main() { run(); std::puts("end of main"); }\n'
+    build.write(main_cu=f"#include <cstdio>\n{plugin}{main}")
     build.compile("main.cu", "-rdc=true")
     for flags in ([], ["-Xcompiler", "-no-pie", "-Xlinker", "-no-pie"]):
         log = build.start(build.program("borrowing", ["main.o", "libcore.so"], *flags))
@@ -216,7 +207,7 @@ def test_wrappers_that_the_library_hides(build: HostBuild, ptx: bool) -> None:
     log = open_plugins(build, "local", output)[1]
     assert log.ended
     assert not log.lost
-    assert log.text.count("image 2: has") == 1
+    assert log.text.count(": has") == 1
 
 
 def test_what_nvlink_links_is_left_as_it_is(build: HostBuild) -> None:
@@ -256,5 +247,3 @@ def test_an_open_library_belongs_to_one_linker(build: HostBuild) -> None:
     made = [link_by(build, "nvcc", name, "libopencore.so")[0] for name in "pq"]
     log = open_plugins(build, "local", *made)[1]
     assert [image for _, image in log.used if image.startswith("none")], log.text
-    with pytest.raises(Failed):
-        build.run("g++", "-shared", "missing.o", "-o", "x.so")

@@ -188,13 +188,12 @@ def make_library(build: HostBuild, kind: str, modules: str, known: Sequence[str]
         host = ["-Wl,--no-as-needed", "-L.", *needed, *known, *archive]
         build.run("g++", "-shared", "final.o", *host, "-o", name)
         return said
-    flags = ("-Xlinker", "-Bsymbolic") if kind == "symbolic" else ()
-    if kind in SCRIPTS:
-        flags = ("-Xlinker", f"--version-script={kind}.map")
+    given = f"--version-script={kind}.map" if kind in SCRIPTS else "-Bsymbolic"
+    options = [] if kind == "closed" else ["-Xlinker", given]
     position = ("-Xcompiler", "-fPIC")
     return build.run(
         build.nvcc, "-shared", "-arch=sm_90", "-rdc=true", "-cudart", "shared", "-Lruntime",
-        *position, *flags, *objects, *known, *archive, "-o", name,
+        *position, *options, *objects, *known, *archive, "-o", name,
     )  # fmt: skip
 
 
