@@ -234,8 +234,8 @@ HELP: dict[str, str] = {
     "each image has its own copy of the library's variables. The warning is only for variables of "
     "code that stays; those of constant memory that no host code names are the same everywhere. "
     "Pass such state as an argument, or let the library launch the kernels that use it.",
-    "library-managed": "Code of a shared library that was device-linked is linked here, too, but "
-    "the runtime is told the address of a `__managed__` variable only for the library's image. "
+    "library-managed": "Code that this image borrows of a shared library uses a `__managed__` "
+    "variable. The runtime tells its address to the image of the library alone. "
     "Pass a pointer to it, or rebuild the library with `nvcc -nodlink`.",
     "library-unlisted": "An image for GPUs that it has no code for is linked by the driver, from "
     "the PTX of all its modules. The program can only hand over a module of another library whose "
@@ -273,10 +273,10 @@ HELP: dict[str, str] = {
     "does no harm after the library: the host linker then takes nothing from it.",
     "library-ids": "A shared library has to have a module id for each fat binary of relocatable "
     "device code. Tools that change sections may have damaged it.",
-    "library-linked": "Device code of a shared library that was device-linked cannot be linked "
-    "again: it is registered once, with the library's own image.",
-    "library-owned": "Device code of a shared library is registered once. Here another library "
-    "that was device-linked with it does that.",
+    "library-linked": "Device code of a shared library that was device-linked is linked again "
+    "where it is needed, but not with LTO-IR (`-lto`).",
+    "library-owned": "Device code of a shared library that another library was device-linked with "
+    "is linked again where it is needed, but not with LTO-IR (`-lto`).",
     "undefined-reference": "A symbol is used and no input defines it. Add the file or library that "
     "does, check the spelling and the parameter types, or compile the definition with "
     "`-rdc=true`.",

@@ -133,6 +133,7 @@ def read_modules(
     for library in lenders:
         data = _read(loaded, library, sink)
         sources.add(Run(data, [library.file], bytes([kinds.SHARED]), extent(0, len(data))))
+        sources.size += len(data)
     found, faults = scan(sources)
     if faults:
         report_damage(faults, sources, sink)
