@@ -84,6 +84,50 @@ def test_colliding_hashes_change_no_verdict() -> None:
         both(item, item)
 
 
+def would_drop(reference: Plain, candidate: Plain) -> bool:
+    """The three stages read from the rule alone, as whether one of two objects may be dropped."""
+
+    def bare(name: str) -> str:
+        return name[len(".nv.merc") :] if name.startswith(".nv.merc.") else name
+
+    def heads(item: Plain) -> set[tuple[str, int, int, int]]:
+        return {(bare(name), q0, q8, align & 0xFFFFFFFF) for name, q0, q8, align in item.headers}
+
+    def targets(item: Plain) -> set[tuple[str, bytes]]:
+        return {(bare(name), data) for name, data in item.targets}
+
+    places = range(len(candidate.primary))
+    return (
+        len(candidate.primary) <= len(reference.primary)
+        and all(reference.primary[at].startswith(candidate.primary[at]) for at in places)
+        and len(candidate.headers) == len(reference.headers)
+        and heads(candidate) <= heads(reference)
+        and len(candidate.targets) == len(reference.targets)
+        and targets(candidate) <= targets(reference)
+    )
+
+
+def test_fold_differs_from_the_three_stages_for_objects_without_entries_alone() -> None:
+    rng = random.Random(10)
+    dropped = differing = 0
+    for _ in range(20_000):
+        first = random_plain(rng, rng.randrange(1, 5))
+        second = near_miss(rng, first) if rng.randrange(2) else first
+        if rng.randrange(16) == 0:
+            second = Plain([], [], [])
+        expected = would_drop(first, second)
+        # `compare` is the three stages, whatever the objects have.
+        pair = [first.build(), second.build()]
+        assert (compare(*pair).code == 0) == expected
+        (_, found) = fold(pair).reference
+        is_empty = not (second.primary or second.headers or second.targets)
+        assert (found == 0) == (expected and not is_empty)
+        dropped += found == 0
+        differing += (found == 0) != expected
+    assert dropped > 2000
+    assert differing > 100
+
+
 def check_fold(plain: list[Plain]) -> None:
     expected = fold_reference(plain)
     for name in ("xxh3", "none"):

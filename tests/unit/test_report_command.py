@@ -10,7 +10,7 @@ from helpers.report_phases import show, written
 
 from pylink import aprof
 from pylink.command.cli import main
-from pylink.report.file import read_report
+from pylink.report.file import read_report, write_report
 
 
 @pytest.fixture
@@ -43,11 +43,99 @@ def test_rules_are_applied_and_exported(
     (own / "own.py").write_text(rule_text("fe.message('from my rule')", "Mine", of_section("Own")))
     out = tmp_path / "out.ncu-rep"
     words = [file, "--section-folder", str(own), "--apply-rules", "--export", str(out)]
-    shown = show(capfd, *words)
-    assert "My own" in shown
-    assert "from my rule" in shown
+    assert show(capfd, *words) == ""
     results = read_report(out).actions[0].rule_results
     assert [result.identifier for result in results] == ["Mine"]
+
+
+@pytest.mark.parametrize(
+    "words", [["--csv"], ["--page", "details"], ["--all"], ["--metrics", "link__target_arch"]]
+)
+def test_what_is_asked_for_beside_an_export_is_printed(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str, words: list[str]
+) -> None:
+    out = tmp_path / "out.ncu-rep"
+    assert "sm_100" in show(capfd, file, *words, "--all", "--export", str(out))
+    assert len(read_report(out).actions) == len(read_report(Path(file)).actions)
+
+
+def test_rules_that_fail_are_named_and_no_others(
+    capfd: pytest.CaptureFixture[str], file: str, own: Path
+) -> None:
+    def rule(name: str, body: str, extra: str = "") -> None:
+        title = f"def get_name():\n    return 'The rule {name}'\n"
+        (own / f"{name}.py").write_text(rule_text(body, name, title + extra))
+
+    def needs(metric: str) -> str:
+        return f"def evaluate(handle):\n    NvRules.require_metrics(handle, ['{metric}'])"
+
+    rule("Fails", "1 / 0")
+    rule("Lacks", "fe.message('never')", needs("gone"))
+    # Only one of the phases has this.
+    rule("Partly", "fe.message('partly')", needs("some__phase.sum"))
+    rule("Speaks", "fe.message(fe.MsgType_MSG_ERROR, 'the output is too large')")
+    report = read_report(Path(file))
+    report.actions[0].set("some__phase.sum", 1)
+    write_report(report, file)
+    shown = show(capfd, file, "--section-folder", str(own), "--apply-rules")
+    assert "\n2 rules could not be applied: The rule Fails, The rule Lacks\n" in shown
+    assert "ERR  read: the output is too large" in shown.split("could not be applied")[0]
+    assert shown.count("ERR  Rule not applied") == 2
+    assert "needs the metrics some__phase" not in shown
+    page = own / "page.html"
+    assert (
+        main(["report", file, "--section-folder", str(own), "--apply-rules", "--html", str(page)])
+        == 0
+    )
+    assert (
+        "2 rules could not be applied: The rule Fails, The rule Lacks</summary>" in page.read_text()
+    )
+
+
+def test_tables_of_rules_stand_under_their_words(
+    capfd: pytest.CaptureFixture[str], file: str, own: Path
+) -> None:
+    body = "fe.generate_table(fe.message('here:'), ['name', 'n'], [['a', 1], ['b', 2]])"
+    (own / "own.py").write_text(rule_text(body))
+    shown = show(capfd, file, "--section-folder", str(own), "--apply-rules")
+    lines = shown.splitlines()
+    start = next(at for at, line in enumerate(lines) if line.endswith("here:"))
+    at = lines[start].index("here:")
+    for line in lines[start + 1 : start + 4]:
+        assert line[:at].isspace()
+        assert not line[at].isspace()
+
+
+def test_sections_of_one_name_are_told_apart(
+    capfd: pytest.CaptureFixture[str], file: str, own: Path
+) -> None:
+    own_section = (own / "own.section").read_text()
+    (own / "other.section").write_text(own_section.replace('"Own"', '"Other"'))
+    words = ["report", file, "--section-folder", str(own), "--section", "Own,Other"]
+    assert main(words) == 0
+    shown, warned = capfd.readouterr()
+    assert "  My own (Own)\n" in shown
+    assert "  My own (Other)\n" in shown
+    assert "have the same display name 'My own'" in warned
+    assert main([*words, "--csv"]) == 0
+    rows = capfd.readouterr().out.splitlines()
+    assert sum("My own (Own)" in row for row in rows) == sum(
+        "My own (Other)" in row for row in rows
+    )
+    assert main(["report", "--list-sections", "--section-folder", str(own)]) == 0
+    assert "have the same display name 'My own'" in capfd.readouterr().err
+
+
+def test_a_bad_derived_expression_is_listed(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    bad = 'MetricDefinitions { MetricDefinitions { Name: "derived__x" Expression: "a + b + c" } }'
+    (tmp_path / "bad.section").write_text(section_text("Bad", extra=bad))
+    (tmp_path / "good.section").write_text(section_text("Good", extra=bad.replace(" + c", "")))
+    assert main(["report", "--list-sections", "--section-folder", str(tmp_path)]) == 1
+    listed = capfd.readouterr().out
+    assert f"{tmp_path}/bad.section Error: metric derived__x: 'a + b + c' is not a metric" in listed
+    assert listed.count("Error: ") == 1
 
 
 def test_a_required_metric_that_is_missing_is_a_mistake(

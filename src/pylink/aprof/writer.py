@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
+from itertools import count
 
 from pylink.aprof.limits import (
     COLUMNS,
@@ -35,8 +36,29 @@ def write(report: Report, path: str | os.PathLike[str]) -> None:
 def encode(report: Report) -> bytes:
     """The report as version 4; ValueError when a number or the structure does not fit."""
     _check(report)
+    report = _in_contexts(report)
     lines = [*_header(report), *_routines(report), *_points(report), *_contexts(report)]
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+
+
+def _in_contexts(report: Report) -> Report:
+    """The report with a context at the top for each routine outside any, where others have some.
+
+    Readers that know contexts fail on a routine without one, and take its points from there.
+    """
+    called = {context.routine for context in report.contexts}
+    alone = [routine for routine in report.routines if routine.id not in called]
+    if not called or not alone:
+        return report
+    taken = {context.id for context in report.contexts}
+    free = (number for number in count() if number not in taken)
+    added = [Context(next(free), one.id, points=one.points) for one in alone]
+    moved = {one.id: replace(one, points=[]) for one in alone}
+    return replace(
+        report,
+        routines=[moved.get(one.id, one) for one in report.routines],
+        contexts=[*report.contexts, *added],
+    )
 
 
 def clean(text: str) -> str:
@@ -133,7 +155,7 @@ def _check_ids(what: str, numbers: list[int]) -> None:
 
 
 def _check_contexts(report: Report) -> None:
-    """Contexts hang together, and where there are any each routine has one."""
+    """Contexts hang together, and are of routines that are there."""
     routines = {routine.id for routine in report.routines}
     contexts = {ROOT, *(context.id for context in report.contexts)}
     for context in report.contexts:
@@ -141,10 +163,6 @@ def _check_contexts(report: Report) -> None:
             raise ValueError(f"context {context.id} is of routine {context.routine}")
         if context.parent not in contexts:
             raise ValueError(f"context {context.id} has the parent {context.parent}")
-    called = {context.routine for context in report.contexts}
-    for routine in report.routines:
-        if routine.id not in called:
-            raise ValueError(f"routine {routine.id} has no context, and others have")
 
 
 def _check_number(what: str, value: int, limit: int) -> None:

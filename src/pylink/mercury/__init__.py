@@ -16,6 +16,9 @@ Three stages, in this order; the first that fails decides the code.
 3. Relocation targets: equal numbers, and for each of the candidate's some target of the reference
    with the same name, length and bytes. Else 18.
 
+`fold` takes these stages as they are, but for objects without any entry: `compare` accepts such a
+candidate where the reference has neither headers nor targets, and `fold` leaves it as it is.
+
 Why a fold is safe
 ------------------
 The rule alone proves less than a fold needs. Equal entries of a relocation section hold equal

@@ -28,9 +28,10 @@ from pylink.aprof.model import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pylink.profile.model import Profile
+    from pylink.profile.phase import Step
 
 IMAGE = "pylink"
 LINK, REPLAY = "link", "replay"
@@ -161,35 +162,41 @@ def _add_link(calls: _Calls, profile: Profile, top: int, cost: int, wall: int) -
         calls.add(place, phase.size, phase.cpu_ns, phase.wall_ns, steps)
         for step in phase.steps:
             inner = calls.enter(place, step.name)
-            inside = _below(calls, profile, inner, step.name)
+            inside = _below(calls, profile, inner, step)
             calls.add(inner, step.size, step.cpu_ns, step.wall_ns, inside)
 
 
-def _below(calls: _Calls, profile: Profile, place: int, step: str) -> int:
-    """Add what a step calls for single inputs or pairs; the time of all of these."""
-    inside = 0
+def _below(calls: _Calls, profile: Profile, place: int, step: Step) -> int:
+    """Add what a step calls for single inputs or pairs; the time of all of these.
+
+    Of some calls only the time on the wall is known, in which the processor may have done something
+    else: they share what the step took where theirs is more.
+    """
+    made = list(_calls_below(profile, step.name))
+    spent = sum(cost for _, _, cost, _ in made)
+    taken = min(spent, step.cpu_ns)
+    for name, size, cost, wall in made:
+        calls.add(calls.enter(place, name), size, cost * taken // (spent or 1), wall)
+    return taken
+
+
+def _calls_below(profile: Profile, step: str) -> Iterator[tuple[str, int, int, int]]:
+    """Routine, size, cost and wall time of what a step calls."""
     if step == "read_files":
-        context = calls.enter(place, READ_FILE)
         for file in profile.files:
             if file.read_start_ns:
-                calls.add(context, file.size, file.read_cpu_ns, file.read_ns)
-                inside += file.read_cpu_ns
+                yield READ_FILE, file.size, file.read_cpu_ns, file.read_ns
     elif step == "parse":
-        context = calls.enter(place, PARSE_FILE)
         for file in profile.files:
             if file.parse_start_ns:
-                calls.add(context, file.size, file.parse_ns, file.parse_ns)
-                inside += file.parse_ns
-    elif step == "fold_mercury" and profile.pairs:
-        contexts = [calls.enter(place, name) for name in STAGES]
+                yield PARSE_FILE, file.size, file.parse_ns, file.parse_ns
+    elif step == "fold_mercury":
         for pair in profile.pairs:
             stats, candidate = pair.stats, pair.candidate
             sizes = (stats.bytes_compared, len(candidate.headers), len(candidate.targets))
-            for context, size, cost in zip(contexts, sizes, stats.stage_ns, strict=True):
+            for name, size, cost in zip(STAGES, sizes, stats.stage_ns, strict=True):
                 if cost:  # a pair that an earlier stage rejects does not come here
-                    calls.add(context, size, cost, cost)
-                    inside += cost
-    return inside
+                    yield name, size, cost, cost
 
 
 def _microseconds(nanoseconds: int) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from pylink.report.api.context import IContext
 from pylink.report.model import Action, MessageType, Report, RuleResult
-from pylink.report.rules.frontend import IController, IFrontend, IMessageVault
+from pylink.report.rules.frontend import NOT_APPLIED, IController, IFrontend, IMessageVault
 from pylink.report.rules.load import Rule, describe, rule_imports
 from pylink.report.rules.nvrules import IEvaluator, RuleHandle
 
@@ -16,14 +17,32 @@ def apply_rules(report: Report, rules: Iterable[Rule], *, newer: bool = False) -
     """Apply rules to every action and store the results, in place of earlier ones.
 
     A rule of a section runs where the action has that section. With `newer`, messages may have
-    types that release 2022.3 cannot read. What keeps a rule from working is said once, in the first
-    action where it does.
+    types that release 2022.3 cannot read. What makes a rule fail is said once, in the first action
+    where it does; what it lacks, only where no action has it, as a phase has no metrics of another.
+    Such messages have the title `NOT_APPLIED`, which tells them from errors that rules speak of.
     """
     ordered = _parents_first(list(rules))
     with rule_imports(dict.fromkeys(rule.file.parent for rule in ordered)):
-        failed: set[tuple[str, str]] = set()
+        run = _Run(newer=newer)
         for action in report.actions:
-            _apply_to(report, action, ordered, failed, newer=newer)
+            _apply_to(report, action, ordered, run)
+    for identifier, (frontend, trouble) in run.lacking.items():
+        if identifier not in run.applied:
+            _say(frontend, trouble)
+
+
+@dataclass(slots=True)
+class _Run:
+    """What became of rules so far, by identifier: those that worked, and what others failed at."""
+
+    newer: bool
+    applied: set[str] = field(default_factory=set)
+    failed: set[tuple[str, str]] = field(default_factory=set)
+    lacking: dict[str, tuple[IFrontend, str]] = field(default_factory=dict)
+
+
+def _say(frontend: IFrontend, trouble: str) -> None:
+    frontend.message(MessageType.ERROR, trouble, NOT_APPLIED)
 
 
 def _parents_first(rules: list[Rule]) -> list[Rule]:
@@ -46,14 +65,7 @@ def _parents_first(rules: list[Rule]) -> list[Rule]:
     return list(done.values())
 
 
-def _apply_to(
-    report: Report,
-    action: Action,
-    rules: list[Rule],
-    failed: set[tuple[str, str]],
-    *,
-    newer: bool,
-) -> None:
+def _apply_to(report: Report, action: Action, rules: list[Rule], run: _Run) -> None:
     shown = {section.identifier for section in action.sections}
     alone = dataclasses.replace(report, actions=[action])
     vault = IMessageVault()
@@ -65,18 +77,21 @@ def _apply_to(
             continue
         result = RuleResult(rule.identifier, rule.name, section_identifier=rule.section)
         parents = {name: sent[name] for name in rule.parents if name in sent}
-        frontend = IFrontend(result, rule.file.parent, newer=newer, parents=parents)
+        frontend = IFrontend(result, rule.file.parent, newer=run.newer, parents=parents)
         context = IContext(alone, frontend, IController(result, vault))
         handle = RuleHandle(context, IEvaluator())
         try:
-            trouble = _missing(rule, handle, action, known)
-            if not trouble:
+            lacks = _missing(rule, handle, action, known)
+            if lacks:
+                run.lacking.setdefault(rule.identifier, (frontend, lacks))
+            else:
                 rule.module.apply(handle)
+                run.applied.add(rule.identifier)
         except (Exception, SystemExit) as error:
             trouble = f"{rule.file.name} failed: {describe(error, rule.file)}"
-        if trouble and (rule.identifier, trouble) not in failed:
-            failed.add((rule.identifier, trouble))
-            frontend.message(MessageType.ERROR, trouble)
+            if (rule.identifier, trouble) not in run.failed:
+                run.failed.add((rule.identifier, trouble))
+                _say(frontend, trouble)
         sent[rule.identifier] = frontend.for_children
         action.rule_results.append(result)
 

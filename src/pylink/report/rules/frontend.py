@@ -22,6 +22,8 @@ from pylink.terminal.tables import aligned
 
 # The metric under which an estimate is stored beside its message.
 SPEEDUP_METRIC = "link__estimated_speedup.pct"
+# The title of a message about a rule that did not work.
+NOT_APPLIED = "Rule not applied"
 
 
 class SpeedupType(IntEnum):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pylink.report.errors import ReportError
 from pylink.report.model import Section
+from pylink.report.sections.derived import DerivedError, parse
 from pylink.report.sections.folders import Findings, files_in
 from pylink.report.sections.text import SUFFIX, SectionError, read_section
 
@@ -61,6 +62,17 @@ class Loaded(Findings):
             or any(one.identifier in named for one in each.section.sets)
             or (without_sets and DEFAULT_SET in named and not each.section.sets)
         ]
+
+    def malformed(self) -> list[tuple[Path, str]]:
+        """Derived metrics that no action can have, by file; their sections do without them."""
+        found = []
+        for each in self.sections:
+            for definition in each.section.definitions():
+                try:
+                    parse(definition.expression)
+                except DerivedError as error:
+                    found.append((each.file, f"Error: metric {definition.name}: {error}"))
+        return found
 
     def set_names(self) -> set[str]:
         """The sets that sections say they belong to."""

@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
         "--compare", action="store_true", help="show only what differs from the baseline"
     )
     form.add_argument("--fit", action="store_true", help="show only how the cost of routines grows")
-    options.add_argument("--page", choices=PAGES, default="details")
+    options.add_argument("--page", choices=PAGES, help="what to show (default: details)")
     options.add_argument(
         "--all", action="store_true", help="show all actions and sections, not only one screen"
     )
@@ -45,7 +45,9 @@ def parser() -> argparse.ArgumentParser:
         help="show only these metrics, as --page raw does; regex:EXPRESSION selects several",
     )
     options.add_argument("--color", choices=("auto", "always", "never"), default="auto")
-    options.add_argument("--export", metavar="OUT", help="write the report with the added sections")
+    options.add_argument(
+        "--export", metavar="OUT", help="write the report with the added sections, and print none"
+    )
     found = options.add_argument_group(
         "sections and rules", "Separate items with commas. What you name is added to the report."
     )

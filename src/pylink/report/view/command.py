@@ -15,7 +15,7 @@ from pylink.files.reading import is_text, read_incoming
 from pylink.report.errors import ReportError
 from pylink.report.model import Report
 from pylink.report.model.report import MAGIC
-from pylink.report.view.arguments import parser
+from pylink.report.view.arguments import PAGES, parser
 from pylink.terminal.progress import Progress
 from pylink.terminal.running import run
 
@@ -60,10 +60,29 @@ def _run(options: argparse.Namespace) -> int:
         _prepare(options, files)
     if options.export:
         _export(options, files)
+        if not _asks_for_output(options):
+            return 0
     if options.metrics:
         _select(options, files)
+    options.page = options.page or PAGES[0]
     _show(options, files)
     return 0
+
+
+def _asks_for_output(options: argparse.Namespace) -> bool:
+    """Whether something is to be shown or drawn beside a report that is exported."""
+    return bool(
+        options.csv
+        or options.json
+        or options.html
+        or options.plot
+        or options.compare
+        or options.fit
+        or options.all
+        or options.instances
+        or options.metrics
+        or options.page
+    )
 
 
 def _open(name: str, files: Files) -> None:
@@ -110,8 +129,7 @@ def _select(options: argparse.Namespace, files: Files) -> None:
     files.reports = [
         (name, with_metrics(report, options.metrics)) for name, report in files.reports
     ]
-    if options.page == "details":
-        options.page = "raw"
+    options.page = "raw" if options.page in (None, "details") else options.page
 
 
 def _export(options: argparse.Namespace, files: Files) -> None:

@@ -27,7 +27,7 @@ def list_files(options: Mapping[str, Any]) -> int:
     warnings: list[str] = []
     if options.get("list_sections") or options.get("list_sets"):
         loaded = load(path)
-        errors += loaded.errors
+        errors += [*loaded.errors, *loaded.malformed()]
         warnings += loaded.warnings
         if options.get("list_sections"):
             # As in `prepare`: who names a folder means what is in it.

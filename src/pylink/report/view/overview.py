@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from pylink.diagnostics.paths import shortener
 from pylink.report.model import Action, Report, Scope
+from pylink.report.rules.frontend import NOT_APPLIED
 from pylink.report.view.bytetree import ORIGINS
 from pylink.report.view.numbers import text
 from pylink.report.view.pages import DURATION, ActionPage, Said, action_name
@@ -48,21 +49,24 @@ def longest_alike(pages: Sequence[ActionPage]) -> list[ActionPage]:
 
 
 def advice(pages: Sequence[ActionPage]) -> list[tuple[str, Said]]:
-    """What rules warn of, by action, the largest estimated gain first; one cause once."""
+    """What rules warn of and call errors, by action, the largest estimated gain first, once."""
     found: dict[tuple[str, str], tuple[str, Said]] = {}
     for page in pages:
         for said in page.all_said():
-            if said.mark in ("WRN", "OPT"):
+            if said.mark in ("WRN", "OPT", "ERR") and said.title != NOT_APPLIED:
                 found.setdefault((said.rule, said.text), (phase_name(page.action), said))
     return sorted(found.values(), key=lambda pair: -_speedup(pair[1]))
 
 
 def failures(pages: Sequence[ActionPage]) -> list[Said]:
-    """What kept rules from working, each once: no advice, but what to do about the rule."""
+    """What kept rules from working, each once: no advice, but what to do about the rule.
+
+    An error that a rule itself speaks of is advice.
+    """
     found: dict[tuple[str, str], Said] = {}
     for page in pages:
         for said in page.all_said():
-            if said.mark == "ERR":
+            if said.title == NOT_APPLIED:
                 found.setdefault((said.rule, said.text), said)
     return list(found.values())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -96,11 +97,20 @@ def _action_page(index: int, action: Action) -> ActionPage:
     sections = [
         _section_page(section, action, target) for section in ordered if counts_for(section, target)
     ]
+    _tell_apart(sections)
     sections = _extended(sections, {each.identifier: each.extends for each in ordered})
     shown = {page.identifier for page in sections}
     alone = [each for each in action.rule_results if each.section_identifier not in shown]
     blocks = [block for each in alone for block in rule_blocks(each, action, target)]
     return ActionPage(index, action_name(action), action, sections, list(_said(alone)), blocks)
+
+
+def _tell_apart(pages: list[SectionPage]) -> None:
+    """Add the identifier to titles that several sections of an action have."""
+    counts = Counter(page.title for page in pages)
+    for page in pages:
+        if counts[page.title] > 1:
+            page.title = f"{page.title} ({page.identifier})"
 
 
 def _extended(pages: list[SectionPage], extends: dict[str, str | None]) -> list[SectionPage]:

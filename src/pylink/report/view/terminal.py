@@ -38,6 +38,7 @@ NAME_WIDTH = 44
 _FIRST_PARTS = 3  # that the first screen names
 PARTS_OF_PARTS = 3  # of each kind of section, its largest inputs
 CELL_WIDTH = 52  # a label and a value beside each other
+SAID_INDENT = 9  # what stands below the first line of a message
 FILE_WIDTH = 160  # columns, where there is no terminal to ask
 BAR = "\u2588"
 HALF_BAR = "\u258c"
@@ -323,7 +324,10 @@ def _show_said(out: Console, said: Iterable[Said], *, focus: bool = False) -> No
     for one in said:
         mark = Text(f"    {one.mark or '   '}  ", style=STYLES.get(one.mark, ""))
         title = f"{one.title}: " if one.title else ""
-        mark.append(f"{title}{plain(one.text)}", style="default")
+        # A rule's table stands below its words, and all of it beside the mark.
+        mark.append(
+            f"{title}{plain(one.text)}".replace("\n", f"\n{' ' * SAID_INDENT}"), style="default"
+        )
         out.print(mark)
         for words in map(focus_words, one.focus if focus else ()):
-            out.print(Text(f"         {words}", style="dim"))
+            out.print(Text(f"{' ' * SAID_INDENT}{words}", style="dim"))
