@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import pylink
+from pylink.options.help import HELP
 from pylink.options.table import OPTIONS
 from pylink.report import read_report
 from pylink.report.rules.load import load_rules
@@ -96,3 +97,14 @@ def test_the_options_are_there() -> None:
     known = {f"--{option.long}" for option in OPTIONS} | {"--import"}
     known |= {word for each in parser()._actions for word in each.option_strings}
     assert set(re.findall(r"--[a-z][a-z-]+", PAGE)) <= known
+
+
+def test_what_a_growth_profile_costs_is_said_in_one_way() -> None:
+    """The help, the page of the interface and both pages of profiles have the same figures."""
+    cost = re.compile(r"[0-9]+ to [0-9]+ s of processor time[^:.]*? times as long as the link if")
+    places = ["docs/aprof.md", "docs/profile.md", "docs/python.md", "src/pylink/api/options.py"]
+    texts = [(ROOT / place).read_text() for place in places] + [HELP["profile-aprof"][1]]
+    said = [cost.findall(" ".join(text.split())) for text in texts]
+    assert [len(found) for found in said] == [1] * 5
+    figures = {tuple(re.findall(r"[0-9]+", found)) for (found,) in said}
+    assert len(figures) == 1

@@ -22,6 +22,7 @@ import pylink
 import pylink.report
 import pylink.size
 from pylink.facts.relocations import relocation_name
+from pylink.profile.alike import groups, pattern, skeleton
 from pylink.profile.estimates import disk_wait_ns
 from pylink.profile.model import Profile
 from pylink.profile.phase import Cost, Phase
@@ -435,6 +436,52 @@ def test_a_function_has_its_bytes_below_its_input(tmp_path: Path) -> None:
     }
     assert len(found.keys() & known.keys()) > 3
     assert all(found[name] == known[name] for name in found.keys() & known.keys())
+
+
+def test_inputs_alike_are_one_part_of_the_output(tmp_path: Path) -> None:
+    """Forty equal inputs are a row, and so are their functions; what differs is told apart."""
+    paths = []
+    for number in range(42):
+        cubin = Cubin()
+        same = number < 40
+        size = 128 if same else 128 * (number - 38)
+        name = f"_Z7work_{number:02}i" if same else f"other_{number}"
+        cubin.function(name, code=bytes(size), kernel=True)
+        paths.append(tmp_path / (f"g{number:05}_m5.cubin" if same else f"h{number}_m5.cubin"))
+        paths[-1].write_bytes(cubin.build())
+    path = tmp_path / "link.ncu-rep"
+    image = pylink.link(paths, arch="sm_80", profile=path).image
+    tree = byte_tree(read_report(path))
+    assert tree is not None
+    assert tree.size == len(image)
+    code = tree.parts[".text.*"]
+    names = [part.name.replace(f"{tmp_path}/", "") for part in code.largest()]
+    assert names[:3] == ["40 x g*_m5.cubin", "h41_m5.cubin", "h40_m5.cubin"]
+    (alike, *_) = code.largest()
+    assert alike.size == 40 * 128
+    assert [(part.name, part.size) for part in alike.largest()] == [("40 x work_*(int)", 40 * 128)]
+    page = tmp_path / "page.html"
+    assert report([str(path), "--html", str(page)]) == 0
+    assert ">40 x g*_m5.cubin<" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("names", "common"),
+    [
+        (["a1.o", "a2.o"], "a*.o"),
+        (["g0_m5.o", "g1_m5.o", "g10_m5.o"], "g*_m5.o"),
+        (["1", "2"], "*"),
+        (["x", "x"], "x"),
+    ],
+)
+def test_a_pattern_keeps_what_all_names_have(names: list[str], common: str) -> None:
+    assert pattern(names) == common
+    assert len({skeleton(name) for name in names}) == 1
+
+
+def test_names_are_one_part_from_three_on_and_where_their_bytes_are_equal() -> None:
+    named = [("a1", 8, 0), ("a2", 8, 1), ("a3", 9, 2), ("b1", 8, 3), ("a4", 8, 4), ("c", 8, 5)]
+    assert sorted(groups(named)) == [[0, 1, 4], [2], [3], [5]]
 
 
 def test_tools_find_the_time_of_an_action(linked: tuple[Path, pylink.LinkResult]) -> None:

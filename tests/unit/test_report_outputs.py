@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import re
@@ -31,8 +32,10 @@ from pylink.report.model import (
     Section,
     SectionMetric,
 )
-from pylink.report.view import compare, runs
+from pylink.report.view import compare, plots, runs
+from pylink.report.view.blocks import Plot
 from pylink.report.view.terminal import BAR, BAR_WIDTH
+from pylink.report.view.timeline import Stretch
 
 CHROMIUM = shutil.which("chromium")
 
@@ -162,11 +165,82 @@ def test_page_for_browsers(capfd: pytest.CaptureFixture[str], tmp_path: Path, fi
     aprof.write(aprof.Report(routines=[aprof.Routine(0, "merge", "pylink", points=points)]), growth)
     show(capfd, file, str(later), str(growth), "--html", str(page))
     text = page.read_text()
-    assert text.count("<svg") == 4  # timeline, comparison, growth, one routine
+    assert text.count("<svg") == 3  # comparison, growth, one routine
     assert "Use &lt;fewer&gt; inputs." in text
     assert "<script" not in text
     for outside in ('src="http', 'href="http', "url(http", "@import"):
         assert outside not in text
+
+
+def test_the_first_screen_has_times_and_bytes(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Both before anything else, with values; the bars of the timeline end where the link does."""
+    path, page = tmp_path / "link.ncu-rep", tmp_path / "page.html"
+    made = report()
+    made.actions[0].set(
+        "link__step_time_duration.sum", 9, {"read_files": 900_000, "parse": 500_000}
+    )
+    made.actions[-1].set(
+        "elf__bytes_by_origin.sum", 9, {".text.* > a.cubin": 3000, ".symtab": 1000}
+    )
+    write_report(made, path)
+    show(capfd, str(path), "--html", str(page))
+    text = page.read_text()
+    places = [text.index(f'id="{name}"') for name in ("timeline", "bytes", "advice")]
+    assert places == sorted(places)
+    assert places[-1] < text.index("About this report") < text.index("<nav")
+    rows = re.findall(
+        r'"name">([^<]+)</span>.*margin-left: ([0-9.]+)%; width: ([0-9.]+)%.*"number">([^<]+)<',
+        text,
+    )
+    assert [(name, shown) for name, _, _, shown in rows] == [
+        ("read", "1.50 ms"),
+        ("read files", "900 us"),
+        ("parse", "500 us"),
+        ("merge", "500 us"),
+    ]
+    ends = [float(begin) + float(width) for _, begin, width, _ in rows]
+    assert max(ends) == ends[-1] == pytest.approx(100, abs=0.1)
+    first = text[places[1] : places[2]]
+    assert re.findall(r'width: ([0-9.]+)%.*?"number">([^<]+)</span>', first) == [
+        ("100.0", "3 kB"),
+        ("100.0", "3 kB"),
+        ("33.3", "1 kB"),
+    ]
+
+
+def test_a_long_list_of_names_leaves_room_for_labels(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path, page = tmp_path / "link.ncu-rep", tmp_path / "page.html"
+    made = report()
+    names = [f"link__{phase}_time_share.pct" for phase in ("read", "merge", "layout", "write")]
+    made.actions[0].set("breakdown:link__time_share.pct", ",".join(names))
+    write_report(made, path)
+    show(capfd, str(path), "--html", str(page))
+    assert f'<td class="words">{", ".join(names)}</td>' in page.read_text()
+
+
+def test_axes_and_bars_of_plots_have_units() -> None:
+    curve = Plot("", "size", "cost", (("a", ((1e7, 2e7), (4e7, 8e7))),), x_unit="byte")
+    drawn = [
+        plots.ranking([("a", 3e7), ("b", 1e7)], "t", "size", "byte"),
+        plots.chart(curve),
+        plots.chart(dataclasses.replace(curve, logarithmic=True)),
+        plots.bars(["read"], [("a", [2e7]), ("b", [3e6])], "nsecond"),
+        plots.timeline([Stretch("read", 0, 2e7), Stretch("merge", 2e7, 3e6)]),
+    ]
+    texts = [re.findall(r">([^<>]+)</text>", plots.image(one, "svg").decode()) for one in drawn]
+    assert not [words for found in texts for words in found if "1e" in words or "10^" in words]
+    for found in texts[:3]:
+        assert any(words.endswith(" MB") for words in found)
+    for values, found in zip(
+        (("30 MB", "10 MB"), ("20 ms", "3 ms"), ("20 ms", "3 ms")),
+        (texts[0], *texts[3:]),
+        strict=True,
+    ):
+        assert set(values) <= set(found)
 
 
 def test_bars_of_a_chart_are_compared(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:

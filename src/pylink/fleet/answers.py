@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 TOP = 20
 BARS = 20
 LABEL_SIZE = 48
+# Units of questions that scale, as plots call them.
+UNITS = {"bytes": "byte"}
 
 
 def as_json(answer: Answer) -> str:
@@ -101,8 +103,9 @@ def write_plot(
     from pylink.report.view import plots
 
     title = answer.columns[_column(answer, question.value)].replace("_", " ")
-    axis = title if question.unit in title else f"{title}, {question.unit}"
-    figure = plots.ranking(bars, question.about, axis)
+    unit = UNITS.get(question.unit, "count")
+    axis = title if question.unit in title or unit != "count" else f"{title}, {question.unit}"
+    figure = plots.ranking(bars, question.about, axis, unit)
     write_whole(path, plots.image(figure, _form(path)))
 
 

@@ -3,25 +3,30 @@
 A byte belongs to the section whose place it is in, there to the input section that it was copied
 from, and there to the symbol that is defined at it. What the link makes itself, and what lies
 between sections, has names of its own. Of each kind the inputs with most bytes are told apart, and
-of each of these the largest symbols.
+of each of these the largest symbols. Inputs of equally many bytes whose names differ in their
+numbers alone are one part, such as `400 x g*_m5.cubin`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 
+from pylink.demangle import demangle
 from pylink.facts.elf import NO_BYTES
+from pylink.profile.alike import groups, pattern, skeleton, title
 from pylink.profile.families import family_name
 from pylink.tables import symbol_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from pylink.phases.results import Placed
 
 # Input files of a kind, and symbols of one of these files, that are told apart.
 MOST_FILES, MOST_SYMBOLS = 24, 8
+# Inputs that are one part, up to which their symbols are looked at.
+MOST_MEMBERS = 1000
 
 # What there is beside inputs and symbols.
 HEADERS = "headers and padding"
@@ -46,22 +51,62 @@ def composition(placed: Placed, total: int) -> list[Part]:
     whole: Counter[int] = Counter()
     for out, size in sizes.items():
         whole[kinds[out]] += size
+    names = placed.merged.objects.names
+    grouped = {kind: _groups(files, names) for kind, files in by_kind.items()}
     shown = {
-        (kind, file) for kind, files in by_kind.items() for file, _ in files.most_common(MOST_FILES)
+        (kind, file)
+        for kind, every in grouped.items()
+        for _, group in every[:MOST_FILES]
+        for file in group[:MOST_MEMBERS]
     }
     symbols = _symbols(placed, inputs, shown)
-    names = placed.merged.objects.names
     parts: list[Part] = []
     for kind, size in whole.most_common():
-        files, title = by_kind.get(kind, Counter()), family_name(kind)
-        for file, copied in files.most_common(MOST_FILES):
-            path = title, names[file]
-            parts += _by_symbol(path, copied, symbols.get((kind, file), Counter()))
-        others = sum(files.values()) - sum(count for _, count in files.most_common(MOST_FILES))
-        parts.append(((title, OTHER_FILES), others))
-        parts.append(((title, MADE), size - sum(files.values())))
+        files, kind_name = by_kind.get(kind, Counter()), family_name(kind)
+        others = sum(files.values())
+        for name, group in grouped.get(kind, [])[:MOST_FILES]:
+            copied = sum(files[file] for file in group)
+            others -= copied
+            path = kind_name, name
+            if len(group) > MOST_MEMBERS:
+                parts.append((path, copied))
+                continue
+            parts += _by_symbol(
+                path, copied, _joined([symbols.get((kind, file), Counter()) for file in group])
+            )
+        parts.append(((kind_name, OTHER_FILES), others))
+        parts.append(((kind_name, MADE), size - sum(files.values())))
     parts.append(((HEADERS,), total - sum(whole.values())))
     return [part for part in parts if part[1]]
+
+
+def _groups(files: Counter[int], names: Sequence[str]) -> list[tuple[str, list[int]]]:
+    """The inputs of a kind by title, those alike in name and bytes together, the largest first."""
+    found: dict[str, list[int]] = {}
+    for group in groups((names[file], size, file) for file, size in files.items()):
+        found.setdefault(title([names[file] for file in group]), []).extend(group)
+    return sorted(found.items(), key=lambda pair: -sum(files[file] for file in pair[1]))
+
+
+def _joined(members: Sequence[Counter[str]]) -> Counter[str]:
+    """The symbols of inputs that are one part: names that differ in their numbers alone are one."""
+    if len(members) == 1:
+        return members[0]
+    sizes: dict[str, int] = {}
+    counts: dict[str, dict[str, int]] = {}
+    for member in members:
+        for name, size in member.items():
+            shown = demangle(name)
+            key = skeleton(shown)
+            sizes[key] = sizes.get(key, 0) + size
+            names = counts.setdefault(key, {})
+            names[shown] = names.get(shown, 0) + 1
+    joined: Counter[str] = Counter()
+    for key, names in counts.items():
+        times = sum(names.values())
+        what = pattern(list(names))
+        joined[f"{times:,} x {what}" if times > 1 else what] += sizes[key]
+    return joined
 
 
 def _section_bytes(placed: Placed) -> dict[int, int]:

@@ -67,7 +67,10 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A chart with two axes of numbers: lines, single points, and vertical walls, by name."""
+    """A chart with two axes of numbers: lines, single points, and vertical walls, by name.
+
+    Units are those of metrics, such as `byte`; `count` has none.
+    """
 
     title: str
     x_title: str
@@ -76,6 +79,8 @@ class Plot:
     points: tuple[tuple[str, float, float], ...] = ()
     walls: tuple[tuple[str, float], ...] = ()
     logarithmic: bool = False
+    x_unit: str = "count"
+    y_unit: str = "count"
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,15 @@ def line(chart: LineChart, rows: Sequence[Row], marked: Sequence[Row], title: st
     x_title = (chart.axis_x.label if chart.axis_x else None) or "instance"
     y_title = (chart.axis_y.label if chart.axis_y else None) or ""
     walls = tuple((row.label, row.number) for row in marked if row.number is not None)
-    plot = Plot(title, x_title, y_title, tuple(one for one in lines if one[1]), walls=walls)
+    units = {row.unit for row in rows}
+    plot = Plot(
+        title,
+        x_title,
+        y_title,
+        tuple(one for one in lines if one[1]),
+        walls=walls,
+        y_unit=units.pop() if len(units) == 1 else "count",
+    )
     return Block(
         title,
         tuple(rows),

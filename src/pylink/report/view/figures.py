@@ -9,14 +9,14 @@ from pylink import aprof
 from pylink.aprof import Fit
 from pylink.diagnostics.paths import shortener
 from pylink.report.errors import ReportError
-from pylink.report.model import Action, Report
+from pylink.report.model import Report
 from pylink.report.view import plots
 from pylink.report.view.blocks import Plot
 from pylink.report.view.markup import Figures
-from pylink.report.view.numbers import text
 from pylink.report.view.overview import phase_name, phases
 from pylink.report.view.pages import DURATION
 from pylink.report.view.runs import sizes_and_times
+from pylink.report.view.timeline import stretches
 from pylink.terminal.progress import Progress
 
 if TYPE_CHECKING:
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
 # enough sizes to tell anything.
 MOST_CURVES = 12
 FEWEST_POINTS = 3
-
-# The steps of a phase, the time of the thread that helps with one of them, and the share of the
-# link from which on a step can be seen.
-STEPS, HELPER = "link__step_time_duration.sum", "file__helper_time_duration.sum"
-READING, SHORTEST_STEP = "read_files", 0.01
 
 
 def plot(
@@ -42,7 +37,7 @@ def plot(
     if len(reports) > 1:
         return plots.image(_phase_bars(reports), suffix)
     if reports:
-        return plots.image(_timeline(reports[-1][1]), suffix)
+        return plots.image(plots.timeline(stretches(reports[-1][1])), suffix)
     for _, report in growth:
         curves = _curves(report)
         if curves:
@@ -57,16 +52,6 @@ def draw(
 ) -> Figures:
     """The plots of a page."""
     drawn = Figures()
-    if reports and phases(reports[-1][1]):
-        drawn.timeline = plots.svg(
-            _timeline(reports[-1][1]),
-            "Timeline of the link",
-            "When each phase and its longer steps began and how long they took: "
-            + ", ".join(
-                f"{phase_name(each)} {text(each.number(DURATION), 'nsecond')}"
-                for each in phases(reports[-1][1])
-            ),
-        )
     if len(reports) > 1:
         drawn.comparison = plots.svg(
             _phase_bars(reports), "Phases compared", "What each phase took in each of the reports."
@@ -96,38 +81,6 @@ def chart(plot: Plot) -> str:
     """A chart that a section or a rule defines, as an `<svg>` element."""
     words = f"{plot.y_title} against {plot.x_title}".strip()
     return plots.svg(plots.chart(plot), plot.title or words, words)
-
-
-def _timeline(report: Report) -> Figure:
-    """The phases, below each its longer steps, and below reading the thread that helps."""
-    stretches = []
-    whole = sum(float(action.number(DURATION) or 0) for action in phases(report))
-    end = 0.0
-    for action in phases(report):
-        duration = float(action.number(DURATION) or 0)
-        stretches.append(plots.Stretch(phase_name(action), end, duration))
-        stretches += _steps(action, end, whole)
-        end += duration
-    return plots.timeline(stretches)
-
-
-def _steps(action: Action, begin: float, whole: float) -> list[plots.Stretch]:
-    """The steps of a phase, one after the other, those that can be seen."""
-    found = []
-    metric = action.metrics.get(STEPS)
-    for step in metric.instances if metric else ():
-        duration = float(step.value)
-        if whole and duration >= SHORTEST_STEP * whole:
-            found.append(
-                plots.Stretch(str(step.id).replace("_", " "), begin, duration, is_step=True)
-            )
-        if step.id == READING:
-            helped = float(action.number(HELPER) or 0)
-            if whole and helped >= SHORTEST_STEP * whole:
-                name = "second thread"
-                found.append(plots.Stretch(name, begin, min(helped, duration), is_step=True))
-        begin += duration
-    return found
 
 
 def _phase_bars(reports: Sequence[tuple[str, Report]]) -> Figure:

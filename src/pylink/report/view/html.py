@@ -9,7 +9,7 @@ from pathlib import Path
 from pylink import __version__, aprof
 from pylink.report.api.descriptions import describe, label
 from pylink.report.api.metricname import unit
-from pylink.report.model import Report
+from pylink.report.model import Report, Scalar
 from pylink.report.view.blocks import Plot
 from pylink.report.view.bytetree import byte_tree
 from pylink.report.view.compare import Change, compare, headline, notable
@@ -28,6 +28,7 @@ from pylink.report.view.overview import (
 )
 from pylink.report.view.pages import action_pages, focus_words
 from pylink.report.view.template import page_from
+from pylink.report.view.timeline import stretches
 from pylink.terminal.progress import Progress
 
 # Rows of the table of changes; the page is to be read, the rest is in --compare.
@@ -76,6 +77,7 @@ def page(
         label=label,
         unit=unit,
         shorten=shortened(shown),
+        listed=_listed,
         version=__version__,
         title=Path(name).name if shown else "Cost functions",
         summary=summary(shown) if shown else "",
@@ -85,6 +87,7 @@ def page(
         pages=whole_first(kept),
         left_out=len(pages) - len(kept),
         figures=figures,
+        timeline=stretches(shown) if shown else [],
         names=[each for each, _ in reports],
         most_columns=MOST_COLUMNS,
         changes=changes,
@@ -98,6 +101,11 @@ def _undrawn(plot: Plot) -> str:
     """What a chart is without matplotlib: its block says the same in bars and rows."""
     del plot
     return ""
+
+
+def _listed(value: Scalar) -> str:
+    """A value that may be a long list of names, with a space after each for lines to end at."""
+    return value.replace(",", ", ") if isinstance(value, str) else ""
 
 
 def _percent(value: float, longest: float) -> float:

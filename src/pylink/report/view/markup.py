@@ -33,7 +33,6 @@ def plain(text: str) -> str:
 class Figures:
     """The plots of a page, as `<svg>` elements; `note` says why there are none."""
 
-    timeline: str = ""
     comparison: str = ""
     growth: str = ""
     costs: list[str] = field(default_factory=list)

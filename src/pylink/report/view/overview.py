@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from pylink.diagnostics.paths import shortener
-from pylink.report.model import Action, Report, Scope
+from pylink.report.model import Action, Report, Scalar, Scope
 from pylink.report.rules.frontend import NOT_APPLIED
 from pylink.report.view.bytetree import ORIGINS
 from pylink.report.view.numbers import text
@@ -87,10 +87,14 @@ def waiting(report: Report) -> str:
     if cached is not None and cached < WARM:
         words += f"{100 - cached:.0f}% of the input came from disk."
     elif faults:
-        words += f"{text(faults, '')} page faults waited for a disk."
+        words += f"{_counted(faults, 'page fault')} waited for a disk."
     else:
         words += "The machine was busy, or the output's disk slow: compare processor times."
     return words
+
+
+def _counted(number: Scalar, what: str) -> str:
+    return f"{text(number, '')} {what}{'' if number == 1 else 's'}"
 
 
 def were_judged(pages: Sequence[ActionPage]) -> bool:
@@ -132,7 +136,7 @@ def summary(report: Report) -> str:
     words = f"The link took {text(took, 'nsecond')}"
     files, size = whole.number("file__opened.sum"), whole.number("file__bytes_read.sum")
     if files is not None and size is not None:
-        words += f" for {text(files, '')} files of {text(size, 'byte')}"
+        words += f" for {_counted(files, 'file')} of {text(size, 'byte')}"
     floor = whole.number("link__time_per_copy_floor.ratio")
     if floor is not None:
         words += f", {text(float(floor), '')} times what reading and writing took"
@@ -146,14 +150,23 @@ def summary(report: Report) -> str:
 
 
 def shortened(report: Report | None) -> Callable[[str], str]:
-    """What takes the folder off a path that all paths of the report begin with."""
-    return shortener(
+    """What takes the folder off a path that all paths of the report begin with.
+
+    A title for several inputs, such as `400 x dir/g*.cubin`, loses it, too.
+    """
+    shorten = shortener(
         str(one.id)
         for action in (report.actions if report else ())
         for name, metric in action.metrics.items()
         for one in metric.instances
         if name != ORIGINS and isinstance(one.id, str) and os.sep in one.id
     )
+
+    def shortened_title(name: str) -> str:
+        count, times, path = name.partition(" x ")
+        return f"{count}{times}{shorten(path)}" if times else shorten(name)
+
+    return shortened_title
 
 
 def session_rows(report: Report, file: str, *, whole: bool = False) -> list[tuple[str, str]]:

@@ -21,25 +21,19 @@ except ImportError as error:
 
 from pylink.report.view.blocks import Plot
 from pylink.report.view.numbers import text
+from pylink.report.view.timeline import Stretch
 
 BLUE, PALE, ORANGE, GREY = "#2f6fb2", "#8fb8e0", "#d9822b", "#8a8f98"
 SERIES = (BLUE, ORANGE, "#3f9b6b", "#a05fb4", "#c2554d")
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """One bar of a timeline; times in nanoseconds. A step is a part of the phase above it."""
-
-    name: str
-    start: float
-    duration: float
-    is_step: bool = False
 
 
 Growth = Callable[[float], float]
 
 # Colour of text and axes: pages replace it by that of their text, which a dark page has light.
 INK = "#010203"
+
+# Bars beside each other that have room for their values.
+MOST_VALUES = 24
 
 # Sizes that span more are drawn on logarithmic axes.
 LONG_SPAN = 100.0
@@ -77,6 +71,19 @@ def timeline(stretches: Sequence[Stretch], title: str = "") -> Figure:
         height=[0.5 if each.is_step else 0.8 for each in stretches],
         color=[PALE if each.is_step else BLUE for each in stretches],
     )
+    for at, each in enumerate(stretches):
+        end = each.start + each.duration
+        axes.annotate(
+            text(each.duration, "nsecond"),
+            (end, at),
+            (4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7,
+            color=INK,
+        )
+    axes.margins(x=0.12)
+    axes.set_xlim(left=0)
     axes.set_yticks(list(places), [each.name for each in stretches])
     axes.invert_yaxis()
     axes.set_xlabel("time since the link began", fontsize=8)
@@ -93,7 +100,10 @@ def bars(names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], un
     colors = (GREY, BLUE, ORANGE)
     for at, (label, values) in enumerate(series):
         places = [place + at * width for place in range(len(names))]
-        axes.bar(places, list(values), width, label=label, color=colors[at % len(colors)])
+        drawn = axes.bar(places, list(values), width, label=label, color=colors[at % len(colors)])
+        if len(series) * len(names) <= MOST_VALUES:
+            shown = [text(value, unit) for value in values]
+            axes.bar_label(drawn, shown, fontsize=6, color=INK, padding=1)
     middle = 0.4 - width / 2
     axes.set_xticks([place + middle for place in range(len(names))], list(names))
     axes.legend(frameon=False, labelcolor=INK)
@@ -103,14 +113,19 @@ def bars(names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], un
     return figure
 
 
-def ranking(bars: Sequence[tuple[str, float]], title: str, axis: str) -> Figure:
+def ranking(
+    bars: Sequence[tuple[str, float]], title: str, axis: str, unit: str = "count"
+) -> Figure:
     """Values by name, one below the other."""
     figure = Figure(figsize=(8, 1.2 + 0.3 * max(1, len(bars))), layout="constrained")
     axes = figure.add_subplot()
-    axes.barh(range(len(bars)), [value for _, value in bars], color=BLUE)
+    drawn = axes.barh(range(len(bars)), [value for _, value in bars], color=BLUE)
+    axes.bar_label(drawn, [text(value, unit) for _, value in bars], fontsize=8, padding=3)
+    axes.margins(x=0.12)
     axes.set_yticks(range(len(bars)), [name for name, _ in bars], parse_math=False)
     axes.invert_yaxis()
     axes.set_xlabel(axis)
+    _format(axes.xaxis, unit)
     axes.set_title(title, loc="left", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     return figure
@@ -133,9 +148,8 @@ def chart(plot: Plot) -> Figure:
         axes.axvline(x, color=GREY, ls="--", label=name or None)
     axes.set_xlabel(plot.x_title, fontsize=8)
     axes.set_ylabel(plot.y_title, fontsize=8)
-    if not plot.logarithmic:
-        _format(axes.xaxis, "count")
-        _format(axes.yaxis, "count")
+    _format(axes.xaxis, plot.x_unit, logarithmic=plot.logarithmic)
+    _format(axes.yaxis, plot.y_unit, logarithmic=plot.logarithmic)
     _trim(axes, "")
     axes.legend(frameon=False, labelcolor=INK, fontsize=8)
     return figure
