@@ -70,7 +70,7 @@ OTHERS = {
     # Of scripts/real_programs.py.
     *("--cache", "--checkouts", "--flavours", "--include", "--links", "--only", "--release"),
     *("--disable-optimizer-constants", "--compile-as-tools-patch"),  # of ptxas
-    *("--no-as-needed", "--as-needed", "--gc-sections"),  # of linkers of the host
+    *("--no-as-needed", "--as-needed", "--gc-sections", "--version-script"),  # of host linkers
     *("--action_env", "--experimental_worker_allow_json_protocol"),  # of Bazel
     *("--dryrun", "--no-device-link"),  # of nvcc
     *("--indent", "--cuda", "--ignore"),  # of json.tool, of the overlay, and a family of options

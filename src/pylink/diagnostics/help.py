@@ -422,6 +422,74 @@ HELP: dict[str, str] = {
     "`--list-rules` show the files and what is wrong with them.",
     "listing-failed": "A folder of `--section-folder` does not exist, or the package protobuf is "
     "missing. Run `pip install 'pylink-cuda[report]'`.",
+    "audit-unanswered": "A library with device code that nobody linked is loaded without a program "
+    "that links it. The loader finds no registration function: `dlopen` fails, or the process ends "
+    "at the first call. Link the program, or the library, for the device.",
+    "audit-no-code": "An image refers to the fat binary of a module in another file, and no file "
+    "that is loaded has it. Add the library that contains it to the link of the host.",
+    "audit-incomplete": "An image is registered when all of its modules have called, and one of "
+    "them calls another image. All kernels that the image should have had are lost: launches "
+    "return `invalid device function`. The note is a step of the build that was tried in the "
+    "simulation and helps.",
+    "audit-waiting": "An image waits for a module whose host code is in no file, for example in a "
+    "member that the host linker did not take from an archive. Link that object, or omit the "
+    "module from the device link.",
+    "audit-late": "Some module calls twice, so the image was complete before this one called. Its "
+    "kernels are lost, and the call writes past a table. Keep each module in one file.",
+    "audit-incomplete-copy": "An image is never registered, but each of its modules is also in a "
+    "file where it is registered. Host code that uses those copies works; launches by the copies "
+    "here fail.",
+    "audit-waiting-copy": "An image waits for a module that is in no file. Its other modules are "
+    "also in files where they are registered, so only launches by the copies here fail.",
+    "audit-late-copy": "A module calls an image that is complete. Another file has registered the "
+    "same module, so only launches by this copy fail; but the call writes past a table.",
+    "audit-image-unused": "All modules of an image are registered by other files. The image is "
+    "never used, and its bytes could go.",
+    "audit-kernel": "Two files export the host symbol of one kernel, and the device code differs. "
+    "The loader gives both the address in the first file, so that a launch may run the code of the "
+    "other file, or find none for the GPU.",
+    "audit-kernel-copy": "Two files export the host symbol of one kernel, with the same code. "
+    "Nothing is wrong as long as that stays so.",
+    "audit-variable": "Each image has a copy of its `__device__` variables. What the host sets in "
+    "one file is not seen by kernels of the other. Whether that is meant, files do not say.",
+    "audit-gpu": "No image of the file has machine code for the GPU of `--gpu`, or PTX that the "
+    "driver could compile for it. Compile it for that architecture.",
+    "audit-relocatable": "Device code before the device link is still in the file. The driver uses "
+    "it only on GPUs that the image has no code for. Remove it with `pylink prune --linked`.",
+    "audit-launcher": "An inline function or template launches a kernel. If two libraries have it, "
+    "the loader uses the first one everywhere, with the kernels and architectures of that library. "
+    "Give it internal or hidden visibility.",
+    "audit-damaged": "A header or table of the file does not hold: the audit may miss something. "
+    "Make the file again.",
+    "audit-ids": "Each module has an id and a fat binary, and here their numbers differ. The file "
+    "was changed after its link, or is damaged.",
+    "audit-no-sections": "Ids of modules and fat binaries are in sections, and the file has no "
+    "section headers. Audit the file before they are stripped.",
+    "audit-skipped": "A library that was found is not one that the loader could use. It goes on to "
+    "the next directory.",
+    "audit-hide": "A step that helps: hidden functions answer only the file's own modules.",
+    "audit-symbolic": "A step that helps: with -Bsymbolic a library answers its own modules first.",
+    "audit-open": "A step that helps: an open library is not linked for the device by itself, and "
+    "the program's device link takes its modules.",
+    "audit-contain": "A step that helps: an image whose modules are all in its own file depends on "
+    "no other.",
+    "audit-object": "A step that helps: host linkers take a member of an archive only for what no "
+    "library in front of it exports.",
+    "audit-omit": "A step that helps: modules that another file links need no second image.",
+    "audit-once": "A step that helps: a module that is in one file calls once.",
+    "audit-link": "A step that helps: the device link that takes the modules of a library "
+    "registers them.",
+    "audit-close": "A step that helps: a library with an image of its own needs no program that "
+    "links it.",
+    "audit-need": "A step that helps: a library that is not needed for symbols stays loaded.",
+    "audit-share": "No single step was found that helps. The page on shared libraries says how one "
+    "image can serve a whole process.",
+    "audit-elsewhere": "Libraries that were not read may contain what is missing. Name their "
+    "directories.",
+    "audit-strip": "A step that makes the file smaller without a change of what runs.",
+    "audit-internal": "A step that helps: each file then uses its own copy of the function.",
+    "audit-target": "A step that helps: code for one more architecture.",
+    "audit-hidden-kernels": "A step that helps: each file then registers its own host symbol.",
     "internal-error": "pylink reached a state that should be impossible: a bug. Please report it "
     "with the inputs.",
     "error-limit": "The link stopped after as many errors as `--error-limit` allows.",

@@ -381,6 +381,90 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "listing-failed": (831, CATASTROPHE, "Listing sections and rules failed: {reason}"),
     "lines-not-read": (890, NOTE,
         "'{file}' has line information; install pylink-cuda[lines] to see source lines"),
+    # 84x to 88x: pylink audit, whose notes are the build steps that help
+    "audit-unanswered": (840, ERROR,
+        "{where}: no file registers module '{id}'; '{file}' does not load"),
+    "audit-no-code": (841, ERROR,
+        "{where}: the image was linked from module '{id}', whose code is in no file; '{file}' "
+        "does not load"),
+    "audit-incomplete": (842, ERROR,
+        "{where}: the image is never registered, as module '{id}' registers with '{other}'; "
+        "kernels of {lost} of its modules will not be found"),
+    "audit-waiting": (843, ERROR,
+        "{where}: the image is never registered, as no file contains module '{id}'; kernels of "
+        "{lost} of its modules will not be found"),
+    "audit-late": (844, ERROR,
+        "{where}: module '{id}' registers too late, as the image of '{other}' is complete; its "
+        "kernels will not be found"),
+    "audit-incomplete-copy": (845, WARNING,
+        "{where}: the image is never registered, as module '{id}' registers with '{other}'; "
+        "launches by the copies of its modules in '{file}' fail"),
+    "audit-waiting-copy": (846, WARNING,
+        "{where}: the image is never registered, as no file contains module '{id}'; launches by "
+        "the copies of its modules in '{file}' fail"),
+    "audit-late-copy": (847, WARNING,
+        "{where}: module '{id}' registers too late, as the image of '{other}' is complete; "
+        "launches by its copy in '{file}' fail"),
+    "audit-image-unused": (848, NOTE,
+        "{where}: the image is not registered and not needed; other files register its modules"),
+    "audit-kernel": (850, WARNING,
+        "{where}: kernel '{symbol}' is also exported by '{other}', with other code; launches in "
+        "both files may run either ({count} such kernels)"),
+    "audit-kernel-copy": (851, NOTE,
+        "{where}: kernel '{symbol}' is also exported by '{other}', with the same code ({count} "
+        "such kernels)"),
+    "audit-variable": (852, NOTE,
+        "{where}: '{other}' has a variable '{symbol}' of its own, as each image has ({count} such "
+        "variables)"),
+    "audit-gpu": (853, WARNING, "{where}: nothing runs on sm_{sm}; it has code for {archs}"),
+    "audit-relocatable": (854, NOTE,
+        "{where}: {size} bytes of relocatable code are for architectures that its images have "
+        "code for; no GPU uses them"),
+    "audit-launcher": (855, WARNING,
+        "{where}: function '{symbol}' launches kernel '{kernel}', and is weak and visible: the "
+        "copy of another file may run instead, and find other code"),
+    "audit-damaged": (856, WARNING, "{where}: only partly read: {reason}"),
+    "audit-ids": (857, WARNING,
+        "{where}: {containers} fat binaries of relocatable code, but {ids} module ids"),
+    "audit-no-sections": (858, WARNING,
+        "{where}: no section headers; only modules that it exports are known"),
+    "audit-skipped": (859, NOTE, "{where}: skipped: {reason}"),
+    "audit-hide": (870, NOTE,
+        "link '{file}' with -Wl,--version-script=FILE, where FILE has "
+        "'{{ local: __cudaRegisterLinkedBinary*; }};'"),
+    "audit-symbolic": (871, NOTE, "link '{file}' with -Wl,-Bsymbolic"),
+    "audit-open": (872, NOTE,
+        "link '{file}' with nvcc -nodlink (CMake: CUDA_RESOLVE_DEVICE_SYMBOLS OFF), and name it in "
+        "the device link of '{other}', by pylink"),
+    "audit-contain": (873, NOTE,
+        "link the objects of its modules into '{file}', '{id}' as well, and hide "
+        "'__cudaRegisterLinkedBinary*' with a version script"),
+    "audit-omit": (874, NOTE,
+        "omit the device link of '{file}': '{other}' was device-linked with its modules"),
+    "audit-once": (875, NOTE, "link module '{id}' into one file only: omit it from '{file}'"),
+    "audit-link": (876, NOTE, "name '{file}' in the device link of '{other}', by pylink"),
+    "audit-close": (877, NOTE,
+        "link '{file}' for the device (nvcc -shared without -nodlink; CMake: "
+        "CUDA_RESOLVE_DEVICE_SYMBOLS ON)"),
+    "audit-need": (878, NOTE,
+        "link '{file}' with -Wl,--no-as-needed and the library that contains the module"),
+    "audit-share": (879, NOTE,
+        "leave one copy of module '{id}' in the process: in one open library that one device link "
+        "takes (docs/shared-libraries.md)"),
+    "audit-elsewhere": (880, NOTE,
+        "not looked at: {libraries}; name their directories with -L, or use --system"),
+    "audit-strip": (881, NOTE,
+        "run 'pylink prune --linked' on the objects of '{file}' before the host link"),
+    "audit-internal": (882, NOTE,
+        "declare it static, or hide it: __attribute__((visibility(\"hidden\"))), or "
+        "-Xcompiler -fvisibility=hidden for all"),
+    "audit-target": (883, NOTE, "compile '{file}' with -gencode arch=compute_{sm},code=sm_{sm}"),
+    "audit-object": (885, NOTE,
+        "link the object of module '{id}' into '{file}': name its archive before the libraries, "
+        "also for the host linker"),
+    "audit-hidden-kernels": (884, NOTE,
+        "compile both files with -device-entity-has-hidden-visibility=true (CUDA 13's default), "
+        "or for the same architectures"),
     # 9xx: the linker itself
     "internal-error": (901, INTERNAL, "{reason}{at}"),
     # Numbers of the EDG front end

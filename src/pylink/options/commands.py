@@ -41,6 +41,11 @@ COMMANDS = {
         "Write a file without device code that need not be shipped.",
         "pylink.prune.command",
     ),
+    "audit": Command(
+        "[--plugin <file>] [-L <directory>] [options] <file>",
+        "Find kernels of a program that will be missing.",
+        "pylink.audit.command",
+    ),
     "dlink": Command(
         "[options of nvcc -dlink] <objects>",
         "Do the device-link step of a build, as nvcc -dlink does.",

@@ -1,0 +1,216 @@
+"""`pylink audit`: whether the kernels of a program and its libraries will be found."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from pylink.audit.findings import Auditor, report_launchers
+from pylink.audit.launchers import NotAnObject, find_launchers
+from pylink.audit.linkedfile import NotLinked
+from pylink.audit.process import Loader, Plugin, is_object
+from pylink.audit.search import Finder
+from pylink.audit.show import document, file_lines, not_looked_at, terminal_width
+from pylink.audit.targets import sm_number
+from pylink.diagnostics.kinds import KINDS
+from pylink.diagnostics.policy import SUPPRESSED, Policy
+from pylink.diagnostics.severity import DISCRETIONARY, NOTE
+from pylink.diagnostics.sink import Sink
+from pylink.diagnostics.stream import show
+from pylink.files.atomic import WholeFile
+from pylink.files.reading import read_incoming
+from pylink.renderers.presentation import Presentation
+from pylink.renderers.sarif_document import SarifDocument
+from pylink.renderers.text import TextRenderer
+from pylink.terminal.running import run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+GOOD, FOUND, TROUBLE = 0, 1, 2
+
+
+class _Unreadable(Exception):
+    """A named file that cannot be read; the text says which and why."""
+
+
+class _AddPlugin(argparse.Action):
+    """Keeps the order of both kinds of plugins."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        plugins = [*namespace.plugins, Plugin(str(values), option_string == "--plugin-global")]
+        namespace.plugins = plugins
+
+
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(
+        prog="pylink audit",
+        description="Check, from files alone, that each kernel of a program, its libraries and "
+        "plugins will be registered, and that host functions of objects launch the kernels of "
+        "their own library. Nothing is loaded or run.",
+        epilog="Exit status: 0 without errors, 1 with errors (with -Werror: or warnings), 2 if a "
+        "named file cannot be read.",
+    )
+    options.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="program or shared library to check with all that it needs; objects and archives to "
+        "check for functions that launch kernels",
+    )
+    options.add_argument(
+        "--plugin",
+        metavar="FILE",
+        dest="plugins",
+        action=_AddPlugin,
+        default=[],
+        help="library that the program opens with RTLD_LOCAL, such as a Python extension; "
+        "repeatable, in this order",
+    )
+    options.add_argument(
+        "--plugin-global",
+        metavar="FILE",
+        dest="plugins",
+        action=_AddPlugin,
+        help="library that the program opens with RTLD_GLOBAL",
+    )
+    options.add_argument(
+        "-L",
+        metavar="DIR",
+        action="append",
+        default=[],
+        dest="directories",
+        help="directory to look for libraries in, as in LD_LIBRARY_PATH; repeatable",
+    )
+    options.add_argument(
+        "--gpu", metavar="N", type=_gpu, help="warn of files without code for this GPU: sm_90, 9.0"
+    )
+    options.add_argument(
+        "--system",
+        action="store_true",
+        help="also read libraries of the system, and wherever RPATH and RUNPATH lead",
+    )
+    options.add_argument(
+        "--diag-suppress",
+        metavar="LIST",
+        type=_kinds,
+        default=(),
+        help="do not report these findings: numbers or names, with commas",
+    )
+    options.add_argument("-Werror", action="store_true", help="treat warnings as errors")
+    options.add_argument("--json", action="store_true", help="print everything as one JSON object")
+    options.add_argument(
+        "--sarif-output", metavar="FILE", help="also write the findings to a SARIF 2.1.0 file"
+    )
+    return options
+
+
+def _gpu(words: str) -> int:
+    try:
+        return sm_number(words)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _kinds(words: str) -> tuple[str, ...]:
+    numbers = {str(row[0]): name for name, row in KINDS.items()}
+    found = []
+    for word in words.split(","):
+        name = numbers.get(word, word)
+        if name not in KINDS:
+            raise argparse.ArgumentTypeError(f"'{word}': no such finding")
+        found.append(name)
+    return tuple(found)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command: 0, 1 after errors, or 2 after a message on what could not be read."""
+    options = parser()
+
+    def work(arguments: argparse.Namespace) -> int:
+        if not arguments.files and not arguments.plugins:
+            options.error("nothing to check: name a program, a library or objects")
+        return _audit(options, arguments)
+
+    return run(options, argv, work, (_Unreadable,), trouble=TROUBLE, intermixed=True)
+
+
+def _audit(options: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
+    objects = [path for path in arguments.files if is_object(path)]
+    linked = [path for path in arguments.files if path not in objects]
+    if len(linked) > 1:
+        options.error(
+            f"'{linked[1]}': name one program; libraries that it needs are found (-L), and those "
+            "that it opens are named with --plugin"
+        )
+    named = [*linked, *(plugin.path for plugin in arguments.plugins)]
+    finder = Finder(named, arguments.directories, is_system=arguments.system)
+    loader = Loader(finder)
+    _load(loader, linked, arguments.plugins)
+    process = loader.process
+    policy = Policy(
+        warnings_as_errors=arguments.Werror, threshold=NOTE, as_nvlink=False, numbers=False
+    )
+    for kind in arguments.diag_suppress:
+        policy.assign(kind, SUPPRESSED)
+    with ExitStack() as stack:
+        sink = Sink(policy=policy)
+        if arguments.sarif_output is not None:
+            file = WholeFile(arguments.sarif_output)
+            stack.callback(file.discard)
+            subject = (linked or named or objects)[0]
+            sink.renderers.append(SarifDocument(file, subject=subject))
+        Auditor(process, sink).report(gpu=arguments.gpu)
+        for path in objects:
+            try:
+                report_launchers(find_launchers(path, read_incoming(path, pipes=False)), sink)
+            except NotAnObject as error:
+                raise _Unreadable(f"{path}: {error}") from error
+        status = FOUND if sink.errors else GOOD
+        if arguments.json:
+            show(document(process, finder, sink.diagnostics, status))
+        else:
+            if named:
+                show("\n".join([*file_lines(process), ""]))
+            lines = not_looked_at(process, finder)
+            if lines:
+                show("\n".join([*lines, ""]))
+            _show_findings(sink)
+        sink.close()
+    return status
+
+
+def _load(loader: Loader, linked: Sequence[str], plugins: Sequence[Plugin]) -> None:
+    """Load the named files in the order of the process; _Unreadable if one cannot be read."""
+    path = ""
+    try:
+        for path in linked:
+            loader.start(path)
+        for plugin in plugins:
+            path = plugin.path
+            loader.load(path, is_global=plugin.is_global)
+    except NotLinked as error:
+        raise _Unreadable(f"{path}: {error}") from error
+
+
+def _show_findings(sink: Sink) -> None:
+    """The findings, errors first, and how many there are."""
+    presentation = Presentation(width=terminal_width(), summary=False, context=False)
+    text = TextRenderer(sys.stdout, presentation)
+    for record in sorted(sink.diagnostics, key=lambda record: -record.level):
+        text.emit(record)
+    errors = sum(record.level >= DISCRETIONARY for record in sink.diagnostics)
+    warnings = sink.warnings
+    show(f"{_count(errors, 'error')}, {_count(warnings, 'warning')}\n")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,196 @@
+"""What an audit reports: the rules, each with its cause and the build step that helps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pylink.audit.kernels import DeviceCode, find_shared_kernels, find_shared_variables
+from pylink.audit.registration import simulate
+from pylink.audit.remedies import Remedies, text
+from pylink.audit.targets import architectures, has_code_for, unused_relocatable
+from pylink.diagnostics.record import note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pylink.audit.launchers import Launcher
+    from pylink.audit.linkedfile import LinkedFile
+    from pylink.audit.process import Process
+    from pylink.audit.registration import Image, Module, Outcome
+    from pylink.audit.remedies import Remedy
+    from pylink.diagnostics.record import Diagnostic
+    from pylink.diagnostics.sink import Sink
+
+# Bytes of relocatable code that are worth a note: every library that nvcc links has some.
+WORTH = 1 << 20
+# Libraries whose absence says nothing: none of them has modules of others.
+PLAIN = ("ld-linux", "libc.", "libcuda.", "libcudart.", "libdl.", "libgcc_s.", "libm.",
+         "libpthread.", "librt.", "libstdc++.")  # fmt: skip
+
+
+class Auditor:
+    """Reports what is wrong with a process to a sink."""
+
+    def __init__(self, process: Process, sink: Sink) -> None:
+        self._process = process
+        self._sink = sink
+        self._groups = process.groups
+        self._files = [file for file in process.files if file.has_device_code]
+
+    def report(self, *, gpu: int | None = None) -> None:
+        """Apply all rules; `gpu` is an SM number that all files should have code for."""
+        device = DeviceCode()
+        if self._groups:
+            self._registration()
+        self._shared(device)
+        for file in self._files:
+            self._own(file, gpu)
+        for path, reason in self._process.skipped.items():
+            self._sink.report("audit-skipped", file=path, reason=reason)
+
+    def _registration(self) -> None:
+        outcome = simulate(self._groups)
+        remedies = Remedies(self._groups, outcome, self._process.program)
+        by_file: dict[LinkedFile, list[Module]] = {}
+        for module in outcome.unanswered:
+            by_file.setdefault(module.file, []).append(module)
+        for file, modules in by_file.items():
+            remedy = remedies.find(set(modules), partial(remedies.for_unanswered, file))
+            self._sink.report(
+                "audit-unanswered",
+                file=file.shown,
+                id=text(modules[0].id),
+                hints=[*_steps(remedy, modules[0].id), *self._elsewhere()],
+            )
+        missing: dict[LinkedFile, bytes] = {}
+        for file, identifier in outcome.without_code:
+            missing.setdefault(file, identifier)
+        for file, identifier in missing.items():
+            step = note("audit-need", file=file.shown)
+            hints = [step, *self._elsewhere()]
+            self._sink.report("audit-no-code", file=file.shown, id=text(identifier), hints=hints)
+        for image in outcome.images:
+            self._image(image, outcome, remedies)
+
+    def _image(self, image: Image, outcome: Outcome, remedies: Remedies) -> None:
+        file = image.file
+        is_needed = image.calls or outcome.registered_ids.isdisjoint(file.answers)
+        if not image.is_registered and not is_needed:
+            self._sink.report("audit-image-unused", file=file.shown)
+        elif not image.is_registered:
+            called = {call.id for call in image.calls}
+            absent = [name for name in file.answers if name not in called]
+            self._incomplete(image, absent, outcome, remedies)
+        for module, count in Counter(image.late).items():
+            if module in outcome.lost or count > 1:
+                is_copy = module.id in outcome.registered_ids
+                remedy = remedies.find({module}, partial(remedies.for_late, module, image))
+                self._say(
+                    "audit-late-copy" if is_copy else "audit-late",
+                    _steps(remedy, module.id),
+                    file=module.file.shown,
+                    other=file.shown,
+                    id=text(module.id),
+                )
+
+    def _incomplete(
+        self, image: Image, absent: Sequence[bytes], outcome: Outcome, remedies: Remedies
+    ) -> None:
+        file = image.file
+        takers = {module.id: taker for module, taker in outcome.takers.items()}
+        lost = {call for call in image.calls if call in outcome.lost}
+        alone = {call.id for call in lost} - outcome.registered_ids
+        elsewhere = next((name for name in absent if name in takers), None)
+        identifier = elsewhere or next(iter(absent), b"")
+        facts: dict[str, str | int] = {"file": file.shown, "id": text(identifier)}
+        hints = _steps(remedies.find(lost, partial(remedies.for_image, file, absent)), identifier)
+        if elsewhere is None:
+            hints += self._elsewhere()
+        else:
+            facts["other"] = takers[elsewhere].shown
+        if alone:
+            facts["lost"] = len(alone)
+        if elsewhere is not None:
+            kind = "audit-incomplete" if alone else "audit-incomplete-copy"
+        else:
+            kind = "audit-waiting" if alone else "audit-waiting-copy"
+        self._say(kind, hints, **facts)
+
+    def _shared(self, device: DeviceCode) -> None:
+        for shared in find_shared_kernels(self._groups, device):
+            facts: dict[str, str | int] = {
+                "file": shared.first.shown,
+                "other": shared.second.shown,
+                "symbol": shared.names[0],
+                "count": len(shared.names),
+            }
+            if shared.differs:
+                hints = [note("audit-hidden-kernels", file=shared.first.shown)]
+                self._say("audit-kernel", hints, **facts)
+            else:
+                self._say("audit-kernel-copy", (), **facts)
+        for shared in find_shared_variables(self._files, device):
+            self._sink.report(
+                "audit-variable",
+                file=shared.first.shown,
+                other=shared.second.shown,
+                symbol=shared.names[0],
+                count=len(shared.names),
+            )
+
+    def _own(self, file: LinkedFile, gpu: int | None) -> None:
+        """The rules that are about one file."""
+        shown = file.shown
+        if gpu is not None and file.images and not has_code_for(file, gpu):
+            there = architectures(entry for image in file.images for entry in image.entries)
+            self._sink.report(
+                "audit-gpu",
+                file=shown,
+                sm=gpu,
+                archs=", ".join(there) or "-",
+                hints=[note("audit-target", file=shown, sm=gpu)],
+            )
+        size = unused_relocatable(file)
+        if size >= WORTH:
+            self._sink.report(
+                "audit-relocatable",
+                file=shown,
+                size=size,
+                hints=[note("audit-strip", file=shown)],
+            )
+        ids = len(file.calls)
+        if file.has_sections and file.module_count >= 0 and ids != file.module_count:
+            self._sink.report("audit-ids", file=shown, containers=file.module_count, ids=ids)
+        if not file.has_sections:
+            self._sink.report("audit-no-sections", file=shown)
+        for fault in file.faults:
+            self._sink.report("audit-damaged", file=shown, reason=fault)
+
+    def _say(self, kind: str, hints: Iterable[Diagnostic], **facts: str | int) -> None:
+        self._sink.report(
+            kind, source=None, children=(), notes=(), hints=hints, explain=None, **facts
+        )
+
+    def _elsewhere(self) -> list[Diagnostic]:
+        names = [name for name in self._process.missing if not name.startswith(PLAIN)]
+        return [note("audit-elsewhere", libraries=", ".join(names))] if names else []
+
+
+def report_launchers(launchers: Iterable[Launcher], sink: Sink) -> None:
+    """Report weak, visible functions of objects that launch kernels."""
+    for launcher in launchers:
+        sink.report(
+            "audit-launcher",
+            file=launcher.file,
+            symbol=launcher.function,
+            kernel=launcher.kernel,
+            hints=[note("audit-internal", symbol=launcher.function)],
+        )
+
+
+def _steps(remedy: Remedy | None, identifier: bytes) -> list[Diagnostic]:
+    if remedy is None:
+        return [note("audit-share", id=text(identifier))]
+    return [note(remedy.kind, source=None, context=(), **remedy.facts)]

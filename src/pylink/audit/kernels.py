@@ -1,0 +1,167 @@
+"""Which kernels and variables the images of files have, and which kernels several files export."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pylink._native.elfheaders import read_sections
+from pylink.facts.elf import SHT_SYMTAB
+from pylink.facts.objectformats import sm_of_cubin
+from pylink.inspect.containers import UnreadableFile, parts
+from pylink.size.sources import FileSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pylink.audit.linkedfile import LinkedFile
+    from pylink.audit.process import Group
+
+STO_CUDA_ENTRY = 0x10
+_SYMBOL = struct.Struct("<IBBHQQ")
+_STT_OBJECT, _STT_FUNC = 1, 2
+_STB_LOCAL = 0
+_VARIABLES = (b".nv.global", b".nv.constant3")
+# Bytes of a container that is unpacked; a larger one is not looked into.
+_MOST_CONTAINER = 1 << 31
+
+
+@dataclass
+class Symbols:
+    """Global names of a cubin: kernels with their code, and variables."""
+
+    kernels: dict[bytes, bytes] = field(default_factory=dict)
+    variables: set[bytes] = field(default_factory=set)
+
+
+@dataclass
+class Shared:
+    """Names that `first` and `second` both have, `differs` where the code is not the same."""
+
+    first: LinkedFile
+    second: LinkedFile
+    names: list[str]
+    differs: bool = False
+
+
+def read_symbols(cubin: bytes) -> Symbols:
+    """The global names of a cubin; none of what is not one."""
+    found = Symbols()
+    try:
+        _, _, sections = read_sections(cubin)
+    except ValueError:
+        return found
+    for table in sections:
+        if table.type != SHT_SYMTAB or table.stored < 0 or table.link >= len(sections):
+            continue
+        names = sections[table.link]
+        strings = cubin[names.offset : names.offset + max(names.stored, 0)]
+        rows = cubin[table.offset : table.offset + table.stored - table.stored % _SYMBOL.size]
+        for name, info, other, number, value, size in _SYMBOL.iter_unpack(rows):
+            end = strings.find(b"\0", name)
+            if info >> 4 == _STB_LOCAL or not 0 < number < len(sections) or end <= name:
+                continue
+            section = sections[number]
+            if info & 15 == _STT_FUNC and other & STO_CUDA_ENTRY:
+                start = section.offset + value
+                found.kernels[strings[name:end]] = cubin[start : start + size]
+            elif info & 15 == _STT_OBJECT and section.name.startswith(_VARIABLES):
+                found.variables.add(strings[name:end])
+    return found
+
+
+class DeviceCode:
+    """Looks into the images of files, each file once for each question."""
+
+    def __init__(self) -> None:
+        self._symbols: dict[LinkedFile, tuple[set[bytes], set[bytes]]] = {}
+
+    def symbols(self, file: LinkedFile) -> tuple[set[bytes], set[bytes]]:
+        """The kernels and variables of a file, by the first cubin of each of its images."""
+        if file not in self._symbols:
+            kernels: set[bytes] = set()
+            variables: set[bytes] = set()
+            for image in self._images(file, every=False):
+                kernels.update(image[1].kernels)
+                variables |= image[1].variables
+            self._symbols[file] = kernels, variables
+        return self._symbols[file]
+
+    def code(self, file: LinkedFile, names: set[bytes]) -> dict[bytes, dict[int, bytes]]:
+        """A digest of the code of these kernels, for each SM number that they have code for."""
+        found: dict[bytes, dict[int, bytes]] = defaultdict(dict)
+        for sm, symbols in self._images(file, every=True):
+            for name in names & symbols.kernels.keys():
+                found[name][sm] = hashlib.sha256(symbols.kernels[name]).digest()
+        return found
+
+    def _images(self, file: LinkedFile, *, every: bool) -> Iterator[tuple[int, Symbols]]:
+        """SM number and names of cubins; what cannot be read is a fault of the file."""
+        source = FileSource(file.path)
+        try:
+            for container in file.images:
+                if container.end - container.start > _MOST_CONTAINER:
+                    file.add_fault("a fat binary is too large to be unpacked")
+                    continue
+                data = source.read(container.start, container.end - container.start)
+                try:
+                    for part in parts(file.path, data):
+                        if part.kind == "cubin" and part.data:
+                            yield part.arch or sm_of_cubin(part.data), read_symbols(part.data)
+                            if not every:
+                                break
+                except UnreadableFile as error:
+                    file.add_fault(str(error).removeprefix(f"{file.path}: "))
+        finally:
+            source.close()
+
+
+def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[Shared]:
+    """Kernels whose host symbol in one file the loader replaces by that of another."""
+    pairs: dict[tuple[LinkedFile, LinkedFile], set[bytes]] = defaultdict(set)
+    before: list[LinkedFile] = []
+    for group in groups:
+        scope = list(dict.fromkeys([*before, *group.members]))
+        first: dict[bytes, LinkedFile] = {}
+        for file in scope:
+            if not file.images:
+                continue
+            if not file.is_symbolic and file in group.loaded:
+                for name in first.keys() & file.functions:
+                    pairs[first[name], file].add(name)
+            for name in file.functions:
+                first.setdefault(name, file)
+        if group.is_global:
+            before = scope
+    found = []
+    for (one, other), names in pairs.items():
+        kernels = names & device.symbols(one)[0] & device.symbols(other)[0]
+        if kernels:
+            left, right = device.code(one, kernels), device.code(other, kernels)
+            for differs in (True, False):
+                chosen = sorted(name for name in kernels if (left[name] != right[name]) == differs)
+                if chosen:
+                    found.append(Shared(one, other, _texts(chosen), differs))
+    return found
+
+
+def find_shared_variables(files: Sequence[LinkedFile], device: DeviceCode) -> list[Shared]:
+    """Variables that several images have, for each file with the first other one."""
+    first: dict[bytes, LinkedFile] = {}
+    pairs: dict[tuple[LinkedFile, LinkedFile], list[bytes]] = defaultdict(list)
+    with_code = [file for file in files if file.images]
+    if len(with_code) < 2:
+        return []
+    for file in with_code:
+        for name in sorted(device.symbols(file)[1]):
+            other = first.setdefault(name, file)
+            if other is not file:
+                pairs[other, file].append(name)
+    return [Shared(one, other, _texts(names)) for (one, other), names in pairs.items()]
+
+
+def _texts(names: Iterable[bytes]) -> list[str]:
+    return [name.decode("utf-8", "surrogateescape") for name in names]

@@ -1,0 +1,190 @@
+"""Host functions of an object that launch kernels, and can be replaced by those of another file.
+
+A function launches a kernel if its code refers to the stub or to the host symbol of the kernel. In
+an object that is a relocation; once it is linked, nothing tells. The names of kernels come from
+the device code of the same object. Launches by a pointer are not seen.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pylink._native.elfheaders import read_sections
+from pylink.audit.kernels import read_symbols
+from pylink.facts.elf import SHT_RELA, SHT_SYMTAB
+from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
+from pylink.inspect.containers import UnreadableFile, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylink._native.elfheaders import Section
+
+_SYMBOL = struct.Struct("<IBBHQQ")
+_RELOCATION = struct.Struct("<QIIq")
+_SHF_EXECINSTR = 4
+_STT_FUNC, _STT_SECTION = 2, 3
+_STB_WEAK = 2
+_STV_DEFAULT = 0
+_STUB = b"__device_stub__"
+# The stub of a kernel may have a number in front of its name: _Z22__device_stub__Z4fillIiEvPT_.
+_CALL = 4  # bytes from the field of a call to the next instruction
+
+
+class NotAnObject(Exception):
+    """A file without symbols of host code; the text says why."""
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """A weak, visible function of an object, and a kernel that it launches."""
+
+    file: str
+    function: str
+    kernel: str
+
+
+@dataclass(frozen=True)
+class _Symbol:
+    name: bytes
+    info: int
+    other: int
+    section: int
+    value: int
+    size: int
+
+    @property
+    def is_function(self) -> bool:
+        return self.info & 15 == _STT_FUNC
+
+    @property
+    def is_replaceable(self) -> bool:
+        return self.info >> 4 == _STB_WEAK and self.other & 3 == _STV_DEFAULT
+
+
+def find_launchers(name: str, data: bytes) -> Iterator[Launcher]:
+    """Those of an object, or of all members of an archive; NotAnObject if it cannot be read."""
+    if not data.startswith((b"!<arch>\n", b"!<thin>\n")):
+        yield from _of_object(name, data)
+        return
+    try:
+        if is_thin(data, 0, len(data)):
+            raise NotAnObject("it is a thin archive; name its members")
+        for member in read_archive(data, 0, len(data)):
+            contents = data[member.offset : member.offset + member.size]
+            if contents.startswith(b"\x7fELF"):
+                yield from _of_object(f"{name}:{member.name}", contents)
+    except ArchiveError as error:
+        raise NotAnObject(f"the archive is damaged: {error}") from error
+
+
+def _of_object(name: str, data: bytes) -> Iterator[Launcher]:
+    try:
+        kind, _, sections = read_sections(data)
+    except ValueError as error:
+        raise NotAnObject(str(error)) from error
+    table = next((one for one in sections if one.type == SHT_SYMTAB), None)
+    if kind != 1 or table is None or table.link >= len(sections) or table.stored < 0:
+        raise NotAnObject("it is not an object with symbols")
+    kernels = _kernels(name, data)
+    if not kernels:
+        return
+    symbols = list(_symbols(data, sections, table))
+    functions = _Functions(symbols)
+    seen: set[bytes] = set()
+    for section in sections:
+        if section.type != SHT_RELA or section.info >= len(sections) or section.stored < 0:
+            continue
+        if not sections[section.info].flags & _SHF_EXECINSTR:
+            continue
+        whole = section.stored - section.stored % _RELOCATION.size
+        rows = data[section.offset : section.offset + whole]
+        for offset, _, number, addend in _RELOCATION.iter_unpack(rows):
+            if number >= len(symbols):
+                continue
+            caller = functions.at(section.info, offset)
+            if caller is None or not caller.is_replaceable or caller.name in seen:
+                continue
+            kernel = _kernel_of(_target(symbols[number], addend, functions), kernels)
+            if kernel and not _kernel_of(caller.name, kernels):
+                seen.add(caller.name)
+                yield Launcher(name, _text(caller.name), _text(kernel))
+
+
+def _kernels(name: str, data: bytes) -> set[bytes]:
+    found: set[bytes] = set()
+    try:
+        for part in parts(name, data):
+            if part.kind == "cubin" and part.data:
+                found.update(read_symbols(part.data).kernels)
+    except UnreadableFile as error:
+        raise NotAnObject(str(error).removeprefix(f"{name}: ")) from error
+    return found
+
+
+def _symbols(data: bytes, sections: list[Section], table: Section) -> Iterator[_Symbol]:
+    names = sections[table.link]
+    strings = data[names.offset : names.offset + max(names.stored, 0)]
+    whole = table.stored - table.stored % _SYMBOL.size
+    for name, *fields in _SYMBOL.iter_unpack(data[table.offset : table.offset + whole]):
+        end = strings.find(b"\0", name)
+        yield _Symbol(strings[name:end] if end >= 0 else b"", *fields)
+
+
+class _Functions:
+    """The functions of an object by place."""
+
+    def __init__(self, symbols: list[_Symbol]) -> None:
+        self._sections: dict[int, list[_Symbol]] = {}
+        for symbol in symbols:
+            if symbol.is_function and symbol.section:
+                self._sections.setdefault(symbol.section, []).append(symbol)
+        for found in self._sections.values():
+            found.sort(key=lambda symbol: symbol.value)
+        self._starts = {
+            number: [symbol.value for symbol in found] for number, found in self._sections.items()
+        }
+
+    def at(self, section: int, offset: int) -> _Symbol | None:
+        """The function that has this byte."""
+        place = bisect_right(self._starts.get(section, ()), offset) - 1
+        if place < 0:
+            return None
+        symbol = self._sections[section][place]
+        return symbol if offset < symbol.value + symbol.size else None
+
+
+def _target(symbol: _Symbol, addend: int, functions: _Functions) -> bytes:
+    """The name that a relocation means, where it may be that of a section and a place in it."""
+    if symbol.info & 15 != _STT_SECTION:
+        return symbol.name
+    for place in (addend + _CALL, addend):
+        found = functions.at(symbol.section, place)
+        if found is not None and found.value == place:
+            return found.name
+    return b""
+
+
+def _kernel_of(name: bytes, kernels: set[bytes]) -> bytes:
+    """The kernel whose host symbol or stub has this name; empty if none has."""
+    if name in kernels:
+        return name
+    place = name.find(_STUB)
+    if place >= 0:
+        rest = name[place + len(_STUB) :]
+        # _Z..__device_stub__Z4fillIiEvPT_: the underscore of the name belongs to both.
+        for kernel in (rest, b"_" + rest):
+            if kernel in kernels:
+                return kernel
+        return name
+    # A kernel of internal linkage has a name that begins with its own.
+    if name.startswith(b"_ZL"):
+        return next((kernel for kernel in kernels if name[3:] and name[3:] in kernel), b"")
+    return b""
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "surrogateescape")

@@ -1,0 +1,183 @@
+"""The files of a process: what the loader would load, in which order, and where it looks up names.
+
+Order and scopes are those of glibc: the program and the libraries that it needs, by breadth, are
+the global scope. A plugin and what it needs beyond that come later, and see their own files after
+the global scope; with RTLD_GLOBAL they join it. Functions that register run dependencies first.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pylink.audit.linkedfile import NotLinked, read_header, read_linked_file
+from pylink.size.sources import FileSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pylink.audit.linkedfile import LinkedFile
+    from pylink.audit.search import Finder
+
+_MOST_FILES = 1 << 14
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A file that is opened at run time, with RTLD_GLOBAL or without."""
+
+    path: str
+    is_global: bool
+
+
+@dataclass
+class Group:
+    """What one start or one dlopen loads.
+
+    `members` are all files of its scope by breadth, `loaded` those that it loads first, in the
+    order in which they register.
+    """
+
+    members: list[LinkedFile]
+    loaded: list[LinkedFile]
+    is_global: bool
+
+
+@dataclass
+class Process:
+    """All files that were found. `program` is what starts, if it was named.
+
+    `missing` are names of libraries that no allowed directory has, with the files that need them;
+    `skipped` are candidates that cannot be loaded, with the reason.
+    """
+
+    program: LinkedFile | None = None
+    groups: list[Group] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def files(self) -> list[LinkedFile]:
+        return [file for group in self.groups for file in group.members if file in group.loaded]
+
+
+class Loader:
+    """Loads files as the loader would; each once."""
+
+    def __init__(self, finder: Finder) -> None:
+        self._finder = finder
+        self._known: dict[tuple[int, int], LinkedFile] = {}
+        self._names: dict[str, LinkedFile] = {}
+        self._loaders: dict[LinkedFile, LinkedFile | None] = {}
+        self._needs: dict[LinkedFile, list[LinkedFile]] = {}
+        self._machine: int | None = None
+        self.process = Process()
+
+    def start(self, path: str) -> None:
+        """Load the program, or a library in its place, as `load` does."""
+        self.load(path, is_global=True)
+        self.process.program = self.process.groups[0].members[0]
+
+    def load(self, path: str, *, is_global: bool) -> None:
+        """Load a named file and what it needs; OSError or NotLinked if that file cannot be read."""
+        known = set(self._loaders)
+        root = self._read(path)
+        self._loaders.setdefault(root, None)
+        members = [root]
+        seen = {root}
+        for file in members:
+            for needed in self._dependencies(file):
+                if needed not in seen:
+                    seen.add(needed)
+                    members.append(needed)
+        new = [file for file in self._order(members) if file not in known]
+        self.process.groups.append(Group(members, new, is_global))
+
+    def _read(self, path: str) -> LinkedFile:
+        source = FileSource(path)
+        try:
+            status = os.stat(path)
+            key = status.st_dev, status.st_ino
+            if key not in self._known:
+                if len(self._known) >= _MOST_FILES:
+                    raise NotLinked(f"more than {_MOST_FILES} files would be loaded")
+                file = read_linked_file(source, os.path.abspath(path))
+                if self._machine is None:
+                    self._machine = file.machine
+                elif file.machine != self._machine:
+                    raise NotLinked("it is for another machine than the first file")
+                self._known[key] = file
+                for name in (os.path.basename(path), file.soname):
+                    if name:
+                        self._names.setdefault(name, file)
+            return self._known[key]
+        finally:
+            source.close()
+
+    def _dependencies(self, file: LinkedFile) -> list[LinkedFile]:
+        if file not in self._needs:
+            found = []
+            for name in file.needed:
+                library = self._names.get(name) or self._search(name, file)
+                if library is None:
+                    self.process.missing.setdefault(name, file.path)
+                elif library is not file:
+                    found.append(library)
+            self._needs[file] = list(dict.fromkeys(found))
+        return self._needs[file]
+
+    def _search(self, name: str, file: LinkedFile) -> LinkedFile | None:
+        for path in self._finder.candidates(name, list(self._chain(file))):
+            try:
+                library = self._read(path)
+            except NotLinked as error:
+                # The loader skips a file for another machine.
+                self.process.skipped.setdefault(path, str(error))
+                continue
+            except OSError as error:
+                self.process.skipped.setdefault(path, error.strerror or str(error))
+                continue
+            self._names.setdefault(name, library)
+            self._loaders.setdefault(library, file)
+            return library
+        return None
+
+    def _chain(self, file: LinkedFile) -> Iterable[LinkedFile]:
+        at: LinkedFile | None = file
+        seen: set[LinkedFile] = set()
+        while at is not None and at not in seen:
+            seen.add(at)
+            yield at
+            at = self._loaders.get(at)
+
+    def _order(self, members: list[LinkedFile]) -> list[LinkedFile]:
+        """The order of initialization: depth first from the last file, dependencies first."""
+        done: dict[LinkedFile, None] = {}
+        entered: set[LinkedFile] = set()
+        for start in reversed(members):
+            stack = [(start, iter(self._dependencies(start)))] if start not in entered else []
+            entered.add(start)
+            while stack:
+                file, rest = stack[-1]
+                following = next((one for one in rest if one not in entered), None)
+                if following is None:
+                    done[file] = None
+                    stack.pop()
+                else:
+                    entered.add(following)
+                    stack.append((following, iter(self._dependencies(following))))
+        return list(done)
+
+
+def is_object(path: str) -> bool:
+    """Whether a file is a relocatable object or an archive; OSError if it cannot be read."""
+    source = FileSource(path)
+    try:
+        if source.read(0, 8) in (b"!<arch>\n", b"!<thin>\n"):
+            return True
+        return read_header(source)[0] == 1
+    except NotLinked:
+        return False
+    finally:
+        source.close()

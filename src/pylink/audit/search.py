@@ -1,0 +1,96 @@
+"""Finding the libraries that a file needs, as the loader would, in directories that are allowed.
+
+Allowed are the directories of files that the user named, and those of -L, with all below them.
+RPATH and RUNPATH are followed into these; anything else is only listed. `is_system` allows all.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pylink.audit.linkedfile import LinkedFile
+
+# Where loaders look last, with the names of their machine for Debian's layout.
+_DEFAULTS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
+_TRIPLES = {62: "x86_64-linux-gnu", 183: "aarch64-linux-gnu"}
+
+
+class Finder:
+    """Looks libraries up; `not_looked_at` are paths that are not allowed, with who names them."""
+
+    def __init__(
+        self, named: Iterable[str], directories: Sequence[str], *, is_system: bool = False
+    ) -> None:
+        self._directories = [os.path.abspath(folder) for folder in directories]
+        self._beside = list(dict.fromkeys(os.path.dirname(os.path.abspath(p)) for p in named))
+        allowed = [*self._directories, *self._beside]
+        self._allowed = {os.path.realpath(folder) for folder in allowed}
+        self._is_system = is_system
+        self.not_looked_at: dict[str, str] = {}
+
+    def candidates(self, needed: str, chain: Sequence[LinkedFile]) -> list[str]:
+        """Regular files that a loader would try for a name, best first.
+
+        `chain` has the file that needs it, the file that needs that one, and so on.
+        """
+        file = chain[0]
+        if "/" in needed:
+            places = [os.path.abspath(needed)]
+        else:
+            folders: list[str] = []
+            if not file.runpath:
+                for loader in chain:
+                    if not loader.runpath:
+                        folders += self._expand(loader.rpath, loader)
+            folders += self._directories
+            folders += self._expand(file.runpath, file)
+            folders += self._beside
+            if self._is_system:
+                triple = _TRIPLES.get(file.machine)
+                if triple:
+                    folders += [f"/lib/{triple}", f"/usr/lib/{triple}"]
+                folders += _DEFAULTS
+            places = [os.path.join(folder, needed) for folder in dict.fromkeys(folders)]
+        return [path for path in places if self._is_wanted(path, file)]
+
+    def _expand(self, paths: Iterable[str], file: LinkedFile) -> list[str]:
+        """Directories with $ORIGIN replaced; those with other variables are listed."""
+        origin = os.path.dirname(file.path)
+        found = []
+        for path in paths:
+            whole = path.replace("${ORIGIN}", origin).replace("$ORIGIN", origin)
+            if "$" in whole.replace(origin, ""):
+                self.not_looked_at.setdefault(whole, file.path)
+            else:
+                found.append(os.path.abspath(whole))
+        return found
+
+    def _is_wanted(self, path: str, file: LinkedFile) -> bool:
+        """Whether there is such a file, and it may be read."""
+        folder = os.path.dirname(path)
+        if not self._is_allowed(os.path.realpath(folder)):
+            self.not_looked_at.setdefault(folder, file.path)
+            return False
+        real = os.path.realpath(path)
+        if not self._is_allowed(os.path.dirname(real)):
+            self.not_looked_at.setdefault(real, file.path)
+            return False
+        try:
+            return stat.S_ISREG(os.stat(real).st_mode)
+        except (OSError, ValueError):
+            return False
+
+    def _is_allowed(self, folder: str) -> bool:
+        if self._is_system:
+            return True
+        while folder not in self._allowed:
+            parent = os.path.dirname(folder)
+            if parent == folder:
+                return False
+            folder = parent
+        return True

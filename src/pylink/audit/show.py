@@ -1,0 +1,117 @@
+"""An audit as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from pylink.audit.targets import architectures
+from pylink.diagnostics.severity import NAMES
+from pylink.diagnostics.stream import printable, to_bytes
+from pylink.terminal.tables import aligned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from pylink.audit.linkedfile import LinkedFile
+    from pylink.audit.process import Process
+    from pylink.audit.search import Finder
+    from pylink.diagnostics.record import Diagnostic
+
+_COLUMNS = ("file", "images", "modules", "state", "code")
+
+
+def file_lines(process: Process) -> list[str]:
+    """A table of the files with device code."""
+    rows = [
+        (file.shown, str(len(file.images)), str(len(file.calls)), state(file), _targets(file))
+        for file in process.files
+        if file.has_device_code
+    ]
+    if not rows:
+        return ["No file has device code."]
+    shown = [tuple(printable(cell) for cell in row) for row in [_COLUMNS, *rows]]
+    return aligned(shown, right=" rr")
+
+
+def state(file: LinkedFile) -> str:
+    """Who links the device code: `open` if others do, `closed` if the file has a link of it."""
+    if file.answers:
+        return "closed" if set(file.calls) & set(file.answers) or not file.calls else "mixed"
+    return "open" if file.calls else "whole"
+
+
+def not_looked_at(process: Process, finder: Finder) -> list[str]:
+    """Libraries that no directory has, and paths that were not allowed."""
+    lines = []
+    if process.missing:
+        lines.append("Not looked at: " + ", ".join(map(printable, sorted(process.missing))))
+    for path, by in finder.not_looked_at.items():
+        lines.append(f"Not looked at: {printable(path)}, which {printable(by)} names")
+    return lines
+
+
+def document(process: Process, finder: Finder, findings: Iterable[Diagnostic], status: int) -> str:
+    """Everything as one JSON object; names that are not UTF-8 have escapes."""
+    content = {
+        "status": status,
+        "files": [
+            {
+                "path": file.path,
+                "images": len(file.images),
+                "modules": len(file.calls),
+                "state": state(file),
+                "architectures": architectures(
+                    entry for image in file.images for entry in image.entries
+                ),
+            }
+            for file in process.files
+            if file.has_device_code
+        ],
+        "findings": [_finding(record) for record in findings],
+        "not_found": sorted(process.missing),
+        "not_looked_at": sorted(finder.not_looked_at),
+    }
+    return json.dumps(_readable(content), indent=2) + "\n"
+
+
+def _finding(record: Diagnostic) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "rule": record.kind,
+        "number": record.number,
+        "level": NAMES[record.level],
+        "file": record.file,
+        "message": record.message,
+        "steps": [hint.message for hint in record.notes],
+    }
+    found.update({key: value for key, value in record.args.items() if key not in found})
+    if record.symbol is not None:
+        found["symbol"] = record.symbol
+    return found
+
+
+def _readable(value: Any) -> Any:
+    """The same with bytes of names that are not UTF-8 as `\\xNN`."""
+    if isinstance(value, str):
+        return to_bytes(value).decode("utf-8", "backslashreplace")
+    if isinstance(value, list):
+        return [_readable(one) for one in value]
+    if isinstance(value, dict):
+        return {key: _readable(one) for key, one in value.items()}
+    return value
+
+
+def _targets(file: LinkedFile) -> str:
+    code = file.images or file.modules
+    return ", ".join(architectures(entry for part in code for entry in part.entries)) or "-"
+
+
+def terminal_width() -> int:
+    """Columns to wrap messages to; 0 where output is not a terminal."""
+    import shutil
+
+    from pylink.diagnostics.stream import is_terminal
+
+    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else 0

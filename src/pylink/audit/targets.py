@@ -1,0 +1,74 @@
+"""Which GPUs the images of a file have code for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pylink.facts.fatbinentries import FLAG_SUFFIX
+from pylink.inputs.choice import ENTRY_ELF, ENTRY_PTX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pylink.audit.linkedfile import Entry, LinkedFile
+
+
+def sm_number(text: str) -> int:
+    """The number of a GPU written as `90`, `sm_90` or `9.0`; ValueError for anything else."""
+    digits = text.removeprefix("sm_")
+    major, point, minor = digits.partition(".")
+    if point and len(minor) == 1 and major.isdecimal() and minor.isdecimal():
+        return 10 * int(major) + int(minor)
+    if not digits.isdecimal() or not 10 <= int(digits) < 10000:
+        raise ValueError(f"'{text}': expected a number such as 90, sm_90 or 9.0")
+    return int(digits)
+
+
+def runs(entry: Entry, gpu: int) -> bool:
+    """Whether a GPU runs the code, or its driver compiles it."""
+    is_one_chip = entry.flags & FLAG_SUFFIX["a"] != 0
+    is_family = entry.flags & FLAG_SUFFIX["f"] != 0
+    is_same_major = entry.sm // 10 == gpu // 10
+    if is_one_chip:
+        return entry.sm == gpu and entry.kind in (ENTRY_ELF, ENTRY_PTX)
+    if entry.kind == ENTRY_ELF or (entry.kind == ENTRY_PTX and is_family):
+        return is_same_major and entry.sm <= gpu
+    return entry.kind == ENTRY_PTX and entry.sm <= gpu
+
+
+def has_code_for(file: LinkedFile, gpu: int) -> bool:
+    return any(runs(entry, gpu) for image in file.images for entry in image.entries)
+
+
+def architectures(entries: Iterable[Entry]) -> list[str]:
+    """Names of what there is code for, such as sm_90a and compute_90, in ascending order."""
+    prefixes = {ENTRY_ELF: "sm", ENTRY_PTX: "compute"}
+    found = {
+        (entry.sm, entry.kind, suffix)
+        for entry in entries
+        if entry.kind in prefixes
+        for suffix in [next((s for s, f in FLAG_SUFFIX.items() if f and entry.flags & f), "")]
+    }
+    return [
+        f"{prefixes[kind]}_{sm}{suffix}"
+        for kind in prefixes
+        for sm, its, suffix in sorted(found)
+        if its == kind
+    ]
+
+
+def unused_relocatable(file: LinkedFile) -> int:
+    """Bytes of relocatable cubins for architectures that the images have cubins for."""
+    linked = {
+        (entry.sm, entry.flags & (FLAG_SUFFIX["a"] | FLAG_SUFFIX["f"]))
+        for image in file.images
+        for entry in image.entries
+        if entry.kind == ENTRY_ELF
+    }
+    return sum(
+        entry.size
+        for module in file.modules
+        for entry in module.entries
+        if entry.kind == ENTRY_ELF
+        and (entry.sm, entry.flags & (FLAG_SUFFIX["a"] | FLAG_SUFFIX["f"])) in linked
+    )
