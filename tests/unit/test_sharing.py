@@ -8,8 +8,12 @@ import struct
 import pytest
 
 from pylink._native import sharing
+from pylink.diagnostics import Sink
 from pylink.inputs.kinds import CUBIN
 from pylink.inputs.picks import GOOD, HOSTED, PICK, TOO_LARGE, Pick
+from pylink.options.model import Input
+from pylink.options.plan import Plan
+from pylink.phases.sharing import SharedInputs
 
 STORED, LZ4, ZSTD = 0, 1, 2
 
@@ -94,6 +98,20 @@ def test_only_what_is_wanted_is_missing() -> None:
     picks = row(0, 8) + row(0, 16)
     assert sharing.recall(picks, homes(0), 1, {}, {place(0, 16)})[1] == row(0, 16)
     assert sharing.recall(picks, homes(0), 1, {}, frozenset())[1] == b""
+
+
+def test_contents_are_never_taken_for_others_that_were_where_they_are() -> None:
+    """Contents go by what object they are; those of inputs that nobody has any more still do."""
+    shared, sink = SharedInputs(), Sink()
+    inputs = [Input("first", b"first contents %d" % number) for number in range(200)]
+    shared.add(inputs, Plan({}, (), sink), sink)
+    del inputs
+    others = [Input("second", b"other contents %d" % number) for number in range(400)]
+    assert [source for source in others if shared._find([source]) is not None] == []
+    kept = Input("third", b"third contents")
+    shared.add([kept], Plan({}, (), sink), sink)
+    (run,) = shared._find([kept]) or []
+    assert run[0].data == b"third contents"
 
 
 def test_what_was_learnt_has_an_extent_for_each_payload() -> None:

@@ -43,6 +43,7 @@ class SharedInputs:
         "_contents",
         "_found",
         "_given",
+        "_kept",
         "_known",
         "_lock",
         "_looked",
@@ -63,6 +64,8 @@ class SharedInputs:
         self._runs: list[Run] = []
         # The number of the run that an input is in, and its own in that.
         self._places: dict[str | int, tuple[int, int]] = {}
+        # Contents that go by what object they are: no other may take its place in memory.
+        self._kept: list[bytes] = []
         # Where all inputs are, and what is in them.
         self._found = self._looked = False
         self._given: list[Run] | None = None
@@ -99,6 +102,7 @@ class SharedInputs:
             return
         if failed >= 0:
             return
+        self._kept += [source.data for source in sources if source.data is not None]
         kinds = inputfiles.classify(arena, extents) or bytes(len(keys))
         home = len(self._runs)
         self._runs.append(Run(arena, [fresh[key].name for key in keys], kinds, extents))
