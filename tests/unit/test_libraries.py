@@ -166,8 +166,6 @@ def searched(*paths: str) -> tuple[list[str], list[str]]:
         gnu([("empty", b""), ("y.o", host())]),
         bsd([("y.o", host())], index=True),
         CUBINS,
-        gnu([]),
-        THIN,
         b"text",
         b"",
     ],
@@ -175,6 +173,22 @@ def searched(*paths: str) -> tuple[list[str], list[str]]:
 def test_archives_that_are_not_for_the_host(here: Path, archive: bytes) -> None:
     write(here, {"1/liba.a": archive, "2/liba.a": HOST})
     assert searched("1", "2") == (["2/liba.a"], ["1/liba.a"])
+
+
+def test_archives_without_members_are_no_news(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As librt.a is since glibc 2.34; in nvlink's place its line is there."""
+    write(here, {"1/libf.a": gnu([]), "2/libg.a": THIN, "main.cubin": device(kernel="k")})
+    words = ["-arch=sm_80", "main.cubin", "-L1", "-L2", "-lf", "-lg", "-o", "out.cubin"]
+    assert main(words) == main([*words, "-Werror"]) == 0
+    assert main([*words, "--diagnostics_format=text"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main([*words, "-Werror"], tool="nvlink") == 255
+    assert [line.split("'")[1] for line in capsys.readouterr().err.splitlines()] == [
+        "1/libf.a",
+        "2/libg.a",
+    ]
 
 
 @pytest.mark.parametrize("data", [b"", b"text"])
@@ -196,6 +210,8 @@ def test_cubins_of_a_library_are_taken_where_something_is_undefined(
     assert main([*words, "-lf", "-L1"]) == 0
     assert capsys.readouterr().err == (
         "pylink warning : Skipping incompatible '1/libf.a' when searching for -lf\n"
+        "pylink note    : it contains objects for CUDA; the host of this link is x86-64 "
+        "(-cpu-arch)\n"
     )
 
 

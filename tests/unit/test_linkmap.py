@@ -119,8 +119,8 @@ def test_kernels_that_are_not_selected(tmp_path: Path) -> None:
     text = link(tmp_path, {"a.cubin": cubin.build()}, "--kernels-used=wanted")
     assert symbols(text, "Kept") == {("wanted", "a.cubin"): "kernel"}
     assert symbols(text, "Removed") == {
-        ("other", "a.cubin"): "the kernel is not selected",
-        ("helper", "a.cubin"): "only kernels that are not selected reach it",
+        ("other", "a.cubin"): "it is not in --kernels-used",
+        ("helper", "a.cubin"): "only kernels that are not in --kernels-used reach it",
     }
 
 

@@ -162,13 +162,13 @@ def test_removed_functions_and_those_that_stay_without_need() -> None:
 
 def test_kernels_that_are_not_selected() -> None:
     assert lines({"a": calls()}, "dce", kernels_used=("k",)) == [
-        "Passed KernelRemoved l a:0:0 128 | removed kernel l, 128 bytes of code: it is not "
-        "selected",
+        "Passed KernelRemoved l a:0:0 128 | removed kernel l, 128 bytes of code: it is not in "
+        "--kernels-used",
         "Passed FunctionRemoved h a:0:0 256 | removed h, 256 bytes of code: no kernel reaches it",
         "Missed FunctionKept t a:0:0 128 | kept t, 128 bytes of code that no kernel reaches: its "
         "address is taken",
         "Passed FunctionRemoved only_l a:0:0 384 | removed only_l, 384 bytes of code: only kernels "
-        "that are not selected reach it",
+        "that are not in --kernels-used reach it",
     ]
 
 

@@ -440,6 +440,13 @@ def find_uncalled(MergedTables merged not None):
     return [i for i in range(merged.entities.count) if e[i].flags & EF_UNCALLED]
 
 
+def find_unselected(MergedTables merged not None):
+    """Kernels that are removed since nothing selects them, in order of birth."""
+    cdef const EntityRow* e = merged.entities.rows
+    return [i for i in range(merged.entities.count)
+            if e[i].flags & (EF_UNSELECTED | EF_LIVE) == EF_UNSELECTED]
+
+
 def find_undefined(MergedTables merged not None):
     """Entities that an executable needs but no input defines, in order of birth."""
     cdef ObjectTables objects = merged.objects

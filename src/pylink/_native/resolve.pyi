@@ -49,5 +49,8 @@ def spare_kernels(merged: MergedTables, borrowed: bytes, selected: Marks) -> Mar
 def find_uncalled(merged: MergedTables) -> list[int]:
     """Functions whose address is taken and that no kernel reaches, in order of birth."""
 
+def find_unselected(merged: MergedTables) -> list[int]:
+    """Kernels that are removed since nothing selects them, in order of birth."""
+
 def find_undefined(merged: MergedTables) -> list[int]:
     """Entities that an executable needs but no input defines, in order of birth."""

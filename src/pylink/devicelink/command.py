@@ -74,6 +74,7 @@ def main(words: Sequence[str]) -> int:
     else:
         renderer = NvlinkRenderer()
     sink = Sink(renderer)
+    sink.policy.in_nvlinks_place = as_nvcc
     try:
         if root == "":
             sink.fatal("argument-expected", option=CUDA)

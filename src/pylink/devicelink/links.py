@@ -10,6 +10,7 @@ from pylink import pipeline
 from pylink.devicelink.request import OBJECT
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
+from pylink.diagnostics.nvlink import NVLINK
 from pylink.inputs.libraries import find_libraries
 from pylink.options.check import check
 from pylink.options.filenames import SIDE_OPTIONS, expand_names
@@ -132,7 +133,8 @@ def link_all(
             return
         start = now()
         try:
-            _link(one, request, values, shared, toolkit.release)
+            tool = NVLINK if sink.policy.in_nvlinks_place else "pylink"
+            _link(one, request, values, shared, toolkit.release, tool)
         except LinkError:
             one.failed = True
         one.milliseconds = elapsed_ms(start, now())
@@ -176,13 +178,14 @@ def _link(
     common: dict[str, Value],
     shared: SharedInputs,
     release: str | None,
+    tool: str,
 ) -> None:
     """Do one link; LinkError, with its messages in its sink, when that cannot be done."""
     inputs = shared.everything
     values = {**common, "arch": one.arch}
     expand_names(values, request.named)
     quiet = one.sink
-    obey(quiet, values)
+    obey(quiet, values, tool=tool)
     quiet.renderers.clear()  # what there is to say is said in the order of the links
     check(values, quiet, has_inputs=True, needs_output=False, needs_nvvmpath=False, toolkit=release)
     names = [source.name for source in inputs]

@@ -127,6 +127,13 @@ HELP: dict[str, str] = {
     "older-toolkit": "The release of the toolkit in use.",
     "arch-not-found": "A fat binary or host object has no code for the target. Compile it for the "
     "target as well, or silence this with `-suppress-arch-warning`.",
+    "kernels-removed": "All host objects of the link list the kernels that their host code "
+    "names, and like nvlink the link removes the others. A program that loads the output, as with "
+    "`cuModuleLoadData`, does not find them. Use `--ignore-host-info` to keep all kernels, or "
+    "`--kernels-used` to name those to keep (through nvcc: `-Xnvlink --ignore-host-info`). A link "
+    "with `--register-link-binaries`, such as that of nvcc, is for programs whose host code "
+    "launches by name, and says nothing. nvlink does not either, so in its form this is a note; "
+    "`--diag-error=228` makes an error of it, `--diag-suppress=228` drops it.",
     "no-host-code": "A cubin or fat binary is among the objects that host code registers. No host "
     "object brings the functions for it, so a host link that needs them will fail. Compile its "
     "source with nvcc as a host object, or leave the file out of the list.",
@@ -141,7 +148,8 @@ HELP: dict[str, str] = {
     "the same one. nvlink says nothing, so in its form this is a note; `--diag-error=217` makes an "
     "error of it, `--diag-suppress=217` drops it.",
     "library-skipped": "A file with the right name was found for `-l`, but it is not an archive "
-    "of host objects. The search continues in the next directory.",
+    "of objects for the host. The search continues in the next directory. In nvlink's place an "
+    "archive without members counts, too.",
     "library-missing": "The library is in no directory of `-L` or LIBRARY_PATH. Common libraries "
     "of the host, such as -lpthread, are ignored, since the host linker finds them itself. Use "
     "`--allow-missing-libraries` to ignore all, as nvlink does.",
@@ -226,6 +234,10 @@ HELP: dict[str, str] = {
     "arch-missing": "A link needs the architecture of the GPU that the output is for.",
     "file-reason": "What the system says about a file.",
     "input-is": "What a file seems to be that cannot be linked.",
+    "host-machines-differ": "The machines that the objects of an archive are for, and the one that "
+    "libraries of the link must match.",
+    "member-ends": "nvlink looks at the members of an archive up to the first that is not an ELF "
+    "file. Put objects in front, or remove that member from the archive.",
     "not-relocatable": "Without -rdc=true the compiler links each file by itself, and other files "
     "cannot call its device functions.",
     "linked-for-device": "The result of a device link (`nvcc -dlink`) is an image for the driver, "

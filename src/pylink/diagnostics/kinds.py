@@ -108,6 +108,9 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "virtual-arch-lowered": (217, WARNING,
         "The output reports compute_{lowest} for all kernels, as '{file}'{more} does; '{other}' "
         "was compiled for compute_{highest}"),
+    "kernels-removed": (228, WARNING,
+        "Kernels removed because no host code names them: {count} (first: '{symbol}'); use "
+        "--ignore-host-info to keep all kernels"),
     "no-host-code": (227, REMARK,
         "Input '{file}' has no host code, which could cause later host link error if there is a "
         "reference to it"),
@@ -210,6 +213,10 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "{made}, or compile with CUDA {release}"),
     "file-reason": (253, NOTE, "{reason}"),
     "input-is": (254, NOTE, "it is {what}"),
+    "host-machines-differ": (265, NOTE,
+        "it contains objects for {machines}; the host of this link is {machine} (-cpu-arch)"),
+    "member-ends": (266, NOTE,
+        "nvlink looks at no members from '{member}' on, which is not an object"),
     "not-relocatable": (255, NOTE,
         "device code in '{file}' was compiled without -rdc=true (or -dc), so other files cannot "
         "use it"),

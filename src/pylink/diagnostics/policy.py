@@ -28,13 +28,15 @@ class Policy:
     lowest severity that is shown or counted, but for errors and `ASKED_FOR`; `no_infos` drops
     remarks but `SHOWN_WITHOUT_INFOS`, and `DROPPED_AS_INFOS`. `error_limit` ends the link after
     that many errors, 0 for no limit. `numbers` says that numbers are shown, and with them the hint
-    how to use one. Only kinds up to `DISCRETIONARY` obey `assign`.
+    how to use one. `in_nvlinks_place` says that the program goes by nvlink's name and prints its
+    lines. Only kinds up to `DISCRETIONARY` obey `assign`.
     """
 
     __slots__ = (
         "as_nvlink",
         "assigned",
         "error_limit",
+        "in_nvlinks_place",
         "no_infos",
         "no_warnings",
         "numbers",
@@ -53,8 +55,10 @@ class Policy:
         numbers: bool = False,
         threshold: int = REMARK,
         as_nvlink: bool = True,
+        in_nvlinks_place: bool = False,
     ) -> None:
         self.as_nvlink = as_nvlink
+        self.in_nvlinks_place = in_nvlinks_place
         self.no_warnings = no_warnings
         self.warnings_as_errors = warnings_as_errors
         self.error_limit = error_limit
@@ -129,7 +133,7 @@ BEFORE_OPTIONS = ("option-redefined",)
 
 # Warnings about what nvlink links without a word and what may be meant. No -Werror makes errors of
 # them, and nvlink's form has notes instead. An option that gives one a severity changes both.
-ADVICE = ("virtual-arch-lowered",)
+ADVICE = ("virtual-arch-lowered", "kernels-removed")
 
 # Those that no -Werror makes errors of, as nvlink would link: the code is right, if slower.
 NEVER_ERRORS = (*ADVICE, "untimed-code")

@@ -1,16 +1,18 @@
-"""Whether an archive that -l found is one for the host, by nvlink's rule."""
+"""Whether an archive that -l found is one for the host, by nvlink's rule, and what it is if not."""
 
 from __future__ import annotations
 
 import mmap
 
-from pylink.files.reading import Incoming
+from pylink.files.reading import HEAD_SIZE, Incoming
 from pylink.inputs.archiveformat import THIN_MAGIC, ArchiveError, is_thin, read_archive
 from pylink.inputs.kinds import ELF_MAGIC, MACHINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pylink.diagnostics import Sink
 
 
 def is_for_host(file: str, machine: int, root: str = "") -> bool:
@@ -22,9 +24,42 @@ def is_for_host(file: str, machine: int, root: str = "") -> bool:
     """
     wanted = machine.to_bytes(2, "little")
     try:
-        return any(header[MACHINE] == wanted for header in _headers(file, root))
+        return any(header[MACHINE] == wanted for _, header in _headers(file, root))
     except (ArchiveError, OSError):
         return True
+
+
+def report_skipped(file: str, library: str, machine: int, sink: Sink, root: str = "") -> None:
+    """Report, as nvlink does, a file for -l that is not an archive for `machine`, and what it is.
+
+    An archive without members is the whole of a library that is now part of another, such as
+    -lpthread of glibc: only in nvlink's place its line is printed for one.
+    """
+    from pylink.diagnostics.record import note
+    from pylink.inputs.filehints import machine_name, what_it_is
+
+    machines: list[int] = []
+    ends: list[str] = []
+    try:
+        for _, header in _headers(file, root, ends):
+            number = int.from_bytes(header[MACHINE], "little")
+            machines += [number] * (number not in machines)
+        with open(file, "rb") as stream:
+            head = stream.read(HEAD_SIZE)
+    except (ArchiveError, OSError):
+        machines, head = [], b""
+    if machines:
+        names = ", ".join(map(machine_name, machines))
+        hints = [note("host-machines-differ", machines=names, machine=machine_name(machine))]
+    elif ends:
+        hints = [note("member-ends", member=ends[0])]
+    elif head[:2] == b"!<":
+        if not sink.policy.in_nvlinks_place:
+            return
+        hints = [note("input-is", what="an archive without members")]
+    else:
+        hints = what_it_is(head)
+    sink.report("library-skipped", file=file, library=library, hints=hints)
 
 
 def thin_members(file: str) -> list[str]:
@@ -42,8 +77,11 @@ def thin_members(file: str) -> list[str]:
         return []
 
 
-def _headers(file: str, root: str) -> Iterator[bytes]:
-    """The first bytes of each member, up to one that is no ELF file."""
+def _headers(file: str, root: str, ends: list[str] | None = None) -> Iterator[tuple[str, bytes]]:
+    """The name and the first bytes of each member, up to one that is not an ELF file.
+
+    The name of that one is added to `ends`.
+    """
     with Incoming(file, pipes=False) as stream:
         if stream.size == 0:
             return
@@ -62,5 +100,7 @@ def _headers(file: str, root: str) -> Iterator[bytes]:
                 with Incoming(member_file(entry.name, file, root), pipes=False) as member:
                     header = member.read(64)
             if entry.inline or header[:4] != ELF_MAGIC:
+                if ends is not None:
+                    ends.append(entry.name)
                 return
-            yield header
+            yield entry.name, header

@@ -69,6 +69,11 @@ def _kind(head: bytes) -> str | None:
     return "a text" if text.isprintable() or (all(map(_is_of_text, text)) and text) else None
 
 
+def machine_name(machine: int) -> str:
+    """What people call an ELF machine."""
+    return MACHINES.get(machine, f"machine {machine}")
+
+
 def _is_of_text(character: str) -> bool:
     return character.isprintable() or character in "\t\n\r\f"
 

@@ -45,7 +45,7 @@ def find_libraries(
     if not options.library:
         return []
     directories = _directories(options, library_path)
-    machine = _machine(options)
+    machine = host_machine(options)
     found: list[Input] = []
     for name, all_members in zip(options.library, whole, strict=True):
         file, skipped = _search(name, directories, machine, plan.root)
@@ -54,7 +54,9 @@ def find_libraries(
         for other in skipped:
             plan.reads(other, sink)
             if other is not spare:
-                sink.report("library-skipped", file=other, library=name)
+                from pylink.inputs.archivehost import report_skipped
+
+                report_skipped(other, name, machine, sink, plan.root)
         if spare is not None:
             found.append(Input(spare, skipped=name, whole=all_members))
         elif file is None:
@@ -77,7 +79,7 @@ def find_libraries(
 def searched(name: str, options: Options) -> list[str]:
     """The files that the search for a library looks into: those overlooked, and the one found."""
     try:
-        file, skipped = _search(name, _directories(options, None), _machine(options))
+        file, skipped = _search(name, _directories(options, None), host_machine(options))
     except (OSError, ValueError):
         return []
     return skipped if file is None else [*skipped, file]
@@ -89,7 +91,8 @@ def _directories(options: Options, library_path: str | None) -> list[str]:
     return [*options.library_path, *(path for path in library_path.split(":") if path)]
 
 
-def _machine(options: Options) -> int:
+def host_machine(options: Options) -> int:
+    """The ELF machine that objects of libraries have to be for."""
     return MACHINES.get(options.cpu_arch or "", 0) or SYSTEMS.get(os.uname().machine, _X86_64)
 
 

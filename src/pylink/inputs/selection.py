@@ -71,4 +71,9 @@ def warn_of_skipped(loaded: Loaded, sources: Sources, sink: Sink) -> None:
     for number in skipped:
         source = loaded.job.inputs[number]
         if source.skipped is not None and number + 1 not in used:
-            sink.report("library-skipped", file=source.name, library=source.skipped)
+            from pylink.inputs.archivehost import report_skipped
+            from pylink.inputs.libraries import host_machine
+
+            job = loaded.job
+            machine = host_machine(job.options)
+            report_skipped(source.name, source.skipped, machine, sink, job.plan.root)

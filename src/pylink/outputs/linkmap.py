@@ -10,10 +10,10 @@ from pylink.diagnostics.stream import printable, show, to_bytes
 from pylink.facts.elf import SHN_COMMON, SHT_NOBITS
 from pylink.files.atomic import write_whole
 from pylink.observer import Observer
+from pylink.phases.report_removed import why_removed
 from pylink.phases.results import Placed
 from pylink.tables import (
     DEFINED,
-    DESELECTED,
     DIRECT_CALL,
     FUNCTION_KIND,
     KERNEL,
@@ -179,15 +179,7 @@ def removed_lines(placed: Placed) -> Iterator[str]:
                 f"merged with that of {file}" if common else f"the definition in {file} is linked"
             )
         elif not row.flags & LIVE:
-            reason = _removed_because(row)
+            reason = why_removed(objects, row.flags)
         else:
             continue
         yield from symbol_lines(objects, symbol, objects.symbols[symbol].size, reason)
-
-
-def _removed_because(row: EntityRow) -> str:
-    if row.flags & KERNEL:
-        return "the kernel is not selected"
-    if row.flags & DESELECTED:
-        return "only kernels that are not selected reach it"
-    return "no kernel reaches it"

@@ -43,6 +43,7 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
         merged.objects = objects = objects.replaced(sections=sections)
     # Code is live or dead from here on; nvlink makes both, and so numbers count both.
     resolve.find_live(merged, select_kernels(merged), bool(job.mode & KEEP_CODE))
+    _report_removed(merged, sink)
     steps.done("find_live")
     if job.folds_constants and objects.references is None and not job.options.preserve_relocs:
         merged.objects = objects = _drop_constants(merged)
@@ -96,6 +97,21 @@ def _report_files(objects: Objects, clashes: Clashes, sink: Sink) -> None:
         from pylink.phases.report_symbols import report_clashes
 
         report_clashes(objects, clashes, sink)
+
+
+def _report_removed(merged: Merged, sink: Sink) -> None:
+    """Say which kernels went although nothing registers the rest for host code.
+
+    A link that does not ask for what registers its output may be for a program that loads it.
+    """
+    objects = merged.objects
+    if objects.references is None or objects.job.options.register_link_binaries is not None:
+        return
+    removed = resolve.find_unselected(merged)
+    if removed and sink.hears("kernels-removed"):
+        from pylink.phases.report_removed import report_removed
+
+        report_removed(merged, removed, sink)
 
 
 def _drop_constants(merged: Merged) -> Objects:

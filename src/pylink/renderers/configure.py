@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from pylink.diagnostics.nvlink import NvlinkRenderer
+from pylink.diagnostics.nvlink import NVLINK, NvlinkRenderer
 from pylink.diagnostics.policy import ACTIONS, Policy
 from pylink.diagnostics.sink import Renderer
 from pylink.diagnostics.stream import is_terminal
@@ -97,6 +97,7 @@ def obey(
         numbers=bool(values.get("display_error_number")),
         threshold=ACTIONS[_text(values, "diag_min_severity") or "remark"],
         as_nvlink=form == "nvlink",
+        in_nvlinks_place=form == "nvlink" and tool == NVLINK,
     )
     if values.get("notes") is not None:
         notes = values["notes"] == "yes"

@@ -6,6 +6,7 @@ The request is --pass-remarks-why-live, as there may be a chain of calls for eve
 from __future__ import annotations
 
 from pylink.phases.init import KEEP_CODE
+from pylink.phases.report_removed import why_removed
 from pylink.remarks.passes.catalogue import (
     FUNCTION_KEPT,
     FUNCTION_REACHED,
@@ -15,7 +16,7 @@ from pylink.remarks.passes.catalogue import (
 )
 from pylink.remarks.passes.graph import CallGraph, chain
 from pylink.remarks.passes.view import View
-from pylink.tables import DEFINED, DESELECTED, FUNCTION_KIND, KERNEL, LIVE
+from pylink.tables import DEFINED, FUNCTION_KIND, KERNEL, LIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,14 +61,9 @@ def _whole(options: Options) -> str:
 
 def _tell_removed(view: View, remarks: Remarks, number: int, flags: int, size: int) -> None:
     place = view.at_entity(number)
-    if flags & KERNEL:
-        reason = "it is not selected"
-        remarks.emit(KERNEL_REMOVED(view.name(number), place, size, CodeBytes=size, Reason=reason))
-        return
-    reason = "no kernel reaches it"
-    if flags & DESELECTED:
-        reason = "only kernels that are not selected reach it"
-    remarks.emit(FUNCTION_REMOVED(view.name(number), place, size, CodeBytes=size, Reason=reason))
+    reason = why_removed(view.merged.objects, flags)
+    kind = KERNEL_REMOVED if flags & KERNEL else FUNCTION_REMOVED
+    remarks.emit(kind(view.name(number), place, size, CodeBytes=size, Reason=reason))
 
 
 def _tell_reached(
