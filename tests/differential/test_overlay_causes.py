@@ -5,6 +5,7 @@ What is printed without the lines of `pylink note` is what nvcc with nvlink prin
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from helpers import oracle
+from helpers.side_by_side import nvlink, pylink
 
 from pylink.command.overlay import make_overlay
 
@@ -109,3 +111,63 @@ def test_kernels_that_no_host_code_names(tmp_path: Path, overlay: Path) -> None:
     assert both(tmp_path, overlay, "-dlink", "a.o").notes == []
     kept = both(tmp_path, overlay, "-dlink", "-cubin", "a.o", "-Xnvlink", "--ignore-host-info")
     assert kept.notes == []
+
+
+CALLER = 'extern "C" __device__ float f(int, float); __global__ void k(float *p) { *p = f(1, *p); }'
+TAKER = 'extern "C" __device__ double f(double); __device__ double (*t)(double) = f;'
+OTHER = 'extern "C" __device__ double f(double); __global__ void o(double *p) { *p = f(*p); }'
+DEFINER = 'extern "C" __device__ __noinline__ int f(int x) { return x + 1; }'
+TAKEN = DEFINER + "__device__ int (*p)(int) = f;"
+
+
+def test_prototypes_that_differ_name_both_files(tmp_path: Path, overlay: Path) -> None:
+    """nvlink names the file that defines the function twice."""
+    build(tmp_path, caller=CALLER, definer=DEFINER)
+    said = both(tmp_path, overlay, "-dlink", "caller.o", "definer.o")
+    assert said.lines[0] == (
+        "nvlink error   : Prototype doesn't match for 'f' in 'definer.o', first defined in "
+        "'definer.o'"
+    )
+    assert said.notes[-2:] == [
+        "its prototype is #ii in 'definer.o' and #iii in 'caller.o' (the result comes first)",
+        "caller.o: 'f' is declared here",
+    ]
+
+
+def test_prototypes_of_functions_whose_address_is_taken(tmp_path: Path) -> None:
+    """Such a row is compared with none, and later ones are compared with it."""
+    names = {"caller": CALLER, "taker": TAKER, "other": OTHER, "definer": DEFINER, "taken": TAKEN}
+    build(tmp_path, **names)
+    orders = [*itertools.permutations(names, 2)]
+    orders += [("definer", "taker", "caller"), ("definer", "taker", "other")]
+    seen = set()
+    for order in orders:
+        words = ["-arch=sm_90", *(f"{name}.o" for name in order)]
+        theirs = nvlink(tmp_path, words)
+        assert pylink(tmp_path, words) == theirs
+        seen.add(any("Prototype" in line for line in theirs.lines))
+    assert seen == {False, True}
+
+
+DECLARES = """
+extern __constant__ int v;
+extern __device__ int w;
+extern __managed__ int m;
+__device__ int q(int);
+__global__ void k(int *p) { *p = v + w + m + q(3); }
+"""
+DEFINES = "__device__ int v = 1, q = 4, m; __constant__ int w = 3;"
+
+
+def test_clashes_say_both_values(tmp_path: Path, overlay: Path) -> None:
+    build(tmp_path, a=DECLARES, b=DEFINES)
+    said = both(tmp_path, overlay, "-dlink", "a.o", "b.o")
+    for note in (
+        "it is a variable of global memory in 'b.o' and a variable of constant memory in 'a.o'",
+        "it is a variable of constant memory in 'b.o' and a variable of global memory in 'a.o'",
+        "it is a variable that is not managed in 'b.o' and a managed variable in 'a.o'",
+        "a.o: 'v' is declared here",
+    ):
+        assert note in said.notes
+    again = both(tmp_path, overlay, "-dlink", "b.o", "a.o").notes
+    assert "b.o: .nv.global.init+0x0: 'v' is first defined here" in "\n".join(again)

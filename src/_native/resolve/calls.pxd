@@ -24,11 +24,16 @@ cdef inline bint is_node(Resolver* r, uint32_t symbol) noexcept nogil:
     return (r.symbols[(<EntityRow*>r.entities.data)[entity].first].info & 15) == STT_FUNC
 
 
-cdef inline bint same_prototype(Resolver* r, int32_t symbol, int32_t number) noexcept nogil:
-    """Compare the prototype of a function with the first that was given for it."""
+cdef inline bint same_prototype(
+        Resolver* r, int32_t symbol, int32_t number, int32_t block) noexcept nogil:
+    """Compare the prototype of a function with the one that was given for it.
+
+    nvlink compares rows of .nv.prototype alone: one of a function whose address is taken replaces
+    what was given before.
+    """
     cdef int32_t entity = r.entity[symbol]
     cdef const EntityRow* e = <EntityRow*>r.entities.data + entity
-    if r.prototype_of[entity] == 0:
+    if r.prototype_of[entity] == 0 or block == -2:
         r.prototype_of[entity] = number + 1
     elif r.prototype_of[entity] != number + 1:
         return clash(r, CLASH_PROTOTYPE, symbol, e.winner if e.flags & EF_DEFINED else e.first)
@@ -117,7 +122,8 @@ cdef inline bint read_rows(
                 second = prototype(r, file.strtab + pair[2 * j + 1])
                 if second < 0:
                     return False
-                if block != -3 and not same_prototype(r, <int32_t>symbol, second):
+                if block != -3 and not same_prototype(
+                        r, <int32_t>symbol, second, block):
                     return False
                 if block == -2 and r.role[symbol] == ROLE_LOST:
                     if taken[0] == NULL:

@@ -312,7 +312,7 @@ HELP: dict[str, str] = {
     "calls it. The errors before this one name it. The text is nvlink's.",
     "not-global": "A function is a kernel in one file and none in another. Use one declaration "
     "in a common header; a kernel is launched, not called.",
-    "kernel-or-not": "What two files take a function for.",
+    "kernel-or-not": "What two files take a name for.",
     "unified-symbols": "An input has functions or variables with the PTX attribute `.unified`. An "
     "executable needs an index of them, which pylink cannot read: link without the attribute.",
     "not-a-patch": "With --link-as-tools-patch a link takes only code that tools insert into "
@@ -329,6 +329,11 @@ HELP: dict[str, str] = {
     "contains host code as well, so the host link needs it.",
     "in-libdevice": "Functions of libdevice are bitcode. `nvcc` links them while it compiles; who "
     "makes PTX otherwise has to do so, before PTX is made.",
+    "prototypes-differ": "The prototypes that two files give a function, as the compiler writes "
+    "them: a letter for the registers of the result and of each parameter.",
+    "declared-here": "The place of a declaration that another record is about.",
+    "numbered-name": "Compilers tell variables of the same name apart by a number behind a dollar "
+    "sign. Files that include headers in different orders give one name to different variables.",
     "other-parameters": "A function of the same name with other parameters is defined. A "
     "declaration may not fit the definition.",
     "never-called": "A function's address is taken, and no kernel of the link calls the function, "

@@ -290,6 +290,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "defined-here": (415, NOTE, "{where}: '{symbol}' is defined here"),
     "sizes-differ": (416, NOTE, "it has {size} bytes in '{file}' and {other} bytes in '{first}'"),
     "kernel-or-not": (418, NOTE, "it is {what} in '{file}' and {other} in '{first}'"),
+    "prototypes-differ": (427, NOTE,
+        "its prototype is {what} in '{file}' and {other} in '{first}' (the result comes first)"),
+    "declared-here": (428, NOTE, "{where}: '{symbol}' is declared here"),
+    "numbered-name": (429, NOTE,
+        "the compiler numbers '{symbol}' in the order of declarations; include headers in one "
+        "order in all files"),
     "other-parameters": (417, NOTE, "did you mean '{name}', defined in {place}?"),
     "in-library": (425, NOTE,
         "'{symbol}' is in {library}; use {option} in this link and in the host link"),

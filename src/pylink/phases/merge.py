@@ -36,7 +36,7 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
     merged = Merged(objects)
     # Entities get their numbers, each definition its fate; nobody else decides between copies.
     clashes = resolve.resolve(merged)
-    _report_files(objects, clashes, sink)
+    _report_files(merged, clashes, sink)
     steps.done("resolve")
     sections = pools.cut_pools(merged)
     if sections is not objects.sections:
@@ -87,8 +87,9 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
     return merged.seal()
 
 
-def _report_files(objects: Objects, clashes: Clashes, sink: Sink) -> None:
+def _report_files(merged: Merged, clashes: Clashes, sink: Sink) -> None:
     """Report inputs that do not go together, and definitions that exclude each other."""
+    objects = merged.objects
     if elfread.find_saying(objects.files, WHOLE):
         from pylink.phases.whole import warn_of_others
 
@@ -96,7 +97,7 @@ def _report_files(objects: Objects, clashes: Clashes, sink: Sink) -> None:
     if clashes:
         from pylink.phases.report_symbols import report_clashes
 
-        report_clashes(objects, clashes, sink)
+        report_clashes(merged, clashes, sink)
 
 
 def _report_removed(merged: Merged, sink: Sink) -> None:

@@ -5,7 +5,7 @@ Loaded only when there is something to report. The places are found when somebod
 
 from __future__ import annotations
 
-from pylink.facts.elf import STT_IMAGES
+from pylink.facts.elf import SHN_COMMON, STT_IMAGES
 from pylink.tables import entity_name, symbol_name
 
 TYPE_CHECKING = False
@@ -30,9 +30,6 @@ CLASHES: dict[int, tuple[str, str | None]] = {
 }
 NO_NODE = 5
 
-# A function that is a kernel, in st_other.
-STO_ENTRY = 0x10
-
 # A symbol that is used everywhere needs no longer list to be found.
 MOST_REFERENCES = 10
 
@@ -45,59 +42,27 @@ _INSTRUCTION = 16
 _CALL_FOLLOWS = 0x20
 
 
-def report_clashes(objects: Objects, clashes: Clashes, sink: Sink) -> None:
+def report_clashes(merged: Merged, clashes: Clashes, sink: Sink) -> None:
     """Definitions that exclude each other; ends the link."""
+    from pylink.phases.clash_hints import clash_hints
+
+    objects = merged.objects
     for clash in clashes:
         symbol, first = clash.symbol, clash.first
         if clash.kind == NO_NODE:
             sink.fatal("function-as-variable", explain=_definition(objects, symbol))
         kind, note = CLASHES[clash.kind]
-        hint = HINTS.get(kind)
+        hints, other = clash_hints(merged, kind, symbol, first)
         sink.report(
             kind,
-            hints=[hint(objects, symbol, first)] if hint else (),
-            explain=_definition(objects, symbol, note, first),
+            hints=hints,
+            explain=_definition(objects, symbol, note, other),
             symbol=symbol_name(objects, symbol),
             name=_readable(objects, symbol),
             file=objects.names[objects.symbols[symbol].file],
             first=objects.names[objects.symbols[first].file],
         )
     sink.fatal("merge-failed")
-
-
-def _sizes(objects: Objects, symbol: int, first: int) -> Diagnostic:
-    """Both sizes of a clash of two symbol rows."""
-    from pylink.diagnostics.record import note
-
-    size, other = (objects.symbols[row].size for row in (symbol, first))
-    return note(
-        "sizes-differ",
-        size=size,
-        file=objects.names[objects.symbols[symbol].file],
-        other=other,
-        first=objects.names[objects.symbols[first].file],
-    )
-
-
-def _uses(objects: Objects, symbol: int, first: int) -> Diagnostic:
-    """What the files of two symbol rows take a function for."""
-    from pylink.diagnostics.record import note
-
-    what, other = (
-        "a kernel" if objects.symbols[row].other & STO_ENTRY else "a function to be called"
-        for row in (symbol, first)
-    )
-    return note(
-        "kernel-or-not",
-        what=what,
-        file=objects.names[objects.symbols[symbol].file],
-        other=other,
-        first=objects.names[objects.symbols[first].file],
-    )
-
-
-# What helps with a kind of clash, of its two symbol rows.
-HINTS = {"size-mismatch": _sizes, "not-global": _uses}
 
 
 def _readable(objects: Objects, symbol: int) -> str:
@@ -120,7 +85,9 @@ def _definition(
             size = objects.symbols[first].size
             diagnostic.notes += [places.note_definition(kind, first, size=size)]
         else:
-            diagnostic.notes += [places.note_definition(kind, first)]
+            row = objects.symbols[first]
+            found = row.section >= 0 or row.shndx == SHN_COMMON
+            diagnostic.notes += [places.note_definition(kind if found else "declared-here", first)]
 
     return explain
 

@@ -1,0 +1,52 @@
+"""Prototypes that files give functions: strings of register classes, the result first."""
+
+from __future__ import annotations
+
+from struct import iter_unpack
+
+from pylink.tables import file_sections, section_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.phases.results import Merged
+
+# The block of a call graph that has prototypes of functions whose address is taken.
+_TAKEN = -2
+
+
+def prototype_of(merged: Merged, symbol: int) -> str | None:
+    """The prototype that the file of a symbol row gives it; None where it gives none."""
+    objects = merged.objects
+    file = objects.files[objects.symbols[symbol].file]
+    index = symbol - file.first_symbol
+    found = None
+    for section in file_sections(objects, objects.symbols[symbol].file):
+        name = section_name(objects, section)
+        if name not in (".nv.callgraph", ".nv.prototype"):
+            continue
+        row = objects.sections[section]
+        block = _TAKEN if name == ".nv.prototype" else 0
+        data = objects.arena[row.offset : row.offset + row.size // 8 * 8]
+        for first, second in iter_unpack("<Ii", data):
+            if first == 0 and name == ".nv.callgraph":
+                block = second
+            elif first == index and block == _TAKEN:
+                start = file.strtab + second
+                text = objects.arena[start : objects.arena.index(0, start)]
+                found = text.decode("utf-8", "surrogateescape")
+    return found
+
+
+def earlier_prototype(merged: Merged, symbol: int) -> tuple[int, str] | None:
+    """The last symbol row before the file of `symbol` that names its function with a prototype."""
+    objects = merged.objects
+    entity = merged.symbol_entity[symbol]
+    end = objects.files[objects.symbols[symbol].file].first_symbol
+    same = [
+        row for row, number in enumerate(merged.symbol_entity) if number == entity and row < end
+    ]
+    for row in reversed(same):
+        prototype = prototype_of(merged, row)
+        if prototype is not None:
+            return row, prototype
+    return None

@@ -1,0 +1,88 @@
+"""Part of merge: what each of two files takes a name for, where they exclude each other."""
+
+from __future__ import annotations
+
+import re
+
+from pylink.diagnostics.record import note
+from pylink.facts.elf import STT_FUNC
+from pylink.tables import section_name, symbol_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Diagnostic
+    from pylink.phases.results import Merged, Objects
+
+# In st_other: a function that is a kernel, a managed variable, and the memory of an undefined one.
+_STO_ENTRY, _STO_MANAGED, _STO_SPACE = 0x10, 0x04, 0xE0
+_SPACES = {0x20: "global", 0x40: "shared", 0x80: "constant"}
+
+# A name that the compiler made unique by a number.
+_NUMBERED = re.compile(r"\$\d+$")
+
+
+def clash_hints(merged: Merged, kind: str, symbol: int, first: int) -> tuple[list[Diagnostic], int]:
+    """Notes with both values of a clash of two symbol rows, and the row that the other is of."""
+    objects = merged.objects
+    if kind == "prototype-mismatch":
+        return _prototypes(merged, symbol, first)
+    if kind == "size-mismatch":
+        size, other = (objects.symbols[row].size for row in (symbol, first))
+        files = _files(objects, symbol, first)
+        hints = [note("sizes-differ", size=size, other=other, **files)]
+        if _NUMBERED.search(symbol_name(objects, symbol)):
+            hints.append(note("numbered-name", symbol=symbol_name(objects, symbol)))
+        return hints, first
+    describe = {
+        "not-global": _use,
+        "space-mismatch": _space,
+        "managed-mismatch": _managed,
+    }.get(kind)
+    if describe is None:
+        return [], first
+    what, other_use = (describe(objects, row) for row in (symbol, first))
+    if what == other_use:
+        return [], first
+    return [
+        note("kernel-or-not", what=what, other=other_use, **_files(objects, symbol, first))
+    ], first
+
+
+def _files(objects: Objects, symbol: int, first: int) -> dict[str, str]:
+    file, other = (objects.names[objects.symbols[row].file] for row in (symbol, first))
+    return {"file": file, "first": other}
+
+
+def _use(objects: Objects, row: int) -> str:
+    is_kernel = objects.symbols[row].other & _STO_ENTRY
+    return "a kernel" if is_kernel else "a function to be called"
+
+
+def _managed(objects: Objects, row: int) -> str:
+    is_managed = objects.symbols[row].other & _STO_MANAGED
+    return "a managed variable" if is_managed else "a variable that is not managed"
+
+
+def _space(objects: Objects, row: int) -> str:
+    symbol = objects.symbols[row]
+    if symbol.info & 15 == STT_FUNC:
+        return "a function"
+    name = section_name(objects, symbol.section) if symbol.section >= 0 else ""
+    for part, space in ((".nv.constant", "constant"), (".nv.shared", "shared")):
+        if name.startswith(part):
+            return f"a variable of {space} memory"
+    space = "global" if name else _SPACES.get(symbol.other & _STO_SPACE, "global")
+    return f"a variable of {space} memory"
+
+
+def _prototypes(merged: Merged, symbol: int, first: int) -> tuple[list[Diagnostic], int]:
+    """nvlink's line names the file that defines the function, which may be the same one."""
+    from pylink.locate.prototypes import earlier_prototype, prototype_of
+
+    found = earlier_prototype(merged, symbol)
+    what = prototype_of(merged, symbol)
+    if found is None or what is None:
+        return [], first
+    row, other = found
+    files = _files(merged.objects, symbol, row)
+    return [note("prototypes-differ", what=what, other=other, **files)], row
