@@ -530,10 +530,31 @@ def test_no_cut_of_a_library_does_harm(link: Link) -> None:
         assert link("m.o", "libb.so", m_o=ALONE, libb_so=library[:size]).code in (0, 1, 255)
 
 
-def test_a_library_without_section_headers_has_no_code(link: Link) -> None:
+def test_a_library_without_section_headers_has_no_code(link: Link, capsys: Capture) -> None:
     library = bytearray(LIBRARY.build())
     library[40:48] = bytes(8)
     assert link(m_o=ALONE, libb_so=bytes(library)).functions == {"main_kernel"}
+    assert capsys.readouterr().err == ""
+    assert link("m.o", "libb.so", m_o=MAIN).code == 255
+    assert "note    : 'libb.so' has no section headers" in capsys.readouterr().err
+
+
+def test_a_closed_library_of_thousands_of_modules(link: Link) -> None:
+    """Of which one is wanted; their ids may be anything, and are no code in the header."""
+    names = [f"_{number:08x}_4_x_cu_x" for number in range(4000)]
+    modules = [(name, code(defines=(f"f{name}",))) for name in names]
+    odd = "_b; system(name); //"
+    closed = SharedLibrary(modules=[*modules, (odd, B_CODE)], closed=[*names, odd])
+    found = link(m_o=MAIN, libb_so=closed.build())
+    assert (found.code, found.functions) == (0, BORROWING)
+    assert found.registered == register_text([(A, True)], "", {})
+
+
+def test_a_library_that_says_an_id_twice(link: Link) -> None:
+    twice = SharedLibrary(modules=[(B, B_CODE), (B, B_CODE)], closed=[B])
+    found = link(m_o=MAIN, libb_so=twice.build())
+    assert (found.code, found.functions) == (0, BORROWING)
+    assert found.registered == register_text([(A, True)], "", {}, [B])
 
 
 @pytest.mark.parametrize("words", [["-Ld", "-lb"], ["d/libb.so"], ["-Ld", "-l:libb.so"]])

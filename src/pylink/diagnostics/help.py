@@ -253,6 +253,8 @@ HELP: dict[str, str] = {
     "the PTX of all its modules. The program can only hand over a module of another library whose "
     "`__fatbinwrap*` symbol that library exports: compile it without -fvisibility=hidden, or keep "
     "these symbols in its version script.",
+    "library-bare": "Device code of a shared library is found by its section headers. Loaders do "
+    "not need them, and some tools remove them.",
     "library-runtime": "Kernels are registered with the CUDA runtime that a library has in itself, "
     "and the image with that of the program, so launches fail. One shared runtime serves both: "
     "`nvcc -cudart shared`, or CMAKE_CUDA_RUNTIME_LIBRARY Shared.",

@@ -152,6 +152,9 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "library-unlisted": (236, WARNING,
         "'{file}' hides '__fatbinwrap{id}', so the driver cannot link the PTX of this image for "
         "GPUs that it has no code for"),
+    "library-bare": (237, NOTE,
+        "'{file}' has no section headers, so its device code is not found; take the file as it was "
+        "linked"),
     "library-runtime": (240, WARNING,
         "'{file}' contains its own CUDA runtime, where this program's kernels are not "
         "registered; link '{file}' with -cudart shared"),

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from pylink.diagnostics.record import Diagnostic
     from pylink.options.model import Input
 
+# Where the section headers are, of files with 64 bits; the type of shared libraries.
+E_SHOFF = slice(40, 48)
+ET_DYN = 3
+
 MACHINES = {
     3: "x86",
     21: "PowerPC",
@@ -118,7 +122,12 @@ def _contents(name: str) -> bytes:
 
 
 def _linked_already(data: bytes) -> str | None:
-    """The kind of hint on an object that has fat binaries, but none with relocatable code."""
+    """The kind of hint on an object that has fat binaries, but none with relocatable code.
+
+    Also on a shared library of which nothing can be said.
+    """
+    if data[:5] == b"\x7fELF\2" and data[16:18] == ET_DYN.to_bytes(2, "little"):
+        return None if any(data[E_SHOFF]) else "library-bare"
     try:
         kind, _, sections = read_sections(data)
     except ValueError:

@@ -249,7 +249,9 @@ def note_borrowed(
     for number in taken:
         identifier, library = lent.ids[number], lent.libraries[number]
         libraries.copied[first + number] = libraries.owner(identifier)
-        if any(identifier in other.wrappers for other in libraries.found):
+        # Its name becomes part of source code.
+        is_name = identifier.isascii() and identifier.replace(b"_", b"a").isalnum()
+        if is_name and any(identifier in other.wrappers for other in libraries.found):
             libraries.lent.append(os.fsdecode(identifier))
         elif lent.places[number] in with_ptx:
             unlisted.setdefault(library, identifier)
