@@ -550,6 +550,19 @@ def test_a_closed_library_of_thousands_of_modules(link: Link) -> None:
     assert found.registered == register_text([(A, True)], "", {})
 
 
+def test_a_borrowed_kernel_stays_that_code_launches(link: Link) -> None:
+    """Its address is taken; other kernels of the module go."""
+    cubin = Cubin()
+    cubin.function("b_fun")
+    cubin.take_address(cubin.function("launched", kernel=True), "F1i1i")
+    cubin.function("b_kernel", kernel=True)
+    library = SharedLibrary(modules=[(B, cubin.build())], closed=[B])
+    for names in (("main_kernel",), ("main_kernel", "unused")):
+        main_object = host(A, code("main_kernel", "unused", calls=("b_fun",)), *names)
+        found = link(m_o=main_object, libb_so=library.build())
+        assert found.functions == {*names, "b_fun", "launched"}
+
+
 def test_a_library_that_says_an_id_twice(link: Link) -> None:
     twice = SharedLibrary(modules=[(B, B_CODE), (B, B_CODE)], closed=[B])
     found = link(m_o=MAIN, libb_so=twice.build())
