@@ -69,6 +69,9 @@ STEEP_COURSE, ENDING = 2.9, 1.95
 # How wide the interval of a forecast may be, upper / lower: so much up to some scatter, then more
 # by so much for each percent, up to a limit. A machine that is busy allows no narrower ones.
 NARROW, CALM, WIDER, WIDE = 1.5, 0.03, 0.15, 2.5
+# By how much an interval may be wider and is made that narrow, from both ends: more intervals hold
+# what a link costs than they claim to.
+TRIMMED, ROUNDED = 1.15, 1 + 1e-9
 # A multiple beyond all of n log n, and beyond what may be called harmless.
 STEEPER = 2.35
 # The same of a sum with a gentler part, which a line looks like where a cache bends it.
@@ -208,12 +211,15 @@ class _Curve:
             high = best.multiple * exp(hypot(log(high / best.multiple), log(ABOVE)))
             low = min(low, found.course * BELOW)
         low = max(low, 1.0)
-        wider = WIDER * max(self.scatter - CALM, 0.0) * 100
+        limit = min(NARROW + WIDER * max(self.scatter - CALM, 0.0) * 100, WIDE)
+        if limit < high / low <= limit * TRIMMED:
+            over = (high / low / limit) ** 0.5 * ROUNDED
+            low, high = low * over, high / over
         model, reason = found.model, found.reason
         if found.misfit > MOST_NOISE:
             low = high = 1.0
             model, reason = None, f"no sum fits, the best is {found.misfit:.0%} off"
-        elif high / low > min(NARROW + wider, WIDE):
+        elif high / low > limit:
             model, reason = None, f"twice the size may cost x {low:.1f} to x {high:.1f}"
             low = high = 1.0
         return Growth(
