@@ -66,7 +66,8 @@ class Loaded:
     become one more cubin, and `opened` is what that one is linked with. `references` are the
     kernels that host code uses, None unless all others are removed. `registered` is what
     --register-link-binaries lists, names of files and with True module ids, where it is not all
-    inputs. `libraries` are the shared libraries with device code, if there are any.
+    inputs. `libraries` are the shared libraries with device code, if there are any; with them `spare`
+    is what the link could have taken, until that is looked through.
     """
 
     __slots__ = (
@@ -80,6 +81,7 @@ class Loaded:
         "opened",
         "references",
         "registered",
+        "spare",
     )
 
     def __init__(
@@ -102,3 +104,4 @@ class Loaded:
         self.references = references
         self.registered: list[tuple[str, bool]] | None = None
         self.libraries: Libraries | None = None
+        self.spare: Spare | None = None

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.inputs.contents import Found
-    from pylink.inputs.loaded import Spare
     from pylink.inputs.sources import Source, Sources
     from pylink.options.plan import Identity
     from pylink.phases.init import Job
@@ -118,7 +117,6 @@ class Libraries:
         self.optional: set[str] = set()
         self.borrowed: set[int] = set()
         self.copied: dict[int, str] = {}
-        self.spare: Spare | None = None
         self.written: list[bytes] | None = None
 
     def lenders(self) -> dict[Library, set[bytes]]:

@@ -179,10 +179,8 @@ def settle(loaded: Loaded, opened: Opened, sink: Sink, lent: bytes = b"") -> Loa
     libraries = opened.libraries
     spare = Spare(loaded, opened) if libraries is not None and not lent else None
     loaded = select(loaded, sources, lent)
-    loaded.libraries = libraries
-    borrowed: set[int] = set()
-    if libraries is not None:
-        borrowed, libraries.spare = libraries.borrowed, spare
+    loaded.libraries, loaded.spare = libraries, spare
+    borrowed = libraries.borrowed if libraries is not None else set()
     if not lent:  # else they were warned of before
         warn_of_skipped(loaded, sources, sink)
     taken = {*loaded.homes, *(module.number for module in loaded.modules)}

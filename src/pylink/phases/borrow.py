@@ -66,7 +66,7 @@ class Lent:
 
 def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) -> Loaded:
     """The link with what it lacks and libraries have; `loaded` itself where that is nothing."""
-    spare, libraries.spare = libraries.spare, None
+    spare, loaded.spare = loaded.spare, None
     if spare is None or not loaded.job.executable:
         return loaded
     lenders = libraries.lenders()
