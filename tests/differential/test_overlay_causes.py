@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,3 +172,40 @@ def test_clashes_say_both_values(tmp_path: Path, overlay: Path) -> None:
         assert note in said.notes
     again = both(tmp_path, overlay, "-dlink", "b.o", "a.o").notes
     assert "b.o: .nv.global.init+0x0: 'v' is first defined here" in "\n".join(again)
+
+
+@pytest.mark.parametrize("container", ["b.o", "libb.a"])
+def test_device_code_in_bytecode_of_gcc(tmp_path: Path, overlay: Path, container: str) -> None:
+    build(tmp_path, a=USER)
+    build(tmp_path, "-Xcompiler", "-flto", b="__device__ int f(int x) { return x + 1; }")
+    oracle.run(["ar", "crD", "libb.a", "b.o"], tmp_path)
+    said = both(tmp_path, overlay, "-dlink", "a.o", container)
+    assert said.lines == ["nvlink error   : Undefined reference to '_Z1fi' in 'a.o'"]
+    name = "b.o" if container == "b.o" else "libb.a:b.o"
+    assert said.notes[-1] == (
+        f"'{name}' contains only bytecode of GCC's -flto, which hides its device code; compile it "
+        "without -flto, or with -ffat-lto-objects"
+    )
+    inspect = [sys.executable, "-m", "pylink", "inspect", "b.o"]
+    assert "b.o: only bytecode of GCC's -flto" in "".join(printed(tmp_path, inspect).lines)
+    build(
+        tmp_path,
+        *("-Xcompiler", "-flto,-ffat-lto-objects"),
+        b="__device__ int f(int x) { return x + 1; }",
+    )
+    oracle.run(["ar", "crD", "libb.a", "b.o"], tmp_path)
+    assert both(tmp_path, overlay, "-dlink", "a.o", container).code == 0
+
+
+def test_a_function_that_is_local_to_another_file(tmp_path: Path, overlay: Path) -> None:
+    build(
+        tmp_path,
+        a=USER,
+        b="static __device__ __noinline__ int f(int x) { return x + 1; }\n"
+        "__global__ void l(int *p) { *p = f(*p); }",
+    )
+    said = both(tmp_path, overlay, "-dlink", "a.o", "b.o")
+    assert said.lines == ["nvlink error   : Undefined reference to '_Z1fi' in 'a.o'"]
+    assert said.notes[-1] == (
+        "'f(int)' in b.o is local to that file (static, or in an anonymous namespace)"
+    )

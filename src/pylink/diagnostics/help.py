@@ -240,6 +240,8 @@ HELP: dict[str, str] = {
     "file. Put objects in front, or remove that member from the archive.",
     "not-relocatable": "Without -rdc=true the compiler links each file by itself, and other files "
     "cannot call its device functions.",
+    "hidden-by-lto": "GCC with `-flto` writes objects of bytecode alone. The fat binary is part of "
+    "that, where only GCC finds it. `-ffat-lto-objects` writes both.",
     "linked-for-device": "The result of a device link (`nvcc -dlink`) is an image for the driver, "
     "whose functions other files cannot call.",
     "library-state": "Code of a shared library that was device-linked is linked here, too, and "
@@ -336,6 +338,8 @@ HELP: dict[str, str] = {
     "declared-here": "The place of a declaration that another record is about.",
     "numbered-name": "Compilers tell variables of the same name apart by a number behind a dollar "
     "sign. Files that include headers in different orders give one name to different variables.",
+    "local-definition": "A function of that name is defined, but other files cannot call it. "
+    "Remove `static`, or move it out of the anonymous namespace.",
     "other-parameters": "A function of the same name with other parameters is defined. A "
     "declaration may not fit the definition.",
     "never-called": "A function's address is taken, and no kernel of the link calls the function, "

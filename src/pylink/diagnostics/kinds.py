@@ -223,6 +223,9 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "not-relocatable": (255, NOTE,
         "device code in '{file}' was compiled without -rdc=true (or -dc), so other files cannot "
         "use it"),
+    "hidden-by-lto": (267, NOTE,
+        "'{file}' contains only bytecode of GCC's -flto, which hides its device code; compile it "
+        "without -flto, or with -ffat-lto-objects"),
     "linked-for-device": (256, NOTE,
         "'{file}' was made by a device link; link its objects instead"),
     "made-by-toolkit": (259, NOTE,
@@ -300,6 +303,8 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "the compiler numbers '{symbol}' in the order of declarations; include headers in one "
         "order in all files"),
     "other-parameters": (417, NOTE, "did you mean '{name}', defined in {place}?"),
+    "local-definition": (430, NOTE,
+        "'{name}' in {place} is local to that file (static, or in an anonymous namespace)"),
     "in-library": (425, NOTE,
         "'{symbol}' is in {library}; use {option} in this link and in the host link"),
     "in-libdevice": (426, NOTE,

@@ -13,7 +13,7 @@ from pylink.inputs.archivethin import member_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from pylink.diagnostics.record import Diagnostic
     from pylink.options.model import Input
@@ -121,8 +121,24 @@ def _contents(name: str) -> bytes:
     return data
 
 
+def hides_code(data: bytes) -> bool:
+    """Whether a file is an object of the host whose device code only GCC finds."""
+    try:
+        _, _, sections = read_sections(data)
+    except ValueError:
+        return False
+    return _is_hidden({section.name for section in sections})
+
+
+def _is_hidden(names: Collection[bytes]) -> bool:
+    """Whether device code of an object with sections of these names is in bytecode of GCC alone."""
+    if b".nv_fatbin" in names or b"__nv_relfatbin" in names:
+        return False
+    return any(name.startswith(b".gnu.lto_") and b"fatbin" in name for name in names)
+
+
 def _linked_already(data: bytes) -> str | None:
-    """The kind of hint on an object that has fat binaries, but none with relocatable code.
+    """The kind of hint on an object that has fat binaries, but none of relocatable or visible code.
 
     Also on a shared library of which nothing can be said.
     """
@@ -133,6 +149,8 @@ def _linked_already(data: bytes) -> str | None:
     except ValueError:
         return None
     names = {section.name for section in sections} if kind == ET_REL else set()
+    if _is_hidden(names):
+        return "hidden-by-lto"
     if b".nv_fatbin" not in names or b"__nv_relfatbin" in names:
         return None
     return "linked-for-device" if b"\0def _" in data else "not-relocatable"

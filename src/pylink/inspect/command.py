@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pylink.diagnostics.stream import show
 from pylink.files.reading import read_incoming
+from pylink.inputs.filehints import hides_code
 from pylink.inspect.compare import Ignore, differences
 from pylink.inspect.containers import CUBINS, EVERYTHING, Allowance, UnreadableFile, is_known
 from pylink.inspect.containers import Part as Held
@@ -169,6 +170,11 @@ def _held(name: str, arch: str | None, unpacks: tuple[int, ...] = CUBINS) -> lis
     """The device code in a file, of one architecture if that is asked for."""
     try:
         data = read_incoming(name, wanted=is_known)
+        if hides_code(data):
+            raise UnreadableCubin(
+                f"{name}: only bytecode of GCC's -flto, which hides device code; compile it "
+                "without -flto, or with -ffat-lto-objects"
+            )
         found = list(parts_of(name, data, 0, Allowance(unpacks=unpacks)))
     except OSError as problem:
         raise UnreadableCubin(f"{name}: {problem.strerror}") from problem

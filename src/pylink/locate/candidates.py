@@ -42,6 +42,28 @@ def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[in
     return found
 
 
+def find_locals(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
+    """For each mangled name, the functions of the same name and parameters that are local."""
+    wanted = {demangle(name): name for name in names}
+    words = {_word(readable) for readable in wanted}
+    found: dict[str, list[int]] = {}
+    for number, row in enumerate(merged.entities):
+        if row.kind != FUNCTION_KIND or not row.flags & DEFINED or not row.flags & LOCAL:
+            continue
+        mangled = entity_name(merged, number)
+        if any(word in mangled for word in words):
+            readable = demangle(mangled).replace("(anonymous namespace)::", "")
+            meant = wanted.get(readable)
+            if meant is not None and len(found.setdefault(meant, [])) < MOST_CANDIDATES:
+                found[meant].append(number)
+    return found
+
+
+def _word(readable: str) -> str:
+    """The last part of a demangled name, which the mangled one contains."""
+    return (_base(readable) or readable).rpartition("::")[2].partition("<")[0]
+
+
 def _base(readable: str) -> str | None:
     """A demangled name without its parameters, None for what has none."""
     match = _PARAMETERS.search(readable)

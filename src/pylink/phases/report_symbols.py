@@ -137,14 +137,16 @@ def _hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list[Diagnosti
 
         owners = find_owners(objects.job, objects.libraries.found, wanted)
     from pylink.inputs.filehints import not_relocatable
-    from pylink.locate.candidates import find_candidates
+    from pylink.locate.candidates import find_candidates, find_locals
     from pylink.locate.libraries import find_library
 
     candidates = find_candidates(merged, wanted)
+    hidden = find_locals(merged, wanted)
     hints = {
         entity: [
             *owners.get(name, ()),
             *(_did_you_mean(merged, other) for other in candidates.get(name, ())),
+            *(_did_you_mean(merged, other, "local-definition") for other in hidden.get(name, ())),
             *find_library(name),
         ]
         for entity, name in names.items()
@@ -154,13 +156,13 @@ def _hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list[Diagnosti
     return hints
 
 
-def _did_you_mean(merged: Merged, entity: int) -> Diagnostic:
+def _did_you_mean(merged: Merged, entity: int, kind: str = "other-parameters") -> Diagnostic:
     from pylink.demangle import demangle
 
     objects = merged.objects
     symbol = _winner(merged, entity)
     name = symbol_name(objects, symbol)
-    made = _places(objects).note_definition("other-parameters", symbol, name=demangle(name))
+    made = _places(objects).note_definition(kind, symbol, name=demangle(name))
     line = made.source
     made.args["place"] = f"{line.file}:{line.line}" if line is not None else made.file or ""
     return made
