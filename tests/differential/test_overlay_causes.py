@@ -139,7 +139,7 @@ def test_prototypes_of_functions_whose_address_is_taken(tmp_path: Path) -> None:
     """Such a row is compared with none, and later ones are compared with it."""
     names = {"caller": CALLER, "taker": TAKER, "other": OTHER, "definer": DEFINER, "taken": TAKEN}
     build(tmp_path, **names)
-    orders = [*itertools.permutations(names, 2)]
+    orders: list[tuple[str, ...]] = [*itertools.permutations(names, 2)]
     orders += [("definer", "taker", "caller"), ("definer", "taker", "other")]
     seen = set()
     for order in orders:

@@ -28,8 +28,8 @@ def clash_hints(merged: Merged, kind: str, symbol: int, first: int) -> tuple[lis
         return _prototypes(merged, symbol, first)
     if kind == "size-mismatch":
         size, other = (objects.symbols[row].size for row in (symbol, first))
-        files = _files(objects, symbol, first)
-        hints = [note("sizes-differ", size=size, other=other, **files)]
+        file, earlier = _files(objects, symbol, first)
+        hints = [note("sizes-differ", size=size, file=file, other=other, first=earlier)]
         if _NUMBERED.search(symbol_name(objects, symbol)):
             hints.append(note("numbered-name", symbol=symbol_name(objects, symbol)))
         return hints, first
@@ -43,14 +43,16 @@ def clash_hints(merged: Merged, kind: str, symbol: int, first: int) -> tuple[lis
     what, other_use = (describe(objects, row) for row in (symbol, first))
     if what == other_use:
         return [], first
-    return [
-        note("kernel-or-not", what=what, other=other_use, **_files(objects, symbol, first))
-    ], first
+    file, earlier = _files(objects, symbol, first)
+    return [note("kernel-or-not", what=what, file=file, other=other_use, first=earlier)], first
 
 
-def _files(objects: Objects, symbol: int, first: int) -> dict[str, str]:
-    file, other = (objects.names[objects.symbols[row].file] for row in (symbol, first))
-    return {"file": file, "first": other}
+def _files(objects: Objects, symbol: int, first: int) -> tuple[str, str]:
+    """The names of the files of two symbol rows."""
+    return (
+        objects.names[objects.symbols[symbol].file],
+        objects.names[objects.symbols[first].file],
+    )
 
 
 def _use(objects: Objects, row: int) -> str:
@@ -84,5 +86,5 @@ def _prototypes(merged: Merged, symbol: int, first: int) -> tuple[list[Diagnosti
     if found is None or what is None:
         return [], first
     row, other = found
-    files = _files(merged.objects, symbol, row)
-    return [note("prototypes-differ", what=what, other=other, **files)], row
+    file, earlier = _files(merged.objects, symbol, row)
+    return [note("prototypes-differ", what=what, file=file, other=other, first=earlier)], row
