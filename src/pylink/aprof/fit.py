@@ -30,9 +30,10 @@ from pylink.aprof.shapes import NAMES, SUMS, USUAL, is_between, is_steep
 if TYPE_CHECKING:
     from pylink.aprof.sums import Points, Sum
 
-# Fewer sizes, or sizes closer together, say nothing.
+# Fewer sizes, or sizes closer together, say nothing; two and eight inputs differ a little less than
+# four times in bytes.
 FEWEST_SIZES = 5
-LEAST_SPAN = 4.0
+LEAST_SPAN = 3.8
 # Where no sum fits, the course of the last doublings begins at these shares of the largest size.
 COURSES = (1 / 4, 1 / 2)
 FEWEST_OF_COURSE = 4
