@@ -116,6 +116,9 @@ WAYS = ("nvcc", "nvcc -dlink", "pylink dlink")
 def test_two_plugins_of_a_closed_library(build: HostBuild, way: str, files: str) -> None:
     """Each has an image with the library's code, of which the driver is told."""
     made = [link_by(build, way, name, *files.split()) for name in "pq"]
+    plugins = [word for name, _ in made for word in ("--plugin", name)]
+    audit = (sys.executable, "-m", "pylink", "audit", "with_core", *plugins)
+    assert "0 errors, 0 warnings" in build.run(*audit, "-L", ".", "-L", "runtime")
     for scope in ("local", "global"):
         for log in open_plugins(build, scope, *(name for name, _ in made)):
             assert log.ended, log.text

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pylink._native.ledger import find_marks
 from pylink.facts.elf import EM_AARCH64, EM_X86_64, PT_LOAD
 from pylink.facts.fatbinentries import CONTAINER
-from pylink.inputs.sharedlib import DEFINED, module_ids
+from pylink.inputs.sharedlib import DEFINED, LENT, module_ids
 from pylink.inspect.embedded import CONTAINER_MARK, ELF_MARK, entry_at, sections_of
 
 if TYPE_CHECKING:
@@ -317,9 +317,11 @@ def _read_sections(source: Source, file: LinkedFile) -> None:
     wanted = _ids(file.undefined, REGISTER)
     file.needs = set(_ids(file.undefined, WRAPPER))
     file.calls = module_ids(listed)
-    file.answers = list(
-        dict.fromkeys(word[len(DEFINED) :] for word in listed if word.startswith(DEFINED))
-    )
+    answers = [word[len(DEFINED) :] for word in listed if word.startswith(DEFINED)]
+    # A module that may be lent is registered here if it is here.
+    lent = {name.removeprefix(LENT) for name in answers if name.startswith(LENT)}
+    answers = [name for name in answers if not name.startswith(LENT)]
+    file.answers = list(dict.fromkeys([*answers, *(name for name in file.calls if name in lent)]))
     if not listed:
         # Without that section, symbols still show what other files see.
         file.answers = exported

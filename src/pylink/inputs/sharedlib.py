@@ -47,6 +47,8 @@ DAMAGE = {
 # and what the registration functions of a device link put there.
 NOT_RELOCATABLE = b"__NV_MODULE_ID"
 DEFINED = b"def "
+# What follows that in front of the id of a module that the file registers only if it contains it.
+LENT = b"lend "
 
 
 def read_library(
