@@ -8,8 +8,7 @@ from pylink.facts.releases import TRAIT_PARTS_ACCELERATED, followed
 from pylink.inputs.choice import CHIP, ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, FAMILY, Chooser
 from pylink.inputs.contents import ENTRY, Found
 from pylink.inputs.damage import report_damage, report_entry
-from pylink.inputs.kinds import CUBIN, LTOIR
-from pylink.inputs.loaded import SYSTEM_LIBRARY
+from pylink.inputs.kinds import CUBIN, LTOIR, SYSTEM_LIBRARY
 from pylink.inputs.payload import Unpacker
 from pylink.inputs.picks import FILE, GOOD, HOSTED, TOO_LARGE, Pick, Picked
 from pylink.inputs.pieces import Piece

@@ -16,6 +16,10 @@ UNKNOWN = 7
 EMPTY = 8
 SHARED = 9  # a shared library of the host, which its type tells
 
+# A file with this in its name, that of its archive and folder included, is the device runtime
+# library to nvlink: taken only when functions are undefined where it stands.
+SYSTEM_LIBRARY = "cudadevrt"
+
 # What holds fat binaries that the compiler of the host put there.
 OF_HOST = (HOST, SHARED)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from pylink.inputs.hostmachine import host_machine
 from pylink.inputs.kinds import MACHINE
 from pylink.options.model import Input
 
@@ -14,11 +15,6 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.options.model import Options
     from pylink.options.plan import Plan
-
-# ELF machine of the objects that a host links, by -cpu-arch and by what the system calls itself.
-MACHINES = {"X86": 3, "ARMv7": 40, "PPC64LE": 21, "X86_64": 62, "AARCH64": 183}
-_X86_64 = 62
-SYSTEMS = {"aarch64": 183, "ppc64le": 21}
 
 
 # What a diagnostic says of the directories of -L when there are none.
@@ -89,11 +85,6 @@ def _directories(options: Options, library_path: str | None) -> list[str]:
     if library_path is None:
         library_path = os.environ.get("LIBRARY_PATH", "")
     return [*options.library_path, *(path for path in library_path.split(":") if path)]
-
-
-def host_machine(options: Options) -> int:
-    """The ELF machine that objects of libraries have to be for."""
-    return MACHINES.get(options.cpu_arch or "", 0) or SYSTEMS.get(os.uname().machine, _X86_64)
 
 
 def _search(

@@ -11,10 +11,6 @@ if TYPE_CHECKING:
     from pylink.inputs.sources import Sources
     from pylink.phases.init import Job
 
-# A file with this in its name, that of its archive and folder included, is the device runtime
-# library to nvlink: taken only when functions are undefined where it stands.
-SYSTEM_LIBRARY = "cudadevrt"
-
 
 class Contents:
     """The sources of a link, its shared libraries, and what is in both.
@@ -66,8 +62,8 @@ class Loaded:
     become one more cubin, and `opened` is what that one is linked with. `references` are the
     kernels that host code uses, None unless all others are removed. `registered` is what
     --register-link-binaries lists, names of files and with True module ids, where it is not all
-    inputs. `libraries` are the shared libraries with device code, if there are any; with them `spare`
-    is what the link could have taken, until that is looked through.
+    inputs. `libraries` are the shared libraries with device code, if there are any; with them
+    `spare` is what the link could have taken, until that is looked through.
     """
 
     __slots__ = (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pylink._native import selection
-from pylink.inputs.loaded import SYSTEM_LIBRARY, Loaded
+from pylink.inputs.kinds import SYSTEM_LIBRARY
+from pylink.inputs.loaded import Loaded
 from pylink.inputs.sources import ALWAYS, SYSTEM
 
 TYPE_CHECKING = False
@@ -72,7 +73,7 @@ def warn_of_skipped(loaded: Loaded, sources: Sources, sink: Sink) -> None:
         source = loaded.job.inputs[number]
         if source.skipped is not None and number + 1 not in used:
             from pylink.inputs.archivehost import report_skipped
-            from pylink.inputs.libraries import host_machine
+            from pylink.inputs.hostmachine import host_machine
 
             job = loaded.job
             machine = host_machine(job.options)

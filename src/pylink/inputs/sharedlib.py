@@ -17,9 +17,8 @@ import os
 from struct import Struct
 
 from pylink._native import sharedlibs
-from pylink.inputs.kinds import ELF_MAGIC, HOST
+from pylink.inputs.kinds import ELF_MAGIC, HOST, SYSTEM_LIBRARY
 from pylink.inputs.registration import Module, find_contained, find_losses, report_losses
-from pylink.inputs.selection import is_system
 from pylink.inputs.sources import TOGETHER, Library
 from pylink.options.plan import identity
 
@@ -95,8 +94,7 @@ class Libraries:
     registered here if the linker of the host takes the member. Of the sources in `borrowed` no
     kernel is needed for its own sake. `copied` has those whose variables are in another image, too,
     with the file of that; `written` are patterns for the variables that host code of the libraries
-    names, None if that is not known. `spare` is what the link could have taken, where libraries
-    have more to lend.
+    names, None if that is not known.
     """
 
     __slots__ = (
@@ -107,7 +105,6 @@ class Libraries:
         "lent",
         "optional",
         "registered",
-        "spare",
         "written",
     )
 
@@ -219,11 +216,12 @@ class Libraries:
             and any(registers_itself(library, identifier) for library in libraries)
         }
         contained = find_contained(static, libraries) if optional else set()
+        has_runtime = not job.options.keep_system_libraries
         self.optional = {os.fsdecode(identifier) for identifier in optional}
         for number in {static[identifier].number for identifier in optional}:
             ids = set(module_ids(found.ids(number)))
             # The device runtime is linked into each image that needs it.
-            if is_system(job, found.sources.names[number]):
+            if has_runtime and SYSTEM_LIBRARY in found.sources.names[number]:
                 continue
             self.copied[number] = self.owner(next(iter(ids & optional)))
             if ids <= optional - contained:

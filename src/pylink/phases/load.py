@@ -11,7 +11,8 @@ import sys
 
 from pylink._native import inputfiles
 from pylink.diagnostics.errors import reason_of
-from pylink.inputs.loaded import SYSTEM_LIBRARY, Loaded
+from pylink.inputs.kinds import SYSTEM_LIBRARY
+from pylink.inputs.loaded import Loaded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import re
 from pylink._native import elfread
 from pylink.facts.elf import SHN_UNDEF, STB_LOCAL
 from pylink.facts.releases import TRAIT_OPTIMIZED_FIRST, followed
-from pylink.inputs.loaded import SYSTEM_LIBRARY
+from pylink.inputs.kinds import SYSTEM_LIBRARY
 from pylink.inputs.unpack import add_optimized, known_references
 from pylink.phases.faults import report_fault
 from pylink.subtools import ptxas

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink.inputs.loaded import SYSTEM_LIBRARY
+from pylink.inputs.kinds import SYSTEM_LIBRARY
 from pylink.tables import DESELECTED, KERNEL, entity_name
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ none of this.
 from __future__ import annotations
 
 from pylink.diagnostics.record import note
-from pylink.inputs.loaded import SYSTEM_LIBRARY
+from pylink.inputs.kinds import SYSTEM_LIBRARY
 from pylink.tables import WHOLE
 
 TYPE_CHECKING = False
