@@ -11,7 +11,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pylink.api.coroutine import alink
     from pylink.api.dlink import DlinkResult, dlink
+    from pylink.api.following import LinkCancelled
     from pylink.api.inputs import Input
     from pylink.api.linker import Linker, link
     from pylink.api.many import LinkJob, link_many
@@ -26,6 +28,7 @@ __all__ = [
     "Diagnostic",
     "DlinkResult",
     "Input",
+    "LinkCancelled",
     "LinkError",
     "LinkJob",
     "LinkOptions",
@@ -34,6 +37,7 @@ __all__ = [
     "Severity",
     "Table",
     "__version__",
+    "alink",
     "dlink",
     "link",
     "link_many",
@@ -46,6 +50,7 @@ _HOMES = {
     "Diagnostic": "pylink.diagnostics.record",
     "DlinkResult": "pylink.api.dlink",
     "Input": "pylink.api.inputs",
+    "LinkCancelled": "pylink.api.following",
     "LinkError": "pylink.diagnostics.errors",
     "LinkJob": "pylink.api.many",
     "LinkOptions": "pylink.api.options",
@@ -53,6 +58,7 @@ _HOMES = {
     "Linker": "pylink.api.linker",
     "Severity": "pylink.diagnostics.levels",
     "Table": "pylink.tabular.table",
+    "alink": "pylink.api.coroutine",
     "dlink": "pylink.api.dlink",
     "link": "pylink.api.linker",
     "link_many": "pylink.api.many",

@@ -9,7 +9,7 @@ from pylink.options.model import Options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pylink.diagnostics import Sink
     from pylink.options.model import Input
@@ -32,6 +32,7 @@ def run_link(
     toolkit: str | None = None,
     shows_progress: bool = False,
     shared: SharedInputs | None = None,
+    between: Callable[[str], None] | None = None,
 ) -> Linked:
     """Link with checked options, reporting to `sink`; LinkError after any error.
 
@@ -39,7 +40,8 @@ def run_link(
     members are asked for, None what `whole_archive` says for all. Without `compiles`, PTX and
     LTO-IR are an error. A link that is done again has what the tool note said of its output and
     options as `noted`, and what was in the environment as `library_path`. `toolkit` is the release
-    of the toolkit that pylink is the linker of. `shows_progress`, `shared`: see `pipeline.link`.
+    of the toolkit that pylink is the linker of. `shows_progress`, `shared`, `between`: see
+    `pipeline.link`.
     """
     names = [source.name for source in inputs]
     options = Options(values, names, compiles=compiles, noted=noted, toolkit=toolkit)
@@ -56,6 +58,7 @@ def run_link(
                 sink,
                 shows_progress=shows_progress,
                 shared=shared,
+                between=between,
             )
         except MemoryError:
             linked = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pylink.profile.model import Profile
 
@@ -48,12 +48,19 @@ class Observer:
 
 
 class Steps:
-    """What phases tell of their steps, for those who watch; most links have nobody."""
+    """What phases tell of their steps, for those who watch; most links have nobody.
 
-    __slots__ = ("timed", "watching")
+    `between` is called with the tag of each phase that ended, and ends the link by raising. Unlike
+    an observer it sees no table, so the link takes the same path with it.
+    """
 
-    def __init__(self, watching: Sequence[Observer] = ()) -> None:
+    __slots__ = ("between", "timed", "watching")
+
+    def __init__(
+        self, watching: Sequence[Observer] = (), between: Callable[[str], None] | None = None
+    ) -> None:
         self.watching = watching
+        self.between = between
         self.timed = any(observer.timed for observer in watching)
 
     def done(self, name: str, detail: object = None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from pylink.diagnostics.errors import LinkError
 from pylink.files.draft import Draft
 from pylink.observer import Steps
 from pylink.observers import observers
@@ -92,17 +93,18 @@ def link(
     shows_progress: bool = False,
     registered: Registered | None = None,
     shared: SharedInputs | None = None,
+    between: Callable[[str], None] | None = None,
 ) -> Linked:
     """Link `inputs`; LinkError, with everything in `sink`, when that cannot be done.
 
     `plan` has the files that will be written. With `shows_progress` a terminal shows how far the
     link is, after a second. `registered` takes what the file of --register-link-binaries would.
-    `shared` has what this link reads and others do as well.
+    `shared` has what this link reads and others do as well. `between`: see `Steps`.
     """
     timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE else None)
     timing = open_timing(options, sink)
     watching = observers(options, sink, shows_progress=shows_progress)
-    steps = Steps(watching)
+    steps = Steps(watching, between)
     failed = True
     try:
         written = options.write_if_changed or any(observer.of_image for observer in watching)
@@ -166,6 +168,9 @@ def run_phases(
                 observer.after(tag, result)
             for observer in steps.watching:
                 observer.resume()
+            timer.resume()
+        if steps.between is not None:
+            steps.between(tag)
             timer.resume()
         # Without errors, only a phase that has no result returns None.
         return result  # type: ignore[return-value]
@@ -237,6 +242,8 @@ class Registration:
         loaded, sink = self.loaded, self.sink
         file = loaded.job.options.register_link_binaries
         if file is None or sink.exit_code() == 1:
+            return
+        if not (error is None or isinstance(error, LinkError)):  # given up, not failed
             return
         libraries = loaded.libraries
         listed = loaded.registered

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from pylink.api.following import logging_renderers
 from pylink.api.inputs import as_input, name_of, to_link
 from pylink.api.values import checked, given
 from pylink.devicelink.architectures import NAME as ARCHITECTURE
@@ -114,7 +115,7 @@ def dlink(
     request.line_info, request.hides = line_info, hidden
     request.cudadevrt, request.threads = cudadevrt, threads
     _take(request, given(checked(keywords)))
-    sink = Sink(*([] if log is None else [NvlinkRenderer(log)]))
+    sink = Sink(*([] if log is None else [NvlinkRenderer(log)]), *logging_renderers())
     opened = _open(inputs, sink)
     request.inputs = [opened_file.name for opened_file in opened]
     tools = find_toolkit(None if toolkit is None else os.fspath(toolkit))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from io import StringIO
 
+from pylink.api.following import Following, logging_renderers
 from pylink.api.inputs import Input, as_input, check_input, is_plain, name_of, to_link
 from pylink.api.result import LinkResult
 from pylink.api.values import check_choices, checked, given
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer, Self, Unpack
 
+    from pylink.api.following import Cancel, ProgressCall
     from pylink.api.inputs import InputLike, Path
     from pylink.api.keywords import LinkKeywords
     from pylink.api.options import LinkOptions
@@ -44,6 +46,8 @@ def link(
     arch: str,
     output: Path | None = None,
     log: TextIO | None = None,
+    progress: ProgressCall | bool | None = None,
+    cancel: Cancel | None = None,
     **keywords: Unpack[LinkKeywords],
 ) -> LinkResult:
     """Link `inputs` for `arch`, such as `sm_90a`.
@@ -54,12 +58,25 @@ def link(
     written to `output` when that is given, whole or not at all. Diagnostics go to `log` in the
     command line's form when there is one; nothing is printed otherwise.
 
-    Raises LinkError when the link cannot be done, with all diagnostics; TypeError for an argument
-    of a wrong type, which names the input by its number, and for an unknown option.
+    `progress` is called with the name of each phase that ended, how many phases are done and how
+    many there are; True shows a bar after a second, on a terminal or in a notebook. `cancel`, such
+    as a `threading.Event`, is asked between phases whether to give up. Neither changes the link.
+
+    Raises LinkError when the link cannot be done, with all diagnostics; LinkCancelled when it was
+    given up, without a file written; TypeError for an argument of a wrong type, which names the
+    input by its number, and for an unknown option.
     """
     if isinstance(inputs, (str, bytes, os.PathLike)):
         raise TypeError("inputs is a list, also of one input")
-    with Linker(options, arch=arch, output=output, log=log, **keywords) as linker:
+    with Linker(
+        options,
+        arch=arch,
+        output=output,
+        log=log,
+        progress=progress,
+        cancel=cancel,
+        **keywords,
+    ) as linker:
         for source in inputs:
             linker._take(source, looks=False)
         return linker.complete()
@@ -80,7 +97,7 @@ class Linker:
     for an argument of a wrong type.
     """
 
-    __slots__ = ("_inputs", "_log", "_numbers", "_open", "_result", "_values")
+    __slots__ = ("_following", "_inputs", "_log", "_numbers", "_open", "_result", "_values")
 
     def __init__(
         self,
@@ -89,6 +106,8 @@ class Linker:
         arch: str,
         output: Path | None = None,
         log: TextIO | None = None,
+        progress: ProgressCall | bool | None = None,
+        cancel: Cancel | None = None,
         **keywords: Unpack[LinkKeywords],
     ) -> None:
         if not isinstance(arch, str):
@@ -99,6 +118,8 @@ class Linker:
             self._values["output_file"] = os.fspath(output)
         expand_names(self._values)
         self._log = log
+        self._following = (progress, cancel)
+        Following(progress, cancel)
         # Each with the name that diagnostics use; None is the path of that name, as it stands.
         self._inputs: list[tuple[str, Input | None]] = []
         self._numbers: dict[str, int] = {}  # of inputs, by these names
@@ -202,7 +223,19 @@ class Linker:
             LinkInput(name) if source is None else to_link(source, name, sink)
             for name, source in self._inputs
         ]
-        linked = run_link(self._values, inputs, plan, sink, shared=shared)
+        following = Following(*self._following)
+        following.check()
+        try:
+            linked = run_link(
+                self._values,
+                inputs,
+                plan,
+                sink,
+                shared=shared,
+                between=following.end_phase if following.is_wanted else None,
+            )
+        finally:
+            following.close()
         return LinkResult(
             linked.image,
             sink.diagnostics,
@@ -237,6 +270,7 @@ class Linker:
             obey(sink, self._values, inputs=self._numbers, stream=self._log or StringIO())
             if self._log is None:
                 del sink.renderers[0]
+            sink.renderers += logging_renderers()
             files = (name for name, source in self._inputs if source is None or source.data is None)
             plan = Plan(self._values, files, sink)
             open_reports(sink, self._values)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from io import StringIO
+from threading import Lock
 
+from pylink.api.following import Following
 from pylink.api.inputs import as_input
 from pylink.api.linker import Linker
 from pylink.api.values import checked
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from pylink.api.following import Cancel, ProgressCall
     from pylink.api.inputs import Input, InputLike, Path
     from pylink.api.keywords import LinkKeywords
     from pylink.api.options import LinkOptions
@@ -77,14 +80,19 @@ class _Prepared:
 
     __slots__ = ("job", "linker", "log", "outcome")
 
-    def __init__(self, job: LinkJob, inputs: Sequence[Input | str]) -> None:
+    def __init__(self, job: LinkJob, inputs: Sequence[Input | str], cancel: Cancel | None) -> None:
         self.job = job
         self.log = None if job._log is None else StringIO()
         self.linker: Linker | None = None
         self.outcome: LinkResult | LinkError | None = None
         try:
             linker = Linker(
-                job._options, arch=job.arch, output=job.output, log=self.log, **job._keywords
+                job._options,
+                arch=job.arch,
+                output=job.output,
+                log=self.log,
+                cancel=cancel,
+                **job._keywords,
             )
             for source in inputs:
                 linker._take(source, looks=False)
@@ -124,7 +132,13 @@ class _Prepared:
         return inputs
 
 
-def link_many(jobs: Iterable[LinkJob], threads: int | None = None) -> list[LinkResult | LinkError]:
+def link_many(
+    jobs: Iterable[LinkJob],
+    threads: int | None = None,
+    *,
+    progress: ProgressCall | bool | None = None,
+    cancel: Cancel | None = None,
+) -> list[LinkResult | LinkError]:
     """Do several links side by side: for each job, in order, its result or the LinkError.
 
     Inputs that several jobs have in common, by path or as the same object, are read once and
@@ -134,12 +148,16 @@ def link_many(jobs: Iterable[LinkJob], threads: int | None = None) -> list[LinkR
     link. In memory are the inputs, once; once more what is compressed in them; and for each link
     that runs what it takes of them.
 
-    What jobs write to a `log` comes in the order of the jobs, at the end.
+    What jobs write to a `log` comes in the order of the jobs, at the end. `progress` is called with
+    "link", how many links ended and how many there are, or is True for a bar. `cancel` is asked
+    between the phases of each link whether to give all up; what ended before is written.
 
-    Raises TypeError for what is not a LinkJob or not an input, ValueError for a negative number of
-    threads, for two jobs that write the same file, and for one that writes an input of another.
+    Raises LinkCancelled when it was given up, TypeError for what is not a LinkJob or not an input,
+    ValueError for a negative number of threads, for two jobs that write the same file, and for one
+    that writes an input of another.
     """
     listed = list(jobs)
+    following = Following(progress, cancel)
     for number, job in enumerate(listed):
         if not isinstance(job, LinkJob):
             raise TypeError(f"job {number} is not a LinkJob: {job!r}")
@@ -148,7 +166,9 @@ def link_many(jobs: Iterable[LinkJob], threads: int | None = None) -> list[LinkR
     known: dict[int, Input] = {}
     prepared = [
         _Prepared(
-            job, [_take(source, place, number, known) for place, source in enumerate(job.inputs)]
+            job,
+            [_take(source, place, number, known) for place, source in enumerate(job.inputs)],
+            cancel,
         )
         for number, job in enumerate(listed)
     ]
@@ -158,13 +178,24 @@ def link_many(jobs: Iterable[LinkJob], threads: int | None = None) -> list[LinkR
     unheard = Sink()
     shared.add([source for sources in inputs for source in sources], Plan({}, (), unheard), unheard)
     del inputs
+    lock = Lock()
+    ended = 0
+
+    def work(job: _Prepared) -> None:
+        nonlocal ended
+        job.link(shared)
+        with lock:
+            ended += 1
+            following.reach("link", ended, len(prepared))
+
     try:
-        run_side_by_side(lambda job: job.link(shared), prepared, threads or core_count())
+        run_side_by_side(work, prepared, threads or core_count())
     finally:
-        for one in prepared:
-            if one.log is not None and one.job._log is not None:
-                one.job._log.write(one.log.getvalue())
-    return [one.outcome for one in prepared if one.outcome is not None]
+        following.close()
+        for made in prepared:
+            if made.log is not None and made.job._log is not None:
+                made.job._log.write(made.log.getvalue())
+    return [made.outcome for made in prepared if made.outcome is not None]
 
 
 def _take(source: InputLike, place: int, job: int, known: dict[int, Input]) -> Input | str:

@@ -7,6 +7,9 @@ from pylink.diagnostics.errors import Diagnostics
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import SupportsIndex
+
+    from typing_extensions import Buffer
 
     from pylink.api.tables import InputRow, PhaseRow, RelocationRow, SectionRow, SizeRow, SymbolRow
     from pylink.diagnostics import Diagnostic
@@ -139,6 +142,16 @@ class LinkResult:
         """Bytes of the image, which is not read for that."""
         return len(self._image) if isinstance(self._image, bytes) else self._image.size
 
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
+        """As pickle and copy ask; from protocol 5 on the image can travel out of band."""
+        image: object = self.image
+        if protocol.__index__() >= 5:
+            from pickle import PickleBuffer
+
+            image = PickleBuffer(self.image)
+        known = (tuple(self.diagnostics), self.timings, self.profile, self.arch, self._inputs)
+        return restore_result, (image, *known)
+
     def __repr__(self) -> str:
         return (
             f"<LinkResult {self.arch}: {self.size} bytes of {len(self._inputs)} inputs "
@@ -156,3 +169,16 @@ class LinkResult:
             f"{len(self.sections):,} sections, {sum(self.timings.values()):.1f} ms"
         )
         return result_html(title, self.sections, self.timings, self.diagnostics)
+
+
+def restore_result(
+    image: Buffer,
+    diagnostics: tuple[Diagnostic, ...],
+    timings: dict[str, float],
+    profile: Profile | None,
+    arch: str,
+    inputs: Sequence[tuple[str, int | None]],
+) -> LinkResult:
+    """The result that was pickled; the image may be a buffer that came out of band."""
+    whole = image if isinstance(image, bytes) else bytes(image)
+    return LinkResult(whole, diagnostics, timings, profile, arch=arch, inputs=inputs)

@@ -20,7 +20,7 @@ NO_FILE = ""
 ALIASES = {"lto": "link_time_opt"}
 
 # What else `link` takes by name, for suggestions.
-_OTHERS = ("arch", "log", "options", "output")
+_OTHERS = ("arch", "cancel", "log", "options", "output", "progress")
 
 
 def checked(keywords: Mapping[str, object]) -> dict[str, Value]:

@@ -27,3 +27,14 @@ class Severity(IntEnum):
     def title(self) -> str:
         """The severity in words, such as `command-line error`."""
         return severity.NAMES[self]
+
+
+def logging_level(level: int) -> int:
+    """The level of `logging` for a severity: what ends a link at once is critical."""
+    if level >= severity.CATASTROPHE:
+        return 50
+    if level >= severity.DISCRETIONARY:
+        return 40
+    if level >= severity.WARNING:
+        return 30
+    return 20 if level >= severity.REMARK else 10

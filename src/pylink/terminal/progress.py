@@ -1,4 +1,4 @@
-"""A progress bar for people who wait: on a terminal, after a second, with the package rich.
+"""A progress bar for people who wait: on a terminal or in a notebook, after a second, with rich.
 
 It is drawn on standard error and gone when the work is done.
 """
@@ -33,7 +33,7 @@ class Progress:
         self._total = total
         self._done = 0
         self._begun = time.monotonic()
-        self._wanted = wanted and is_terminal(sys.stderr)
+        self._wanted = wanted and (is_terminal(sys.stderr) or "ipykernel" in sys.modules)
         self._bar: Any = None
         self._task: Any = None
 
