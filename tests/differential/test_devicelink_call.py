@@ -53,7 +53,9 @@ def test_it_makes_what_the_command_makes(
     words = GENCODE if form == "object" else [*GENCODE, "-fatbin"]
     assert made.data == by_command(folder, home, *words)
     assert list(made.cubins) == ARCHS
-    assert made.diagnostics == ()
+    # What loads a fat binary by itself may want kernels that no host code names.
+    said = {record.kind for record in made.diagnostics}
+    assert said == (set() if form == "object" else {"kernels-removed"})
 
 
 def test_inputs_in_memory_make_the_same_and_a_file_is_written(folder: Path, home: Path) -> None:

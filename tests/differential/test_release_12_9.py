@@ -184,3 +184,24 @@ def test_an_option_that_the_library_lacks_is_told_apart(release: str, tmp_path: 
         pytest.raises(oracle.NotLinkable, match=library_link.UNKNOWN_OPTION),
     ):
         oracle.run_nvlink(["-arch=sm_80", "-r", "k.cubin", "-o", "out"], tmp_path)
+
+
+CHAIN = """
+__device__ __noinline__ double divided(double a, double b) { return a / b + sqrt(b); }
+__global__ void chain(double *o) { o[0] = o[1] * o[2] + divided(o[3], o[4]); }
+"""
+
+
+@pytest.mark.parametrize("arch", ["101", "101a", "101f"])
+@oracle.needs_oracle
+def test_the_chip_that_cuda_12_called_otherwise(release: str, arch: str) -> None:
+    """sm_101 of CUDA 12.9 is sm_110 of 13.0, and no sibling of sm_103."""
+    cubin = older.assemble(oracle.compile_ptx(CHAIN, "100"), arch, (), release)
+    theirs = oracle.link([cubin], "110")
+    assert theirs.image is not None, theirs
+    ours = pylink.link([("m.cubin", cubin)], arch="sm_110", merc_dedup="off")
+    assert compare(ours.image, theirs.image) == []
+    refusal = "arch does not match target 'sm_103'"
+    assert refusal in oracle.link([cubin], "103").stderr
+    with pytest.raises(pylink.LinkError, match=refusal):
+        pylink.link([("m.cubin", cubin)], arch="sm_103")

@@ -240,19 +240,3 @@ def test_no_other_operation_has_a_fixed_time_on_one_chip_alone(
 
 def test_the_chips_that_share_code() -> None:
     assert siblings() == [(100, 103), (120, 121)]
-
-
-@pytest.mark.parametrize("arch", ["101", "101a", "101f"])
-@pytest.mark.parametrize("release", oracle.by_library())
-@oracle.needs_oracle
-def test_the_chip_that_cuda_12_called_otherwise(release: str, arch: str) -> None:
-    """sm_101 of CUDA 12.9 is sm_110 of 13.0, and no sibling of sm_103."""
-    cubin = older.assemble(oracle.compile_ptx(SOURCE, "100"), arch, (), release)
-    theirs = oracle.link([cubin], "110")
-    assert theirs.image is not None, theirs
-    ours = linked(cubin, oracle.DEFAULT, arch="sm_110")
-    assert compare(ours.image, theirs.image) == []
-    refusal = "arch does not match target 'sm_103'"
-    assert refusal in oracle.link([cubin], "103").stderr
-    with pytest.raises(pylink.LinkError, match=refusal):
-        linked(cubin, oracle.DEFAULT)

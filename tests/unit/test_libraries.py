@@ -11,7 +11,7 @@ import pylink
 from pylink.command.cli import main
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
-from pylink.inputs import libraries
+from pylink.inputs import hostmachine, libraries
 from pylink.inputs.libraries import find_libraries
 from pylink.options.model import Options
 from pylink.options.plan import Plan
@@ -32,7 +32,7 @@ CUBINS = gnu([("f.cubin", device(["f"]))])
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("LIBRARY_PATH", raising=False)
-    monkeypatch.setattr(libraries, "SYSTEMS", {})  # the host of these tests is an x86-64
+    monkeypatch.setattr(hostmachine, "SYSTEMS", {})  # the host of these tests is an x86-64
     return tmp_path
 
 

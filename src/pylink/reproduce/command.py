@@ -183,6 +183,8 @@ class Again:
             )
         read: dict[str, Value] = {**checked(values), "arch": arch}
         check_choices(read, Sink())
+        if given.get("register_link_binaries"):  # so nothing was said of kernels that went
+            read["diag_suppress"] = (*_items(read.get("diag_suppress")), "kernels-removed")
         if read.get("Xopt") and planned({"Xopt": read["Xopt"]}, Sink()):
             del read["Xopt"]  # it would write a file
         for attribute in ("library_path", "source_root"):
