@@ -8,6 +8,7 @@ import logging
 import multiprocessing
 import pickle
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -148,6 +149,34 @@ def test_a_cancelled_task_writes_nothing(cubins: list[str], tmp_path: Path) -> N
     assert not any(tmp_path.iterdir())
 
 
+@pytest.fixture
+def logger(caplog: pytest.LogCaptureFixture) -> Iterator[logging.Logger]:
+    """The logger, with a handler of its own."""
+    made = logging.getLogger("pylink")
+    made.propagate = False
+    made.addHandler(caplog.handler)
+    yield made
+    made.removeHandler(caplog.handler)
+    made.propagate = True
+
+
+def test_a_logger_without_a_handler_is_left_alone(
+    caplog: pytest.LogCaptureFixture, cubins: list[str]
+) -> None:
+    with pytest.raises(LinkError):
+        pylink.link([cubins[0], "nowhere.cubin"], arch=ARCH)
+    assert not caplog.records
+
+
+@pytest.mark.usefixtures("logger")
+def test_log_records_of_hostile_names_can_be_written(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(LinkError):
+        pylink.link(["no\x1b\udc80where.cubin"], arch=ARCH)
+    (record,) = caplog.records
+    assert record.getMessage() == "Could not open input file 'no\\x1b\\x80where.cubin'"
+
+
+@pytest.mark.usefixtures("logger")
 def test_diagnostics_are_log_records(caplog: pytest.LogCaptureFixture, cubins: list[str]) -> None:
     with caplog.at_level(logging.DEBUG, logger="pylink"), pytest.raises(LinkError) as raised:
         pylink.link([cubins[0], "nowhere.cubin"], arch=ARCH)

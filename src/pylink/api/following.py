@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from pylink.diagnostics.sink import Renderer
+from pylink.diagnostics.stream import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,14 +103,16 @@ class LoggingRenderer(Renderer):
     def emit(self, diagnostic: Diagnostic) -> None:
         from pylink.diagnostics.levels import logging_level
 
+        # Names from files may have bytes that no handler could write.
+        text = printable(diagnostic.message).encode("utf-8", "backslashreplace").decode()
         level = logging_level(diagnostic.level)
-        self._logger.log(level, "%s", diagnostic.message, extra={"diagnostic": diagnostic})
+        self._logger.log(level, "%s", text, extra={"diagnostic": diagnostic})
 
 
 def logging_renderers() -> list[Renderer]:
-    """What passes diagnostics on to `logging`; nothing while the logger `pylink` has no handler."""
+    """What passes diagnostics on to `logging`; nothing while `pylink` has no handler of its own."""
     logging = sys.modules.get("logging")  # whoever has handlers has imported it
     if logging is None:
         return []
     logger = logging.getLogger(LOGGER)
-    return [LoggingRenderer(logger)] if logger.hasHandlers() else []
+    return [LoggingRenderer(logger)] if logger.handlers else []
