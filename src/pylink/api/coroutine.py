@@ -45,7 +45,8 @@ async def alink(
 ) -> LinkResult:
     """Link as `link` does, in a thread; the arguments are those of `link`.
 
-    A task that is cancelled ends when the phase that runs has ended, without a file written.
+    A task that is cancelled ends when the phase that runs has ended, without a file written unless
+    that was the last one, which writes it.
     `progress` is called in the thread.
 
     Raises what `link` does, and asyncio.CancelledError.
