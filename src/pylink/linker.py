@@ -69,14 +69,27 @@ def run_link(
         return linked
 
     if options.reproduce is None:
-        return link()
+        return with_threads(options.threads, link)
     from pylink.outputs.reproducer import Reproducer, pack_after
 
     reproducer = Reproducer(options, values, inputs, whole_libraries, plan)
     failed = True
     try:
-        linked = link()
+        linked = with_threads(options.threads, link)
         failed = False
     finally:
         pack_after(reproducer, sink, failed=failed)
     return linked
+
+
+def with_threads(count: int | None, link: Callable[[], Linked]) -> Linked:
+    """Have the link use so many threads; as many as the process has without a number."""
+    if not count:
+        return link()
+    from pylink._native.cores import use_threads
+
+    before = use_threads(count)
+    try:
+        return link()
+    finally:
+        use_threads(before)

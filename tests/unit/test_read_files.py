@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from helpers.cubin_builder import SHT_NOTE, SHT_PROGBITS, SHT_SYMTAB, Cubin, Section, one_kernel
 from helpers.privileges import ordinary_user
+from helpers.threads import THREADS, threads
 
 import pylink
 from pylink._native import elfread, inputfiles
@@ -437,7 +438,7 @@ def test_row_counts_of_a_header_that_lies(field: str) -> None:
 
 
 def large_inputs(count: int) -> list[bytes]:
-    """Cubins of so many bytes that two threads read them."""
+    """Cubins of so many bytes that several threads read them."""
     images = []
     for number in range(count):
         cubin = one_kernel(f"kernel{number}")
@@ -484,14 +485,17 @@ def assert_reads_as_one_by_one(images: list[bytes]) -> None:
     assert (len(sections), len(symbols)) == (section, symbol)
 
 
-@pytest.mark.parametrize("count", [2, 3, 8, 31])
-def test_two_threads_read_what_one_reads(count: int) -> None:
-    assert_reads_as_one_by_one(large_inputs(count))
+@pytest.mark.parametrize("used", THREADS)
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 31])
+def test_threads_read_what_one_reads(count: int, used: int) -> None:
+    with threads(used):
+        assert_reads_as_one_by_one(large_inputs(count))
 
 
-def test_a_share_with_fewer_symbols_than_it_could_have() -> None:
+@pytest.mark.parametrize("used", THREADS)
+def test_a_share_with_fewer_symbols_than_it_could_have(used: int) -> None:
     """A file has as many rows as its last table of symbols, though another one is larger."""
-    images = large_inputs(4)
+    images = large_inputs(8)
     cubin = one_kernel("kernel")
     image = cubin.build()
     (table,) = [one for one in Image(image).sections if one.name == ".symtab"]
@@ -499,16 +503,19 @@ def test_a_share_with_fewer_symbols_than_it_could_have() -> None:
     for number in range(40):
         cubin.external(f"more{number}")
     cubin.section(Section(".symtab", SHT_SYMTAB, short, link=2, info=3, entsize=24, align=8))
-    images[0] = cubin.build() + bytes(1 << 20)
-    assert_reads_as_one_by_one(images)
+    images[0] = images[5] = cubin.build() + bytes(1 << 20)
+    with threads(used):
+        assert_reads_as_one_by_one(images)
 
 
+@pytest.mark.parametrize("used", THREADS)
 @pytest.mark.parametrize("bad", [(0,), (3,), (4,), (7,), (2, 6), (0, 7)])
-def test_the_first_fault_counts(bad: tuple[int, ...]) -> None:
+def test_the_first_fault_counts(bad: tuple[int, ...], used: int) -> None:
     images = large_inputs(8)
     for number in bad:
         images[number] = images[number][:18] + b"\1" + images[number][19:]  # e_machine
-    files, _, _, faults = elfread.parse(*arena_of(images))
+    with threads(used):
+        files, _, _, faults = elfread.parse(*arena_of(images))
     (fault,) = faults
     assert fault.file == bad[0]
     assert len(files) == bad[0]

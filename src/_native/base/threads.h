@@ -1,7 +1,49 @@
-/* How threads share a row of items. */
+/* How many threads work for a link, and how they share a row of items. */
 #ifndef PYLINK_BASE_THREADS_H
 #define PYLINK_BASE_THREADS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #define take_run(next, run) __atomic_fetch_add((next), (run), __ATOMIC_RELAXED)
+
+/* One for all kernels of a process: threads that work besides the first of each link, and bytes that
+   are worth one more. Starting a thread costs as much as moving 0.1 MB. */
+__attribute__((weak, visibility("hidden"))) size_t pylink_helpers;
+__attribute__((weak, visibility("hidden"))) uint64_t pylink_thread_worth = 4 << 20;
+
+/* What the caller of the link that this thread works for has asked for; 0 is nothing. */
+__attribute__((weak, visibility("hidden"))) __thread size_t pylink_link_threads;
+
+/* Which thread of a row of items this is; 0 is that of the link. */
+static __thread size_t pylink_thread_number;
+
+/* See base/cores.h. */
+extern size_t pylink_core_count(void) __attribute__((visibility("hidden")));
+
+/* How many threads besides the caller's may do what moves `size` bytes, as `items` items. Each is
+   taken from the total of the process, to be given back, unless the link has a number of its own. */
+static inline size_t pylink_claim(uint64_t size, size_t items, size_t most) {
+    uint64_t worth = pylink_thread_worth ? size / pylink_thread_worth : most;
+    size_t wanted = worth < most ? (size_t)worth : most, total, out, got;
+    if (items < 2 || wanted == 0)
+        return 0;
+    if (wanted > items - 1)
+        wanted = items - 1;
+    if (pylink_link_threads)
+        return wanted < pylink_link_threads - 1 ? wanted : pylink_link_threads - 1;
+    total = pylink_core_count() - 1;
+    out = __atomic_load_n(&pylink_helpers, __ATOMIC_RELAXED);
+    do {
+        got = out >= total ? 0 : total - out < wanted ? total - out : wanted;
+    } while (got && !__atomic_compare_exchange_n(&pylink_helpers, &out, out + got, 0,
+                                                 __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return got;
+}
+
+static inline void pylink_give_back(size_t count) {
+    if (count && !pylink_link_threads)
+        __atomic_fetch_sub(&pylink_helpers, count, __ATOMIC_RELAXED);
+}
 
 #endif

@@ -1,10 +1,12 @@
-# Two threads for one row of independent items: copying is bound by memory and page faults, which a
-# second core halves, and nothing a kernel does here needs the interpreter.
+# Threads for one row of independent items: copying is bound by memory and page faults, which more
+# cores share, and nothing a kernel does here needs the interpreter.
 #
-# Items are handed out in runs, so that a busy core takes fewer. What a task writes depends on its
-# item alone: results are the same however the items fall.
+# As many work as there are cores that nobody else uses, and never more than the bytes to move are
+# worth (`base/threads.h`). Items are handed out in runs, so that a busy core takes fewer. What a
+# task writes depends on its item alone: results are the same however the items fall.
 
 from libc.stddef cimport size_t
+from libc.stdint cimport uint64_t
 
 cdef extern from "<pthread.h>" nogil:
     ctypedef struct pthread_t:
@@ -12,16 +14,17 @@ cdef extern from "<pthread.h>" nogil:
     int pthread_create(pthread_t* thread, const void* attributes,
                        void* (*start)(void*) noexcept nogil, void* argument)
     int pthread_join(pthread_t thread, void** result)
-    pthread_t pthread_self()
-    int pthread_equal(pthread_t one, pthread_t other)
 
-cdef extern from "base/threads.h":
-    size_t take_run(size_t* next, size_t run) noexcept nogil
+cdef extern from "base/threads.h" nogil:
+    size_t take_run(size_t* next, size_t run) noexcept
+    size_t claim "pylink_claim"(uint64_t size, size_t items, size_t most) noexcept
+    void give_back "pylink_give_back"(size_t count) noexcept
+    size_t thread_number "pylink_thread_number"
 
 cdef enum:
     RUN = 4                     # items taken at a time, fewer where there are few
-    SHARES = 8                  # runs that there should be, so that a busy core takes fewer
-    WORTH_A_THREAD = 4 << 20    # bytes to move; starting a thread costs as much as moving 0.1 MB
+    SHARES = 8                  # runs for each helper, so that a busy core takes fewer
+    MOST_THREADS = 32           # of one row of items
 
 
 ctypedef void (*Task)(void* context, size_t item) noexcept nogil
@@ -32,55 +35,58 @@ ctypedef struct Work:
     size_t count
     size_t run
     size_t next
+    size_t threads              # that have begun
 
 
-cdef inline void* take_items(void* argument) noexcept nogil:
-    cdef Work* work = <Work*>argument
+cdef inline void take_items(Work* work) noexcept nogil:
     cdef size_t first = take_run(&work.next, work.run), item
     while first < work.count:
         for item in range(first, min(first + work.run, work.count)):
             work.task(work.context, item)
         first = take_run(&work.next, work.run)
+
+
+cdef inline void* help_with(void* argument) noexcept nogil:
+    global thread_number
+    cdef Work* work = <Work*>argument
+    thread_number = take_run(&work.threads, 1)
+    take_items(work)
     return NULL
+
+
+cdef inline void work_off(Work* work, size_t helpers) noexcept nogil:
+    """Have all items done by this thread and as many helpers as can be started."""
+    cdef pthread_t helper[MOST_THREADS]
+    cdef size_t started = 0, i
+    work.next = 0
+    work.threads = 1
+    while started < helpers and pthread_create(&helper[started], NULL, help_with, work) == 0:
+        started += 1
+    take_items(work)
+    for i in range(started):
+        pthread_join(helper[i], NULL)
 
 
 cdef inline void for_each(Task task, void* context, size_t count, size_t size) noexcept nogil:
     """Call `task` for items 0 to `count` - 1, which move `size` bytes in all."""
+    cdef size_t helpers = claim(size, count, MOST_THREADS - 1)
     cdef Work work
-    cdef pthread_t helper
-    cdef bint helped
     work.task = task
     work.context = context
     work.count = count
-    work.run = max(<size_t>1, min(<size_t>RUN, count // SHARES))
-    work.next = 0
-    helped = (size >= WORTH_A_THREAD and count > 1
-              and pthread_create(&helper, NULL, take_items, &work) == 0)
-    take_items(&work)
-    if helped:
-        pthread_join(helper, NULL)
+    work.run = max(<size_t>1, min(<size_t>RUN, count // (SHARES * max(helpers, <size_t>1))))
+    work_off(&work, helpers)
+    give_back(helpers)
 
 
-ctypedef struct Half:
-    Task task
-    void* context
+cdef inline void in_parts(Task task, void* context, size_t parts) noexcept nogil:
+    """Call `task` for each of the parts that `claim` allows, for what needs room of its own.
 
-
-cdef inline void* second_half(void* argument) noexcept nogil:
-    cdef Half* half = <Half*>argument
-    half.task(half.context, 1)
-    return NULL
-
-
-cdef inline void in_halves(Task task, void* context, bint helped) noexcept nogil:
-    """Call `task` for items 0 and 1, at once if `helped`: for what needs room of its own."""
-    cdef Half half
-    cdef pthread_t helper
-    half.task = task
-    half.context = context
-    helped = helped and pthread_create(&helper, NULL, second_half, &half) == 0
-    task(context, 0)
-    if helped:
-        pthread_join(helper, NULL)
-    else:
-        task(context, 1)
+    All are done even where no thread can be started. The threads stay claimed.
+    """
+    cdef Work work
+    work.task = task
+    work.context = context
+    work.count = parts
+    work.run = 1
+    work_off(&work, parts - 1)

@@ -2,7 +2,7 @@
 
 A tree has hundreds of thousands of files of which few have changed, so that looking at each and at
 what is known of it is nearly all that a run costs. Folders are read level by level, those of one
-level by two threads.
+level by several threads.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE

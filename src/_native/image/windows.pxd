@@ -1,4 +1,4 @@
-# The output on its way to where it is kept: runs of bytes, the windows, which two threads make one
+# The output on its way to where it is kept: runs of bytes, the windows, which threads make one
 # after the other.
 #
 # In memory a window is made in its place. One of a file is made in a buffer that is used again, and
@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memset
 
 from base.hugepages cimport prefer_large_pages
 from base.vector cimport Vec, vec_push
-from base.threads cimport WORTH_A_THREAD, in_halves, take_run
+from base.threads cimport MOST_THREADS, claim, give_back, in_parts, take_run
 
 cdef extern from "<unistd.h>" nogil:
     ssize_t c_pwrite "pwrite"(int file, const void* data, size_t size, int64_t offset)
@@ -106,7 +106,7 @@ cdef inline int write_at(int file, const uint8_t* data, uint64_t size,
     return 0
 
 
-cdef inline void draw_half(void* context, size_t half) noexcept nogil:
+cdef inline void draw_part(void* context, size_t part) noexcept nogil:
     """Make windows until nobody has any left to begin with."""
     cdef Drawing* d = <Drawing*>context
     cdef uint8_t* buffer = NULL
@@ -142,14 +142,16 @@ cdef inline void draw_half(void* context, size_t half) noexcept nogil:
 cdef inline int draw(Drawing* d) noexcept nogil:
     """Make all windows; errno of what failed, or 0."""
     cdef uint64_t size = 0
-    cdef size_t i
+    cdef size_t i, helpers
     d.room = d.next = 0
     d.error = 0
     for i in range(d.count):
         size += d.windows[i].size
         if d.windows[i].source == NULL:
             d.room = max(d.room, <size_t>d.windows[i].size)
-    in_halves(draw_half, d, size >= WORTH_A_THREAD)
+    helpers = claim(size, d.count, MOST_THREADS - 1)
+    in_parts(draw_part, d, helpers + 1)
+    give_back(helpers)
     return d.error
 
 

@@ -38,7 +38,7 @@ from tables.rows cimport (
 )
 from traits cimport TRAIT_EARLY_FILES, TRAIT_KEEPS_SHARED, TRAIT_MERCURY
 from base.vector cimport vec_extend, vec_push
-from base.threads cimport in_halves, take_run
+from base.threads cimport MOST_THREADS, claim, give_back, in_parts, take_run
 
 
 def emit_info(PlacedTables placed not None, bytes inherited not None, bytes closing not None):
@@ -79,7 +79,9 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     m.executable = objects.executable
     cdef size_t nodes = m.entity_count + merged.prototypes.count, next_row = 0
     cdef Scratch scratch
-    cdef Info halves[2]
+    cdef Info* parts
+    cdef size_t part_count = 1 + claim(m.out_count * ROW_AS_BYTES, m.out_count, MOST_THREADS - 1)
+    cdef bint failed = False
     cdef set mixed = set()
     cdef int32_t kernel
     m.next = &next_row
@@ -96,31 +98,35 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
                 count_aliases(&m)
                 scratch.failed = not find_givers(&m)
                 find_preexits(&m)
-        for i in range(2):
-            halves[i] = m
-            start_half(&halves[i], &scratch, nodes)
+        parts = <Info*>scratch_zeros(&scratch, part_count, sizeof(Info))
+        for i in range(part_count if parts != NULL else 0):
+            parts[i] = m
+            start_part(&parts[i], &scratch, nodes)
         if not scratch.failed:
             with nogil:
-                in_halves(emit_rows, halves, m.out_count >= MANY_ROWS)
-        if scratch.failed or halves[0].failed or halves[1].failed:
+                in_parts(emit_rows, parts, part_count)
+            for i in range(part_count):
+                failed = failed or parts[i].failed
+        if scratch.failed or failed:
             raise MemoryError
-        for i in range(2):
-            for at in range(halves[i].mixed.count):
+        for i in range(part_count):
+            for at in range(parts[i].mixed.count):
                 # Whichever thread found it: in the order of the output.
-                kernel = (<int32_t*>halves[i].mixed.data)[at]
+                kernel = (<int32_t*>parts[i].mixed.data)[at]
                 mixed.add((m.info_out[kernel], kernel))
-            placed.add(Blob(take_rows(&halves[i].blob)), Spans(take_rows(&halves[i].spans)))
+            placed.add(Blob(take_rows(&parts[i].blob)), Spans(take_rows(&parts[i].spans)))
     finally:
+        give_back(part_count - 1)
         scratch_free(&scratch)
     return [found for _, found in sorted(mixed)]
 
 
 cdef enum:
-    MANY_ROWS = 10000           # sections of an output that takes longer than starting a thread
+    ROW_AS_BYTES = 420          # moved in the time that the records of a section take
     SOME_ROWS = 64              # that a thread does in a row
 
 
-cdef void start_half(Info* m, Scratch* scratch, size_t nodes) noexcept:
+cdef void start_part(Info* m, Scratch* scratch, size_t nodes) noexcept:
     """What a thread needs for itself."""
     scratch_vector(scratch, &m.reached, 4)
     scratch_vector(scratch, &m.records, sizeof(Record))
@@ -133,9 +139,9 @@ cdef void start_half(Info* m, Scratch* scratch, size_t nodes) noexcept:
     m.stack = <uint32_t*>scratch_zeros(scratch, nodes, 4)
 
 
-cdef void emit_rows(void* context, size_t half) noexcept nogil:
+cdef void emit_rows(void* context, size_t part) noexcept nogil:
     """Write records until no row of the output is left that nobody has begun with."""
-    cdef Info* m = <Info*>context + half
+    cdef Info* m = <Info*>context + part
     cdef size_t first = take_run(m.next, SOME_ROWS), i
     while first < m.out_count:
         for i in range(first, min(first + SOME_ROWS, m.out_count)):

@@ -1,4 +1,4 @@
-# Reading files into their places in an arena, or mapping them there, by two threads.
+# Reading files into their places in an arena, or mapping them there, by several threads.
 
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -9,7 +9,7 @@ from base.clocks cimport TimeRow, end_item, start_item
 from base.elf64 cimport round_up
 from inputs.filemapping cimport MappedRow, allow_forks, begin_mapping, fetch_pages, map_cubin
 from inputs.filemapping cimport mapped_part, refuse_unreadable, share_pages
-from base.threads cimport for_each, pthread_equal, pthread_self, pthread_t
+from base.threads cimport MOST_THREADS, for_each, thread_number
 
 cdef extern from "<fcntl.h>" nogil:
     int c_open "open"(const char* path, int flags)
@@ -38,16 +38,15 @@ ctypedef struct Reading:
     MappedRow* mapped           # with a size: to be mapped, and then that it is; NULL: none is
     uint64_t* met               # of MET files, see `map_file`; NULL as `mapped`
     TimeRow* times              # NULL: nobody wants to know
-    pthread_t main
-    uint64_t spent[2]           # by thread, see start_item
+    uint64_t[MOST_THREADS] spent    # by thread, see start_item
 
 
 cdef enum:
-    SHARED = 8 << 20            # bytes from which both threads read one file
+    SHARED = 8 << 20            # bytes from which all threads read one file
     PART = 1 << 20              # of it at a time
 
 
-# A file that both threads read.
+# A file that all threads read.
 ctypedef struct Shared:
     int fd
     uint8_t* place
@@ -141,7 +140,7 @@ cdef inline bint is_shared(const Reading* r, size_t item) noexcept nogil:
 
 
 cdef inline void read_input(void* context, size_t item) noexcept nogil:
-    """Read a file that is not for both threads, or copy what is at hand."""
+    """Read a file that is not for all threads, or copy what is at hand."""
     cdef Reading* r = <Reading*>context
     cdef uint64_t size = r.extent[2 * item + 1]
     cdef uint8_t* place = r.base + r.extent[2 * item]
@@ -149,7 +148,7 @@ cdef inline void read_input(void* context, size_t item) noexcept nogil:
     r.outcome[item] = 0
     if is_mapped(r, item) or is_shared(r, item):
         return
-    start_item(row, not pthread_equal(pthread_self(), r.main), r.spent)
+    start_item(row, thread_number, r.spent)
     memset(place + size, 0, padded(size) - size)
     if r.path[item] == NULL:
         memcpy(place, r.data[item], size)

@@ -21,7 +21,7 @@ from inputs.filereading cimport Reading, is_shared, map_inputs, padded, read_inp
 from base.heap cimport widen_heap
 from base.hugepages cimport PAGE, prefer_large_pages
 from inputs.picks cimport E_FILE, P_GOOD, STORED, PickRow
-from base.threads cimport for_each, pthread_self
+from base.threads cimport for_each
 
 cdef extern from "Python.h":
     bytes PyUnicode_EncodeFSDefault(object name)
@@ -161,8 +161,7 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     cdef bytes contents = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
     r.data = <const char**>PyBytes_AS_STRING(contents)
     r.times = time_rows(times, n)
-    r.main = pthread_self()
-    r.spent[0] = r.spent[1] = 0
+    memset(r.spent, 0, sizeof(r.spent))
     for i in range(n):
         if paths[i] is None:
             chunk = data[i]

@@ -10,21 +10,27 @@ from merge.state cimport Listed, Merge, empty_string, entity_name, out_row
 from base.nameindex cimport StringTable, prefetch, strings_enter, strings_expect, strings_intern
 from tables.rows cimport PART_GLOBAL, OutSymbolRow
 from base.vector cimport Vec
-from base.threads cimport in_halves
+from base.threads cimport claim, give_back, in_parts
 
 
 cdef enum:
     AHEAD = 8                   # names looked for while the tables are fetched
-    MANY_NAMES = 4000           # writing them takes longer than starting a thread
+    NAME_AS_BYTES = 1 << 10     # moved in the time that writing a name takes
 
 
 cdef inline void write_names(Merge* m) noexcept nogil:
     """Fill both string tables, at once, and tell sections and symbols where their names are."""
-    in_halves(write_half, m, m.section_list.count >= MANY_NAMES)
+    cdef size_t helpers = claim(m.section_list.count * NAME_AS_BYTES, 2, 1)
+    if helpers:
+        in_parts(write_table, m, 2)
+    else:
+        write_table(m, 0)
+        write_table(m, 1)
+    give_back(helpers)
 
 
-cdef inline void write_half(void* context, size_t half) noexcept nogil:
-    if half:
+cdef inline void write_table(void* context, size_t table) noexcept nogil:
+    if table:
         name_sections(<Merge*>context)
     else:
         name_symbols(<Merge*>context)

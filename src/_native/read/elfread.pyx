@@ -33,7 +33,7 @@ from objectformats cimport FORMAT, FORMAT_COUNT, FormatFacts
 from tables.rows cimport SAYS_NARROW, SAYS_UNCLASSED, FaultRow, FileRow, SectionRow, SymbolRow
 from mercury.ties cimport Tie, keep_tied, tie_key
 from base.vector cimport vec_free, vec_init, vec_over, vec_push, vec_reserve
-from base.threads cimport WORTH_A_THREAD, for_each, in_halves
+from base.threads cimport MOST_THREADS, claim, for_each, give_back, in_parts
 
 
 def parse(bytes arena, bytes extents, bytearray times=None):
@@ -45,52 +45,44 @@ def parse(bytes arena, bytes extents, bytearray times=None):
     """
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef Py_ssize_t n = count_files(arena, extents), i
+    cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(arena)
     cdef Reader whole
-    cdef Share shares[2]
-    cdef Share* first = &shares[0]
-    cdef Share* second = &shares[1]
+    cdef Share[MOST_THREADS] shares
+    cdef Share* last
+    cdef size_t helpers = claim(size, n, MOST_THREADS - 1), count = helpers + 1, k
     cdef bint ok
     memset(&whole, 0, sizeof(Reader))
     vec_init(&whole.files, sizeof(FileRow))
     vec_init(&whole.sections, sizeof(SectionRow))
     vec_init(&whole.symbols, sizeof(SymbolRow))
-    for i in range(2):
-        shares[i].arena = <const uint8_t*>PyBytes_AS_STRING(arena)
-        shares[i].extent = extent
-        shares[i].times = time_rows(times, n)
-        shares[i].first = shares[i].end = n
-        shares[i].sections = shares[i].symbols = 0
-    first.first = 0
-    if PyBytes_GET_SIZE(arena) >= WORTH_A_THREAD:
-        while first.end > 1 and extent[2 * first.end - 2] > <uint64_t>PyBytes_GET_SIZE(arena) // 2:
-            first.end -= 1
-        second.first = first.end
+    i = 0
+    for k in range(count):
+        shares[k].arena = <const uint8_t*>PyBytes_AS_STRING(arena)
+        shares[k].extent = extent
+        shares[k].times = time_rows(times, n)
+        shares[k].sections = shares[k].symbols = 0
+        shares[k].first = i
+        while i < n and (k == helpers or extent[2 * i] < size // count * (k + 1)):
+            i += 1
+        shares[k].end = i
+    last = &shares[0]
     with nogil:
-        in_halves(count_share, shares, second.first < second.end)
-        ok = (vec_reserve(&whole.files, n)
-              and vec_reserve(&whole.sections, first.sections + second.sections)
-              and vec_reserve(&whole.symbols, first.symbols + second.symbols))
+        in_parts(count_share, shares, count)
+        ok = reserve_rows(&whole, n, shares, count)
         if ok:
-            start_share(first, &whole, 0, 0)
-            start_share(second, &whole, first.sections, first.symbols)
-            in_halves(read_share, shares, second.first < second.end)
-            if first.good and (first.reader.sections.count < first.sections
-                               or first.reader.symbols.count < first.symbols):
-                # It has fewer rows than it might have had: those of the second begin earlier.
-                start_share(second, &whole, first.reader.sections.count,
-                            first.reader.symbols.count)
-                read_share(shares, 1)
-            if first.good:
-                first = second
-            whole.files.count = first.reader.files.count
-            whole.sections.count = first.reader.sections.count
-            whole.symbols.count = first.reader.symbols.count
+            place_shares(&whole, shares, count)
+            in_parts(read_share, shares, count)
+            last = close_gaps(&whole, shares, count)
+            whole.files.count = last.reader.files.count
+            whole.sections.count = last.reader.sections.count
+            whole.symbols.count = last.reader.symbols.count
+    give_back(helpers)
     tables = (Files(take_rows(&whole.files)), Sections(take_rows(&whole.sections)),
               Symbols(take_rows(&whole.symbols)))
-    if not ok or not first.good and first.reader.fault.reason == F_NONE:
+    if not ok or not last.good and last.reader.fault.reason == F_NONE:
         raise MemoryError
-    fault = b"" if first.good else PyBytes_FromStringAndSize(<char*>&first.reader.fault,
-                                                             sizeof(FaultRow))
+    fault = b"" if last.good else PyBytes_FromStringAndSize(<char*>&last.reader.fault,
+                                                            sizeof(FaultRow))
     return *tables, Faults(fault)
 
 
@@ -103,6 +95,8 @@ ctypedef struct Share:
     Py_ssize_t end
     uint64_t sections           # rows that they can have
     uint64_t symbols
+    size_t section              # its first row
+    size_t symbol
     Reader reader
     bint good
 
@@ -115,10 +109,47 @@ cdef void count_share(void* context, size_t number) noexcept nogil:
                    &share.symbols)
 
 
+cdef bint reserve_rows(Reader* whole, size_t files, const Share* shares,
+                       size_t count) noexcept nogil:
+    cdef uint64_t sections = 0, symbols = 0
+    cdef size_t k
+    for k in range(count):
+        sections += shares[k].sections
+        symbols += shares[k].symbols
+    return (vec_reserve(&whole.files, files) and vec_reserve(&whole.sections, sections)
+            and vec_reserve(&whole.symbols, symbols))
+
+
+cdef void place_shares(const Reader* whole, Share* shares, size_t count) noexcept nogil:
+    """Have each begin behind all rows that those before it can have."""
+    cdef uint64_t section = 0, symbol = 0
+    cdef size_t k
+    for k in range(count):
+        start_share(&shares[k], whole, section, symbol)
+        section += shares[k].sections
+        symbol += shares[k].symbols
+
+
+cdef Share* close_gaps(const Reader* whole, Share* shares, size_t count) noexcept nogil:
+    """Read shares again that begin too far behind, as one before has fewer rows than it might have
+    had; returns the last share that counts: the first with a fault, or that of the last files."""
+    cdef const Reader* before
+    cdef size_t k = 0
+    while shares[k].good and k + 1 < count:
+        before = &shares[k].reader
+        k += 1
+        if shares[k].section != before.sections.count or shares[k].symbol != before.symbols.count:
+            start_share(&shares[k], whole, before.sections.count, before.symbols.count)
+            read_share(shares, k)
+    return &shares[k]
+
+
 cdef void start_share(Share* share, const Reader* whole, size_t section,
                       size_t symbol) noexcept nogil:
     """Have the share fill the tables of `whole` from these rows on."""
     cdef Reader* r = &share.reader
+    share.section = section
+    share.symbol = symbol
     r.arena = share.arena
     vec_over(&r.files, whole.files.data, sizeof(FileRow), whole.files.room)
     vec_over(&r.sections, whole.sections.data, sizeof(SectionRow), whole.sections.room)
@@ -307,7 +338,7 @@ cdef enum:
     OP_FENCE = 0x92
     OP_EXIT = 0x4d
 
-# What is looked for in each file, by two threads.
+# What is looked for in each file.
 ctypedef struct Search:
     const uint8_t* arena
     size_t size                 # of the arena

@@ -60,9 +60,9 @@ def gather(
     """An arena of files: (arena, extents), as those of ``read_files``.
 
     ``picks`` are rows of ``pylink.inputs.picks``, whose places are in ``arenas``; they are copied
-    and decompressed by two threads. ``produce(i)`` gives what is in no arena, and what could not be
-    decompressed, one by one, and each is let go before the next is asked for. What comes in another
-    size than its row says is empty in ``extents``. Exceptions of ``produce`` pass through;
+    and decompressed by several threads. ``produce(i)`` gives what is in no arena, and what could
+    not be decompressed, one by one, and each is let go before the next is asked for. What comes in
+    another size than its row says is empty in ``extents``. Exceptions of ``produce`` pass through;
     ``ValueError`` for a place outside of its arena, ``MemoryError`` when there is none.
     """
 

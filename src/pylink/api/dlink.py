@@ -77,7 +77,6 @@ def dlink(
     cudadevrt: bool = True,
     host_machine: Literal["X86_64", "AARCH64"] | None = None,
     toolkit: Path | None = None,
-    threads: int = 0,
     log: TextIO | None = None,
     **keywords: Unpack[LinkKeywords],
 ) -> DlinkResult:
@@ -113,7 +112,9 @@ def dlink(
     request.machine = host_machine
     request.output = None if output is None else os.fspath(output)
     request.line_info, request.hides = line_info, hidden
-    request.cudadevrt, request.threads = cudadevrt, threads
+    request.cudadevrt, request.threads = cudadevrt, keywords.pop("threads", None) or 0
+    if request.threads < 0:
+        raise ValueError(f"threads is the number of links at once, not {request.threads}")
     _take(request, given(checked(keywords)))
     sink = Sink(*([] if log is None else [NvlinkRenderer(log)]), *logging_renderers())
     opened = _open(inputs, sink)

@@ -112,6 +112,7 @@ class LinkKeywords(TypedDict, total=False):
     suppress_stack_size_warning: bool | None
     tab_width: int | None
     terminal_width: int | None
+    threads: int | None
     time: Path | None
     time_trace: Path | None
     tool_timeout: int | None

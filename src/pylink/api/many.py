@@ -6,6 +6,7 @@ import os
 from io import StringIO
 from threading import Lock
 
+from pylink._native.cores import count_cores
 from pylink.api.following import Following
 from pylink.api.inputs import as_input
 from pylink.api.linker import Linker
@@ -16,7 +17,7 @@ from pylink.inputs.libraries import find_libraries
 from pylink.options.model import Options
 from pylink.options.plan import Plan, identity, place_of, planned
 from pylink.phases.sharing import SharedInputs
-from pylink.phases.sidebyside import core_count, run_side_by_side
+from pylink.phases.sidebyside import run_side_by_side
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def link_many(
             following.reach("link", ended, len(prepared))
 
     try:
-        run_side_by_side(work, prepared, threads or core_count())
+        run_side_by_side(work, prepared, threads or count_cores())
     finally:
         following.close()
         for made in prepared:

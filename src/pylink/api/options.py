@@ -518,6 +518,13 @@ class LinkOptions(OptionValues):
         return self._number("terminal_width")
 
     @property
+    def threads(self) -> int | None:
+        """Threads of the link itself; 0 uses PYLINK_THREADS or, without that, one for each core
+        (default). The result does not depend on it. Unit: threads.
+        """
+        return self._number("threads")
+
+    @property
     def time(self) -> str | None:
         """Append the time of each compiler run to a CSV file, which is created with a header row. -
         is standard output.

@@ -28,6 +28,9 @@ ENVIRONMENT = """\
 Options of every link, in front of those of the command line, which count where both have one.
 Blanks separate them except between double quotes.
 .TP
+.B PYLINK_THREADS
+Threads of a process, which links that it does side by side share; one for each core without it.
+.TP
 .BR LIBRARY_PATH ", " CUDA_HOME ", " CUDA_PATH ", " PATH
 Where libraries and compilers are looked for.
 .TP

@@ -7,6 +7,7 @@ first that fails are not shown.
 from __future__ import annotations
 
 from pylink import pipeline
+from pylink._native.cores import count_cores
 from pylink.devicelink.request import OBJECT
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
@@ -16,7 +17,7 @@ from pylink.options.check import check
 from pylink.options.filenames import SIDE_OPTIONS, expand_names
 from pylink.options.model import Options
 from pylink.options.plan import Plan
-from pylink.phases.sidebyside import core_count, run_side_by_side
+from pylink.phases.sidebyside import run_side_by_side
 from pylink.pipeline import Registered
 from pylink.renderers.configure import obey, open_reports
 from pylink.timing import elapsed_ms, now
@@ -114,7 +115,7 @@ def find_machine(shared: SharedInputs, sink: Sink) -> str | None:
 
 def thread_count(request: Request) -> int:
     """How many links run at once: all cores unless the request or the environment says less."""
-    return request.threads or core_count()
+    return request.threads or count_cores()
 
 
 def link_all(

@@ -26,6 +26,9 @@ CONFLICTS = (
     ("use_host_info", "ignore_host_info", True, "-use-host-info", "-ignore-host-info"),
 )
 
+# Numbers that are 0 or more.
+COUNTS = (("threads", "--threads"), ("tool_timeout", "--tool-timeout"))
+
 # What needs link-time optimization, and how nvlink names it.
 OPTIMIZING = (
     ("force_partial_lto", "-force-partial-lto"),
@@ -71,6 +74,7 @@ def check(
     if arch.startswith("lto_"):
         sink.fatal("virtual-target", arch=arch)
     _check_compiling(values, sink, needs_nvvmpath=needs_nvvmpath)
+    _check_counts(values, sink)
     for row in OPTIONS:
         if not row.built and row.attribute in values:
             sink.fatal("option-not-built", option=f"-{row.short}")
@@ -100,6 +104,13 @@ def _check_known(
             sink.fatal("unknown-option", option=name[1:], hints=[hint])
 
 
+def _check_counts(values: Mapping[str, Value], sink: Sink) -> None:
+    for attribute, option in COUNTS:
+        count = values.get(attribute)
+        if isinstance(count, int) and count < 0:
+            sink.fatal("invalid-argument", option=option)
+
+
 def _check_compiling(values: Mapping[str, Value], sink: Sink, *, needs_nvvmpath: bool) -> None:
     partial = values.get("force_partial_lto") or values.get("relocatable_link")
     if not (values.get("link_time_opt") or values.get("dlto")):
@@ -112,9 +123,6 @@ def _check_compiling(values: Mapping[str, Value], sink: Sink, *, needs_nvvmpath:
         sink.fatal("conflicting-options", option="-force-partial-lto", other="-force-whole-lto")
     elif values.get("Ofast_compile", "0") not in FAST_COMPILE:
         sink.fatal("invalid-argument", option="--Ofast-compile")
-    timeout = values.get("tool_timeout")
-    if isinstance(timeout, int) and timeout < 0:
-        sink.fatal("invalid-argument", option="--tool-timeout")
 
 
 def _report_splitting(values: Mapping[str, Value], sink: Sink) -> None:

@@ -210,6 +210,9 @@ HELP = {
     "time": ("<file>",
         "Append the time of each compiler run to a CSV file, which is created with a header row. "
         "- is standard output."),
+    "threads": ("<threads>",
+        "Threads of the link itself; 0 uses PYLINK_THREADS or, without that, one for each core "
+        "(default). The result does not depend on it."),
     "time-trace": ("<file>",
         "Write a timeline of the link that Perfetto and chrome://tracing open."),
     "tool-timeout": ("<seconds>",

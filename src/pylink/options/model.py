@@ -136,6 +136,7 @@ class Options:
     suppress_stack_size_warning: bool
     time: str | None
     time_trace: str | None
+    threads: int | None
     tool_timeout: int | None
     variables_used: tuple[str, ...]
     verbose: bool

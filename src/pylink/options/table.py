@@ -198,6 +198,7 @@ OPTIONS = (
     Option("nvlink-version", "", TEXT, choices=FOLLOWED, recorded=NEVER),
     Option("ptxas-path", "", TEXT, recorded=NEVER),
     Option("tool-timeout", "", NUMBER, recorded=NEVER),
+    Option("threads", "", NUMBER, recorded=NEVER),
     Option("max-uncompressed-size", "", SIZE, recorded=NEVER),
     # nvcc says what the host link is like, which makes no difference to the device code.
     Option("host-ccbin", "host-ccbin", TEXT, recorded=NEVER),

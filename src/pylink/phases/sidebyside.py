@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import threading
+
+from pylink._native.cores import return_threads, take_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,21 +14,25 @@ if TYPE_CHECKING:
     Item = TypeVar("Item")
     Made = TypeVar("Made")
 
-THREADS = "PYLINK_THREADS"
-
-
-def core_count() -> int:
-    """How many threads there are unless a caller says: PYLINK_THREADS, or one for each core."""
-    text = os.environ.get(THREADS, "")
-    count = int(text) if text.isascii() and text.isdigit() else 0
-    return count or len(os.sched_getaffinity(0))
-
 
 def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count: int) -> None:
-    """Do `work` for each item, in order, with so many threads; the first exception is raised."""
+    """Do `work` for each item, in order, with so many threads; the first exception is raised.
+
+    Kernels use the threads of the process that are left, more of them when some have ended.
+    """
     rest = iter(items)
     lock = threading.Lock()
     raised: list[BaseException] = []
+    more = max(min(count, len(items)) - 1, 0)
+    taken = take_threads(more) if more else 0
+
+    def help_out() -> None:
+        nonlocal taken
+        take()
+        with lock:
+            if taken:
+                taken -= 1
+                return_threads(1)
 
     def take() -> None:
         while not raised:
@@ -40,7 +45,7 @@ def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count:
             except BaseException as error:
                 raised.append(error)
 
-    others = [threading.Thread(target=take) for _ in range(min(count, len(items)) - 1)]
+    others = [threading.Thread(target=help_out) for _ in range(more)]
     for thread in others:
         thread.start()
     take()

@@ -24,8 +24,8 @@ def column(table: bytes, row: int, place: int) -> memoryview[int]:
 class InputFile:
     """One input: what it holds, what of it reached the output, what reading it took.
 
-    `lane` is 0 where the thread of the link read it and 1 where its helper did; `folded_bytes` are
-    those of Mercury sections that an earlier input's stand for.
+    `lane` is 0 where the thread of the link read it, else the number of its helper; `folded_bytes`
+    are those of Mercury sections that an earlier input's stand for.
     """
 
     __slots__ = (

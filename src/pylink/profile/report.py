@@ -73,7 +73,7 @@ class _Maker:
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.thread = get_native_id()
-        self.helped = any(file.lane for file in profile.files)
+        self.readers = 1 + max((file.lane for file in profile.files), default=0)
         self.report = Report(Process(os.getpid(), os.uname().nodename, "pylink"), _session(profile))
 
     def action(
@@ -87,7 +87,7 @@ class _Maker:
         made.context_id, made.context_name = 0, profile.arch
         made.stream_id, made.stream_name = stream, LINK if stream == MAIN_STREAM else DEDUP
         made.program_handle = 1
-        workers = 2 if self.helped and name == "read" else 1
+        workers = self.readers if name == "read" else 1
         state = made.nvtx = NvtxState()
         for domain in (DOMAIN, DEFAULT_DOMAIN):
             state.push(self.thread, [LINK, *stack], domain)

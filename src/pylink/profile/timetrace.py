@@ -99,7 +99,7 @@ class _Trace:
 
     def metadata(self) -> list[Event]:
         named = [("process_name", 0, "pylink")]
-        named += [("thread_name", lane, ("link", "helper")[lane]) for lane in sorted(self.lanes)]
+        named += [("thread_name", lane, thread_name(lane)) for lane in sorted(self.lanes)]
         return [
             {
                 "cat": "",
@@ -112,6 +112,10 @@ class _Trace:
             }
             for kind, lane, name in named
         ]
+
+
+def thread_name(lane: int) -> str:
+    return "link" if lane == 0 else "helper" if lane == 1 else f"helper {lane}"
 
 
 def _event(

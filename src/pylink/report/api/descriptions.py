@@ -35,7 +35,7 @@ DESCRIPTIONS = {
     "file__disk_bytes.sum": "bytes of the inputs that came from a disk",
     "file__disk_wait_duration.sum": "time in which reading waited for disks, as estimated",
     "file__folded_bytes.sum": "bytes of an input left out for equal ones of another",
-    "file__helper_time_duration.sum": "time in which the second thread of the link read",
+    "file__helper_time_duration.sum": "time in which other threads of the link read, added up",
     "file__kept_bytes.sum": "bytes of an input that are in the output",
     "file__opened.sum": "input files",
     "file__parse_time_duration.sum": "time spent in checking headers, sections and symbols",

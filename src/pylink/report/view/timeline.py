@@ -48,7 +48,7 @@ def _steps(action: Action, begin: float, whole: float) -> list[Stretch]:
         if step.id == READING:
             helped = float(action.number(HELPER) or 0)
             if whole and helped >= SHORTEST_STEP * whole:
-                name = "second thread"
+                name = "other threads"
                 found.append(Stretch(name, begin, min(helped, duration), is_step=True))
         begin += duration
     return found

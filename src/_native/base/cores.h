@@ -1,0 +1,94 @@
+/* How many threads a process may use at once. */
+#ifndef PYLINK_BASE_CORES_H
+#define PYLINK_BASE_CORES_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+/* Processors that fit into a quota of a control group, rounded up; 0 where there is none. `values`
+   has the quota and the period in microseconds, "max" for no quota. */
+static inline size_t pylink_quota_of(const char* values) {
+    long long quota, period;
+    if (sscanf(values, "%lld %lld", &quota, &period) != 2 || quota <= 0 || period <= 0)
+        return 0;
+    return (size_t)((quota + period - 1) / period);
+}
+
+static inline int pylink_read_line(const char* path, char* line, int room) {
+    FILE* file = fopen(path, "re");
+    int good = file != NULL && fgets(line, room, file) != NULL;
+    if (file != NULL)
+        fclose(file);
+    return good;
+}
+
+/* The smallest quota of a group and of those that it is in; 0 where there is none. `groups` is like
+   /proc/self/cgroup, and `root` where control groups are mounted. Of the first version of control
+   groups only that of the whole container is looked at. */
+static inline size_t pylink_read_quota(const char* groups, const char* root) {
+    char path[4096], group[2048], values[128];
+    size_t least = 0, found, end;
+    FILE* file = fopen(groups, "re");
+    group[0] = 0;
+    while (file != NULL && fgets(group, sizeof group, file) != NULL && strncmp(group, "0::", 3) != 0)
+        group[0] = 0;
+    if (file != NULL)
+        fclose(file);
+    if (group[0]) {
+        group[strcspn(group, "\n")] = 0;
+        for (end = strlen(group + 3); ; --end) {
+            if (end && group[3 + end] != '/' && group[3 + end] != 0)
+                continue;
+            group[3 + end] = 0;
+            snprintf(path, sizeof path, "%s%s/cpu.max", root, group + 3);
+            found = pylink_read_line(path, values, sizeof values) ? pylink_quota_of(values) : 0;
+            if (found && (!least || found < least))
+                least = found;
+            if (end == 0)
+                break;
+        }
+    }
+    if (least)
+        return least;
+    snprintf(path, sizeof path, "%s/cpu/cpu.cfs_quota_us", root);
+    if (pylink_read_line(path, values, 60)) {
+        values[strcspn(values, "\n")] = ' ';
+        end = strlen(values);
+        snprintf(path, sizeof path, "%s/cpu/cpu.cfs_period_us", root);
+        if (pylink_read_line(path, values + end, 60))
+            least = pylink_quota_of(values);
+    }
+    return least;
+}
+
+/* Processors that the process may run on, by its affinity and the quota of its control group, which
+   is read once; PYLINK_THREADS instead, if it is a number. At least 1. */
+size_t pylink_core_count(void) __attribute__((visibility("hidden")));
+size_t pylink_core_count(void) {
+    static size_t quota = (size_t)-1;
+    const char* text = getenv("PYLINK_THREADS");
+    size_t count = 0, most = __atomic_load_n(&quota, __ATOMIC_RELAXED);
+    if (text != NULL && *text && strspn(text, "0123456789") == strlen(text))
+        count = (size_t)strtoul(text, NULL, 10);
+    if (count)
+        return count;
+#ifdef __linux__
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0)
+        count = (size_t)CPU_COUNT(&cores);
+#endif
+    if (count == 0)                         /* more than fit into a cpu_set_t, or another system */
+        count = (size_t)(sysconf(_SC_NPROCESSORS_ONLN) > 0 ? sysconf(_SC_NPROCESSORS_ONLN) : 1);
+    if (most == (size_t)-1) {
+        most = pylink_read_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+        __atomic_store_n(&quota, most, __ATOMIC_RELAXED);
+    }
+    return most && most < count ? most : count;
+}
+
+#endif
