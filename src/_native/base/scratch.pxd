@@ -10,7 +10,7 @@ from libc.stdlib cimport malloc
 from libc.string cimport memset
 
 from base.blocks cimport LARGE_BLOCK, block_free, block_widen, block_zeros
-from base.vector cimport Vec, vec_free, vec_init
+from base.vector cimport Vec, vec_free, vec_init, vec_reserve
 
 
 ctypedef void (*Release)(void*) noexcept nogil
@@ -87,6 +87,12 @@ cdef inline void scratch_vector(Scratch* s, Vec* v, size_t row) noexcept nogil:
     """Begin a Vec of rows of `row` bytes. A table may take its memory before `scratch_free`."""
     vec_init(v, row)
     scratch_owns(s, <Release>vec_free, v)
+
+
+cdef inline void scratch_reserve(Scratch* s, Vec* v, size_t count) noexcept nogil:
+    """Make room for `count` rows in a Vec that `s` frees."""
+    if not s.failed and not vec_reserve(v, count):
+        s.failed = True
 
 
 cdef inline void scratch_free(Scratch* s) noexcept nogil:

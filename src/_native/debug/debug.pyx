@@ -34,8 +34,9 @@ from debug.registers cimport clear_registers, read_names
 from debug.rows cimport (
     R_MEMORY, Cut, DebugPatchRow, Fault, MovedRow, PieceRow, Rebuilt, RelocRow, Unit, UnitRow,
 )
-from base.nameindex cimport NameIndex, index_free, index_init
-from base.vector cimport Vec, vec_append, vec_free, vec_init, vec_reserve, vec_take
+from base.nameindex cimport NameIndex, scratch_index
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector
+from base.vector cimport Vec, vec_append, vec_take
 
 cdef tuple REASONS = (
     "", "",
@@ -90,8 +91,8 @@ cdef object raise_fault(const Fault* fault):
     raise MalformedDebugSection(fault.piece, fault.offset, mercury, REASONS[fault.reason])
 
 
-cdef int begin(Rebuilt* b, bytes arena, bytes pieces, bytes relocs) except -1:
-    """Check the tables, and make room for the section; `end` gives that back."""
+cdef uint64_t begin(Rebuilt* b, bytes arena, bytes pieces, bytes relocs) except? 1:
+    """Check the tables; return the bytes of all pieces."""
     cdef uint64_t total = check_pieces(arena, pieces, relocs, sizeof(RelocRow))
     b.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
     b.pieces = <const PieceRow*>PyBytes_AS_STRING(pieces)
@@ -100,18 +101,16 @@ cdef int begin(Rebuilt* b, bytes arena, bytes pieces, bytes relocs) except -1:
     b.reloc_count = PyBytes_GET_SIZE(relocs) // sizeof(RelocRow)
     b.fault.reason = R_MEMORY
     b.fault.mercury = False
-    vec_init(&b.out, 1)
-    vec_init(&b.moved, sizeof(MovedRow))
-    vec_init(&b.cuts, sizeof(Cut))
-    if not vec_reserve(&b.out, total):
-        raise MemoryError
-    return 0
+    return total
 
 
-cdef void end(Rebuilt* b) noexcept:
-    vec_free(&b.out)
-    vec_free(&b.moved)
-    vec_free(&b.cuts)
+cdef void take_room(Rebuilt* b, Scratch* scratch, uint64_t total) noexcept:
+    """Room for a section of so many bytes."""
+    scratch_init(scratch)
+    scratch_vector(scratch, &b.out, 1)
+    scratch_vector(scratch, &b.moved, sizeof(MovedRow))
+    scratch_vector(scratch, &b.cuts, sizeof(Cut))
+    scratch_reserve(scratch, &b.out, total)
 
 
 def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not None,
@@ -121,46 +120,48 @@ def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not N
     cdef const PieceRow* twin_rows = NULL
     cdef const DebugPatchRow* patch_rows = <const DebugPatchRow*>PyBytes_AS_STRING(patches)
     cdef Vec unit_rows, units, twins
+    cdef Scratch scratch
+    cdef uint64_t total
     cdef bint done
     check_pieces(arena, headers, patches, sizeof(DebugPatchRow))
     if PyBytes_GET_SIZE(headers):
         if PyBytes_GET_SIZE(headers) != PyBytes_GET_SIZE(pieces):
             raise ValueError("there is not one mercury piece for each piece")
         twin_rows = <const PieceRow*>PyBytes_AS_STRING(headers)
-    begin(&b, arena, pieces, relocs)
+    total = begin(&b, arena, pieces, relocs)
     b.ended = ended
-    vec_init(&unit_rows, sizeof(UnitRow))
-    vec_init(&units, sizeof(Unit))
-    vec_init(&twins, sizeof(Unit))
+    take_room(&b, &scratch, total)
     try:
+        scratch_vector(&scratch, &unit_rows, sizeof(UnitRow))
+        scratch_vector(&scratch, &units, sizeof(Unit))
+        scratch_vector(&scratch, &twins, sizeof(Unit))
         with nogil:
-            done = move_lines(&b, twin_rows, patch_rows, &units, &twins, &unit_rows)
+            done = not scratch.failed and move_lines(&b, twin_rows, patch_rows, &units, &twins,
+                                                     &unit_rows)
         if not done:
             raise_fault(&b.fault)
         return vec_take(&b.out), vec_take(&b.moved), vec_take(&unit_rows)
     finally:
-        end(&b)
-        vec_free(&unit_rows)
-        vec_free(&units)
-        vec_free(&twins)
+        scratch_free(&scratch)
 
 
 def rebuild_frame(bytes arena not None, bytes pieces not None, bytes relocs not None):
     """Rebuild `.debug_frame`; see the stub."""
     cdef Rebuilt b
     cdef Vec places
+    cdef Scratch scratch
+    cdef uint64_t total = begin(&b, arena, pieces, relocs)
     cdef bint done
-    begin(&b, arena, pieces, relocs)
-    vec_init(&places, sizeof(uint64_t))
+    take_room(&b, &scratch, total)
     try:
+        scratch_vector(&scratch, &places, sizeof(uint64_t))
         with nogil:
-            done = move_all_frames(&b, &places)
+            done = not scratch.failed and move_all_frames(&b, &places)
         if not done:
             raise_fault(&b.fault)
         return vec_take(&b.out), vec_take(&b.moved)
     finally:
-        end(&b)
-        vec_free(&places)
+        scratch_free(&scratch)
 
 
 def rebuild_reg_sass(bytes arena not None, bytes pieces not None, bytes names not None):
@@ -170,14 +171,18 @@ def rebuild_reg_sass(bytes arena not None, bytes pieces not None, bytes names no
     cdef const uint8_t* text = <const uint8_t*>PyBytes_AS_STRING(names)
     cdef const PieceRow* piece
     cdef NameIndex index
+    cdef Scratch scratch
+    cdef uint64_t total
     cdef size_t i
     cdef bint done
     if names_size and text[names_size - 1] != 0:
         raise ValueError("the last name has no end")
-    begin(&b, arena, pieces, b"")
+    total = begin(&b, arena, pieces, b"")
+    take_room(&b, &scratch, total)
     try:
+        scratch_index(&scratch, &index, 0)
         with nogil:
-            done = index_init(&index, 0) and read_names(text, names_size, &index, &b.fault)
+            done = not scratch.failed and read_names(text, names_size, &index, &b.fault)
             for i in range(b.count):
                 if not done:
                     break
@@ -186,9 +191,8 @@ def rebuild_reg_sass(bytes arena not None, bytes pieces not None, bytes names no
                 vec_append(&b.out, b.arena + piece.offset, piece.size)
                 done = clear_registers(b.out.data + b.out.count - piece.size, piece.size, &index,
                                        &b.fault)
-            index_free(&index)
         if not done:
             raise_fault(&b.fault)
         return vec_take(&b.out)
     finally:
-        end(&b)
+        scratch_free(&scratch)

@@ -3,7 +3,6 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
 from sectionkinds cimport IS_DEBUG
@@ -14,7 +13,8 @@ from tables.rows cimport (
     EF_DEFINED, EF_LIVE, E_FUNC, FIX_MERC, EntityRow, FixRow, KeepRow, OutRow, OutSymbolRow,
     RebuildRow, SectionRow, SymbolRow,
 )
-from base.vector cimport Vec, vec_append, vec_extend, vec_init, vec_push, vec_take
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
+from base.vector cimport Vec, vec_append, vec_extend, vec_push, vec_take
 
 
 def find_debug(MergedTables merged not None, bytes name not None):
@@ -48,29 +48,33 @@ def pieces_of(MergedTables merged not None, int out):
     cdef const int32_t* home = merged.out_of.rows
     cdef const OutSymbolRow* symbol = merged.out_symbols.rows
     cdef const RebuildRow* row = merged.rebuilds.rows
-    cdef uint32_t* key = <uint32_t*>calloc(entity_count + 1, 4)
+    cdef uint32_t* key
     cdef Vec pieces, relocations, numbers, inputs
     cdef PieceRow* piece
     cdef RelocRow* relocation
     cdef int32_t* number
     cdef int32_t* source
-    cdef bint ok = key != NULL
-    vec_init(&pieces, sizeof(PieceRow))
-    vec_init(&relocations, sizeof(RelocRow))
-    vec_init(&numbers, 4)
-    vec_init(&inputs, 4)
-    if ok:
+    cdef Scratch scratch
+    scratch_init(&scratch)
+    try:
+        scratch_vector(&scratch, &pieces, sizeof(PieceRow))
+        scratch_vector(&scratch, &relocations, sizeof(RelocRow))
+        scratch_vector(&scratch, &numbers, 4)
+        scratch_vector(&scratch, &inputs, 4)
+        key = <uint32_t*>scratch_zeros(&scratch, entity_count, 4)
         with nogil:
-            for i in range(symbols):
+            for i in range(0 if scratch.failed else symbols):
                 if symbol[i].entity >= 0:
                     key[symbol[i].entity] = <uint32_t>(symbol[i].part << 29 | i)
             for i in range(n):
+                if scratch.failed:
+                    break
                 if home[i] != out:
                     continue
                 piece = <PieceRow*>vec_push(&pieces)
                 source = <int32_t*>vec_push(&inputs)
                 if piece == NULL or source == NULL:
-                    ok = False
+                    scratch.failed = True
                     break
                 source[0] = <int32_t>i
                 piece.offset = s[i].offset
@@ -82,7 +86,7 @@ def pieces_of(MergedTables merged not None, int out):
                         relocation = <RelocRow*>vec_push(&relocations)
                         number = <int32_t*>vec_push(&numbers)
                         if relocation == NULL or number == NULL:
-                            ok = False
+                            scratch.failed = True
                             break
                         number[0] = <int32_t>at
                         relocation.r_offset = row[at].offset
@@ -90,11 +94,11 @@ def pieces_of(MergedTables merged not None, int out):
                         relocation.outcome = min(row[at].outcome, <uint32_t>OTHER)
                         piece.count += 1
                     at += 1
-    free(key)
-    tables = (vec_take(&pieces), vec_take(&relocations), vec_take(&numbers), vec_take(&inputs))
-    if not ok:
-        raise MemoryError
-    return tables
+        if scratch.failed:
+            raise MemoryError
+        return vec_take(&pieces), vec_take(&relocations), vec_take(&numbers), vec_take(&inputs)
+    finally:
+        scratch_free(&scratch)
 
 
 def headers_of(MergedTables merged not None, int out):
@@ -114,37 +118,40 @@ def headers_of(MergedTables merged not None, int out):
     cdef Vec pieces, patches
     cdef PieceRow* piece
     cdef DebugPatchRow* patch
-    cdef bint ok = True
-    vec_init(&pieces, sizeof(PieceRow))
-    vec_init(&patches, sizeof(DebugPatchRow))
-    with nogil:
-        for i in range(n):
-            plain += home[i] == out
-            if twin < 0 or home[i] != twin:
-                continue
-            piece = <PieceRow*>vec_push(&pieces)
-            if piece == NULL:
-                ok = False
-                break
-            piece.offset = s[i].offset
-            piece.size = s[i].size
-            piece.count = 0
-            while at < count and (fix[at].out != twin or fix[at].offset < start[i] + s[i].size):
-                if fix[at].out == twin and fix[at].section >= 0 and fix[at].how & FIX_MERC:
-                    patch = <DebugPatchRow*>vec_push(&patches)
-                    if patch == NULL:
-                        ok = False
-                        break
-                    patch.r_offset = fix[at].offset - start[i]
-                    patch.value = <uint64_t>fix[at].addend + start[fix[at].section]
-                    piece.count += 1
-                at += 1
-    tables = vec_take(&pieces), vec_take(&patches)
-    if not ok:
-        raise MemoryError
-    if pieces.count != 0 or not tables[1] or <size_t>len(tables[0]) != plain * sizeof(PieceRow):
-        return b"", b""
-    return tables
+    cdef Scratch scratch
+    scratch_init(&scratch)
+    try:
+        scratch_vector(&scratch, &pieces, sizeof(PieceRow))
+        scratch_vector(&scratch, &patches, sizeof(DebugPatchRow))
+        with nogil:
+            for i in range(n):
+                plain += home[i] == out
+                if twin < 0 or home[i] != twin:
+                    continue
+                piece = <PieceRow*>vec_push(&pieces)
+                if piece == NULL:
+                    scratch.failed = True
+                    break
+                piece.offset = s[i].offset
+                piece.size = s[i].size
+                piece.count = 0
+                while at < count and (fix[at].out != twin or fix[at].offset < start[i] + s[i].size):
+                    if fix[at].out == twin and fix[at].section >= 0 and fix[at].how & FIX_MERC:
+                        patch = <DebugPatchRow*>vec_push(&patches)
+                        if patch == NULL:
+                            scratch.failed = True
+                            break
+                        patch.r_offset = fix[at].offset - start[i]
+                        patch.value = <uint64_t>fix[at].addend + start[fix[at].section]
+                        piece.count += 1
+                    at += 1
+        if scratch.failed:
+            raise MemoryError
+        if not patches.count or pieces.count != plain:
+            return b"", b""
+        return vec_take(&pieces), vec_take(&patches)
+    finally:
+        scratch_free(&scratch)
 
 
 def live_names(MergedTables merged not None):
@@ -157,23 +164,26 @@ def live_names(MergedTables merged not None):
     cdef Vec names
     cdef uint8_t* place
     cdef const SymbolRow* symbol
-    cdef bint ok = True
-    vec_init(&names, 1)
-    with nogil:
-        for i in range(n):
-            if e[i].kind != E_FUNC or not e[i].flags & EF_LIVE or not e[i].flags & EF_DEFINED:
-                continue
-            symbol = &s[e[i].first]
-            place = <uint8_t*>vec_extend(&names, symbol.name_size + 1)
-            if place == NULL:
-                ok = False
-                break
-            memcpy(place, base + symbol.name, symbol.name_size)
-            place[symbol.name_size] = 0
-    result = vec_take(&names)
-    if not ok:
-        raise MemoryError
-    return result
+    cdef Scratch scratch
+    scratch_init(&scratch)
+    try:
+        scratch_vector(&scratch, &names, 1)
+        with nogil:
+            for i in range(n):
+                if e[i].kind != E_FUNC or not e[i].flags & EF_LIVE or not e[i].flags & EF_DEFINED:
+                    continue
+                symbol = &s[e[i].first]
+                place = <uint8_t*>vec_extend(&names, symbol.name_size + 1)
+                if place == NULL:
+                    scratch.failed = True
+                    break
+                memcpy(place, base + symbol.name, symbol.name_size)
+                place[symbol.name_size] = 0
+        if scratch.failed:
+            raise MemoryError
+        return vec_take(&names)
+    finally:
+        scratch_free(&scratch)
 
 
 def adopt(MergedTables merged not None, list results not None):
@@ -191,37 +201,39 @@ def adopt(MergedTables merged not None, list results not None):
     cdef KeepRow* keep
     cdef size_t i, count
     cdef OutRow* reloc
-    cdef bint ok = True
-    vec_init(&added, sizeof(KeepRow))
-    if not vec_append(&added, merged.keeps.rows, merged.keeps.count):
-        raise MemoryError
-    for out, numbers, moved, size in results:
-        row[<int>out].size = size
-        if row[<int>out].rela < 0:
-            continue
-        reloc = &row[row[<int>out].rela]
-        number = <const int32_t*>PyBytes_AS_STRING(numbers)
-        move = <const MovedRow*>PyBytes_AS_STRING(moved)
-        count = PyBytes_GET_SIZE(moved) // sizeof(MovedRow)
-        for i in range(count):
-            keep = <KeepRow*>vec_push(&added)
-            if keep == NULL:
-                ok = False
-                break
-            # The list is written newest first.
-            keep.offset = move[count - 1 - i].r_offset
-            keep.addend = source[number[move[count - 1 - i].row]].addend
-            keep.type = source[number[move[count - 1 - i].row]].type
-            keep.entity = source[number[move[count - 1 - i].row]].entity
-            keep.section = -1
-            keep.next = reloc.head
-            reloc.head = <int32_t>(added.count - 1)
-            reloc.count += 1
-    cdef Keeps keeps = Keeps(take_rows(&added))
-    if not ok:
-        raise MemoryError
-    merged.outs = outs
-    merged.keeps = keeps
+    cdef Scratch scratch
+    scratch_init(&scratch)
+    try:
+        scratch_vector(&scratch, &added, sizeof(KeepRow))
+        scratch.failed |= not vec_append(&added, merged.keeps.rows, merged.keeps.count)
+        for out, numbers, moved, size in results:
+            row[<int>out].size = size
+            if row[<int>out].rela < 0:
+                continue
+            reloc = &row[row[<int>out].rela]
+            number = <const int32_t*>PyBytes_AS_STRING(numbers)
+            move = <const MovedRow*>PyBytes_AS_STRING(moved)
+            count = PyBytes_GET_SIZE(moved) // sizeof(MovedRow)
+            for i in range(count):
+                keep = <KeepRow*>vec_push(&added)
+                if keep == NULL:
+                    scratch.failed = True
+                    break
+                # The list is written newest first.
+                keep.offset = move[count - 1 - i].r_offset
+                keep.addend = source[number[move[count - 1 - i].row]].addend
+                keep.type = source[number[move[count - 1 - i].row]].type
+                keep.entity = source[number[move[count - 1 - i].row]].entity
+                keep.section = -1
+                keep.next = reloc.head
+                reloc.head = <int32_t>(added.count - 1)
+                reloc.count += 1
+        if scratch.failed:
+            raise MemoryError
+        merged.outs = outs
+        merged.keeps = Keeps(take_rows(&added))
+    finally:
+        scratch_free(&scratch)
 
 
 def retarget(MergedTables merged not None, bytes inputs not None, bytes units not None, int out):

@@ -22,7 +22,8 @@ from sectionkinds cimport (
 )
 from base.elf64 cimport SHN_LORESERVE
 from base.scratch cimport (
-    Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
+    Scratch, scratch_free, scratch_init, scratch_nones, scratch_reserve, scratch_vector,
+    scratch_zeros,
 )
 from tables.graph cimport graph_init
 from tables.kinds cimport is_a
@@ -49,7 +50,6 @@ from tables.rows cimport (
     OutRow, OutSymbolRow, RebuildRow, SectionRow,
 )
 from traits cimport TRAIT_COMPAT, TRAIT_EARLY_FILES, TRAIT_MERCURY, TRAIT_WEAK_GLOBAL
-from base.vector cimport vec_reserve
 
 
 def merge(MergedTables merged not None):
@@ -180,9 +180,8 @@ cdef void take_room(Merge* m, Scratch* scratch, MergedTables merged) noexcept:
     m.buried = <uint8_t*>scratch_zeros(scratch, m.entity_count, 1)
     m.born = scratch_nones(scratch, m.entity_count)
     m.sections_of = scratch_nones(scratch, m.entity_count)
-    if not scratch.failed and not (vec_reserve(&m.section_list, m.section_count)
-                                   and vec_reserve(&m.local_list, m.section_count)):
-        scratch.failed = True
+    scratch_reserve(scratch, &m.section_list, m.section_count)
+    scratch_reserve(scratch, &m.local_list, m.section_count)
     if asks_for_users(m):
         graph_init(&m.calls, scratch, merged.calls.rows, merged.calls.count, m.entity_count,
                    m.entity_count + merged.prototypes.count)
