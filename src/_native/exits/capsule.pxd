@@ -52,6 +52,10 @@ cdef enum:
     APPENDED = -2           # behind the rest of its slot
 
 
+cdef inline void start_draft(Draft* draft) noexcept nogil:
+    draft.words.count = draft.sources.count = draft.records.count = draft.sizes.count = 0
+
+
 cdef inline bint emit(Draft* draft, const uint8_t* word, uint64_t source) noexcept nogil:
     cdef uint8_t* place = <uint8_t*>vec_push(&draft.words)
     cdef uint64_t* from_ = <uint64_t*>vec_push(&draft.sources)

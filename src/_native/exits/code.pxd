@@ -1,14 +1,13 @@
 # The code of one kernel, rewritten slot by slot.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport malloc
 from libc.string cimport memcpy, memset
 
 from exits.capsule cimport (
     APPENDED, CAPSULE_HEADER, INSERTED, VERSION, Draft, Slot, Walk, emit, emit_counted, emit_slot,
-    next_slot, start_walk,
+    next_slot, start_draft, start_walk,
 )
-from exits.rows cimport R_MEMORY, Code, Fault, Place, View, fail, put16, put32
+from exits.rows cimport R_MEMORY, Code, Fault, Place, View, fail, put16, put32, renew
 from exits.slots cimport emit_exit, emit_fence, is_barrier
 from exits.words cimport OP_EXIT, WORD, W_NOP, Needs, needs_of, opcode, put_instruction, retarget
 from base.vector cimport Vec, vec_extend
@@ -19,15 +18,56 @@ cdef enum:
     ALIGNMENT = 128
 
 
-cdef inline bint finish(View* text, View* capsule, Draft* draft, Code* code,
-                        Vec* places) noexcept nogil:
+# A function while its code is rewritten.
+ctypedef struct Rewriting:
+    View* text
+    View* capsule
+    int mode
+    Code code
+    Draft draft
+    Walk walk
+    Slot slot               # the one at hand
+    Vec* places             # Place
+    Fault* fault
+    bint changed            # the text becomes another, not only the capsule
+    Needs needs             # of code whose exits are rewritten
+    bint careful            # code that is brought up to date was not scheduled
+    bint waits              # the slot before waits, in code from before 13.0
+
+
+# Drafts the slot at hand, which is not the last; False when memory is exhausted.
+ctypedef bint (*EmitSlot)(Rewriting* r) noexcept nogil
+
+
+cdef inline bint draft_code(Rewriting* r, EmitSlot emit_one) noexcept nogil:
+    """Draft the whole function, slot by slot; the last one is the branch that ends all code."""
+    cdef bint done
+    start_draft(&r.draft)
+    if not start_walk(&r.walk, r.capsule, r.code.capsule, r.fault):
+        return False
+    while r.walk.next < r.walk.slots:
+        if not next_slot(&r.walk, r.text, &r.slot, r.fault):
+            return False
+        if r.slot.last:
+            done = (emit_counted(&r.draft, 1, NULL, 0)
+                    and emit(&r.draft, r.slot.words, r.slot.offset))
+        else:
+            done = emit_one(r)
+        if not done:
+            return fail(r.fault, 0, 0, R_MEMORY)
+    return True
+
+
+cdef inline bint finish(Rewriting* r) noexcept nogil:
     """Write the new text, capsule and places; False when memory is exhausted."""
-    cdef uint64_t count = draft.words.count, old = code.count - 1, i, after = 0, source, nops
-    cdef const uint64_t* sources = <const uint64_t*>draft.sources.data
-    cdef Place* place = <Place*>vec_extend(places, code.count)
+    cdef Code* code = &r.code
+    cdef View* text = r.text
+    cdef uint64_t count = r.draft.words.count, old = code.count - 1, i, after = 0, source, nops
+    cdef const uint64_t* sources = <const uint64_t*>r.draft.sources.data
+    cdef Place* place = <Place*>vec_extend(r.places, code.count)
     if place == NULL:
         return False
-    code.first = places.count - code.count
+    code.first = r.places.count - code.count
     for i in range(code.count):
         place[i].own = <uint64_t>INSERTED
     for i in range(count):
@@ -45,30 +85,25 @@ cdef inline bint finish(View* text, View* capsule, Draft* draft, Code* code,
         place[i].begin = place[i].own
     code.fresh_size = (count * WORD + PADDING + ALIGNMENT - 1) & ~<uint64_t>(ALIGNMENT - 1)
     nops = code.fresh_size // WORD - count
-    text.fresh_size = code.fresh_size
-    text.fresh = <uint8_t*>malloc(text.fresh_size)
-    if text.fresh == NULL:
+    if renew(text, code.fresh_size) == NULL:
         return False
-    memcpy(text.fresh, draft.words.data, count * WORD)
+    memcpy(text.fresh, r.draft.words.data, count * WORD)
     for i in range(count):
         source = sources[i]
         if source < <uint64_t>APPENDED:
             retarget(text.fresh + i * WORD, source + WORD, (i + 1) * WORD, code,
-                     <const Place*>places.data)
+                     <const Place*>r.places.data)
     for i in range(count, count + nops):
         put_instruction(text.fresh + i * WORD, W_NOP)
-    return put_capsule(capsule, draft, nops + 1)
+    return put_capsule(r.capsule, &r.draft, nops + 1)
 
 
 cdef inline bint put_capsule(View* capsule, const Draft* draft, uint64_t tail) noexcept nogil:
     """Write the new capsule; its last slot stands for `tail` instructions."""
     cdef uint64_t slots = draft.sizes.count, bits_size = (slots + 31) // 32 * 4, i
-    cdef uint8_t* at
-    capsule.fresh_size = CAPSULE_HEADER + bits_size + draft.records.count
-    capsule.fresh = <uint8_t*>malloc(capsule.fresh_size)
-    if capsule.fresh == NULL:
+    cdef uint8_t* at = renew(capsule, CAPSULE_HEADER + bits_size + draft.records.count)
+    if at == NULL:
         return False
-    at = capsule.fresh
     memcpy(at, capsule.data, 4)
     put32(at + 4, VERSION)
     put32(at + 8, <uint32_t>slots)
@@ -81,52 +116,34 @@ cdef inline bint put_capsule(View* capsule, const Draft* draft, uint64_t tail) n
     return True
 
 
-cdef inline void start_draft(Draft* draft) noexcept nogil:
-    draft.words.count = draft.sources.count = draft.records.count = draft.sizes.count = 0
-
-
-cdef inline bint finish_changed(View* text, View* capsule, Draft* draft, Code* code, Vec* places,
-                                uint64_t old, bint* changed) noexcept nogil:
-    """Write what is new, if anything moved or was changed in a text whose code took `old` bytes."""
+cdef inline bint finish_changed(Rewriting* r) noexcept nogil:
+    """Write what is new, if anything moved or was changed."""
+    cdef uint64_t old = r.slot.offset + WORD    # bytes of the code, without padding
     cdef size_t i
-    changed[0] = changed[0] or draft.sources.count * WORD != old
-    for i in range(draft.sources.count):
-        if (<uint64_t*>draft.sources.data)[i] != i * WORD:
-            changed[0] = True
+    r.changed = r.changed or r.draft.sources.count * WORD != old
+    for i in range(r.draft.sources.count):
+        if (<uint64_t*>r.draft.sources.data)[i] != i * WORD:
+            r.changed = True
             break
-    if not changed[0]:
+    if not r.changed:
         return True
-    code.size = text.size
-    code.count = old // WORD + 1
-    return finish(text, capsule, draft, code, places)
+    r.code.size = r.text.size
+    r.code.count = old // WORD + 1
+    return finish(r) or fail(r.fault, 0, 0, R_MEMORY)
 
 
-cdef inline bint rewrite_code(View* text, View* capsule, int mode, Code* code, Draft* draft,
-                              Vec* places, bint* changed, Fault* fault) noexcept nogil:
+cdef inline bint emit_rewritten(Rewriting* r) noexcept nogil:
+    """Any slot but the last of a kernel, or of a function that exits."""
+    if r.needs.barrier and r.slot.count and opcode(
+            r.text.data + r.walk.offset - WORD) == OP_EXIT and (
+            not r.slot.recorded or is_barrier(&r.slot)):
+        return emit_exit(&r.draft, &r.slot, &r.needs)
+    if r.slot.count > 1 and r.slot.record_size > 2:
+        return emit_fence(&r.draft, &r.slot, &r.needs)
+    return emit_slot(&r.draft, &r.slot)
+
+
+cdef inline bint rewrite_code(Rewriting* r) noexcept nogil:
     """Rewrite one kernel; `changed` says whether anything did, else nothing is written."""
-    cdef Needs needs = needs_of(text.data, text.size, mode)
-    cdef Walk walk
-    cdef Slot slot
-    cdef bint done
-    changed[0] = False
-    if not start_walk(&walk, capsule, code.capsule, fault):
-        return False
-    start_draft(draft)
-    while walk.next < walk.slots:
-        if not next_slot(&walk, text, &slot, fault):
-            return False
-        if slot.last:
-            done = emit_counted(draft, 1, NULL, 0) and emit(draft, slot.words, slot.offset)
-        elif needs.barrier and slot.count and opcode(
-                text.data + walk.offset - WORD) == OP_EXIT and (
-                not slot.recorded or is_barrier(&slot)):
-            done = emit_exit(draft, &slot, &needs)
-        elif slot.count > 1 and slot.record_size > 2:
-            done = emit_fence(draft, &slot, &needs)
-        else:
-            done = emit_slot(draft, &slot)
-        if not done:
-            return fail(fault, 0, 0, R_MEMORY)
-    if not finish_changed(text, capsule, draft, code, places, slot.offset + WORD, changed):
-        return fail(fault, 0, 0, R_MEMORY)
-    return True
+    r.needs = needs_of(r.text.data, r.text.size, r.mode)
+    return draft_code(r, emit_rewritten) and finish_changed(r)

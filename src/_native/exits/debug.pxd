@@ -1,7 +1,6 @@
 # The debug sections of a file: frames, line programs and register ranges of changed kernels.
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.stdlib cimport free
 from libc.string cimport memset
 
 from elfnumbers cimport SHT_PROGBITS, SHT_RELA
@@ -11,9 +10,10 @@ from exits.file cimport File, home_of, is_named
 from exits.lines cimport Lines, UnitPlace, move_units
 from exits.places cimport move_frame, move_registers
 from exits.rows cimport R_MEMORY, Code, Fault, Place, View, editable, fail
-from base.nameindex cimport NameIndex, NameSlot, index_find, index_free, index_init
+from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_vector
 from relocationtypes cimport R_CUDA_64
-from base.vector cimport Vec, vec_free, vec_init
+from base.vector cimport Vec
 
 cdef enum:
     TEXT_PREFIX = 6         # bytes of ".text."
@@ -72,36 +72,62 @@ cdef inline bint rebuild_lines(File* file, size_t section, View* rela, size_t re
     """Rebuild a line section, and correct those who refer to it."""
     cdef View* view = &file.views[section]
     cdef Lines lines
-    cdef Vec out, units
-    cdef inline bint done
+    cdef Vec units
+    cdef Scratch scratch
+    cdef bint done
     memset(&lines, 0, sizeof(Lines))
-    vec_init(&out, 1)
-    vec_init(&units, sizeof(UnitPlace))
+    lines.out = <Vec*>scratch_room(&file.scratch, 1, sizeof(Vec))
+    if lines.out == NULL:
+        return fail(fault, 0, 0, R_MEMORY)
+    scratch_vector(&file.scratch, lines.out, 1)     # the contents, as long as the view
+    scratch_init(&scratch)
+    scratch_vector(&scratch, &units, sizeof(UnitPlace))
+    lines.units = &units
     lines.section = section
     lines.codes = file.codes
     lines.kernels = <const Code*>file.kernels.data
     lines.places = <const Place*>file.places.data
-    lines.out = &out
-    done = move_units(&lines, view, rela, file.symbol_count, rela_at, &units, fault)
+    done = (not (scratch.failed or file.scratch.failed)
+            and move_units(&lines, view, rela, file.symbol_count, rela_at, fault))
     if done:
-        free(view.fresh)
-        view.fresh = out.data
-        view.fresh_size = out.count
+        view.fresh = lines.out.data
+        view.fresh_size = lines.out.count
         done = move_line_references(file, section, &units, fault)
-    else:
-        vec_free(&out)
-    vec_free(&units)
+    scratch_free(&scratch)
+    return done
+
+
+cdef inline bint move_named_registers(File* file, size_t section, Fault* fault) noexcept nogil:
+    """Correct the ranges of registers of the changed kernels, which a section names."""
+    cdef const Code* codes = <const Code*>file.kernels.data
+    cdef const View* text
+    cdef NameIndex names
+    cdef NameSlot* slot
+    cdef Scratch scratch
+    cdef size_t i
+    cdef bint done
+    scratch_init(&scratch)
+    scratch_index(&scratch, &names, file.kernels.count)
+    for i in range(0 if scratch.failed else file.kernels.count):
+        text = &file.views[codes[i].text]
+        slot = index_find(&names, text.name + TEXT_PREFIX, text.name_size - TEXT_PREFIX)
+        if slot == NULL:
+            scratch.failed = True
+            break
+        if slot.value < 0:
+            slot.value = <int32_t>i
+            names.count += 1
+    done = (fail(fault, 0, 0, R_MEMORY) if scratch.failed
+            else move_registers(file, section, &names, fault))
+    scratch_free(&scratch)
     return done
 
 
 cdef inline bint move_debug(File* file, Fault* fault) noexcept nogil:
     """Correct frames, line programs and register ranges."""
     cdef View* view
-    cdef NameIndex names
-    cdef NameSlot* slot
-    cdef const Code* codes = <const Code*>file.kernels.data
-    cdef size_t i, j
-    cdef inline bint done = True
+    cdef size_t i
+    cdef bint done = True
     for i in range(file.count):
         view = &file.views[i]
         if view.kind != SHT_RELA or view.info >= file.count or not view.size:
@@ -119,18 +145,6 @@ cdef inline bint move_debug(File* file, Fault* fault) noexcept nogil:
         if (file.views[i].kind != SHT_PROGBITS
                 or not is_named(&file.views[i], b".nv_debug_info_reg_sass", 23)):
             continue
-        if not index_init(&names, file.kernels.count):
-            return fail(fault, 0, 0, R_MEMORY)
-        for j in range(file.kernels.count):
-            view = &file.views[codes[j].text]
-            slot = index_find(&names, view.name + TEXT_PREFIX, view.name_size - TEXT_PREFIX)
-            if slot != NULL and slot.value < 0:
-                slot.value = <int32_t>j
-                names.count += 1
-        done = move_registers(&file.views[i], i, &names, codes,
-                              <const Place*>file.places.data, file.early, file.update,
-                              fault)
-        index_free(&names)
-        if not done:
+        if not move_named_registers(file, i, fault):
             return False
     return True

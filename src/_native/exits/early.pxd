@@ -8,13 +8,11 @@ from libc.string cimport memcmp, memcpy
 
 from base.elf64 cimport load16, load32
 from exits.capsule cimport (
-    ONE_WORD, Draft, Slot, Walk, emit, emit_counted, emit_record, emit_slot, next_slot,
-    start_walk,
+    ONE_WORD, Draft, Slot, emit, emit_counted, emit_record, emit_slot,
 )
-from exits.code cimport finish_changed, put_capsule, start_draft
-from exits.rows cimport R_MEMORY, Code, Fault, View, fail, put32
+from exits.code cimport Rewriting, draft_code, finish_changed, put_capsule
+from exits.rows cimport R_MEMORY, fail, put32
 from exits.words cimport LONGEST_STALL, M_EARLY, OP_NOP, WORD, opcode, set_stall, stall
-from base.vector cimport Vec
 
 cdef enum:
     OP_SHIFT = 0x819
@@ -111,35 +109,28 @@ cdef inline bint emit_early(Draft* draft, const Slot* slot, int mode, bint early
     return emit_slot(draft, slot)
 
 
-cdef inline bint convert_code(View* text, View* capsule, int mode, Code* code, Draft* draft,
-                              Vec* places, bint* changed, Fault* fault) noexcept nogil:
-    """Bring one function up to date; `changed` says whether its text did, not only the capsule."""
-    cdef Walk walk
-    cdef Slot slot
-    cdef size_t i
-    cdef bint done, waits = False
-    changed[0] = False
-    if not start_walk(&walk, capsule, code.capsule, fault):
+cdef inline bint emit_in_order(Rewriting* r) noexcept nogil:
+    """Any slot but the last, of which waits that follow each other come in the order of 13.0."""
+    cdef bint wait = is_wait(&r.slot)
+    if not emit_early(&r.draft, &r.slot, r.mode, r.walk.early):
         return False
-    start_draft(draft)
-    while walk.next < walk.slots:
-        if not next_slot(&walk, text, &slot, fault):
-            return False
-        if slot.last:
-            done = emit_counted(draft, 1, NULL, 0) and emit(draft, slot.words, slot.offset)
-        else:
-            done = emit_early(draft, &slot, mode, walk.early)
-        if not done:
-            return fail(fault, 0, 0, R_MEMORY)
-        if waits and not slot.last and is_wait(&slot):
-            order_waits(draft)
-        waits = mode == M_EARLY and is_wait(&slot)
+    if r.waits and wait:
+        order_waits(&r.draft)
+    r.waits = r.mode == M_EARLY and wait
+    return True
+
+
+cdef inline bint convert_code(Rewriting* r) noexcept nogil:
+    """Bring one function up to date; `changed` says whether its text did, not only the capsule."""
+    cdef size_t i
+    if not draft_code(r, emit_in_order):
+        return False
     # Instructions were also changed where they stand.
-    for i in range(draft.words.count):
-        changed[0] = changed[0] or memcmp(draft.words.data + i * WORD, text.data + i * WORD,
-                                          WORD) != 0
-    if not finish_changed(text, capsule, draft, code, places, slot.offset + WORD, changed):
-        return fail(fault, 0, 0, R_MEMORY)
-    if walk.early and not changed[0] and not put_capsule(capsule, draft, slot.count):
-        return fail(fault, 0, 0, R_MEMORY)
+    for i in range(r.draft.words.count):
+        r.changed = r.changed or memcmp(r.draft.words.data + i * WORD, r.text.data + i * WORD,
+                                        WORD) != 0
+    if not finish_changed(r):
+        return False
+    if r.walk.early and not r.changed and not put_capsule(r.capsule, &r.draft, r.slot.count):
+        return fail(r.fault, 0, 0, R_MEMORY)
     return True

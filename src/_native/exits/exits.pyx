@@ -18,18 +18,17 @@ Cost: linear in the bytes of the sections read, and of the arena where something
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
 
 from elfnumbers cimport (
     SHT_CUDA_CAPMERC, SHT_CUDA_CONSTANT_B0, SHT_CUDA_INFO, SHT_CUDA_MERC_RELA, SHT_RELA,
 )
 from base.elf64 cimport STO_ENTRY, STT_FUNC, STT_SECTION, Rela, round_up
-from exits.capsule cimport Draft
-from exits.code cimport rewrite_code
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
+from exits.code cimport Rewriting, rewrite_code
 from exits.debug cimport move_debug
 from exits.early cimport convert_code
-from exits.file cimport File, Fresh, file_free, home_of, open_views, text_of
+from exits.file cimport File, Fresh, home_of, open_views, text_of
 from exits.guard cimport Guarded, guard_code, needs_guard
 from exits.places cimport move_info, move_table
 from exits.rows cimport R_MEMORY, R_WHOLE, Code, Fault, Place, View, editable, fail, moved
@@ -42,7 +41,7 @@ from base.hugepages cimport prefer_large_pages
 from pylink._native.tables cimport ObjectTables, Table
 from tables.rows cimport FileRow, SectionRow, SymbolRow
 from traits cimport TRAIT_EARLY_FILES
-from base.vector cimport vec_extend, vec_free, vec_init, vec_push
+from base.vector cimport vec_extend, vec_push
 
 cdef enum:
     SHT_CUDA_CONSTANT_B2 = SHT_CUDA_CONSTANT_B0 + 2
@@ -90,66 +89,70 @@ cdef inline bint hasten_trap(View* text, Fault* fault) noexcept nogil:
     return True
 
 
+cdef bint rewrite_function(File* file, Rewriting* r, const SymbolRow* symbol, int32_t capsule,
+                           int mode) noexcept nogil:
+    """Rewrite one, if there is a reason to; one that changes is a row of `file.kernels`."""
+    cdef bint kernel = symbol.other & STO_ENTRY != 0, done
+    cdef size_t text = <size_t>home_of(file, symbol)
+    cdef Code* row
+    r.text = &file.views[text]
+    if not (file.early or file.update or kernel or (mode != M_FENCES and has_exit(r.text))):
+        return True
+    r.capsule = &file.views[capsule]
+    memset(&r.code, 0, sizeof(Code))
+    r.code.text = <uint32_t>text
+    r.code.capsule = <uint32_t>capsule
+    r.mode = mode
+    r.changed = r.waits = False
+    if file.update:
+        done = update_code(r)
+    elif file.early:
+        done = convert_code(r)
+    else:
+        r.mode = mode if kernel else M_LONG
+        done = rewrite_code(r)
+    if done and kernel and file.hastens and (mode == M_FENCES or mode == M_SHORT):
+        done = hasten_trap(r.text, r.fault)
+    if done and r.changed:
+        row = <Code*>vec_push(&file.kernels)
+        if row == NULL:
+            return fail(r.fault, 0, 0, R_MEMORY)
+        row[0] = r.code
+        file.code_of[text] = <int32_t>(file.kernels.count - 1)
+    return done
+
+
 cdef bint rewrite_functions(File* file, int mode, Fault* fault) noexcept nogil:
     """Rewrite text and capsule of each kernel, or function, that has both.
 
     Of functions only those exit that have an EXIT; their callers are not known.
     """
-    cdef int32_t* capsule_of = <int32_t*>calloc(file.count, sizeof(int32_t))
-    cdef const SymbolRow* symbol
-    cdef Code code
-    cdef Code* row
-    cdef Draft draft
-    cdef size_t i
-    cdef bint done = True, changed, kernel
-    if capsule_of == NULL:
-        return fail(fault, 0, 0, R_MEMORY)
-    vec_init(&draft.words, WORD)
-    vec_init(&draft.sources, sizeof(uint64_t))
-    vec_init(&draft.records, 1)
-    vec_init(&draft.sizes, 1)
-    for i in range(file.count):
+    cdef int32_t* capsule_of = <int32_t*>scratch_zeros(&file.scratch, file.count, sizeof(int32_t))
+    cdef Rewriting r
+    cdef Scratch scratch
+    cdef size_t i, text
+    cdef bint done
+    memset(&r, 0, sizeof(Rewriting))
+    r.places = &file.places
+    r.fault = fault
+    scratch_init(&scratch)
+    scratch_vector(&scratch, &r.draft.words, WORD)
+    scratch_vector(&scratch, &r.draft.sources, sizeof(uint64_t))
+    scratch_vector(&scratch, &r.draft.records, 1)
+    scratch_vector(&scratch, &r.draft.sizes, 1)
+    done = not (scratch.failed or file.scratch.failed)
+    for i in range(file.count if done else 0):
         if file.views[i].kind == SHT_CUDA_CAPMERC:
             capsule_of[text_of(file, i)] = <int32_t>i
     for i in range(file.symbol_count):
-        symbol = &file.symbols[i]
-        if not is_function(symbol):
-            continue
-        kernel = symbol.other & STO_ENTRY != 0
-        memset(&code, 0, sizeof(Code))
-        code.text = <uint32_t>home_of(file, symbol)
-        if not (file.early or file.update or kernel
-                or (mode != M_FENCES and has_exit(&file.views[code.text]))):
-            continue
-        code.capsule = capsule_of[code.text]
-        if file.code_of[code.text] >= 0:
-            continue
-        if file.update:
-            done = update_code(&file.views[code.text], &file.views[code.capsule], mode, &code,
-                               &draft, &file.places, &changed, fault)
-        elif file.early:
-            done = convert_code(&file.views[code.text], &file.views[code.capsule], mode, &code,
-                                &draft, &file.places, &changed, fault)
-        else:
-            done = rewrite_code(&file.views[code.text], &file.views[code.capsule],
-                                mode if kernel else M_LONG, &code, &draft, &file.places,
-                                &changed, fault)
-        if done and kernel and file.hastens and (mode == M_FENCES or mode == M_SHORT):
-            done = hasten_trap(&file.views[code.text], fault)
-        if done and changed:
-            row = <Code*>vec_push(&file.kernels)
-            if row == NULL:
-                done = fail(fault, 0, 0, R_MEMORY)
-            else:
-                row[0] = code
-                file.code_of[code.text] = <int32_t>(file.kernels.count - 1)
         if not done:
             break
-    vec_free(&draft.words)
-    vec_free(&draft.sources)
-    vec_free(&draft.records)
-    vec_free(&draft.sizes)
-    free(capsule_of)
+        if not is_function(&file.symbols[i]):
+            continue
+        text = <size_t>home_of(file, &file.symbols[i])
+        if file.code_of[text] < 0:
+            done = rewrite_function(file, &r, &file.symbols[i], capsule_of[text], mode)
+    scratch_free(&scratch)
     return done
 
 
@@ -277,7 +280,6 @@ cdef bint put_contents(File* file, Fresh* fresh) noexcept nogil:
         if view.fresh == NULL:
             continue
         if view.fresh_size == view.size and memcmp(view.fresh, view.data, view.size) == 0:
-            free(view.fresh)
             view.fresh = NULL
             continue
         size += round_up(view.fresh_size, PLACEMENT)
@@ -325,10 +327,12 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
     cdef size_t number
     cdef int mode
     cdef bint done
+    cdef Scratch scratch
     cdef list faults = [], slowed = []
     fresh.base = round_up(PyBytes_GET_SIZE(objects.arena), PLACEMENT)
-    vec_init(&fresh.data, 1)
+    scratch_init(&scratch)
     try:
+        scratch_vector(&scratch, &fresh.data, 1)
         for number, mode in steps:
             if not M_FENCES <= mode <= M_GUARD and (mode & ~<int>U_ANY or not mode):
                 raise ValueError(f"mode {mode} is not known")
@@ -346,14 +350,13 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
             file.early = mode == M_EARLY or mode == M_CAPSULES
             file.update = mode & U_ANY != 0
             file.hastens = not objects.traits & TRAIT_EARLY_FILES
-            vec_init(&file.kernels, sizeof(Code))
-            vec_init(&file.places, sizeof(Place))
             fail(&fault, 0, 0, R_MEMORY)
+            scratch_init(&file.scratch)
             with nogil:
-                done = (open_views(&file, arena, &fresh)
+                done = (not scratch.failed and open_views(&file, arena, &fresh)
                         and rewrite(&file, mode, &guarded, &fault)
                         and put_contents(&file, &fresh))
-                file_free(&file)
+                scratch_free(&file.scratch)
             if not done:
                 if fault.reason == R_MEMORY:
                     raise MemoryError
@@ -365,4 +368,4 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
             return objects.arena, objects.sections, objects.symbols, faults, slowed
         return grown(objects.arena, &fresh), sections, symbols, faults, slowed
     finally:
-        vec_free(&fresh.data)
+        scratch_free(&scratch)

@@ -1,17 +1,18 @@
 # One relocatable file while its kernels are rewritten: views of its sections, and its symbols.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcmp, memset
+from libc.string cimport memcmp
 
-from exits.rows cimport View
+from base.scratch cimport Scratch, scratch_nones, scratch_vector, scratch_zeros
+from exits.rows cimport Code, Place, View
 from tables.rows cimport SectionRow, SymbolRow
 from sectionkinds cimport KIND
-from base.vector cimport Vec, vec_free
+from base.vector cimport Vec
 
 
 # One file while its kernels are rewritten.
 ctypedef struct File:
+    Scratch scratch         # what is had of the file
     View* views             # by section index
     size_t count
     SectionRow* sections    # both are changed as the contents are
@@ -39,16 +40,17 @@ cdef inline bint open_views(File* file, const uint8_t* arena, const Fresh* fresh
     cdef const SectionRow* s
     cdef View* view
     cdef size_t i
-    file.views = <View*>calloc(file.count, sizeof(View))
-    file.code_of = <int32_t*>malloc(file.count * sizeof(int32_t))
-    file.codes = <int32_t*>malloc((<size_t>file.symbol_count + 1) * sizeof(int32_t))
-    if file.views == NULL or file.code_of == NULL or file.codes == NULL:
+    scratch_vector(&file.scratch, &file.kernels, sizeof(Code))
+    scratch_vector(&file.scratch, &file.places, sizeof(Place))
+    file.views = <View*>scratch_zeros(&file.scratch, file.count, sizeof(View))
+    file.code_of = scratch_nones(&file.scratch, file.count)
+    file.codes = scratch_nones(&file.scratch, file.symbol_count)
+    if file.scratch.failed:
         return False
-    memset(file.code_of, -1, file.count * sizeof(int32_t))
-    memset(file.codes, -1, file.symbol_count * sizeof(int32_t))
     for i in range(file.count):
         s = &file.sections[i]
         view = &file.views[i]
+        view.scratch = &file.scratch
         view.kind = s.type
         view.link = s.link
         view.info = s.info
@@ -60,18 +62,6 @@ cdef inline bint open_views(File* file, const uint8_t* arena, const Fresh* fresh
             view.data = (arena + s.offset if s.offset < fresh.base
                          else fresh.data.data + (s.offset - fresh.base))
     return True
-
-
-cdef inline void file_free(File* file) noexcept nogil:
-    cdef size_t i
-    if file.views != NULL:
-        for i in range(file.count):
-            free(file.views[i].fresh)
-    free(file.views)
-    free(file.codes)
-    free(file.code_of)
-    vec_free(&file.kernels)
-    vec_free(&file.places)
 
 
 cdef inline int32_t home_of(const File* file, const SymbolRow* symbol) noexcept nogil:

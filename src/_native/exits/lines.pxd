@@ -8,7 +8,6 @@
 # next; it stays an opcode of its own.
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from base.elf64 cimport load32, load64
@@ -17,6 +16,7 @@ from exits.rows cimport (
     R_CUT_OFF, R_LINE_OP, R_LINE_RELOCATION, R_LINE_UNIT, R_MEMORY, Code, Fault, Place, View,
     editable, fail, moved, put32, read_sleb, read_uleb,
 )
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from base.vector cimport Vec, vec_extend, vec_push
 
 
@@ -59,6 +59,7 @@ ctypedef struct Lines:
     int64_t written         # line of the last row
     bint went_on            # opcodes since the last row have gone to the address
     Vec* out
+    Vec* units              # UnitPlace
 
 
 # Where a unit went, for those that refer to it.
@@ -218,7 +219,7 @@ cdef inline bint move_sequence(Lines* lines, uint64_t* at, Fault* fault) noexcep
     return True
 
 
-cdef inline bint move_unit(Lines* lines, uint64_t size, Vec* units, uint64_t* next_,
+cdef inline bint move_unit(Lines* lines, uint64_t size, uint64_t* next_,
                            Fault* fault) noexcept nogil:
     """Append the unit at `lines.start`; `next_` is where the following one starts."""
     cdef uint64_t start = lines.start, length, header, program, at
@@ -240,7 +241,7 @@ cdef inline bint move_unit(Lines* lines, uint64_t size, Vec* units, uint64_t* ne
             or not lines.range_ or lines.first < 10
             or program < start + UNIT_HEADER + lines.first - 1):
         return fail(fault, lines.section, start, R_LINE_UNIT)
-    place = <UnitPlace*>vec_push(units)
+    place = <UnitPlace*>vec_push(lines.units)
     if place == NULL or not put_bytes(lines.out, lines.data + start, program - start):
         return fail(fault, lines.section, start, R_MEMORY)
     place.old = start
@@ -258,13 +259,18 @@ cdef inline bint move_unit(Lines* lines, uint64_t size, Vec* units, uint64_t* ne
 
 
 cdef inline bint move_units(Lines* lines, View* view, View* rela, uint64_t symbols, size_t rela_at,
-                            Vec* units, Fault* fault) noexcept nogil:
+                            Fault* fault) noexcept nogil:
     """Rebuild a line section and the offsets of its relocations."""
     cdef uint64_t count = rela.size // sizeof(Rela) if rela != NULL else 0, i
-    cdef uint32_t* row_at = <uint32_t*>calloc(view.size + 1, sizeof(uint32_t))
-    cdef uint64_t* fresh = <uint64_t*>calloc(count + 1, sizeof(uint64_t))
+    cdef Scratch scratch
+    cdef uint32_t* row_at
+    cdef uint64_t* fresh
     cdef Rela* rows = <Rela*>editable(rela) if rela != NULL else NULL
-    cdef bint done = row_at != NULL and fresh != NULL and (rela == NULL or rows != NULL)
+    cdef bint done
+    scratch_init(&scratch)
+    row_at = <uint32_t*>scratch_zeros(&scratch, view.size, sizeof(uint32_t))
+    fresh = <uint64_t*>scratch_zeros(&scratch, count, sizeof(uint64_t))
+    done = not scratch.failed and (rela == NULL or rows != NULL)
     fault.reason = R_MEMORY
     lines.data = view.data
     lines.start = 0
@@ -278,13 +284,12 @@ cdef inline bint move_units(Lines* lines, View* view, View* rela, uint64_t symbo
         row_at[rows[i].r_offset] = <uint32_t>(i + 1)
         fresh[i] = <uint64_t>-1
     while done and lines.start < view.size:
-        done = move_unit(lines, view.size, units, &lines.start, fault)
+        done = move_unit(lines, view.size, &lines.start, fault)
     if done:
         for i in range(count):
             if fresh[i] == <uint64_t>-1:
                 done = fail(fault, rela_at, i * sizeof(Rela), R_LINE_RELOCATION)
                 break
             rows[i].r_offset = fresh[i]
-    free(row_at)
-    free(fresh)
+    scratch_free(&scratch)
     return done

@@ -6,6 +6,7 @@ from libc.string cimport memchr
 
 from attributetypes cimport ATTRIBUTE, EIATTR_ANNOTATIONS, EIATTR_INDIRECT_BRANCH_TARGETS
 from base.elf64 cimport load16, load32, load64
+from exits.file cimport File
 from exits.rows cimport (
     R_FRAME, R_FRAME_OP, R_INFO, R_MEMORY, R_REGISTERS, R_TABLE, Code, Fault, Place, View,
     editable, fail, moved, put32, put64, read_uleb,
@@ -160,14 +161,16 @@ cdef inline bint move_table(View* view, size_t section, const View* relocs, cons
     return True
 
 
-cdef inline bint move_registers(View* view, size_t section, NameIndex* names, const Code* codes,
-                                const Place* places, bint early, bint own,
+cdef inline bint move_registers(File* file, size_t section, NameIndex* names,
                                 Fault* fault) noexcept nogil:
     """.nv_debug_info_reg_sass: {name NUL, u32 n, n of {u32, register NUL, u32, start, end}}.
 
-    Ranges end and, but for those of `early` code, begin at labels; with `own` they stay with the
-    instructions themselves.
+    Ranges end and, but for those of early code, begin at labels; in code that is brought up to
+    date they stay with the instructions themselves.
     """
+    cdef View* view = &file.views[section]
+    cdef const Code* codes = <const Code*>file.kernels.data
+    cdef const Place* places = <const Place*>file.places.data
     cdef uint8_t* data = editable(view)
     cdef const uint8_t* nul
     cdef const Code* code
@@ -196,12 +199,13 @@ cdef inline bint move_registers(View* view, size_t section, NameIndex* names, co
                 return fail(fault, section, start, R_REGISTERS)
             at = nul - data + 13
             if code != NULL:
-                if own:
+                if file.update:
                     put32(data + at - 8, begins(code, places, load32(data + at - 8)))
                 else:
                     put32(data + at - 8, <uint32_t>counted_back(code, places,
-                                                                load32(data + at - 8), early))
-                move_word(data + at - 4, code, places, own)
+                                                                load32(data + at - 8),
+                                                                file.early))
+                move_word(data + at - 4, code, places, file.update)
     return True
 
 

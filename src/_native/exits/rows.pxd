@@ -1,10 +1,10 @@
 # What the parts of the kernel code rewriting share: views of sections, places, faults.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport malloc
 from libc.string cimport memcpy
 
 from base.elf64 cimport load16, load32, load64
+from base.scratch cimport Scratch, scratch_room
 
 
 cdef enum ExitFault:
@@ -38,6 +38,7 @@ ctypedef struct View:
     uint64_t size
     uint8_t* fresh          # NULL until changed
     uint64_t fresh_size
+    Scratch* scratch        # where that copy is
     const uint8_t* name
     uint32_t name_size
     uint32_t kind           # sh_type
@@ -97,13 +98,17 @@ cdef inline uint64_t moved(const Code* code, const Place* places, uint64_t offse
     return (place.own if own else place.label) + offset % 16
 
 
+cdef inline uint8_t* renew(View* view, uint64_t size) noexcept nogil:
+    """Room for new contents; NULL when memory is exhausted."""
+    view.fresh_size = size
+    view.fresh = <uint8_t*>scratch_room(view.scratch, size, 1)
+    return view.fresh
+
+
 cdef inline uint8_t* editable(View* view) noexcept nogil:
     """The contents as a copy that may be changed in place; NULL when memory is exhausted."""
-    if view.fresh == NULL:
-        view.fresh = <uint8_t*>malloc(view.size + 1)
-        if view.fresh != NULL:
-            memcpy(view.fresh, view.data, view.size)
-            view.fresh_size = view.size
+    if view.fresh == NULL and renew(view, view.size) != NULL:
+        memcpy(view.fresh, view.data, view.size)
     return view.fresh
 
 

@@ -10,18 +10,16 @@ from libc.string cimport memcmp, memcpy
 from base.elf64 cimport load16, load32, load64
 from libc.stdint cimport uint16_t
 from exits.capsule cimport (
-    APPENDED, INSERTED, Draft, Slot, Walk, emit, emit_counted, emit_record, emit_slot, next_slot,
-    start_walk,
+    APPENDED, INSERTED, Draft, Slot, emit, emit_counted, emit_record, emit_slot,
 )
-from exits.code cimport finish_changed, start_draft
-from exits.rows cimport R_MEMORY, Code, Fault, Place, View, fail, put16, put32, put64
+from exits.code cimport Rewriting, draft_code, finish_changed
+from exits.rows cimport Code, Place, put16, put32, put64
 from exits.slots cimport recorded
 from exits.words cimport (
     CAREFUL, CARELESS, CONTROL_BYTE, MEMBAR_BYTE, MEMBAR_GUARD, OP_EXIT, OP_NOP, U_ADDS, U_ANY,
     U_FENCES, U_GUARD, U_UNGUARD, U_UNSCHEDULED, U_WORDS, WORD, W_NOP, is_dummy_load, is_membar,
     is_unscheduled, opcode, put_instruction, set_stall, stall,
 )
-from base.vector cimport Vec
 
 cdef enum:
     OP_BSYNC = 0x941
@@ -198,33 +196,30 @@ cdef inline bint emit_acquire(Draft* draft, const Slot* slot, bint careful) noex
     return emit(draft, flush, <uint64_t>APPENDED) and emit(draft, nop, <uint64_t>APPENDED)
 
 
-cdef inline bint emit_update(Draft* draft, const Slot* slot, int mode,
-                             bint careful) noexcept nogil:
-    """Any slot but the last, of a function for which all of the mode is right.
-
-    `careful` says that it was not scheduled.
-    """
+cdef inline bint emit_update(Rewriting* r) noexcept nogil:
+    """Any slot but the last, of a function for which all of the mode is right."""
+    cdef const Slot* slot = &r.slot
     cdef uint32_t record = 0
     cdef size_t i
-    if mode & U_GUARD and not slot.recorded and takes_nop(slot.words):
-        return emit_guarded(draft, slot)
-    if mode & U_UNGUARD and is_guarded(slot):
-        return emit_bare(draft, slot)
-    if mode & U_ADDS and not slot.recorded:
+    if r.mode & U_GUARD and not slot.recorded and takes_nop(slot.words):
+        return emit_guarded(&r.draft, slot)
+    if r.mode & U_UNGUARD and is_guarded(slot):
+        return emit_bare(&r.draft, slot)
+    if r.mode & U_ADDS and not slot.recorded:
         record = add_record(slot.words)
     if record:
-        return emit_add(draft, slot, record)
-    if mode & U_FENCES and is_acquire(slot):
-        return emit_acquire(draft, slot, careful)
-    if not emit_slot(draft, slot):
+        return emit_add(&r.draft, slot, record)
+    if r.mode & U_FENCES and is_acquire(slot):
+        return emit_acquire(&r.draft, slot, r.careful)
+    if not emit_slot(&r.draft, slot):
         return False
-    if mode & U_FENCES:
-        set_guards(draft, slot.count, careful)
-    if mode & U_ADDS and slot.count > 1:
+    if r.mode & U_FENCES:
+        set_guards(&r.draft, slot.count, r.careful)
+    if r.mode & U_ADDS and slot.count > 1:
         # Of a longer slot the record says nothing of these.
-        for i in range(draft.words.count - slot.count, draft.words.count):
-            if is_short(draft.words.data + i * WORD):
-                shorten_add(draft.words.data + i * WORD)
+        for i in range(r.draft.words.count - slot.count, r.draft.words.count):
+            if is_short(r.draft.words.data + i * WORD):
+                shorten_add(r.draft.words.data + i * WORD)
     return True
 
 
@@ -267,41 +262,28 @@ cdef inline void unload_words(Draft* draft) noexcept nogil:
             word[CONTROL_BYTE + 2] = 0
 
 
-cdef inline bint update_code(View* text, View* capsule, int mode, Code* code, Draft* draft,
-                             Vec* places, bint* changed, Fault* fault) noexcept nogil:
+cdef inline bint update_code(Rewriting* r) noexcept nogil:
     """Bring one function up to date; `changed` says whether that took any writing."""
-    cdef Walk walk
-    cdef Slot slot
     cdef size_t i
-    cdef bint done, widened, careful = (mode & (U_FENCES | U_UNSCHEDULED)
-                               and is_code_careful(text.data, text.size))
-    changed[0] = False
-    if not careful:
-        mode &= ~<int>U_UNSCHEDULED
-    if not mode & U_ANY:
+    cdef bint widened
+    r.careful = (r.mode & (U_FENCES | U_UNSCHEDULED)
+                 and is_code_careful(r.text.data, r.text.size))
+    if not r.careful:
+        r.mode &= ~<int>U_UNSCHEDULED
+    if not r.mode & U_ANY:
         return True
-    if not start_walk(&walk, capsule, code.capsule, fault):
+    if not draft_code(r, emit_update):
         return False
-    start_draft(draft)
-    while walk.next < walk.slots:
-        if not next_slot(&walk, text, &slot, fault):
-            return False
-        if slot.last:
-            done = emit_counted(draft, 1, NULL, 0) and emit(draft, slot.words, slot.offset)
-        else:
-            done = emit_update(draft, &slot, mode, careful)
-        if not done:
-            return fail(fault, 0, 0, R_MEMORY)
-    if mode & U_WORDS:
-        unload_words(draft)
-    widened = careful and mode & U_FENCES and has_barriers(text.data, text.size)
-    changed[0] = widened
-    for i in range(min(draft.words.count, <size_t>(text.size // WORD))):
-        if memcmp(draft.words.data + i * WORD, text.data + i * WORD, WORD) != 0:
-            changed[0] = True
+    if r.mode & U_WORDS:
+        unload_words(&r.draft)
+    widened = r.careful and r.mode & U_FENCES and has_barriers(r.text.data, r.text.size)
+    r.changed = widened
+    for i in range(min(r.draft.words.count, <size_t>(r.text.size // WORD))):
+        if memcmp(r.draft.words.data + i * WORD, r.text.data + i * WORD, WORD) != 0:
+            r.changed = True
             break
-    if not finish_changed(text, capsule, draft, code, places, slot.offset + WORD, changed):
-        return fail(fault, 0, 0, R_MEMORY)
+    if not finish_changed(r):
+        return False
     if widened:
-        widen_ranges(text.data, code, <Place*>places.data + code.first)
+        widen_ranges(r.text.data, &r.code, <Place*>r.places.data + r.code.first)
     return True
