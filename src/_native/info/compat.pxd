@@ -10,7 +10,8 @@ from attributetypes cimport (
     COMPAT_FLAGS, COMPAT_LARGEST, COMPAT_LATE, COMPAT_REQUIRED, COMPAT_TARGET, COMPAT_WEAKEST,
 )
 from base.elf64 cimport load16
-from base.vector cimport Vec, vec_append, vec_init
+from base.scratch cimport Scratch, scratch_vector
+from base.vector cimport Vec, vec_append
 
 
 cdef enum:
@@ -35,15 +36,16 @@ ctypedef struct Compat:
     bint opened                 # a section was read
 
 
-cdef inline void compat_init(Compat* m, const CompatRow* rows, size_t count) noexcept nogil:
+cdef inline void compat_init(Compat* m, const CompatRow* rows, size_t count,
+                             Scratch* scratch) noexcept nogil:
     cdef size_t i
     memset(m, 0, sizeof(Compat))
     m.rows = rows
     m.row_count = count
     for i in range(count):
         m.row_of[rows[i].attribute] = &rows[i]
-    vec_init(&m.records, 1)
-    vec_init(&m.late, 1)
+    scratch_vector(scratch, &m.records, 1)
+    scratch_vector(scratch, &m.late, 1)
 
 
 cdef inline uint8_t* compat_find(Compat* m, uint8_t attribute) noexcept nogil:

@@ -5,9 +5,11 @@ from libc.string cimport memcpy, memset, strlen
 
 from sectionkinds cimport IS_LITERALS, KIND
 from tables.kinds cimport is_plain, is_renamed
-from base.nameindex cimport StringTable, strings_free, strings_init, strings_intern
-from tables.rows cimport PART_TAIL, OutRow, OutSymbolRow, PlaceRow
-from base.vector cimport Vec, vec_append, vec_extend, vec_free, vec_init
+from base.nameindex cimport StringTable, scratch_strings, strings_intern
+from base.scratch cimport Scratch, scratch_free, scratch_init
+from layout.plan cimport Plan
+from tables.rows cimport PART_TAIL, OutRow, OutSymbolRow
+from base.vector cimport Vec, vec_append, vec_extend
 
 
 cdef inline const OutRow* named_by(const OutRow* row, const OutRow* plain) noexcept nogil:
@@ -15,21 +17,22 @@ cdef inline const OutRow* named_by(const OutRow* row, const OutRow* plain) noexc
     return &row[plain.target] if plain.target >= 0 else plain
 
 
-cdef inline bint mercury_names(Vec* names, const OutRow* row, const int32_t* order, size_t count,
-                        PlaceRow* place, const char* head, size_t size,
+cdef inline bint mercury_names(Plan* p, Vec* names, const char* head, size_t size,
                                const char* strings) noexcept nogil:
     """.shstrtab ends with the names of the mercury sections, each written once more."""
+    cdef const OutRow* row = p.outs
+    cdef const int32_t* order = p.order
     cdef size_t i
     cdef const OutRow* r
     cdef const char* prefix
     cdef const char* name
     if not vec_append(names, head, size):
         return False
-    for i in range(count):
+    for i in range(p.count):
         r = &row[order[i]]
         if not KIND[r.kind].mercury:
             continue
-        place[order[i]].name = <uint32_t>names.count
+        p.place[order[i]].name = <uint32_t>names.count
         prefix = KIND[r.kind].merc
         if KIND[r.kind].exact:
             name = KIND[r.kind].name + 8        # behind .nv.merc
@@ -59,28 +62,30 @@ cdef inline bint push_text(Vec* names, const char* prefix, size_t prefix_size, c
     return True
 
 
-cdef inline bint used_names(Vec* names, const int32_t* order, size_t count,
-                            PlaceRow* place, uint32_t room) noexcept nogil:
-    """Only the names of sections that there are, in their order, each once; `room` bytes of zero.
-    """
+cdef inline bint used_names(Plan* p, Vec* names) noexcept nogil:
+    """Only the names of sections that there are, in their order, each once; zeros in the gap."""
     cdef StringTable table
+    cdef Scratch scratch
+    cdef Vec all_names = names[0]
     cdef uint8_t* tail
     cdef size_t i
-    cdef int64_t at
+    cdef int64_t at = 0
     cdef const char* text
-    cdef bint ok = strings_init(&table)
-    for i in range(count):
-        text = <const char*>names.data + place[order[i]].name
-        at = strings_intern(&table, <const uint8_t*>text, <uint32_t>strlen(text)) if ok else -1
-        ok = at >= 0
-        place[order[i]].name = <uint32_t>at
-    vec_free(names)
-    names[0] = table.text
-    vec_init(&table.text, 1)
-    strings_free(&table)
-    tail = <uint8_t*>vec_extend(names, room) if ok else NULL
+    scratch_init(&scratch)
+    scratch_strings(&scratch, &table)
+    for i in range(p.count):
+        text = <const char*>all_names.data + p.place[p.order[i]].name
+        if not scratch.failed:
+            at = strings_intern(&table, <const uint8_t*>text, <uint32_t>strlen(text))
+            scratch.failed = at < 0
+        p.place[p.order[i]].name = <uint32_t>at
+    if not scratch.failed:
+        names[0] = table.text           # the caller's from now on, as the old ones are ours
+        table.text = all_names
+    tail = NULL if scratch.failed else <uint8_t*>vec_extend(names, p.gap)
     if tail != NULL:
-        memset(tail, 0, room)
+        memset(tail, 0, p.gap)
+    scratch_free(&scratch)
     return tail != NULL
 
 

@@ -11,7 +11,8 @@ from pylink._native.tables cimport MergedTables, ObjectTables
 from tables.kinds cimport is_a
 from tables.rows cimport UNKNOWN_SM, FileRow, SectionRow
 from traits cimport TRAIT_FP64_SCOREBOARDS
-from base.vector cimport Vec, vec_append, vec_free, vec_init, vec_take
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
+from base.vector cimport Vec, vec_append, vec_take
 
 
 cdef enum:
@@ -25,16 +26,19 @@ def join_sections(ObjectTables objects not None, int kind):
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     cdef const SectionRow* s = objects.sections.rows
     cdef Vec joined
-    cdef bint ok = True
-    vec_init(&joined, 1)
-    with nogil:
-        for i in range(n):
-            if s[i].kind == kind:
-                ok = ok and vec_append(&joined, base + s[i].offset, s[i].size)
-    result = vec_take(&joined)
-    if not ok:
-        raise MemoryError
-    return result
+    cdef Scratch scratch
+    scratch_init(&scratch)
+    try:
+        scratch_vector(&scratch, &joined, 1)
+        with nogil:
+            for i in range(n):
+                if s[i].kind == kind and not vec_append(&joined, base + s[i].offset, s[i].size):
+                    scratch.failed = True
+        if scratch.failed:
+            raise MemoryError
+        return vec_take(&joined)
+    finally:
+        scratch_free(&scratch)
 
 
 def virtual_archs(ObjectTables objects not None):
@@ -126,22 +130,25 @@ def merge_compat(ObjectTables objects not None, bytes rows not None, bint arch_s
     cdef uint8_t* has_code = <uint8_t*>PyBytes_AS_STRING(coded)
     cdef Compat m
     cdef Vec out
-    cdef bint ok = True
+    cdef Scratch scratch
     if PyBytes_GET_SIZE(rows) % sizeof(CompatRow):
         raise ValueError("one row per attribute")
-    compat_init(&m, <const CompatRow*>PyBytes_AS_STRING(rows),
-                PyBytes_GET_SIZE(rows) // sizeof(CompatRow))
-    vec_init(&out, 1)
-    with nogil:
-        for i in range(n):
-            has_code[s[i].file] |= is_a(s[i].kind, IS_CODE)
-        for i in range(n):
-            if s[i].kind == K_COMPAT:
-                ok = ok and compat_read(&m, base + s[i].offset, s[i].size, has_code[s[i].file])
-        ok = ok and compat_finish(&m, arch_specific, features, fastpath, &out)
-    vec_free(&m.records)
-    vec_free(&m.late)
-    result = vec_take(&out)
-    if not ok:
-        raise MemoryError
-    return result
+    scratch_init(&scratch)
+    try:
+        compat_init(&m, <const CompatRow*>PyBytes_AS_STRING(rows),
+                    PyBytes_GET_SIZE(rows) // sizeof(CompatRow), &scratch)
+        scratch_vector(&scratch, &out, 1)
+        with nogil:
+            for i in range(n):
+                has_code[s[i].file] |= is_a(s[i].kind, IS_CODE)
+            for i in range(n):
+                if s[i].kind == K_COMPAT and not scratch.failed:
+                    scratch.failed = not compat_read(&m, base + s[i].offset, s[i].size,
+                                                     has_code[s[i].file])
+            if not scratch.failed:
+                scratch.failed = not compat_finish(&m, arch_specific, features, fastpath, &out)
+        if scratch.failed:
+            raise MemoryError
+        return vec_take(&out)
+    finally:
+        scratch_free(&scratch)

@@ -1,9 +1,10 @@
 # The order of sections in the output file, and which of them it leaves out.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t
-from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.stdlib cimport qsort
 from libc.string cimport memset
 
+from base.scratch cimport Scratch, scratch_room, scratch_zeros
 from elfnumbers cimport SHT_RELA
 from sectionkinds cimport (
     IS_ENTRIES, KIND, LEAN_PLACE, OMIT_UNUSED, OMIT_WITHOUT_ENTRIES, OMIT_WITHOUT_PROTOTYPES,
@@ -22,17 +23,27 @@ cdef inline int32_t rank(const OutRow* row, uint32_t family) noexcept nogil:
     return KIND[row.kind].ranks[family]
 
 
-cdef inline bint omitted(const OutRow* all_rows, const OutRow* row, bint prototypes, bint info,
-                         uint32_t traits) noexcept nogil:
+# What decides which sections the output has, and where they stand.
+ctypedef struct Ordering:
+    const OutRow* outs
+    size_t count
+    uint32_t family
+    uint32_t traits
+    bint prototypes             # rows of .nv.prototype will be there
+    bint records                # and attributes of the whole file
+
+
+cdef inline bint omitted(const Ordering* o, const OutRow* row) noexcept nogil:
     """Whether a section that was born is left out; its name stays in the string tables."""
     cdef uint8_t omit = KIND[row.kind].omit
     if omit == OMIT_WITHOUT_RECORDS:
-        return not info
+        return not o.records
     if omit == OMIT_WITHOUT_ENTRIES:
-        return row.count == 0 and not (traits & TRAIT_MERCURY and is_a(row.kind, IS_ENTRIES) and (
-            row.marks & OF_EMPTY_STAYS or (row.merc >= 0 and all_rows[row.merc].count)))
+        return row.count == 0 and not (
+            o.traits & TRAIT_MERCURY and is_a(row.kind, IS_ENTRIES) and (
+                row.marks & OF_EMPTY_STAYS or (row.merc >= 0 and o.outs[row.merc].count)))
     if omit == OMIT_WITHOUT_PROTOTYPES:
-        return not prototypes
+        return not o.prototypes
     return omit == OMIT_UNUSED and row.marks & OF_STAYS == 0
 
 
@@ -63,50 +74,46 @@ cdef inline int by_birth(const void* a, const void* b) noexcept nogil:
     return -1 if x < y else x > y
 
 
-cdef inline bint order_sections(const OutRow* row, size_t n, uint32_t family, uint32_t traits,
-                                bint prototypes, bint info, Vec* sections,
+cdef inline void order_sections(const Ordering* o, Scratch* scratch, Vec* sections,
                                 uint32_t* index) noexcept nogil:
     """Rank by rank, in order of birth; a mercury section ranks by its twin's birth.
 
     In lean files the ranks themselves stand in another order. Rows are in order of birth but for
     twins, and only ranks in which these come otherwise are sorted.
     """
-    cdef uint8_t* ranks = <uint8_t*>calloc(n + 1, 1)    # from 1 on; 0: left out
+    cdef const OutRow* row = o.outs
+    cdef uint8_t* ranks = <uint8_t*>scratch_zeros(scratch, o.count, 1)  # from 1 on; 0: left out
     cdef size_t ends[RANK_ROOM + 1]
     cdef Place* places
     cdef Place* place
-    cdef size_t i, first
-    cdef bint ok = ranks != NULL
-    if not ok:
-        return False
+    cdef size_t i, first = 0
+    if ranks == NULL:
+        return
     memset(ends, 0, sizeof(ends))
-    for i in range(n):
-        if not omitted(row, &row[i], prototypes, info, traits):
-            ranks[i] = <uint8_t>(rank(&row[i], family) + 1)
-            if is_lean(traits):
+    for i in range(o.count):
+        if not omitted(o, &row[i]):
+            ranks[i] = <uint8_t>(rank(&row[i], o.family) + 1)
+            if is_lean(o.traits):
                 ranks[i] = <uint8_t>(LEAN_PLACE[ranks[i] - 1] + 1)
             ends[ranks[i]] += 1
     for i in range(RANK_ROOM):
         ends[i + 1] += ends[i]
-    places = <Place*>malloc((ends[RANK_ROOM] + 1) * sizeof(Place))
-    ok = places != NULL and vec_extend(sections, ends[RANK_ROOM]) != NULL
-    if ok:
-        for i in range(n):
-            if ranks[i]:
-                place = &places[ends[ranks[i] - 1]]
-                ends[ranks[i] - 1] += 1
-                place.birth = row[i].twin if row[i].twin >= 0 else <int32_t>i
-                place.out = <int32_t>i
-        first = 0
-        for i in range(RANK_ROOM):         # ends[i] is the end of rank i + 1 by now
-            sort_places(places + first, ends[i] - first)
-            first = ends[i]
-        for i in range(first):
-            (<int32_t*>sections.data)[i] = places[i].out
-            index[places[i].out] = <uint32_t>(i + 1)
-    free(places)
-    free(ranks)
-    return ok
+    places = <Place*>scratch_room(scratch, ends[RANK_ROOM], sizeof(Place))
+    if places == NULL or vec_extend(sections, ends[RANK_ROOM]) == NULL:
+        scratch.failed = True
+        return
+    for i in range(o.count):
+        if ranks[i]:
+            place = &places[ends[ranks[i] - 1]]
+            ends[ranks[i] - 1] += 1
+            place.birth = row[i].twin if row[i].twin >= 0 else <int32_t>i
+            place.out = <int32_t>i
+    for i in range(RANK_ROOM):         # ends[i] is the end of rank i + 1 by now
+        sort_places(places + first, ends[i] - first)
+        first = ends[i]
+    for i in range(first):
+        (<int32_t*>sections.data)[i] = places[i].out
+        index[places[i].out] = <uint32_t>(i + 1)
 
 
 cdef inline void sort_places(Place* places, size_t count) noexcept nogil:

@@ -5,6 +5,7 @@ from libc.string cimport memset
 
 from elfnumbers cimport SHF_ALLOC, SHF_EXECINSTR, SHF_MERCURY, SHF_WRITE
 from base.elf64 cimport PF_R, PF_W, PF_X, PT_LOAD, PT_PHDR, Phdr, round_up
+from layout.plan cimport Plan
 from tables.kinds cimport is_nobits
 from tables.rows cimport OutRow, PlaceRow
 from base.vector cimport Vec, vec_push
@@ -34,22 +35,20 @@ cdef inline bint add_header(Vec* headers, uint32_t type, uint32_t flags, uint64_
     return True
 
 
-cdef inline bint program_headers(Vec* headers, const OutRow* row, const int32_t* order,
-                                 size_t count, const PlaceRow* place, bint runs,
-                                 uint64_t at) noexcept nogil:
-    """PT_PHDR and the loads, with `runs` those of sm_100 on."""
+cdef inline bint program_headers(const Plan* p, uint64_t at, Vec* headers) noexcept nogil:
+    """PT_PHDR and the loads, where the headers are at `at` of the file."""
     cdef uint64_t size
     cdef size_t i
     cdef Phdr* h
     cdef bint ok
-    if runs:
+    if p.second:
         ok = (add_header(headers, PT_PHDR, PF_R, at, 0, 0)
               and add_header(headers, PT_LOAD, PF_R, at, 0, 0)
-              and add_runs(headers, row, order, count, place))
+              and add_runs(p, headers))
     else:
         ok = (add_header(headers, PT_PHDR, PF_R | PF_X, at, 0, 0)
-              and add_load(headers, row, order, count, place, False)
-              and add_load(headers, row, order, count, place, True)
+              and add_load(p, headers, False)
+              and add_load(p, headers, True)
               and add_header(headers, PT_LOAD, PF_R | PF_X, at, 0, 0))
     size = headers.count * sizeof(Phdr)
     for i in range(headers.count):
@@ -59,14 +58,16 @@ cdef inline bint program_headers(Vec* headers, const OutRow* row, const int32_t*
     return ok
 
 
-cdef inline bint add_load(Vec* headers, const OutRow* row, const int32_t* order, size_t count,
-                   const PlaceRow* place, bint writable) noexcept nogil:
+cdef inline bint add_load(const Plan* p, Vec* headers, bint writable) noexcept nogil:
     """Families A and B: one load for constants and code, one for writable data."""
+    cdef const OutRow* row = p.outs
+    cdef const int32_t* order = p.order
+    cdef const PlaceRow* place = p.place
     cdef size_t i
     cdef int32_t first = -1
     cdef uint64_t end = 0, memory = 0
     cdef const OutRow* r
-    for i in range(count):
+    for i in range(p.count):
         r = &row[order[i]]
         if not r.flags & SHF_ALLOC or (r.flags & SHF_WRITE != 0) != writable:
             continue
@@ -80,7 +81,7 @@ cdef inline bint add_load(Vec* headers, const OutRow* row, const int32_t* order,
         return True
     if writable:
         memory = end
-        for i in range(count):
+        for i in range(p.count):
             r = &row[order[i]]
             if r.flags & SHF_ALLOC and is_nobits(r):
                 memory = round_up(memory, r.align) + place[order[i]].size
@@ -88,22 +89,24 @@ cdef inline bint add_load(Vec* headers, const OutRow* row, const int32_t* order,
                       place[first].offset, end - place[first].offset, memory - place[first].offset)
 
 
-cdef inline bint add_runs(Vec* headers, const OutRow* row, const int32_t* order, size_t count,
-                   const PlaceRow* place) noexcept nogil:
+cdef inline bint add_runs(const Plan* p, Vec* headers) noexcept nogil:
     """Family C: one load for each run of allocated sections with equal permissions."""
+    cdef const OutRow* row = p.outs
+    cdef const int32_t* order = p.order
+    cdef const PlaceRow* place = p.place
     cdef size_t i, j
     cdef uint32_t flags
     cdef uint64_t start, end = 0, memory
     cdef const OutRow* r
     i = 0
-    while i < count:
+    while i < p.count:
         if not in_segment(&row[order[i]]):
             i += 1
             continue
         flags = permissions(&row[order[i]])
         start = place[order[i]].offset
         j = i
-        while j < count and in_segment(&row[order[j]]) and permissions(&row[order[j]]) == flags:
+        while j < p.count and in_segment(&row[order[j]]) and permissions(&row[order[j]]) == flags:
             r = &row[order[j]]
             end = place[order[j]].offset + (0 if is_nobits(r) else place[order[j]].size)
             j += 1

@@ -1,0 +1,77 @@
+# Where every section of the output is in the file: what `place` of layout.pyx works with.
+
+from libc.stddef cimport size_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp
+
+from base.elf64 cimport Ehdr, round_up
+from mercury.ties cimport can_fold
+from sectionkinds cimport IS_DEBUG, IS_VARIABLES, K_MERC_SYSTEM_SHARED, K_SHSTRTAB, K_STRTAB
+from tables.kinds cimport is_a, is_nobits
+from tables.rows cimport OF_OWN_BYTES, SAYS_WHOLE, FileRow, OutRow, PlaceRow, SectionRow
+
+
+ctypedef struct Plan:
+    const uint8_t* arena
+    const FileRow* files
+    const SectionRow* sections
+    const OutRow* outs
+    const int32_t* order
+    size_t count                # sections of the file
+    PlaceRow* place             # by OutRow
+    bint second                 # a second program makes the final file
+    bint lean
+    uint32_t gap                # what that one leaves behind .shstrtab
+    uint32_t reserve            # and behind .strtab
+
+
+cdef inline bint shares_bytes(const Plan* p, const OutRow* row, bint same_size) noexcept nogil:
+    """Mercury sections that repeat their plain twin's bytes point at them instead.
+
+    Variables do but in whole programs, others without relocations where the inputs' do: lines that
+    are headers alone, types of registers of device functions. In lean files .debug_info shares,
+    too, as in the objects of these releases, and in whole programs. What was written anew with
+    another size has its own place.
+    """
+    cdef const SectionRow* source
+    if is_a(row.kind, IS_VARIABLES):
+        return row.marks & OF_OWN_BYTES == 0
+    if not is_a(row.kind, IS_DEBUG) or row.source < 0:
+        return False
+    source = &p.sections[row.source]
+    if not can_fold(p.arena, source):
+        return True
+    if p.lean and source.name_size == 19 and memcmp(
+            p.arena + source.name, <const char*>b".nv.merc.debug_info", 19) == 0:
+        return True
+    return (row.marks & OF_OWN_BYTES == 0 and same_size
+            and (p.outs[row.twin].rela < 0 or p.files[source.file].says & SAYS_WHOLE))
+
+
+cdef inline uint64_t take_offsets(Plan* p) noexcept nogil:
+    """Offsets in the order of the file; where the table of sections begins behind them.
+
+    nvlink does not align that behind Mercury sections; only from 13.5 on are there any whose end is
+    no multiple of 8.
+    """
+    cdef uint64_t at = sizeof(Ehdr)
+    cdef const OutRow* row
+    cdef PlaceRow* place
+    cdef size_t i
+    for i in range(p.count):
+        row = &p.outs[p.order[i]]
+        place = &p.place[p.order[i]]
+        if row.twin >= 0 and shares_bytes(p, row, p.place[row.twin].size == place.size):
+            place.offset = p.place[row.twin].offset
+            place.size = p.place[row.twin].size
+            place.made = 2
+            continue
+        at = place.offset = round_up(at, row.align)
+        # One has no room where a release does not copy what the mercury file has in its place.
+        if not (is_nobits(row) or (p.lean and row.kind == K_MERC_SYSTEM_SHARED)):
+            at += place.size
+        if row.kind == K_SHSTRTAB:
+            at += p.gap
+        elif row.kind == K_STRTAB:
+            at += p.reserve
+    return at if p.lean else round_up(at, 8)

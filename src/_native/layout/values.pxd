@@ -1,0 +1,164 @@
+# Values of data symbols: offsets in their sections, and room for common symbols and for the
+# variables of the system.
+
+from libc.stddef cimport size_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+
+from base.elf64 cimport SHN_COMMON, round_up
+from base.scratch cimport Scratch, scratch_room, scratch_zeros
+from sectionkinds cimport IS_PARAMETERS, K_GLOBAL
+from tables.kinds cimport is_a, is_pool, is_user_bank
+from tables.rows cimport (
+    EF_COMMON, E_CONST0_SIZE, E_SYSTEM_SHARED, SYSTEM_RESERVE, EntityRow, OutRow, OutSymbolRow,
+    SectionRow, SymbolRow, is_missing,
+)
+
+
+# What is known of the symbols, and what they get.
+ctypedef struct Assignment:
+    const SectionRow* sections
+    const SymbolRow* symbols
+    size_t symbol_count
+    const EntityRow* entities
+    size_t entity_count
+    const OutSymbolRow* out_symbols
+    size_t out_symbol_count
+    const int32_t* out_of
+    const uint64_t* base
+    const int32_t* function     # by section
+    const int32_t* entity       # by symbol
+    bint executable
+    OutRow* outs
+    size_t out_count
+    uint64_t* value             # by entity
+    int32_t* home
+    int32_t* parameters         # by entity: OutRow of a kernel's parameters, plus 1
+    int32_t* pool               # that of its literals
+    int32_t common              # that of .nv.global, or -1
+    uint64_t constants          # bytes of the file-scope bank; all ones when there is none
+
+
+cdef inline bint assign_all(Assignment* a, Scratch* scratch) noexcept nogil:
+    """Values and homes of all entities; False when memory is exhausted."""
+    cdef const SymbolRow* winner
+    cdef size_t i
+    cdef int32_t section
+    find_outs(a)
+    for i in range(a.entity_count):
+        winner = &a.symbols[a.entities[i].winner]
+        section = winner.section
+        a.home[i] = -1
+        a.value[i] = winner.value
+        if a.entities[i].kind == E_CONST0_SIZE:
+            a.value[i] = a.constants
+        if is_missing(&a.entities[i], winner):
+            a.value[i] = ~<uint64_t>0
+        if section >= 0:
+            a.home[i] = a.out_of[section]
+            a.value[i] += a.base[section]
+            if a.entities[i].kind == E_SYSTEM_SHARED:
+                a.value[i] = winner.value       # until it has a place, its alignment
+            # Parameters and constants of a copy that went are those of the one that stays.
+            if a.home[i] < 0 and a.function[section] >= 0:
+                if is_a(a.sections[section].kind, IS_PARAMETERS):
+                    a.home[i] = a.parameters[a.function[section]] - 1
+                elif is_pool(a.sections[section].kind, a.sections[section].bank):
+                    a.home[i] = a.pool[a.function[section]] - 1
+    place_system_shared(a)
+    return a.common < 0 or place_common(a, scratch)
+
+
+cdef inline void find_outs(Assignment* a) noexcept nogil:
+    """The sections that homes are told by."""
+    cdef const OutRow* row
+    cdef size_t i
+    a.common = -1
+    a.constants = ~<uint64_t>0
+    for i in range(a.out_count):
+        row = &a.outs[i]
+        if row.kind == K_GLOBAL:
+            a.common = <int32_t>i
+        elif is_a(row.kind, IS_PARAMETERS):
+            a.parameters[row.entity] = <int32_t>i + 1
+        elif is_pool(row.kind, row.bank):
+            a.pool[row.entity] = <int32_t>i + 1
+        elif is_user_bank(row.kind, row.bank):
+            a.constants = row.size
+
+
+cdef inline bint place_common(Assignment* a, Scratch* scratch) noexcept nogil:
+    """Room behind the variables of .nv.global for the common symbols.
+
+    The one that an input first gives room last comes first, whoever declared it before. A
+    definition there that has an alignment was common before: it moves (`replace_common`). False
+    when memory is exhausted.
+    """
+    cdef const EntityRow* e = a.entities
+    cdef OutRow* out = &a.outs[a.common]
+    cdef uint8_t* common = NULL         # by entity
+    cdef int32_t* found
+    cdef uint64_t align
+    cdef size_t i, many = 0, last = 0
+    cdef int32_t at
+    for i in range(a.out_symbol_count):
+        at = a.out_symbols[i].entity
+        if at >= 0 and (e[at].flags & EF_COMMON or (a.home[at] == a.common and e[at].align)):
+            if common == NULL:
+                common = <uint8_t*>scratch_zeros(scratch, a.entity_count, 1)
+                if common == NULL:
+                    return False
+            common[at] = 1
+            many += 1
+    if not many:
+        return True
+    found = <int32_t*>scratch_room(scratch, many, sizeof(int32_t))
+    if found == NULL:
+        return False
+    for i in range(a.symbol_count):
+        at = a.entity[i]
+        if a.symbols[i].shndx == SHN_COMMON and at >= 0 and common[at]:
+            common[at] = 0
+            found[last] = at
+            last += 1
+    for i in range(last):
+        at = found[last - 1 - i]
+        align = e[at].align if e[at].align else 1
+        if align & (align - 1) or align > 0x10000:
+            align = 1
+        a.value[at] = round_up(out.size, align)
+        a.home[at] = a.common
+        out.size = a.value[at] + e[at].size
+        out.align = max(out.align, <uint32_t>align)
+    return True
+
+
+cdef inline void place_system_shared(Assignment* a) noexcept nogil:
+    """Places of the variables in .nv.shared.reserved.0: by falling alignment, then last born first.
+
+    Relocatable outputs have room for them and give them no place: `value` stays their alignment,
+    at most MAX_ALIGN. One pass over the entities for each power of two, where there are any.
+    """
+    cdef const EntityRow* e = a.entities
+    cdef OutRow* outs = a.outs
+    cdef uint64_t reserve = SYSTEM_RESERVE if a.executable else 0, end = reserve, align = 0x10000
+    cdef size_t i, node
+    cdef int32_t out = -1
+    for i in range(a.entity_count):
+        if e[i].kind == E_SYSTEM_SHARED and a.home[i] >= 0:
+            out = a.home[i]
+    while out >= 0 and align:
+        for i in range(a.entity_count):
+            node = a.entity_count - 1 - i
+            if (e[node].kind == E_SYSTEM_SHARED
+                    and max(a.symbols[e[node].winner].value, <uint64_t>1) == align):
+                outs[out].align = max(outs[out].align, <uint32_t>align)
+                end = round_up(end, align)
+                if a.executable:
+                    a.value[node] = end
+                end += e[node].size
+        align >>= 1
+    if out >= 0:
+        outs[out].size = end
+        if outs[out].merc >= 0:
+            outs[outs[out].merc].size = end - reserve
+            outs[outs[out].merc].align = outs[out].align
