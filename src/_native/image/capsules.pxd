@@ -6,6 +6,7 @@
 # 0a, the half-word at 0x1c takes S + A. An offset that the code takes as a number (type 59) stands
 # in no record.
 
+from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy
@@ -45,24 +46,34 @@ cdef inline int by_place(const void* a, const void* b) noexcept nogil:
     return -1 if x.offset < y.offset else x.offset > y.offset
 
 
-cdef inline bint find_references(Vec* references, const FixRow* fix, size_t n, const OutRow* out,
-                                 const EntityRow* e, const uint64_t* value,
-                                 const int32_t* home) noexcept nogil:
+# What tells where code reads constants.
+ctypedef struct ConstantUses:
+    const FixRow* fixes
+    size_t count
+    const OutRow* outs
+    const EntityRow* entities
+    const uint64_t* values      # by entity
+    const int32_t* homes
+
+
+cdef inline bint find_references(const ConstantUses* u, Vec* references) noexcept nogil:
     """Those of all code that has a capsule, by OutRow and offset; False without memory."""
+    cdef const FixRow* fix
     cdef Reference* row
     cdef size_t i
-    for i in range(n):
-        if (fix[i].how & FIX_MERC or fix[i].entity < 0 or not is_a(out[fix[i].out].kind, IS_CODE)
-                or e[fix[i].entity].kind != E_CONSTANT or out[fix[i].out].merc < 0
-                or fix[i].type == R_CUDA_ABS16_32):
+    for i in range(u.count):
+        fix = &u.fixes[i]
+        if (fix.how & FIX_MERC or fix.entity < 0 or not is_a(u.outs[fix.out].kind, IS_CODE)
+                or u.entities[fix.entity].kind != E_CONSTANT or u.outs[fix.out].merc < 0
+                or fix.type == R_CUDA_ABS16_32):
             continue
         row = <Reference*>vec_push(references)
         if row == NULL:
             return False
-        row.out = fix[i].out
-        row.bank = bank_of(out, home[fix[i].entity])
-        row.offset = fix[i].offset
-        row.value = value[fix[i].entity] + <uint64_t>fix[i].addend
+        row.out = fix.out
+        row.bank = bank_of(u.outs, u.homes[fix.entity])
+        row.offset = fix.offset
+        row.value = u.values[fix.entity] + <uint64_t>fix.addend
     qsort(references.data, references.count, sizeof(Reference), by_place)
     return True
 

@@ -3,10 +3,11 @@
 # and what is patched in a window is patched while it is made.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memset
 
 from libc.stddef cimport size_t
+from base.scratch cimport Scratch, scratch_room, scratch_zeros
 from sectionkinds cimport HEAD_TARGET, IS_CAPSULE, KIND
 from base.elf64 cimport Rela
 from image.capsules cimport Reference, patch_capsule, references_of
@@ -89,17 +90,14 @@ cdef inline int by_offset(const void* a, const void* b) noexcept nogil:
     return -1 if x < y else x > y
 
 
-cdef inline bint list_units(Contents* c) noexcept nogil:
+cdef inline bint list_units(Contents* c, Scratch* scratch) noexcept nogil:
     """Every unit, in the order of the file; False without memory."""
-    cdef uint32_t* first = <uint32_t*>calloc(c.out_count + 2, 4)
-    cdef int32_t* piece = <int32_t*>malloc(4 * (c.section_count + 1))
-    cdef bint ok = first != NULL and piece != NULL
-    if ok:
-        sort_pieces(c, first, piece)
-        ok = list_sections(c, first, piece)
-    free(first)
-    free(piece)
-    return ok
+    cdef uint32_t* first = <uint32_t*>scratch_zeros(scratch, c.out_count + 2, 4)
+    cdef int32_t* piece = <int32_t*>scratch_room(scratch, c.section_count, 4)
+    if scratch.failed:
+        return False
+    sort_pieces(c, first, piece)
+    return list_sections(c, first, piece)
 
 
 cdef inline void sort_pieces(const Contents* c, uint32_t* first, int32_t* piece) noexcept nogil:
@@ -154,7 +152,7 @@ cdef inline bint list_sections(Contents* c, const uint32_t* first,
     return True
 
 
-cdef inline bint list_windows(Contents* c) noexcept nogil:
+cdef inline bint list_windows(Contents* c, Scratch* scratch) noexcept nogil:
     """Units that follow each other in windows; a long one that needs no work has its own."""
     cdef const Unit* unit = <const Unit*>c.units.data
     cdef Window* window = NULL
@@ -179,17 +177,17 @@ cdef inline bint list_windows(Contents* c) noexcept nogil:
         window.last = i + 1
         end = max(end, unit[i].offset + unit[i].size)
         window.size = end - window.start
-    return sort_patches(c)
+    return sort_patches(c, scratch)
 
 
-cdef inline bint sort_patches(Contents* c) noexcept nogil:
+cdef inline bint sort_patches(Contents* c, Scratch* scratch) noexcept nogil:
     """Patches by window; those of one stay in their order. False without memory."""
     cdef Window* windows = <Window*>c.windows.data
     cdef uint32_t* end
     cdef size_t i, n = c.windows.count
     cdef int64_t at = -1
-    end = c.patch_end = <uint32_t*>calloc(n + 1, 4)
-    c.patch_order = <uint32_t*>malloc(4 * (c.patch_count + 1))
+    end = c.patch_end = <uint32_t*>scratch_zeros(scratch, n + 1, 4)
+    c.patch_order = <uint32_t*>scratch_room(scratch, c.patch_count, 4)
     if end == NULL or c.patch_order == NULL:
         return False
     for i in range(c.patch_count):

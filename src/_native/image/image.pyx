@@ -4,10 +4,9 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.errno cimport ENOMEM
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset, strerror
 
-from image.capsules cimport Reference, find_references
+from image.capsules cimport ConstantUses, Reference, find_references
 from libc.stddef cimport size_t
 from sectionkinds cimport K_MERC_SYSTEM_SHARED, K_SHSTRTAB, K_STRTAB, K_SYMTAB_SHNDX
 from base.elf64 cimport Ehdr, Phdr, Shdr
@@ -18,7 +17,8 @@ from image.writer cimport Writer, contents_at, index_of
 from pylink._native.tables cimport Blob, MergedTables, ObjectTables, Patches, PlacedTables, Spans
 from tables.rows cimport OF_LATE
 from traits cimport TRAIT_LEAN_NAMES
-from base.vector cimport Vec, vec_free, vec_init
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
+from base.vector cimport Vec
 from image.windows cimport Drawing, Make, Window, clear_rest, draw, list_bytes, reserve, write_at
 
 
@@ -104,7 +104,8 @@ def write_contents(Canvas image not None, PlacedTables placed not None, Patches 
     cdef Contents c
     cdef Drawing d
     cdef int error = ENOMEM
-    cdef bint ok = False
+    cdef ConstantUses uses
+    cdef Scratch lists, scratch
     expect_size(image, placed)
     memset(&c, 0, sizeof(Contents))
     c.input = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
@@ -126,30 +127,40 @@ def write_contents(Canvas image not None, PlacedTables placed not None, Patches 
     c.patches = patches.rows
     c.patch_count = patches.count
     c.bad = -1
-    vec_init(&c.units, sizeof(Unit))
-    vec_init(&c.windows, sizeof(Window))
-    vec_init(&c.references, sizeof(Reference))
-    c.made = <const uint8_t**>calloc(placed.outs.count + 1, sizeof(uint8_t*))
-    if c.made != NULL:
-        find_made(&c, placed)
-        with nogil:
-            ok = (list_units(&c) and list_windows(&c)
-                  and find_references(&c.references, merged.fixes.rows, merged.fixes.count, c.outs,
-                                      merged.entities.rows, placed.values.rows,
-                                      placed.homes.rows))
-    if ok:
-        start_drawing(&d, image, make_contents, &c, &c.windows)
-        with nogil:
-            clear_rest(&d, image.size)
-            error = draw(&d)
-    vec_free(&c.units)
-    vec_free(&c.windows)
-    vec_free(&c.references)
-    free(c.made)
-    free(c.patch_order)
-    free(c.patch_end)
-    check(error)
-    return c.bad
+    scratch_init(&scratch)
+    try:
+        scratch_vector(&scratch, &c.units, sizeof(Unit))
+        scratch_vector(&scratch, &c.windows, sizeof(Window))
+        scratch_vector(&scratch, &c.references, sizeof(Reference))
+        c.made = <const uint8_t**>scratch_zeros(&scratch, placed.outs.count, sizeof(uint8_t*))
+        if not scratch.failed:
+            find_made(&c, placed)
+            take_uses(&uses, placed)
+            scratch_init(&lists)
+            with nogil:
+                scratch.failed = not list_units(&c, &lists)
+                scratch_free(&lists)
+                if not scratch.failed:
+                    scratch.failed = not (list_windows(&c, &scratch)
+                                          and find_references(&uses, &c.references))
+        if not scratch.failed:
+            start_drawing(&d, image, make_contents, &c, &c.windows)
+            with nogil:
+                clear_rest(&d, image.size)
+                error = draw(&d)
+        check(error)
+        return c.bad
+    finally:
+        scratch_free(&scratch)
+
+
+cdef void take_uses(ConstantUses* u, PlacedTables placed):
+    u.fixes = placed.merged.fixes.rows
+    u.count = placed.merged.fixes.count
+    u.outs = placed.outs.rows
+    u.entities = placed.merged.entities.rows
+    u.values = placed.values.rows
+    u.homes = placed.homes.rows
 
 
 cdef void find_made(Contents* c, PlacedTables placed):
@@ -179,21 +190,21 @@ def write_tables(Canvas image not None, PlacedTables placed not None, bint prese
     cdef Shdr[3] heads
     cdef uint64_t at = 0, size = 0
     cdef int error = ENOMEM
-    cdef bint ok
+    cdef Scratch scratch
     if PyBytes_GET_SIZE(abi) != 2:
         raise ValueError("abi: two bytes")
     expect_size(image, placed)
     open_writer(&w, placed)
     w.preserved = preserved
-    vec_init(&windows, sizeof(Window))
     with nogil:
         count_locals(&w)
-    ok = list_tables(&windows, &w, placed)
-    if ok:
+    scratch_init(&scratch)
+    scratch_vector(&scratch, &windows, sizeof(Window))
+    if not scratch.failed and list_tables(&windows, &w, placed):
         start_drawing(&d, image, make_table, &w, &windows)
         with nogil:
             error = draw(&d)
-    vec_free(&windows)
+    scratch_free(&scratch)
     check(error)
     put(image, w.table + (w.section_count + 1) * sizeof(Shdr), PyBytes_AS_STRING(placed.phdrs),
         PyBytes_GET_SIZE(placed.phdrs))

@@ -17,7 +17,8 @@ from tables.rows cimport (
     EF_UNSIZED, E_CONST0_SIZE, E_CONSTANT, E_SHARED, FIX_CLEAR, FIX_MERC, FIX_REL, FIX_ZERO,
     M_DEBUG, M_RELOCATABLE, EntityRow, FixRow, OutRow, PatchRow, PlaceRow,
 )
-from base.vector cimport Vec, vec_free, vec_init, vec_push, vec_reserve
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector
+from base.vector cimport Vec, vec_push
 
 
 def find_unfit(Patches patches not None, uint64_t size):
@@ -60,55 +61,57 @@ def resolve_values(PlacedTables placed not None):
     cdef PatchRow* row
     cdef uint64_t addend
     # With -g and -r, extern arrays have an address each instead of one in each function.
-    cdef bint arrays_by_name = merged.objects.mode & (M_DEBUG | M_RELOCATABLE) != 0, ok = True
-    vec_init(&patches, sizeof(PatchRow))
-    ok = vec_reserve(&patches, n)
-    with nogil:
-        for i in range(n):
-            if not ok:
-                break
-            if fix[i].how & FIX_MERC and is_a(out[fix[i].out].kind, IS_CODE):
-                continue
-            if fix[i].how & FIX_MERC and place[fix[i].out].made == 2:
-                continue            # the plain section's own relocation does it
-            row = <PatchRow*>vec_push(&patches)
-            row.offset = place[fix[i].out].offset + fix[i].offset
-            row.type = plain_type(&fix[i])
-            if is_crowded(fix, i, n, &out[fix[i].out]):
-                row.type = low_half(row.type)
-            row.implicit = fix[i].how & FIX_REL != 0
-            row.bank = 0
-            addend = 0 if row.implicit else <uint64_t>fix[i].addend
-            row.value = addend
-            if fix[i].how & (FIX_CLEAR | FIX_ZERO):
-                if fix[i].how & FIX_ZERO and e[fix[i].entity].kind != E_SHARED:
-                    row.value = 0
-                row.implicit = 0
-            elif fix[i].section >= 0:
-                row.value += piece[fix[i].section]
-            elif fix[i].entity < 0:
-                pass                # the addend says all
-            elif e[fix[i].entity].kind == E_CONST0_SIZE:
-                row.value = value[fix[i].entity]
-            elif e[fix[i].entity].flags & EF_UNSIZED and e[fix[i].entity].kind == E_SHARED:
-                if arrays_by_name:
-                    row.value += dynamic[fix[i].entity]
-                elif fix[i].function >= 0:
-                    row.value += dynamic[fix[i].function]
+    cdef bint arrays_by_name = merged.objects.mode & (M_DEBUG | M_RELOCATABLE) != 0
+    cdef Scratch scratch
+    scratch_init(&scratch)
+    try:
+        scratch_vector(&scratch, &patches, sizeof(PatchRow))
+        scratch_reserve(&scratch, &patches, n)
+        with nogil:
+            for i in range(0 if scratch.failed else n):
+                if fix[i].how & FIX_MERC and is_a(out[fix[i].out].kind, IS_CODE):
+                    continue
+                if fix[i].how & FIX_MERC and place[fix[i].out].made == 2:
+                    continue            # the plain section's own relocation does it
+                row = <PatchRow*>vec_push(&patches)
+                row.offset = place[fix[i].out].offset + fix[i].offset
+                row.type = plain_type(&fix[i])
+                if is_crowded(fix, i, n, &out[fix[i].out]):
+                    row.type = low_half(row.type)
+                row.implicit = fix[i].how & FIX_REL != 0
+                row.bank = 0
+                addend = 0 if row.implicit else <uint64_t>fix[i].addend
+                row.value = addend
+                if fix[i].how & (FIX_CLEAR | FIX_ZERO):
+                    if fix[i].how & FIX_ZERO and e[fix[i].entity].kind != E_SHARED:
+                        row.value = 0
+                    row.implicit = 0
+                elif fix[i].section >= 0:
+                    row.value += piece[fix[i].section]
+                elif fix[i].entity < 0:
+                    pass                # the addend says all
+                elif e[fix[i].entity].kind == E_CONST0_SIZE:
+                    row.value = value[fix[i].entity]
+                elif e[fix[i].entity].flags & EF_UNSIZED and e[fix[i].entity].kind == E_SHARED:
+                    if arrays_by_name:
+                        row.value += dynamic[fix[i].entity]
+                    elif fix[i].function >= 0:
+                        row.value += dynamic[fix[i].function]
+                    else:
+                        row.value += ~<uint64_t>0
                 else:
-                    row.value += ~<uint64_t>0
-            else:
-                row.value += value[fix[i].entity]
-                if gone[fix[i].entity]:
-                    row.value = addend - 1
-                if e[fix[i].entity].kind == E_CONSTANT:
-                    row.bank = bank_of(out, home[fix[i].entity])
-                elif home[fix[i].entity] >= 0:
-                    row.bank = out[home[fix[i].entity]].bank
-    if not ok:
-        vec_free(&patches)
-        raise MemoryError
-    return Patches(take_rows(&patches))
+                    row.value += value[fix[i].entity]
+                    if gone[fix[i].entity]:
+                        row.value = addend - 1
+                    if e[fix[i].entity].kind == E_CONSTANT:
+                        row.bank = bank_of(out, home[fix[i].entity])
+                    elif home[fix[i].entity] >= 0:
+                        row.bank = out[home[fix[i].entity]].bank
+        if scratch.failed:
+            raise MemoryError
+        return Patches(take_rows(&patches))
+    finally:
+        scratch_free(&scratch)
 
 
 cdef inline uint32_t plain_type(const FixRow* fix) noexcept nogil:
