@@ -1,8 +1,9 @@
 # Who uses which shared variable: the kernels and variables of a link, and references to them.
 
+from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
 
+from base.scratch cimport Scratch, scratch_zeros
 from sectionkinds cimport IS_CODE, IS_KERNEL_SHARED
 from base.elf64 cimport STT_SECTION
 from tables.graph cimport CallGraph, is_idle
@@ -22,43 +23,96 @@ ctypedef struct Reference:
     int32_t next            # next reference of the same function, or -1
 
 
-cdef inline bint list_kernels(const EntityRow* e, size_t n, int32_t* number,
-                              Vec* kernels) noexcept nogil:
+# What the lists are made from, and the lists.
+ctypedef struct SharedLists:
+    const SectionRow* sections
+    size_t section_count
+    const SymbolRow* symbols
+    size_t symbol_count
+    const FileRow* files
+    const EntityRow* entities
+    size_t entity_count
+    const int32_t* entity       # by symbol
+    const int32_t* function     # by section
+    const uint8_t* role         # by section
+    const uint8_t* used         # by entity: some code of any input refers to it
+    const uint64_t* array_align     # by entity
+    const OutRow* outs
+    size_t out_count
+    const FixRow* fixes
+    size_t fix_count
+    const KeepRow* keeps
+    bint executable
+    bint aligned                # arrays ask for the alignment that their symbols say
+    bint every                  # bytes that no symbol names count in all files
+    bint by_name                # an extern array ties its kernels, not the function with the use
+    CallGraph graph
+    uint32_t* stamp             # by node
+    uint32_t* stack
+    int32_t* number             # by entity: variable or kernel
+    int32_t* first              # by entity: newest Reference
+    Vec variables               # VariableRow
+    Vec owners                  # int32: the entity of each
+    Vec kernels                 # int32: entities
+    Vec uses                    # UseRow
+    Vec extern_uses             # ExternUseRow
+    Vec references              # Reference
+
+
+cdef inline bint list_all(SharedLists* l, Scratch* scratch) noexcept nogil:
+    """Fill all lists; False when memory is exhausted."""
+    return (list_kernels(l) and list_variables(l) and list_nameless(l, scratch)
+            and list_references(l)
+            and (l.executable or not l.by_name or list_kept_references(l))
+            and list_uses(l)
+            and (l.executable or list_instances(l))
+            and mark_late(l, scratch))
+
+
+cdef inline bint list_kernels(SharedLists* l) noexcept nogil:
+    cdef const EntityRow* e = l.entities
     cdef size_t i
     cdef int32_t* row
-    for i in range(n):
+    for i in range(l.entity_count):
         if e[i].flags & EF_KERNEL and e[i].flags & EF_LIVE:
-            row = <int32_t*>vec_push(kernels)
+            row = <int32_t*>vec_push(&l.kernels)
             if row == NULL:
                 return False
             row[0] = <int32_t>i
-            number[i] = <int32_t>(kernels.count - 1)
+            l.number[i] = <int32_t>(l.kernels.count - 1)
     return True
 
 
-cdef inline bint list_variables(const SectionRow* s, const SymbolRow* sym, size_t symbol_count,
-                                const EntityRow* e, const int32_t* entity,
-                                const int32_t* function, const uint8_t* used, int32_t* number,
-                                bint aligned, Vec* variables, Vec* owners) noexcept nogil:
+cdef inline VariableRow* new_variable(SharedLists* l, int32_t entity) noexcept nogil:
+    """A row for a variable, or NULL without memory; the entity is -1 where no symbol names it."""
+    cdef VariableRow* row = <VariableRow*>vec_push(&l.variables)
+    cdef int32_t* owner = <int32_t*>vec_push(&l.owners)
+    if row == NULL or owner == NULL:
+        return NULL
+    owner[0] = entity
+    return row
+
+
+cdef inline bint list_variables(SharedLists* l) noexcept nogil:
     """Variables by birth: one that is defined counts where its definition stands.
 
-    With `aligned` arrays, and the instances of an earlier link, ask for what their symbols say.
+    Arrays, and the instances of an earlier link, may ask for what their symbols say.
     """
+    cdef const SymbolRow* sym = l.symbols
+    cdef const EntityRow* e = l.entities
+    cdef const int32_t* entity = l.entity
     cdef size_t i
     cdef int32_t at, kernel
     cdef VariableRow* row
-    cdef int32_t* owner
-    for i in range(symbol_count):
+    for i in range(l.symbol_count):
         at = entity[i]
         if at < 0 or e[at].kind != E_SHARED or e[at].winner != <int32_t>i:
             continue
         if not e[at].flags & (EF_DEFINED | EF_UNSIZED):
             continue
-        row = <VariableRow*>vec_push(variables)
-        owner = <int32_t*>vec_push(owners)
-        if row == NULL or owner == NULL:
+        row = new_variable(l, at)
+        if row == NULL:
             return False
-        owner[0] = at
         row.size = e[at].size
         if row.size > <uint64_t>0xffffffffU:    # of a mention in another space
             row.size = <uint64_t>0xffffffffU
@@ -66,102 +120,97 @@ cdef inline bint list_variables(const SectionRow* s, const SymbolRow* sym, size_
         if e[at].flags & EF_UNSIZED and sym[i].value:
             row.align = sym[i].value        # that of an instance looks like an alignment
         row.owner = COMMON
-        row.flags = (REFERENCED if used[at] else 0) | (
+        row.flags = (REFERENCED if l.used[at] else 0) | (
             EXTERN if e[at].flags & EF_UNSIZED else 0)
-        if aligned and e[at].flags & EF_UNSIZED and sym[i].value:
+        if l.aligned and e[at].flags & EF_UNSIZED and sym[i].value:
             row.flags |= SAYS_ALIGN
-        if sym[i].section >= 0 and is_a(s[sym[i].section].kind, IS_KERNEL_SHARED):
-            kernel = function[sym[i].section]
-            row.owner = number[kernel] if kernel >= 0 and number[kernel] >= 0 else DEAD
-        number[at] = <int32_t>(variables.count - 1)
+        if sym[i].section >= 0 and is_a(l.sections[sym[i].section].kind, IS_KERNEL_SHARED):
+            kernel = l.function[sym[i].section]
+            row.owner = l.number[kernel] if kernel >= 0 and l.number[kernel] >= 0 else DEAD
+        l.number[at] = <int32_t>(l.variables.count - 1)
     return True
 
 
-cdef inline bint has_whole(const SectionRow* s, size_t count, const FileRow* files) noexcept nogil:
+cdef inline bint has_whole(const SharedLists* l) noexcept nogil:
     """Whether a whole program is among the files."""
     cdef size_t i = 0
-    while i < count:
-        if files[s[i].file].says & SAYS_WHOLE:
+    while i < l.section_count:
+        if l.files[l.sections[i].file].says & SAYS_WHOLE:
             return True
-        i += files[s[i].file].section_count
+        i += l.files[l.sections[i].file].section_count
     return False
 
 
-cdef inline bint list_nameless(const SectionRow* s, size_t count, const SymbolRow* sym,
-                               size_t symbol_count, const int32_t* function, const uint8_t* role,
-                               const int32_t* number, const FileRow* files, bint every,
-                               Vec* variables, Vec* owners) noexcept nogil:
+cdef inline bint list_nameless(SharedLists* l, Scratch* scratch) noexcept nogil:
     """The bytes of a kernel's section in which no variable lies are one variable.
 
     A link with -r gives such sections to kernels when extern arrays exist, and with `every` these
     count. Sections of whole programs (-ewp) always do, whose code knows where its variables are.
     """
+    cdef const SymbolRow* sym = l.symbols
+    cdef const SectionRow* s
     cdef size_t i
     cdef int32_t kernel
     cdef VariableRow* row
-    cdef int32_t* owner
     cdef uint8_t* named
     cdef bint whole
-    if not every and not has_whole(s, count, files):
+    if not l.every and not has_whole(l):
         return True
-    named = <uint8_t*>calloc(count + 1, 1)
+    named = <uint8_t*>scratch_zeros(scratch, l.section_count, 1)
     if named == NULL:
         return False
-    for i in range(symbol_count):
+    for i in range(l.symbol_count):
         if sym[i].section >= 0 and sym[i].info & 15 != STT_SECTION:
             named[sym[i].section] = 1
-    for i in range(count):
-        whole = files[s[i].file].says & SAYS_WHOLE
-        if (not is_a(s[i].kind, IS_KERNEL_SHARED)
-                or not (whole or (every and s[i].size and not named[i]))):
+    for i in range(l.section_count):
+        s = &l.sections[i]
+        whole = l.files[s.file].says & SAYS_WHOLE
+        if (not is_a(s.kind, IS_KERNEL_SHARED)
+                or not (whole or (l.every and s.size and not named[i]))):
             continue
-        kernel = function[i] if role[i] == ROLE_WON else -1
-        if kernel < 0 or number[kernel] < 0:
+        kernel = l.function[i] if l.role[i] == ROLE_WON else -1
+        if kernel < 0 or l.number[kernel] < 0:
             continue
-        row = <VariableRow*>vec_push(variables)
-        owner = <int32_t*>vec_push(owners)
-        if row == NULL or owner == NULL:
-            free(named)
+        row = new_variable(l, -1)
+        if row == NULL:
             return False
-        owner[0] = -1
-        row.size = s[i].size
-        row.align = s[i].align if s[i].align else 1
-        row.owner = number[kernel]
+        row.size = s.size
+        row.align = s.align if s.align else 1
+        row.owner = l.number[kernel]
         row.flags = STAYS if whole else 0
-    free(named)
     return True
 
 
-cdef inline bint list_references(const FixRow* fix, size_t count, const OutRow* out,
-                                 const EntityRow* e, const int32_t* number, int32_t* first,
-                                 Vec* references) noexcept nogil:
+cdef inline bint list_references(SharedLists* l) noexcept nogil:
+    cdef const FixRow* fix = l.fixes
+    cdef const EntityRow* e = l.entities
     cdef size_t i
-    for i in range(count):
+    for i in range(l.fix_count):
         if (fix[i].entity < 0 or e[fix[i].entity].kind != E_SHARED or fix[i].function < 0
-                or not is_a(out[fix[i].out].kind, IS_CODE) or number[fix[i].entity] < 0):
+                or not is_a(l.outs[fix[i].out].kind, IS_CODE) or l.number[fix[i].entity] < 0):
             continue
-        if not add_reference(references, number[fix[i].entity], &first[fix[i].function]):
+        if not add_reference(&l.references, l.number[fix[i].entity], &l.first[fix[i].function]):
             return False
     return True
 
 
-cdef inline bint list_kept_references(const KeepRow* keeps, const OutRow* out, size_t count,
-                                      const EntityRow* e, const int32_t* number, int32_t* first,
-                                      Vec* references) noexcept nogil:
+cdef inline bint list_kept_references(SharedLists* l) noexcept nogil:
     """Those that a relocatable link leaves to the next one."""
+    cdef const KeepRow* keeps = l.keeps
+    cdef const OutRow* out = l.outs
     cdef size_t i, code
     cdef int32_t at
-    for i in range(2 * count):
+    for i in range(2 * l.out_count):
         code = i // 2
         if not is_a(out[code].kind, IS_CODE):
             continue
         at = out[code].rela if i & 1 else out[code].rel
         at = out[at].head if at >= 0 else -1
         while at >= 0:
-            if (keeps[at].entity >= 0 and e[keeps[at].entity].kind == E_SHARED
-                    and number[keeps[at].entity] >= 0
-                    and not add_reference(references, number[keeps[at].entity],
-                                          &first[out[code].entity])):
+            if (keeps[at].entity >= 0 and l.entities[keeps[at].entity].kind == E_SHARED
+                    and l.number[keeps[at].entity] >= 0
+                    and not add_reference(&l.references, l.number[keeps[at].entity],
+                                          &l.first[out[code].entity])):
                 return False
             at = keeps[at].next
     return True
@@ -177,53 +226,61 @@ cdef inline bint add_reference(Vec* references, int32_t variable, int32_t* newes
     return True
 
 
-cdef inline bint list_uses(const CallGraph* graph, const EntityRow* e, size_t n,
-                           const int32_t* kernels, size_t kernel_count,
-                           const VariableRow* variables, const int32_t* first,
-                           const Reference* references, size_t reference_count, uint32_t* stamp,
-                           uint32_t* stack, const int32_t* arrays, bint deep, Vec* uses,
-                           Vec* extern_uses) noexcept nogil:
+cdef inline bint add_use(SharedLists* l, int32_t variable, size_t kernel,
+                         uint32_t node) noexcept nogil:
+    """The code of `node`, which the kernel reaches, refers to a variable."""
+    cdef const VariableRow* row = <const VariableRow*>l.variables.data + variable
+    cdef UseRow* use
+    cdef ExternUseRow* extern_use
+    if not row.flags & EXTERN:
+        use = <UseRow*>vec_push(&l.uses)
+        if use == NULL:
+            return False
+        use.variable = <uint32_t>variable
+        use.kernel = <uint32_t>kernel
+        return True
+    extern_use = <ExternUseRow*>vec_push(&l.extern_uses)
+    if extern_use == NULL:
+        return False
+    extern_use.kernel = <uint32_t>kernel
+    extern_use.align = row.align if row.flags & SAYS_ALIGN else 0
+    extern_use.flags = 0
+    if l.by_name:
+        extern_use.tie = (<const int32_t*>l.owners.data)[variable]
+    else:
+        extern_use.tie = (-1 if node == (<const uint32_t*>l.kernels.data)[kernel]
+                          else <int32_t>node)
+    return True
+
+
+cdef inline bint list_uses(SharedLists* l) noexcept nogil:
     """Walk the calls of every kernel; free when nothing refers to shared memory."""
+    cdef const int32_t* kernels = <const int32_t*>l.kernels.data
+    cdef const Reference* references = <const Reference*>l.references.data
+    cdef uint32_t* stamp = l.stamp
+    cdef uint32_t* stack = l.stack
     cdef size_t k, depth
     cdef uint32_t node, to, j
     cdef int32_t at
     cdef bint idle
-    cdef UseRow* use
-    cdef ExternUseRow* extern_use
-    if reference_count == 0:
+    if l.references.count == 0:
         return True
-    for k in range(kernel_count):
-        idle = is_idle(&e[kernels[k]])      # its own code counts, not what it calls
+    for k in range(l.kernels.count):
+        idle = is_idle(&l.entities[kernels[k]])     # its own code counts, not what it calls
         stack[0] = <uint32_t>kernels[k]
         stamp[kernels[k]] = <uint32_t>k + 1
         depth = 1
         while depth:
             depth -= 1
             node = stack[depth]
-            at = first[node] if node < n else -1
+            at = l.first[node] if node < l.entity_count else -1
             while at >= 0:
-                if variables[references[at].variable].flags & EXTERN:
-                    extern_use = <ExternUseRow*>vec_push(extern_uses)
-                    if extern_use == NULL:
-                        return False
-                    extern_use.kernel = <uint32_t>k
-                    extern_use.align = 0
-                    extern_use.flags = 0
-                    if variables[references[at].variable].flags & SAYS_ALIGN:
-                        extern_use.align = variables[references[at].variable].align
-                    if arrays != NULL:
-                        extern_use.tie = arrays[references[at].variable]
-                    else:
-                        extern_use.tie = -1 if node == <uint32_t>kernels[k] else <int32_t>node
-                else:
-                    use = <UseRow*>vec_push(uses)
-                    if use == NULL:
-                        return False
-                    use.variable = <uint32_t>references[at].variable
-                    use.kernel = <uint32_t>k
+                if not add_use(l, references[at].variable, k, node):
+                    return False
                 at = references[at].next
-            for j in range(graph.start[node], graph.start[node + (deep and not idle)]):
-                to = graph.edges[j]
+            for j in range(l.graph.start[node],
+                           l.graph.start[node + (l.executable and not idle)]):
+                to = l.graph.edges[j]
                 if stamp[to] != <uint32_t>k + 1:
                     stamp[to] = <uint32_t>k + 1
                     stack[depth] = to
@@ -231,45 +288,43 @@ cdef inline bint list_uses(const CallGraph* graph, const EntityRow* e, size_t n,
     return True
 
 
-cdef inline bint list_instances(const uint64_t* array_align, const int32_t* number, size_t n,
-                                Vec* extern_uses) noexcept nogil:
+cdef inline bint list_instances(SharedLists* l) noexcept nogil:
+    cdef const uint64_t* align = l.array_align
     cdef size_t i
     cdef ExternUseRow* row
-    for i in range(n):
-        if array_align[i]:
-            row = <ExternUseRow*>vec_push(extern_uses)
+    for i in range(l.entity_count):
+        if align[i]:
+            row = <ExternUseRow*>vec_push(&l.extern_uses)
             if row == NULL:
                 return False
-            row.kernel = <uint32_t>number[i]
+            row.kernel = <uint32_t>l.number[i]
             row.tie = -1
-            row.align = array_align[i] if array_align[i] > 1 else 0
+            row.align = align[i] if align[i] > 1 else 0
             row.flags = 0
     return True
 
 
-cdef inline bint mark_late(const EntityRow* e, const int32_t* kernels, size_t kernel_count,
-                           const Vec* variables, const Vec* uses, Vec* extern_uses,
-                           bint executable) noexcept nogil:
+cdef inline bint mark_late(SharedLists* l, Scratch* scratch) noexcept nogil:
     """Tell which idle kernels get their section for arrays alone, behind all others."""
     cdef size_t i
-    cdef const VariableRow* variable = <const VariableRow*>variables.data
-    cdef const UseRow* use = <const UseRow*>uses.data
-    cdef ExternUseRow* extern_use = <ExternUseRow*>extern_uses.data
+    cdef const int32_t* kernels = <const int32_t*>l.kernels.data
+    cdef const VariableRow* variable = <const VariableRow*>l.variables.data
+    cdef const UseRow* use = <const UseRow*>l.uses.data
+    cdef ExternUseRow* extern_use = <ExternUseRow*>l.extern_uses.data
     cdef uint8_t* early
-    if extern_uses.count == 0:
+    if l.extern_uses.count == 0:
         return True
-    early = <uint8_t*>calloc(kernel_count + 1, 1)
+    early = <uint8_t*>scratch_zeros(scratch, l.kernels.count, 1)
     if early == NULL:
         return False
-    for i in range(kernel_count):
-        early[i] = not is_idle(&e[kernels[i]])
-    for i in range(variables.count):
+    for i in range(l.kernels.count):
+        early[i] = not is_idle(&l.entities[kernels[i]])
+    for i in range(l.variables.count):
         if variable[i].owner >= 0:
             early[variable[i].owner] = True
-    for i in range(uses.count if executable else 0):
+    for i in range(l.uses.count if l.executable else 0):
         early[use[i].kernel] = True
-    for i in range(extern_uses.count):
+    for i in range(l.extern_uses.count):
         if not early[extern_use[i].kernel]:
             extern_use[i].flags |= LATE
-    free(early)
     return True

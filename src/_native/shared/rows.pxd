@@ -1,9 +1,9 @@
-# Rows that the layout of shared memory takes and gives (columns: the stub of `shared`), the sort
-# that decides ties, and the addresses of extern arrays.
+# Rows that the layout of shared memory takes and gives (columns: the stub of `shared`), and the
+# sort that decides ties.
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
-from base.elf64 cimport round_up
+from libc.stddef cimport size_t
 
 cdef enum:
     COMMON = -1         # owner of a variable in .nv_debug.shared
@@ -67,52 +67,3 @@ cdef inline void sort_list(const VariableRow* rows, uint32_t* items, uint32_t* s
         else:
             items[i] = spare[b]
             b += 1
-
-
-cdef inline uint32_t find(uint32_t* leader, uint32_t node) noexcept nogil:
-    while leader[node] != node:
-        leader[node] = leader[leader[node]]
-        node = leader[node]
-    return node
-
-
-cdef inline void place_externs(const ExternUseRow* uses, size_t count, size_t kernel_count,
-                        size_t tie_count, uint32_t* leader, int64_t* best, KernelRow* kernels,
-                        int64_t* addresses, bint reserve, uint64_t least) noexcept nogil:
-    """Tied kernels share the largest of their addresses.
-
-    With `least`, an alignment, this is aligned as the most aligned of their sections. With
-    `reserve` (-r) that of an instance, which has no tie, is at least what the array's symbol says.
-    `leader` has room for every kernel and tie, `best` for twice as many.
-    """
-    cdef int64_t* aligns = best + kernel_count + tie_count
-    cdef size_t i
-    cdef uint32_t k, root
-    cdef int64_t end
-    for i in range(kernel_count + tie_count):
-        leader[i] = <uint32_t>i
-        best[i] = -1
-        aligns[i] = max(EXTERN_ALIGN, <int64_t>least)
-    for i in range(count):
-        if uses[i].tie >= 0:
-            root = find(leader, uses[i].kernel)
-            leader[root] = find(leader, <uint32_t>(kernel_count + uses[i].tie))
-    for i in range(count if least else 0):
-        root = find(leader, uses[i].kernel)
-        aligns[root] = max(aligns[root], <int64_t>kernels[uses[i].kernel].align)
-    for i in range(count):
-        k = uses[i].kernel
-        root = find(leader, k)
-        end = <int64_t>round_up(kernels[k].size, max(uses[i].align, <uint64_t>aligns[root]))
-        if reserve and uses[i].tie < 0:
-            end = max(end, <int64_t>uses[i].align)
-        best[root] = max(best[root], end)
-    for i in range(count):
-        k = uses[i].kernel
-        end = best[find(leader, k)]
-        kernels[k].extern_address = end
-        kernels[k].flags |= uses[i].flags
-        kernels[k].size = <uint64_t>end
-        kernels[k].align = max(kernels[k].align, uses[i].align, <uint64_t>EXTERN_ALIGN)
-    for i in range(tie_count):
-        addresses[i] = best[find(leader, <uint32_t>(kernel_count + i))]

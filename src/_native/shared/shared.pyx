@@ -34,17 +34,18 @@ docs/format-notes/shared-memory.md has the evidence. Rows: see the stub.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from base.elf64 cimport round_up
 from pylink._native.tables cimport Offsets, SharedSizes, SharedTables
+from shared.arrays cimport ArrayTies, place_externs, take_ties
 from shared.rows cimport (
     COMMON, DEAD, EXTERN, EXTERN_ALIGN, HAS_SYMBOL, LATE, REFERENCED, STAYS, SURVIVES,
-    ExternUseRow, KernelRow, UseRow, VariableRow, place_externs, sort_list,
+    ExternUseRow, KernelRow, UseRow, VariableRow, sort_list,
 )
 from traits cimport FAMILY_COUNT, FAMILY_TRAITS, TRAIT_FILLS_SHARED, TRAIT_MERCURY
-from base.vector cimport Vec, vec_free, vec_init, vec_push
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
+from base.vector cimport Vec, vec_push
 
 cdef extern from *:
     int __builtin_ctzll(unsigned long long) nogil
@@ -52,12 +53,21 @@ cdef extern from *:
 cdef enum:
     RESERVED = 0x400    # bytes that the system keeps from sm_90 on
 
-# Counts, and arrays that share one allocation.
+# What is placed and how, and arrays for it.
 ctypedef struct Placing:
+    const VariableRow* rows
     size_t variable_count
+    const UseRow* uses
     size_t use_count
     size_t kernel_count
     size_t common_count
+    uint32_t traits         # those of a family without a reserve: none
+    bint keeps_common
+    bint has_extern
+    bint aligns_arrays
+    uint64_t most_aligned   # the largest alignment of common variables, if one has a place
+    KernelRow* kernels      # one more than kernels, for .nv_debug.shared
+    int64_t* offsets        # by variable
     uint32_t* first_user    # users of variable v: users[first_user[v]:first_user[v + 1]]
     uint32_t* users
     uint32_t* by_kernel
@@ -66,37 +76,31 @@ ctypedef struct Placing:
     uint32_t* order         # common variables as the first sort leaves them
     uint32_t* spare
     uint32_t* group
-    uint32_t* leader        # union-find over kernels, then ties
-    int64_t* address        # of extern arrays, at the leader, then alignments
     uint64_t* group_size
     uint64_t* group_align
+    Vec taken               # a word for each kernel: groups that hold a variable it uses
+    ArrayTies arrays
 
 
-cdef bint work_init(Placing* w, size_t tie_count) noexcept nogil:
-    """Arrays of the counts in w, all zero; False when memory is exhausted."""
+cdef void take_room(Placing* w, Scratch* scratch) noexcept:
+    """Arrays of the counts in w, all zero."""
     cdef size_t v = w.variable_count + 2, k = w.kernel_count + 2
-    cdef uint32_t* at
-    w.group_size = <uint64_t*>calloc((2 * v + 2 * (k + tie_count)) * 8
-                                     + (5 * v + 2 * w.use_count + 2 * k + tie_count) * 4, 1)
-    if w.group_size == NULL:
-        return False
-    w.group_align = w.group_size + v
-    w.address = <int64_t*>(w.group_align + v)
-    at = <uint32_t*>(w.address + 2 * (k + tie_count))
-    w.first_user = at
-    w.items = at + v
-    w.order = at + 2 * v
-    w.spare = at + 3 * v
-    w.group = at + 4 * v
-    w.users = at + 5 * v
-    w.by_kernel = w.users + w.use_count
-    w.first = w.by_kernel + w.use_count
-    w.leader = w.first + k
-    return True
+    w.group_size = <uint64_t*>scratch_zeros(scratch, v, 8)
+    w.group_align = <uint64_t*>scratch_zeros(scratch, v, 8)
+    w.first_user = <uint32_t*>scratch_zeros(scratch, v, 4)
+    w.items = <uint32_t*>scratch_zeros(scratch, v, 4)
+    w.order = <uint32_t*>scratch_zeros(scratch, v, 4)
+    w.spare = <uint32_t*>scratch_zeros(scratch, v, 4)
+    w.group = <uint32_t*>scratch_zeros(scratch, v, 4)
+    w.users = <uint32_t*>scratch_zeros(scratch, w.use_count, 4)
+    w.by_kernel = <uint32_t*>scratch_zeros(scratch, w.use_count, 4)
+    w.first = <uint32_t*>scratch_zeros(scratch, k, 4)
+    scratch_vector(scratch, &w.taken, w.kernel_count * 8 + 8)
 
 
-cdef void index_users(const UseRow* uses, Placing* w) noexcept nogil:
+cdef void index_users(Placing* w) noexcept nogil:
     """Counting sorts by kernel, then by variable, which make repeats neighbours to drop."""
+    cdef const UseRow* uses = w.uses
     cdef size_t i, start = 0, stop, kept = 0
     cdef uint32_t v
     for i in range(w.use_count):
@@ -124,21 +128,20 @@ cdef void index_users(const UseRow* uses, Placing* w) noexcept nogil:
     w.first_user[w.variable_count] = <uint32_t>kept
 
 
-cdef int64_t place_common(const VariableRow* rows, Placing* w, KernelRow* kernels, int64_t* offsets,
-                          uint64_t* most_aligned) noexcept nogil:
-    """Place the common part; its size, or -1 when memory is exhausted."""
+cdef bint place_common(Placing* w) noexcept nogil:
+    """Place the common part, whose size is that of the last kernel; False without memory."""
+    cdef const VariableRow* rows = w.rows
+    cdef KernelRow* kernels = w.kernels
+    cdef int64_t* offsets = w.offsets
     cdef size_t i, u, word, groups = 0
     cdef uint32_t v, g
     cdef uint64_t bits, end = 0
-    cdef uint64_t* taken        # one word per kernel: groups that hold a variable it uses
-    cdef Vec words
-    vec_init(&words, w.kernel_count * 8 + 8)
+    cdef uint64_t* taken
     for v in range(<uint32_t>w.variable_count):
         if rows[v].owner == COMMON:
             w.order[w.common_count] = v
             w.common_count += 1
-            if rows[v].align > most_aligned[0]:
-                most_aligned[0] = rows[v].align
+            w.most_aligned = max(w.most_aligned, rows[v].align)
     sort_list(rows, w.order, w.spare, w.common_count, False)
     for i in range(w.common_count // 2):
         v = w.order[i]
@@ -152,13 +155,12 @@ cdef int64_t place_common(const VariableRow* rows, Placing* w, KernelRow* kernel
         bits = <uint64_t>-1
         word = 0
         while True:
-            if word == words.count:
-                taken = <uint64_t*>vec_push(&words)
+            if word == w.taken.count:
+                taken = <uint64_t*>vec_push(&w.taken)
                 if taken == NULL:
-                    vec_free(&words)
-                    return -1
-                memset(taken, 0, words.row)
-            taken = <uint64_t*>(words.data + word * words.row)
+                    return False
+                memset(taken, 0, w.taken.row)
+            taken = <uint64_t*>(w.taken.data + word * w.taken.row)
             bits = 0
             for u in range(w.first_user[v], w.first_user[v + 1]):
                 bits |= taken[w.users[u]]
@@ -173,7 +175,6 @@ cdef int64_t place_common(const VariableRow* rows, Placing* w, KernelRow* kernel
         w.group_size[g] = max(w.group_size[g], rows[v].size)
         w.group_align[g] = max(w.group_align[g], rows[v].align)
         offsets[v] = 0
-    vec_free(&words)
     for i in range(groups):
         bits = round_up(end, w.group_align[i])
         end = bits + w.group_size[i]
@@ -187,8 +188,9 @@ cdef int64_t place_common(const VariableRow* rows, Placing* w, KernelRow* kernel
             kernels[g].size = max(kernels[g].size, offsets[v] + rows[v].size)
             kernels[g].align = max(kernels[g].align, rows[v].align)
     if groups == 0:
-        most_aligned[0] = 1
-    return <int64_t>end
+        w.most_aligned = 1
+    kernels[w.kernel_count].size = end
+    return True
 
 
 cdef inline int64_t private_kernel(const VariableRow* row, const Placing* w,
@@ -203,8 +205,10 @@ cdef inline int64_t private_kernel(const VariableRow* row, const Placing* w,
     return w.users[w.first_user[v]]
 
 
-cdef void place_private(const VariableRow* rows, Placing* w, KernelRow* kernels,
-                        int64_t* offsets) noexcept nogil:
+cdef void place_private(Placing* w) noexcept nogil:
+    cdef const VariableRow* rows = w.rows
+    cdef KernelRow* kernels = w.kernels
+    cdef int64_t* offsets = w.offsets
     cdef size_t i, k
     cdef uint32_t v
     cdef int64_t owner
@@ -245,28 +249,26 @@ cdef inline void add_whole(const VariableRow* row, KernelRow* kernel,
     kernel.flags |= STAYS
 
 
-cdef void decide_sections(uint32_t traits, bint keeps_common, bint has_extern, bint aligns_arrays,
-                          uint64_t most_aligned, const Placing* w,
-                          KernelRow* kernels) noexcept nogil:
+cdef void decide_sections(const Placing* w) noexcept nogil:
     """Which sections survive, and with what; the last row is that of .nv_debug.shared."""
     cdef size_t i
     cdef KernelRow* row
-    cdef bint is_common, stays, fills = traits & TRAIT_FILLS_SHARED != 0
+    cdef bint is_common, stays, fills = w.traits & TRAIT_FILLS_SHARED != 0
     for i in range(w.kernel_count + 1):
-        row = &kernels[i]
+        row = &w.kernels[i]
         is_common = i == w.kernel_count
         if not row.flags & LATE:
-            row.align = max(row.align, most_aligned)
+            row.align = max(row.align, w.most_aligned)
         stays = row.flags & STAYS
         row.flags = 0
-        if aligns_arrays and row.extern_address >= 0:
+        if w.aligns_arrays and row.extern_address >= 0:
             row.size = round_up(row.size, row.align)
-        if is_common and has_extern:
+        if is_common and w.has_extern:
             row.align = max(row.align, <uint64_t>EXTERN_ALIGN)
-        if is_common and not keeps_common:
+        if is_common and not w.keeps_common:
             row.size = 0
             fills = False
-        if row.size == 0 and not stays and not (has_extern and (
+        if row.size == 0 and not stays and not (w.has_extern and (
                 row.align == EXTERN_ALIGN or (fills and row.align > EXTERN_ALIGN))):
             continue
         row.flags = SURVIVES
@@ -274,7 +276,7 @@ cdef void decide_sections(uint32_t traits, bint keeps_common, bint has_extern, b
             continue
         if row.size > 0 or fills:
             row.flags |= HAS_SYMBOL
-        if fills or traits & TRAIT_MERCURY:
+        if fills or w.traits & TRAIT_MERCURY:
             row.size += RESERVED
 
 
@@ -303,58 +305,67 @@ def layout_shared(SharedTables shared not None, int family, bint keeps_common, b
     shared.fill()
     cdef Placing w
     cdef Py_ssize_t kernel_count = shared.kernel_count, tie_count = shared.tie_count, i
-    cdef size_t extern_count = shared.extern_uses.count
-    cdef const VariableRow* rows = shared.variables.rows
-    cdef const UseRow* use = shared.uses.rows
-    cdef const ExternUseRow* extern_use = shared.extern_uses.rows
-    cdef bint has_extern
-    cdef uint64_t most_aligned = 1
-    cdef int64_t common_size
-    cdef KernelRow* kernel
+    cdef Scratch scratch
+    w.rows = shared.variables.rows
     w.variable_count = shared.variables.count
+    w.uses = shared.uses.rows
     w.use_count = shared.uses.count
     w.kernel_count = <size_t>kernel_count
     w.common_count = 0
+    w.keeps_common = keeps_common
+    w.aligns_arrays = aligns_arrays
+    w.most_aligned = 1
     if not 0 <= family < FAMILY_COUNT:
         raise ValueError(f"no such family: {family}")
     if not (0 <= kernel_count < 2**30 and 0 <= tie_count < 2**30
             and w.variable_count < 2**31 and w.use_count < 2**31):
         raise ValueError("a count does not fit 31 bits")
-    has_extern = check_tables(shared)
+    w.traits = FAMILY_TRAITS[family] if reserves else 0
+    w.has_extern = check_tables(shared)
     for i in range(<Py_ssize_t>w.use_count):
-        if use[i].variable >= w.variable_count or use[i].kernel >= w.kernel_count:
+        if w.uses[i].variable >= w.variable_count or w.uses[i].kernel >= w.kernel_count:
             raise IndexError(f"use {i}: no such variable or kernel")
     cdef bytes offsets = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>w.variable_count * 8)
-    cdef bytes kernels = PyBytes_FromStringAndSize(
-        NULL, (kernel_count + 1) * <Py_ssize_t>sizeof(KernelRow))
+    cdef bytes kernels = start_kernels(kernel_count)
     cdef bytes addresses = PyBytes_FromStringAndSize(NULL, tie_count * 8)
-    cdef int64_t* offset = <int64_t*>PyBytes_AS_STRING(offsets)
-    cdef int64_t* address = <int64_t*>PyBytes_AS_STRING(addresses)
-    kernel = <KernelRow*>PyBytes_AS_STRING(kernels)
-    if not work_init(&w, <size_t>tie_count):
-        raise MemoryError
-    with nogil:
-        memset(offset, 0xff, w.variable_count * 8)
-        memset(kernel, 0, (w.kernel_count + 1) * sizeof(KernelRow))
-        for i in range(kernel_count + 1):
-            kernel[i].align = 1
-            kernel[i].extern_address = -1
-        index_users(use, &w)
-        common_size = place_common(rows, &w, kernel, offset, &most_aligned)
-        if common_size >= 0:
-            place_private(rows, &w, kernel, offset)
-            place_externs(extern_use, extern_count, w.kernel_count, <size_t>tie_count,
-                          w.leader, w.address, kernel, address, False,
-                          most_aligned if aligns_arrays and ties_arrays else 0)
-            kernel[kernel_count].size = <uint64_t>common_size
-            decide_sections(FAMILY_TRAITS[family] if reserves else 0, keeps_common, has_extern,
-                            aligns_arrays, most_aligned, &w, kernel)
-    free(w.group_size)
-    if common_size < 0:
-        raise MemoryError
+    w.offsets = <int64_t*>PyBytes_AS_STRING(offsets)
+    w.kernels = w.arrays.kernels = <KernelRow*>PyBytes_AS_STRING(kernels)
+    w.arrays.addresses = <int64_t*>PyBytes_AS_STRING(addresses)
+    w.arrays.reserve = False
+    memset(w.offsets, 0xff, w.variable_count * 8)
+    scratch_init(&scratch)
+    try:
+        take_room(&w, &scratch)
+        take_ties(&w.arrays, shared, &scratch)
+        if not scratch.failed:
+            with nogil:
+                index_users(&w)
+                scratch.failed = not place_common(&w)
+                if not scratch.failed:
+                    place_private(&w)
+                    w.arrays.least = w.most_aligned if aligns_arrays and ties_arrays else 0
+                    place_externs(&w.arrays)
+                    decide_sections(&w)
+        if scratch.failed:
+            raise MemoryError
+    finally:
+        scratch_free(&scratch)
     shared.offsets = Offsets(offsets)
     shared.kernels = SharedSizes(kernels)
     shared.ties = Offsets(addresses)
+
+
+cdef bytes start_kernels(Py_ssize_t count):
+    """A KernelRow for each kernel and one for .nv_debug.shared, with nothing in them."""
+    cdef bytes kernels = PyBytes_FromStringAndSize(
+        NULL, (count + 1) * <Py_ssize_t>sizeof(KernelRow))
+    cdef KernelRow* kernel = <KernelRow*>PyBytes_AS_STRING(kernels)
+    cdef Py_ssize_t i
+    memset(kernel, 0, <size_t>(count + 1) * sizeof(KernelRow))
+    for i in range(count + 1):
+        kernel[i].align = 1
+        kernel[i].extern_address = -1
+    return kernels
 
 
 def layout_relocatable(SharedTables shared not None, bint aligns_arrays, bint ties_arrays):
@@ -362,59 +373,58 @@ def layout_relocatable(SharedTables shared not None, bint aligns_arrays, bint ti
     cdef Py_ssize_t kernel_count = shared.kernel_count, tie_count = shared.tie_count
     cdef const VariableRow* rows = shared.variables.rows
     cdef Py_ssize_t count = shared.variables.count, i, k
-    cdef size_t use_count = shared.extern_uses.count
-    cdef const ExternUseRow* use = shared.extern_uses.rows
+    cdef ArrayTies arrays
+    cdef Scratch scratch
     cdef uint64_t most_aligned = 1
     cdef bint has_extern, stays
     if not (0 <= kernel_count < 2**30 and 0 <= tie_count < 2**30):
         raise ValueError("a count does not fit 31 bits")
     has_extern = check_tables(shared)
-    cdef bytes kernels = PyBytes_FromStringAndSize(
-        NULL, (kernel_count + 1) * <Py_ssize_t>sizeof(KernelRow))
+    cdef bytes kernels = start_kernels(kernel_count)
     cdef bytes addresses = PyBytes_FromStringAndSize(NULL, tie_count * 8)
     cdef KernelRow* kernel = <KernelRow*>PyBytes_AS_STRING(kernels)
-    cdef int64_t* address = <int64_t*>PyBytes_AS_STRING(addresses)
-    cdef int64_t* best = <int64_t*>malloc(<size_t>(kernel_count + tie_count + 1) * 20)
-    if best == NULL:
-        raise MemoryError
-    with nogil:
-        memset(kernel, 0, <size_t>(kernel_count + 1) * sizeof(KernelRow))
-        for k in range(kernel_count + 1):
-            kernel[k].align = 1
-            kernel[k].extern_address = -1
-        for i in range(count):
-            if rows[i].owner == DEAD:
-                continue
-            k = kernel_count
-            if rows[i].owner == COMMON:
-                most_aligned = max(most_aligned, rows[i].align)
-            else:
-                k = rows[i].owner
-            kernel[k].size += rows[i].size
-            kernel[k].align = max(kernel[k].align, rows[i].align)
-            kernel[k].flags |= rows[i].flags & STAYS
-        if has_extern:
-            kernel[kernel_count].align = max(kernel[kernel_count].align, <uint64_t>EXTERN_ALIGN)
-        place_externs(use, use_count, <size_t>kernel_count, <size_t>tie_count,
-                      <uint32_t*>(best + 2 * (kernel_count + tie_count)), best, kernel, address,
-                      True, most_aligned if aligns_arrays and ties_arrays else 0)
-        for k in range(kernel_count + 1):
-            if not kernel[k].flags & LATE:
-                kernel[k].align = max(kernel[k].align, most_aligned)
-            stays = kernel[k].flags & STAYS
-            kernel[k].flags = 0
-            if kernel[k].size > 0:
-                kernel[k].flags = SURVIVES | HAS_SYMBOL
-            elif stays:
-                kernel[k].flags = SURVIVES
-            elif has_extern and (k == kernel_count or kernel[k].align == EXTERN_ALIGN):
-                kernel[k].flags = SURVIVES
-            else:
-                continue
-            if aligns_arrays and kernel[k].extern_address >= 0:
-                kernel[k].size = round_up(kernel[k].size, kernel[k].align)
-            if kernel[k].size <= kernel[k].align:
-                kernel[k].size += kernel[k].align
-    free(best)
+    arrays.kernels = kernel
+    arrays.addresses = <int64_t*>PyBytes_AS_STRING(addresses)
+    arrays.reserve = True
+    scratch_init(&scratch)
+    try:
+        take_ties(&arrays, shared, &scratch)
+        if scratch.failed:
+            raise MemoryError
+        with nogil:
+            for i in range(count):
+                if rows[i].owner == DEAD:
+                    continue
+                k = kernel_count
+                if rows[i].owner == COMMON:
+                    most_aligned = max(most_aligned, rows[i].align)
+                else:
+                    k = rows[i].owner
+                kernel[k].size += rows[i].size
+                kernel[k].align = max(kernel[k].align, rows[i].align)
+                kernel[k].flags |= rows[i].flags & STAYS
+            if has_extern:
+                kernel[kernel_count].align = max(kernel[kernel_count].align, <uint64_t>EXTERN_ALIGN)
+            arrays.least = most_aligned if aligns_arrays and ties_arrays else 0
+            place_externs(&arrays)
+            for k in range(kernel_count + 1):
+                if not kernel[k].flags & LATE:
+                    kernel[k].align = max(kernel[k].align, most_aligned)
+                stays = kernel[k].flags & STAYS
+                kernel[k].flags = 0
+                if kernel[k].size > 0:
+                    kernel[k].flags = SURVIVES | HAS_SYMBOL
+                elif stays:
+                    kernel[k].flags = SURVIVES
+                elif has_extern and (k == kernel_count or kernel[k].align == EXTERN_ALIGN):
+                    kernel[k].flags = SURVIVES
+                else:
+                    continue
+                if aligns_arrays and kernel[k].extern_address >= 0:
+                    kernel[k].size = round_up(kernel[k].size, kernel[k].align)
+                if kernel[k].size <= kernel[k].align:
+                    kernel[k].size += kernel[k].align
+    finally:
+        scratch_free(&scratch)
     shared.kernels = SharedSizes(kernels)
     shared.ties = Offsets(addresses)

@@ -11,26 +11,23 @@ from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_room, scratch_vector, scratch_zeros,
 )
 from sectionkinds cimport IS_COMMON_SHARED, IS_KERNEL_SHARED
-from tables.graph cimport CallGraph, graph_init
+from tables.graph cimport graph_init
 from pylink._native.tables cimport (
     ExternUses, Marks, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, SharedTables,
     SharedUses, SharedVariables, Table, Values, new_rows,
 )
 from tables.kinds cimport is_a
 from tables.rows cimport (
-    EF_UNSIZED, E_SHARED, M_DEBUG, OF_NO_SYMBOL, OF_STAYS, EntityRow, FixRow, OutRow, SectionRow,
+    EF_UNSIZED, E_SHARED, M_DEBUG, OF_NO_SYMBOL, OF_STAYS, EntityRow, OutRow, SectionRow,
     SymbolRow, is_instance,
 )
-from shared.lists cimport (
-    Reference, list_instances, list_kept_references, list_kernels, list_nameless, list_references,
-    list_uses, list_variables, mark_late,
-)
+from shared.lists cimport Reference, SharedLists, list_all
 from shared.rows cimport HAS_SYMBOL, SURVIVES, ExternUseRow, KernelRow, UseRow, VariableRow
 from traits cimport (
     FAMILY_TRAITS, TRAIT_ALIGNS_ARRAYS, TRAIT_BARE_VALUES, TRAIT_FILLS_SHARED, TRAIT_MERCURY,
     TRAIT_NAMELESS_SHARED, TRAIT_SHARED_RESERVE,
 )
-from base.vector cimport Vec, vec_take
+from base.vector cimport vec_take
 
 
 def gather(MergedTables merged not None):
@@ -46,72 +43,61 @@ def gather(MergedTables merged not None):
         raise ValueError("one function and one role per section")
     cdef size_t n = merged.entities.count
     cdef size_t nodes = n + merged.prototypes.count
-    cdef size_t symbol_count = objects.symbols.count
-    cdef size_t fix_count = merged.fixes.count
-    cdef const SectionRow* s = objects.sections.rows
-    cdef const SymbolRow* sym = objects.symbols.rows
-    cdef const EntityRow* e = merged.entities.rows
-    cdef const int32_t* entity = merged.symbol_entity.rows
-    cdef const int32_t* function = merged.section_function.rows
-    cdef const uint8_t* role = merged.section_role.rows
-    cdef const FixRow* fix = merged.fixes.rows
-    cdef const OutRow* out = merged.outs.rows
-    cdef const uint8_t* used = merged.referenced.rows
-    cdef Vec variables, uses, extern_uses, owners, kernels, references
-    cdef CallGraph graph
-    cdef int32_t* number                # by entity: variable or kernel
-    cdef int32_t* first                 # by entity: newest Reference
-    cdef uint32_t* stamp
-    cdef uint32_t* stack
+    cdef SharedLists l
     cdef Scratch scratch
-    # With -g, extern arrays have an address each instead of one in each function.
-    cdef bint tie_by_name = objects.mode & M_DEBUG != 0, ok
+    take_inputs(&l, merged)
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &variables, sizeof(VariableRow))
-        scratch_vector(&scratch, &uses, sizeof(UseRow))
-        scratch_vector(&scratch, &extern_uses, sizeof(ExternUseRow))
-        scratch_vector(&scratch, &owners, 4)
-        scratch_vector(&scratch, &kernels, 4)
-        scratch_vector(&scratch, &references, sizeof(Reference))
-        graph_init(&graph, &scratch, merged.calls.rows, merged.calls.count, n, nodes)
-        number = scratch_nones(&scratch, n)
-        first = scratch_nones(&scratch, n)
-        stamp = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        stack = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        if scratch.failed:
-            raise MemoryError
-        with nogil:
-            ok = (list_kernels(e, n, number, &kernels)
-                  and list_variables(s, sym, symbol_count, e, entity, function, used, number,
-                                     objects.traits & TRAIT_ALIGNS_ARRAYS != 0, &variables, &owners)
-                  and list_nameless(s, objects.sections.count, sym, symbol_count, function, role,
-                                    number, objects.files.rows,
-                                    objects.traits & TRAIT_NAMELESS_SHARED and not tie_by_name,
-                                    &variables, &owners)
-                  and list_references(fix, fix_count, out, e, number, first, &references)
-                  and (objects.executable or not tie_by_name or list_kept_references(
-                      merged.keeps.rows, out, merged.outs.count, e, number, first, &references))
-                  and list_uses(&graph, e, n, <int32_t*>kernels.data, kernels.count,
-                                <VariableRow*>variables.data, first,
-                                <Reference*>references.data, references.count, stamp, stack,
-                                <int32_t*>owners.data if tie_by_name else NULL, objects.executable,
-                                &uses, &extern_uses))
-            if ok and not objects.executable:
-                ok = list_instances(merged.array_align.rows, number, n, &extern_uses)
-            scratch.failed = not ok or not mark_late(
-                e, <int32_t*>kernels.data, kernels.count, &variables, &uses, &extern_uses,
-                objects.executable)
+        scratch_vector(&scratch, &l.variables, sizeof(VariableRow))
+        scratch_vector(&scratch, &l.owners, 4)
+        scratch_vector(&scratch, &l.kernels, 4)
+        scratch_vector(&scratch, &l.uses, sizeof(UseRow))
+        scratch_vector(&scratch, &l.extern_uses, sizeof(ExternUseRow))
+        scratch_vector(&scratch, &l.references, sizeof(Reference))
+        graph_init(&l.graph, &scratch, merged.calls.rows, merged.calls.count, n, nodes)
+        l.number = scratch_nones(&scratch, n)
+        l.first = scratch_nones(&scratch, n)
+        l.stamp = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        l.stack = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        if not scratch.failed:
+            with nogil:
+                scratch.failed = not list_all(&l, &scratch)
         if scratch.failed:
             raise MemoryError
         return SharedTables(
-            kernels.count, n,
-            variables=SharedVariables(vec_take(&variables)), uses=SharedUses(vec_take(&uses)),
-            extern_uses=ExternUses(vec_take(&extern_uses)),
-            variable_entities=Numbers(vec_take(&owners)),
-            kernel_entities=Numbers(vec_take(&kernels)))
+            l.kernels.count, n,
+            variables=SharedVariables(vec_take(&l.variables)), uses=SharedUses(vec_take(&l.uses)),
+            extern_uses=ExternUses(vec_take(&l.extern_uses)),
+            variable_entities=Numbers(vec_take(&l.owners)),
+            kernel_entities=Numbers(vec_take(&l.kernels)))
     finally:
         scratch_free(&scratch)
+
+
+cdef void take_inputs(SharedLists* l, MergedTables merged):
+    cdef ObjectTables objects = merged.objects
+    l.sections = objects.sections.rows
+    l.section_count = objects.sections.count
+    l.symbols = objects.symbols.rows
+    l.symbol_count = objects.symbols.count
+    l.files = objects.files.rows
+    l.entities = merged.entities.rows
+    l.entity_count = merged.entities.count
+    l.entity = merged.symbol_entity.rows
+    l.function = merged.section_function.rows
+    l.role = merged.section_role.rows
+    l.used = merged.referenced.rows
+    l.array_align = merged.array_align.rows
+    l.outs = merged.outs.rows
+    l.out_count = merged.outs.count
+    l.fixes = merged.fixes.rows
+    l.fix_count = merged.fixes.count
+    l.keeps = merged.keeps.rows
+    l.executable = objects.executable
+    l.aligned = objects.traits & TRAIT_ALIGNS_ARRAYS != 0
+    # With -g, extern arrays have an address each instead of one in each function.
+    l.by_name = objects.mode & M_DEBUG != 0
+    l.every = objects.traits & TRAIT_NAMELESS_SHARED and not l.by_name
 
 
 cdef enum:
