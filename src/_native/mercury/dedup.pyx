@@ -8,12 +8,11 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport (
     PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 )
-from libc.stdlib cimport malloc
 from libc.string cimport memset
 
 from base.spans cimport Span, mix, table_free, table_slot
 from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
-from libc.stdlib cimport calloc, free
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_zeros
 from libc.string cimport memcpy
 from base.elf64 cimport Rela, Sym
 from mercury.objects cimport (
@@ -33,10 +32,10 @@ cdef enum:
 cdef class Vectors:
     """One object's vectors; see dedup.pyi."""
     cdef Object o
+    cdef Scratch scratch        # what the object has, as long as it lives
     cdef list owners            # keep alive every bytes object that a row points into
     cdef Py_buffer* views
     cdef Py_ssize_t view_count
-    cdef uint8_t* names
 
     def __cinit__(self, tuple primary, tuple headers, tuple targets, uint64_t key_mask):
         cdef Py_ssize_t n = len(primary), h = len(headers), t = len(targets), i
@@ -49,24 +48,20 @@ cdef class Vectors:
         if max(n, h, t) > MAX_ROWS:
             raise ValueError("a vector holds fewer than 2**31 entries")
         self.owners = [primary, targets]
-        self.views = <Py_buffer*>calloc(n + t + MAX_EXTRA, sizeof(Py_buffer))
-        self.o.primary = <Span*>calloc(n + 1, sizeof(Span))
-        self.o.headers = <Header*>calloc(h + 1, sizeof(Header))
-        self.o.targets = <Target*>calloc(t + 1, sizeof(Target))
-        if not (self.views and self.o.primary and self.o.headers and self.o.targets):
-            raise MemoryError
-        for i in range(n):
-            self.o.primary[i] = self.borrow(primary[i])
-        self.o.primaries = n
-        # Names are copied side by side: a search meets them in order, not all over the heap.
         for row in headers:
             names += stripped(row[0]).size
         for row in targets:
             names += stripped(row[0]).size
-        self.names = <uint8_t*>malloc(names + 1)
-        if self.names == NULL:
-            raise MemoryError
-        at = self.names
+        self.views = <Py_buffer*>scratch_zeros(&self.scratch, n + t + MAX_EXTRA, sizeof(Py_buffer))
+        self.o.primary = <Span*>scratch_zeros(&self.scratch, n, sizeof(Span))
+        self.o.headers = <Header*>scratch_zeros(&self.scratch, h, sizeof(Header))
+        self.o.targets = <Target*>scratch_zeros(&self.scratch, t, sizeof(Target))
+        # Names are copied side by side: a search meets them in order, not all over the heap.
+        at = <uint8_t*>scratch_room(&self.scratch, names, 1)
+        check_memory(not self.scratch.failed)
+        for i in range(n):
+            self.o.primary[i] = self.borrow(primary[i])
+        self.o.primaries = n
         for i in range(h):
             row = headers[i]
             header = &self.o.headers[i]
@@ -99,13 +94,7 @@ cdef class Vectors:
         cdef Py_ssize_t i
         for i in range(self.view_count):
             PyBuffer_Release(&self.views[i])
-        free(self.views)
-        free(self.names)
-        free(self.o.primary)
-        free(self.o.headers)
-        free(self.o.targets)
-        free(self.o.symbols)
-        free(self.o.uses)
+        scratch_free(&self.scratch)
         table_free(&self.o.by_header)
         table_free(&self.o.by_target)
         table_free(&self.o.by_digest)
@@ -129,6 +118,8 @@ cdef class Vectors:
         cdef Py_ssize_t n, i, count = len(sections)
         cdef Py_ssize_t uses = 0
         cdef Span* names
+        cdef uint8_t* seen
+        cdef Scratch scratch
         cdef int64_t bad
         if self.o.has_symbols:
             raise ValueError("symbols are attached already")
@@ -145,26 +136,23 @@ cdef class Vectors:
             uses += <Py_ssize_t>(self.o.targets[i].size // sizeof(Rela))
         if max(n, uses, count) > MAX_ROWS:
             raise ValueError("a symbol table holds fewer than 2**31 entries")
-        names = <Span*>calloc(count + 1, sizeof(Span))
-        self.o.symbols = <Symbol*>calloc(n + 1, sizeof(Symbol))
+        self.o.symbols = <Symbol*>scratch_zeros(&self.scratch, n, sizeof(Symbol))
         # No symbol is recorded twice, so the smaller of both counts is room enough.
-        self.o.uses = <Use*>calloc(min(n, uses) + 1, sizeof(Use))
+        self.o.uses = <Use*>scratch_zeros(&self.scratch, min(n, uses), sizeof(Use))
+        scratch_init(&scratch)
         try:
-            if not (names and self.o.symbols and self.o.uses):
-                raise MemoryError
+            names = <Span*>scratch_zeros(&scratch, count, sizeof(Span))
+            seen = <uint8_t*>scratch_zeros(&scratch, n, 1)
+            check_memory(not (self.scratch.failed or scratch.failed))
             for i in range(count):
                 if sections[i] is not None:
                     names[i] = stripped(sections[i])
             with nogil:
                 bad = read_symbols(&self.o, <const Sym*>table.data, n, strings, names, count)
                 if bad < 0:
-                    bad = -2
-                    if not collect_uses(&self.o, n, &bad):
-                        bad = -3
-            if bad == -3:
-                raise MemoryError
+                    bad = collect_uses(&self.o, n, seen)
         finally:
-            free(names)
+            scratch_free(&scratch)
         if bad >= 0:
             raise IndexError("symbol or relocation runs past its table")
         self.o.symbol_count = n
@@ -215,8 +203,7 @@ cdef class Vectors:
         """What a candidate without repeated keys shares with all that could accept it."""
         cdef size_t i
         cdef uint64_t headers = 0, targets = 0
-        if not build_index(&self.o):
-            raise MemoryError
+        check_memory(build_index(&self.o))
         for i in range(self.o.header_count):
             headers += mix(0, self.o.headers[i].key)
         for i in range(self.o.target_count):
@@ -230,8 +217,7 @@ cdef class Vectors:
 
     def target_with_key(self, uint64_t key):
         """Row of the first target with `key`, or -1."""
-        if not build_index(&self.o):
-            raise MemoryError
+        check_memory(build_index(&self.o))
         return <int64_t>target_row(&self.o, key) - 1
 
     def missing_digests(self, Vectors reference):
@@ -239,8 +225,7 @@ cdef class Vectors:
         cdef size_t i
         cdef uint32_t head
         cdef list rows = []
-        if not build_index(&reference.o):
-            raise MemoryError
+        check_memory(build_index(&reference.o))
         for i in range(self.o.target_count):
             if not self.o.targets[i].hashed:
                 head = table_slot(&reference.o.by_target, self.o.targets[i].key).head
@@ -269,6 +254,12 @@ cdef class Vectors:
         return self.o.targets[row].digest if self.o.targets[row].hashed else None
 
 
+cdef int check_memory(bint had) except -1:
+    if not had:
+        raise MemoryError
+    return 0
+
+
 cdef Span stripped(bytes name) except *:
     if name is None:
         raise TypeError("a name is bytes")
@@ -295,14 +286,14 @@ def compare(Vectors reference not None, Vectors candidate not None, bint hashed,
     if out.why != ACCEPTED:
         return result(&out, &work)
     # Tables are built with the lock held: another thread may compare with the same reference.
-    if hashed and not (build_index(ref)):
-        raise MemoryError
+    if hashed:
+        check_memory(build_index(ref))
     with nogil:
         decide_headers(ref, cand, hashed, &out, &work)
     if out.why != ACCEPTED:
         return result(&out, &work)
-    if hashed and ref.ties and not lacks_digests(ref, cand) and not build_digests(ref):
-        raise MemoryError
+    if hashed and ref.ties and not lacks_digests(ref, cand):
+        check_memory(build_digests(ref))
     with nogil:
         decide_targets(ref, cand, hashed, symbols, &out, &work)
     return result(&out, &work)
@@ -320,8 +311,7 @@ def compare_targets(Vectors reference not None, Vectors candidate not None, bint
     memset(&work, 0, sizeof(work))
     start_outcome(&out)
     out.moved_header = moved_header
-    if not build_digests(ref):
-        raise MemoryError
+    check_memory(build_digests(ref))
     with nogil:
         decide_targets(ref, cand, True, symbols, &out, &work)
     return result(&out, &work)
@@ -330,7 +320,8 @@ def compare_targets(Vectors reference not None, Vectors candidate not None, bint
 def first_accepting(list references not None, Vectors candidate not None, bint symbols):
     """Compare with each reference in order, by linear search; see dedup.pyi."""
     cdef Py_ssize_t n = len(references), i
-    cdef Object** refs = <Object**>malloc((n + 1) * sizeof(Object*))
+    cdef Object** refs
+    cdef Scratch scratch
     cdef Object* cand = &candidate.o
     cdef Vectors reference
     cdef Verdict out
@@ -338,9 +329,10 @@ def first_accepting(list references not None, Vectors candidate not None, bint s
     memset(&total, 0, sizeof(total))
     memset(&last, 0, sizeof(last))
     start_outcome(&out)
-    if refs == NULL:
-        raise MemoryError
+    scratch_init(&scratch)
     try:
+        refs = <Object**>scratch_room(&scratch, n, sizeof(Object*))
+        check_memory(not scratch.failed)
         for i in range(n):
             reference = references[i]
             if reference is None:
@@ -361,7 +353,7 @@ def first_accepting(list references not None, Vectors candidate not None, bint s
                     break
                 i += 1
     finally:
-        free(refs)
+        scratch_free(&scratch)
     return i if i < n else -1, result(&out, &last), result(&out, &total)
 
 

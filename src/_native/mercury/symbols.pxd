@@ -2,7 +2,6 @@
 # two files. Why that is enough for a fold is argued in pylink.dedup.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memchr
 
 from base.spans cimport Span
@@ -50,20 +49,18 @@ cdef inline int64_t read_symbols(Object* o, const Sym* table, Py_ssize_t n, Span
     return -1
 
 
-cdef inline bint collect_uses(Object* o, Py_ssize_t symbols, int64_t* bad) noexcept nogil:
-    """Fill `o.uses`; `bad` becomes the first target with an entry past the symbols."""
-    cdef uint8_t* seen = <uint8_t*>calloc(symbols + 1, 1)
+cdef inline int64_t collect_uses(Object* o, Py_ssize_t symbols, uint8_t* seen) noexcept nogil:
+    """Fill `o.uses`; a target with an entry past the symbols, or -1. `seen` are zeros by symbol."""
+    cdef int64_t bad = -1
     cdef const Rela* rows
     cdef size_t i, k
     cdef uint32_t symbol
-    if seen == NULL:
-        return False
     for i in range(o.target_count):
         rows = <const Rela*>o.targets[i].data
         for k in range(o.targets[i].size // sizeof(Rela)):
             symbol = rows[k].r_sym
             if symbol >= symbols:
-                bad[0] = <int64_t>i
+                bad = <int64_t>i
                 break
             if not seen[symbol]:
                 seen[symbol] = 1
@@ -71,8 +68,7 @@ cdef inline bint collect_uses(Object* o, Py_ssize_t symbols, int64_t* bad) noexc
                 o.uses[o.use_count].entry = <uint32_t>k
                 o.uses[o.use_count].target = <uint32_t>i
                 o.use_count += 1
-    free(seen)
-    return True
+    return bad
 
 
 cdef inline bint same_symbol(const Object* ref, const Object* cand, size_t i) noexcept nogil:
