@@ -6,7 +6,6 @@ so later kernels follow them without looking back.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from elfnumbers cimport SHT_SYMTAB
@@ -32,7 +31,10 @@ from tables.kinds cimport is_a
 from objectformats cimport FORMAT, FORMAT_COUNT, FormatFacts
 from tables.rows cimport SAYS_NARROW, SAYS_UNCLASSED, FaultRow, FileRow, SectionRow, SymbolRow
 from mercury.ties cimport Tie, keep_tied, tie_key
-from base.vector cimport vec_free, vec_init, vec_over, vec_push, vec_reserve
+from base.scratch cimport (
+    Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector, scratch_zeros,
+)
+from base.vector cimport vec_over, vec_push
 from base.threads cimport MOST_THREADS, claim, for_each, give_back, in_parts
 
 
@@ -50,40 +52,39 @@ def parse(bytes arena, bytes extents, bytearray times=None):
     cdef Share[MOST_THREADS] shares
     cdef Share* last
     cdef size_t helpers = claim(size, n, MOST_THREADS - 1), count = helpers + 1, k
-    cdef bint ok
+    cdef Scratch scratch
     memset(&whole, 0, sizeof(Reader))
-    vec_init(&whole.files, sizeof(FileRow))
-    vec_init(&whole.sections, sizeof(SectionRow))
-    vec_init(&whole.symbols, sizeof(SymbolRow))
-    i = 0
-    for k in range(count):
-        shares[k].arena = <const uint8_t*>PyBytes_AS_STRING(arena)
-        shares[k].extent = extent
-        shares[k].times = time_rows(times, n)
-        shares[k].sections = shares[k].symbols = 0
-        shares[k].first = i
-        while i < n and (k == helpers or extent[2 * i] < size // count * (k + 1)):
-            i += 1
-        shares[k].end = i
-    last = &shares[0]
-    with nogil:
-        in_parts(count_share, shares, count)
-        ok = reserve_rows(&whole, n, shares, count)
-        if ok:
-            place_shares(&whole, shares, count)
-            in_parts(read_share, shares, count)
-            last = close_gaps(&whole, shares, count)
-            whole.files.count = last.reader.files.count
-            whole.sections.count = last.reader.sections.count
-            whole.symbols.count = last.reader.symbols.count
-    give_back(helpers)
-    tables = (Files(take_rows(&whole.files)), Sections(take_rows(&whole.sections)),
-              Symbols(take_rows(&whole.symbols)))
-    if not ok or not last.good and last.reader.fault.reason == F_NONE:
-        raise MemoryError
-    fault = b"" if last.good else PyBytes_FromStringAndSize(<char*>&last.reader.fault,
-                                                            sizeof(FaultRow))
-    return *tables, Faults(fault)
+    scratch_init(&scratch)
+    try:
+        scratch_vector(&scratch, &whole.files, sizeof(FileRow))
+        scratch_vector(&scratch, &whole.sections, sizeof(SectionRow))
+        scratch_vector(&scratch, &whole.symbols, sizeof(SymbolRow))
+        i = 0
+        for k in range(count):
+            scratch_vector(&scratch, &shares[k].reader.marks, 8)
+            shares[k].arena = <const uint8_t*>PyBytes_AS_STRING(arena)
+            shares[k].extent = extent
+            shares[k].times = time_rows(times, n)
+            shares[k].sections = shares[k].symbols = 0
+            shares[k].first = i
+            while i < n and (k == helpers or extent[2 * i] < size // count * (k + 1)):
+                i += 1
+            shares[k].end = i
+        with nogil:
+            in_parts(count_share, shares, count)
+            reserve_rows(&scratch, &whole, n, shares, count)
+            if not scratch.failed:
+                last = read_shares(&whole, shares, count)
+                scratch.failed = not last.good and last.reader.fault.reason == F_NONE
+        if scratch.failed:
+            raise MemoryError
+        fault = b"" if last.good else PyBytes_FromStringAndSize(<char*>&last.reader.fault,
+                                                                sizeof(FaultRow))
+        return (Files(take_rows(&whole.files)), Sections(take_rows(&whole.sections)),
+                Symbols(take_rows(&whole.symbols)), Faults(fault))
+    finally:
+        give_back(helpers)
+        scratch_free(&scratch)
 
 
 # The files that a thread reads: one after the other, into rows of their own in the tables of all.
@@ -109,39 +110,43 @@ cdef void count_share(void* context, size_t number) noexcept nogil:
                    &share.symbols)
 
 
-cdef bint reserve_rows(Reader* whole, size_t files, const Share* shares,
+cdef void reserve_rows(Scratch* scratch, Reader* whole, size_t files, const Share* shares,
                        size_t count) noexcept nogil:
+    """Room for all rows that the shares can have."""
     cdef uint64_t sections = 0, symbols = 0
     cdef size_t k
     for k in range(count):
         sections += shares[k].sections
         symbols += shares[k].symbols
-    return (vec_reserve(&whole.files, files) and vec_reserve(&whole.sections, sections)
-            and vec_reserve(&whole.symbols, symbols))
+    scratch_reserve(scratch, &whole.files, files)
+    scratch_reserve(scratch, &whole.sections, sections)
+    scratch_reserve(scratch, &whole.symbols, symbols)
 
 
-cdef void place_shares(const Reader* whole, Share* shares, size_t count) noexcept nogil:
-    """Have each begin behind all rows that those before it can have."""
+cdef Share* read_shares(Reader* whole, Share* shares, size_t count) noexcept nogil:
+    """Fill the tables; the share that ended the reading, by a fault or at the last file."""
     cdef uint64_t section = 0, symbol = 0
+    cdef Share* share = shares
+    cdef const Reader* r = &shares[0].reader
     cdef size_t k
     for k in range(count):
         start_share(&shares[k], whole, section, symbol)
         section += shares[k].sections
         symbol += shares[k].symbols
-
-
-cdef Share* close_gaps(const Reader* whole, Share* shares, size_t count) noexcept nogil:
-    """Read shares again that begin too far behind, as one before has fewer rows than it might have
-    had; returns the last share that counts: the first with a fault, or that of the last files."""
-    cdef const Reader* before
-    cdef size_t k = 0
-    while shares[k].good and k + 1 < count:
-        before = &shares[k].reader
-        k += 1
-        if shares[k].section != before.sections.count or shares[k].symbol != before.symbols.count:
-            start_share(&shares[k], whole, before.sections.count, before.symbols.count)
+    in_parts(read_share, shares, count)
+    for k in range(1, count):
+        if not share.good:
+            break
+        share = &shares[k]
+        if share.section != r.sections.count or share.symbol != r.symbols.count:
+            # Those before it have fewer rows than they might have had: this one begins earlier.
+            start_share(share, whole, r.sections.count, r.symbols.count)
             read_share(shares, k)
-    return &shares[k]
+        r = &share.reader
+    whole.files.count = r.files.count
+    whole.sections.count = r.sections.count
+    whole.symbols.count = r.symbols.count
+    return share
 
 
 cdef void start_share(Share* share, const Reader* whole, size_t section,
@@ -157,7 +162,6 @@ cdef void start_share(Share* share, const Reader* whole, size_t section,
     r.files.count = <size_t>share.first
     r.sections.count = section
     r.symbols.count = symbol
-    vec_init(&r.marks, 8)
     memset(&r.fault, 0, sizeof(FaultRow))
 
 
@@ -177,7 +181,6 @@ cdef void read_share(void* context, size_t number) noexcept nogil:
             break
         if row != NULL:
             row.wall = nanoseconds(CLOCK_MONOTONIC) - row.start
-    vec_free(&share.reader.marks)
 
 
 cdef inline void count_rows(const uint8_t* image, uint64_t size, uint64_t* sections,
@@ -264,23 +267,29 @@ def check_again(ObjectTables objects not None, list numbers not None):
     cdef Reader r
     cdef FileRow* row
     cdef int32_t number
-    cdef bint ok = True
+    cdef Scratch scratch
+    cdef bint ok
     r.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     vec_over(&r.files, <void*>objects.files.rows, sizeof(FileRow), objects.files.count)
     vec_over(&r.sections, <void*>objects.sections.rows, sizeof(SectionRow), objects.sections.count)
     vec_over(&r.symbols, <void*>objects.symbols.rows, sizeof(SymbolRow), objects.symbols.count)
-    vec_init(&r.marks, 8)
     memset(&r.fault, 0, sizeof(FaultRow))
-    for number in numbers:
-        row = <FileRow*>r.files.data + number
-        r.names = 0
-        with nogil:
-            ok = check_symbols(&r, number, row, symtab_of(&r, row)) and check_links(&r, number, row)
-        if not ok:
-            break
-    vec_free(&r.marks)
-    if not ok and r.fault.reason == F_NONE:
-        raise MemoryError
+    scratch_init(&scratch)
+    try:
+        scratch_vector(&scratch, &r.marks, 8)
+        ok = not scratch.failed
+        for number in numbers if ok else ():
+            row = <FileRow*>r.files.data + number
+            r.names = 0
+            with nogil:
+                ok = (check_symbols(&r, number, row, symtab_of(&r, row))
+                      and check_links(&r, number, row))
+            if not ok:
+                break
+        if not ok and r.fault.reason == F_NONE:
+            raise MemoryError
+    finally:
+        scratch_free(&scratch)
     return Faults(b"" if ok else PyBytes_FromStringAndSize(<char*>&r.fault, sizeof(FaultRow)))
 
 
@@ -415,26 +424,27 @@ def find_ties(ObjectTables objects not None):
     """
     cdef size_t n = objects.files.count, i, count = 0
     cdef Search search = search_of(objects)
-    cdef Tie* tie = <Tie*>calloc(n + 1, sizeof(Tie))
-    cdef list numbers
-    search.tie = tie
-    if tie == NULL:
-        raise MemoryError
-    for i in range(n):
-        tie[i].file = <int32_t>i
-    with nogil:
-        for_each(find_key, &search, n, search.size)
+    cdef Tie* tie
+    cdef Scratch scratch
+    scratch_init(&scratch)
+    try:
+        tie = search.tie = <Tie*>scratch_zeros(&scratch, n, sizeof(Tie))
+        if scratch.failed:
+            raise MemoryError
         for i in range(n):
-            tie[count] = tie[i]
-            count += tie[i].key != 0
-        count = keep_tied(tie, count)
-        search.names = True
-        for_each(find_key, &search, count, search.size)
-        count = keep_tied(tie, count)
-    numbers = [tie[i].file for i in range(count)]
-    free(tie)
-    numbers.sort()
-    return numbers
+            tie[i].file = <int32_t>i
+        with nogil:
+            for_each(find_key, &search, n, search.size)
+            for i in range(n):
+                tie[count] = tie[i]
+                count += tie[i].key != 0
+            count = keep_tied(tie, count)
+            search.names = True
+            for_each(find_key, &search, count, search.size)
+            count = keep_tied(tie, count)
+        return sorted([tie[i].file for i in range(count)])
+    finally:
+        scratch_free(&scratch)
 
 
 cdef void find_key(void* context, size_t number) noexcept nogil:
