@@ -9,7 +9,8 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp
 
 from read.filekinds cimport input_kind
-from base.vector cimport Vec, vec_free, vec_init, vec_push, vec_take
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
+from base.vector cimport Vec, vec_push, vec_take
 
 cdef extern from "Python.h":
     str PyUnicode_DecodeFSDefaultAndSize(const char* text, Py_ssize_t size)
@@ -70,10 +71,11 @@ def list_members(data, uint64_t start, uint64_t size, uint64_t most, tuple seen)
     cdef Py_buffer view
     cdef Walk w
     cdef int reason = A_GOOD
-    cdef bint ok = True
+    cdef Scratch scratch
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
-    vec_init(&w.rows, sizeof(MemberRow))
+    scratch_init(&scratch)
     try:
+        scratch_vector(&scratch, &w.rows, sizeof(MemberRow))
         if start > <uint64_t>view.len or size > <uint64_t>view.len - start or size < 8:
             raise IndexError("the archive runs past the data")
         w.data = <const uint8_t*>view.buf
@@ -87,9 +89,10 @@ def list_members(data, uint64_t start, uint64_t size, uint64_t most, tuple seen)
                 raise IndexError("members before the archive")
         with nogil:
             w.thin = memcmp(w.data + start, b"!<thin>\n", 8) == 0
-            while ok and reason == A_GOOD and w.at < w.end and w.rows.count < most:
-                ok = take_header(&w, &reason)
-        if not ok:
+            while (not scratch.failed and reason == A_GOOD and w.at < w.end
+                   and w.rows.count < most):
+                scratch.failed = not take_header(&w, &reason)
+        if scratch.failed:
             raise MemoryError
         more = reason == A_GOOD and w.at < w.end
         return (
@@ -98,7 +101,7 @@ def list_members(data, uint64_t start, uint64_t size, uint64_t most, tuple seen)
             (reason, w.at - start, w.value, w.limit) if reason != A_GOOD else None,
         )
     finally:
-        vec_free(&w.rows)
+        scratch_free(&scratch)
         PyBuffer_Release(&view)
 
 

@@ -18,7 +18,8 @@ from inputs.fatbinscan cimport Scanner, scan
 from inputs.picks cimport (
     E_ALONE, E_HOSTED, LZ4_BLOCK, P_BOTH_CODECS, P_GOOD, P_TOO_LARGE, ZSTD_FRAME, PickRow,
 )
-from base.vector cimport Vec, vec_free, vec_init, vec_push, vec_take
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
+from base.vector cimport Vec, vec_push, vec_take
 
 
 def find_entries(list arenas, bytes homes, bytes extents, bytes kinds):
@@ -35,22 +36,23 @@ def find_entries(list arenas, bytes homes, bytes extents, bytes kinds):
     cdef const uint8_t* kind = <const uint8_t*>PyBytes_AS_STRING(kinds)
     cdef bytes places = place_sources(arenas, homes, extents, n)
     cdef const uint8_t** place = <const uint8_t**>PyBytes_AS_STRING(places)
-    cdef bint ok = True
-    vec_init(&s.entries, sizeof(EntryRow))
-    vec_init(&s.sources, sizeof(SourceRow))
-    vec_init(&s.faults, sizeof(FaultRow))
-    with nogil:
-        for i in range(n):
-            s.arena = place[i]
-            ok = scan(&s, <uint32_t>i, kind[i], extent[2 * i], extent[2 * i + 1])
-            if not ok:
-                break
-    if not ok:
-        vec_free(&s.entries)
-        vec_free(&s.sources)
-        vec_free(&s.faults)
-        raise MemoryError
-    return vec_take(&s.entries), vec_take(&s.sources), vec_take(&s.faults)
+    cdef Scratch scratch
+    scratch_init(&scratch)
+    try:
+        scratch_vector(&scratch, &s.entries, sizeof(EntryRow))
+        scratch_vector(&scratch, &s.sources, sizeof(SourceRow))
+        scratch_vector(&scratch, &s.faults, sizeof(FaultRow))
+        with nogil:
+            for i in range(0 if scratch.failed else n):
+                s.arena = place[i]
+                if not scan(&s, <uint32_t>i, kind[i], extent[2 * i], extent[2 * i + 1]):
+                    scratch.failed = True
+                    break
+        if scratch.failed:
+            raise MemoryError
+        return vec_take(&s.entries), vec_take(&s.sources), vec_take(&s.faults)
+    finally:
+        scratch_free(&scratch)
 
 
 cdef bytes place_sources(list arenas, bytes homes, bytes extents, Py_ssize_t n):
@@ -131,14 +133,16 @@ def pick_entries(bytes entries, bytes rows, bytes faults, bytes homes, bytes ext
     cdef bint damaged
     cdef list sources = [], odd = [], missing = [], bare = []
     cdef set chosen
+    cdef Scratch scratch
     if (PyBytes_GET_SIZE(extents) != 16 * n or PyBytes_GET_SIZE(homes) != 4 * n
             or PyBytes_GET_SIZE(rows) != n * <Py_ssize_t>sizeof(SourceRow)):
         raise ValueError("columns differ in length")
     memset(ranks, 0, sizeof(ranks))
-    vec_init(&p.picks, sizeof(PickRow))
     p.left = limit
     p.codecs = 0
+    scratch_init(&scratch)
     try:
+        scratch_vector(&scratch, &p.picks, sizeof(PickRow))
         for i in range(n):
             before = <Py_ssize_t>p.picks.count
             damaged = fault != last_fault and fault.source == <uint32_t>i
@@ -175,7 +179,7 @@ def pick_entries(bytes entries, bytes rows, bytes faults, bytes homes, bytes ext
                 before += 1
         return vec_take(&p.picks), sources, odd, missing, bare, p.codecs
     finally:
-        vec_free(&p.picks)
+        scratch_free(&scratch)
 
 
 cdef inline bint is_odd(const PickRow* pick) noexcept nogil:

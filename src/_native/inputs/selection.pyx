@@ -6,16 +6,16 @@ not checked, counted or kept. It follows every name once: linear in the symbols 
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, memset
 
 from elfnumbers cimport SHT_STRTAB, SHT_SYMTAB
 from base.elf64 cimport EM_CUDA, SHN_UNDEF, STB_GLOBAL, STB_LOCAL, STT_FUNC, Shdr, Sym
 from base.elffile cimport ELF_GOOD, ElfFile, lies_in, open_elf, open_table
 from base.extents cimport count_files
-from base.nameindex cimport NameIndex, NameSlot, index_find, index_free, index_init
+from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from merge.runtime cimport is_runtime_function
-from base.vector cimport Vec, vec_free, vec_init, vec_push
+from base.vector cimport Vec, vec_push
 
 # When a file is taken, as in pylink/inputs/pieces.py.
 cdef enum Demand:
@@ -68,7 +68,7 @@ def select(bytes arena, bytes extents, bytes demand, bytes groups, bint relocata
     cdef Selector s
     cdef size_t n = count_files(arena, extents)
     cdef bytes result = PyBytes_FromStringAndSize(NULL, n)
-    cdef bint ok
+    cdef Scratch scratch
     s.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
     s.extents = <const uint64_t*>PyBytes_AS_STRING(extents)
     s.demand = <const uint8_t*>PyBytes_AS_STRING(demand)
@@ -80,23 +80,25 @@ def select(bytes arena, bytes extents, bytes demand, bytes groups, bint relocata
     if <size_t>PyBytes_GET_SIZE(demand) != n or <size_t>PyBytes_GET_SIZE(groups) != 4 * n:
         raise ValueError("columns differ in length")
     memset(s.taken, 0, n)
-    vec_init(&s.names, sizeof(Name))
-    vec_init(&s.mentions, sizeof(Mention))
-    vec_init(&s.wanted, sizeof(int32_t))
-    s.first = <uint32_t*>calloc(n + 1, sizeof(uint32_t))
-    s.index.slots = NULL
-    ok = s.first != NULL and index_init(&s.index, 1024)
-    if ok:
-        with nogil:
-            ok = select_all(&s)
-    index_free(&s.index)
-    free(s.first)
-    vec_free(&s.names)
-    vec_free(&s.mentions)
-    vec_free(&s.wanted)
-    if not ok:
-        raise MemoryError
+    scratch_init(&scratch)
+    try:
+        begin_names(&s, &scratch)
+        scratch_vector(&scratch, &s.wanted, sizeof(int32_t))
+        s.first = <uint32_t*>scratch_zeros(&scratch, n + 1, sizeof(uint32_t))
+        if not scratch.failed:
+            with nogil:
+                scratch.failed = not select_all(&s)
+        if scratch.failed:
+            raise MemoryError
+    finally:
+        scratch_free(&scratch)
     return result
+
+
+cdef void begin_names(Selector* s, Scratch* scratch) noexcept:
+    scratch_vector(scratch, &s.names, sizeof(Name))
+    scratch_vector(scratch, &s.mentions, sizeof(Mention))
+    scratch_index(scratch, &s.index, 1024)
 
 
 def find_missing(bytes arena, bytes extents):
@@ -111,21 +113,19 @@ def find_missing(bytes arena, bytes extents):
     cdef const NameSlot* slot
     cdef const Name* name
     cdef list found = []
-    cdef bint ok
+    cdef Scratch scratch
     s.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
     s.extents = <const uint64_t*>PyBytes_AS_STRING(extents)
     s.demand = <const uint8_t*>PyBytes_AS_STRING(demand)
     s.taken = <uint8_t*>PyBytes_AS_STRING(taken)
     s.relocatable = False
-    vec_init(&s.names, sizeof(Name))
-    vec_init(&s.mentions, sizeof(Mention))
-    s.index.slots = NULL
-    ok = index_init(&s.index, 1024)
+    scratch_init(&scratch)
     try:
-        if ok:
+        begin_names(&s, &scratch)
+        if not scratch.failed:
             with nogil:
-                ok = claim_all(&s, n)
-        if not ok:
+                scratch.failed = not claim_all(&s, n)
+        if scratch.failed:
             raise MemoryError
         for i in range(s.index.mask + 1):
             slot = &s.index.slots[i]
@@ -136,9 +136,7 @@ def find_missing(bytes arena, bytes extents):
                 found.append(PyBytes_FromStringAndSize(<const char*>slot.text, slot.size))
         return sorted(found)
     finally:
-        index_free(&s.index)
-        vec_free(&s.names)
-        vec_free(&s.mentions)
+        scratch_free(&scratch)
 
 
 cdef bint claim_all(Selector* s, size_t count) noexcept nogil:

@@ -13,7 +13,8 @@ from libc.string cimport memcpy, memset
 from base.extents cimport count_files
 from base.hugepages cimport prefer_large_pages
 from base.threads cimport for_each
-from base.vector cimport Vec, vec_free, vec_init, vec_push, vec_take
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
+from base.vector cimport Vec, vec_push, vec_take
 from inputs.filereading cimport padded
 from inputs.picks cimport P_GOOD, STORED, PickRow
 
@@ -58,8 +59,10 @@ def recall(bytes picks, bytes homes, int32_t first, dict known, wanted):
     cdef PickRow* fresh
     cdef uint64_t at
     cdef Vec missing
-    vec_init(&missing, sizeof(PickRow))
+    cdef Scratch scratch
+    scratch_init(&scratch)
     try:
+        scratch_vector(&scratch, &missing, sizeof(PickRow))
         for i in range(count):
             if not is_packed(&pick[i], home, n):
                 continue
@@ -78,7 +81,7 @@ def recall(bytes picks, bytes homes, int32_t first, dict known, wanted):
                 fresh[0] = pick[i]
         return rows, vec_take(&missing)
     finally:
-        vec_free(&missing)
+        scratch_free(&scratch)
 
 
 def learn(bytes missing, bytes homes, bytes extents, uint64_t store, dict known):
