@@ -19,7 +19,7 @@ from tables.rows cimport (
     RebuildRow, SectionRow,
 )
 from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_LEAN_NAMES
-from base.vector cimport Vec, vec_append, vec_push
+from base.vector cimport vec_append, vec_push
 
 
 cdef enum:
@@ -41,7 +41,6 @@ ctypedef struct Given:
     bint rebuilt                # of debug data that is made anew
     bint counts                 # for the rule of two forms
     bint cleaned                # see `is_cleaned`
-    Vec lost                    # Range: bytes of variables that lost
     int32_t reloc               # OutRow that the last entry was listed in, or -1
     int32_t twin                # input section: the mercury form, or -1, or NOT_SOUGHT
 

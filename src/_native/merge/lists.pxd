@@ -17,7 +17,7 @@ from merge.entries cimport (
     NOT_SOUGHT, Given, add_fix, add_keep, add_rebuild, count_entry, mercury_relocation_row,
     relocation_row,
 )
-from merge.lost cimport Range, find_lost_bytes, goes
+from merge.lost cimport find_lost_bytes, goes
 from merge.state cimport (
     BURIED_REL, BURIED_RELA, Merge, code_of, entity_name, function_kept, function_read, is_folded,
     keep_name, list_dead, out_row, plain_of_mercury, pool_relocations,
@@ -29,7 +29,6 @@ from tables.rows cimport (
     EF_ALIAS, EF_LIVE, E_FUNC, FIX_CLEAR, FIX_REL, M_KEEP_RELOCS, OF_EMPTY_STAYS, ROLE_NONE,
     ROLE_WON, FileRow, OutRow, SectionRow,
 )
-from base.vector cimport vec_free, vec_init
 
 
 cdef inline void relocations(Merge* m, const FileRow* file) noexcept nogil:
@@ -222,13 +221,12 @@ cdef inline void entries(Merge* m, Given* given) noexcept nogil:
     given.reloc = -1
     given.twin = NOT_SOUGHT
     find_patched(m, given)
-    vec_init(&given.lost, sizeof(Range))
-    find_lost_bytes(m, given.file, s.target, &given.lost)
+    m.lost.count = 0
+    find_lost_bytes(m, given.file, s.target, &m.lost)
     entsize = 24 if given.explicit else 16
     for i in range(s.size // entsize):
         if not entry(m, given, <const Rela*>(m.arena + s.offset + i * entsize), i):
             break
-    vec_free(&given.lost)
     if (given.replaced or is_plain(given.target.kind, IS_VARIABLES)
             or is_a(given.target.kind, IS_DEBUG)):
         # Data and debug data count file by file, code through all files.
@@ -338,7 +336,7 @@ cdef inline bint is_of_lost_bytes(Merge* m, const Given* given, const Rela* r,
                                   int32_t symbol) noexcept nogil:
     """Whether an entry goes with bytes of variables that lost, or that the output does not have."""
     cdef const OutRow* out = out_row(m, given.out)
-    if given.lost.count and goes(m, &given.lost, given.target.kind, r.r_offset, symbol):
+    if m.lost.count and goes(m, &m.lost, given.target.kind, r.r_offset, symbol):
         return True
     # Pools may be cut: `pools.cut_pools`.
     return (is_merc(given.target.kind, IS_LITERALS)

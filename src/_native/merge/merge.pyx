@@ -31,6 +31,7 @@ from merge.births cimport born_pools, functions, info_sections, rest, variables
 from merge.final cimport second_program, wide_indices
 from merge.idle cimport idle_sections
 from merge.lists cimport find_referenced, relocations
+from merge.lost cimport Range
 from merge.names cimport write_names
 from merge.state cimport (
     Listed, Merge, empty_string, keep_name, list_number, made_file_section, name_out, new_local,
@@ -169,6 +170,7 @@ cdef void take_room(Merge* m, Scratch* scratch, MergedTables merged) noexcept:
     scratch_vector(scratch, &m.keeps, sizeof(KeepRow))
     scratch_vector(scratch, &m.fixes, sizeof(FixRow))
     scratch_vector(scratch, &m.rebuilds, sizeof(RebuildRow))
+    scratch_vector(scratch, &m.lost, sizeof(Range))
     scratch_strings(scratch, &m.shstr)
     scratch_strings(scratch, &m.str)
     scratch_index(scratch, &m.by_name, 64)

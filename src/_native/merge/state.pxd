@@ -74,6 +74,7 @@ ctypedef struct Merge:
     Vec keeps
     Vec fixes
     Vec rebuilds
+    Vec lost                    # Range: of the relocation section at hand, see merge/lost.pxd
     Vec section_list            # Listed: every section that has a number
     Vec local_list              # Listed: every section's symbol and the local symbols
     StringTable shstr

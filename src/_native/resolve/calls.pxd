@@ -1,13 +1,13 @@
 # Rows of the inputs' call graphs as rows of the link's.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport strlen
 
 from sectionkinds cimport IS_CALLS, K_CALLGRAPH
 from base.elf64 cimport STT_FUNC
 from tables.kinds cimport is_a
 from base.nameindex cimport NameSlot, index_find
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from resolve.symbols cimport Resolver, clash
 from tables.rows cimport (
     BLOCK_PROTOTYPE, CLASH_NO_NODE, CLASH_PROTOTYPE, EF_DEFINED, EF_NAMED, EF_TAKEN, ROLE_LOST,
@@ -59,36 +59,33 @@ cdef inline int32_t prototype(Resolver* r, uint64_t name) noexcept nogil:
     return slot.value
 
 
-cdef inline uint8_t* taken_by_winners(
-        Resolver* r, const FileRow* file, const uint32_t* pair, uint64_t count) noexcept nogil:
-    """A byte for each symbol of the file: 1 if one of its functions that won takes its address.
+cdef inline void take_by_winners(Resolver* r, const FileRow* file, const uint32_t* pair,
+                                 uint64_t count, uint8_t* taken) noexcept nogil:
+    """Mark the symbols of the file whose address one of its functions that won takes.
 
-    NULL without memory. Rows of other blocks are passed over; what they name is checked elsewhere.
+    Rows of other blocks are ignored; what they name is checked elsewhere.
     """
-    cdef uint8_t* taken = <uint8_t*>calloc(file.symbol_count + 1, 1)
     cdef int32_t block = 0
     cdef uint64_t j
-    if taken == NULL:
-        return NULL
     for j in range(count):
         if pair[2 * j] == 0:
             block = <int32_t>pair[2 * j + 1]
         elif block == -4 and r.role[file.first_symbol + pair[2 * j]] == ROLE_WON:
             taken[pair[2 * j + 1]] = 1
-    return taken
 
 
 cdef inline bint read_calls(Resolver* r, const FileRow* file) noexcept nogil:
     """Collect the rows of .nv.callgraph and .nv.prototype."""
-    cdef uint8_t* taken = NULL
-    cdef bint done = read_rows(r, file, &taken)
-    free(taken)
+    cdef Scratch scratch
+    cdef bint done
+    scratch_init(&scratch)
+    done = read_rows(r, file, &scratch)
+    scratch_free(&scratch)
     return done
 
 
-cdef inline bint read_rows(
-        Resolver* r, const FileRow* file, uint8_t** taken) noexcept nogil:
-    """As `read_calls`; `taken` is filled where a copy that lost has its address taken."""
+cdef inline bint read_rows(Resolver* r, const FileRow* file, Scratch* scratch) noexcept nogil:
+    cdef uint8_t* taken = NULL      # by symbol of the file, where a copy that lost needs it
     cdef const SectionRow* s
     cdef const uint32_t* pair
     cdef uint32_t i, symbol
@@ -126,11 +123,12 @@ cdef inline bint read_rows(
                         r, <int32_t>symbol, second, block):
                     return False
                 if block == -2 and r.role[symbol] == ROLE_LOST:
-                    if taken[0] == NULL:
-                        taken[0] = taken_by_winners(r, file, pair, s.size // 8)
-                        if taken[0] == NULL:
+                    if taken == NULL:
+                        taken = <uint8_t*>scratch_zeros(scratch, file.symbol_count, 1)
+                        if taken == NULL:
                             return False
-                    if not taken[0][pair[2 * j]]:
+                        take_by_winners(r, file, pair, s.size // 8, taken)
+                    if not taken[pair[2 * j]]:
                         # No row of the link; but a table of that file may well hold the address.
                         (<EntityRow*>r.entities.data)[r.entity[symbol]].flags |= EF_NAMED
                         continue
