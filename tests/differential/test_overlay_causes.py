@@ -6,63 +6,20 @@ What is printed without the lines of `pylink note` is what nvcc with nvlink prin
 from __future__ import annotations
 
 import itertools
-import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from helpers import oracle
 from helpers.side_by_side import nvlink, pylink
-
-from pylink.command.overlay import make_overlay
+from helpers.through_nvcc import both, build, overlay_nvcc, printed
 
 pytestmark = oracle.needs_oracle
-
-NOTE = "pylink note    : "
 
 
 @pytest.fixture(scope="module")
 def overlay(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The nvcc of an overlay over the toolkit of the oracle."""
-    folder = tmp_path_factory.mktemp("overlay") / "cuda"
-    make_overlay(str(folder), str(Path(oracle.toolchain().tool("nvcc")).parents[1]))
-    return folder / "bin" / "nvcc"
-
-
-@dataclass(frozen=True)
-class Printed:
-    """What a program printed to pipes, and its status."""
-
-    code: int
-    lines: list[str]
-    notes: list[str]
-
-
-def build(folder: Path, *options: str, arch: str = "sm_90", **sources: str) -> None:
-    """Objects of CUDA sources, by name."""
-    for name, text in sources.items():
-        (folder / f"{name}.cu").write_text(text)
-    words = [oracle.toolchain().tool("nvcc"), f"-arch={arch}", "-dc", *options]
-    oracle.run([*words, *(f"{name}.cu" for name in sources)], folder)
-
-
-def printed(folder: Path, words: Sequence[str]) -> Printed:
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
-    lines = (done.stdout + done.stderr).splitlines()
-    notes = [line.removeprefix(NOTE) for line in lines if line.startswith(NOTE)]
-    return Printed(done.returncode, [line for line in lines if not line.startswith(NOTE)], notes)
-
-
-def both(folder: Path, overlay: Path, *words: str, arch: str = "sm_90") -> Printed:
-    """What the nvcc of the overlay prints, which but for notes is what the real one does."""
-    given = [f"-arch={arch}", *words, "-o", "made"]
-    theirs = printed(folder, [oracle.toolchain().tool("nvcc"), *given])
-    ours = printed(folder, [str(overlay), *given])
-    assert (ours.code, ours.lines) == (theirs.code, theirs.lines)
-    assert theirs.notes == []
-    return ours
+    return overlay_nvcc(tmp_path_factory.mktemp("overlay") / "cuda")
 
 
 HOSTED = """
@@ -187,7 +144,9 @@ def test_device_code_in_bytecode_of_gcc(tmp_path: Path, overlay: Path, container
         "without -flto, or with -ffat-lto-objects"
     )
     inspect = [sys.executable, "-m", "pylink", "inspect", "b.o"]
-    assert "b.o: only bytecode of GCC's -flto" in "".join(printed(tmp_path, inspect).lines)
+    assert "'b.o' contains only bytecode of GCC's -flto" in "".join(
+        printed(tmp_path, inspect).lines
+    )
     build(
         tmp_path,
         *("-Xcompiler", "-flto,-ffat-lto-objects"),
@@ -209,3 +168,57 @@ def test_a_function_that_is_local_to_another_file(tmp_path: Path, overlay: Path)
     assert said.notes[-1] == (
         "'f(int)' in b.o is local to that file (static, or in an anonymous namespace)"
     )
+
+
+@pytest.mark.parametrize(
+    ("contents", "what"),
+    [
+        (b"BC\xc0\xde" + bytes(100), "LLVM bitcode"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n",
+            "a pointer of Git LFS (run 'git lfs pull' to get the file)",
+        ),
+        (b"/* GNU ld script */\nGROUP ( /usr/lib/libf.so.1 )\n", "a linker script of the host"),
+        (
+            b"<!DOCTYPE html>\n<html><body>Not found</body></html>\n" + b" " * 20,
+            "an HTML page, which a download may have ended at",
+        ),
+    ],
+    ids=["bitcode", "lfs", "script", "page"],
+)
+def test_files_in_the_place_of_objects(
+    tmp_path: Path, overlay: Path, contents: bytes, what: str
+) -> None:
+    """nvlink ignores them without a message."""
+    build(tmp_path, a=USER)
+    for name in ("b.o", "libs.so"):
+        (tmp_path / name).write_bytes(contents)
+    oracle.run(["ar", "crDS", "libb.a", "b.o"], tmp_path)
+    for words, name in ((["libb.a"], "libb.a:b.o"), (["-L.", "-ls"], "./libs.so")):
+        said = both(tmp_path, overlay, "-dlink", "a.o", *words)
+        assert said.lines == ["nvlink error   : Undefined reference to '_Z1fi' in 'a.o'"]
+        note = f"'{name}' is {what}; no device code is found in it"
+        assert said.notes[-1] == note
+    for name, shown in (("libb.a", "libb.a:b.o"), ("b.o", "b.o")):
+        inspect = [sys.executable, "-m", "pylink", "inspect", "--list", name]
+        assert "".join(printed(tmp_path, inspect).lines) == (
+            f"pylink inspect: '{shown}' is {what}; no device code is found in it"
+        )
+
+
+def test_objects_for_another_host(tmp_path: Path, overlay: Path) -> None:
+    build(tmp_path, a=USER, b=DEFINER.replace('extern "C"', ""))
+    arm = bytearray((tmp_path / "b.o").read_bytes())
+    arm[18:20] = (183).to_bytes(2, "little")
+    (tmp_path / "b.o").write_bytes(arm)
+    oracle.run(["ar", "crDS", "libb.a", "b.o"], tmp_path)
+    said = both(tmp_path, overlay, "-dlink", "a.o", "libb.a")
+    note = (
+        "'libb.a:b.o' contains host code for AArch64, and the host of this link is x86-64 "
+        "(-cpu-arch); its device code is linked, but the host linker will refuse it"
+    )
+    assert (said.code, said.lines, said.notes) == (0, [], [note])
+    # A cubin of one object alone is for no host.
+    assert pylink(tmp_path, ["-arch=sm_90", "b.o", "-r"]).lines == []
+    inspect = [sys.executable, "-m", "pylink", "inspect", "--list", "libb.a"]
+    assert printed(tmp_path, inspect).lines[0].endswith(" bytes, in host code for AArch64")

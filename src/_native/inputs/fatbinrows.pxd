@@ -76,6 +76,7 @@ cdef packed struct SourceRow:
     Range module                # __nv_module_id
     Range kernels[2]            # .nvHRKE, .nvHRKI
     Range variables[4]          # .nvHRDE, .nvHRDI, .nvHRCE, .nvHRCI
+    uint64_t machine            # of the host, where it has containers
 
 cdef packed struct FaultRow:
     uint32_t source

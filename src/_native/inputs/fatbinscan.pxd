@@ -162,6 +162,8 @@ cdef inline bint scan_object(Scanner* s, SourceRow* row, uint64_t base, uint64_t
             set_range(&row.variables[2], base, section)
         elif strcmp(name, b".nvHRCI") == 0:
             set_range(&row.variables[3], base, section)
+    if s.containers:
+        row.machine = elf.header.e_machine
     return True
 
 

@@ -242,6 +242,12 @@ HELP: dict[str, str] = {
     "cannot call its device functions.",
     "hidden-by-lto": "GCC with `-flto` writes objects of bytecode alone. The fat binary is part of "
     "that, where only GCC finds it. `-ffat-lto-objects` writes both.",
+    "not-an-object": "A library, or a member of an archive, is a file in which neither nvlink nor "
+    "pylink finds device code, and nvlink ignores it without a message. Objects that clang made "
+    "with `-flto` are bitcode: compile them without.",
+    "host-differs": "Device code is the same for all hosts, so the link uses it. The objects of "
+    "one program must be for one machine. Look at the cross-compiler that nvcc calls (`-ccbin`, "
+    "`-target-dir`), and at the directories of -L.",
     "linked-for-device": "The result of a device link (`nvcc -dlink`) is an image for the driver, "
     "whose functions other files cannot call.",
     "library-state": "Code of a shared library that was device-linked is linked here, too, and "
@@ -340,6 +346,17 @@ HELP: dict[str, str] = {
     "sign. Files that include headers in different orders give one name to different variables.",
     "local-definition": "A function of that name is defined, but other files cannot call it. "
     "Remove `static`, or move it out of the anonymous namespace.",
+    "in-other-arch": "The fat binary of the file, which may be a member of an archive, has no code "
+    "that the target can run, so the link takes nothing of it. Add the target to `-gencode` or "
+    "`CMAKE_CUDA_ARCHITECTURES` where the file is compiled, or link for what it has.",
+    "in-other-entry": "A fat binary has code for several architectures, and a link takes the one "
+    "that suits its target best. The source defines the name for another one only, because of "
+    "`#if` on `__CUDA_ARCH__`. Define it for all.",
+    "in-archived-ptx": "What PTX defines shows only when it is compiled, so PTX in archives is "
+    "compiled only on request.",
+    "in-other-library": "The directories of -L have several files for one library, and the first "
+    "one counts; a shared library counts before an archive, wherever it is. Name the file that "
+    "was meant, or use `-l:FILE`.",
     "other-parameters": "A function of the same name with other parameters is defined. A "
     "declaration may not fit the definition.",
     "never-called": "A function's address is taken, and no kernel of the link calls the function, "

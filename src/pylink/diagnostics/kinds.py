@@ -108,6 +108,9 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "virtual-arch-lowered": (217, WARNING,
         "The output reports compute_{lowest} for all kernels, as '{file}'{more} does; '{other}' "
         "was compiled for compute_{highest}"),
+    "host-differs": (268, WARNING,
+        "'{file}'{more} contains host code for {machine}, and the host of this link is {host} "
+        "(-cpu-arch); its device code is linked, but the host linker will refuse it"),
     "kernels-removed": (228, WARNING,
         "Kernels removed because no host code names them: {count} (first: '{symbol}'); use "
         "--ignore-host-info to keep all kernels"),
@@ -226,6 +229,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "hidden-by-lto": (267, NOTE,
         "'{file}' contains only bytecode of GCC's -flto, which hides its device code; compile it "
         "without -flto, or with -ffat-lto-objects"),
+    "not-an-object": (269, NOTE, "'{file}' is {what}; no device code is found in it"),
     "linked-for-device": (256, NOTE,
         "'{file}' was made by a device link; link its objects instead"),
     "made-by-toolkit": (259, NOTE,
@@ -305,6 +309,18 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "other-parameters": (417, NOTE, "did you mean '{name}', defined in {place}?"),
     "local-definition": (430, NOTE,
         "'{name}' in {place} is local to that file (static, or in an anonymous namespace)"),
+    "in-other-arch": (431, NOTE,
+        "'{symbol}' is defined in '{file}', which has code for {archs} and none for {arch}; "
+        "compile it for {arch}, too"),
+    "in-other-entry": (432, NOTE,
+        "'{symbol}' is defined in the code for {archs} of '{file}', but not in that for {taken}, "
+        "which is linked; look for __CUDA_ARCH__ in its source"),
+    "in-archived-ptx": (433, NOTE,
+        "'{symbol}' is defined in '{file}', but PTX in archives is linked only with "
+        "--whole-archive"),
+    "in-other-library": (434, NOTE,
+        "'{symbol}' is defined in '{file}', but -l{library} finds '{other}'; name the file "
+        "itself, or change the order of -L"),
     "in-library": (425, NOTE,
         "'{symbol}' is in {library}; use {option} in this link and in the host link"),
     "in-libdevice": (426, NOTE,

@@ -133,7 +133,7 @@ BEFORE_OPTIONS = ("option-redefined",)
 
 # Warnings about what nvlink links without a word and what may be meant. No -Werror makes errors of
 # them, and nvlink's form has notes instead. An option that gives one a severity changes both.
-ADVICE = ("virtual-arch-lowered", "kernels-removed")
+ADVICE = ("virtual-arch-lowered", "kernels-removed", "host-differs")
 
 # Those that no -Werror makes errors of, as nvlink would link: the code is right, if slower.
 NEVER_ERRORS = (*ADVICE, "untimed-code")

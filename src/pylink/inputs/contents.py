@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 # EntryRow and SourceRow of fatbinrows.pxd.
 ENTRY = Struct("<6I5Q")
-SOURCE = Struct("<15Q")
+SOURCE = Struct("<16Q")
 
 
 class Found:
@@ -41,6 +41,10 @@ class Found:
             return len(self._restricted[number])
         start = SOURCE.size * number
         return int.from_bytes(self.rows[start : start + 8], "little")
+
+    def machines(self) -> memoryview:
+        """The ELF machine of the host that each source is for, 0 for one without containers."""
+        return memoryview(self.rows).cast("Q")[15::16]
 
     def ids(self, number: int) -> list[bytes] | None:
         """The ids of the modules, None without `__nv_module_id`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from struct import unpack_from
 
@@ -10,10 +11,11 @@ from pylink.diagnostics.record import note
 from pylink.facts.elf import ET_REL
 from pylink.inputs.archiveformat import is_thin, read_archive
 from pylink.inputs.archivethin import member_file
+from pylink.inputs.kinds import ELF_MAGIC, UNKNOWN, kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator
 
     from pylink.diagnostics.record import Diagnostic
     from pylink.options.model import Input
@@ -43,6 +45,22 @@ KINDS = (
     (b"PK\x03\x04", "a zip file"),
 )
 
+# Texts where another file should be, by what their beginnings match.
+TEXTS = tuple(
+    (re.compile(pattern, re.IGNORECASE), name)
+    for pattern, name in (
+        (r"version https://git-lfs", "a pointer of Git LFS (run 'git lfs pull' to get the file)"),
+        (r"\s*<(?:!doctype )?html", "an HTML page, which a download may have ended at"),
+        (
+            r"/\* GNU ld script|(?:(?s:.*)\s)?(?:GROUP|INPUT|OUTPUT_FORMAT)\s*\(",
+            "a linker script of the host",
+        ),
+    )
+)
+
+# Hints on files in which no device code is found.
+WITHOUT_CODE = ("hidden-by-lto", "not-an-object")
+
 _ARCHIVES = (b"!<arch>\n", b"!<thin>\n")
 
 # Files that are looked at for what they have, and bytes of the beginning that tell a text.
@@ -70,7 +88,9 @@ def _kind(head: bytes) -> str | None:
         text = head.decode("utf-8", "strict" if len(head) < _HEAD else "ignore")
     except UnicodeDecodeError:
         return None
-    return "a text" if text.isprintable() or (all(map(_is_of_text, text)) and text) else None
+    if not text or not all(map(_is_of_text, text)):
+        return None
+    return next((name for pattern, name in TEXTS if pattern.match(text)), "a text")
 
 
 def machine_name(machine: int) -> str:
@@ -82,14 +102,13 @@ def _is_of_text(character: str) -> bool:
     return character.isprintable() or character in "\t\n\r\f"
 
 
-def not_relocatable(inputs: Sequence[Input]) -> list[Diagnostic]:
-    """Hints on host objects with device code that nothing can be linked with.
+def find_hidden_code(sources: Iterable[Input]) -> list[Diagnostic]:
+    """Hints on files that nothing can be linked with, although they have device code or should.
 
     Members of archives are looked at as the same objects would be, at first level.
     """
-    files = islice((file for source in inputs for file in _objects(source)), MOST_FILES)
-    kinds = ((name, _linked_already(data)) for name, data in files)
-    return [note(kind, file=name) for name, kind in kinds if kind is not None]
+    files = islice((file for source in sources for file in _objects(source)), MOST_FILES)
+    return [hint for name, data in files if (hint := _why_hidden(name, data)) is not None]
 
 
 def _objects(source: Input) -> Iterator[tuple[str, bytes]]:
@@ -121,15 +140,6 @@ def _contents(name: str) -> bytes:
     return data
 
 
-def hides_code(data: bytes) -> bool:
-    """Whether a file is an object of the host whose device code only GCC finds."""
-    try:
-        _, _, sections = read_sections(data)
-    except ValueError:
-        return False
-    return _is_hidden({section.name for section in sections})
-
-
 def _is_hidden(names: Collection[bytes]) -> bool:
     """Whether device code of an object with sections of these names is in bytecode of GCC alone."""
     if b".nv_fatbin" in names or b"__nv_relfatbin" in names:
@@ -137,20 +147,24 @@ def _is_hidden(names: Collection[bytes]) -> bool:
     return any(name.startswith(b".gnu.lto_") and b"fatbin" in name for name in names)
 
 
-def _linked_already(data: bytes) -> str | None:
-    """The kind of hint on an object that has fat binaries, but none of relocatable or visible code.
+def _why_hidden(name: str, data: bytes) -> Diagnostic | None:
+    """A hint on a file without relocatable code that a link sees, None on any other.
 
-    Also on a shared library of which nothing can be said.
+    That is an object with fat binaries of other code, a file that is not an object, and a shared
+    library of which nothing can be said.
     """
+    if data[:4] != ELF_MAGIC:
+        what = _kind(data[:_HEAD]) if kind_of(data[:_HEAD]) == UNKNOWN else None
+        return note("not-an-object", file=name, what=what) if what is not None else None
     if data[:5] == b"\x7fELF\2" and data[16:18] == ET_DYN.to_bytes(2, "little"):
-        return None if any(data[E_SHOFF]) else "library-bare"
+        return None if any(data[E_SHOFF]) else note("library-bare", file=name)
     try:
         kind, _, sections = read_sections(data)
     except ValueError:
         return None
     names = {section.name for section in sections} if kind == ET_REL else set()
     if _is_hidden(names):
-        return "hidden-by-lto"
+        return note("hidden-by-lto", file=name)
     if b".nv_fatbin" not in names or b"__nv_relfatbin" in names:
         return None
-    return "linked-for-device" if b"\0def _" in data else "not-relocatable"
+    return note("linked-for-device" if b"\0def _" in data else "not-relocatable", file=name)

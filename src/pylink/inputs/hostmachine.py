@@ -6,7 +6,10 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pylink.diagnostics import Sink
+    from pylink.inputs.contents import Found
     from pylink.options.model import Options
+    from pylink.phases.init import Job
 
 # ELF machine of the objects that a host links, by -cpu-arch and by what the system calls itself.
 MACHINES = {"X86": 3, "ARMv7": 40, "PPC64LE": 21, "X86_64": 62, "AARCH64": 183}
@@ -16,4 +19,35 @@ SYSTEMS = {"aarch64": 183, "ppc64le": 21}
 
 def host_machine(options: Options) -> int:
     """The ELF machine that objects of libraries have to be for."""
-    return MACHINES.get(options.cpu_arch or "", 0) or SYSTEMS.get(os.uname().machine, _X86_64)
+    return MACHINES.get(options.cpu_arch or "", 0) or this_machine()
+
+
+def this_machine() -> int:
+    """The ELF machine of the system that runs this."""
+    return SYSTEMS.get(os.uname().machine, _X86_64)
+
+
+def warn_of_machines(job: Job, found: Found, sink: Sink) -> None:
+    """Name objects for another host than the link's, or, if it names none, than other objects.
+
+    Their device code is the same for all, so it is linked; the program of the host is not.
+    """
+    machine = host_machine(job.options)
+    sources = found.sources
+    machines = {
+        number: other
+        for number, other in enumerate(found.machines())
+        if other and not sources.is_overlooked(number)  # which has a warning of its own
+    }
+    others = [number for number, other in machines.items() if other != machine]
+    is_mixed = len(others) < len(machines)
+    if others and (is_mixed or job.options.cpu_arch is not None):
+        from pylink.inputs.filehints import machine_name
+
+        sink.report(
+            "host-differs",
+            file=sources.names[others[0]],
+            more=f" and {len(others) - 1} more" if len(others) > 1 else "",
+            machine=machine_name(machines[others[0]]),
+            host=machine_name(machine),
+        )

@@ -139,9 +139,14 @@ def archs_hint(entries: bytes, number: int) -> Diagnostic:
     words: dict[str, None] = {}
     for entry in ENTRY.iter_unpack(entries):
         if entry[0] == number and entry[3] in CODE_WORDS:
-            suffix = "a" if entry[6] & CHIP else "f" if entry[6] & FAMILY else ""
-            words[f"{CODE_WORDS[entry[3]]}{entry[4]}{suffix}"] = None
+            words[entry_word(entry[3], entry[4], entry[6])] = None
     return note("archs-there", archs=", ".join(words) or "nothing")
+
+
+def entry_word(kind: int, sm: int, flags: int) -> str:
+    """What an entry is for, in a word of -gencode."""
+    suffix = "a" if flags & CHIP else "f" if flags & FAMILY else ""
+    return f"{CODE_WORDS.get(kind, '')}{sm}{suffix}"
 
 
 def take_odd(pick: Pick, picked: Picked, sink: Sink) -> Piece | None:

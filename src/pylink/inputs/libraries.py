@@ -10,7 +10,7 @@ from pylink.options.model import Input
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pylink.diagnostics import Sink
     from pylink.options.model import Options
@@ -79,6 +79,30 @@ def searched(name: str, options: Options) -> list[str]:
     except (OSError, ValueError):
         return []
     return skipped if file is None else [*skipped, file]
+
+
+def passed_over(options: Options) -> list[Input]:
+    """The files that items of -l stand for and that a link takes nothing of.
+
+    Those are shared libraries without device code, and texts in their place.
+    """
+    files = (file for name in options.library for file in searched(name, options)[-1:])
+    return [Input(file) for file in dict.fromkeys(files) if file.endswith(".so")]
+
+
+def find_hidden(options: Options) -> Iterator[tuple[str, str, str]]:
+    """Files of the name of a library that the search does not reach.
+
+    Each comes as the item of -l, the file that the search takes, and the other file.
+    """
+    directories = _directories(options, None)
+    for name in dict.fromkeys(options.library):
+        taken = searched(name, options)
+        names = [name[1:]] if name.startswith(":") else [f"lib{name}.so", f"lib{name}.a"]
+        files = (f"{folder.rstrip('/')}/{file}" for file in names for folder in directories)
+        for file in dict.fromkeys(files):
+            if taken and file not in taken and os.path.exists(file):
+                yield name, taken[-1], file
 
 
 def _directories(options: Options, library_path: str | None) -> list[str]:

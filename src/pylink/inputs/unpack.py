@@ -13,6 +13,7 @@ from pylink._native import inputfiles
 from pylink.facts.target import FAMILY_A
 from pylink.inputs import kinds
 from pylink.inputs.expand import find_sources
+from pylink.inputs.hostmachine import warn_of_machines
 from pylink.inputs.hostobjects import scan, unpack_hosted
 from pylink.inputs.loaded import Contents, Loaded, Opened, Spare
 from pylink.inputs.payload import open_libraries
@@ -69,6 +70,8 @@ def unpack(
     contents = find(job, inputs, sink)
     sources, libraries = contents.sources, contents.libraries
     hosts, picked = unpack_hosted(job, contents, sink)
+    if job.options.cpu_arch is not None or len(set(hosts.machines())) > 1:
+        warn_of_machines(job, hosts, sink)
     take_files(picked, sink)
     taken = picked.taken()
     if all(is_system(job, sources.names[number]) for number in taken):

@@ -14,7 +14,7 @@ from pylink.facts.target import (
     FAMILY_C,
     SYSTEM_SHARED,
 )
-from pylink.phases.merge import report_missing
+from pylink.phases.merge import report_missing, report_unselected
 from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note, warn_lowered
 from pylink.phases.results import Placed
 from pylink.phases.shared import place_shared
@@ -74,6 +74,9 @@ def layout(sink: Sink, merged: Merged) -> Placed:
         report_registers(merged, sink, dump=job.dumps_calls)
     native_layout.place(placed)
     steps.done("place")
+    if not sink.errors:  # what a user of the output may not expect, so only where there is one
+        warn_lowered(objects, sink)
+        report_unselected(merged, sink)
     return placed.seal()
 
 
@@ -130,7 +133,6 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
     traits = objects.release.traits
     if job.target.family == FAMILY_C and traits & TRAIT_LEAN_NAMES:
         graph, prototypes = native_layout.lean_names(placed, graph, prototypes)
-    warn_lowered(objects, sink)
     earlier = notes.join_sections(objects, sectionkinds.TKINFO) if job.executable else b""
     made = {
         sectionkinds.CALLGRAPH: graph,

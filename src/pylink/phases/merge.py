@@ -43,7 +43,6 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
         merged.objects = objects = objects.replaced(sections=sections)
     # Code is live or dead from here on; nvlink makes both, and so numbers count both.
     resolve.find_live(merged, select_kernels(merged), bool(job.mode & KEEP_CODE))
-    _report_removed(merged, sink)
     steps.done("find_live")
     if job.folds_constants and objects.references is None and not job.options.preserve_relocs:
         merged.objects = objects = _drop_constants(merged)
@@ -100,21 +99,6 @@ def _report_files(merged: Merged, clashes: Clashes, sink: Sink) -> None:
         report_clashes(merged, clashes, sink)
 
 
-def _report_removed(merged: Merged, sink: Sink) -> None:
-    """Say which kernels went although nothing registers the rest for host code.
-
-    A link that does not ask for what registers its output may be for a program that loads it.
-    """
-    objects = merged.objects
-    if objects.references is None or objects.job.options.register_link_binaries is not None:
-        return
-    removed = resolve.find_unselected(merged)
-    if removed and sink.hears("kernels-removed"):
-        from pylink.phases.report_removed import report_removed
-
-        report_removed(merged, removed, sink)
-
-
 def _drop_constants(merged: Merged) -> Objects:
     """The inputs without constants that only code reads that was not selected, if room is short."""
     from pylink._native import unused  # few links select kernels
@@ -143,6 +127,21 @@ def report_missing(merged: Merged, sink: Sink) -> None:
         from pylink.phases.report_symbols import report_undefined
 
         report_undefined(merged, merged.undefined, sink)
+
+
+def report_unselected(merged: Merged, sink: Sink) -> None:
+    """Say which kernels went although nothing registers the rest for host code.
+
+    A link that does not ask for what registers its output may be for a program that loads it.
+    """
+    objects = merged.objects
+    if objects.references is None or objects.job.options.register_link_binaries is not None:
+        return
+    removed = resolve.find_unselected(merged)
+    if removed and sink.hears("kernels-removed"):
+        from pylink.phases.report_removed import report_removed
+
+        report_removed(merged, removed, sink)
 
 
 def _find_missing(merged: Merged, sink: Sink) -> None:

@@ -136,23 +136,27 @@ def _hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list[Diagnosti
         from pylink.locate.sharedcode import find_owners
 
         owners = find_owners(objects.job, objects.libraries.found, wanted)
-    from pylink.inputs.filehints import not_relocatable
+    from pylink.inputs.filehints import find_hidden_code
+    from pylink.inputs.libraries import passed_over
     from pylink.locate.candidates import find_candidates, find_locals
     from pylink.locate.libraries import find_library
+    from pylink.locate.unlinked import find_unlinked
 
     candidates = find_candidates(merged, wanted)
     hidden = find_locals(merged, wanted)
+    unlinked = find_unlinked(objects.job, wanted)
     hints = {
         entity: [
             *owners.get(name, ()),
             *(_did_you_mean(merged, other) for other in candidates.get(name, ())),
             *(_did_you_mean(merged, other, "local-definition") for other in hidden.get(name, ())),
-            *find_library(name),
+            *(unlinked.get(name) or find_library(name)),
         ]
         for entity, name in names.items()
     }
     if not any(hints.values()):
-        hints[undefined[0]] += not_relocatable(objects.job.inputs)
+        job = objects.job
+        hints[undefined[0]] += find_hidden_code([*job.inputs, *passed_over(job.options)])
     return hints
 
 
