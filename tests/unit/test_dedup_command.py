@@ -230,7 +230,7 @@ def test_cubins_in_other_files_are_analyzed(
     text = run(capsys, "x.o", "y.so")
     assert "y.so (sm_100)  folds into x.o (sm_100)" in text
     assert main(["--arch", "sm_90", "x.o"]) == 1
-    assert capsys.readouterr().err == "pylink dedup: x.o: there is no cubin in it\n"
+    assert capsys.readouterr().err == "pylink dedup: x.o: there is no cubin for sm_90 in it\n"
 
 
 @pytest.mark.usefixtures("build")
@@ -239,4 +239,7 @@ def test_a_directory_without_cubins_says_so(
 ) -> None:
     (tmp_path / "empty").mkdir()
     assert main(["empty"]) == 1
-    assert capsys.readouterr().err == "pylink dedup: empty: there is no cubin in it\n"
+    assert capsys.readouterr().err == (
+        "pylink dedup: empty: there is no cubin file in it; of a directory only cubins are read, "
+        "so name objects, archives and libraries themselves\n"
+    )

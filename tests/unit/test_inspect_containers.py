@@ -69,6 +69,7 @@ def test_what_is_in_a_file_is_listed(capfd: pytest.CaptureFixture[str]) -> None:
         f"a.o: cubin for sm_90, {len(TWO)} bytes",
         f"lib.a:x.o: cubin for sm_80, {len(ONE)} bytes",
         f"lib.a:y.cubin: cubin for sm_80, {len(TWO)} bytes",
+        "'lib.a:readme' is a text; no device code is found in it",
     ]
     assert run(capfd, "--list", "--arch", "sm_90", "a.o")[1].count("\n") == 1
 

@@ -87,7 +87,7 @@ def test_names_stay_in_the_folder(name: str, expected: str) -> None:
 def test_a_file_without_device_code_says_so(capfd: pytest.CaptureFixture[str]) -> None:
     Path("text.a").write_bytes(archive_builder.gnu([("readme", b"text")]))
     assert main(["--extract", "out", "text.a"]) == 2
-    assert "there is no device code in it" in capfd.readouterr().err
+    assert "'text.a:readme' is a text; no device code is found in it" in capfd.readouterr().err
     assert not Path("out").exists()
 
 

@@ -27,10 +27,9 @@ def changed(at: int, form: str, value: int) -> bytes:
 
 CASES = {
     "empty": (b"", "0 bytes are too few for an ELF header"),
-    "text": (b"hello " * 20, "not a 64-bit little-endian ELF file"),
     "32-bit": (changed(4, "B", 1), "not a 64-bit little-endian ELF file"),
     "big-endian": (changed(5, "B", 2), "not a 64-bit little-endian ELF file"),
-    "x86": (changed(18, "<H", 62), "e_machine is 62, not EM_CUDA (190)"),
+    "x86": (changed(18, "<H", 62), "there is no cubin in it"),
     "truncated": (
         CUBIN[:0x910],
         "section headers: 0x40 bytes at 0x900 run past the end of the file, 0x910",
@@ -79,6 +78,15 @@ def test_one_message_names_file_and_place(
         assert main(argv) == 2
         shown = capsys.readouterr()
         assert shown.err == f"pylink inspect: {file}: {message}\n"
+        assert shown.out == ""
+
+
+def test_a_text_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.cubin").write_bytes(b"hello " * 20)
+    for option in ("--list", "--json"):
+        assert main([option, str(tmp_path / "x.cubin")]) == 2
+        shown = capsys.readouterr()
+        assert shown.err.endswith("/x.cubin' is a text; no device code is found in it\n")
         assert shown.out == ""
 
 

@@ -83,7 +83,7 @@ def _main(options: argparse.Namespace) -> int:
         wanted = re.sub(r"\D", "", options.arch)
         cubins = [(name, data) for name, data in cubins if str(Image(data).sm) == wanted]
     if not cubins:
-        raise UnreadableFile(f"{options.files[0]}: there is no cubin in it")
+        raise UnreadableFile(_without_cubins(options.files[0], options.arch))
     objects = [MercuryObject.from_cubin(data, name) for name, data in cubins]
     with Progress("comparing", len(objects)) as progress:
         analysis = analyse(
@@ -107,6 +107,16 @@ def _main(options: argparse.Namespace) -> int:
         if not options.all:
             show("--all has sections by family, codes and what comparing took\n")
     return 0
+
+
+def _without_cubins(name: str, arch: str | None) -> str:
+    wanted = f" for {arch}" if arch is not None else ""
+    if Path(name).is_dir():
+        return (
+            f"{name}: there is no cubin file{wanted} in it; of a directory only cubins are read, "
+            "so name objects, archives and libraries themselves"
+        )
+    return f"{name}: there is no cubin{wanted} in it"
 
 
 def inputs(names: Sequence[str]) -> Iterator[Path]:

@@ -10,9 +10,16 @@ from pathlib import Path
 
 from pylink.diagnostics.stream import show
 from pylink.files.reading import read_incoming
-from pylink.inputs.filehints import hides_code
+from pylink.inputs.filehints import WITHOUT_CODE, find_hidden_code
 from pylink.inspect.compare import Ignore, differences
-from pylink.inspect.containers import CUBINS, EVERYTHING, Allowance, UnreadableFile, is_known
+from pylink.inspect.containers import (
+    ARCHIVE_MAGICS,
+    CUBINS,
+    EVERYTHING,
+    Allowance,
+    UnreadableFile,
+    is_known,
+)
 from pylink.inspect.containers import Part as Held
 from pylink.inspect.containers import parts as parts_of
 from pylink.inspect.contents import reader
@@ -20,6 +27,7 @@ from pylink.inspect.difference import difference_document, difference_text
 from pylink.inspect.extract import extract
 from pylink.inspect.image import Image, MalformedCubin
 from pylink.inspect.parts import PARTS, image_document, image_text
+from pylink.options.model import Input
 from pylink.terminal.running import run
 
 EQUAL, DIFFERENT, TROUBLE = 0, 1, 2
@@ -115,7 +123,9 @@ def _show(arguments: argparse.Namespace) -> None:
     for name in arguments.files:
         held = _held(name, arguments.arch)
         if arguments.list:
-            texts += [f"{part}\n" for part in held]
+            if not held:
+                raise UnreadableCubin(f"{name}: there is no device code in it")
+            texts += [f"{part}\n" for part in (*held, *_hidden(name))]
             documents += [{"file": part.name, "kind": part.kind, "sm": part.arch} for part in held]
             continue
         for label, image in _images(name, held):
@@ -170,20 +180,26 @@ def _held(name: str, arch: str | None, unpacks: tuple[int, ...] = CUBINS) -> lis
     """The device code in a file, of one architecture if that is asked for."""
     try:
         data = read_incoming(name, wanted=is_known)
-        if hides_code(data):
-            raise UnreadableCubin(
-                f"{name}: only bytecode of GCC's -flto, which hides device code; compile it "
-                "without -flto, or with -ffat-lto-objects"
-            )
+        hidden = _hidden(name, data)
+        if hidden and not data.startswith(ARCHIVE_MAGICS):
+            raise UnreadableCubin(hidden[0])
         found = list(parts_of(name, data, 0, Allowance(unpacks=unpacks)))
     except OSError as problem:
         raise UnreadableCubin(f"{name}: {problem.strerror}") from problem
     except UnreadableFile as problem:
         raise UnreadableCubin(str(problem)) from problem
+    if hidden and not found:
+        raise UnreadableCubin("\n".join(hidden))
     if arch is not None:
         number = re.sub(r"\D", "", arch)
         found = [part for part in found if str(part.arch or _read(part).sm) == number]
     return found
+
+
+def _hidden(name: str, data: bytes | None = None) -> list[str]:
+    """What is said of a file, or of members of an archive, in which no device code is found."""
+    hints = find_hidden_code([Input(name, data)])
+    return [hint.message for hint in hints if hint.kind in WITHOUT_CODE]
 
 
 def _images(name: str, held: list[Held]) -> list[tuple[str, Image]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pylink._native.elfheaders import read_sections
 from pylink._native.fatbin import find_entries
@@ -22,7 +22,9 @@ from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
 from pylink.inputs.archivethin import member_file
 from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
 from pylink.inputs.contents import ENTRY
-from pylink.inputs.kinds import ELF_MAGIC, FATBIN
+from pylink.inputs.filehints import machine_name
+from pylink.inputs.hostmachine import this_machine
+from pylink.inputs.kinds import ELF_MAGIC, FATBIN, MACHINE
 from pylink.inputs.payload import DamagedPayload, Unpacker, default_limit
 from pylink.inspect.embedded import InMemory, Section, find_device_code, sections_of
 from pylink.tables import extent
@@ -48,7 +50,8 @@ class UnreadableFile(Exception):
 class Part:
     """One piece of device code: `data` is empty for what is compiled only later, unless asked for.
 
-    `arch` is what the entry of a fat binary is for, 0 for a file.
+    `arch` is what the entry of a fat binary is for, 0 for a file. `machine` is that of the host
+    code around it, 0 without any.
     """
 
     name: str
@@ -56,12 +59,16 @@ class Part:
     arch: int
     size: int
     data: bytes
+    machine: int = 0
 
     def __str__(self) -> str:
         prefix = "sm" if self.kind == "cubin" else "compute"
         # A cubin that is a file says itself what it is for.
         arch = self.arch or sm_of_cubin(self.data)
-        return f"{self.name}: {self.kind} for {prefix}_{arch}, {self.size} bytes"
+        shown = f"{self.name}: {self.kind} for {prefix}_{arch}, {self.size} bytes"
+        if self.machine in (0, this_machine()):
+            return shown
+        return f"{shown}, in host code for {machine_name(self.machine)}"
 
 
 class Allowance:
@@ -101,8 +108,7 @@ def parts(
     elif data.startswith(FATBIN_MAGIC):
         yield from _of_containers(name, data, allowance)
     elif data.startswith(ELF_MAGIC) and int.from_bytes(data[18:20], "little") != EM_CUDA:
-        found = list(_of_host(name, data, allowance))
-        yield from found or [_file(name, data)]
+        yield from _of_host(name, data, allowance)
     else:
         yield _file(name, data)
 
@@ -138,8 +144,9 @@ def _of_host(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
         read_sections(data)
     except ValueError as error:
         raise UnreadableFile(f"{name}: {error}") from error
-    source = InMemory(data)
-    yield from _embedded(name, data, sections_of(source), allowance)
+    machine = int.from_bytes(data[MACHINE], "little")
+    for part in _embedded(name, data, sections_of(InMemory(data)), allowance):
+        yield replace(part, machine=machine)
 
 
 def _of_containers(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
