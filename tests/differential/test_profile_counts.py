@@ -11,7 +11,7 @@ import pytest
 from helpers import demo, oracle
 
 import pylink
-from pylink.inspect.command import main as inspect
+from pylink.command.inspection import main as inspect
 from pylink.profile.timetrace import load
 
 CALLER = """

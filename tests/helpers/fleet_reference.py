@@ -26,6 +26,7 @@ class Section:
     name: str
     size: int
     data: bytes
+    own: int = 0
 
     @property
     def digest(self) -> bytes:
@@ -39,12 +40,29 @@ def sections(cubin: bytes) -> list[Section]:
     headers = [struct.unpack_from("<IIQQQQIIQQ", cubin, at + 64 * i) for i in range(count)]
     names = cubin[headers[names_at][4] :]
     found = []
+    owned = owners(cubin, headers)
     for number, header in enumerate(headers):
         if header[1]:
             name = names[header[0] : names.index(b"\0", header[0])].decode()
             stored = 0 if header[1] in NO_BYTES else header[5]
-            found.append(Section(number, name, header[5], cubin[header[4] : header[4] + stored]))
+            data = cubin[header[4] : header[4] + stored]
+            found.append(Section(number, name, header[5], data, owned.count(number)))
     return found
+
+
+def owners(cubin: bytes, headers: list[tuple[int, ...]]) -> list[int]:
+    """The section that has each byte first, 0 for headers and -1 for padding."""
+    segments, table = struct.unpack_from("<QQ", cubin, 32)
+    width, count = struct.unpack_from("<HH", cubin, 54)
+    extents = [(0, 0, 64), (segments, 0, width * count), (table, 0, 64 * len(headers))]
+    for number, header in enumerate(headers):
+        if header[1] and header[1] not in NO_BYTES:
+            extents.append((header[4], number, header[5]))
+    owned = [-1] * len(cubin)
+    for start, number, size in sorted(extents):
+        for at in range(start, start + size):
+            owned[at] = number if owned[at] < 0 else owned[at]
+    return owned
 
 
 def unit(*functions: str, frame: bytes = b"frame") -> bytes:

@@ -283,7 +283,7 @@ def test_what_stops_a_command_says_nothing(
     def stop(*_: object) -> None:
         raise stopped
 
-    monkeypatch.setattr("pylink.inspect.command.main", stop)
+    monkeypatch.setattr("pylink.command.inspection.main", stop)
     assert run(capfd, "inspect", "a.cubin") == (status, "", "")
 
 

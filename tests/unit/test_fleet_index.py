@@ -38,6 +38,8 @@ from pylink.fleet.parquet import written
 if TYPE_CHECKING:
     from pylink._native.sectionindex import Columns
 
+GOLDEN = Path(__file__).parents[1] / "golden"
+
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -84,6 +86,8 @@ def cubins_of_every_size() -> Iterator[bytes]:
 def test_sections_are_those_of_a_plain_reading() -> None:
     cubins = [path.read_bytes() for arch in ("sm_100", "sm_90a") for path in demo.cubins(arch)]
     cubins += [*cubins_of_every_size(), TEMPLATE.image(), unit("a", "b")]
+    # Plain and Mercury sections share bytes.
+    cubins.append((GOLDEN / "100" / "calls" / "exec.nvlink.cubin").read_bytes())
     arena, extents = arena_of(cubins)
     assert hasher()  # else the fast way is not what is tested
     native = list_hashed(arena, extents, 1 << 40)
@@ -98,7 +102,7 @@ def test_sections_are_those_of_a_plain_reading() -> None:
             one.number,
             one.name,
         )
-        assert (row["size"], row["stored"]) == (one.size, len(one.data))
+        assert (row["size"], row["stored"], row["own"]) == (one.size, len(one.data), one.own)
         assert row["digest"] == one.digest
 
 

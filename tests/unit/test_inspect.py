@@ -12,10 +12,12 @@ import pytest
 from helpers.cubin_builder import LOCAL, SECTION, SHT_PROGBITS, Cubin, Section, Symbol, one_kernel
 from helpers.inspect_expected import CALLS, GUARD
 
+from pylink import size
 from pylink.command.cli import main as pylink
+from pylink.command.inspection import main
 from pylink.inspect.columns import pairs
-from pylink.inspect.command import main
 from pylink.inspect.image import Image, MalformedCubin
+from pylink.inspect.large import MOST_ROWS
 from pylink.inspect.parts import PARTS, image_text
 
 ROOT = Path(__file__).parent.parent.parent
@@ -237,3 +239,36 @@ def test_long_values_continue_under_their_beginning() -> None:
         "        " + " ".join(["0x1234"] * 7),
         "  N     1",
     ]
+
+
+def test_a_large_cubin_has_a_first_screen_that_says_how_to_get_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cubin = one_kernel()
+    for number in range(MOST_ROWS):
+        cubin.symbol(Symbol(f"label_{number}", bind=LOCAL))
+    path = tmp_path / "large.cubin"
+    path.write_bytes(cubin.build())
+    first = run(capsys, str(path))
+    assert len(first.splitlines()) < 40
+    assert re.search(r"^  target +sm_80", first, re.MULTILINE)
+    assert re.search(r"^  names, symbols .* kB", first, re.MULTILINE)
+    assert re.search(r"^  kernel ", first, re.MULTILINE)
+    assert f"--symbols {MOST_ROWS + 2:,}" in first
+    assert "everything with --all" in first
+    every = run(capsys, "--all", str(path))
+    assert f"label_{MOST_ROWS - 1}" in every
+    assert "Bytes by function" in every
+    assert f"label_{MOST_ROWS - 1}" in run(capsys, "--symbols", str(path))
+    assert len(document(capsys, str(path))["symbols"][0]["rows"]) == MOST_ROWS + 2
+
+
+def test_sizes_are_those_of_pylink_size(capsys: pytest.CaptureFixture[str]) -> None:
+    value = document(capsys, "--sizes", str(GUARDED))
+    assert list(value) == ["file", "sizes"]
+    assert sum(row["bytes"] for row in value["sizes"]) == GUARDED.stat().st_size
+    measured = size.rows(size.measure([str(GUARDED)]), ("part", "function"))
+    assert [(row["part"], row["function"], row["bytes"]) for row in value["sizes"]] == [
+        (*row.keys, row.installed) for row in measured
+    ]
+    assert main(["--sizes", "--diff", str(GUARDED), str(GUARDED)]) == 2

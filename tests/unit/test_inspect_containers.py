@@ -10,7 +10,7 @@ import pytest
 from helpers import archive_builder, fatbin_builder, lto_sources, oracle
 from helpers.cubin_builder import one_kernel
 
-from pylink.inspect.command import main
+from pylink.command.inspection import main
 
 ONE, TWO = one_kernel("one").build(), one_kernel("two").build()
 

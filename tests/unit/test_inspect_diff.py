@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from helpers.compare import compare
 
-from pylink.inspect.command import main
+from pylink.command.inspection import main
 from pylink.inspect.difference import compare_rows
 from pylink.inspect.image import Image, Section
 from pylink.inspect.rows import Text

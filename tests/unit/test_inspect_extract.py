@@ -9,7 +9,7 @@ from helpers import archive_builder
 from helpers.cubin_builder import one_kernel
 from helpers.fatbin_builder import PTX, container, entry, host_object
 
-from pylink.inspect.command import main
+from pylink.command.inspection import main
 from pylink.inspect.containers import Part
 from pylink.inspect.extract import extract
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.cubin_builder import with_wide_counts
 
-from pylink.inspect.command import main
+from pylink.command.inspection import main
 from pylink.inspect.image import Image
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -21,6 +21,8 @@ from helpers.report_files import of_section, rule_text, section_text
 import pylink
 import pylink.report
 import pylink.size
+from pylink.command.inspection import main as inspect
+from pylink.demangle import demangle
 from pylink.facts.relocations import relocation_name
 from pylink.profile.alike import groups, pattern, skeleton
 from pylink.profile.estimates import disk_wait_ns
@@ -40,7 +42,10 @@ from pylink.report.model import Action, Report
 from pylink.report.sections.filters import matches, target_of
 from pylink.report.view.bytetree import Node, byte_tree
 from pylink.report.view.command import main as report
+from pylink.report.view.numbers import text
 
+GOLDEN = Path(__file__).parents[1] / "golden"
+_LEVELS = "part", "function"
 SHT_CONSTANT3 = 0x70000067
 ABS32_32 = 55
 PHASES = ["init", "read", "merge", "layout", "relocate", "finalize", "write"]
@@ -368,28 +373,59 @@ _PARTS = {
     ("constants",): (".nv.constant",),
     ("mercury code",): (".nv.capmerc",),
     ("debug", "mercury rest"): (".debug", ".nv_debug", ".nv.merc."),
+    ("names, symbols",): (".symtab", ".strtab", ".shstrtab"),
+    ("headers", "padding"): ("headers and padding",),
 }
 
 
-def test_the_report_and_the_result_count_the_same_bytes(
-    linked: tuple[Path, pylink.LinkResult], capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("case", ["75/debug", "80/weak", "90a/calls", "100/debug", "121/guard"])
+def test_what_counts_bytes_counts_the_same(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    path, result = linked
-    assert sum(row.size for row in result.sizes) == len(result.image)
+    """The profile, the result, the first screen, `pylink size` and `pylink inspect --sizes`."""
+    monkeypatch.setenv("PYLINK_SECTIONS", str(tmp_path / "sections"))
+    path, made = tmp_path / "link.ncu-rep", tmp_path / "out.cubin"
+    inputs = sorted((GOLDEN / case).glob("m*.cubin"))
+    arch = f"sm_{case.partition('/')[0]}"
+    result = pylink.link(inputs, arch=arch, output=made, profile=path)
+    write = by_phase(read_report(path))["write"]
+    parts, functions = (write.metrics[f"elf__bytes_by_{level}.sum"] for level in _LEVELS)
+    assert parts.value == functions.value == len(result.image) == made.stat().st_size
+    rows: dict[str, Counter[str]] = {"part": Counter(), "function": Counter()}
+    for row in result.sizes:
+        rows["part"][row.part] += row.size
+        rows["function"][row.function] += row.size
+    assert parts.by_id() == rows["part"]
+    named: Counter[str] = Counter()  # two files may each have a function of one name
+    for name, size in functions.by_id().items():
+        named[demangle(name)] += size
+    others = named.pop("other functions", 0)
+    assert len(named) == len(rows["function"])
+    assert {name: rows["function"][name] for name in named} == named
+    assert (sum(named.values()), others) == (len(result.image), 0)
+    measured = pylink.size.measure([str(made)])
+    assert {row.keys[0]: row.unpacked for row in pylink.size.rows(measured, ("part",))} == (
+        rows["part"]
+    )
     families: Counter[str] = Counter()
-    for name, size in origins_of(by_phase(read_report(path))["write"]):
+    for name, size in origins_of(write):
         families[name.partition(" > ")[0]] += size
-    for parts, start in _PARTS.items():
+    for names, start in _PARTS.items():
         wanted = sum(size for name, size in families.items() if name.startswith(start))
-        assert sum(row.size for row in result.sizes if row.part in parts) == wanted
-    names = sum(families[name] for name in (".symtab", ".strtab", ".shstrtab"))
-    assert sum(row.size for row in result.sizes if row.part == "names, symbols") == names
-    measured = pylink.size.measure([str(path.parent / "out.cubin")])
-    assert sum(row.unpacked for row in pylink.size.rows(measured, ("part",))) == len(result.image)
+        assert sum(rows["part"][name] for name in names) == wanted
+    assert inspect(["--sizes", "--json", str(made)]) == 0
+    inspected: dict[str, Counter[str]] = {"part": Counter(), "function": Counter()}
+    for listed in json.loads(capfd.readouterr().out)["sizes"]:
+        for level, counter in inspected.items():
+            counter[listed[level]] += listed["bytes"]
+    assert inspected == rows
     assert report([str(path)]) == 0
     first = capfd.readouterr().out
-    assert "Output: " in first
-    assert ".text.*" in first
+    shown = [line for line in first.splitlines() if line.startswith(("code ", "debug "))]
+    assert [line.split()[0] for line in shown] == [
+        name for name, _ in rows["part"].most_common() if name in ("code", "debug")
+    ]
+    assert f"{text(rows['part']['code'], 'byte')}" in first
 
 
 def test_the_bytes_of_the_output_add_up_to_it(linked: tuple[Path, pylink.LinkResult]) -> None:

@@ -6,7 +6,7 @@
 # hold is given a fault and no sections; the others are not concerned.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset, strlen
 
 from base.elf64 cimport EM_CUDA, Shdr
@@ -16,6 +16,7 @@ from base.elffile cimport (
 )
 from elfnumbers cimport SHT_NULL
 from base.nameindex cimport NameIndex, NameSlot, index_find, index_free, index_init
+from base.stretches cimport NO_SECTION, Stretch, own_stretches
 from objectformats cimport FORMAT, FORMAT_COUNT
 from base.vector cimport Vec, vec_append, vec_free, vec_init, vec_push, vec_take
 
@@ -82,6 +83,7 @@ ctypedef struct Columns:
     Vec offset                  # of its bytes in the file, none for NOBITS
     Vec size
     Vec stored
+    Vec own                     # bytes that no section before it in the file has
     Vec align
     Vec digest
     Words families
@@ -139,6 +141,7 @@ cdef inline bint columns_init(Columns* c, Hasher hasher, int64_t first) noexcept
     vec_init(&c.offset, sizeof(int64_t))
     vec_init(&c.size, sizeof(uint64_t))
     vec_init(&c.stored, sizeof(int64_t))
+    vec_init(&c.own, sizeof(int64_t))
     vec_init(&c.align, sizeof(uint64_t))
     vec_init(&c.digest, sizeof(Hash128))
     vec_init(&c.halves, sizeof(Halves))
@@ -160,6 +163,7 @@ cdef inline void columns_free(Columns* c) noexcept nogil:
     vec_free(&c.offset)
     vec_free(&c.size)
     vec_free(&c.stored)
+    vec_free(&c.own)
     vec_free(&c.align)
     vec_free(&c.digest)
     vec_free(&c.halves)
@@ -175,7 +179,7 @@ cdef inline tuple columns_take(Columns* c):
         vec_take(&c.objects),
         (vec_take(&c.object), vec_take(&c.number), vec_take(&c.family), vec_take(&c.suffix),
          vec_take(&c.type), vec_take(&c.info), vec_take(&c.offset), vec_take(&c.size),
-         vec_take(&c.stored), vec_take(&c.align), vec_take(&c.digest)),
+         vec_take(&c.stored), vec_take(&c.own), vec_take(&c.align), vec_take(&c.digest)),
         (vec_take(&c.families.ends), vec_take(&c.families.text)),
         (vec_take(&c.suffixes.ends), vec_take(&c.suffixes.text)),
     )
@@ -188,7 +192,9 @@ cdef inline bint list_object(Columns* c, const uint8_t* data, uint64_t size) noe
     cdef const Shdr* header
     cdef const char* name
     cdef uint64_t i, names = 0, stored = 0
+    cdef uint64_t* own
     cdef int fault, format
+    cdef bint good
     if row == NULL:
         return False
     row.fault, row.section, row.sm, row.type = X_HEADER, 0, 0, 0
@@ -230,18 +236,40 @@ cdef inline bint list_object(Columns* c, const uint8_t* data, uint64_t size) noe
         if stored > SHARED_BYTES * size:
             return True
     row.fault = row.section = 0
-    for i in range(elf.count):
+    own = own_bytes(&elf)
+    good = own != NULL
+    for i in range(elf.count if good else 0):
         header = &elf.table[i]
         if header.sh_type != SHT_NULL:
             if not list_section(c, <uint32_t>i, header, <const uint8_t*>name_at(&elf, header),
-                                data):
-                return False
+                                data, own[i]):
+                good = False
+                break
             row.count += 1
-    return True
+    free(own)
+    return good
+
+
+cdef inline uint64_t* own_bytes(const ElfFile* elf) noexcept nogil:
+    """Bytes of each section that are its own; NULL without memory."""
+    cdef uint64_t* own = <uint64_t*>calloc(elf.count + 1, sizeof(uint64_t))
+    cdef Stretch* stretches = <Stretch*>malloc((elf.count + 3) * sizeof(Stretch))
+    cdef uint64_t i, count
+    if own == NULL or stretches == NULL:
+        free(own)
+        free(stretches)
+        return NULL
+    count = own_stretches(stretches, elf)
+    for i in range(count):
+        if stretches[i].section != <uint32_t>NO_SECTION:
+            own[stretches[i].section] = stretches[i].end - stretches[i].start
+    free(stretches)
+    return own
 
 
 cdef inline bint list_section(Columns* c, uint32_t number, const Shdr* header,
-                              const uint8_t* name, const uint8_t* data) noexcept nogil:
+                              const uint8_t* name, const uint8_t* data,
+                              uint64_t own_size) noexcept nogil:
     """False when memory is exhausted."""
     cdef const Halves* halves = find_halves(c, name)
     cdef int64_t* object = <int64_t*>vec_push(&c.object)
@@ -253,18 +281,19 @@ cdef inline bint list_section(Columns* c, uint32_t number, const Shdr* header,
     cdef uint64_t* offset = <uint64_t*>vec_push(&c.offset)
     cdef uint64_t* size = <uint64_t*>vec_push(&c.size)
     cdef uint64_t* stored = <uint64_t*>vec_push(&c.stored)
+    cdef uint64_t* own_stored = <uint64_t*>vec_push(&c.own)
     cdef uint64_t* align = <uint64_t*>vec_push(&c.align)
     cdef Hash128* digest = <Hash128*>vec_push(&c.digest)
     cdef Hash128 found
     if (halves == NULL or object == NULL or own == NULL or family == NULL or suffix == NULL
             or type == NULL or info == NULL or offset == NULL or size == NULL or stored == NULL
-            or align == NULL or digest == NULL):
+            or own_stored == NULL or align == NULL or digest == NULL):
         return False
     object[0] = c.first + <int64_t>c.objects.count - 1
     own[0], family[0], suffix[0] = <int32_t>number, halves.family, halves.suffix
     type[0], info[0] = header.sh_type, header.sh_info
     size[0], align[0] = header.sh_size, header.sh_addralign
-    offset[0], stored[0] = header.sh_offset, header.sh_size
+    offset[0], stored[0], own_stored[0] = header.sh_offset, header.sh_size, own_size
     if not has_bytes(header.sh_type):
         offset[0] = stored[0] = 0
     digest.low64 = digest.high64 = 0

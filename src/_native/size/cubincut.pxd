@@ -5,10 +5,11 @@
 # names, else nobody's. A symbol's entry and its name in the string table are those of the function.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memchr, memcpy, strlen, strncmp
 
-from base.elf64 cimport EM_CUDA, SHN_LORESERVE, STT_FUNC, Phdr, Shdr, Sym
+from base.elf64 cimport EM_CUDA, SHN_LORESERVE, STT_FUNC, Shdr, Sym
+from base.stretches cimport NO_SECTION, Stretch, own_stretches
 from base.vector cimport vec_push
 from base.elffile cimport (
     ELF_GOOD, ELF_NO_TABLE, ElfFile, has_bytes, lies_in, name_at, open_elf, open_names, open_table,
@@ -29,27 +30,11 @@ cdef extern from "size/search.h":
 
 cdef enum:
     SHF_ALLOC = 2
-    NO_SECTION = 0xffffffff
     # Names may share bytes; all together no more than this many times the file.
     NAME_LIMIT = 4
     ET_EXEC = 2
     # Shorter data is alike by chance.
     LEAST_DATA = 256
-
-ctypedef struct Stretch:
-    uint64_t start
-    uint64_t end
-    uint32_t section            # or NO_SECTION: headers
-
-
-cdef inline int compare_stretches(const void* a, const void* b) noexcept nogil:
-    cdef const Stretch* one = <const Stretch*>a
-    cdef const Stretch* other = <const Stretch*>b
-    if one.start != other.start:
-        return -1 if one.start < other.start else 1
-    # Headers first: their number is the highest, and one more is 0.
-    return -1 if one.section + 1 < other.section + 1 else one.section + 1 > other.section + 1
-
 
 cdef inline bint starts(const char* name, const char* with_) noexcept nogil:
     return strncmp(name, with_, strlen(with_)) == 0
@@ -290,18 +275,9 @@ cdef inline bint cut_cubin(Cutting* c, const uint8_t* data, uint64_t size) noexc
     if good:
         if n.strings:
             find_unit(c, data + elf.table[n.strings].sh_offset, elf.table[n.strings].sh_size)
-        for i in range(elf.count):
-            if has_bytes(elf.table[i].sh_type) and elf.table[i].sh_size:
-                stretches[count].start = elf.table[i].sh_offset
-                stretches[count].end = elf.table[i].sh_offset + elf.table[i].sh_size
-                stretches[count].section = <uint32_t>i
-                count += 1
-        count = push_headers(stretches, count, &elf)
-        qsort(stretches, count, sizeof(Stretch), compare_stretches)
+        count = own_stretches(stretches, &elf)
         for i in range(count):
-            if stretches[i].end <= at:
-                continue
-            start = max(at, stretches[i].start)
+            start = stretches[i].start
             count_bytes(c, SHARED, PART_PADDING, start - at)
             at = stretches[i].end
             if stretches[i].section == <uint32_t>NO_SECTION:
@@ -383,22 +359,3 @@ cdef inline bint digest_cubin(Cutting* c, const ElfFile* elf, const uint32_t* ow
     free(functions)
     free(code)
     return good
-
-
-cdef inline uint64_t push_headers(Stretch* stretches, uint64_t count,
-                                  const ElfFile* elf) noexcept nogil:
-    """Those of the file, of its segments and of its sections, as far as they lie in the file."""
-    cdef uint64_t[3] start, size
-    cdef int i
-    start[0], size[0] = 0, 64
-    start[1], size[1] = elf.header.e_phoff, <uint64_t>elf.header.e_phnum * elf.header.e_phentsize
-    start[2], size[2] = 0, elf.count * sizeof(Shdr)
-    if size[2]:
-        start[2] = <uint64_t>(<const uint8_t*>elf.table - elf.data)
-    for i in range(3):
-        if size[i] and start[i] <= elf.size and size[i] <= elf.size - start[i]:
-            stretches[count].start = start[i]
-            stretches[count].end = start[i] + size[i]
-            stretches[count].section = NO_SECTION
-            count += 1
-    return count

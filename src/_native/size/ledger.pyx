@@ -8,12 +8,17 @@ from libc.string cimport memcpy
 from base.nameindex cimport (
     NameIndex, NameSlot, TextPool, index_find, index_free, index_init, pool_free, pool_take,
 )
+from base.elffile cimport (
+    ELF_GOOD, ElfFile, has_bytes, lies_in, name_at, open_elf, open_names, open_table,
+)
+from base.stretches cimport NO_SECTION, Stretch, own_stretches
 from base.vector cimport Vec, vec_free, vec_init, vec_push
 from inputs.codecs cimport decompress, open_codec
-from size.cubincut cimport cut_cubin, memmem
+from size.cubincut cimport cut_cubin, memmem, part_of
 from size.digests cimport Digest, Fingerprint
 from size.cutting cimport (
-    PART_LTOIR, PART_OTHER, PARTS, SHARED, Cutting, Text, count_bytes, cutting_free, cutting_init,
+    PART_HEADERS, PART_LTOIR, PART_OTHER, PART_PADDING, PARTS, SHARED, Cutting, Text, count_bytes,
+    cutting_free, cutting_init,
 )
 from size.ptxcut cimport cut_ptx
 from inputs.fatbinrows cimport ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
@@ -67,6 +72,41 @@ def find_marks(const uint8_t[::1] data not None, bytes mark not None):
         places.append(at)
         at += 1
     return places
+
+
+def section_bytes(const uint8_t[::1] cubin not None):
+    """Bytes of each section of a cubin; see `ledger.pyi`."""
+    cdef ElfFile elf
+    cdef Stretch* stretches = NULL
+    cdef uint64_t i, count, at = 0, size = <uint64_t>cubin.shape[0]
+    cdef list found = []
+    if (size == 0 or open_elf(&elf, &cubin[0], size) != ELF_GOOD or open_table(&elf) != ELF_GOOD
+            or open_names(&elf) != ELF_GOOD):
+        raise ValueError("not a cubin")
+    for i in range(elf.count):
+        if (name_at(&elf, &elf.table[i]) == NULL
+                or (has_bytes(elf.table[i].sh_type) and not lies_in(&elf, &elf.table[i]))):
+            raise ValueError("not a cubin")
+    stretches = <Stretch*>malloc((elf.count + 3) * sizeof(Stretch))
+    if stretches == NULL:
+        raise MemoryError
+    try:
+        with nogil:
+            count = own_stretches(stretches, &elf)
+        for i in range(count):
+            if stretches[i].start > at:
+                found.append((-1, <int>PART_PADDING, <int64_t>(stretches[i].start - at)))
+            at = stretches[i].end
+            number, part = -1, <int>PART_HEADERS
+            if stretches[i].section != <uint32_t>NO_SECTION:
+                number = <int64_t>stretches[i].section
+                part = <int>part_of(&elf.table[number], name_at(&elf, &elf.table[number]))
+            found.append((number, part, <int64_t>(at - stretches[i].start)))
+        if size > at:
+            found.append((-1, <int>PART_PADDING, <int64_t>(size - at)))
+        return found
+    finally:
+        free(stretches)
 
 
 cdef class Ledger:

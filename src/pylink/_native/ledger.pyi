@@ -12,6 +12,13 @@ def use_codec(codec: int, path: bytes) -> bool:
 def find_marks(data: Buffer, mark: bytes) -> list[int]:
     """Offsets of a mark in a buffer, in order."""
 
+def section_bytes(cubin: Buffer) -> list[tuple[int, int, int]]:
+    """Whose the bytes of a cubin are, in order, as ``Ledger.measure`` counts them.
+
+    Rows are (section, part, bytes), the section -1 for headers and padding; they add up to the
+    cubin. ValueError for what is not a cubin, or has sections outside of it.
+    """
+
 class Ledger:
     """What was measured, a row for each part of each function of each entry."""
 

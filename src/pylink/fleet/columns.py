@@ -58,7 +58,8 @@ OBJECTS = {
     "sections": "int32",
     "fault": "string",
 }
-# A row for each section; its name is family, a dot and the suffix where it has one.
+# A row for each section; its name is family, a dot and the suffix where it has one. `stored` are
+# its bytes in the file, `own` those that no section before it has: sums count no byte twice.
 SECTIONS = {
     "object": "int64",
     "number": "int32",
@@ -69,6 +70,7 @@ SECTIONS = {
     "offset": "int64",
     "size": "uint64",
     "stored": "int64",
+    "own": "int64",
     "align": "uint64",
     "digest": "digest",
 }

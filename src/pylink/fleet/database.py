@@ -4,7 +4,7 @@
 |---|---|
 | files | file that was found: `file`, `path`, `root`, `size`, `kind`, `note` |
 | objects | cubin, PTX or LTO-IR in a file: `object`, `file`, `path`, `member`, `sm`, `fault` |
-| sections | section of a cubin: `object`, `name`, `family`, `function`, `stored`, `digest` |
+| sections | section of a cubin: `object`, `name`, `family`, `function`, `stored`, `own`, `digest` |
 | members | file of a target: `target`, `file`, `place` |
 | functions | mangled name that sections have: `function`, `name`, `template` |
 | saving, blockers | target and architecture that was looked at: see `folding` |
@@ -55,7 +55,7 @@ CREATE VIEW {s}.sections AS
     SELECT object, number, family || CASE WHEN suffix = '' THEN '' ELSE '.' || suffix END AS name,
            family, suffix,
            CASE WHEN suffix <> '' AND family NOT IN {not_functions} THEN suffix END AS function,
-           size, stored, align, info, "offset", digest
+           size, stored, own, align, info, "offset", digest
     FROM read_parquet({sections}) WHERE object IN (SELECT object FROM {s}.objects);
 """
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 # Another number for every change after which an older index cannot be gone on with.
-FORMAT = 2
+FORMAT = 3
 
 MARK = "index.json"
 UNFINISHED = ".unfinished"

@@ -25,22 +25,22 @@ class Question:
 
 # Bytes that are equal in family, size and digest are one content; all but one copy repeat it.
 _CONTENTS = """
-    SELECT family, digest, stored, count(*) AS copies
-    FROM sections WHERE stored > 0 GROUP BY family, digest, stored"""
+    SELECT family, digest, own, count(*) AS copies
+    FROM sections WHERE own > 0 GROUP BY family, digest, own"""
 
 _OF_TARGETS = """
-    SELECT target, family, digest, stored, count(*) AS copies
+    SELECT target, family, digest, own, count(*) AS copies
     FROM members JOIN objects USING (file) JOIN sections USING (object)
-    WHERE stored > 0 GROUP BY ALL"""
+    WHERE own > 0 GROUP BY ALL"""
 
 QUESTIONS = {
     "repeats": Question(
         "what repeats, by family of sections",
         f"""
 WITH contents AS ({_CONTENTS})
-SELECT family, sum(copies)::BIGINT AS sections, sum(copies * stored)::BIGINT AS bytes,
+SELECT family, sum(copies)::BIGINT AS sections, sum(copies * own)::BIGINT AS bytes,
        count(*) AS contents, sum(copies - 1)::BIGINT AS repeated,
-       sum((copies - 1) * stored)::BIGINT AS repeated_bytes
+       sum((copies - 1) * own)::BIGINT AS repeated_bytes
 FROM contents GROUP BY family ORDER BY repeated_bytes DESC, family""",
         "family",
         "repeated_bytes",
@@ -49,13 +49,13 @@ FROM contents GROUP BY family ORDER BY repeated_bytes DESC, family""",
         "the contents that repeat most, with a file that has each",
         """
 WITH contents AS (
-    SELECT family, digest, stored, count(*) AS copies, count(DISTINCT object) AS objects,
+    SELECT family, digest, own, count(*) AS copies, count(DISTINCT object) AS objects,
            min(struct_pack(path, member, entry, number, name)) AS first
-    FROM sections JOIN objects USING (object) WHERE stored > 0
-    GROUP BY family, digest, stored HAVING count(*) > 1)
+    FROM sections JOIN objects USING (object) WHERE own > 0
+    GROUP BY family, digest, own HAVING count(*) > 1)
 SELECT first.name AS section, first.path AS path, first.member AS member,
-       lower(hex(digest)) AS digest, stored AS bytes, copies,
-       ((copies - 1) * stored)::BIGINT AS repeated_bytes, objects
+       lower(hex(digest)) AS digest, own AS bytes, copies,
+       ((copies - 1) * own)::BIGINT AS repeated_bytes, objects
 FROM contents ORDER BY repeated_bytes DESC, section, digest""",
         "section",
         "repeated_bytes",
@@ -64,14 +64,14 @@ FROM contents ORDER BY repeated_bytes DESC, section, digest""",
         "what repeats, by the template that it is of",
         """
 WITH of_functions AS (
-    SELECT coalesce(template, '(no template)') AS template, function, object, family, digest, stored
-    FROM sections JOIN functions USING (function) WHERE stored > 0),
+    SELECT coalesce(template, '(no template)') AS template, function, object, family, digest, own
+    FROM sections JOIN functions USING (function) WHERE own > 0),
 contents AS (
-    SELECT template, count(*) AS copies, stored FROM of_functions
-    GROUP BY template, family, digest, stored),
+    SELECT template, count(*) AS copies, own FROM of_functions
+    GROUP BY template, family, digest, own),
 sums AS (
-    SELECT template, sum(copies)::BIGINT AS sections, sum(copies * stored)::BIGINT AS bytes,
-           sum((copies - 1) * stored)::BIGINT AS repeated_bytes
+    SELECT template, sum(copies)::BIGINT AS sections, sum(copies * own)::BIGINT AS bytes,
+           sum((copies - 1) * own)::BIGINT AS repeated_bytes
     FROM contents GROUP BY template),
 places AS (
     SELECT template, count(DISTINCT function) AS instances, count(DISTINCT object) AS objects,
@@ -89,16 +89,16 @@ FROM sums JOIN places USING (template) ORDER BY repeated_bytes DESC, template"""
         f"""
 WITH contents AS ({_OF_TARGETS}),
 spread AS (
-    SELECT family, digest, stored, count(*) AS targets FROM contents
-    GROUP BY family, digest, stored),
+    SELECT family, digest, own, count(*) AS targets FROM contents
+    GROUP BY family, digest, own),
 counts AS (
     SELECT target, count(DISTINCT file) AS files, count(DISTINCT object) AS objects
     FROM members LEFT JOIN objects USING (file) GROUP BY target),
 sums AS (
-    SELECT target, sum(copies * stored)::BIGINT AS bytes,
-           sum((copies - 1) * stored)::BIGINT AS repeated_bytes,
-           sum(CASE WHEN targets > 1 THEN stored ELSE 0 END)::BIGINT AS shared_bytes
-    FROM contents JOIN spread USING (family, digest, stored) GROUP BY target)
+    SELECT target, sum(copies * own)::BIGINT AS bytes,
+           sum((copies - 1) * own)::BIGINT AS repeated_bytes,
+           sum(CASE WHEN targets > 1 THEN own ELSE 0 END)::BIGINT AS shared_bytes
+    FROM contents JOIN spread USING (family, digest, own) GROUP BY target)
 SELECT target, files, objects, bytes, repeated_bytes, shared_bytes
 FROM counts JOIN sums USING (target) ORDER BY repeated_bytes DESC, target""",
         "target",
@@ -119,8 +119,8 @@ FROM objects GROUP BY ALL ORDER BY bytes DESC, code, arch""",
         "the functions with most bytes: code, constants and all else that is theirs",
         """
 SELECT coalesce(functions.name, function) AS function, count(DISTINCT object) AS objects,
-       count(DISTINCT sm) AS archs, sum(CASE WHEN family = '.text' THEN stored END)::BIGINT AS code,
-       sum(stored)::BIGINT AS bytes
+       count(DISTINCT sm) AS archs, sum(CASE WHEN family = '.text' THEN own END)::BIGINT AS code,
+       sum(own)::BIGINT AS bytes
 FROM sections JOIN objects USING (object) JOIN functions USING (function)
 GROUP BY 1 HAVING code > 0 ORDER BY bytes DESC, 1""",
         "function",
@@ -131,7 +131,7 @@ GROUP BY 1 HAVING code > 0 ORDER BY bytes DESC, 1""",
         "the templates with most bytes, copies included",
         """
 SELECT template, count(DISTINCT function) AS instances, count(DISTINCT object) AS objects,
-       sum(stored)::BIGINT AS bytes
+       sum(own)::BIGINT AS bytes
 FROM sections JOIN functions USING (function) WHERE template IS NOT NULL
 GROUP BY template ORDER BY bytes DESC, template""",
         "template",
@@ -153,10 +153,10 @@ HAVING bool_or(linked) AND bool_or(NOT linked) ORDER BY bytes DESC, path, arch""
         "equal code under several names",
         """
 SELECT min(function) AS first, count(DISTINCT function) AS names,
-       count(DISTINCT object) AS objects, stored AS bytes,
-       ((count(DISTINCT function) - 1) * stored)::BIGINT AS repeated_bytes
-FROM sections WHERE family = '.text' AND stored > 0
-GROUP BY digest, stored HAVING count(DISTINCT function) > 1
+       count(DISTINCT object) AS objects, own AS bytes,
+       ((count(DISTINCT function) - 1) * own)::BIGINT AS repeated_bytes
+FROM sections WHERE family = '.text' AND own > 0
+GROUP BY digest, own HAVING count(DISTINCT function) > 1
 ORDER BY repeated_bytes DESC, first""",
         "first",
         "repeated_bytes",
@@ -204,11 +204,11 @@ ORDER BY path, member, reason""",
 
 # How two builds differ; `before` and `after` are their schemas.
 _SUMS = """
-    SELECT target, family, sum(copies * stored)::BIGINT AS bytes,
-           sum((copies - 1) * stored)::BIGINT AS repeated
-    FROM (SELECT target, family, digest, stored, count(*) AS copies
+    SELECT target, family, sum(copies * own)::BIGINT AS bytes,
+           sum((copies - 1) * own)::BIGINT AS repeated
+    FROM (SELECT target, family, digest, own, count(*) AS copies
           FROM {0}.members JOIN {0}.objects USING (file) JOIN {0}.sections USING (object)
-          WHERE stored > 0 GROUP BY ALL)
+          WHERE own > 0 GROUP BY ALL)
     GROUP BY target, family"""
 
 # What tells an object from another one at its place, all together where several folders have it. A

@@ -29,7 +29,7 @@ COMMANDS = {
     "inspect": Command(
         "[options] <file> [<file>]",
         "Show what a file with device code contains, or compare two.",
-        "pylink.inspect.command",
+        "pylink.command.inspection",
     ),
     "size": Command(
         "[options] <file or directory>",

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from pylink._native.ledger import section_bytes
 from pylink.demangle import demangle
-from pylink.facts.elf import NO_BYTES
 from pylink.profile.alike import groups, pattern, skeleton, title
 from pylink.profile.families import family_name
 from pylink.tables import symbol_name
@@ -34,16 +34,16 @@ MADE = "made by the link"
 UNNAMED = "without a symbol"
 OTHER_FILES, OTHER_SYMBOLS = "other files", "other symbols"
 
-WRITTEN_ANEW, TWINS = 1, 2  # PlaceRow.made; rows.pxd has the same
+WRITTEN_ANEW = 1  # PlaceRow.made; rows.pxd has the same
 
 # Kind, file and symbol, the last of which may be missing; bytes.
 Part = tuple[tuple[str, ...], int]
 
 
-def composition(placed: Placed, total: int) -> list[Part]:
-    """The parts of an output of `total` bytes, which add up to it."""
+def composition(placed: Placed, image: bytes) -> list[Part]:
+    """The parts of an output, which add up to it."""
     kinds = placed.outs.column("kind")
-    sizes = _section_bytes(placed)
+    sizes = _section_bytes(placed, image)
     inputs = _copied(placed, sizes, kinds)
     by_kind: dict[int, Counter[int]] = {}
     for (kind, file, _), size in inputs.items():
@@ -76,7 +76,7 @@ def composition(placed: Placed, total: int) -> list[Part]:
             )
         parts.append(((kind_name, OTHER_FILES), others))
         parts.append(((kind_name, MADE), size - sum(files.values())))
-    parts.append(((HEADERS,), total - sum(whole.values())))
+    parts.append(((HEADERS,), len(image) - sum(whole.values())))
     return [part for part in parts if part[1]]
 
 
@@ -109,22 +109,12 @@ def _joined(members: Sequence[Counter[str]]) -> Counter[str]:
     return joined
 
 
-def _section_bytes(placed: Placed) -> dict[int, int]:
-    """By output section, its bytes in the file; those that a twin shares are not its own."""
-    offsets, sizes_there, made = map(placed.places.column, ("offset", "size", "made"))
-    types = placed.outs.column("type")
-    extents = [
-        (offsets[out], made[out] == TWINS, sizes_there[out], out)
-        for out in placed.section_order
-        if sizes_there[out] and types[out] not in NO_BYTES
-    ]
-    sizes: dict[int, int] = {}
-    reached = 0
-    for offset, _, size, out in sorted(extents):
-        fresh = offset + size - max(offset, reached)
-        if fresh > 0:
-            sizes[out] = fresh
-            reached = offset + size
+def _section_bytes(placed: Placed, image: bytes) -> dict[int, int]:
+    """By output section, its bytes in the file, as `pylink size` counts them."""
+    sizes: Counter[int] = Counter()
+    for section, _, size in section_bytes(image):
+        if section > 0:
+            sizes[placed.section_order[section - 1]] += size
     return sizes
 
 

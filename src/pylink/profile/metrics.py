@@ -19,6 +19,9 @@ from pylink.profile.estimates import (
 )
 from pylink.profile.phase import Cost
 from pylink.report.model import Action, Instance, Metric, ValueKind
+from pylink.size.levels import largest_functions
+from pylink.size.levels import rows as rows_of
+from pylink.size.walk import measure_bytes
 
 if TYPE_CHECKING:
     from pylink.mercury.folding import FoldResult
@@ -59,6 +62,9 @@ SECTION_METRICS = (
     ("sect__output_bytes.sum", "output_bytes"),
 )
 STAGES = ("primary", "headers", "targets")
+
+# Functions of the output that are told apart.
+MOST_FUNCTIONS = 24
 
 # Between kind, input and symbol in the name of a part of the output.
 PATH = " > "
@@ -244,10 +250,17 @@ def add_output(action: Action, phase: Phase) -> None:
 
 
 def add_composition(action: Action, profile: Profile, results: Results) -> None:
-    """What the bytes of the output are, by kind of section, input and symbol."""
-    parts = composition(results.placed, profile.output_bytes)
+    """What the bytes of the output are: by origin, and by part and function as `pylink size`."""
+    if results.final is None:
+        return
+    image = results.final.image
+    parts = composition(results.placed, image)
     rows = ((PATH.join(path), size) for path, size in parts)
     add_instances(action, "elf__bytes_by_origin.sum", rows)
+    sizes = measure_bytes(profile.output or "image", image)
+    by_part = ((row.keys[0], row.installed) for row in rows_of(sizes, ("part",)))
+    add_instances(action, "elf__bytes_by_part.sum", by_part)
+    add_instances(action, "elf__bytes_by_function.sum", largest_functions(sizes, MOST_FUNCTIONS))
 
 
 def _add_breakdown(action: Action, profile: Profile) -> None:

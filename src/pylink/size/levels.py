@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pylink.demangle.templates import describe
@@ -17,6 +18,7 @@ LEVELS = ("archive", "file", "kind", "target", "unit", "part", "template", "func
 # Levels below an entry, whose rows come from the ledger.
 INNER = ("part", "template", "function")
 SHARED = "(shared)"
+OTHER_FUNCTIONS = "other functions"
 
 
 @dataclass
@@ -60,16 +62,25 @@ EVERYTHING = Selection()
 
 
 class Names:
-    """Functions of a ledger by number: readable names and templates, each found once."""
+    """Functions of a ledger by number: readable names and templates, found when first asked for."""
 
     def __init__(self, sizes: Sizes) -> None:
         self.mangled = [
             name.decode("utf-8", "surrogateescape") for name in sizes.ledger.functions()
         ]
-        described = [describe(name) for name in self.mangled]
-        self.readable = [name for name, _ in described]
-        self.templates = [template or name for name, template in described]
-        self.readable[0] = self.templates[0] = SHARED
+
+    @cached_property
+    def _described(self) -> list[tuple[str, str]]:
+        described = [describe(name) for name in self.mangled[1:]]
+        return [(SHARED, SHARED), *((name, template or name) for name, template in described)]
+
+    @cached_property
+    def readable(self) -> list[str]:
+        return [name for name, _ in self._described]
+
+    @cached_property
+    def templates(self) -> list[str]:
+        return [template for _, template in self._described]
 
     def selected(self, pattern: re.Pattern[str] | None) -> bytes:
         """A group for each function, its own number; -1 for one that is not selected."""
@@ -107,6 +118,18 @@ def rows(sizes: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> 
     largest = "download" if sizes.downloads else "installed"
     found.sort(key=lambda row: (-getattr(row, largest), -row.installed, -row.unpacked, row.keys))
     return found
+
+
+def largest_functions(sizes: Sizes, most: int) -> list[tuple[str, int]]:
+    """Installed bytes of the largest functions by mangled name, of all others, and of nobody."""
+    entries = bytes(4 * sizes.numbers)
+    names = Names(sizes)
+    sums = sizes.ledger.sums(entries, names.selected(None), False)
+    found = sorted(((row[5], names.mangled[row[1]]) for row in sums if row[1]), reverse=True)
+    others = sum(size for size, _ in found[most:])
+    shared = sum(leaf.installed for leaf in sizes.leaves) - sum(size for size, _ in found)
+    largest = [(name, size) for size, name in found[:most]]
+    return [*largest, (OTHER_FUNCTIONS, others), (SHARED, shared)]
 
 
 def _sum(key: tuple[str, ...], leaves: list[Leaf]) -> Row:
@@ -147,7 +170,9 @@ def _inner_rows(
         entry_groups.tobytes(), names.selected(selection.match), "part" in by
     ):
         part_name = PARTS[part] if part >= 0 else ""
-        row = row_of(group, part_name, names.templates[function], names.readable[function])
+        template = names.templates[function] if "template" in by else ""
+        readable = names.readable[function] if "function" in by else ""
+        row = row_of(group, part_name, template, readable)
         row.unpacked += unpacked
         row.installed += installed
         row.download += download

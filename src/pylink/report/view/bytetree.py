@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 
 from pylink.demangle import demangle
 from pylink.report.model import Report
+from pylink.size.levels import OTHER_FUNCTIONS, SHARED
 
 # The metric whose instances are the parts, and what stands between the steps of their names.
 ORIGINS, STEP = "elf__bytes_by_origin.sum", " > "
+
+# Those whose instances are parts and functions as `pylink size` counts them.
+PARTS, FUNCTIONS = "elf__bytes_by_part.sum", "elf__bytes_by_function.sum"
 
 # Parts that are shown on each level; the rest is one more.
 MOST_PARTS = 10
@@ -17,6 +21,7 @@ MOST_PARTS = 10
 SYMBOL = 2
 # What a link calls the parts that it did not tell apart.
 OTHERS = ("other files", "other symbols")
+UNNAMED = (OTHER_FUNCTIONS, SHARED)
 
 
 @dataclass(slots=True)
@@ -38,6 +43,18 @@ class Node:
             name = f"{len(rest):,} others" if counted else "others"
             head.append(Node(name, sum(node.size for node in rest)))
         return head
+
+
+def counted(report: Report, metric: str) -> list[tuple[str, int]]:
+    """The instances of a metric of the output's bytes, the largest first; functions readable."""
+    found = [
+        (demangle(str(each.id)), int(each.value))
+        for action in report.actions
+        if metric in action.metrics
+        for each in action.metrics[metric].instances
+        if not isinstance(each.value, str)
+    ]
+    return sorted(found, key=lambda pair: -pair[1])
 
 
 def byte_tree(report: Report) -> Node | None:

@@ -23,7 +23,9 @@ WHOLE = (
 REPEATED = frozenset(
     {
         TIME,
+        "elf__bytes_by_function.sum",
         "elf__bytes_by_origin.sum",
+        "elf__bytes_by_part.sum",
         "elf__sections_written.sum",
         "elf__write_time_duration.sum",
         "link__phase_cpu_time_duration.sum",

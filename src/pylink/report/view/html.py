@@ -11,7 +11,7 @@ from pylink.report.api.descriptions import describe, label
 from pylink.report.api.metricname import unit
 from pylink.report.model import Report, Scalar
 from pylink.report.view.blocks import Plot
-from pylink.report.view.bytetree import byte_tree
+from pylink.report.view.bytetree import PARTS, byte_tree, counted, grow
 from pylink.report.view.compare import Change, compare, headline, notable
 from pylink.report.view.markup import Figures, plain
 from pylink.report.view.numbers import text
@@ -94,6 +94,7 @@ def page(
         headline=words,
         broken=failures(pages),
         tree=byte_tree(shown) if shown else None,
+        parts=grow(counted(shown, PARTS)) if shown else None,
     )
 
 

@@ -14,7 +14,7 @@ from pylink.diagnostics.stream import printable
 from pylink.report.api.descriptions import label
 from pylink.report.model import Report
 from pylink.report.view.blocks import Bars, Block, Row, row_of
-from pylink.report.view.bytetree import Node, byte_tree
+from pylink.report.view.bytetree import FUNCTIONS, PARTS, UNNAMED, Node, byte_tree, counted
 from pylink.report.view.compare import Change
 from pylink.report.view.markup import plain
 from pylink.report.view.numbers import text
@@ -35,7 +35,7 @@ from pylink.report.view.pages import DURATION, ActionPage, Said, action_pages, f
 
 BAR_WIDTH = 32
 NAME_WIDTH = 44
-_FIRST_PARTS = 3  # that the first screen names
+_FIRST_FUNCTIONS = 5  # that the first screen names
 PARTS_OF_PARTS = 3  # of each kind of section, its largest inputs
 CELL_WIDTH = 52  # a label and a value beside each other
 SAID_INDENT = 9  # what stands below the first line of a message
@@ -91,9 +91,7 @@ def show_details(
         out.print(Text(f"{rules} could not be applied: {names}", style="dim"))
     if not everything and phases(report):
         show_phases(out, report)
-        tree = byte_tree(report)
-        if tree is not None:
-            out.print(Text(f"\n{output_bytes(tree)}"))
+        show_bytes(out, report)
         out.print(Text("--all shows every action and section", style="dim"))
         return
     tree = byte_tree(report)
@@ -109,12 +107,27 @@ def show_details(
         out.print(Text(f"{rest} shorter actions are left out; --instances shows them", style="dim"))
 
 
-def output_bytes(tree: Node) -> str:
-    """The size of the output and of its largest parts, in one line."""
-    parts = ", ".join(
-        f"{part.name} {text(part.size, 'byte')}" for part in tree.largest()[:_FIRST_PARTS]
-    )
-    return f"Output: {text(tree.size, 'byte')}, of which {parts}"
+def show_bytes(out: Console, report: Report) -> None:
+    """What the output consists of by part, and its largest functions, as `pylink size` has them."""
+    parts = counted(report, PARTS)
+    if not parts:
+        return
+    whole = sum(size for _, size in parts)
+    functions = [pair for pair in counted(report, FUNCTIONS) if pair[0] not in UNNAMED]
+    for title, rows in (("Output", parts), ("Largest functions", functions[:_FIRST_FUNCTIONS])):
+        table = Table(box=None, pad_edge=False)
+        table.add_column(title, max_width=NAME_WIDTH, overflow="ellipsis", no_wrap=True)
+        table.add_column("Bytes", justify="right")
+        table.add_column("Share", justify="right")
+        table.add_column("")
+        for name, size in rows:
+            share = f"{100 * size / whole:.1f}%"
+            table.add_row(Text(name), text(size, "byte"), share, Text(bar(size, whole), "cyan"))
+        if title == "Output":
+            table.add_row("all", text(whole, "byte"), "", "")
+        if rows:
+            out.print()
+            out.print(table)
 
 
 def show_phases(out: Console, report: Report) -> None:

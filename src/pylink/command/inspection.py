@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from pylink.diagnostics.stream import show
+from pylink.diagnostics.stream import printable, show
 from pylink.files.reading import read_incoming
 from pylink.inputs.filehints import WITHOUT_CODE, find_hidden_code
 from pylink.inspect.compare import Ignore, differences
@@ -26,12 +26,41 @@ from pylink.inspect.contents import reader
 from pylink.inspect.difference import difference_document, difference_text
 from pylink.inspect.extract import extract
 from pylink.inspect.image import Image, MalformedCubin
-from pylink.inspect.parts import PARTS, image_document, image_text
+from pylink.inspect.large import MOST_ROWS, row_counts
+from pylink.inspect.parts import PARTS, Part, image_document, image_text
 from pylink.options.model import Input
+from pylink.size.levels import rows as size_rows
+from pylink.size.screen import level_table
+from pylink.size.walk import measure_bytes
 from pylink.terminal.running import run
 
 EQUAL, DIFFERENT, TROUBLE = 0, 1, 2
 SHOWN = 20
+LARGEST = 10  # functions of a large cubin that are shown
+
+
+def _sizes_text(image: Image, top: int = 0) -> str:
+    """The tables of `pylink size` by part and by function."""
+    sizes = measure_bytes("cubin", image.data)
+    titles = {"part": "Bytes by part", "function": "Bytes by function"}
+    return "\n".join(
+        "\n".join([title, *(f"  {line}" for line in level_table(sizes, (level,), top)), ""])
+        for level, title in titles.items()
+    )
+
+
+def _sizes_value(image: Image) -> object:
+    found = size_rows(measure_bytes("cubin", image.data), ("part", "function"))
+    return [{"part": row.keys[0], "function": row.keys[1], "bytes": row.installed} for row in found]
+
+
+# What is shown only when it is asked for, or first of a large cubin.
+SIZES = Part(
+    "sizes",
+    "bytes by part and function, as pylink size counts them",
+    _sizes_text,
+    _sizes_value,
+)
 
 
 class UnreadableCubin(Exception):
@@ -60,8 +89,11 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--arch", metavar="ARCH", help="show only cubins for this architecture, such as sm_90"
     )
-    parts = options.add_argument_group("what to show (default: everything)")
-    for part in PARTS:
+    parts = options.add_argument_group(
+        f"what to show (default: everything but sizes; of more than {MOST_ROWS:,} rows a summary)"
+    )
+    parts.add_argument("--all", action="store_true", help="everything, also of large cubins")
+    for part in (*PARTS, SIZES):
         parts.add_argument(
             f"--{part.name}",
             dest="parts",
@@ -98,12 +130,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     def work(arguments: argparse.Namespace) -> int:
         if arguments.diff and len(arguments.files) != 2:
             options.error("--diff compares two files")
-        if arguments.diff and arguments.parts:
+        if arguments.diff and (arguments.parts or arguments.all):
             options.error("--diff compares everything")
         if not arguments.diff and (arguments.ignore_tool_note or arguments.ignore_scoreboards):
             options.error("--ignore-... needs --diff")
         if arguments.extract is not None and (
-            arguments.diff or arguments.list or arguments.json or arguments.parts
+            arguments.diff or arguments.list or arguments.json or arguments.parts or arguments.all
         ):
             options.error("--extract only writes files")
         if arguments.diff:
@@ -118,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> None:
-    chosen = [part for part in PARTS if not arguments.parts or part.name in arguments.parts]
+    chosen = _chosen(arguments)
     texts, documents = [], []
     for name in arguments.files:
         held = _held(name, arguments.arch)
@@ -132,6 +164,8 @@ def _show(arguments: argparse.Namespace) -> None:
             try:
                 if arguments.json:
                     documents.append(image_document(label, image, chosen))
+                elif (rows := _rows_of_large(arguments, image)) is not None:
+                    texts.append(_summary(label, image, rows))
                 else:
                     texts.append(image_text(label, image, chosen))
             except MalformedCubin as problem:
@@ -141,6 +175,32 @@ def _show(arguments: argparse.Namespace) -> None:
         show(json.dumps(value, indent=1) + "\n")
     else:
         show(("" if arguments.list else "\n").join(texts))
+
+
+def _chosen(arguments: argparse.Namespace) -> list[Part]:
+    wanted = arguments.parts or ()
+    if arguments.all:
+        return [*PARTS, SIZES]
+    return [part for part in (*PARTS, SIZES) if part.name in wanted] or list(PARTS)
+
+
+def _rows_of_large(arguments: argparse.Namespace, image: Image) -> dict[str, int] | None:
+    """The rows of each part of a cubin that is too large to be shown unasked."""
+    if arguments.parts or arguments.all:
+        return None
+    counts = row_counts(image)
+    return counts if sum(counts.values()) > MOST_ROWS else None
+
+
+def _summary(label: str, image: Image, rows: dict[str, int]) -> str:
+    """The first screen of a large cubin: its header and sizes, and how to see the rest."""
+    header, _, _ = PARTS[0].text(image).partition("\nSegments")
+    parts = ", ".join(f"--{name} {count:,}" for name, count in rows.items() if count)
+    rest = (
+        f"Not shown: about {sum(rows.values()):,} rows. Choose parts ({parts} rows), or show "
+        "everything with --all."
+    )
+    return "\n".join([f"{printable(label)}\n", header, _sizes_text(image, LARGEST), f"{rest}\n"])
 
 
 def _diff(arguments: argparse.Namespace) -> int:

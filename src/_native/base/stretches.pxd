@@ -1,0 +1,68 @@
+# Whose the bytes of an ELF file are: each byte counts once. Sections stand in the order of their
+# offsets, the first has what two share, headers come before all, and what is in none is padding.
+# `pylink size`, the profile's bytes by origin and the column `own` of an index all ask this.
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport qsort
+
+from base.elf64 cimport Shdr
+from base.elffile cimport ElfFile, has_bytes
+
+cdef enum:
+    NO_SECTION = 0xffffffff
+
+ctypedef struct Stretch:
+    uint64_t start
+    uint64_t end
+    uint32_t section            # or NO_SECTION: headers
+
+
+cdef inline int compare_stretches(const void* a, const void* b) noexcept nogil:
+    cdef const Stretch* one = <const Stretch*>a
+    cdef const Stretch* other = <const Stretch*>b
+    if one.start != other.start:
+        return -1 if one.start < other.start else 1
+    # Headers first: their number is the highest, and one more is 0.
+    return -1 if one.section + 1 < other.section + 1 else one.section + 1 > other.section + 1
+
+
+cdef inline uint64_t push_headers(Stretch* stretches, uint64_t count,
+                                  const ElfFile* elf) noexcept nogil:
+    """Those of the file, of its segments and of its sections, as far as they lie in the file."""
+    cdef uint64_t[3] start, size
+    cdef int i
+    start[0], size[0] = 0, 64
+    start[1], size[1] = elf.header.e_phoff, <uint64_t>elf.header.e_phnum * elf.header.e_phentsize
+    start[2], size[2] = 0, elf.count * sizeof(Shdr)
+    if size[2]:
+        start[2] = <uint64_t>(<const uint8_t*>elf.table - elf.data)
+    for i in range(3):
+        if size[i] and start[i] <= elf.size and size[i] <= elf.size - start[i]:
+            stretches[count].start = start[i]
+            stretches[count].end = start[i] + size[i]
+            stretches[count].section = NO_SECTION
+            count += 1
+    return count
+
+
+cdef inline uint64_t own_stretches(Stretch* stretches, const ElfFile* elf) noexcept nogil:
+    """Whose bytes are where, in order and apart; what lies between two is padding.
+
+    There is room for three more than there are sections, all of which lie in the file.
+    """
+    cdef uint64_t i, count = 0, kept = 0, at = 0
+    for i in range(elf.count):
+        if has_bytes(elf.table[i].sh_type) and elf.table[i].sh_size:
+            stretches[count].start = elf.table[i].sh_offset
+            stretches[count].end = elf.table[i].sh_offset + elf.table[i].sh_size
+            stretches[count].section = <uint32_t>i
+            count += 1
+    count = push_headers(stretches, count, elf)
+    qsort(stretches, count, sizeof(Stretch), compare_stretches)
+    for i in range(count):
+        if stretches[i].end > at:
+            stretches[kept] = stretches[i]
+            stretches[kept].start = max(at, stretches[i].start)
+            at = stretches[kept].end
+            kept += 1
+    return kept
