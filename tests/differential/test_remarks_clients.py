@@ -16,6 +16,7 @@ from helpers.remarked import remarks_of
 
 import pylink
 from pylink.inspect.image import Image
+from pylink.remarks.record import parts_of_place
 
 pytestmark = oracle.needs_oracle
 
@@ -58,7 +59,7 @@ def test_folds_are_those_of_the_dedup_report(
     }
 
     folded = [remark for remark in remarks if remark.name == "SectionFolded"]
-    assert {remark.file for remark in folded} <= {"again.cubin"}
+    assert {parts_of_place(remark.file or "")[0] for remark in folded} <= {"again.cubin"}
     saved: Counter[str] = Counter()
     for remark in folded:
         assert args(remark)["Reference"] == "scale.cubin"
@@ -130,13 +131,18 @@ def test_opt_viewer_shows_functions_at_their_source_lines(folder: Path) -> None:
     assert "unused(float)" in pages["index.html"]
 
 
-def test_opt_viewer_lists_all_passes_where_it_finds_no_cubin(folder: Path) -> None:
+@pytest.mark.parametrize("compiled", ["with lines", "without lines"])
+def test_opt_viewer_lists_all_passes(folder: Path, tmp_path: Path, compiled: str) -> None:
+    """It opens the file of each place, of which none may be a cubin."""
     viewer = opt_viewer()
+    if compiled == "without lines":
+        for name, data in cubins("100").items():
+            (tmp_path / name).write_bytes(data)
+        folder = tmp_path
     link(folder)
-    elsewhere = folder / "elsewhere"
-    elsewhere.mkdir(exist_ok=True)
-    viewer("../remarks", folder=elsewhere)
-    index = (elsewhere / "html/index.html").read_text()
+    viewer("remarks", folder=folder)
+    index = (folder / "html/index.html").read_text()
     for name in ("merc-dedup", "debug", "relocate", "dce"):
         assert f">{name}<" in index
-    assert "scale.cubin:0:0" in index
+    assert "scale.cubin:(.nv.merc" in index
+    assert "out.cubin:(*):0:0" in index

@@ -19,7 +19,7 @@ from pylink.options.plan import Plan
 from pylink.options.table import Value
 from pylink.remarks import Remark, Remarks
 from pylink.remarks.passes import PASSES
-from pylink.remarks.record import TAGS
+from pylink.remarks.record import TAGS, parts_of_place
 
 BUILT_FOR = "80"  # what the builder of cubins makes them for
 
@@ -84,10 +84,11 @@ def remarks_of(
 
 
 def line(remark: Remark) -> str:
-    """All of a remark but its pass and the places of its arguments, as one line."""
+    """All of a remark but its pass, its section and the places of its arguments, as one line."""
+    file, _ = parts_of_place(remark.file or "")
     return (
         f"{TAGS[remark.kind]} {remark.name} {remark.function} "
-        f"{remark.file}:{remark.line}:{remark.column} {remark.hotness} | {remark.message}"
+        f"{file}:{remark.line}:{remark.column} {remark.hotness} | {remark.message}"
     )
 
 

@@ -86,7 +86,7 @@ def test_a_strong_definition_wins_over_weak_ones_before_and_behind_it() -> None:
 def test_the_argument_has_the_place_of_the_winner() -> None:
     images = {"a": with_function(20).build(), "b": with_function(16).build()}
     (remark,) = remarks_of(images, BUILT_FOR, SYMBOLS)
-    assert ("Winner", "b", "b", 0, 0) in remark.args
+    assert ("Winner", "b", "b:(.text.f)", 0, 0) in remark.args
     assert ("Registers", "20", None, 0, 0) in remark.args
 
 

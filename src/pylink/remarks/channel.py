@@ -10,6 +10,7 @@ from pylink.remarks.record import (
     FAILURE,
     MISSED,
     PASSED,
+    parts_of_place,
 )
 
 TYPE_CHECKING = False
@@ -138,11 +139,15 @@ class Remarks:
         if remark.hotness is not None:
             text += f" (hotness: {remark.hotness})"
         source = None
-        if remark.file is not None and remark.line > 0:
-            source = Source(remark.file, remark.line, remark.column)
+        file, section = remark.file, None
+        if file is not None and remark.line > 0:
+            source = Source(file, remark.line, remark.column)
+        elif file is not None:
+            file, section = parts_of_place(file)
         self._sink.report(
             DIAGNOSTICS[remark.kind],
-            file=remark.file,
+            file=file,
+            section=section,
             symbol=remark.function,
             source=source,
             text=text,

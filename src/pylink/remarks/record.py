@@ -26,6 +26,8 @@ __all__ = [
     "TEXT",
     "MalformedRemarks",
     "Remark",
+    "parts_of_place",
+    "section_place",
 ]
 
 # Kinds, numbered as in LLVM's bitstream.
@@ -50,6 +52,21 @@ KINDS = {tag: kind for kind, tag in enumerate(TAGS) if tag}
 
 # The key of a piece of the message that is text and no argument.
 TEXT = "String"
+
+
+def section_place(file: str, section: str) -> tuple[str, int, int]:
+    """The place of a section, as file, line and column, in which the last two are 0.
+
+    Tools of LLVM open the file and take it for source text. Maps of linkers write places so, and no
+    file has such a name.
+    """
+    return f"{file}:({section})", 0, 0
+
+
+def parts_of_place(place: str) -> tuple[str, str | None]:
+    """The file, and the section if the place is one."""
+    file, found, section = place.rpartition(":(")
+    return (file, section.removesuffix(")")) if found else (place, None)
 
 
 class MalformedRemarks(ValueError):

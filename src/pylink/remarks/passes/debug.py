@@ -33,7 +33,8 @@ def emit(placed: Placed, remarks: Remarks) -> None:
             continue
         pieces, total = totals.get(out, (0, 0))
         totals[out] = (pieces + 1, total + size)
-        remarks.emit(DEBUG_PIECE(outputs.name(out), origin, size, Bytes=size, Origin=origin[0]))
+        file = view.file_of_section(number)
+        remarks.emit(DEBUG_PIECE(outputs.name(out), origin, size, Bytes=size, Origin=file))
     for out, (pieces, total) in sorted(totals.items(), key=lambda item: outputs.index[item[0]]):
         size = outputs.size(out)
         remarks.emit(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pylink.locate.places import places_of
+from pylink.remarks.record import section_place
 from pylink.tables import entity_name, section_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.phases.results import Merged
     from pylink.remarks.passes.catalogue import Place
+
+# What stands for a section where a remark is about a whole file, as in scripts of linkers.
+ALL_SECTIONS = "*"
 
 
 class View:
@@ -41,7 +45,7 @@ class View:
         return self.at_symbol(self.entities[entity].winner)
 
     def at_symbol(self, symbol: int) -> Place:
-        """The source line of a definition; the cubin where no line is known."""
+        """The source line of a definition; its section where no line is known."""
         place = self._places.get(symbol)
         if place is None:
             place = self._places[symbol] = self._find(symbol)
@@ -53,15 +57,17 @@ class View:
         # no file.
         if frames and frames[-1].text is None:
             return frames[-1].file, frames[-1].line, frames[-1].column
-        return self.at_file(self.symbols[symbol].file)
+        row = self.symbols[symbol]
+        return self.at_section(row.section) if row.section >= 0 else self.at_file(row.file)
 
     def at_section(self, section: int) -> Place:
-        return self.file_of_section(section), 0, 0
+        return section_place(self.file_of_section(section), self.section_name(section))
 
     def at_file(self, number: int) -> Place:
-        return self.names[number], 0, 0
+        return section_place(self.names[number], ALL_SECTIONS)
 
     @property
     def output(self) -> Place:
         """The linked file, for what concerns all of it."""
-        return self.merged.objects.job.options.subject or self.names[0], 0, 0
+        name = self.merged.objects.job.options.subject or self.names[0]
+        return section_place(name, ALL_SECTIONS)
