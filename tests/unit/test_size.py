@@ -7,6 +7,8 @@ import io
 import json
 import random
 import re
+import subprocess
+import sys
 import zipfile
 from array import array
 from collections import Counter
@@ -20,9 +22,10 @@ from helpers.sized import wheel
 
 from pylink._native.ledger import Ledger
 from pylink.command.sizes import main
-from pylink.size import LEVELS, Selection, Sizes, measure, rows
+from pylink.size import LEVELS, Selection, Sizes, measure, rows, zips
 from pylink.size.levels import INNER
 from pylink.size.model import PARTS
+from pylink.size.sources import FileSource, MemorySource
 
 PTX_TEXT = b"""//
 .version 8.0
@@ -378,3 +381,48 @@ def test_small_files_do_not_become_large_ones(
     assert 0 < len(read) < 50
     assert sum(leaf.unpacked for leaf in read) <= (1 << 20) + 100 * path.stat().st_size
     assert "bytes when decompressed" in sizes.unreadable[0][1]
+
+
+@pytest.mark.parametrize("compressible", [False, True])
+def test_a_large_member_reads_as_if_it_were_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compressible: bool
+) -> None:
+    source = random.Random(3)
+    data = b"".join(
+        bytes(source.randrange(9000)) if compressible else source.randbytes(9000) for _ in range(90)
+    )
+    path = str(wheel(tmp_path / "large.zip", {"one.so": data}))
+    opened = []
+    for kept in (1 << 20, 0):
+        monkeypatch.setattr(zips, "_KEPT", kept)
+        monkeypatch.setattr(zips, "_STRETCH", 50_000)
+        (member,) = zips.list_members(FileSource(path))
+        opened.append(zips.open_member(FileSource(path), member, lambda _: True))
+    whole, pieces = opened
+    assert isinstance(whole, MemorySource)
+    assert isinstance(pieces, zips.Inflated)
+    for _ in range(200):
+        start, size = source.randrange(len(data) + 9), source.randrange(200_000)
+        assert pieces.read(start, size) == whole.read(start, size) == data[start : start + size]
+        assert pieces.download(start, start + size) == whole.download(start, start + size)
+    assert pieces.download(0, len(data)) == member.packed
+
+
+def test_a_large_member_of_a_wheel_is_not_in_memory_as_a_whole(tmp_path: Path) -> None:
+    """It would take 120 MB; the process takes less than half."""
+    code = container(entry(cubin("a"), 80))
+    large = host_object([(".nv_fatbin", code), (".rodata", bytes(120_000_000))])
+    path = wheel(tmp_path / "large.whl", {"lib.so": large})
+    # The peak of a process that was forked, which rusage says, is that of its parent.
+    script = (
+        "import re, sys\nfrom pylink.command.sizes import main\nstatus = main(sys.argv[1:])\n"
+        "text = open('/proc/self/status').read()\n"
+        "print(status, re.search(r'VmHWM:\\s+(\\d+)', text)[1], file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", script, "--json", "--by", "kind", str(path)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    status, peak = map(int, ran.stderr.split())
+    assert status == 0
+    assert peak < 60_000
+    rows = json.loads(ran.stdout)["tables"][0]["rows"]
+    assert sum(row["installed"] for row in rows) == len(large)

@@ -26,4 +26,13 @@ static size_t pylink_take_step(size_t step, void** before) {
 #endif
 }
 
+/* Blocks of so many bytes and more are the system's again as soon as they are freed. */
+static void pylink_return_blocks(size_t size) {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, (int)size);   /* and no longer what the last one that was freed had */
+#else
+    (void)size;
+#endif
+}
+
 #endif

@@ -11,6 +11,7 @@ from base.hugepages cimport prefer_large_pages
 
 cdef extern from "base/heap.h":
     size_t take_step "pylink_take_step"(size_t step, void** before) noexcept nogil
+    void return_blocks "pylink_return_blocks"(size_t size) noexcept nogil
 
 cdef enum:
     HEAP_STEP = 256 << 20       # address space alone: pages come when they are touched

@@ -5,6 +5,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+from base.blocks cimport block_free, block_widen
+from base.heap cimport return_blocks
 from base.nameindex cimport (
     NameIndex, NameSlot, TextPool, index_find, index_free, index_init, pool_free, pool_take,
 )
@@ -22,6 +24,9 @@ from size.cutting cimport (
 )
 from size.ptxcut cimport cut_ptx
 from inputs.fatbinrows cimport ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
+
+cdef enum:
+    RETURNED = 1 << 20
 
 # One entry's bytes of one part and function. Sizes of an entry have 32 bits.
 cdef packed struct LedgerRow:
@@ -50,6 +55,11 @@ ctypedef struct SumCell:
 def use_codec(int codec, bytes path not None):
     """Decompress with the library at `path` from now on; whether it can."""
     return bool(open_codec(codec, PyBytes_AS_STRING(path)))
+
+
+def return_memory():
+    """Give blocks back when they are freed; see `ledger.pyi`."""
+    return_blocks(RETURNED)
 
 
 def find_marks(const uint8_t[::1] data not None, bytes mark not None):
@@ -149,7 +159,7 @@ cdef class Ledger:
         try:
             with nogil:
                 if good and codec:
-                    room = <uint8_t*>malloc(full + 8)
+                    room = <uint8_t*>block_widen(NULL, 0, full + 8)
                     good = room != NULL
                     if good:
                         unpacked = decompress(codec, packed, packed_size, room, full)
@@ -174,7 +184,8 @@ cdef class Ledger:
             return (c.type, unit, (<const char*>&c.exact)[:sizeof(Fingerprint)],
                     (<const char*>&c.like)[:sizeof(Fingerprint)])
         finally:
-            free(room)
+            if room != NULL:
+                block_free(room, full + 8)
             cutting_free(&c)
 
     cdef int enter(self, const Cutting* c, uint32_t entry, uint64_t size, uint64_t installed,

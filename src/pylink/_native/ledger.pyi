@@ -9,6 +9,13 @@ from typing_extensions import Buffer
 def use_codec(codec: int, path: bytes) -> bool:
     """Decompress with the library at ``path`` from now on; False when it has no such function."""
 
+def return_memory() -> None:
+    """Give memory of large payloads back to the system when they are counted.
+
+    That is a setting of the whole process, for whoever owns it: else the C library keeps what it
+    expects to need again, 40 MB of it while a wheel of 250 MB is measured.
+    """
+
 def find_marks(data: Buffer, mark: bytes) -> list[int]:
     """Offsets of a mark in a buffer, in order."""
 

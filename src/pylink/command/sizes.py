@@ -8,6 +8,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from pylink._native.ledger import return_memory
 from pylink.diagnostics.stream import printable, show
 from pylink.files.atomic import write_whole
 from pylink.size import diffshow, formats, screen
@@ -107,6 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     def work(arguments: argparse.Namespace) -> int:
         if arguments.what_if and (arguments.diff or arguments.csv or arguments.markdown):
             options.error("--what-if has no such form: use it alone, or with --json")
+        return_memory()
         limits = read_budget(arguments.budget) if arguments.budget else []
         old = None
         with Progress("measuring", len(arguments.files)) as progress:

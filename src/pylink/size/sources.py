@@ -5,13 +5,10 @@ from __future__ import annotations
 import errno
 import os
 from abc import ABC, abstractmethod
+from array import array
 from bisect import bisect_right
-from typing import TYPE_CHECKING
 
 from pylink.files.reading import MAX_SIZE, Incoming, read_incoming
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class ShortRead(OSError):
@@ -61,33 +58,40 @@ class FileSource(Source):
         self._file.close()
 
 
-class MemorySource(Source):
-    """Bytes that are in memory: a pipe, or what was inflated.
+class Marks:
+    """How many bytes of a member there were after each `step` bytes of the archive.
 
-    `marks` are offsets in it and in the archive that were reached at once, ascending; between two
-    of them bytes are taken to be spread evenly.
+    Between two of these bytes are taken to be spread evenly. The member takes `packed` bytes.
     """
 
-    def __init__(
-        self, data: bytes, marks: tuple[Sequence[int], Sequence[int]] | None = None
-    ) -> None:
+    def __init__(self, step: int, packed: int) -> None:
+        self._step, self._packed = step, packed
+        self.made = array("Q", [0])
+
+    def bytes_before(self, offset: int) -> int:
+        place = bisect_right(self.made, offset) - 1
+        if place + 1 == len(self.made):
+            return self._packed
+        made, taken = self.made[place], self._step * place
+        is_last = place + 2 == len(self.made)
+        step = self._packed - taken if is_last else self._step
+        return taken + step * (offset - made) // (self.made[place + 1] - made)
+
+
+class MemorySource(Source):
+    """Bytes that are in memory: a pipe, or what was inflated, which has `marks`."""
+
+    def __init__(self, data: bytes | bytearray, marks: Marks | None = None) -> None:
         self._data = memoryview(data)
         self.size = len(data)
         self.in_archive = marks is not None
-        self._made, self._taken = marks or ((), ())
+        self._marks = marks
 
     def read(self, offset: int, size: int) -> bytes:
         return bytes(self._data[offset : offset + size])
 
     def bytes_before(self, offset: int) -> int:
-        place = bisect_right(self._made, offset) - 1
-        if place < 0:
-            return 0
-        if place + 1 == len(self._made):
-            return self._taken[place]
-        made, taken = self._made[place], self._taken[place]
-        span, step = self._made[place + 1] - made, self._taken[place + 1] - taken
-        return taken + step * (offset - made) // span
+        return self._marks.bytes_before(offset) if self._marks is not None else 0
 
 
 class PartSource(Source):

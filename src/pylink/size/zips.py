@@ -7,31 +7,37 @@ a member is where it is not as large as the directory says or its sum is wrong.
 
 from __future__ import annotations
 
+import errno
 import io
 import stat
 import struct
 import zipfile
 import zlib
 from array import array
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylink.size.sources import MemorySource, PartSource, Source
+from pylink.size.sources import Marks, MemorySource, PartSource, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 
-# Members of one file, bytes of one member with device code, which is in memory as a whole, and of
-# all members together.
+# Members of one file, bytes of one member with device code, and of all members together.
 MOST_MEMBERS = 1 << 20
 MOST_MEMBER_BYTES = 1 << 32
 MOST_BYTES = 1 << 36
 
 # Input that is inflated at once. Where an entry begins is known to as many bytes of the download.
 _STEP = 512
-_OUTPUT = 1 << 24
+_BLOCK, _READ = 1 << 13, 1 << 20
+# Larger members are inflated again where they are read: in stretches of so many bytes, of which
+# the last few stay. Headers are read some MB behind where the search for them is.
+_KEPT = 16 << 20
+_STRETCH, _RECENT = 2 << 20, 6
+_FEED = 1 << 16
 _LOCAL = struct.Struct("<4s22xHH")
 
 
@@ -129,61 +135,134 @@ def open_member(source: Source, member: Member, wanted: Callable[[bytes], bool])
         return _open_stored(source, member, wanted)
     if info.compress_type != zipfile.ZIP_DEFLATED:
         raise DamagedZip(f"it is compressed by method {info.compress_type}")
-    kept: bytearray | None = None
-    made, taken = array("Q", [0]), array("Q", [0])
-    total = check = 0
-    first = True
-    for piece, place in _inflate(source, member):
-        check = zlib.crc32(piece, check)
-        if first and piece:
-            first = False
-            if wanted(piece[:64]):
-                if member.size > MOST_MEMBER_BYTES:
-                    raise DamagedZip(f"it has more than {MOST_MEMBER_BYTES} bytes")
-                kept = bytearray()
-        if kept is not None:
-            kept += piece
-        if piece:
-            total += len(piece)
-            if total > member.size:
-                raise DamagedZip(f"it has more than the {member.size} bytes that are stated")
-            made.append(total)
-            taken.append(place)
-    if total != member.size or check != info.CRC:
-        raise DamagedZip(f"{total} bytes of {member.size} were read, or their sum is wrong")
-    if kept is None:
-        return None
-    taken[-1] = member.packed
-    return MemorySource(kept, (made, taken))  # type: ignore[arg-type]
-
-
-def _inflate(source: Source, member: Member) -> Iterator[tuple[bytes, int]]:
-    """Pieces of the contents, each with the bytes of the archive that it took so far."""
-    inflater = zlib.decompressobj(-15)
-    at = 0
     try:
-        while at < member.packed and not inflater.eof:
-            block = source.read(member.start + at, min(1 << 20, member.packed - at))
-            if not block:
-                raise DamagedZip("it runs past the file")
-            for start in range(0, len(block), _STEP):
-                data = block[start : start + _STEP]
-                place = at + start + len(data)
-                while data and not inflater.eof:
-                    yield inflater.decompress(data, _OUTPUT), place
-                    data = inflater.unconsumed_tail
-            at += len(block)
-        yield inflater.flush(), member.packed
+        return _open_deflated(source, member, wanted)
     except zlib.error as error:
         raise DamagedZip(f"it cannot be inflated: {error}") from None
+
+
+def _open_deflated(
+    source: Source, member: Member, wanted: Callable[[bytes], bool]
+) -> Source | None:
+    marks = Marks(_STEP, member.packed)
+    held: bytearray | Inflated | None = None
+    inflater = zlib.decompressobj(-15)
+    total = check = taken = 0
+    while taken < member.packed and not inflater.eof:
+        block = source.read(member.start + taken, min(_BLOCK, member.packed - taken))
+        if not block:
+            raise DamagedZip("it runs past the file")
+        pieces = []
+        # No block makes more than 9 MB: deflate has a limit.
+        for start in range(0, len(block), _STEP):
+            piece = inflater.decompress(block[start : start + _STEP])
+            pieces.append(piece)
+            total += len(piece)
+            marks.made.append(total)
+            if total > member.size:
+                raise DamagedZip(f"it has more than the {member.size} bytes that are stated")
+            if isinstance(held, Inflated) and total >= held.next_start:
+                held.begin_stretch(inflater, total, taken + min(start + _STEP, len(block)))
+        contents = b"".join(pieces)
+        check = zlib.crc32(contents, check)
+        if not taken and wanted(contents[:64]):
+            held = _hold(source, member, marks)
+        if isinstance(held, bytearray):
+            held += contents
+        taken += len(block)
+    if total != member.size or check != member.info.CRC:
+        raise DamagedZip(f"{total} bytes of {member.size} were read, or their sum is wrong")
+    return MemorySource(held, marks) if isinstance(held, bytearray) else held
+
+
+def _hold(source: Source, member: Member, marks: Marks) -> bytearray | Inflated:
+    """What keeps a member: all of its bytes, or how to get them again."""
+    if member.size > MOST_MEMBER_BYTES:
+        raise DamagedZip(f"it has more than {MOST_MEMBER_BYTES} bytes")
+    return Inflated(source, member, marks) if member.size > _KEPT else bytearray()
+
+
+class Inflated(Source):
+    """A member that is inflated where it is read, a stretch at a time.
+
+    The first time through, the state of the inflater is kept where each stretch begins. The last
+    stretches that were read stay in memory.
+    """
+
+    in_archive = True
+
+    def __init__(self, source: Source, member: Member, marks: Marks) -> None:
+        self._source, self._member, self._marks = source, member, marks
+        self.size = member.size
+        self._starts = array("Q", [0])
+        self._states = [(zlib.decompressobj(-15), 0)]
+        self._recent: dict[int, bytes] = {}
+
+    @property
+    def next_start(self) -> int:
+        return self._starts[-1] + _STRETCH
+
+    def begin_stretch(self, inflater: zlib._Decompress, made: int, taken: int) -> None:
+        """The inflater has made so many bytes of so many of the archive: a stretch begins here."""
+        self._starts.append(made)
+        self._states.append((inflater.copy(), taken))
+
+    def read(self, offset: int, size: int) -> bytes:
+        end = min(offset + size, self.size)
+        parts = []
+        number = bisect_right(self._starts, offset) - 1
+        while offset < end:
+            start, stretch = self._starts[number], self._stretch(number)
+            part = stretch[offset - start : end - start]
+            parts.append(part)
+            offset += len(part)
+            number += 1
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def bytes_before(self, offset: int) -> int:
+        return self._marks.bytes_before(offset)
+
+    def _stretch(self, number: int) -> bytes:
+        """The bytes from one start to the next; OSError if the file changed since."""
+        found = self._recent.pop(number, None)
+        if found is None:
+            found = self._inflate(number)
+            if len(self._recent) == _RECENT:
+                del self._recent[next(iter(self._recent))]
+        self._recent[number] = found
+        return found
+
+    def _inflate(self, number: int) -> bytes:
+        state, taken = self._states[number]
+        end = self._starts[number + 1] if number + 1 < len(self._starts) else self.size
+        left = end - self._starts[number]
+        inflater = state.copy()
+        parts = []
+        try:
+            while left:
+                data = inflater.unconsumed_tail
+                if not data:
+                    size = min(_FEED, self._member.packed - taken)
+                    data = self._source.read(self._member.start + taken, size)
+                    taken += len(data)
+                part = inflater.decompress(data, left)
+                if not part and not data:
+                    break
+                parts.append(part)
+                left -= len(part)
+        except zlib.error:
+            left = -1
+        if left:
+            raise OSError(errno.EIO, "the file changed while it was read")
+        return b"".join(parts)
 
 
 def _open_stored(source: Source, member: Member, wanted: Callable[[bytes], bool]) -> Source | None:
     if member.packed != member.size:
         raise DamagedZip(f"{member.packed} bytes are stored, and {member.size} are stated")
     check = 0
-    for at in range(0, member.size, _OUTPUT):
-        piece = source.read(member.start + at, min(_OUTPUT, member.size - at))
+    for at in range(0, member.size, _READ):
+        piece = source.read(member.start + at, min(_READ, member.size - at))
         check = zlib.crc32(piece, check)
     if check != member.info.CRC:
         raise DamagedZip("its sum is wrong")
