@@ -9,6 +9,14 @@ from size.cutting cimport (
 )
 
 
+cdef extern from "size/ptxscan.h":
+    const uint8_t* IN_BODY "pylink_in_body"
+    const uint8_t* OUTSIDE "pylink_outside"
+    uint64_t skip_plain "pylink_skip_plain"(
+        const uint8_t* data, uint64_t at, uint64_t size, const uint8_t* ends
+    ) noexcept nogil
+
+
 cdef inline bint is_space(uint8_t sign) noexcept nogil:
     return sign in (32, 9, 10, 13)
 
@@ -45,7 +53,10 @@ cdef inline uint64_t skip_string(const uint8_t* data, uint64_t at, uint64_t size
 cdef inline uint64_t end_of_body(const uint8_t* data, uint64_t at, uint64_t size) noexcept nogil:
     """Behind the brace that closes the one at `at`."""
     cdef uint64_t depth = 0, next
-    while at < size:
+    while True:
+        at = skip_plain(data, at, size, IN_BODY)
+        if at == size:
+            return size
         if data[at] == 123:
             depth += 1
         elif data[at] == 125:
@@ -61,7 +72,6 @@ cdef inline uint64_t end_of_body(const uint8_t* data, uint64_t at, uint64_t size
                 at = next
                 continue
         at += 1
-    return size
 
 
 cdef inline uint64_t name_of(const uint8_t* data, uint64_t at, uint64_t size,
@@ -89,7 +99,10 @@ cdef inline bint cut_ptx(Cutting* c, const uint8_t* data, uint64_t size) noexcep
     while size and data[size - 1] == 0:
         size -= 1
     count_bytes(c, SHARED, PART_PADDING, whole - size)
-    while at < size:
+    while True:
+        at = skip_plain(data, at, size, OUTSIDE)
+        if at == size:
+            break
         if data[at] == 34:
             at = skip_string(data, at, size)
             continue

@@ -94,7 +94,7 @@ class File:
 
 @dataclass
 class Sizes:
-    """All of it. `downloads` says whether any leaf has download bytes."""
+    """All of it. `downloads` says whether any file has download bytes."""
 
     files: list[File] = field(default_factory=list)
     leaves: list[Leaf] = field(default_factory=list)
@@ -105,4 +105,4 @@ class Sizes:
 
     @property
     def downloads(self) -> bool:
-        return any(leaf.download is not None for leaf in self.leaves)
+        return any(file.download is not None for file in self.files)

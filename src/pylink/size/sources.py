@@ -33,16 +33,30 @@ class Source(ABC):
         return self.bytes_before(end) - self.bytes_before(start) if self.in_archive else None
 
 
+# Headers are read with what follows them.
+_BLOCK, _SMALL = 1 << 18, 1 << 16
+
+
 class FileSource(Source):
-    """A regular file, of which no more is in memory than is read."""
+    """A regular file, of which no more is in memory than is read, and a block around that."""
 
     def __init__(self, path: str) -> None:
         self._file = Incoming(path, pipes=False)
         self.path = path
         self.size = self._file.size
+        self._block, self._start = b"", 0
 
     def read(self, offset: int, size: int) -> bytes:
         size = max(0, min(size, self.size - offset))
+        if size > _SMALL:
+            return self._read(offset, size)
+        at = offset - self._start
+        if at < 0 or at + size > len(self._block):
+            self._block, self._start, at = b"", offset, 0
+            self._block = self._read(offset, min(_BLOCK, self.size - offset))
+        return self._block[at : at + size]
+
+    def _read(self, offset: int, size: int) -> bytes:
         parts = []
         while size:
             part = os.pread(self._file.fileno(), size, offset)
