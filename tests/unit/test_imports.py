@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 import pkgutil
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -72,6 +74,17 @@ def test_types_stand_above_each_other() -> None:
     known = modules()
     graph = {name: imported(path, known, types=True) - {name} for name, path in known.items()}
     check(graph)
+
+
+def test_the_picture_of_the_floors_is_that_of_the_contract() -> None:
+    """What is wrong here is mended by `python scripts/draw_floors.py > docs/floors.svg`."""
+    command = [sys.executable, str(ROOT / "scripts" / "draw_floors.py")]
+    drawn = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert (ROOT / "docs" / "floors.svg").read_text(encoding="utf-8") == drawn
+    rooms = set(re.findall(r"<text [^>]*>(\w+)</text>", drawn))
+    assert rooms == {name.split(".")[1] for name in modules() if "." in name} - {"__main__"} | {
+        "_native"
+    }
 
 
 # Names in tests that are no modules: files that links write, and one module that must be missing.

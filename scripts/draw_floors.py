@@ -1,0 +1,53 @@
+"""A picture of the floors of src/pylink: `python scripts/draw_floors.py > docs/floors.svg`.
+
+It is made from the contract in pyproject.toml that lint checks. What stands higher may import what
+stands lower; rooms on one floor do not import each other.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+WIDTH, HEIGHT, GAP = 760, 26, 6
+
+STYLE = """
+rect { fill: #eef2f7; stroke: #5b6b7f; }
+text { fill: #1f2933; font: 13px sans-serif; text-anchor: middle; }
+@media (prefers-color-scheme: dark) {
+  rect { fill: #27313d; stroke: #8fa1b5; }
+  text { fill: #e6ebf1; }
+}
+"""
+
+
+def floors() -> list[list[str]]:
+    """The rooms of each floor, from the top to the bottom."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    found = re.search(r'^name = "Floors"\n.*?^layers = (\[.*?^\])', text, re.MULTILINE | re.DOTALL)
+    assert found is not None, "pyproject.toml has no contract called Floors"
+    layers: list[str] = ast.literal_eval(found[1])
+    return [layer.split(" | ") for layer in layers]
+
+
+def lines(rows: list[list[str]]) -> Iterator[str]:
+    height = len(rows) * (HEIGHT + GAP) + GAP
+    yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}">'
+    yield "<title>Floors of src/pylink: a room imports rooms on lower floors</title>"
+    yield f"<style>{STYLE}</style>"
+    for number, rooms in enumerate(rows):
+        top = GAP + number * (HEIGHT + GAP)
+        width = (WIDTH - GAP) / len(rooms) - GAP
+        for place, room in enumerate(rooms):
+            left = GAP + place * (width + GAP)
+            shape = f'width="{width:.0f}" height="{HEIGHT}" rx="4"'
+            yield f'<rect x="{left:.0f}" y="{top}" {shape}/>'
+            yield f'<text x="{left + width / 2:.0f}" y="{top + 18}">{room}</text>'
+    yield "</svg>"
+
+
+if __name__ == "__main__":
+    print("\n".join(lines(floors())))
