@@ -59,3 +59,59 @@ def test_functions_in_c_stand_in_c_files() -> None:
         if line.strip() and not line.strip().startswith("#")
     ]
     assert found == []
+
+
+# Who asks for memory without a Scratch, and why.
+OWN_MEMORY = {
+    "base/blocks.pxd": "what all other memory is made of",
+    "base/vector.pxd": "rows that grow, which a table may take",
+    "base/nameindex.pxd": "indices and string tables that grow, chunks of texts",
+    "base/spans.pxd": "tables of keys, also of objects that outlive a call",
+    "base/scratch.pxd": "Scratch itself",
+    "tables/tables.pyx": "pages that a table has",
+    "mercury/dedup.pyx": "tables of keys that an object makes when they are first needed",
+    "mercury/objects.pxd": "the same",
+    "image/windows.pxd": "a buffer for each of two threads",
+    "reports/arrow.pyx": "structs that whoever reads the stream releases",
+    "reports/counts.pyx": "an observer lives as long as its link",
+    "reports/bitstream.pyx": "what is not part of a link",
+    "reports/remarkstream.pyx": "the same",
+    "fleet/census.pyx": "a census lives as long as its index is open",
+    "fleet/columnpages.pyx": "what is not part of a link",
+    "fleet/cubinfiles.pyx": "the same",
+    "fleet/distinct.pxd": "the same",
+    "fleet/filepaths.pyx": "the same",
+    "fleet/runs.pxd": "the same",
+    "fleet/sectioncolumns.pxd": "the same",
+    "size/cubincut.pxd": "what is not part of a link",
+    "size/cutting.pxd": "the same",
+    "size/ledger.pyx": "a ledger lives as long as what it measures",
+}
+
+
+def test_memory_of_a_call_is_in_a_scratch() -> None:
+    """Each kernel then frees in one place, and raises MemoryError in one place."""
+    asks = re.compile(
+        r"\b(?:malloc|calloc|realloc|free|block_\w+|table_init|table_free"
+        r"|(?:vec|index|strings)_(?:init|free))\("
+    )
+    found = {
+        str(path.relative_to(NATIVE))
+        for path in NATIVE.glob("*/*.p[yx][xd]")
+        if asks.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == set(OWN_MEMORY)
+
+
+def test_a_kernel_of_a_link_raises_for_want_of_memory_once() -> None:
+    """Where several end so, one function raises for all of them."""
+    apart = {"fleet", "reports", "size"}
+    for path in NATIVE.glob("*/*.pyx"):
+        if path.parent.name in apart:
+            continue
+        text = path.read_text(encoding="utf-8")
+        for body in re.split(r"^(?=def |cdef |cpdef |    def )", text, flags=re.MULTILINE):
+            assert body.count("raise MemoryError") <= 1, f"{path.name}: {body.splitlines()[0]}"
+            assert "scratch_init(&scratch)" not in body or "scratch_free(&scratch)" in body, (
+                f"{path.name}: {body.splitlines()[0]}"
+            )

@@ -84,9 +84,13 @@ cdef inline void scratch_owns(Scratch* s, Release release, void* owner) noexcept
 
 
 cdef inline void scratch_vector(Scratch* s, Vec* v, size_t row) noexcept nogil:
-    """Begin a Vec of rows of `row` bytes. A table may take its memory before `scratch_free`."""
+    """Begin a Vec of rows of `row` bytes. A table may take its memory before `scratch_free`.
+
+    Without memory to remember it by it never gets any: nobody would release that.
+    """
     vec_init(v, row)
     scratch_owns(s, <Release>vec_free, v)
+    v.lent = s.failed
 
 
 cdef inline void scratch_reserve(Scratch* s, Vec* v, size_t count) noexcept nogil:

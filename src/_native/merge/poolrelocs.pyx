@@ -64,6 +64,8 @@ def adopt_relocations(MergedTables merged not None):
     cdef size_t entity_count = merged.entities.count
     cdef int32_t* reloc_of              # by kernel: OutRow of the list
     cdef int32_t* tail_of               # by kernel: last entry there
+    cdef const KeepRow* keep = merged.keeps.rows
+    cdef size_t keep_count = merged.keeps.count
     cdef Scratch scratch
     cdef Inputs inputs
     cdef Vec table
@@ -86,13 +88,11 @@ def adopt_relocations(MergedTables merged not None):
         scratch_vector(&scratch, &inputs.constants, sizeof(Constant))
         scratch_vector(&scratch, &inputs.entries, sizeof(Entry))
         scratch_vector(&scratch, &table, sizeof(KeepRow))
-        if not scratch.failed and not vec_append(&table, merged.keeps.rows, merged.keeps.count):
-            scratch.failed = True
-        if scratch.failed:
-            raise MemoryError
         with nogil:
-            scratch.failed = not find_pools(&inputs, section_count, symbol_count)
-            for i in range(out_count):
+            scratch.failed = scratch.failed or not (
+                vec_append(&table, keep, keep_count)
+                and find_pools(&inputs, section_count, symbol_count))
+            for i in range(0 if scratch.failed else out_count):
                 if is_plain(out[i].kind, IS_LITERALS) and out[i].rela >= 0:
                     reloc = out[out[i].rela].merc
                     reloc_of[out[i].entity] = reloc
