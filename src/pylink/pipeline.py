@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
-    from typing import Concatenate, ParamSpec, Protocol, TypeVar
+    from typing import Concatenate, ParamSpec, TypeVar
 
     from pylink.diagnostics import Sink
     from pylink.files.lazyfile import KeptFile
@@ -38,21 +38,6 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
     T = TypeVar("T")
-
-    class Runner(Protocol):
-        """Calls a phase with results of earlier ones, and times it under its tag.
-
-        A phase that reported errors and returned None ends the link.
-        """
-
-        def __call__(
-            self,
-            tag: str,
-            phase: Callable[Concatenate[Sink, P], T | None],
-            /,
-            *args: P.args,
-            **kwargs: P.kwargs,
-        ) -> T: ...
 
 
 class Linked:
@@ -109,9 +94,10 @@ def link(
     try:
         written = options.write_if_changed or any(observer.of_image for observer in watching)
         in_place = None if written else options.output_file
-        image = run_phases(
-            options, inputs, plan, sink, timer, timing, steps, in_place, registered, shared
-        )
+        run = Runner(sink, timer, steps)
+        job = run("init", init, options, inputs, plan, steps)
+        with job.mapped:
+            image = link_inputs(run, job, timing, in_place, registered, shared)
         failed = False
     finally:
         steps.end()
@@ -138,27 +124,28 @@ def close(watching: list[Observer], timer: PhaseTimer, sink: Sink, *, failed: bo
         sink.report("nothing-linked")
 
 
-def run_phases(
-    options: Options,
-    inputs: list[Input],
-    plan: Plan,
-    sink: Sink,
-    timer: PhaseTimer,
-    timing: CsvTiming,
-    steps: Steps,
-    in_place: str | None = None,
-    registered: Registered | None = None,
-    shared: SharedInputs | None = None,
-) -> bytes | KeptFile:
-    """The phases in order; the linked file, which may be made in the file `in_place` alone."""
+class Runner:
+    """Calls a phase with results of earlier ones, times it under its tag and tells observers.
 
-    def run(
+    A phase that reported errors and returned None ends the link.
+    """
+
+    __slots__ = ("sink", "steps", "timer")
+
+    def __init__(self, sink: Sink, timer: PhaseTimer, steps: Steps) -> None:
+        self.sink = sink
+        self.timer = timer
+        self.steps = steps
+
+    def __call__(
+        self,
         tag: str,
         phase: Callable[Concatenate[Sink, P], T | None],
         /,
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
+        sink, timer, steps = self.sink, self.timer, self.steps
         result = phase(sink, *args, **kwargs)
         if sink.errors and result is None:
             sink.stop()
@@ -175,23 +162,19 @@ def run_phases(
         # Without errors, only a phase that has no result returns None.
         return result  # type: ignore[return-value]
 
-    job = run("init", init, options, inputs, plan, steps)
-    with job.mapped:
-        return link_inputs(job, timing, sink, run, in_place, registered, shared)
-
 
 def link_inputs(
+    run: Runner,
     job: Job,
     timing: CsvTiming,
-    sink: Sink,
-    run: Runner,
     in_place: str | None,
     registered: Registered | None,
     shared: SharedInputs | None,
 ) -> bytes | KeptFile:
-    """The phases after init, each called and timed by `run`; the linked file."""
+    """The phases after init in order; the linked file, which may be made in `in_place` alone."""
+    sink = run.sink
     loaded = load(sink, job, timing, shared)
-    program = optimize(loaded, timing, sink, run) if job.optimizes else None
+    program = optimize(run, loaded, timing) if job.optimizes else None
     if program is not None:
         loaded = program.loaded
     with Registration(loaded, sink, registered):
@@ -264,15 +247,15 @@ class Registration:
         )
 
 
-def optimize(loaded: Loaded, timing: CsvTiming, sink: Sink, run: Runner) -> Optimized | None:
-    """The phases of link-time optimization, each called and timed by `run`; None without LTO-IR."""
+def optimize(run: Runner, loaded: Loaded, timing: CsvTiming) -> Optimized | None:
+    """The phases of link-time optimization; None without LTO-IR."""
     from pylink.phases.lto import (
         cicc_lto,
         find_modules,
         ptxas_lto,
     )
 
-    if not find_modules(loaded, sink):
+    if not find_modules(loaded, run.sink):
         return None
     program = run("cicc-lto", cicc_lto, loaded, timing)
     return program if program.image else run("ptxas-lto", ptxas_lto, program, timing)

@@ -162,7 +162,7 @@ def rest_on(census: Census, known: dict[Key, tuple[int, ...]]) -> None:
     slots = slots_of(files.roots, files.ends, files.text)
     parts = (files.ends, files.stamps, files.roots, slots, files.text)
     places = itertools.accumulate(map(len, parts), initial=8)
-    census.rest_on(files.names, bytes(8) + b"".join(parts) + b"more", *places)
+    census.rest_on(files.names, bytes(8) + b"".join(parts) + b"more", places)
 
 
 @pytest.mark.parametrize("name", ["more", "names", "number", "end", "cells", "twice", "short"])
@@ -187,7 +187,7 @@ def test_rows_that_do_not_fit_are_refused(name: str) -> None:
     if name == "twice":
         found.know(*files, b"\0")
     with pytest.raises((ValueError, IndexError)):
-        found.rest_on(changed.names, data, *places)
+        found.rest_on(changed.names, data, places)
     # A table that leads nowhere, or round and round, finds nothing.
     for cell in (-1, 0, 7, -7):
         found = Census()
@@ -195,7 +195,7 @@ def test_rows_that_do_not_fit_are_refused(name: str) -> None:
         good = (files.ends, files.stamps, files.roots, wrong, files.text)
         places = [*itertools.accumulate(map(len, good), initial=0)]
         if name != "cells":
-            found.rest_on(files.names, b"".join(good), *places)
+            found.rest_on(files.names, b"".join(good), places)
             found.know(*files_of([((b"/r", b"other"), (1, 2, 3, 4))]), b"\0")
             assert found.count() == 2
 

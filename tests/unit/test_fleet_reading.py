@@ -35,7 +35,7 @@ def found(path: Path) -> Found:
 
 
 def fates(*files: Found) -> list[int]:
-    return list(read_cubins(*Files.of(files), SNIFFED, 0, hasher())[0])
+    return list(read_cubins(Files.of(files), SNIFFED, 0, hasher())[0])
 
 
 def written(folder: Path, *contents: bytes) -> list[Found]:
@@ -66,7 +66,7 @@ def damaged_cubins() -> list[bytes]:
 def test_files_are_listed_as_an_arena_is(tmp_path: Path) -> None:
     cubins = damaged_cubins()
     files = written(tmp_path, *cubins)
-    told, columns = read_cubins(*Files.of(files), SNIFFED, 1 << 50, hasher())
+    told, columns = read_cubins(Files.of(files), SNIFFED, 1 << 50, hasher())
     # Even in these bytes the machine stays; who is cut off before the header ends is no cubin.
     assert list(told) == [CUBIN] * len(cubins)
     extents, at = b"", 0
@@ -157,8 +157,8 @@ def test_a_fragment_is_the_same_without_the_function_of_xxhash(
 
 def test_columns_of_files_go_together() -> None:
     one = Files.of([Found(b"/", b"x", Stamp(1, 0, 0, 0))])
-    assert read_cubins(*Files.of([]), 10, 0, 0)[0] == b""
-    assert read_cubins(*one, 10, 0, 0)[0] == bytes([CLOSER])
+    assert read_cubins(Files.of([]), 10, 0, 0)[0] == b""
+    assert read_cubins(one, 10, 0, 0)[0] == bytes([CLOSER])
     wrong: list[tuple[Files, type[Exception]]] = [
         (one._replace(stamps=b""), ValueError),
         (one._replace(stamps=bytes(33)), ValueError),
@@ -171,11 +171,11 @@ def test_columns_of_files_go_together() -> None:
     ]
     for files, error in wrong:
         with pytest.raises(error):
-            read_cubins(*files, 10, 0, 0)
+            read_cubins(files, 10, 0, 0)
     with pytest.raises(ValueError, match="differ in length"):
-        read_cubins(*one, -1, 0, 0)
+        read_cubins(one, -1, 0, 0)
     negative = Files.of([Found(b"/", b"x", Stamp(-1, 0, 0, 0))])
-    assert read_cubins(*negative, 10, 0, 0)[0] == bytes([CLOSER])
+    assert read_cubins(negative, 10, 0, 0)[0] == bytes([CLOSER])
 
 
 LOADED = """

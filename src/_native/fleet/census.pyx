@@ -73,10 +73,10 @@ cdef class Census:
         self.roots.append(root)
         return <uint32_t>(len(self.roots) - 1)
 
-    def rest_on(self, list names not None, bytes data not None, Py_ssize_t ends,
-                Py_ssize_t stamps, Py_ssize_t roots, Py_ssize_t slots, Py_ssize_t text,
-                Py_ssize_t stop):
+    def rest_on(self, list names not None, bytes data not None, places not None):
         """Take the rows that everything else comes on top of; see census.pyi."""
+        cdef Py_ssize_t ends, stamps, roots, slots, text, stop
+        ends, stamps, roots, slots, text, stop = places
         cdef const char* start = PyBytes_AS_STRING(data)
         cdef Py_ssize_t n = (roots - stamps) // <Py_ssize_t>sizeof(Stamp), i
         cdef Py_ssize_t cells = (text - slots) // 4

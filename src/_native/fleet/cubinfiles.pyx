@@ -40,10 +40,11 @@ cdef enum Fate:
     F_CLOSER = 2                # it is to be looked at closely
 
 
-def read_cubins(list names not None, bytes roots not None, bytes ends not None,
-                bytes text not None, bytes stamps not None, int64_t largest, int64_t first,
-                uintptr_t hasher):
+def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher):
     """The objects and sections of cubins, and what became of each file; see cubinfiles.pyi."""
+    cdef list names
+    cdef bytes roots, ends, text, stamps
+    names, roots, ends, text, stamps = files
     cdef Py_ssize_t n = PyBytes_GET_SIZE(roots) // 4, i
     cdef const Stamp* stamp = <const Stamp*>PyBytes_AS_STRING(stamps)
     cdef bytes fates = PyBytes_FromStringAndSize(NULL, n)

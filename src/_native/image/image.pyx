@@ -174,15 +174,16 @@ cdef void find_made(Contents* c, PlacedTables placed):
 
 
 def write_tables(Canvas image not None, PlacedTables placed not None, bint preserved,
-                 bytes abi not None, uint32_t e_version, uint32_t e_flags, int64_t note,
-                 uint32_t late_compat):
+                 tuple identity not None, int64_t note, uint32_t late_compat):
     """Write symbol tables, string tables, section headers, program headers and the ELF header.
 
-    With `preserved` (--preserve-relocs) shared variables have internal visibility. `abi` are OS ABI
-    and ABI version. The index that e_flags have of a note is added. `note` is by how many bytes
-    nvlink's own note is longer than ours, `late_compat` how many of .nv.compat the mercury file has
-    not yet.
+    With `preserved` (--preserve-relocs) shared variables have internal visibility. `identity` is OS
+    ABI and ABI version as two bytes, e_version, and e_flags, to which the index of a note is added.
+    `note` is by how many bytes nvlink's own note is longer than ours, `late_compat` how many of
+    .nv.compat the mercury file has not yet.
     """
+    cdef bytes abi = identity[0]
+    cdef uint32_t e_version = identity[1], e_flags = identity[2]
     cdef Writer w
     cdef Drawing d
     cdef Vec windows

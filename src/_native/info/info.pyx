@@ -22,7 +22,7 @@ from base.elf64 cimport load32
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
-from tables.graph cimport graph_init
+from tables.graph cimport CallRows, calls_of, graph_init
 from info.frames cimport CodeFrame, find_frames, has_whole_file
 from info.inherit cimport inherit, mark_recursion, put_unknown_bits
 from info.preexit cimport find_preexits, put_closing
@@ -82,12 +82,13 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     cdef Info* parts
     cdef size_t part_count = 1 + claim(m.out_count * ROW_AS_BYTES, m.out_count, MOST_THREADS - 1)
     cdef bint failed = False
+    cdef CallRows calls = calls_of(merged)
     cdef set mixed = set()
     cdef int32_t kernel
     m.next = &next_row
     scratch_init(&scratch)
     try:
-        graph_init(&m.graph, &scratch, merged.calls.rows, merged.calls.count, m.entity_count, nodes)
+        graph_init(&m.graph, &scratch, &calls)
         scratch_vector(&scratch, &m.givers, 4)
         m.info_out = scratch_nones(&scratch, m.entity_count)
         m.gives = <uint8_t*>scratch_zeros(&scratch, m.entity_count, 1)

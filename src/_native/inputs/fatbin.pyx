@@ -100,13 +100,13 @@ cdef struct Rank:
     int64_t rank
 
 
-def pick_entries(bytes entries, bytes rows, bytes faults, bytes homes, bytes extents, bytes kinds,
-                 rank, uint64_t limit, dict linked):
+def pick_entries(tuple found not None, tuple sources not None, rank, uint64_t limit,
+                 dict linked not None):
     """What a link takes of its sources, in their order.
 
-    `entries`, `rows` and `faults` are what `find_entries` gave for the rest. Of each container the
-    entry of the highest `rank(kind, sm, flags)` is taken, of equal ones the first; none where the
-    highest is negative or the source is damaged. Of a source that is in `linked` only containers
+    `found` is what `find_entries` gave for `sources`: homes, extents and kinds. Of each container
+    the entry of the highest `rank(kind, sm, flags)` is taken, of equal ones the first; none where
+    the highest is negative or the source is damaged. Of a source in `linked` only containers
     of that set are looked at. Compressed payloads become at most `limit` bytes in all. A source of
     another kind is taken as it is.
 
@@ -115,6 +115,9 @@ def pick_entries(bytes entries, bytes rows, bytes faults, bytes homes, bytes ext
     (the damaged left out), the sources of host code or entries without any container, and a bit
     for each Codec.
     """
+    cdef bytes entries, rows, faults, homes, extents, kinds
+    entries, rows, faults = found
+    homes, extents, kinds = sources
     cdef Picking p
     cdef Rank ranks[RANKS]
     cdef const EntryRow* entry = <const EntryRow*>PyBytes_AS_STRING(entries)
@@ -127,11 +130,10 @@ def pick_entries(bytes entries, bytes rows, bytes faults, bytes homes, bytes ext
     cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
     cdef const uint8_t* kind = <const uint8_t*>PyBytes_AS_STRING(kinds)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(kinds), i, before
-    cdef int64_t best_rank, place
     cdef uint32_t container, taken
     cdef size_t containers
     cdef bint damaged
-    cdef list sources = [], odd = [], missing = [], bare = []
+    cdef list numbers = [], odd = [], missing = [], bare = []
     cdef set chosen
     cdef Scratch scratch
     if (PyBytes_GET_SIZE(extents) != 16 * n or PyBytes_GET_SIZE(homes) != 4 * n
@@ -155,16 +157,9 @@ def pick_entries(bytes entries, bytes rows, bytes faults, bytes homes, bytes ext
                 containers = row[i].containers if chosen is None else len(chosen)
                 taken = 0
                 while entry != end and entry.source == <uint32_t>i:
-                    best = NULL
-                    best_rank = -1
                     container = entry.container
-                    while (entry != end and entry.source == <uint32_t>i
-                           and entry.container == container):
-                        place = rank_of(ranks, entry, rank)
-                        if best == NULL or place > best_rank:
-                            best, best_rank = entry, place
-                        entry += 1
-                    if (best_rank >= 0 and not damaged
+                    best = best_entry(&entry, end, ranks, rank)
+                    if (best != NULL and not damaged
                             and (chosen is None or container in chosen)):
                         take_entry(&p, best, home[i], kind[i] != IN_FATBIN)
                         taken += 1
@@ -175,11 +170,30 @@ def pick_entries(bytes entries, bytes rows, bytes faults, bytes homes, bytes ext
             while before < <Py_ssize_t>p.picks.count:
                 if is_odd(<PickRow*>p.picks.data + before):
                     odd.append(before)
-                sources.append(i)
+                numbers.append(i)
                 before += 1
-        return vec_take(&p.picks), sources, odd, missing, bare, p.codecs
+        return vec_take(&p.picks), numbers, odd, missing, bare, p.codecs
     finally:
         scratch_free(&scratch)
+
+
+cdef const EntryRow* best_entry(const EntryRow** at, const EntryRow* end, Rank* ranks,
+                                rank) except? NULL:
+    """The first entry of the highest rank in the container at `at`, which moves behind it.
+
+    NULL where the highest is negative.
+    """
+    cdef const EntryRow* entry = at[0]
+    cdef const EntryRow* best = NULL
+    cdef uint32_t source = entry.source, container = entry.container
+    cdef int64_t best_rank = -1, place
+    while entry != end and entry.source == source and entry.container == container:
+        place = rank_of(ranks, entry, rank)
+        if place > best_rank:
+            best, best_rank = entry, place
+        entry += 1
+    at[0] = entry
+    return best
 
 
 cdef inline bint is_odd(const PickRow* pick) noexcept nogil:

@@ -12,7 +12,8 @@ from libc.string cimport memchr, strcmp, strlen, strncmp
 from elfnumbers cimport SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_RELA
 from base.elf64 cimport ET_DYN, STB_GLOBAL, STT_FUNC, Rela, Shdr, Sym, load64
 from base.elffile cimport ELF_GOOD, ElfFile, ends_in_nul, lies_in, name_at, open_sections
-from base.vector cimport Vec, vec_init, vec_push, vec_take
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
+from base.vector cimport Vec, vec_push, vec_take
 
 cdef enum:
     DT_SYMBOLIC = 16
@@ -75,11 +76,13 @@ def find_symbols(data, uint64_t offset, uint64_t size):
     cdef Library l
     cdef int state = NO_CODE
     cdef Part part
+    cdef Scratch scratch
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
-    vec_init(&l.rows, sizeof(DynamicRow))
     l.calls_runtime = False
     l.opens_libraries = False
+    scratch_init(&scratch)
     try:
+        scratch_vector(&scratch, &l.rows, sizeof(DynamicRow))
         if offset > <uint64_t>view.len or size > <uint64_t>view.len - offset:
             raise IndexError("the file runs past the data")
         with nogil:
@@ -90,12 +93,12 @@ def find_symbols(data, uint64_t offset, uint64_t size):
                 state = find_modules(&l)
             if state == HAS_CODE and part == P_LINK:
                 state = keep_closed(&l)
+        if scratch.failed or state < 0:
+            raise MemoryError
+        return state, vec_take(&l.rows), bool(l.opens_libraries and not l.calls_runtime)
     finally:
+        scratch_free(&scratch)
         PyBuffer_Release(&view)
-    rows = vec_take(&l.rows)
-    if state < 0:
-        raise MemoryError
-    return state, rows, bool(l.opens_libraries and not l.calls_runtime)
 
 
 cdef Part find_sections(Library* l, const uint8_t* data, uint64_t size) noexcept nogil:

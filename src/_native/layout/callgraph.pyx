@@ -19,29 +19,28 @@ def emit_callgraph(PlacedTables placed not None):
     oldest's place.
     """
     cdef MergedTables merged = placed.merged
-    cdef size_t n = merged.entities.count
-    cdef size_t count = merged.calls.count
-    cdef const CallRow* call = merged.calls.rows
-    cdef const EntityRow* e = merged.entities.rows
-    cdef const uint32_t* index = placed.symbol_index.rows
-    cdef const uint32_t* offsets = merged.prototype_offsets.rows
+    cdef CallLists l
     cdef Scratch scratch
     cdef Vec graph, prototypes
     cdef int32_t block
-    cdef bint once = not merged.objects.executable
+    l.calls = merged.calls.rows
+    l.count = merged.calls.count
+    l.entities = merged.entities.rows
+    l.entity_count = merged.entities.count
+    l.index = placed.symbol_index.rows
+    l.offsets = merged.prototype_offsets.rows
+    l.once = not merged.objects.executable
     scratch_init(&scratch)
     try:
-        head = <int32_t*>scratch_zeros(&scratch, n, 4)
-        next_row = <int32_t*>scratch_zeros(&scratch, count, 4)
-        oldest = <int32_t*>scratch_zeros(&scratch, n, 4)        # by callee: the row that stays
+        l.head = <int32_t*>scratch_zeros(&scratch, l.entity_count, 4)
+        l.next_row = <int32_t*>scratch_zeros(&scratch, l.count, 4)
+        l.oldest = <int32_t*>scratch_zeros(&scratch, l.entity_count, 4)
         scratch_vector(&scratch, &graph, 8)
         scratch_vector(&scratch, &prototypes, 8)
         with nogil:
             for block in range(-1, -6, -1):
                 if not scratch.failed and not emit_block(
-                        block, call, count, e, n, index, offsets, head, next_row,
-                        oldest if once and (block == -1 or block == -4) else NULL,
-                        &prototypes if block == BLOCK_PROTOTYPE else &graph):
+                        &l, block, &prototypes if block == BLOCK_PROTOTYPE else &graph):
                     scratch.failed = True
         if scratch.failed:
             raise MemoryError
@@ -50,41 +49,64 @@ def emit_callgraph(PlacedTables placed not None):
         scratch_free(&scratch)
 
 
-cdef bint emit_block(int32_t block, const CallRow* call, size_t count, const EntityRow* e,
-                     size_t n, const uint32_t* index, const uint32_t* offsets, int32_t* head,
-                     int32_t* next_row, int32_t* oldest, Vec* out) noexcept nogil:
+# The rows of the link, and lists of those of one block.
+ctypedef struct CallLists:
+    const CallRow* calls
+    size_t count
+    const EntityRow* entities
+    size_t entity_count
+    const uint32_t* index       # of its symbol, by entity
+    const uint32_t* offsets     # of its string, by prototype
+    bint once                   # -r: of rows that are the same the oldest stays
+    int32_t* head               # by caller: its newest row, or -1
+    int32_t* next_row           # by row: the one before it
+    int32_t* oldest             # by callee: the row that stays
+
+
+cdef void link_rows(CallLists* l, int32_t block) noexcept nogil:
+    """Lists of the rows of a block that the output has."""
+    cdef const CallRow* call
+    cdef size_t i
+    cdef bint lists = block == -1 or block == -4
+    memset(l.head, 0xff, 4 * l.entity_count)
+    for i in range(l.count):
+        call = &l.calls[i]
+        if call.block == block and l.index[call.caller]:
+            if block == BLOCK_PROTOTYPE and l.entities[call.caller].flags & EF_TAKEN:
+                continue
+            if not lists and l.head[call.caller] >= 0 and block != -3:
+                continue
+            l.next_row[i] = l.head[call.caller]
+            l.head[call.caller] = <int32_t>i
+
+
+cdef bint emit_block(CallLists* l, int32_t block, Vec* out) noexcept nogil:
+    """Write the rows of a block; False without memory."""
+    cdef const CallRow* call = l.calls
     cdef size_t i
     cdef uint32_t* pair
     cdef int32_t at
-    cdef bint lists = block == -1 or block == -4
+    cdef bint lists = block == -1 or block == -4, once = lists and l.once
     if block != BLOCK_PROTOTYPE:
         pair = <uint32_t*>vec_push(out)
         if pair == NULL:
             return False
         pair[0] = 0
         pair[1] = <uint32_t>block
-    memset(head, 0xff, 4 * n)
-    for i in range(count):
-        if call[i].block == block and index[call[i].caller]:
-            if block == BLOCK_PROTOTYPE and e[call[i].caller].flags & EF_TAKEN:
-                continue
-            if not lists and head[call[i].caller] >= 0 and block != -3:
-                continue
-            next_row[i] = head[call[i].caller]
-            head[call[i].caller] = <int32_t>i
-    for i in range(n):
-        at = head[i]
-        while oldest != NULL and at >= 0:
-            oldest[call[at].callee] = at
-            at = next_row[at]
-        at = head[i]
+    link_rows(l, block)
+    for i in range(l.entity_count):
+        at = l.head[i]
+        while once and at >= 0:
+            l.oldest[call[at].callee] = at
+            at = l.next_row[at]
+        at = l.head[i]
         while at >= 0:
-            if (not lists or index[call[at].callee]) and (
-                    oldest == NULL or oldest[call[at].callee] == at):
+            if (not lists or l.index[call[at].callee]) and (
+                    not once or l.oldest[call[at].callee] == at):
                 pair = <uint32_t*>vec_push(out)
                 if pair == NULL:
                     return False
-                pair[0] = index[i]
-                pair[1] = index[call[at].callee] if lists else offsets[call[at].callee]
-            at = next_row[at]
+                pair[0] = l.index[i]
+                pair[1] = l.index[call[at].callee] if lists else l.offsets[call[at].callee]
+            at = l.next_row[at]
     return True

@@ -42,6 +42,7 @@ cdef struct Bank:
     uint8_t* gone               # by logical offset: whether the byte is of a dropped piece
     uint64_t null_value
     bint dropped                # whether any piece is
+    bint folds                  # equal pieces stand once
 
 
 def fold_pieces(PlacedTables placed not None):
@@ -77,12 +78,13 @@ def fold_pieces(PlacedTables placed not None):
         scratch_vector(&scratch, &spans, sizeof(SpanRow))
         if not scratch.failed:
             with nogil:
-                scratch.failed = not place_pieces(s, out, logical, n, base, True, &whole)
+                scratch.failed = not place_pieces(s, out, logical, n, base, &whole)
                 if not scratch.failed and whole.dropped and (
                         is_cut(merged.keeps.rows, row, out_count, bank, &whole, size)
                         or is_fixed(merged.fixes.rows, merged.fixes.count, bank, &whole, size)):
                     whole.blob.count = 0
-                    scratch.failed = not place_pieces(s, out, logical, n, base, False, &whole)
+                    whole.folds = False
+                    scratch.failed = not place_pieces(s, out, logical, n, base, &whole)
                 if not scratch.failed and bank >= 0:
                     span = <SpanRow*>vec_push(&spans)
                     scratch.failed = span == NULL
@@ -103,6 +105,7 @@ cdef void open_bank(Bank* bank, Scratch* scratch, uint64_t size) noexcept:
     """Start an empty bank for that many logical bytes."""
     bank.null_value = 0
     bank.dropped = False
+    bank.folds = True
     bank.gone = <uint8_t*>scratch_zeros(scratch, size, 1)
     scratch_vector(scratch, &bank.blob, 1)
     scratch_index(scratch, &bank.kept, 64)
@@ -110,24 +113,24 @@ cdef void open_bank(Bank* bank, Scratch* scratch, uint64_t size) noexcept:
 
 
 cdef bint place_pieces(const SectionRow* s, const int32_t* out, const uint64_t* logical, size_t n,
-                       const uint8_t* base, bint folds, Bank* bank) noexcept nogil:
+                       const uint8_t* base, Bank* bank) noexcept nogil:
     """Append all pieces; whether there was memory for them."""
     cdef size_t i
     for i in range(n):
         if is_user_bank(s[i].kind, s[i].bank) and out[i] >= 0 and not place_piece(
-                &s[i], base + s[i].offset, logical[i], folds, bank):
+                &s[i], base + s[i].offset, logical[i], bank):
             return False
     return True
 
 
-cdef bint place_piece(const SectionRow* s, const uint8_t* bytes_, uint64_t logical, bint folds,
+cdef bint place_piece(const SectionRow* s, const uint8_t* bytes_, uint64_t logical,
                       Bank* bank) noexcept nogil:
-    """Append one piece, unless it folds and an equal one of the same alignment is there."""
+    """Append one piece, unless the bank folds and an equal one of the same alignment is there."""
     cdef bint small = is_small(s.size, s.align)
     cdef NameSlot* slot
     cdef size_t gap
     cdef uint8_t* place
-    if folds and small and not is_null(bytes_, s.size):
+    if bank.folds and small and not is_null(bytes_, s.size):
         slot = find_piece(&bank.kept, &bank.keys, bytes_, s.size, s.align)
         if slot == NULL:
             return False

@@ -72,6 +72,7 @@ ctypedef struct Pools:
     NameIndex kept              # a piece's bytes and alignment: twice its place, + 1: a lost copy's
     NameIndex nulls             # where a literal 0 was placed: where it is
     TextPool keys
+    Found found                 # where the last piece was put
     uint64_t null_value         # of the null symbol, which all pools of copies that lost have
     bint failed                 # memory is exhausted
 
@@ -223,7 +224,7 @@ cdef bint join_section(Pools* p, int32_t at, uint64_t start) noexcept nogil:
     cdef const SectionRow* s = &p.sections[at]
     cdef bint again = p.seen[at]
     cdef Piece* piece
-    cdef Found found
+    cdef const Found* found = &p.found
     cdef size_t i
     p.seen[at] = True
     p.align = max(p.align, s.align)
@@ -236,7 +237,7 @@ cdef bint join_section(Pools* p, int32_t at, uint64_t start) noexcept nogil:
         if again and not piece.follows and is_small(piece.size, s.align):
             continue
         if not join_piece(p, p.arena + s.offset + piece.value, piece.size, s.align,
-                          start + piece.value, False, &found):
+                          start + piece.value, False):
             return False
         if not again:
             piece.at = found.at
@@ -250,9 +251,9 @@ cdef bint join_section(Pools* p, int32_t at, uint64_t start) noexcept nogil:
 cdef bint join_lost(Pools* p, const PoolRow* row) noexcept nogil:
     """Add the pool of a copy that lost, which is one piece, of the null symbol."""
     cdef const SectionRow* s = &p.sections[row.section]
-    cdef Found found
+    cdef const Found* found = &p.found
     p.align = max(p.align, s.align)
-    if not join_piece(p, p.arena + s.offset, s.size, s.align, row.offset, True, &found):
+    if not join_piece(p, p.arena + s.offset, s.size, s.align, row.offset, True):
         return False
     if found.moved and not found.follows:
         p.null_value = found.at
@@ -260,8 +261,9 @@ cdef bint join_lost(Pools* p, const PoolRow* row) noexcept nogil:
 
 
 cdef bint join_piece(Pools* p, const uint8_t* bytes_, uint64_t size, uint64_t align,
-                     uint64_t old, bint lost, Found* found) noexcept nogil:
-    """Have a piece in the one pool that was placed at `old`; False if there is no room for it."""
+                     uint64_t old, bint lost) noexcept nogil:
+    """Have a piece that was placed at `old` in the one pool, at `found`; False without room."""
+    cdef Found* found = &p.found
     cdef bint null = is_null(bytes_, size)
     cdef NameSlot* slot = NULL
     cdef NameIndex* index = &p.nulls if null else &p.kept

@@ -11,11 +11,11 @@ from sectionkinds cimport (
 from base.elf64 cimport STB_LOCAL, STB_WEAK, STT_FUNC
 from tables.kinds cimport is_a, is_function_bank, is_function_info, is_merc, is_plain
 from merge.state cimport (
-    BURIED_INFO, BURIED_PARAMETERS, BURIED_POOL, BURIED_TEXT, Merge, add_listed, code_of,
+    BURIED_INFO, BURIED_PARAMETERS, BURIED_POOL, BURIED_TEXT, Head, Merge, add_listed, code_of,
     debug_shared, entity_name, file_section, function_kept, function_read, function_section,
-    is_folded, joined_section, keep_name, list_dead, list_number, name_out, new_function_section,
-    new_local, new_out, new_symbol, optimizer_twin, out_row, own_section, plain_of_mercury,
-    pool_of, pool_relocations, section_symbol, unnamed_function_section,
+    head_of, is_folded, joined_section, keep_name, list_dead, list_number, made_head, name_out,
+    new_function_section, new_local, new_out, new_symbol, optimizer_twin, out_row, own_section,
+    plain_of_mercury, pool_of, pool_relocations, section_symbol, unnamed_function_section,
 )
 from base.nameindex cimport pool_join, pool_take
 from tables.poolrows cimport POOL_BORN, POOL_LOST, PoolRow
@@ -121,12 +121,13 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
 
 cdef inline void code_section(Merge* m, int32_t e, const SectionRow* text) noexcept nogil:
     """Birth of a function's code, and of what else a kernel has."""
-    cdef const KindFacts* facts = &KIND[text.kind]
+    cdef Head head = made_head(text.kind)
     cdef int32_t out
     if code_of(m, e) >= 0:
         return
-    out = new_function_section(m, e, text, text.kind, facts.type, facts.flags, facts.align,
-                               m.arena + text.name, text.name_size)
+    head.bank = text.bank
+    head.source = <int32_t>(text - m.sections)
+    out = new_function_section(m, e, &head, m.arena + text.name, text.name_size)
     if out < 0:
         return
     section_symbol(m, out)
@@ -280,16 +281,18 @@ cdef inline void dead_constants(Merge* m, int32_t e, const SectionRow* s) noexce
 
 cdef inline int32_t section_of_file(Merge* m, int32_t at) noexcept nogil:
     cdef const SectionRow* s = &m.sections[at]
-    return file_section(m, <const char*>(m.arena + s.name), s.name_size, s.kind, s.bank, s.type,
-                        s.flags, at)
+    cdef Head head = head_of(m, s)
+    return file_section(m, <const char*>(m.arena + s.name), s.name_size, &head)
 
 
 cdef inline void constant_section(Merge* m, int32_t e, const SectionRow* s) noexcept nogil:
     cdef bint named = is_a(s.kind, IS_PARAMETERS) and not m.mode & M_RELOCATABLE
+    cdef Head head = head_of(m, s)
     cdef uint8_t* text = NULL
     cdef int32_t out
     if m.second and is_a(s.kind, IS_LITERALS):
-        optimizer_section(m, e, s.type, s.flags, s.align, s)
+        head.kind = K_CONSTANT_FUNC
+        optimizer_section(m, e, &head)
         return
     if named:
         # Families A and B also name a relocation section that never exists: it comes before the
@@ -299,16 +302,14 @@ cdef inline void constant_section(Merge* m, int32_t e, const SectionRow* s) noex
             m.failed = True
             return
         add_listed(m, &m.local_list, text, 4 + s.name_size, -1, -1)
-    out = new_function_section(m, e, s, s.kind, s.type, s.flags, s.align, m.arena + s.name,
-                               s.name_size)
+    out = new_function_section(m, e, &head, m.arena + s.name, s.name_size)
     if named:
         add_listed(m, &m.section_list, text, 4 + s.name_size, -1, -1)
     if out >= 0:
         section_symbol(m, out)
 
 
-cdef inline int32_t optimizer_section(Merge* m, int32_t e, uint32_t type, uint64_t flags,
-                                      uint32_t align, const SectionRow* source) noexcept nogil:
+cdef inline int32_t optimizer_section(Merge* m, int32_t e, const Head* head) noexcept nogil:
     """Family C: bank 2 of a function is born as "optimizer" constants and renamed at the end."""
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(m, e, &size)
@@ -317,7 +318,7 @@ cdef inline int32_t optimizer_section(Merge* m, int32_t e, uint32_t type, uint64
     if first == NULL:
         m.failed = True
         return -1
-    out = unnamed_function_section(m, e, source, K_CONSTANT_FUNC, type, flags, align)
+    out = unnamed_function_section(m, e, head)
     if out >= 0:
         out_row(m, out).bank = 2
         name_out(m, out, first, 23 + size)
@@ -343,12 +344,16 @@ cdef inline void born_pools(Merge* m) noexcept nogil:
 
 
 cdef inline void born_pool(Merge* m, int32_t e) noexcept nogil:
+    cdef Head head = made_head(K_CONSTANT_FUNC)
     cdef int32_t out
     cdef uint32_t size
     cdef const uint8_t* name
     cdef uint8_t* text
+    head.type = SHT_CUDA_CONSTANT_B0 + 2
+    head.align = 1
     if m.second:
-        out = optimizer_section(m, e, SHT_CUDA_CONSTANT_B0 + 2, 0x42, 1, NULL)
+        head.flags = 0x42
+        out = optimizer_section(m, e, &head)
         if out >= 0:
             optimizer_twin(m, out, -1)
         return
@@ -357,8 +362,7 @@ cdef inline void born_pool(Merge* m, int32_t e) noexcept nogil:
     if text == NULL:
         m.failed = True
         return
-    out = new_function_section(m, e, NULL, K_CONSTANT_FUNC, SHT_CUDA_CONSTANT_B0 + 2,
-                               KIND[K_CONSTANT_FUNC].flags, 1, text, 14 + size)
+    out = new_function_section(m, e, &head, text, 14 + size)
     if out >= 0:
         out_row(m, out).bank = 2
         section_symbol(m, out)

@@ -85,11 +85,44 @@ cdef inline bint is_left(const EntityRow* row) noexcept nogil:
     return not row.flags & (EF_DEFINED | EF_UNSIZED)
 
 
-cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, uint32_t type,
-                           int32_t function, bint mercury, bint cleaned,
-                           uint32_t* how) noexcept nogil:
-    """The Action for one entry of a section that patches `target`; FixHow bits in `how`."""
-    cdef int32_t e = m.entity[symbol]
+cdef enum:
+    NOT_SOUGHT = -2
+
+
+# One input relocation section while its entries are decided.
+ctypedef struct Given:
+    const FileRow* file
+    int32_t at                  # input section
+    const SectionRow* target    # what it patches
+    int32_t out                 # OutRow of that, in its plain form
+    int32_t patched             # OutRow with the bytes
+    uint64_t base               # where those of the file begin there
+    int32_t function            # entity of the code that holds the fields, or -1
+    bint explicit
+    bint mercury
+    bint replaced               # of code that a later copy replaced
+    bint rebuilt                # of debug data that is made anew
+    bint counts                 # for the rule of two forms
+    bint cleaned                # see `is_cleaned`
+    int32_t reloc               # OutRow that the last entry was listed in, or -1
+    int32_t twin                # input section: the mercury form, or -1, or NOT_SOUGHT
+
+
+# One of its entries.
+ctypedef struct Entry:
+    const Rela* r
+    int64_t addend
+    int32_t symbol
+    int32_t entity              # or -1
+    int32_t section             # input section of a symbol without entity, or -1
+    uint32_t how                # FixHow bits
+
+
+cdef inline int32_t decide(Merge* m, const Given* given, Entry* x) noexcept nogil:
+    """The Action for one entry, whose `how` gets FixHow bits."""
+    cdef const SectionRow* target = given.target
+    cdef int32_t symbol = x.symbol, function = given.function, e = m.entity[symbol]
+    cdef uint32_t type = x.r.r_type
     cdef bint debug = is_a(target.kind, IS_DEBUG)
     cdef const RelocationFacts* facts = facts_of(type)
     cdef const EntityRow* row
@@ -118,7 +151,7 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
                 return GONE     # of a function that is there for its address alone
             if has_lost(role):
                 if is_frame_or_line(m, target):
-                    return KEEP if m.second and not mercury else DROP
+                    return KEEP if m.second and not given.mercury else DROP
                 # The rest of a copy that lost names the winner, and goes with it only later.
                 return GONE
             if facts.clear:
@@ -126,8 +159,8 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
                 return GONE if out_of_debug(m, symbol, True) else CLEAR
             # .debug_info and .debug_loc lose their entries only later, frames and lines at once.
             return DEAD if is_frame_or_line(m, target) else GONE
-        if out_of_debug(m, symbol, cleaned) and is_frame_or_line(m, target):
-            if m.second and not mercury:
+        if out_of_debug(m, symbol, given.cleaned) and is_frame_or_line(m, target):
+            if m.second and not given.mercury:
                 return KEEP
             # Those of a replaced copy were born, and went when their code did.
             return GONE if role == ROLE_REPLACED else DROP
@@ -143,10 +176,10 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
             # Kernels keep a reference to their own instance, device functions get what the array's
             # symbol says, where it does not stay.
             if function >= 0 and m.entities[function].flags & EF_KERNEL:
-                how[0] |= FIX_INSTANCE
+                x.how |= FIX_INSTANCE
                 return KEEP
             if not m.traits & TRAIT_ALIGNS_ARRAYS:
-                how[0] |= FIX_ZERO
+                x.how |= FIX_ZERO
                 return FIX
         if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or is_left(row)
                                        or m.traits & TRAIT_KEEPS_SHARED):
@@ -158,9 +191,9 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
         if m.mode & M_RELOCATABLE and type not in (
                 R_CUDA_UNIFIED, R_CUDA_UNIFIED_32, R_CUDA_ABS56_16_34):
             return KEEP
-        how[0] |= FIX_ZERO
+        x.how |= FIX_ZERO
         return FIX
-    if row.kind == E_SYSTEM_SHARED and not m.mode & M_RELOCATABLE and not mercury:
+    if row.kind == E_SYSTEM_SHARED and not m.mode & M_RELOCATABLE and not given.mercury:
         return FIX
     if row.kind == E_CONST0_SIZE:
         return FIX

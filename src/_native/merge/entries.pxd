@@ -4,9 +4,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from sectionkinds cimport IS_LITERALS, IS_VARIABLES, PIC_BANK
-from base.elf64 cimport Rela
 from tables.kinds cimport is_a, is_renamed
-from merge.decide cimport out_of_debug, rebuilt
+from merge.decide cimport Entry, Given, out_of_debug
 from merge.state cimport (
     Merge, listed, name_out, new_mercury_relocations, new_relocations, optimizer_relocations,
     out_row, resolved_row,
@@ -15,34 +14,11 @@ from base.nameindex cimport pool_join
 from relocationtypes cimport facts_of
 from tables.rows cimport (
     EF_LIVE, E_FUNC, FIX_INSTANCE, FIX_MERC, M_KEEP_RELOCS, M_RELOCATABLE, OUTCOME_DEAD,
-    OUTCOME_LIVE, OUTCOME_LOST, OUTCOME_OTHER, OUTCOME_SECTION, FileRow, FixRow, KeepRow, OutRow,
+    OUTCOME_LIVE, OUTCOME_LOST, OUTCOME_OTHER, OUTCOME_SECTION, FixRow, KeepRow, OutRow,
     RebuildRow, SectionRow,
 )
 from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_LEAN_NAMES
 from base.vector cimport vec_append, vec_push
-
-
-cdef enum:
-    NOT_SOUGHT = -2
-
-
-# One input relocation section while its entries are decided.
-ctypedef struct Given:
-    const FileRow* file
-    int32_t at                  # input section
-    const SectionRow* target    # what it patches
-    int32_t out                 # OutRow of that, in its plain form
-    int32_t patched             # OutRow with the bytes
-    uint64_t base               # where those of the file begin there
-    int32_t function            # entity of the code that holds the fields, or -1
-    bint explicit
-    bint mercury
-    bint replaced               # of code that a later copy replaced
-    bint rebuilt                # of debug data that is made anew
-    bint counts                 # for the rule of two forms
-    bint cleaned                # see `is_cleaned`
-    int32_t reloc               # OutRow that the last entry was listed in, or -1
-    int32_t twin                # input section: the mercury form, or -1, or NOT_SOUGHT
 
 
 cdef inline int32_t relocation_row(Merge* m, int32_t at, int32_t out, bint explicit) noexcept nogil:
@@ -142,76 +118,73 @@ cdef inline void count_entry(Merge* m, int32_t counter, int32_t out, bint explic
     name_out(m, rel, text, 4 + size)
 
 
-cdef inline void add_keep(Merge* m, const Given* given, const Rela* r, int64_t addend,
-                          int32_t entity, int32_t section, uint32_t how) noexcept nogil:
+cdef inline void add_keep(Merge* m, const Given* given, const Entry* x) noexcept nogil:
     cdef KeepRow* keep = <KeepRow*>vec_push(&m.keeps)
     cdef OutRow* row = out_row(m, given.reloc)
     cdef uint64_t* align
     if keep == NULL:
         m.failed = True
         return
-    keep.offset = r.r_offset + given.base
-    keep.addend = addend
-    keep.type = r.r_type if m.mode & M_RELOCATABLE else facts_of(r.r_type).plain
-    keep.entity = entity
+    keep.offset = x.r.r_offset + given.base
+    keep.addend = x.addend
+    keep.type = x.r.r_type if m.mode & M_RELOCATABLE else facts_of(x.r.r_type).plain
+    keep.entity = x.entity
     keep.section = -1
-    if how & FIX_INSTANCE:
+    if x.how & FIX_INSTANCE:
         align = &m.array_align[given.function]
         if align[0] == 0:
             align[0] = 1
             m.failed |= not vec_append(&m.array_kernels, &given.function, 1)
         if m.traits & TRAIT_ALIGNS_ARRAYS:
-            align[0] = max(align[0], m.symbols[m.entities[entity].first].value)
+            align[0] = max(align[0], m.symbols[m.entities[x.entity].first].value)
         keep.entity = -1
         keep.section = -2 - given.function
-    if section >= 0:
-        keep.section = m.out_of[section]
+    if x.section >= 0:
+        keep.section = m.out_of[x.section]
         if keep.section >= 0 and out_row(m, keep.section).twin >= 0:
             keep.section = out_row(m, keep.section).twin    # mercury has no section symbols
-        keep.addend += <int64_t>m.base[section]
+        keep.addend += <int64_t>m.base[x.section]
     keep.next = row.head
     row.head = <int32_t>(m.keeps.count - 1)
     row.count += 1
 
 
-cdef inline void add_fix(Merge* m, const Given* given, const Rela* r, int64_t addend,
-                         int32_t entity, int32_t section, uint32_t how,
+cdef inline void add_fix(Merge* m, const Given* given, const Entry* x,
                          int32_t reloc) noexcept nogil:
     cdef FixRow* fix = <FixRow*>vec_push(&m.fixes)
     if fix == NULL:
         m.failed = True
         return
-    fix.offset = r.r_offset + given.base
-    fix.addend = addend
-    fix.type = r.r_type
+    fix.offset = x.r.r_offset + given.base
+    fix.addend = x.addend
+    fix.type = x.r.r_type
     fix.out = given.patched
-    fix.entity = entity
-    fix.section = section
+    fix.entity = x.entity
+    fix.section = x.section
     fix.function = given.function
-    fix.how = how | (FIX_MERC if given.mercury else 0)
+    fix.how = x.how | (FIX_MERC if given.mercury else 0)
     fix.reloc = reloc
 
 
-cdef inline void add_rebuild(Merge* m, const Given* given, const Rela* r, int64_t addend,
-                             int32_t symbol, int32_t entity, int32_t section) noexcept nogil:
+cdef inline void add_rebuild(Merge* m, const Given* given, const Entry* x) noexcept nogil:
     cdef RebuildRow* row = <RebuildRow*>vec_push(&m.rebuilds)
     if row == NULL:
         m.failed = True
         return
-    row.offset = r.r_offset
-    row.addend = addend
+    row.offset = x.r.r_offset
+    row.addend = x.addend
     row.out = given.out
     row.piece = m.sections[given.at].target
-    row.type = r.r_type
-    row.entity = entity
-    row.section = section
-    if entity < 0:
+    row.type = x.r.r_type
+    row.entity = x.entity
+    row.section = x.section
+    if x.entity < 0:
         row.outcome = OUTCOME_SECTION
-    elif m.entities[entity].kind != E_FUNC:
+    elif m.entities[x.entity].kind != E_FUNC:
         row.outcome = OUTCOME_OTHER
-    elif out_of_debug(m, symbol, True):
+    elif out_of_debug(m, x.symbol, True):
         row.outcome = OUTCOME_LOST
-    elif not m.entities[entity].flags & EF_LIVE:
+    elif not m.entities[x.entity].flags & EF_LIVE:
         row.outcome = OUTCOME_DEAD
     else:
         row.outcome = OUTCOME_LIVE

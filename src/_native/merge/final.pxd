@@ -17,7 +17,7 @@ from tables.kinds cimport (
     has_twin, is_a, is_function_info, is_merc, is_plain, is_renamed, start_made,
 )
 from merge.state cimport (
-    Merge, code_of, function_kept, listed, new_symbol, new_twin, out_row,
+    Head, Merge, code_of, function_kept, head_of, listed, new_symbol, new_twin, out_row,
     unnamed_function_section,
 )
 from base.nameindex cimport pool_take, strings_append, strings_intern_both
@@ -110,6 +110,7 @@ cdef inline void born_parameters(Merge* m, int32_t* source) noexcept nogil:
     cdef size_t i
     cdef int32_t symbol, out, kernel
     cdef int64_t name, symbol_name
+    cdef Head head
     cdef const SectionRow* s
     for i in range(m.section_count):
         if is_a(m.sections[i].kind, IS_PARAMETERS):
@@ -122,7 +123,8 @@ cdef inline void born_parameters(Merge* m, int32_t* source) noexcept nogil:
         if kernel < 0 or not source[kernel] or not is_a(out_row(m, <int32_t>i).kind, IS_CODE):
             continue
         s = &m.sections[source[kernel] - 1]
-        out = unnamed_function_section(m, kernel, s, s.kind, s.type, s.flags, s.align)
+        head = head_of(m, s)
+        out = unnamed_function_section(m, kernel, &head)
         symbol = new_symbol(m, -1, out, PART_TAIL)
         if out < 0 or symbol < 0 or not strings_intern_both(
                 &m.shstr, &m.str, m.arena + s.name, s.name_size, &name, &symbol_name):

@@ -12,7 +12,7 @@ from sectionkinds cimport IS_RECORDS, KIND
 from tables.attributes cimport find_record, register_limit
 from attributetypes cimport EIATTR_REG_RECONFIG, EIATTR_TOOLS_PATCH_FUNC
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
-from tables.graph cimport CallGraph, graph_init, is_idle
+from tables.graph cimport CallGraph, CallRows, calls_of, graph_init, is_idle
 from pylink._native.tables cimport Functions, MergedTables, ObjectTables
 from tables.kinds cimport is_a, is_owned
 from tables.rows cimport (
@@ -52,13 +52,14 @@ def analyze(MergedTables merged not None):
     cdef uint32_t* last
     cdef int64_t alone
     cdef Search s
+    cdef CallRows calls = calls_of(merged)
     cdef Scratch scratch
     cdef const SectionRow* sections = merged.objects.sections.rows
     cdef const SymbolRow* symbols = merged.objects.symbols.rows
     cdef bint flags_count = merged.objects.traits & TRAIT_EARLY_FILES != 0
     scratch_init(&scratch)
     try:
-        graph_init(&s.graph, &scratch, merged.calls.rows, merged.calls.count, n, nodes)
+        graph_init(&s.graph, &scratch, &calls)
         s.order = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
         s.low = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
         s.next_edge = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
@@ -88,7 +89,7 @@ def analyze(MergedTables merged not None):
                     if flags_count:
                         s.barriers[i] = flag_barriers(sections, symbols, &e[i])
             search(&s, e, n)
-            count_recursive(&s.graph, e, n, s.stack, unbounded, last, rows)
+            count_recursive(&s, e, n, unbounded, last, rows)
             alone = lone_kernel(e, n)
             for i in range(n):
                 rows[i].keeps = 0
@@ -194,14 +195,15 @@ cdef void search(Search* s, const EntityRow* e, size_t n) noexcept nogil:
                     inherit(s, to, node)
 
 
-cdef void count_recursive(const CallGraph* graph, const EntityRow* e, size_t n,
-                          const uint32_t* stack, uint32_t* unbounded, uint32_t* last,
-                          FunctionRow* rows) noexcept nogil:
+cdef void count_recursive(const Search* s, const EntityRow* e, size_t n, uint32_t* unbounded,
+                          uint32_t* last, FunctionRow* rows) noexcept nogil:
     """How many functions that a kernel calls, directly or through a pointer, have no bound.
 
     A function counts once for a prototype, whatever number of files takes its address: `unbounded`
     and `last` are zeros, one per node.
     """
+    cdef const CallGraph* graph = &s.graph
+    cdef const uint32_t* stack = s.stack
     cdef size_t i
     cdef uint32_t j, to
     for i in range(n, graph.nodes):

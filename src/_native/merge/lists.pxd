@@ -11,11 +11,11 @@ from sectionkinds cimport (
 from base.elf64 cimport Rel, Rela
 from tables.kinds cimport is_a, is_function, is_function_bank, is_merc, is_plain
 from merge.decide cimport (
-    CLEAR, DEAD, DROP, GONE, KEEP, addend_of_winner, decide, is_cleaned, mercury_home, rebuilt,
+    CLEAR, DEAD, DROP, Entry, GONE, Given, KEEP, NOT_SOUGHT, addend_of_winner, decide, is_cleaned,
+    mercury_home, rebuilt,
 )
 from merge.entries cimport (
-    NOT_SOUGHT, Given, add_fix, add_keep, add_rebuild, count_entry, mercury_relocation_row,
-    relocation_row,
+    add_fix, add_keep, add_rebuild, count_entry, mercury_relocation_row, relocation_row,
 )
 from merge.lost cimport find_lost_bytes, goes
 from merge.state cimport (
@@ -255,54 +255,57 @@ cdef inline void find_patched(Merge* m, Given* given) noexcept nogil:
 
 cdef inline bint entry(Merge* m, Given* given, const Rela* r, uint64_t number) noexcept nogil:
     """Decide an entry; False without memory."""
-    cdef int32_t symbol = <int32_t>(given.file.first_symbol + r.r_sym), e = m.entity[symbol]
-    cdef int32_t section = -1
-    cdef int64_t addend = r.r_addend if given.explicit else 0
-    cdef uint32_t how = 0
-    cdef int32_t action = decide(m, given.target, symbol, r.r_type, given.function, given.mercury,
-                                 given.cleaned, &how)
-    e = unaliased(m, e)
+    cdef Entry x
+    cdef int32_t action, recorded
+    x.r = r
+    x.addend = r.r_addend if given.explicit else 0
+    x.symbol = <int32_t>(given.file.first_symbol + r.r_sym)
+    x.section = -1
+    x.how = 0
+    action = decide(m, given, &x)
+    x.entity = unaliased(m, m.entity[x.symbol])
     if action == DROP or (action == CLEAR and given.rebuilt):
         return True
     if action == DEAD:
         if not given.mercury and relocation_row(m, given.at, given.out, given.explicit) < 0:
             return False
         if given.counts:
-            count_entry(m, given.out, given.out, given.explicit, addend)
+            count_entry(m, given.out, given.out, given.explicit, x.addend)
         if given.rebuilt:
-            add_rebuild(m, given, r, addend, symbol, e, -1)
+            add_rebuild(m, given, &x)
         return True
-    if is_of_lost_bytes(m, given, r, symbol):
+    if is_of_lost_bytes(m, given, r, x.symbol):
         return True
-    if e < 0:
-        section = m.symbols[symbol].section
+    if x.entity < 0:
+        x.section = m.symbols[x.symbol].section
         if given.mercury:
-            section = mercury_home(m, given.file, r.r_sym)
+            x.section = mercury_home(m, given.file, r.r_sym)
     if action == CLEAR:
         if not given.mercury and relocation_row(m, given.at, given.out, given.explicit) < 0:
             return False
         if not given.replaced:
-            add_fix(m, given, r, addend, e, section, FIX_CLEAR, -1)
+            x.how = FIX_CLEAR
+            add_fix(m, given, &x, -1)
         return True
-    if not list_entry(m, given, addend, section):
+    if not list_entry(m, given, x.addend, x.section):
         return False
     if given.replaced or action == GONE:
         return True
     if given.rebuilt:
-        add_rebuild(m, given, r, addend, symbol, e, section)
+        add_rebuild(m, given, &x)
     elif action == KEEP:
-        if is_of_other_copy(m, given, symbol, addend):
+        if is_of_other_copy(m, given, x.symbol, x.addend):
             if given.twin == NOT_SOUGHT:
                 given.twin = mercury_relocations(m, given.file, given.at)
-            addend = addend_of_winner(m, given.twin, number, r, addend, symbol)
-        add_keep(m, given, r, addend, e, section, how)
+            x.addend = addend_of_winner(m, given.twin, number, r, x.addend, x.symbol)
+        add_keep(m, given, &x)
     else:
         if not given.explicit:
-            how |= FIX_REL
+            x.how |= FIX_REL
             if has_recorded_field(m, given, r):
-                addend = recorded_field(m, given, r)
-        add_fix(m, given, r, addend, e, section, how,
-                -1 if is_unrecorded(m, e, given.function) else given.reloc)
+                x.addend = recorded_field(m, given, r)
+        recorded = -1 if is_unrecorded(m, x.entity, given.function) else given.reloc
+        add_fix(m, given, &x, recorded)
     return True
 
 

@@ -25,7 +25,7 @@ from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_reserve, scratch_vector,
     scratch_zeros,
 )
-from tables.graph cimport graph_init
+from tables.graph cimport CallRows, calls_of, graph_init
 from tables.kinds cimport is_a
 from merge.births cimport born_pools, functions, info_sections, rest, variables
 from merge.final cimport second_program, wide_indices
@@ -162,6 +162,7 @@ cdef tuple start_columns(Merge* m):
 
 cdef void take_room(Merge* m, Scratch* scratch, MergedTables merged) noexcept:
     """What the merge alone needs."""
+    cdef CallRows calls
     scratch_vector(scratch, &m.outs, sizeof(OutRow))
     scratch_vector(scratch, &m.section_list, sizeof(Listed))
     scratch_vector(scratch, &m.array_kernels, sizeof(int32_t))
@@ -185,8 +186,8 @@ cdef void take_room(Merge* m, Scratch* scratch, MergedTables merged) noexcept:
     scratch_reserve(scratch, &m.section_list, m.section_count)
     scratch_reserve(scratch, &m.local_list, m.section_count)
     if asks_for_users(m):
-        graph_init(&m.calls, scratch, merged.calls.rows, merged.calls.count, m.entity_count,
-                   m.entity_count + merged.prototypes.count)
+        calls = calls_of(merged)
+        graph_init(&m.calls, scratch, &calls)
         take_users(m, scratch)
 
 

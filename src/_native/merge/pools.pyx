@@ -15,7 +15,7 @@ from base.elf64 cimport STT_SECTION
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
-from tables.graph cimport CallGraph, graph_init, is_idle
+from tables.graph cimport CallGraph, CallRows, calls_of, graph_init, is_idle
 from tables.kinds cimport is_pool
 from tables.poolrows cimport POOL_ALONE, POOL_BORN, POOL_LOST, PoolRow
 from pylink._native.tables cimport LiteralPools, MergedTables, ObjectTables, Table
@@ -99,7 +99,7 @@ def place_pools(MergedTables merged not None):
     merged.fill()
     cdef ObjectTables objects = merged.objects
     cdef size_t n = merged.entities.count, i
-    cdef size_t nodes = n + merged.prototypes.count
+    cdef CallRows calls = calls_of(merged)
     cdef size_t section_count = objects.sections.count
     cdef size_t symbol_count = objects.symbols.count
     cdef const SymbolRow* symbol = objects.symbols.rows
@@ -125,8 +125,8 @@ def place_pools(MergedTables merged not None):
         p.next = <int32_t*>scratch_zeros(&scratch, section_count, 4)
         p.size = <uint64_t*>scratch_zeros(&scratch, n, 8)
         p.align = <uint32_t*>scratch_zeros(&scratch, n, 4)
-        p.stamp = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        p.stack = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        p.stamp = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
+        p.stack = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
         scratch_vector(&scratch, &p.rows, sizeof(PoolRow))
         if not scratch.failed:
             for i in range(symbol_count):
@@ -140,8 +140,7 @@ def place_pools(MergedTables merged not None):
                             and (stay or not is_shared(&p, <uint32_t>i))):
                         scratch.failed = not place_own(&p, <uint32_t>i, stay)
                 if shared and not scratch.failed:
-                    graph_init(&p.callers, &scratch, merged.calls.rows, merged.calls.count, n,
-                               nodes, True)
+                    graph_init(&p.callers, &scratch, &calls, True)
                 for i in range(section_count if shared else 0):
                     at = <int32_t>(section_count - 1 - i)
                     k = owner(&p, at)

@@ -271,10 +271,43 @@ cdef inline int32_t pool_of(Merge* m, int32_t entity) noexcept nogil:
     return function_section(m, entity, K_CONSTANT_FUNC, POOL_BANK)
 
 
-cdef inline int32_t unnamed_function_section(Merge* m, int32_t entity, const SectionRow* source,
-                                      uint16_t kind, uint32_t type, uint64_t flags,
-                                      uint32_t align) noexcept nogil:
-    cdef int32_t out = new_out(m, kind, type, flags, align, 0)
+# What a section of a function or of a file is born with.
+ctypedef struct Head:
+    uint16_t kind
+    uint16_t bank
+    uint32_t type
+    uint64_t flags
+    uint32_t align
+    int32_t source              # input section, or -1
+
+
+cdef inline Head head_of(Merge* m, const SectionRow* source) noexcept nogil:
+    """The head of an input section."""
+    cdef Head head
+    head.kind = source.kind
+    head.bank = source.bank
+    head.type = source.type
+    head.flags = source.flags
+    head.align = source.align
+    head.source = <int32_t>(source - m.sections)
+    return head
+
+
+cdef inline Head made_head(uint16_t kind) noexcept nogil:
+    """The head of a section that the link makes."""
+    cdef Head head
+    head.kind = kind
+    head.bank = 0
+    head.type = KIND[kind].type
+    head.flags = KIND[kind].flags
+    head.align = KIND[kind].align
+    head.source = -1
+    return head
+
+
+cdef inline int32_t unnamed_function_section(Merge* m, int32_t entity,
+                                             const Head* head) noexcept nogil:
+    cdef int32_t out = new_out(m, head.kind, head.type, head.flags, head.align, 0)
     cdef OutRow* row
     if out < 0:
         return -1
@@ -283,16 +316,14 @@ cdef inline int32_t unnamed_function_section(Merge* m, int32_t entity, const Sec
     row.next = m.sections_of[entity]
     m.sections_of[entity] = out
     row.text = code_of(m, entity)
-    if source != NULL:
-        row.source = <int32_t>(source - m.sections)
-        row.bank = source.bank
+    row.source = head.source
+    row.bank = head.bank
     return out
 
 
-cdef inline int32_t new_function_section(Merge* m, int32_t entity, const SectionRow* source,
-                                  uint16_t kind, uint32_t type, uint64_t flags, uint32_t align,
-                                  const uint8_t* name, uint32_t size) noexcept nogil:
-    cdef int32_t out = unnamed_function_section(m, entity, source, kind, type, flags, align)
+cdef inline int32_t new_function_section(Merge* m, int32_t entity, const Head* head,
+                                         const uint8_t* name, uint32_t size) noexcept nogil:
+    cdef int32_t out = unnamed_function_section(m, entity, head)
     if out >= 0:
         name_out(m, out, name, size)
     return out
@@ -307,25 +338,25 @@ cdef inline const uint8_t* entity_name(Merge* m, int32_t entity, uint32_t* size)
 cdef inline int32_t joined_section(Merge* m, int32_t entity, uint16_t kind) noexcept nogil:
     """A function's section that the link makes, named after kind and function."""
     cdef const KindFacts* facts = &KIND[kind]
+    cdef Head head = made_head(kind)
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(m, entity, &size)
     cdef uint8_t* text = pool_join(&m.pool, facts.name, facts.stem, name, size)
     if text == NULL:
         m.failed = True
         return -1
-    return new_function_section(m, entity, NULL, kind, facts.type, facts.flags, facts.align, text,
-                                facts.stem + size)
+    return new_function_section(m, entity, &head, text, facts.stem + size)
 
 
 cdef inline int32_t made_file_section(Merge* m, uint16_t kind, int32_t source) noexcept nogil:
     """The file-scope section of a kind that needs none in the inputs."""
-    cdef const KindFacts* facts = &KIND[kind]
-    return file_section(m, facts.name, facts.stem, kind, 0, facts.type, facts.flags, source)
+    cdef Head head = made_head(kind)
+    head.source = source
+    return file_section(m, KIND[kind].name, KIND[kind].stem, &head)
 
 
-cdef inline int32_t file_section(Merge* m, const char* name, uint32_t size, uint16_t kind,
-                          uint16_t bank, uint32_t type, uint64_t flags,
-                          int32_t source) noexcept nogil:
+cdef inline int32_t file_section(Merge* m, const char* name, uint32_t size,
+                                 const Head* head) noexcept nogil:
     """The file-scope section of that name, born now if it is new."""
     cdef NameSlot* slot = index_find(&m.by_name, <const uint8_t*>name, size)
     cdef int32_t out
@@ -334,16 +365,16 @@ cdef inline int32_t file_section(Merge* m, const char* name, uint32_t size, uint
         return -1
     if slot.value >= 0:
         return slot.value
-    out = new_out(m, kind, type, flags, 1, 0)
+    out = new_out(m, head.kind, head.type, head.flags, 1, 0)
     if out < 0:
         return -1
     slot.value = out
     m.by_name.count += 1
-    out_row(m, out).bank = bank
-    out_row(m, out).source = source
+    out_row(m, out).bank = head.bank
+    out_row(m, out).source = head.source
     if m.second and is_renamed(out_row(m, out)):
-        name_out(m, out, <const uint8_t*>first_name(kind, bank),
-                 <uint32_t>strlen(first_name(kind, bank)))
+        name_out(m, out, <const uint8_t*>first_name(head.kind, head.bank),
+                 <uint32_t>strlen(first_name(head.kind, head.bank)))
     else:
         name_out(m, out, <const uint8_t*>name, size)
     section_symbol(m, out)

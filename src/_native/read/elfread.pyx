@@ -175,8 +175,8 @@ cdef void read_share(void* context, size_t number) noexcept nogil:
         row = NULL if share.times == NULL else &share.times[i]
         if row != NULL:
             row.start = nanoseconds(CLOCK_MONOTONIC)
-        share.good = read_file(&share.reader, <int32_t>i, share.extent[2 * i],
-                               share.extent[2 * i + 1])
+        share.reader.file = <int32_t>i
+        share.good = read_file(&share.reader, share.extent[2 * i], share.extent[2 * i + 1])
         if not share.good:
             break
         if row != NULL:
@@ -210,7 +210,7 @@ cdef inline int32_t reason_of(int fault) noexcept nogil:
     return F_STRING_TABLE if fault == ELF_NAMES else F_SECTION_TABLE
 
 
-cdef bint read_file(Reader* r, int32_t file, uint64_t offset, uint64_t size) noexcept nogil:
+cdef bint read_file(Reader* r, uint64_t offset, uint64_t size) noexcept nogil:
     cdef ElfFile elf
     cdef const Ehdr* header
     cdef const FormatFacts* facts
@@ -218,26 +218,26 @@ cdef bint read_file(Reader* r, int32_t file, uint64_t offset, uint64_t size) noe
     cdef FileRow* row
     cdef int fault = open_elf(&elf, r.arena + offset, size)
     if fault != ELF_GOOD:
-        return refuse(r, file, -1, -1, reason_of(fault), elf.value, elf.limit)
+        return refuse(r, -1, -1, reason_of(fault), elf.value, elf.limit)
     header = elf.header
     if header.e_machine != EM_CUDA:
-        return refuse(r, file, -1, -1, F_MACHINE, header.e_machine, EM_CUDA)
+        return refuse(r, -1, -1, F_MACHINE, header.e_machine, EM_CUDA)
     while format < FORMAT_COUNT and header.e_ident[7] != FORMAT[format].os_abi:
         format += 1
     if format == FORMAT_COUNT:
-        return refuse(r, file, -1, -1, F_OSABI, header.e_ident[7], FORMAT[0].os_abi)
+        return refuse(r, -1, -1, F_OSABI, header.e_ident[7], FORMAT[0].os_abi)
     facts = &FORMAT[format]
     if header.e_ident[8] != facts.abi_version:
-        return refuse(r, file, -1, -1, F_ABI, header.e_ident[8], facts.abi_version)
+        return refuse(r, -1, -1, F_ABI, header.e_ident[8], facts.abi_version)
     if header.e_flags & facts.refused:
-        return refuse(r, file, -1, -1, F_FLAGS, header.e_flags, 0)
+        return refuse(r, -1, -1, F_FLAGS, header.e_flags, 0)
     if header.e_type != ET_REL and header.e_type != ET_WHOLE:
-        return refuse(r, file, -1, -1, F_NOT_RELOCATABLE, header.e_type, ET_REL)
+        return refuse(r, -1, -1, F_NOT_RELOCATABLE, header.e_type, ET_REL)
     fault = open_table(&elf)
     if fault != ELF_GOOD:
-        return refuse(r, file, -1, -1, reason_of(fault), elf.value, elf.limit)
+        return refuse(r, -1, -1, reason_of(fault), elf.value, elf.limit)
     if r.sections.count + elf.count > 0x7fffffff:
-        return refuse(r, file, -1, -1, F_TOO_LARGE, r.sections.count + elf.count, 0x7fffffff)
+        return refuse(r, -1, -1, F_TOO_LARGE, r.sections.count + elf.count, 0x7fffffff)
     r.names = 0
     row = <FileRow*>vec_push(&r.files)
     if row == NULL:
@@ -252,11 +252,11 @@ cdef bint read_file(Reader* r, int32_t file, uint64_t offset, uint64_t size) noe
     read_flags(row, facts, header)
     fault = open_names(&elf)
     if fault != ELF_GOOD:
-        return refuse(r, file, <int32_t>elf.strings, -1, reason_of(fault), elf.value, elf.limit)
-    return (read_sections(r, file, row, &elf)
+        return refuse(r, <int32_t>elf.strings, -1, reason_of(fault), elf.value, elf.limit)
+    return (read_sections(r, row, &elf)
             and read_notes(r, row)
-            and read_symbols(r, file, row)
-            and check_links(r, file, row))
+            and read_symbols(r, row)
+            and check_links(r, row))
 
 
 def check_again(ObjectTables objects not None, list numbers not None):
@@ -280,10 +280,10 @@ def check_again(ObjectTables objects not None, list numbers not None):
         ok = not scratch.failed
         for number in numbers if ok else ():
             row = <FileRow*>r.files.data + number
+            r.file = number
             r.names = 0
             with nogil:
-                ok = (check_symbols(&r, number, row, symtab_of(&r, row))
-                      and check_links(&r, number, row))
+                ok = check_symbols(&r, row, symtab_of(&r, row)) and check_links(&r, row)
             if not ok:
                 break
         if not ok and r.fault.reason == F_NONE:

@@ -76,13 +76,14 @@ ctypedef struct Reader:
     Vec sections
     Vec symbols
     Vec marks               # uint64 per symbol of the file: sections that the function has
-    uint64_t names          # bytes of all names of the file
+    int32_t file            # the one at hand
+    uint64_t names          # bytes of all its names
     FaultRow fault
 
 
-cdef inline bint refuse(Reader* r, int32_t file, int32_t section, int64_t index, int32_t reason,
-                        uint64_t value, uint64_t limit) noexcept nogil:
-    r.fault.file = file
+cdef inline bint refuse(Reader* r, int32_t section, int64_t index, int32_t reason, uint64_t value,
+                        uint64_t limit) noexcept nogil:
+    r.fault.file = r.file
     r.fault.section = section
     r.fault.index = index
     r.fault.reason = reason

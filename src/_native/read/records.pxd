@@ -14,7 +14,7 @@ from read.faults cimport (
 from tables.rows cimport FileRow, SectionRow
 
 
-cdef inline bint check_info(Reader* r, int32_t file, FileRow* row, SectionRow* s,
+cdef inline bint check_info(Reader* r, FileRow* row, SectionRow* s,
                             uint32_t index) noexcept nogil:
     """EIATTR records: {u8 format, u8 attribute, u16}, and with format 4 that many bytes more."""
     cdef const uint8_t* data = r.arena + s.offset
@@ -23,19 +23,19 @@ cdef inline bint check_info(Reader* r, int32_t file, FileRow* row, SectionRow* s
     while at < s.size:
         record = data + at
         if s.size - at < 4:
-            return refuse(r, file, <int32_t>index, <int64_t>at, F_RECORD_END, 4, s.size - at)
+            return refuse(r, <int32_t>index, <int64_t>at, F_RECORD_END, 4, s.size - at)
         if record[0] < 1 or record[0] > 4:
-            return refuse(r, file, <int32_t>index, <int64_t>at, F_RECORD_FORMAT, record[0], 4)
+            return refuse(r, <int32_t>index, <int64_t>at, F_RECORD_FORMAT, record[0], 4)
         size = record_size(record)
         if size > s.size - at:
-            return refuse(r, file, <int32_t>index, <int64_t>at, F_RECORD_END, size, s.size - at)
-        if not check_record(r, file, row, record, size - 4, index, <int64_t>at):
+            return refuse(r, <int32_t>index, <int64_t>at, F_RECORD_END, size, s.size - at)
+        if not check_record(r, row, record, size - 4, index, <int64_t>at):
             return False
         at += size
     return True
 
 
-cdef inline bint check_record(Reader* r, int32_t file, FileRow* row, const uint8_t* record,
+cdef inline bint check_record(Reader* r, FileRow* row, const uint8_t* record,
                               uint64_t length, uint32_t index, int64_t at) noexcept nogil:
     cdef uint8_t attribute = record[1]
     cdef const AttributeFacts* facts = &ATTRIBUTE[attribute]
@@ -43,18 +43,18 @@ cdef inline bint check_record(Reader* r, int32_t file, FileRow* row, const uint8
     if words == 0 and not facts.symbols:
         return True
     if record[0] != 4:
-        return refuse(r, file, <int32_t>index, at, F_RECORD_FORMAT, record[0], 4)
+        return refuse(r, <int32_t>index, at, F_RECORD_FORMAT, record[0], 4)
     if length % 4 or (words and length != 4 * words):
-        return refuse(r, file, <int32_t>index, at, F_RECORD_SIZE, length, 4 * words)
+        return refuse(r, <int32_t>index, at, F_RECORD_SIZE, length, 4 * words)
     symbols = <uint32_t>(length // 4) if facts.symbols else words - 1
     for i in range(symbols):
         symbol = load32(record + 4 + 4 * i)
         if symbol >= row.symbol_count:
-            return refuse(r, file, <int32_t>index, at, F_RECORD_SYMBOL, symbol, row.symbol_count)
+            return refuse(r, <int32_t>index, at, F_RECORD_SYMBOL, symbol, row.symbol_count)
     return True
 
 
-cdef inline bint check_pairs(Reader* r, int32_t file, FileRow* row, SectionRow* s,
+cdef inline bint check_pairs(Reader* r, FileRow* row, SectionRow* s,
                              uint32_t index) noexcept nogil:
     """.nv.callgraph and .nv.prototype: pairs of u32, symbol and symbol or string offset.
 
@@ -67,26 +67,26 @@ cdef inline bint check_pairs(Reader* r, int32_t file, FileRow* row, SectionRow* 
     cdef int32_t block = 0
     cdef bint graph = s.kind == K_CALLGRAPH
     if s.size % 8:
-        return refuse(r, file, <int32_t>index, -1, F_SIZE, s.size, 8)
+        return refuse(r, <int32_t>index, -1, F_SIZE, s.size, 8)
     for i in range(s.size // 8):
         memcpy(pair, data + 8 * i, 8)
         if pair[0] == 0 and graph:
             block = <int32_t>pair[1]
             if block > -1 or block < -4:
-                return refuse(r, file, <int32_t>index, <int64_t>i, F_CALLGRAPH_BLOCK, pair[1], 0)
+                return refuse(r, <int32_t>index, <int64_t>i, F_CALLGRAPH_BLOCK, pair[1], 0)
             continue
         if block == 0 and graph:
-            return refuse(r, file, <int32_t>index, <int64_t>i, F_CALLGRAPH_BLOCK, 0, 0)
+            return refuse(r, <int32_t>index, <int64_t>i, F_CALLGRAPH_BLOCK, 0, 0)
         if pair[0] >= row.symbol_count:
-            return refuse(r, file, <int32_t>index, <int64_t>i, F_CALLGRAPH_SYMBOL, pair[0],
+            return refuse(r, <int32_t>index, <int64_t>i, F_CALLGRAPH_SYMBOL, pair[0],
                           row.symbol_count)
         if not graph or block == -2 or block == -3:
             if pair[1] >= row.strtab_size:
-                return refuse(r, file, <int32_t>index, <int64_t>i, F_CALLGRAPH_STRING, pair[1],
+                return refuse(r, <int32_t>index, <int64_t>i, F_CALLGRAPH_STRING, pair[1],
                               row.strtab_size)
             if not take_name(r, strlen(<const char*>r.arena + row.strtab + pair[1]), row.size):
-                return refuse(r, file, <int32_t>index, <int64_t>i, F_NAMES, r.names, row.size)
+                return refuse(r, <int32_t>index, <int64_t>i, F_NAMES, r.names, row.size)
         elif pair[1] >= row.symbol_count:
-            return refuse(r, file, <int32_t>index, <int64_t>i, F_CALLGRAPH_SYMBOL, pair[1],
+            return refuse(r, <int32_t>index, <int64_t>i, F_CALLGRAPH_SYMBOL, pair[1],
                           row.symbol_count)
     return True

@@ -24,7 +24,7 @@ cdef inline bint is_mercury(const FileRow* row) noexcept nogil:
     return row.sm >= FIRST_MERCURY_SM
 
 
-cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row,
+cdef inline bint read_sections(Reader* r, FileRow* row,
                                const ElfFile* elf) noexcept nogil:
     cdef const Shdr* h
     cdef SectionRow* s
@@ -39,36 +39,36 @@ cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row,
     for i in range(row.section_count):
         h = &elf.table[i]
         s = &rows[i]
-        s.file = <uint32_t>file
+        s.file = <uint32_t>r.file
         s.target = -1
         name = name_at(elf, h)
         if name == NULL:
-            return refuse(r, file, <int32_t>i, -1, F_NAME, h.sh_name, elf.names_size)
+            return refuse(r, <int32_t>i, -1, F_NAME, h.sh_name, elf.names_size)
         s.name = <uint64_t>(<const uint8_t*>name - r.arena)
         s.name_size = <uint32_t>strlen(name)
         if not take_name(r, s.name_size, row.size):
-            return refuse(r, file, <int32_t>i, -1, F_NAMES, r.names, row.size)
+            return refuse(r, <int32_t>i, -1, F_NAMES, r.names, row.size)
         s.flags = h.sh_flags
         s.type = h.sh_type
         reason = classify(r, s, row)
         if reason != F_NONE:
-            return refuse(r, file, <int32_t>i, -1, reason, s.type, 0)
+            return refuse(r, <int32_t>i, -1, reason, s.type, 0)
         if not KIND[s.kind].given:
             if h.sh_size > max_nobits():
-                return refuse(r, file, <int32_t>i, -1, F_TOO_LARGE, h.sh_size, max_nobits())
+                return refuse(r, <int32_t>i, -1, F_TOO_LARGE, h.sh_size, max_nobits())
         elif not lies_in(elf, h):
-            return refuse(r, file, <int32_t>i, -1, F_SECTION_BOUNDS, h.sh_offset + h.sh_size,
+            return refuse(r, <int32_t>i, -1, F_SECTION_BOUNDS, h.sh_offset + h.sh_size,
                           row.size)
         else:
             s.offset = row.offset + h.sh_offset
         if (h.sh_addralign & (h.sh_addralign - 1)
                 # That of shared memory is the address of an array, where -r gave it one.
                 and (KIND[s.kind].holds != E_SHARED or h.sh_addralign % 16)):
-            return refuse(r, file, <int32_t>i, -1, F_ALIGN, h.sh_addralign, MAX_ALIGN)
+            return refuse(r, <int32_t>i, -1, F_ALIGN, h.sh_addralign, MAX_ALIGN)
         if h.sh_addralign > MAX_ALIGN:
-            return refuse(r, file, <int32_t>i, -1, F_ALIGN_LIMIT, h.sh_addralign, MAX_ALIGN)
+            return refuse(r, <int32_t>i, -1, F_ALIGN_LIMIT, h.sh_addralign, MAX_ALIGN)
         if h.sh_entsize > 0xffff:
-            return refuse(r, file, <int32_t>i, -1, F_ENTSIZE, h.sh_entsize, 24)
+            return refuse(r, <int32_t>i, -1, F_ENTSIZE, h.sh_entsize, 24)
         s.size = h.sh_size
         s.link = h.sh_link
         s.info = h.sh_info
@@ -76,15 +76,15 @@ cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row,
         s.entsize = <uint32_t>h.sh_entsize
         # Its twin has as many bytes.
         if KIND[s.kind].holds == E_SYSTEM_SHARED and s.size > MAX_ALIGN:
-            return refuse(r, file, <int32_t>i, -1, F_TOO_LARGE, s.size, MAX_ALIGN)
+            return refuse(r, <int32_t>i, -1, F_TOO_LARGE, s.size, MAX_ALIGN)
         if KIND[s.kind].given:
             # Many large alignments would let a small file ask for a huge output.
             aligns += s.align
             if aligns > row.size + MAX_ALIGN:
-                return refuse(r, file, <int32_t>i, -1, F_ALIGN_SUM, aligns, row.size + MAX_ALIGN)
+                return refuse(r, <int32_t>i, -1, F_ALIGN_SUM, aligns, row.size + MAX_ALIGN)
             contents += s.size
             if contents > CONTENTS_PER_BYTE * row.size:
-                return refuse(r, file, <int32_t>i, -1, F_SIZE_SUM, contents, row.size)
+                return refuse(r, <int32_t>i, -1, F_SIZE_SUM, contents, row.size)
     return True
 
 

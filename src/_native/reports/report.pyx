@@ -12,7 +12,7 @@ from tables.attributes cimport find_record, register_limit
 from attributetypes cimport EIATTR_NUM_BARRIERS
 from base.elf64 cimport load16
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
-from tables.graph cimport CallGraph, graph_init
+from tables.graph cimport CallGraph, CallRows, calls_of, graph_init
 from pylink._native.tables cimport Blob, MergedTables, ObjectTables, Outs, PlacedTables, Spans
 from tables.kinds cimport is_a, is_function_bank, is_function_info, is_plain
 from tables.rows cimport (
@@ -113,6 +113,7 @@ def call_lists(MergedTables merged not None):
     cdef list number = [0] * n, candidates = [None] * nodes
     cdef CallGraph graph
     cdef Scratch scratch
+    cdef CallRows calls = calls_of(merged)
     cdef uint32_t to
     j = 0
     for i in range(n):
@@ -121,7 +122,7 @@ def call_lists(MergedTables merged not None):
             number[i] = j
     scratch_init(&scratch)
     try:
-        graph_init(&graph, &scratch, merged.calls.rows, merged.calls.count, n, nodes)
+        graph_init(&graph, &scratch, &calls)
         if scratch.failed:
             raise MemoryError
         for i in range(n, nodes):
@@ -163,12 +164,13 @@ def propagations(MergedTables merged not None):
     cdef uint32_t* stack
     cdef uint32_t* stamp
     cdef Scratch scratch
+    cdef CallRows calls = calls_of(merged)
     cdef uint32_t reached, caller, j, walk = 0
     cdef int32_t at
     cdef list result = [], raised
     scratch_init(&scratch)
     try:
-        graph_init(&callers, &scratch, merged.calls.rows, merged.calls.count, n, nodes, True)
+        graph_init(&callers, &scratch, &calls, True)
         current = <uint32_t*>scratch_zeros(&scratch, nodes, 4)  # by kernel: its registers so far
         stack = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
         stamp = <uint32_t*>scratch_zeros(&scratch, nodes, 4)

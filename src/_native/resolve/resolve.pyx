@@ -14,7 +14,7 @@ from base.elf64 cimport STB_LOCAL, STT_FUNC, STT_SECTION
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros,
 )
-from tables.graph cimport CallGraph, graph_init
+from tables.graph cimport CallGraph, CallRows, calls_of, graph_init
 from resolve.kernelnames cimport Pattern, contains, is_referenced
 from tables.kinds cimport is_function
 from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
@@ -200,6 +200,22 @@ cdef bint enter_others(Resolver* r, const FileRow* file, int turn, int turns) no
     return True
 
 
+# A walk of the call graph.
+ctypedef struct Reaching:
+    CallGraph graph
+    EntityRow* entities
+    size_t count
+    uint8_t* seen               # by node
+    uint32_t* stack             # nodes that it still has before it
+    size_t depth
+
+
+cdef inline void visit(Reaching* w, uint32_t node) noexcept nogil:
+    w.seen[node] = True
+    w.stack[w.depth] = node
+    w.depth += 1
+
+
 def find_live(MergedTables merged not None, Marks selected not None, bint keep_all):
     """Mark the entities that reach the output, in `entities`.
 
@@ -212,15 +228,13 @@ def find_live(MergedTables merged not None, Marks selected not None, bint keep_a
     """
     merged.fill()
     cdef size_t n = merged.entities.count
-    cdef size_t nodes = n + merged.prototypes.count
     cdef Entities entities = <Entities>Table.opened(<PyObject*>merged.entities)
     cdef EntityRow* e = <EntityRow*>entities.rows
     cdef const uint8_t* chosen = selected.rows
     cdef bint choosy = selected.count != 0
-    cdef CallGraph graph
-    cdef uint32_t* stack
-    cdef uint8_t* seen
-    cdef size_t i, depth = 0
+    cdef CallRows calls = calls_of(merged)
+    cdef Reaching w
+    cdef size_t i
     cdef uint32_t j, to
     cdef bint launches
     cdef Scratch scratch
@@ -228,9 +242,12 @@ def find_live(MergedTables merged not None, Marks selected not None, bint keep_a
         raise ValueError("one byte per entity")
     scratch_init(&scratch)
     try:
-        graph_init(&graph, &scratch, merged.calls.rows, merged.calls.count, n, nodes)
-        stack = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        seen = <uint8_t*>scratch_zeros(&scratch, nodes, 1)
+        graph_init(&w.graph, &scratch, &calls)
+        w.stack = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
+        w.seen = <uint8_t*>scratch_zeros(&scratch, calls.nodes, 1)
+        w.entities = e
+        w.count = n
+        w.depth = 0
         if scratch.failed:
             raise MemoryError
         with nogil:
@@ -240,36 +257,29 @@ def find_live(MergedTables merged not None, Marks selected not None, bint keep_a
                     e[i].flags |= EF_LIVE
                 elif e[i].flags & EF_KERNEL and (
                         not choosy or chosen[i] or (launches and e[i].flags & EF_TAKEN)):
-                    seen[i] = True
-                    stack[depth] = <uint32_t>i
-                    depth += 1
+                    visit(&w, <uint32_t>i)
                 elif e[i].flags & EF_TAKEN and e[i].flags & EF_DEFINED:
                     e[i].flags |= EF_LIVE
                 elif e[i].flags & EF_NAMED and e[i].flags & EF_DEFINED:
-                    seen[i] = True          # nvlink drops it: see docs/nvlink-differences.md
-                    stack[depth] = <uint32_t>i
-                    depth += 1
-            reach(&graph, e, n, seen, stack, depth, EF_LIVE)
+                    visit(&w, <uint32_t>i)      # nvlink drops it: see docs/nvlink-differences.md
+            reach(&w, EF_LIVE)
             for i in range(n):
                 if (e[i].kind == E_FUNC and e[i].flags & EF_TAKEN and not e[i].flags & EF_KERNEL
-                        and not seen[i] and not keep_all):
+                        and not w.seen[i] and not keep_all):
                     e[i].flags |= EF_UNCALLED
             # Run-time functions stay for everything that is kept, reached or not.
             for i in range(n):
                 if e[i].kind == E_FUNC and e[i].flags & EF_LIVE:
-                    for j in range(graph.start[i], graph.start[i + 1]):
-                        to = graph.edges[j]
+                    for j in range(w.graph.start[i], w.graph.start[i + 1]):
+                        to = w.graph.edges[j]
                         if to < n and not e[to].flags & EF_DEFINED:
                             e[to].flags |= EF_LIVE
-            depth = 0
             for i in range(n):
                 if e[i].flags & EF_KERNEL and choosy and not chosen[i]:
                     e[i].flags |= EF_UNSELECTED
-                if e[i].flags & EF_KERNEL and not seen[i] and not keep_all:
-                    seen[i] = True
-                    stack[depth] = <uint32_t>i
-                    depth += 1
-            reach(&graph, e, n, seen, stack, depth, EF_DESELECTED)
+                if e[i].flags & EF_KERNEL and not w.seen[i] and not keep_all:
+                    visit(&w, <uint32_t>i)
+            reach(&w, EF_DESELECTED)
             follow_owners(merged.objects.symbols.rows, merged.objects.sections.rows,
                           merged.symbol_entity.rows, e, n)
     finally:
@@ -299,21 +309,17 @@ cdef void follow_owners(const SymbolRow* symbols, const SectionRow* sections,
                 e[i].flags |= e[owner].flags & (EF_LIVE | EF_DESELECTED)
 
 
-cdef void reach(const CallGraph* graph, EntityRow* e, size_t n, uint8_t* seen, uint32_t* stack,
-                size_t depth, uint32_t flags) noexcept nogil:
-    """Flag what the `depth` nodes on the stack reach and what was not yet seen."""
-    cdef uint32_t j, at, to
-    while depth:
-        depth -= 1
-        at = stack[depth]
-        if at < n:
-            e[at].flags |= flags
-        for j in range(graph.start[at], graph.start[at + 1]):
-            to = graph.edges[j]
-            if not seen[to]:
-                seen[to] = True
-                stack[depth] = to
-                depth += 1
+cdef void reach(Reaching* w, uint32_t flags) noexcept nogil:
+    """Flag what the nodes on the stack reach and what was not yet seen."""
+    cdef uint32_t j, at
+    while w.depth:
+        w.depth -= 1
+        at = w.stack[w.depth]
+        if at < w.count:
+            w.entities[at].flags |= flags
+        for j in range(w.graph.start[at], w.graph.start[at + 1]):
+            if not w.seen[w.graph.edges[j]]:
+                visit(w, w.graph.edges[j])
 
 
 def select_kernels(MergedTables merged not None, list patterns):

@@ -11,7 +11,7 @@ from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_room, scratch_vector, scratch_zeros,
 )
 from sectionkinds cimport IS_COMMON_SHARED, IS_KERNEL_SHARED
-from tables.graph cimport graph_init
+from tables.graph cimport CallRows, calls_of, graph_init
 from pylink._native.tables cimport (
     ExternUses, Marks, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, SharedTables,
     SharedUses, SharedVariables, Table, Values, new_rows,
@@ -42,8 +42,8 @@ def gather(MergedTables merged not None):
             or merged.section_role.count != objects.sections.count):
         raise ValueError("one function and one role per section")
     cdef size_t n = merged.entities.count
-    cdef size_t nodes = n + merged.prototypes.count
     cdef SharedLists l
+    cdef CallRows calls = calls_of(merged)
     cdef Scratch scratch
     take_inputs(&l, merged)
     scratch_init(&scratch)
@@ -54,11 +54,11 @@ def gather(MergedTables merged not None):
         scratch_vector(&scratch, &l.uses, sizeof(UseRow))
         scratch_vector(&scratch, &l.extern_uses, sizeof(ExternUseRow))
         scratch_vector(&scratch, &l.references, sizeof(Reference))
-        graph_init(&l.graph, &scratch, merged.calls.rows, merged.calls.count, n, nodes)
+        graph_init(&l.graph, &scratch, &calls)
         l.number = scratch_nones(&scratch, n)
         l.first = scratch_nones(&scratch, n)
-        l.stamp = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        l.stack = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        l.stamp = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
+        l.stack = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
         if not scratch.failed:
             with nogil:
                 scratch.failed = not list_all(&l, &scratch)

@@ -191,11 +191,12 @@ cdef inline void count_painted(Cutting* c, const uint32_t* painted, uint64_t sta
 
 
 cdef inline void count_stretch(Cutting* c, const ElfFile* elf, const uint32_t* owner,
-                               const Names* n, const uint32_t* symbol_owners, uint32_t number,
-                               uint64_t start, uint64_t end) noexcept nogil:
-    """The bytes from `start` to `end` of the file, which are all of one section."""
+                               const Names* n, const uint32_t* symbol_owners,
+                               const Stretch* at) noexcept nogil:
+    """Bytes of the file that are all of one section."""
+    cdef uint32_t number = at.section
     cdef const Shdr* section = &elf.table[number]
-    cdef uint64_t i, entry, first = start - section.sh_offset, last = end - section.sh_offset
+    cdef uint64_t i, entry, first = at.start - section.sh_offset, last = at.end - section.sh_offset
     if n.strings and number == n.strings:
         count_painted(c, n.painted[0], first, last)
     elif number == elf.strings:
@@ -207,7 +208,8 @@ cdef inline void count_stretch(Cutting* c, const ElfFile* elf, const uint32_t* o
         i = min(entry, last // sizeof(Sym))
         count_bytes(c, SHARED, PART_NAMES, last - i * sizeof(Sym))
     else:
-        count_bytes(c, owner[number], part_of(section, name_at(elf, section)), end - start)
+        count_bytes(c, owner[number], part_of(section, name_at(elf, section)),
+                    at.end - at.start)
 
 
 cdef inline void find_unit(Cutting* c, const uint8_t* texts, uint64_t size) noexcept nogil:
@@ -230,7 +232,7 @@ cdef inline bint cut_cubin(Cutting* c, const uint8_t* data, uint64_t size) noexc
     cdef uint32_t* owner = NULL
     cdef uint32_t* symbol_owners = NULL
     cdef Stretch* stretches = NULL
-    cdef uint64_t i, count = 0, at = 0, start
+    cdef uint64_t i, count = 0, at = 0
     cdef int fault
     cdef bint good = False
     n.symbols, n.strings = NULL, 0
@@ -277,13 +279,12 @@ cdef inline bint cut_cubin(Cutting* c, const uint8_t* data, uint64_t size) noexc
             find_unit(c, data + elf.table[n.strings].sh_offset, elf.table[n.strings].sh_size)
         count = own_stretches(stretches, &elf)
         for i in range(count):
-            start = stretches[i].start
-            count_bytes(c, SHARED, PART_PADDING, start - at)
+            count_bytes(c, SHARED, PART_PADDING, stretches[i].start - at)
             at = stretches[i].end
             if stretches[i].section == <uint32_t>NO_SECTION:
-                count_bytes(c, SHARED, PART_HEADERS, at - start)
+                count_bytes(c, SHARED, PART_HEADERS, at - stretches[i].start)
             else:
-                count_stretch(c, &elf, owner, &n, symbol_owners, stretches[i].section, start, at)
+                count_stretch(c, &elf, owner, &n, symbol_owners, &stretches[i])
         count_bytes(c, SHARED, PART_PADDING, size - at)
         if c.type == ET_EXEC:
             good = digest_cubin(c, &elf, owner, &n)

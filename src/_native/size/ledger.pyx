@@ -144,8 +144,9 @@ cdef class Ledger:
         pool_free(&self.pool)
 
     def measure(self, bytes payload not None, int codec, uint64_t full, int kind, uint32_t entry,
-                uint64_t installed, uint64_t download):
+                tuple shared not None):
         """Decompress and count a payload; see `ledger.pyi`."""
+        cdef uint64_t installed = shared[0], download = shared[1]
         cdef const uint8_t* packed = <const uint8_t*>PyBytes_AS_STRING(payload)
         cdef uint64_t packed_size = <uint64_t>PyBytes_GET_SIZE(payload)
         cdef const uint8_t* data = packed

@@ -1,10 +1,29 @@
 # The call graph as flat adjacency: nodes are entities, then prototypes. An indirect call leads to
 # its prototype, a prototype to every function of it whose address is taken.
 
+from libc.stddef cimport size_t
 from libc.stdint cimport uint32_t
 
 from base.scratch cimport Scratch, scratch_zeros
+from pylink._native.tables cimport MergedTables
 from tables.rows cimport EF_TAKEN, EF_UNSELECTED, CallRow, EntityRow
+
+
+# The rows that a graph is made from.
+ctypedef struct CallRows:
+    const CallRow* rows
+    size_t count
+    size_t entities
+    size_t nodes            # entities, then prototypes
+
+
+cdef inline CallRows calls_of(MergedTables merged) noexcept:
+    cdef CallRows calls
+    calls.rows = merged.calls.rows
+    calls.count = merged.calls.count
+    calls.entities = merged.entities.count
+    calls.nodes = merged.entities.count + merged.prototypes.count
+    return calls
 
 
 ctypedef struct CallGraph:
@@ -36,29 +55,30 @@ cdef inline bint call_edge(const CallRow* call, size_t entities, uint32_t* tail,
     return False
 
 
-cdef inline void graph_init(CallGraph* graph, Scratch* scratch, const CallRow* calls, size_t count,
-                            size_t entities, size_t nodes, bint reverse=False) noexcept nogil:
+cdef inline void graph_init(CallGraph* graph, Scratch* scratch, const CallRows* calls,
+                            bint reverse=False) noexcept nogil:
     """Edges keep the order of their rows, from caller to callee unless `reverse`.
 
     The graph is for `scratch` to free; an unknown node fails as missing memory does.
     """
+    cdef size_t nodes = calls.nodes
     cdef size_t i
     cdef uint32_t tail = 0, head = 0
     graph.nodes = nodes
     graph.start = <uint32_t*>scratch_zeros(scratch, nodes + 2, 4)
-    graph.edges = <uint32_t*>scratch_zeros(scratch, count, 4)
+    graph.edges = <uint32_t*>scratch_zeros(scratch, calls.count, 4)
     if scratch.failed:
         return
-    for i in range(count):
-        if call_edge(&calls[i], entities, &tail, &head):
+    for i in range(calls.count):
+        if call_edge(&calls.rows[i], calls.entities, &tail, &head):
             if tail >= nodes or head >= nodes:
                 scratch.failed = True
                 return
             graph.start[(head if reverse else tail) + 2] += 1
     for i in range(2, nodes + 2):
         graph.start[i] += graph.start[i - 1]
-    for i in range(count):
-        if call_edge(&calls[i], entities, &tail, &head):
+    for i in range(calls.count):
+        if call_edge(&calls.rows[i], calls.entities, &tail, &head):
             if reverse:
                 tail, head = head, tail
             graph.edges[graph.start[tail + 1]] = head

@@ -1,5 +1,7 @@
 """The files of build trees beside what an index knows of them: who is new, changed or gone."""
 
+from collections.abc import Iterable
+
 # Files: roots, the number among these of each file's (int32), where its path below that ends in the
 # text of all (int64, with a 0 in front), and its size, mtime, ctime (ns) and inode (int64 each).
 Columns = tuple[list[bytes], bytes, bytes, bytes, bytes]
@@ -14,18 +16,14 @@ class Census:
         self,
         names: list[bytes],
         data: bytes,
-        ends: int,
-        stamps: int,
-        roots: int,
-        slots: int,
-        text: int,
-        stop: int,
+        places: Iterable[int],
     ) -> None:
         """Take rows that lie in ``data``, as the first; what `know` takes counts more.
 
-        The columns begin at these offsets, one behind the other, the last of them ends at ``stop``;
-        ``slots`` are those of ``slots_of``. ``ValueError`` when something is known already, and for
-        columns of different lengths, ``IndexError`` for a root or a path that is in none.
+        ``places`` are where ends, stamps, roots, slots and text begin, one behind the other, and
+        where the last of them ends; slots are those of ``slots_of``. ``ValueError`` when something
+        is known already, and for columns of different lengths, ``IndexError`` for a root or a path
+        that is in none.
         """
 
     def know(

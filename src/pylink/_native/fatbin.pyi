@@ -19,27 +19,23 @@ def find_entries(
     """
 
 def pick_entries(
-    entries: bytes,
-    rows: bytes,
-    faults: bytes,
-    homes: bytes,
-    extents: bytes,
-    kinds: bytes,
+    found: tuple[bytes, bytes, bytes],
+    sources: tuple[bytes, bytes, bytes],
     rank: Callable[[int, int, int], int],
     limit: int,
     linked: dict[int, set[int]],
 ) -> tuple[bytes, list[int], list[int], list[int], list[int], int]:
     """What a link takes of its sources: (picks, sources, odd, missing, bare, codecs).
 
-    The first three are what ``find_entries`` gave for the next three. ``rank(kind, sm, flags)`` of
-    an entry is the higher the better, and negative for one that cannot be used; of each container
-    the best is taken, the first of equal ones. ``limit`` is how many bytes compressed payloads may
-    become in all, and of sources in ``linked`` only containers of the set are taken. What has no
-    entries is taken as it is. ``picks`` are rows of ``pylink.inputs.picks`` in order, ``sources``
-    the number of the source of each, ``odd`` the rows that are no plain cubin, ``missing`` the
-    sources with containers that nothing was taken of, ``bare`` those that have none, and
-    ``codecs`` has a bit for each that is needed. ``ValueError`` when columns differ in length;
-    exceptions of ``rank`` pass through.
+    ``found`` is what ``find_entries`` gave for ``sources``: homes, extents and kinds. ``rank(kind,
+    sm, flags)`` of an entry is the higher the better, and negative for one that cannot be used; of
+    each container the best is taken, the first of equal ones. ``limit`` is how many bytes
+    compressed payloads may become in all, and of sources in ``linked`` only containers of the set
+    are taken. What has no entries is taken as it is. ``picks`` are rows of ``pylink.inputs.picks``
+    in order, ``sources`` the number of the source of each, ``odd`` the rows that are no plain
+    cubin, ``missing`` the sources with containers that nothing was taken of, ``bare`` those that
+    have none, and ``codecs`` has a bit for each that is needed. ``ValueError`` when columns differ
+    in length; exceptions of ``rank`` pass through.
     """
 
 def collect_names(

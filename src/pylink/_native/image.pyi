@@ -47,17 +47,15 @@ def write_tables(
     image: Canvas,
     placed: PlacedTables,
     preserved: bool,
-    abi: bytes,
-    e_version: int,
-    e_flags: int,
+    identity: tuple[bytes, int, int],
     note: int,
     late_compat: int,
 ) -> None:
     """Write symbol tables, string tables, section headers, program headers and the ELF header.
 
     With ``preserved`` (--preserve-relocs, no debug data) shared variables have internal visibility.
-    ``abi`` are the bytes of OS ABI and ABI version; the index of the note that e_flags have is
-    added here. ``note`` is by how many bytes nvlink's own note is longer than ours,
+    ``identity`` is OS ABI and ABI version as two bytes, e_version, and e_flags, to which the index
+    of a note is added here. ``note`` is by how many bytes nvlink's own note is longer than ours,
     ``late_compat`` how many of .nv.compat the mercury file has not yet:
-    .nv.merc.nv.shared.reserved.0 depends on both. ValueError when ``abi`` has not two bytes.
+    .nv.merc.nv.shared.reserved.0 depends on both. ValueError when the ABI has not two bytes.
     """

@@ -36,8 +36,7 @@ class Ledger:
         full: int,
         kind: int,
         entry: int,
-        installed: int,
-        download: int,
+        shared: tuple[int, int],
     ) -> tuple[int, bytes, bytes, bytes] | None:
         """Count a payload, which becomes ``full`` bytes.
 
@@ -45,9 +44,9 @@ class Ledger:
         which are empty of anything else: of all but notes and the chip, and of all but these and a
         mark in attributes that the driver needs of some chips (SW2861232_WAR).
 
-        ``codec`` is 0, or one of ``pylink.inputs.payload``. ``installed`` and ``download`` bytes
-        are shared among the rows in proportion to their bytes. None, and nothing counted, for a
-        payload that cannot be decompressed, or a cubin whose headers do not hold.
+        ``codec`` is 0, or one of ``pylink.inputs.payload``. ``shared`` are the installed and
+        the downloaded bytes, which the rows share in proportion to their own. None, and nothing
+        counted, for a payload that cannot be decompressed, or a cubin whose headers do not hold.
         """
 
     def repeats(self, entry_groups: bytes) -> list[tuple[int, int, int, int]]:

@@ -270,7 +270,9 @@ def _compare(options: argparse.Namespace) -> int:
     if control:
         title += f"; the control is {control}"
     if options.html:
-        made = compared_page(before, after, names, title, changes, warnings, others)
+        made = compared_page(
+            before, after, names, title, changes=changes, warnings=warnings, others=others
+        )
         write_whole(options.html, made.encode(errors="surrogateescape"))
     rows = show.compared_rows(changes)
     tables = [Table(title, show.COMPARED_COLUMNS, rows)]

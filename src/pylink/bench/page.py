@@ -76,6 +76,7 @@ def compared_page(
     after: Results,
     names: tuple[str, str],
     title: str,
+    *,
     changes: Sequence[Change],
     warnings: Sequence[str],
     others: Sequence[tuple[str, str, str]],

@@ -78,7 +78,7 @@ def make_fragment(part: Part) -> Fragment:
     fates = bytes([FATES.index("")]) * rows
     if hasher():
         found.check(rows)
-        fates, native = read_cubins(*part.files, SNIFFED, first, hasher())
+        fates, native = read_cubins(part.files, SNIFFED, first, hasher())
         found.take([row for row, fate in enumerate(fates) if not fate], None, native)
     results: dict[int, FileResult] = {}
     closely = [row for row, fate in enumerate(fates) if not FATES[fate]]

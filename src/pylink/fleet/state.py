@@ -101,7 +101,7 @@ class State:
                 rows = {name: int(count) for name, count in lines}
                 folders = data[names].split(b"\0")[:-1]
                 if slots.start < slots.stop:  # all that there was, too much to be copied
-                    self.census.rest_on(folders, data, *places[:6])
+                    self.census.rest_on(folders, data, places[:6])
                 else:
                     columns = (data[one] for one in (roots, ends, text, stamps, gone))
                     self.census.know(folders, *columns)

@@ -76,7 +76,9 @@ def pick_entries(
     def pick(chooser: Chooser) -> tuple[Picked, list[int]]:
         picked = _pick(found, faults, chooser, unpacker.limit, linked)
         rows, homes, odd, missing, bare, codecs = picked
-        return Picked(sources, rows, homes, odd, bare, codecs, unpacker), missing
+        return Picked(
+            sources, rows, homes, odd=odd, bare=bare, codecs=codecs, unpacker=unpacker
+        ), missing
 
     asked = job.options.follows
     parts = asked is not None and bool(followed(asked, 0).traits & TRAIT_PARTS_ACCELERATED)
@@ -93,12 +95,8 @@ def _pick(
     """What native code picks, see `fatbin.pick_entries`."""
     sources = found.sources
     return fatbin.pick_entries(
-        found.entries,
-        found.rows,
-        faults,
-        bytes(sources.homes),
-        bytes(sources.extents),
-        bytes(sources.kinds),
+        (found.entries, found.rows, faults),
+        (bytes(sources.homes), bytes(sources.extents), bytes(sources.kinds)),
         chooser.rank,
         limit,
         linked,

@@ -86,6 +86,7 @@ class Loaded:
         names: list[str],
         arena: bytes,
         extents: bytes,
+        *,
         homes: list[int] | None = None,
         modules: list[Piece] | None = None,
         references: References | None = None,

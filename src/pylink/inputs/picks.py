@@ -93,6 +93,7 @@ class Picked:
         sources: Sources,
         rows: bytes,
         homes: list[int],
+        *,
         odd: list[int],
         bare: list[int],
         codecs: int,

@@ -55,9 +55,9 @@ def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") ->
         [loaded.names[number] for number in chosen],
         loaded.arena,
         b"".join(loaded.extents[16 * number : 16 * number + 16] for number in chosen),
-        [homes[number] for number in chosen] if homes else [],
-        loaded.modules,
-        loaded.references,
+        homes=[homes[number] for number in chosen] if homes else [],
+        modules=loaded.modules,
+        references=loaded.references,
     )
 
 

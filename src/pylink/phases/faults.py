@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.tables import Files, Sections
     from pylink.diagnostics import Diagnostic, Sink
-    from pylink.phases.init import Job
+    from pylink.inputs.loaded import Loaded
     from pylink.rows import FaultRow
 
 OS_ABI = 46
@@ -85,15 +85,13 @@ RELOCATIONS = (17, 18, 33)
 
 def report_fault(
     fault: FaultRow,
-    arena: bytes,
+    loaded: Loaded,
     files: Files,
     sections: Sections,
-    extents: bytes,
-    names: list[str],
-    job: Job,
     sink: Sink,
 ) -> None:
     """Report the first thing that the reader could not accept."""
+    job, names, arena, extents = loaded.job, loaded.names, loaded.arena, loaded.extents
     file, section, index, reason = fault.file, fault.section, fault.index, fault.reason
     value, limit = fault.value, fault.limit
     kind, argument, sentence = REASONS[reason]

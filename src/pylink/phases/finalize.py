@@ -36,7 +36,7 @@ def finalize(sink: Sink, image: Image) -> Final:
             draft.canvas,
             placed,
             preserved,
-            *_identity(placed.merged.objects),
+            _identity(placed.merged.objects),
             note_deficit(job.options, release),
             release.late_compat,
         )

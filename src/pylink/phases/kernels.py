@@ -148,16 +148,9 @@ def _mode(objects: Objects) -> int | None:
 
 
 def _report_broken(objects: Objects, faults: Faults, sink: Sink) -> None:
+    from pylink.inputs.loaded import Loaded
     from pylink.phases.faults import report_fault
 
     extents = b"".join(extent(row.offset, row.size) for row in objects.files)
-    report_fault(
-        faults[0],
-        objects.arena,
-        objects.files,
-        objects.sections,
-        extents,
-        objects.names,
-        objects.job,
-        sink,
-    )
+    loaded = Loaded(objects.job, objects.names, objects.arena, extents)
+    report_fault(faults[0], loaded, objects.files, objects.sections, sink)

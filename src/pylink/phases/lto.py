@@ -144,9 +144,7 @@ def read_cubins(loaded: Loaded, sink: Sink) -> tuple[dict[str, bool], int]:
     arena = loaded.arena
     files, sections, symbols, faults = elfread.parse(arena, loaded.extents)
     if faults:
-        report_fault(
-            faults[0], arena, files, sections, loaded.extents, loaded.names, loaded.job, sink
-        )
+        report_fault(faults[0], loaded, files, sections, sink)
         sink.stop()
     names: dict[str, bool] = {}
     for symbol in symbols:

@@ -29,7 +29,7 @@ def read(sink: Sink, loaded: Loaded) -> Objects | None:
     if faults:
         from pylink.phases.faults import report_fault
 
-        report_fault(faults[0], arena, files, sections, loaded.extents, names, job, sink)
+        report_fault(faults[0], loaded, files, sections, sink)
         return None
     told = [(number, files[number]) for number in elfread.find_changes(files)]
     newest, patch = max(((row.toolkit, row.patch) for _, row in told), default=(0, 0))

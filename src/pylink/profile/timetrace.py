@@ -83,7 +83,7 @@ class _Trace:
         begin = (start - self.start_ns) // 1000
         duration = (start - self.start_ns + wall) // 1000 - begin
         self.lanes.add(lane)
-        self.events.append(_event("X", self.pid, self.pid + lane, begin, duration, name, detail))
+        self.events.append(_event("X", (self.pid, self.pid + lane), begin, duration, name, detail))
 
     def totals(self) -> list[Event]:
         """One event per name, the longest first, each on a thread that has nothing else."""
@@ -92,7 +92,7 @@ class _Trace:
         by_time = sorted(self.sums.items(), key=lambda item: (-item[1][1], item[0]))
         for name, (count, total) in by_time:
             tid += 1
-            event = _event("X", self.pid, tid, 0, total // 1000, f"Total {name}", "")
+            event = _event("X", (self.pid, tid), 0, total // 1000, f"Total {name}", "")
             event["args"] = {"count": count, "avg ms": round(total / count / 1e6, 3)}
             made.append(event)
         return made
@@ -119,8 +119,9 @@ def thread_name(lane: int) -> str:
 
 
 def _event(
-    phase: str, pid: int, tid: int, start: int, duration: int, name: str, detail: str
+    phase: str, thread: tuple[int, int], start: int, duration: int, name: str, detail: str
 ) -> Event:
+    pid, tid = thread
     return {
         "pid": pid,
         "tid": tid,

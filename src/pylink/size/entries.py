@@ -156,8 +156,7 @@ class Counter:
             full,
             kind,
             leaf.number,
-            payload_bytes,
-            (leaf.download or 0) - leaf.header_download,
+            (payload_bytes, (leaf.download or 0) - leaf.header_download),
         )
         again = None
         if self._recompress and kind == ENTRY_ELF and codec != ZSTD and leaf.header:

@@ -26,6 +26,7 @@ from pylink.inputs.payload import is_compressed
 from pylink.inspect.embedded import (
     CONTAINER_SIZE,
     ELF_MARK,
+    Embedded,
     Section,
     entry_at,
     find_device_code,
@@ -141,11 +142,11 @@ class Reader:
         if head.startswith((MAGIC, THIN_MAGIC)):
             self._read_archive(source, file, path, depth)
         elif _is_cubin(head):
-            self._add_payload(source, 0, source.size, file, path, unit, ENTRY_ELF)
+            self._add_payload(source, (0, source.size), file, path, unit, ENTRY_ELF)
         elif head.startswith((ELF_MARK, FATBIN_MAGIC)):
             self._scan(source, file, path, unit)
         elif _is_ptx(source):
-            self._add_payload(source, 0, source.size, file, path, unit, ENTRY_PTX)
+            self._add_payload(source, (0, source.size), file, path, unit, ENTRY_PTX)
         elif source.size:
             self._add_host(source, 0, source.size, file, unit, "")
 
@@ -206,9 +207,10 @@ class Reader:
             self._leaf(source, start, end, file, HOST, unit).section = section
 
     def _add_payload(
-        self, source: Source, start: int, end: int, file: int, path: str, unit: str, kind: int
+        self, source: Source, place: tuple[int, int], file: int, path: str, unit: str, kind: int
     ) -> Leaf:
         """A cubin or PTX without an entry's header."""
+        start, end = place
         leaf = self._leaf(source, start, end, file, UNREADABLE, unit)
         if kind == ENTRY_ELF:
             leaf.target = f"sm_{sm_of_cubin(source.read(start, 64))}"
@@ -225,7 +227,7 @@ class Reader:
         for found in find_device_code(source, sections):
             self._add_hosts(source, done, found.start, file, unit, sections)
             take = self._read_container if found.is_container else self._read_loose
-            take(source, found.start, found.end, file, path, unit, found.section)
+            take(source, found, file, path, unit)
             done = found.end
         self._add_hosts(source, done, source.size, file, unit, sections)
 
@@ -245,15 +247,15 @@ class Reader:
             at = stop
         self._add_host(source, at, end, file, unit, "")
 
-    def _read_loose(
-        self, source: Source, start: int, end: int, file: int, path: str, unit: str, section: str
-    ) -> None:
-        leaf = self._add_payload(source, start, end, file, path, unit, ENTRY_ELF)
-        leaf.section = section
+    def _read_loose(self, source: Source, found: Embedded, file: int, path: str, unit: str) -> None:
+        place = found.start, found.end
+        leaf = self._add_payload(source, place, file, path, unit, ENTRY_ELF)
+        leaf.section = found.section
 
     def _read_container(
-        self, source: Source, start: int, end: int, file: int, path: str, unit: str, section: str
+        self, source: Source, found: Embedded, file: int, path: str, unit: str
     ) -> None:
+        start, end, section = found.start, found.end, found.section
         number = self._number
         self._number += 1
         head = self._leaf(source, start, start + CONTAINER_SIZE, file, CONTAINER, unit)

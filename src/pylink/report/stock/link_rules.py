@@ -41,7 +41,9 @@ def rule(identifier, name, description, section=None):
 HEADLINE = 5.0
 
 
-def _say(frontend, title, text, metric, value, limit, speedup=None, severity=_HIGH, kind=_WARNING):
+def _say(
+    frontend, title, text, metric, value, limit, *, speedup=None, severity=_HIGH, kind=_WARNING
+):
     """Add a message; `limit` is what `value` is out of, `speedup` percent of the whole link.
 
     What would gain less than HEADLINE percent is information and no warning.
