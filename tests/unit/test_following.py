@@ -13,7 +13,8 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from helpers import demo
+from helpers import demo, fatbin_builder
+from helpers.cubin_builder import one_kernel
 
 import pylink
 from pylink import LinkCancelled, LinkError, LinkJob
@@ -149,6 +150,106 @@ def test_a_cancelled_task_writes_nothing(cubins: list[str], tmp_path: Path) -> N
     assert not any(tmp_path.iterdir())
 
 
+def test_a_task_that_is_cancelled_twice_waits_for_its_thread(
+    cubins: list[str], tmp_path: Path
+) -> None:
+    """The second time does not leave the link behind: it has ended when the task has."""
+    began, goes_on = threading.Event(), threading.Event()
+    output = tmp_path / "out.cubin"
+
+    def wait(phase: str, done: int, total: int) -> None:
+        began.set()
+        assert goes_on.wait(60)
+
+    async def run() -> None:
+        task = asyncio.create_task(pylink.alink(cubins, arch=ARCH, output=output, progress=wait))
+        await asyncio.to_thread(began.wait, 60)
+        task.cancel()
+        await asyncio.sleep(0.01)
+        assert not task.done()
+        task.cancel()
+        await asyncio.sleep(0.01)
+        assert not task.done()
+        goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+    assert not any(tmp_path.iterdir())
+
+
+LARGE = 9 << 20  # more than an output that is made in memory
+
+
+@pytest.mark.parametrize("times", range(3, len(PHASES)))
+def test_a_large_output_that_is_given_up_leaves_nothing(tmp_path: Path, times: int) -> None:
+    """Such an output is made in a file of its own, window by window."""
+    large = one_kernel("kernel")
+    large.function("large", code=bytes(LARGE), kernel=True)
+    output = tmp_path / "out.cubin"
+    output.write_bytes(b"old")
+    inputs = [("large.cubin", large.build())]
+    with pytest.raises(LinkCancelled):
+        pylink.link(inputs, arch="sm_80", output=output, cancel=After(times))
+    assert output.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.cubin"]
+
+
+def test_a_cancelled_link_leaves_a_table_of_times_with_its_header(
+    cubins: list[str], tmp_path: Path
+) -> None:
+    """The table is there from the start, as after a link that failed: rows may come later."""
+    failed, given_up = tmp_path / "failed.csv", tmp_path / "cancelled.csv"
+    with pytest.raises(LinkError):
+        pylink.link(["nowhere.cubin"], arch=ARCH, time=failed)
+    with pytest.raises(LinkCancelled):
+        pylink.link(cubins, arch=ARCH, time=given_up, cancel=After(2))
+    assert given_up.read_text() == failed.read_text()
+    assert given_up.read_text().startswith("source file name")
+
+
+@pytest.fixture(scope="module")
+def pairs() -> list[tuple[str, bytes]]:
+    """The demo's files with code for two architectures in each."""
+    return [
+        (
+            first.name,
+            fatbin_builder.container(
+                fatbin_builder.entry(first.read_bytes(), 90, flags=0x100011),
+                fatbin_builder.entry(second.read_bytes(), 100, flags=0x100011),
+            ),
+        )
+        for first, second in zip(demo.cubins("sm_90a"), demo.cubins("sm_100"), strict=True)
+    ]
+
+
+def test_progress_and_cancel_of_a_device_link_step(
+    pairs: list[tuple[str, bytes]], tmp_path: Path
+) -> None:
+    archs, output = ["sm_90", "sm_100"], tmp_path / "out.fatbin"
+    told: list[tuple[str, int, int]] = []
+    made = pylink.dlink(
+        pairs, archs=archs, form="fatbin", cudadevrt=False, progress=lambda *what: told.append(what)
+    )
+    assert told == [("link", 1, 2), ("link", 2, 2)]
+    for times in (0, 1, 5, 2 * len(PHASES)):
+        with pytest.raises(LinkCancelled):
+            pylink.dlink(
+                pairs,
+                archs=archs,
+                form="fatbin",
+                cudadevrt=False,
+                threads=1,
+                output=output,
+                cancel=After(times),
+            )
+        assert not any(tmp_path.iterdir())
+    same = pylink.dlink(
+        pairs, archs=archs, form="fatbin", cudadevrt=False, output=output, cancel=After(1000)
+    )
+    assert output.read_bytes() == same.data == made.data
+
+
 @pytest.fixture
 def logger(caplog: pytest.LogCaptureFixture) -> Iterator[logging.Logger]:
     """The logger, with a handler of its own."""
@@ -163,6 +264,10 @@ def logger(caplog: pytest.LogCaptureFixture) -> Iterator[logging.Logger]:
 def test_a_logger_without_a_handler_is_left_alone(
     caplog: pytest.LogCaptureFixture, cubins: list[str]
 ) -> None:
+    caplog.set_level(logging.DEBUG, logger="pylink")
+    logging.getLogger("pylink").critical("heard by the root")
+    assert len(caplog.records) == 1
+    caplog.clear()
     with pytest.raises(LinkError):
         pylink.link([cubins[0], "nowhere.cubin"], arch=ARCH)
     assert not caplog.records
@@ -186,9 +291,14 @@ def test_diagnostics_are_log_records(caplog: pytest.LogCaptureFixture, cubins: l
     assert record.getMessage() == diagnostic.message
     assert vars(record)["diagnostic"] is diagnostic
     caplog.clear()
-    with caplog.at_level(logging.INFO, logger="pylink"):
-        pylink.link(cubins, arch=ARCH, pass_remarks="merge")
-    assert {record.levelno for record in caplog.records} <= {logging.INFO}
+    with caplog.at_level(logging.DEBUG, logger="pylink"):
+        made = pylink.link(cubins, arch=ARCH, pass_remarks="dce", warning_as_error=True)
+    assert [vars(record)["diagnostic"] for record in caplog.records] == list(made.diagnostics)
+    assert {record.levelno for record in caplog.records} == {logging.INFO}
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, logger="pylink"):
+        pylink.link(cubins, arch=ARCH, pass_remarks="dce", diag_warning="pass-remark")
+    assert {record.levelno for record in caplog.records} == {logging.WARNING}
 
 
 def test_results_travel_with_their_image_out_of_band(cubins: list[str]) -> None:

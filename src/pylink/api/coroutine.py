@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 
+from pylink.api.following import ONE_FRAME
 from pylink.api.linker import link
 
 TYPE_CHECKING = False
@@ -66,10 +68,13 @@ async def alink(
         )
     )
     try:
-        return await asyncio.shield(task)
+        with ONE_FRAME:
+            return await asyncio.shield(task)
     except asyncio.CancelledError:
         unwanted.set()
-        await asyncio.wait([task])
+        while not task.done():  # a task may be cancelled again while it waits for its thread
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
         if not task.cancelled():
             task.exception()  # nobody else asks for it
         raise

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+from threading import Lock
 
-from pylink.api.following import logging_renderers
+from pylink.api.following import ONE_FRAME, Following, logging_renderers
 from pylink.api.inputs import as_input, name_of, to_link
 from pylink.api.values import checked, given
 from pylink.devicelink.architectures import NAME as ARCHITECTURE
 from pylink.devicelink.compression import MODES
 from pylink.devicelink.hostobject import MACHINES
+from pylink.devicelink.links import Followers
 from pylink.devicelink.request import CUBIN, DEFAULT_OUTPUTS, UNIT, Request
 from pylink.devicelink.step import make_step, write_step
 from pylink.devicelink.toolkit import find_toolkit
 from pylink.diagnostics import NvlinkRenderer, Sink
+from pylink.diagnostics.errors import Diagnostics
 from pylink.facts.target import NAMES
 from pylink.options.table import BY_ATTRIBUTE
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from pylink.api.following import Cancel, ProgressCall
     from pylink.api.inputs import InputLike, Path
     from pylink.api.keywords import LinkKeywords
     from pylink.diagnostics import Diagnostic
@@ -41,18 +45,18 @@ class DlinkResult:
 
     cubins: Mapping[str, bytes]
     """The linked cubin of each architecture, in the order in which they were linked."""
-    diagnostics: tuple[Diagnostic, ...]
+    diagnostics: Diagnostics
     """What the links had to say, architecture by architecture."""
 
     def __init__(
         self,
         pieces: list[bytes],
         cubins: Mapping[str, bytes],
-        diagnostics: tuple[Diagnostic, ...],
+        diagnostics: Iterable[Diagnostic],
     ) -> None:
         self._pieces = pieces
         self.cubins = cubins
-        self.diagnostics = diagnostics
+        self.diagnostics = Diagnostics(diagnostics)
 
     @property
     def data(self) -> bytes:
@@ -78,6 +82,8 @@ def dlink(
     host_machine: Literal["X86_64", "AARCH64"] | None = None,
     toolkit: Path | None = None,
     log: TextIO | None = None,
+    progress: ProgressCall | bool | None = None,
+    cancel: Cancel | None = None,
     **keywords: Unpack[LinkKeywords],
 ) -> DlinkResult:
     """Link `inputs` for all of `archs`, such as `["sm_80", "sm_90a"]`, as `nvcc -dlink` does.
@@ -95,8 +101,12 @@ def dlink(
     each link, as `link` takes them, but for those that write files. Diagnostics go to `log` when
     there is one.
 
+    `progress` is called with "link", how many links ended and how many there are, or is True for a
+    bar. `cancel` is asked between the phases of each link whether to give all up; then neither
+    `output` nor any other file is written but the maps and remarks of links that have ended.
+
     Raises LinkError when a link cannot be done, with its diagnostics and those of the architectures
-    before it; TypeError and ValueError for wrong arguments.
+    before it; LinkCancelled when it was given up; TypeError and ValueError for wrong arguments.
     """
     if isinstance(inputs, (str, bytes, os.PathLike)):
         raise TypeError("inputs is a list, also of one input")
@@ -116,18 +126,33 @@ def dlink(
     if request.threads < 0:
         raise ValueError(f"threads is the number of links at once, not {request.threads}")
     _take(request, given(checked(keywords)))
+    following = Following(progress, cancel)
+    lock = Lock()
+    done = 0
+
+    def end_link() -> None:
+        nonlocal done
+        with lock:
+            done += 1
+            following.reach("link", done, len(names))
+
+    followers = Followers(lambda tag: following.check(), end_link) if following.is_wanted else None
     sink = Sink(*([] if log is None else [NvlinkRenderer(log)]), *logging_renderers())
-    opened = _open(inputs, sink)
-    request.inputs = [opened_file.name for opened_file in opened]
-    tools = find_toolkit(None if toolkit is None else os.fspath(toolkit))
     try:
-        made = make_step(request, tools, sink, opened, log)
-        if request.output is not None:
-            write_step(made, request.output, sink)
+        with ONE_FRAME:
+            following.check()
+            opened = _open(inputs, sink)
+            request.inputs = [opened_file.name for opened_file in opened]
+            tools = find_toolkit(None if toolkit is None else os.fspath(toolkit))
+            made = make_step(request, tools, sink, opened, log, followers)
+            if request.output is not None:
+                following.check()
+                write_step(made, request.output, sink)
     finally:
+        following.close()
         sink.close()
     cubins = {link.arch: link.image for link in made.links}
-    return DlinkResult(made.pieces, cubins, tuple(sink.diagnostics))
+    return DlinkResult(made.pieces, cubins, sink.diagnostics)
 
 
 def _one_of(argument: str, value: str, known: Iterable[str]) -> str:

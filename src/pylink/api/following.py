@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.sink import Renderer
 from pylink.diagnostics.stream import printable
 
@@ -11,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import logging
     from collections.abc import Callable
+    from types import TracebackType
     from typing import Protocol
 
     from pylink.diagnostics import Diagnostic
@@ -38,6 +40,35 @@ class LinkCancelled(Exception):
 
     def __init__(self, message: str = "the link was cancelled") -> None:
         super().__init__(message)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython prints: the frames of the caller and one of pylink's."""
+        from pylink.diagnostics.traces import ipython_lines
+
+        return ipython_lines(self)
+
+
+class OneFrame:
+    """Around the work of a public function: if a link fails, tracebacks show no frame below it."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if trace is not None and isinstance(error, (LinkError, LinkCancelled)):
+            from pylink.diagnostics.traces import hide_below
+
+            hide_below(error)
+
+
+ONE_FRAME = OneFrame()
 
 
 class Following:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from io import StringIO
 
-from pylink.api.following import Following, logging_renderers
+from pylink.api.following import ONE_FRAME, Following, logging_renderers
 from pylink.api.inputs import Input, as_input, check_input, is_plain, name_of, to_link
 from pylink.api.result import LinkResult
 from pylink.api.values import check_choices, checked, given
@@ -68,15 +68,18 @@ def link(
     """
     if isinstance(inputs, (str, bytes, os.PathLike)):
         raise TypeError("inputs is a list, also of one input")
-    with Linker(
-        options,
-        arch=arch,
-        output=output,
-        log=log,
-        progress=progress,
-        cancel=cancel,
-        **keywords,
-    ) as linker:
+    with (
+        ONE_FRAME,
+        Linker(
+            options,
+            arch=arch,
+            output=output,
+            log=log,
+            progress=progress,
+            cancel=cancel,
+            **keywords,
+        ) as linker,
+    ):
         for source in inputs:
             linker._take(source, looks=False)
         return linker.complete()
@@ -125,7 +128,8 @@ class Linker:
         self._numbers: dict[str, int] = {}  # of inputs, by these names
         self._open = True
         self._result: LinkResult | None = None
-        self._check(self._check_options)
+        with ONE_FRAME:
+            self._check(self._check_options)
 
     def add(self, source: InputLike) -> None:
         """Add an input of any form that `link` takes.
@@ -135,7 +139,8 @@ class Linker:
         """
         if not self._open:
             raise ValueError("the linker is closed")
-        self._take(source, looks=True)
+        with ONE_FRAME:
+            self._take(source, looks=True)
 
     def _take(self, source: InputLike, *, looks: bool) -> None:
         """Add an input; whether a file is there is asked with `looks`."""
@@ -159,7 +164,8 @@ class Linker:
 
     def add_file(self, path: Path) -> None:
         """Add a file, which `complete` reads. Raises what `add` does."""
-        self.add(Input(path))
+        with ONE_FRAME:
+            self.add(Input(path))
 
     def add_data(self, data: Buffer, name: str | None = None) -> None:
         """Add contents, called `name` in diagnostics; they are copied unless they are bytes.
@@ -168,7 +174,8 @@ class Linker:
         """
         if isinstance(data, (str, os.PathLike)):
             raise TypeError(f"input {len(self._inputs)}: contents, not the path {data!r}")
-        self.add(Input(data, name))
+        with ONE_FRAME:
+            self.add(Input(data, name))
 
     def complete(self) -> LinkResult:
         """Link what was added. Raises LinkError when that cannot be done, ValueError after the end.
@@ -177,7 +184,8 @@ class Linker:
         """
         if not self._open:
             raise ValueError("the linker is closed")
-        return self._complete(None)
+        with ONE_FRAME:
+            return self._complete(None)
 
     def _complete(self, shared: SharedInputs | None) -> LinkResult:
         """Link what was added; inputs that are `shared` with other links are not read again."""

@@ -7,7 +7,7 @@ from io import StringIO
 from threading import Lock
 
 from pylink._native.cores import count_cores
-from pylink.api.following import Following
+from pylink.api.following import ONE_FRAME, Following
 from pylink.api.inputs import as_input
 from pylink.api.linker import Linker
 from pylink.api.values import checked
@@ -190,7 +190,8 @@ def link_many(
             following.reach("link", ended, len(prepared))
 
     try:
-        run_side_by_side(work, prepared, threads or count_cores())
+        with ONE_FRAME:
+            run_side_by_side(work, prepared, threads or count_cores())
     finally:
         following.close()
         for made in prepared:

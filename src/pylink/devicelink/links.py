@@ -24,7 +24,7 @@ from pylink.timing import elapsed_ms, now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TextIO
 
     from pylink.devicelink.request import Request
@@ -66,6 +66,23 @@ class Link:
         self.failed = False
         self.members: dict[str, list[str]] = {}
         self.milliseconds = 0.0
+
+
+class Followers:
+    """Who follows the links of a step, called in their threads.
+
+    `between` is that of `pipeline.link`, `ended` is called when a link has ended.
+    """
+
+    __slots__ = ("between", "ended")
+
+    def __init__(
+        self,
+        between: Callable[[str], None] | None = None,
+        ended: Callable[[], None] | None = None,
+    ) -> None:
+        self.between = between
+        self.ended = ended
 
 
 def open_step_reports(
@@ -119,7 +136,12 @@ def thread_count(request: Request) -> int:
 
 
 def link_all(
-    request: Request, shared: SharedInputs, machine: str, toolkit: Toolkit, sink: Sink
+    request: Request,
+    shared: SharedInputs,
+    machine: str,
+    toolkit: Toolkit,
+    sink: Sink,
+    following: Followers,
 ) -> list[Link]:
     """The links of all that is shared, in order.
 
@@ -135,10 +157,12 @@ def link_all(
         start = now()
         try:
             tool = NVLINK if sink.policy.in_nvlinks_place else "pylink"
-            _link(one, request, values, shared, toolkit.release, tool)
+            _link(one, request, values, shared, toolkit.release, tool, following.between)
         except LinkError:
             one.failed = True
         one.milliseconds = elapsed_ms(start, now())
+        if following.ended is not None:
+            following.ended()
 
     count = 1 if writes_reports(values) else thread_count(request)
     run_side_by_side(link, links, count)
@@ -180,6 +204,7 @@ def _link(
     shared: SharedInputs,
     release: str | None,
     tool: str,
+    between: Callable[[str], None] | None,
 ) -> None:
     """Do one link; LinkError, with its messages in its sink, when that cannot be done."""
     inputs = shared.everything
@@ -195,7 +220,13 @@ def _link(
         plan = Plan(values, names, quiet)
         open_reports(quiet, values)
         linked = pipeline.link(
-            options, inputs, plan, quiet, registered=one.registered, shared=shared
+            options,
+            inputs,
+            plan,
+            quiet,
+            registered=one.registered,
+            shared=shared,
+            between=between,
         )
     finally:
         quiet.close()

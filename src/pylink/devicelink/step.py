@@ -9,6 +9,7 @@ from pylink.devicelink.compression import choose_mode
 from pylink.devicelink.container import make_container
 from pylink.devicelink.hostobject import LENT, OPTIONAL, Unit, make_object
 from pylink.devicelink.links import (
+    Followers,
     find_libraries_once,
     find_machine,
     link_all,
@@ -48,6 +49,7 @@ def make_step(
     sink: Sink,
     opened: Sequence[Input] | None = None,
     stream: TextIO | None = None,
+    following: Followers | None = None,
 ) -> Made:
     """What the request asks for, in memory; LinkError when a link failed.
 
@@ -64,7 +66,7 @@ def make_step(
     libraries = find_libraries_once(request, machine, toolkit, sink)
     shared.add(libraries, plan, sink)
     shared.everything = [*opened, *libraries]
-    links = link_all(request, shared, machine, toolkit, sink)
+    links = link_all(request, shared, machine, toolkit, sink, following or Followers())
     made = Made(links, files_read(request, shared.everything, links))
     # From here on, no input is needed.
     del shared, libraries

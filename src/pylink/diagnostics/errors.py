@@ -64,6 +64,12 @@ class LinkError(Exception):
 
         return f"<p><b>LinkError</b></p>{diagnostics_html(self.diagnostics, self.sources)}"
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython prints: the frames of the caller and one of pylink's."""
+        from pylink.diagnostics.traces import ipython_lines
+
+        return ipython_lines(self)
+
     @property
     def errors(self) -> Diagnostics:
         """The records that made the link fail, without warnings and remarks."""
