@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pylink.api.coroutine import alink
     from pylink.api.dlink import DlinkResult, dlink
     from pylink.api.following import LinkCancelled
+    from pylink.api.growth import Growth, growth
     from pylink.api.inputs import Input
     from pylink.api.linker import Linker, link
     from pylink.api.many import LinkJob, link_many
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Diagnostic",
     "DlinkResult",
+    "Growth",
     "Input",
     "LinkCancelled",
     "LinkError",
@@ -39,6 +41,7 @@ __all__ = [
     "__version__",
     "alink",
     "dlink",
+    "growth",
     "link",
     "link_many",
 ]
@@ -49,6 +52,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Diagnostic": "pylink.diagnostics.record",
     "DlinkResult": "pylink.api.dlink",
+    "Growth": "pylink.api.growth",
     "Input": "pylink.api.inputs",
     "LinkCancelled": "pylink.api.following",
     "LinkError": "pylink.diagnostics.errors",
@@ -60,6 +64,7 @@ _HOMES = {
     "Table": "pylink.tabular.table",
     "alink": "pylink.api.coroutine",
     "dlink": "pylink.api.dlink",
+    "growth": "pylink.api.growth",
     "link": "pylink.api.linker",
     "link_many": "pylink.api.many",
 }

@@ -483,7 +483,7 @@ def made(scales: dict[str, float], *, seed: int = 0, rounds: int = 11) -> Result
         together = chance.lognormvariate(0, 0.1)
         for name, scale in scales.items():
             run = Run(scale * together * chance.uniform(1, 1.04), scale, 1000, "")
-            found.add(name, "warm", WHOLE, 16, number, run)
+            found.add_run(name, "warm", WHOLE, 16, number, run)
             found.about[name] = f"{name}, nvlink 13.0.88" if name == "nvlink" else name
     return found
 
@@ -563,7 +563,7 @@ def test_results_are_read_as_they_were_written() -> None:
     before.facts["command"] = "nvlink -arch=sm_80 'a b.cubin'"
     before.answers["nvlink"] = "equal: by chance"
     before.failures["nvJitLink"] = "two\nlines"
-    before.add(COPY, RESTED, Fraction(1, 8), 2, 0, Run(0.5, 0.25, 7, ""))
+    before.add_run(COPY, RESTED, Fraction(1, 8), 2, 0, Run(0.5, 0.25, 7, ""))
     after = from_csv(to_csv(before), "name")
     assert after.facts == before.facts
     assert after.answers == before.answers

@@ -22,7 +22,8 @@ from helpers.dedup_cubin import (
 )
 from helpers.fatbin_builder import container, entry, host_object
 
-from pylink.dedup.command import inputs, main
+from pylink.dedup.command import main
+from pylink.dedup.files import inputs
 from pylink.terminal import tables
 
 LOCAL_KERNEL = TEMPLATE.with_symbol(1, Symbol("k", LOCAL, FUNC, CODE))

@@ -11,12 +11,14 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pylink
 from pylink.api.values import ALIASES, OptionValues
 from pylink.diagnostics.levels import Severity
 from pylink.options.help import HELP
 from pylink.options.table import FLAG, LIST, NUMBER, OPTIONS, SIZE, TRUTH, Option
+from pylink.tabular.columns import kinds_of, units_of
 
 PACKAGE = Path(__file__).parents[1]
 WIDTH = 100
@@ -94,10 +96,39 @@ class LinkOptions(OptionValues):
 '''
 
 # What the reference shows the signature of: programs make the other objects never, or with options.
-CALLED = ("Input", "LinkJob", "Linker", "dlink", "link", "link_many")
+CALLED = (
+    *("Input", "LinkJob", "Linker", "alink", "dlink", "growth", "link", "link_many"),
+    *("bench.measure", "bench.read", "dedup.study"),
+)
+
+# Public names of modules that have to be imported.
+APART = ("bench.measure", "bench.read", "bench.Results", "dedup.Analysis", "dedup.study")
+
+# The tables that there are, as the reader gets them, with the rows that they have.
+TABLES = {
+    "LinkResult.sections": "pylink.api.tables.SectionRow",
+    "LinkResult.symbols": "pylink.api.tables.SymbolRow",
+    "LinkResult.relocations": "pylink.api.tables.RelocationRow",
+    "LinkResult.sizes": "pylink.api.tables.SizeRow",
+    "LinkResult.inputs": "pylink.api.tables.InputRow",
+    "LinkResult.phases": "pylink.api.tables.PhaseRow",
+    "LinkResult.remarks": "pylink.remarks.rows.RemarkRow",
+    "LinkResult.diagnostics.table": "pylink.diagnostics.rows.DiagnosticRow",
+    "LinkResult.profile.tables.steps": "pylink.profile.tables.StepRow",
+    "LinkResult.profile.tables.files": "pylink.profile.tables.FileRow",
+    "LinkResult.profile.tables.families": "pylink.profile.tables.FamilyRow",
+    "LinkResult.profile.tables.relocations": "pylink.profile.tables.TypeRow",
+    "LinkResult.profile.tables.folds": "pylink.mercury.rows.FoldRow",
+    "Growth.table": "pylink.api.tables.GrowthRow",
+    "dedup.Analysis.table": "pylink.mercury.rows.FoldRow",
+    "dedup.Analysis.family_table": "pylink.dedup.rows.FamilySums",
+    "dedup.Analysis.blocker_table": "pylink.dedup.rows.BlockerRow",
+    "bench.Results.table": "pylink.bench.rows.RunRow",
+    "bench.Results.medians": "pylink.bench.rows.ContenderRow",
+}
 
 # Members of public classes that are there for pylink itself.
-INTERNAL = ("bare_message", "hide", "input_numbers", "names_place", "short_template")
+INTERNAL = ("add_run", "bare_message", "hide", "input_numbers", "names_place", "short_template")
 
 REFERENCE = "<!-- what follows is generated: python -m pylink.api.generate -->\n"
 
@@ -186,8 +217,14 @@ def options_text() -> str:
 def reference_text() -> str:
     """The end of docs/python.md: every public name with its docstring, then all options."""
     parts = [REFERENCE]
-    for name in sorted(set(pylink.__all__) - {"__version__"}, key=str.lower):
+    for name in sorted(
+        set(pylink.__all__) - {"__version__"}, key=lambda name: (name.lower(), name)
+    ):
         parts.append(_about_object(name, getattr(pylink, name)))
+    for name in APART:
+        parts.append(_about_object(name, resolve_name(f"pylink.{name}")))
+    parts.append("\n### Tables\n")
+    parts += [_about_table(name, resolve_name(row)) for name, row in TABLES.items()]
     parts.append("\n### Options\n\n| keyword | type | unit | what it does |\n|---|---|---|---|\n")
     for option in offered():
         names = [
@@ -237,12 +274,24 @@ def _about_object(name: str, found: object) -> str:
     """A heading, the signature of what callers call, the docstrings of it and its members."""
     parts = [f"\n### `pylink.{name}`\n\n"]
     if name in CALLED:
-        parts.append(f"```\n{name}{_signature(found)}\n```\n\n")
+        parts.append(f"```\n{name.rpartition('.')[2]}{_signature(found)}\n```\n\n")
     parts.append(f"{inspect.cleandoc(found.__doc__ or '')}\n")
     if isinstance(found, type):
         members = [f"* {text}\n" for text in (*_attributes(found), *_members(found))]
         parts += ["\n", *members] if members else []
     return "".join(parts)
+
+
+def _about_table(name: str, row: type) -> str:
+    """What a row is, and the columns: types as numpy has them, or none, and what numbers count."""
+    kinds, units = kinds_of(row), units_of(row)
+    lines = [f"\n#### `{name}`\n\n{inspect.cleandoc(row.__doc__ or '')}\n\n"]
+    lines.append("| column | dtype | unit |\n|---|---|---|\n")
+    for column, kind in kinds.items():
+        dtype = f"{kind.numpy} or none" if kind.nullable else kind.numpy
+        unit = units[column].name if column in units else ""
+        lines.append(f"| `{column}` | {dtype} | {unit} |\n")
+    return "".join(lines)
 
 
 def _attributes(owner: type) -> Iterator[str]:

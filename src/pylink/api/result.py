@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Diagnostic
     from pylink.files.lazyfile import KeptFile
     from pylink.profile.model import Profile
+    from pylink.remarks.rows import RemarkRow
     from pylink.tabular.table import Table
 
 
@@ -129,6 +130,13 @@ class LinkResult:
 
             self._inputs = input_table(self._inputs)
         return self._inputs
+
+    @property
+    def remarks(self) -> Table[RemarkRow]:
+        """A row for each remark among the diagnostics, which `pass_remarks` and others ask for."""
+        from pylink.remarks.rows import shown_remarks
+
+        return shown_remarks(self.diagnostics)
 
     @property
     def phases(self) -> Table[PhaseRow]:

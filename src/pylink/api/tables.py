@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylink.demangle import demangle
 from pylink.facts.elf import SHT_REL, SHT_RELA
+from pylink.tabular.columns import Milliseconds, Place, Ratio, Size
 from pylink.tabular.table import Table
 
 if TYPE_CHECKING:
@@ -19,9 +20,9 @@ class SectionRow(NamedTuple):
     name: str
     type: str
     flags: str
-    offset: int
-    size: int
-    alignment: int
+    offset: Place
+    size: Size
+    alignment: Place
 
 
 class SymbolRow(NamedTuple):
@@ -32,8 +33,8 @@ class SymbolRow(NamedTuple):
     binding: str
     type: str
     section: str
-    value: int
-    size: int
+    value: Place
+    size: Size
 
 
 class SizeRow(NamedTuple):
@@ -45,17 +46,17 @@ class SizeRow(NamedTuple):
     part: str
     function: str
     template: str
-    size: int
+    size: Size
 
 
 class RelocationRow(NamedTuple):
     """A relocation of an image, in the section that it changes; `offset` is bytes into that."""
 
     section: str
-    offset: int
+    offset: Place
     type: str
     symbol: str
-    addend: int | None
+    addend: Place | None
 
 
 class InputRow(NamedTuple):
@@ -63,14 +64,29 @@ class InputRow(NamedTuple):
 
     number: int
     name: str
-    bytes: int | None
+    bytes: Size | None
 
 
 class PhaseRow(NamedTuple):
     """A phase of a link, by its tag."""
 
     phase: str
-    milliseconds: float
+    milliseconds: Milliseconds
+
+
+class GrowthRow(NamedTuple):
+    """A size: the least of its costs, of how many, and what the model gives.
+
+    `residual` is by what share the cost is more than `fitted`; `used` says whether the fit counts
+    this size, which outliers and sizes before a change of course do not.
+    """
+
+    size: float
+    cost: float
+    measured: int
+    fitted: float | None
+    residual: Ratio | None
+    used: bool
 
 
 def section_table(image: bytes) -> Table[SectionRow]:

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shlex
 import signal
-import tempfile
 import threading
 
 from pylink.bench import compare, show
-from pylink.bench.commandline import BadLink, Link
-from pylink.bench.contenders import Contender, contenders
-from pylink.bench.contest import Contest, Plan
-from pylink.bench.machine import facts, load
+from pylink.bench.commandline import BadLink
+from pylink.bench.contest import Plan
+from pylink.bench.measuring import PLAN, carry_out, read
 from pylink.bench.page import busy, compared_page, page, summary, unequal
-from pylink.bench.processes import Launcher
-from pylink.bench.results import MalformedResults, Results, from_csv, to_csv
+from pylink.bench.results import MalformedResults, Results, to_csv
 from pylink.diagnostics.stream import printable
 from pylink.diagnostics.stream import show as show_text
 from pylink.files.atomic import write_whole
-from pylink.files.reading import is_text, read_incoming
-from pylink.options.parse import VARIABLE
 from pylink.packages.sites import add_sites
-from pylink.report.view.numbers import text
-from pylink.serve.server import VARIABLE as SERVER
 from pylink.terminal.progress import Progress
 from pylink.terminal.running import refuse, run
 from pylink.terminal.tables import Table, print_tables
@@ -32,11 +23,6 @@ from pylink.terminal.tables import Table, print_tables
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-PLAN = Plan()
-
-# What would make pylink on the command line do another link than the others, or elsewhere.
-VARIABLES = (VARIABLE, SERVER)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -184,64 +170,19 @@ def _measure(options: argparse.Namespace) -> int:
         raise BadLink("no link given: pylink bench -- nvlink -arch=sm_90 a.cubin b.cubin -o out")
     if options.html:
         import jinja2  # noqa: F401 -- not after minutes of measuring
-    results = Results()
-    with tempfile.TemporaryDirectory(prefix=".pylink-bench-", dir=_place(options, words)) as folder:
-        link = Link(words, folder)
-        plan = Plan(options.rounds, options.rest, options.patience, not options.no_growth)
-        given = _facts_of(options, link, words)
-        environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-        launcher = Launcher(environment)
-        taking: list[Contender] = []
-        try:
-            found = contenders(link, launcher, options.nvlink, options.pylink)
-            taking = _taking(found, options)
-            steps = len(taking) * (plan.rounds * (4 if plan.with_parts else 1) + 1)
-            with Progress("measuring", steps) as progress:
-                contest = Contest(link, taking, plan, lambda words: progress.advance(words=words))
-                results = contest.run()
-        finally:
-            for one in taking:
-                one.close()
-            launcher.close()
-    results.facts = given | results.facts
-    if not results.runs:
-        reasons = "\n".join(f"{name}: {words}" for name, words in results.failures.items())
-        raise BadLink(f"nothing could link this\n{reasons}")
+    with Progress("measuring") as progress:
+        results = carry_out(
+            words,
+            plan=Plan(options.rounds, options.rest, options.patience, not options.no_growth),
+            nvlinks=options.nvlink,
+            pylinks=options.pylink,
+            without=options.without,
+            folder=options.folder,
+            label=options.label,
+            progress=progress,
+        )
     _write(results, options)
     return 1 if unequal(results) else 0
-
-
-def _place(options: argparse.Namespace, words: Sequence[str]) -> str:
-    """The folder in which the measurement gets one of its own."""
-    if options.folder:
-        return str(options.folder)
-    named = Link(words, "").output
-    return os.path.dirname(named) or "."
-
-
-def _taking(found: Sequence[Contender], options: argparse.Namespace) -> list[Contender]:
-    """Those that are not to be left out; BadLink for a name that there is not."""
-    names = [one.name for one in found]
-    unknown = [name for name in options.without if name not in names]
-    if unknown:
-        raise BadLink(f"there is no {unknown[0]!r} to leave out, but {', '.join(names)}")
-    return [one for one in found if one.name not in options.without]
-
-
-def _facts_of(options: argparse.Namespace, link: Link, words: Sequence[str]) -> dict[str, str]:
-    """What the results are of."""
-    count = len(link.inputs) + len(link.libraries)
-    size = text(link.bytes_of(link.size), "byte")
-    found = {"label": options.label} if options.label else {}
-    found |= {
-        "link": f"{count} input{'s' * (count != 1)} for {link.arch}, {size}",
-        compare.DIGEST: link.digest(),
-        "command": shlex.join(words) if len(words) < 40 else f"{shlex.join(words[:40])} ...",
-        "rounds": str(options.rounds),
-    }
-    if options.rest:
-        found["rest"] = f"{options.rest:g} s"
-    return found | {"load": f"{load():.2f}"} | facts(link.folder)
 
 
 def _write(results: Results, options: argparse.Namespace) -> None:
@@ -257,10 +198,7 @@ def _compare(options: argparse.Namespace) -> int:
     if options.link:
         raise BadLink("--compare takes two files of --csv, and links nothing")
     names = options.compare
-    before, after = (
-        from_csv(read_incoming(name, wanted=is_text).decode(errors="replace"), name)
-        for name in names
-    )
+    before, after = map(read, names)
     control, changes = compare.compare(before, after)
     if not changes:
         raise MalformedResults("the two results have no contender in common")

@@ -207,7 +207,7 @@ class Contest:
             self.results.failures[one.name] = f"in round {round_ + 1}: {one.failed}"
             return
         self._spent[one.name] = self._spent.get(one.name, 0.0) + time.perf_counter() - begun
-        self.results.add(one.name, mode, part, size, round_, run)
+        self.results.add_run(one.name, mode, part, size, round_, run)
 
     def _clear(self) -> None:
         """Remove the output, so that everyone writes a new file."""

@@ -81,7 +81,8 @@ class Helper:
         self._working = False
         if not line:
             self._process = None
-            raise Failed(f"its process ended with status {process.wait()}")
+            with process:  # which closes the pipes
+                raise Failed(f"its process ended with status {process.wait()}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 

@@ -10,9 +10,12 @@ import csv
 import io
 from dataclasses import dataclass, field
 from fractions import Fraction
+from html import escape
 from typing import TYPE_CHECKING
 
 from pylink.bench.estimates import Estimate, exponent_of, median_of
+from pylink.bench.rows import ContenderRow, RunRow
+from pylink.tabular.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,6 +30,9 @@ COLUMNS = ("contender", "mode", "part", "inputs", "round", "seconds", "cpu_secon
 BUSY = 0.25
 # Facts of one contender begin so, in a file.
 ABOUT, ANSWER, FAILED = "about", "answer", "failed"
+
+# Characters of a fact that a notebook shows.
+LONGEST = 200
 
 # Parts of so few inputs are mostly the start of a process.
 FEWEST_FOR_GROWTH = 2
@@ -50,7 +56,7 @@ class Measured:
     peak: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Results:
     """All runs of a measurement, and facts by name; `about`, `answers` and `failures` are words
     by contender, in the order in which these took part."""
@@ -61,11 +67,85 @@ class Results:
     failures: dict[str, str] = field(default_factory=dict)
     runs: list[Measured] = field(default_factory=list)
 
-    def add(
+    def add_run(
         self, contender: str, mode: str, part: Fraction, inputs: int, round_: int, run: Run
     ) -> None:
+        """Add a run."""
         self.runs.append(
             Measured(contender, mode, part, inputs, round_, run.seconds, run.cpu, run.rss)
+        )
+
+    @property
+    def table(self) -> Table[RunRow]:
+        """A row for each run, in order."""
+        return Table(
+            RunRow,
+            (
+                RunRow(
+                    run.contender,
+                    run.mode,
+                    float(run.part),
+                    run.inputs,
+                    run.round,
+                    run.seconds,
+                    run.cpu,
+                    run.peak,
+                )
+                for run in self.runs
+            ),
+        )
+
+    @property
+    def medians(self) -> Table[ContenderRow]:
+        """A row for each linker: what it took with all inputs, with intervals."""
+        rows = (self._row(name, mode) for mode in self.modes() for name in self.contenders())
+        return Table(ContenderRow, (row for row in rows if row is not None))
+
+    def _row(self, name: str, mode: str) -> ContenderRow | None:
+        """What a linker took; None where it did not run in that mode."""
+        found, reference = median(self, name, mode), self.reference()
+        if found is None or reference is None:
+            return None
+        ratios = self.ratios(name, reference, mode) if name != reference else []
+        beside = median_of(ratios) if ratios else None
+        runs = list(self.of(name, mode).values())
+        return ContenderRow(
+            name,
+            mode,
+            len(runs),
+            found.value,
+            found.low,
+            found.high,
+            min(run.seconds for run in runs),
+            median_of([run.cpu for run in runs]).value,
+            None if beside is None else beside.value,
+            None if beside is None else beside.low,
+            None if beside is None else beside.high,
+            found.certain,
+            self.peak(name),
+        )
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.contenders())
+        return f"<Results of {len(self.runs)} runs: {names or 'nothing ran'}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the medians, what one has to know of them, the facts."""
+        medians = self.medians
+        notes = [f"{name}: {words}" for name, words in self.about.items()]
+        if (reference := self.reference()) is not None:
+            notes.insert(0, f"others are compared with {reference}")
+        if not all(row.certain for row in medians):
+            notes.append("intervals are the least and the largest: rounds are fewer than six")
+        facts = "".join(
+            f"<tr><td>{escape(name)}</td><td>{escape(words[:LONGEST])}</td></tr>"
+            for name, words in self.facts.items()
+        )
+        return (
+            medians._repr_html_()
+            + "".join(f"<p>{escape(line[:LONGEST])}</p>" for line in notes)
+            + f"<details><summary>the link and the machine</summary><table>{facts}</table>"
+            "</details><p><code>.table</code> has each run, <code>.medians</code> these rows.</p>"
         )
 
     def contenders(self) -> list[str]:
@@ -73,6 +153,7 @@ class Results:
         return list(dict.fromkeys(one.contender for one in self.runs))
 
     def modes(self) -> list[str]:
+        """Those of `warm` and `rested` that were measured."""
         return [mode for mode in (WARM, RESTED) if any(one.mode == mode for one in self.runs)]
 
     def of(self, contender: str, mode: str = WARM, part: Fraction = WHOLE) -> dict[int, Measured]:
@@ -84,6 +165,7 @@ class Results:
         }
 
     def seconds(self, contender: str, mode: str = WARM, part: Fraction = WHOLE) -> list[float]:
+        """What each run of a contender took, by round."""
         return [one.seconds for one in self.of(contender, mode, part).values()]
 
     def ratios(self, contender: str, other: str, mode: str = WARM) -> list[float]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import array
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from html import escape
 from typing import TYPE_CHECKING
 
 from pylink._native.twins import find_twins
+from pylink.dedup.rows import BlockerRow, FamilySums, in_words
 from pylink.mercury.cubin import CAPSULE
 from pylink.mercury.folding import fold
 from pylink.mercury.prefilter import digests_of
 from pylink.mercury.reasons import ACCEPTED, BLOCKERS, show
+from pylink.mercury.rows import FoldRow, fold_row
 from pylink.mercury.stages import Verdict, compare
+from pylink.tabular.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,10 +61,17 @@ class Candidate:
     reference: MercuryObject | None
     verdict: Verdict | None
 
+    @property
+    def row(self) -> FoldRow:
+        """It as a row of a table."""
+        item, into = self.item, self.reference
+        row = fold_row(item.name, None if into is None else into.name, self.verdict)
+        return row._replace(sections=len(item.headers) + len(item.targets), size=item.size)
 
-@dataclass
+
+@dataclass(repr=False)
 class Analysis:
-    """The build as folded, and as it could be."""
+    """The build as folded, and as it could be; `table` and the others have it with columns."""
 
     candidates: list[Candidate]
     families: dict[str, FamilyRow]
@@ -80,6 +91,49 @@ class Analysis:
             for name in vars(total):
                 setattr(total, name, getattr(total, name) + getattr(row, name))
         return total
+
+    @property
+    def table(self) -> Table[FoldRow]:
+        """A row for each cubin with Mercury sections: into which it folds, or why it does not."""
+        return Table(FoldRow, (candidate.row for candidate in self.candidates))
+
+    @property
+    def family_table(self) -> Table[FamilySums]:
+        """A row for each family of Mercury sections: how many, and how many bytes fold."""
+        families = self.families.items()
+        return Table(FamilySums, (FamilySums(name, *astuple(row)) for name, row in families))
+
+    @property
+    def blocker_table(self) -> Table[BlockerRow]:
+        """A row for each kind of difference that keeps cubins from folding, the commonest first."""
+        found = self.blockers.most_common()
+        return Table(BlockerRow, (BlockerRow(in_words(name), count) for name, count in found))
+
+    @property
+    def summary(self) -> str:
+        """How many fold and what that saves, in a sentence."""
+        folded = sum(candidate.reference is not None for candidate in self.candidates)
+        text = f"{folded} of {len(self.candidates)} objects fold"
+        if self.saved_bytes is not None:
+            text += f"; the output of a link loses {self.saved_bytes} bytes"
+        elif folded:
+            text += "; what an output loses is not known, because these inputs do not link"
+        if self.without:
+            text += f"; {len(self.without)} without Mercury sections"
+        return text
+
+    def __repr__(self) -> str:
+        return f"<Analysis: {self.summary}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the sum of it, what blocks folding, the largest cubins."""
+        return (
+            f"<p>{escape(self.summary)}</p>"
+            + (self.blocker_table._repr_html_() if self.blockers else "")
+            + self.table.sorted_by("size", descending=True)._repr_html_()
+            + "<p><code>.table</code>, <code>.family_table</code> and <code>.blocker_table</code> "
+            "are tables.</p>"
+        )
 
 
 @dataclass

@@ -7,14 +7,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from pylink.dedup.analysis import blocker_of
+from pylink.dedup.rows import in_words
 from pylink.diagnostics.paths import shortener
 from pylink.terminal.tables import Table, csv_text
 
 if TYPE_CHECKING:
     from pylink.dedup.analysis import Analysis, Candidate
-
-# What the families of sections are called in a sentence; the others by their names.
-FAMILIES = {"container": "code and its containers", "rela": "relocations"}
 
 FAMILY_COLUMNS = (
     "family",
@@ -108,12 +106,6 @@ def tables(analysis: Analysis, top: int, *, everything: bool) -> list[Table]:
     return found
 
 
-def in_words(blocker: str) -> str:
-    """A kind of difference as a sentence: `other bytes: debug_frame` by what that is."""
-    kind, _, family = blocker.partition(": ")
-    return f"{kind} in {FAMILIES.get(family, f'.{family}')}" if family else kind
-
-
 def _objects(analysis: Analysis, top: int, *, everything: bool) -> Table:
     rows = []
     shorten = shortener([candidate.item.name for candidate in analysis.candidates])
@@ -155,16 +147,3 @@ def _work(analysis: Analysis) -> Table:
     for stage, nanoseconds in enumerate(analysis.stats.stage_ns, 1):
         rows.append((f"stage {stage} ms", f"{nanoseconds / NS_PER_MS:.3f}"))
     return Table("Work", ("count", "value"), rows)
-
-
-def summary(analysis: Analysis) -> str:
-    """One sentence."""
-    folded = sum(candidate.reference is not None for candidate in analysis.candidates)
-    text = f"{folded} of {len(analysis.candidates)} objects fold"
-    if analysis.saved_bytes is not None:
-        text += f"; the output of a link loses {analysis.saved_bytes} bytes"
-    elif folded:
-        text += "; what an output loses is not known, because these inputs do not link"
-    if analysis.without:
-        text += f"; {len(analysis.without)} without Mercury sections"
-    return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylink.diagnostics.severity import NAMES
+from pylink.tabular.columns import Place
 from pylink.tabular.table import Table
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class DiagnosticRow(NamedTuple):
     input: int | None
     section: str | None
     entry: int | None
-    offset: int | None
+    offset: Place | None
     symbol: str | None
 
 

@@ -78,7 +78,7 @@ def fold_mercury(merged: Merged, numbers: Iterable[int], sink: Sink) -> Numbers:
         if job.traces_folds and decision.verdict is not None:
             write(None, printable(_line(decision, decision.verdict)) + "\n")
     stand_ins = folds.pair_sections(objects, pairs) if pairs else Numbers()
-    job.steps.done("fold_mercury", folding.result)
+    job.steps.done("fold_mercury", folding)
     return stand_ins
 
 

@@ -24,7 +24,7 @@ EXTENT_SIZE = 16
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.mercury.folding import FoldResult
+    from pylink.mercury.decisions import Folding
     from pylink.phases.init import Job
     from pylink.profile.clock import Moment
 
@@ -113,7 +113,9 @@ def profile_of(record: Recorder, results: Results) -> Profile:
     profile.names = objects.names
     profile.release = objects.release
     profile.output_bytes = 0 if results.final is None else len(results.final.image)
-    profile.folding = _folding(record)
+    folding = _folding(record)
+    if folding is not None:
+        profile.folding, profile.decisions = folding.result, folding.decisions
     profile.loading_ns = _loading(record, profile)
     # From sm_100 on, merge may have replaced the inputs by ones with rewritten kernels.
     file_counts, sums, kind_counts = counts.count_sections(placed)
@@ -151,6 +153,6 @@ def _loading(record: Recorder, profile: Profile) -> int:
     return max(taken - 2 * sum(profile.folding.stats.stage_ns), 0)
 
 
-def _folding(record: Recorder) -> FoldResult | None:
+def _folding(record: Recorder) -> Folding | None:
     found = record.details.get("fold_mercury")
     return found  # type: ignore[return-value] # what phases.fold reports

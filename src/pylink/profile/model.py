@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylink.facts.releases import Release
+    from pylink.mercury.decisions import Decision
     from pylink.mercury.folding import FoldResult
     from pylink.mercury.stages import Verdict
     from pylink.profile.phase import Cost, Phase
+    from pylink.profile.tables import ProfileTables
 
 
 class Profile(Measured):
@@ -34,9 +36,10 @@ class Profile(Measured):
     the files that they came in; `parsing` and `reading` have a TIME row for each of these.
     `folding` is what deduplication did, None for a link without it; `saved_bytes` is what the
     output lost by that, known once a report was made, and `loading_ns` what loading the modules
-    that compare took of step fold_mercury, once a process. `files`, `families` and
-    `relocations` are made when first asked for, of `file_counts` and `kind_counts` (FILE_COUNT and
-    KIND_COUNT rows). `release` is that of the linker followed, None where no cubins were linked.
+    that compare took of step fold_mercury, once a process. `decisions` are what came of `folding`.
+    `files`, `families` and `relocations` are made when first asked for, of `file_counts` and
+    `kind_counts` (FILE_COUNT and KIND_COUNT rows); `tables` has all of it with columns. `release`
+    is that of the linker followed, None where no cubins were linked.
     """
 
     __slots__ = (
@@ -46,6 +49,7 @@ class Profile(Measured):
         "_types",
         "arch",
         "created",
+        "decisions",
         "file_counts",
         "folding",
         "input_bytes",
@@ -76,6 +80,7 @@ class Profile(Measured):
         self.release: Release | None = None
         self.output_bytes = 0
         self.folding: FoldResult | None = None
+        self.decisions: list[Decision] = []
         self.saved_bytes: int | None = None
         self.loading_ns = 0
         self._sizes: list[int] = []
@@ -155,6 +160,19 @@ class Profile(Measured):
     def pairs(self) -> list[Verdict]:
         """The comparisons of deduplication, in order; `stats` of each has its work."""
         return [] if self.folding is None else self.folding.compared
+
+    @property
+    def tables(self) -> ProfileTables:
+        """What it has as tables: steps, files, families, relocations, folds."""
+        from pylink.profile.tables import ProfileTables
+
+        return ProfileTables(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: time by phase, the slowest steps."""
+        from pylink.profile.tables import profile_html
+
+        return profile_html(self)
 
     def __iter__(self) -> Iterator[Phase]:
         return iter(self.phases)

@@ -152,6 +152,10 @@ class Remarks:
             source=source,
             text=text,
             pass_name=remark.pass_name,
+            # What no template shows: tables of remarks have it.
+            name=remark.name,
+            message=remark.message,
+            hotness=remark.hotness,
         )
 
     def close(self, *, failed: bool = False) -> None:

@@ -1,19 +1,23 @@
-"""Columns of records: their types, and their values packed as numpy and Arrow have them.
+"""Columns of records: their types and units, and their values packed as numpy and Arrow have them.
 
 | type of a field | numpy | Arrow |
 |---|---|---|
 | int | u8 | uint64 |
 | int, or none | i8, -1 for none | int64 with nulls |
 | float | f8 | double |
+| float, or none | f8, NaN for none | double with nulls |
 | bool | ? | bool |
 | str | U, as wide as the longest | dictionary of UTF-8 |
 | str, or none | the same, empty for none | dictionary with nulls |
+
+A number that counts something is annotated with its unit: `Size`, `Place` and the others below.
 """
 
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,35 +27,73 @@ if TYPE_CHECKING:
     Value = str | int | float | bool | None
 
 
+class Unit(NamedTuple):
+    """What a number counts, and whether the sum of a column means something."""
+
+    name: str
+    sums: bool = False
+
+
+Size = Annotated[int, Unit("bytes", sums=True)]
+# Bytes of which a sum says nothing: offsets, alignments, peaks.
+Place = Annotated[int, Unit("bytes")]
+Milliseconds = Annotated[float, Unit("ms", sums=True)]
+# Milliseconds of which another row may have a part.
+Lap = Annotated[float, Unit("ms")]
+Seconds = Annotated[float, Unit("s")]
+# How many times as much.
+Ratio = Annotated[float, Unit("ratio")]
+
+
 class Kind(NamedTuple):
-    """What a column holds: `letter` is that of module `array`, `format` Arrow's."""
+    """What a column holds: `letter` is that of module `array`, `format` Arrow's.
+
+    `absent` stands for none among machine values.
+    """
 
     type: type
     nullable: bool
     numpy: str
     letter: str
     format: bytes
+    absent: float = -1
 
 
 _KINDS = {
     int: Kind(int, False, "u8", "Q", b"L"),
     int | None: Kind(int, True, "i8", "q", b"l"),
     float: Kind(float, False, "f8", "d", b"g"),
+    float | None: Kind(float, True, "f8", "d", b"g", float("nan")),
     bool: Kind(bool, False, "?", "B", b"b"),
     str: Kind(str, False, "U", "", b"i"),
     str | None: Kind(str, True, "U", "", b"i"),
 }
 
 
+@cache
 def kinds_of(row: type) -> dict[str, Kind]:
     """The kind of each field of a NamedTuple, by its name, in order."""
     hints = get_type_hints(row)
     return {name: _KINDS[hints[name]] for name in row._fields}  # type: ignore[attr-defined]
 
 
+@cache
+def units_of(row: type) -> dict[str, Unit]:
+    """The unit of each field of a NamedTuple that has one, by its name."""
+    hints = get_type_hints(row, include_extras=True)
+    found = {}
+    for name in row._fields:  # type: ignore[attr-defined]
+        for part in (hints[name], *get_args(hints[name])):  # of `Size | None` it is a part
+            if get_origin(part) is Annotated:
+                found[name] = part.__metadata__[0]
+    return found
+
+
 def packed(kind: Kind, values: Sequence[Value]) -> memoryview:
-    """Numbers as an array of machine values, a byte for each truth value; -1 for none."""
-    numbers: array[Any] = array(kind.letter, [-1 if value is None else value for value in values])
+    """Numbers as an array of machine values, a byte for each truth value."""
+    numbers: array[Any] = array(
+        kind.letter, [kind.absent if value is None else value for value in values]
+    )
     return memoryview(numbers).toreadonly()
 
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 SHOWN = 10
 # Characters to which a cell of a page and a line of repr are cut; the row itself has all of them.
 CELL = 120
+# Width of the longest bar, in ems.
+WIDEST = 20
 
 
 def table_html(rows: Sequence[Sequence[object]], dtypes: Mapping[str, str], summary: str) -> str:
@@ -35,8 +37,22 @@ def table_html(rows: Sequence[Sequence[object]], dtypes: Mapping[str, str], summ
     )
 
 
+def bars_html(phases: Mapping[str, float]) -> str:
+    """A bar for each phase, as long as it took, in milliseconds."""
+    longest = max(phases.values(), default=0.0) or 1.0
+    rows = "".join(
+        f"<tr><td>{escape(name)}</td><td style='text-align:right'>{spent:.2f} ms</td><td>"
+        f"<div style='background:#4a90d9;height:.7em;width:{WIDEST * spent / longest:.2f}em'></div>"
+        "</td></tr>"
+        for name, spent in phases.items()
+    )
+    return f"<table><tbody>{rows}</tbody></table>"
+
+
 def _cell(value: object, numeric: bool) -> str:
-    text = "" if value is None else f"{value:,}" if type(value) is int else str(value)
+    text = "" if value is None else str(value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
     if len(text) > CELL:
         text = f"{text[: CELL - 3]}..."
     side = ' style="text-align:right"' if numeric else ""

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, SupportsIndex, TypeVar, cast, overload
 
-from pylink.tabular.columns import Kind, arrow_column, kinds_of, packed
+from pylink.tabular.columns import Kind, arrow_column, kinds_of, packed, units_of
 from pylink.tabular.page import CELL, SHOWN, table_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    import numpy
-
 RowT = TypeVar("RowT", bound=NamedTuple)
 
 
-class Table(Sequence[RowT]):
+class Table(Generic[RowT]):
     """Rows that are named tuples; slices, `where` and `sorted_by` give tables again.
 
-    A table is a sequence of its rows. It is not a tuple, which pyarrow takes for a list of columns.
-    `row` is the class of the rows, also where there are none. `column(name)` has one column;
-    numbers there are a memory view, of which `numpy.asarray` makes an array without copying.
-    `numpy.asarray(table)` is a structured array, `pandas.DataFrame(table)` a frame. All that reads
-    Arrow streams takes a table as it is, such as `pyarrow.table(table)`, `polars.from_arrow(table)`
-    and DuckDB; text is dictionary-encoded there.
+    A table has its rows by number, and one goes through them. `row` is the class of the rows, also
+    where there are none. `column(name)` has one column; numbers there are a memory view, of which
+    `numpy.asarray` makes an array without copying. `numpy.asarray(table)` is a structured array,
+    `pandas.DataFrame(table)` a frame. All that reads Arrow streams takes a table as it is, such as
+    `pyarrow.table(table)`, `polars.DataFrame(table)` and DuckDB; text is dictionary-encoded there.
     """
+
+    # It is no `Sequence` and no tuple: polars would read the rows one by one, without the types,
+    # and pyarrow would take them for columns.
 
     __slots__ = ("_rows", "row")
 
@@ -45,10 +44,15 @@ class Table(Sequence[RowT]):
         """What numpy calls the type of each column; `U` stands for text of any width."""
         return {name: kind.numpy for name, kind in self._kinds.items()}
 
+    @property
+    def units(self) -> dict[str, str]:
+        """What the numbers of each column count, such as bytes, for those that have a unit."""
+        return {name: unit.name for name, unit in units_of(self.row).items()}
+
     def column(self, name: str) -> memoryview | tuple[str | None, ...]:
         """The values of one column; ValueError when there is none of that name.
 
-        Text is a tuple. Numbers are a read-only memory view; -1 stands for none.
+        Text is a tuple. Numbers are a read-only memory view; -1 or NaN stands for none.
         """
         kind = self._kind(name)
         values = self._values(name)
@@ -84,6 +88,12 @@ class Table(Sequence[RowT]):
     def __iter__(self) -> Iterator[RowT]:
         return iter(self._rows)
 
+    def __reversed__(self) -> Iterator[RowT]:
+        return reversed(self._rows)
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._rows
+
     def __eq__(self, other: object) -> bool:
         """Whether the other is a table with the same rows of the same class."""
         if not isinstance(other, Table):
@@ -105,17 +115,25 @@ class Table(Sequence[RowT]):
     def __reduce__(self) -> tuple[Any, ...]:
         return Table, (self.row, self._rows)
 
-    def __array__(
-        self, dtype: numpy.dtype[Any] | None = None, copy: bool | None = None
-    ) -> numpy.ndarray[Any, Any]:
-        """A structured array with a field for each column."""
+    @property
+    def __array_interface__(self) -> dict[str, object]:
+        """A structured array with a field for each column, as numpy asks for it.
+
+        With `__array__`, pandas would take a table for a single column of such records.
+        """
         import numpy
 
         array = numpy.empty(len(self), [(name, self._dtype(name)) for name in self.columns])
         for name, kind in self._kinds.items():
             values = self._values(name)
             array[name] = packed(kind, values) if kind.letter else [value or "" for value in values]
-        return array if dtype is None else array.astype(dtype)
+        return {
+            "version": 3,
+            "shape": array.shape,
+            "typestr": array.dtype.str,
+            "descr": array.dtype.descr,
+            "data": bytearray(array.tobytes()),
+        }
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """An Arrow stream of one batch, as a capsule; the types are those of the columns."""
@@ -141,9 +159,14 @@ class Table(Sequence[RowT]):
         return table_html(self._rows, self.dtypes, self._summary())
 
     def _summary(self) -> str:
-        """Number of rows, and the sum of each column of bytes or milliseconds."""
-        names = ", ".join(self.columns)
-        return f"<Table of {len(self)} rows: {names}>"
+        """Number of rows, names of columns, and the sums that mean something."""
+        totals = [
+            f"{name} {_shown(sum(value or 0 for value in self._values(name)))} {unit.name}"
+            for name, unit in units_of(self.row).items()
+            if unit.sums
+        ]
+        total = f", in all {', '.join(totals)}" if totals else ""
+        return f"<Table of {len(self)} rows{total}: {', '.join(self.columns)}>"
 
     @property
     def _kinds(self) -> dict[str, Kind]:
@@ -167,3 +190,7 @@ class Table(Sequence[RowT]):
         if kind.type is not str:
             return kind.numpy
         return f"U{max((len(value or '') for value in self._values(name)), default=1) or 1}"
+
+
+def _shown(total: float) -> str:
+    return f"{total:,}" if isinstance(total, int) else f"{total:,.2f}"

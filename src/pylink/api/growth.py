@@ -1,0 +1,207 @@
+"""How a cost grows with a size: fits of `pylink.aprof` on columns of any table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import mean, median
+from typing import TYPE_CHECKING, Protocol
+
+from pylink.api.tables import GrowthRow
+from pylink.aprof.fit import fit_points
+from pylink.aprof.shapes import function, is_between
+from pylink.tabular.table import Table
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    class Columns(Protocol):
+        """What has columns by name: a mapping, a data frame, an Arrow table."""
+
+        def __getitem__(self, name: str, /) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Growth:
+    """How a cost grows with a size, or why the points do not tell."""
+
+    model: str | None
+    """What the cost grows like in the end, such as `n log n`, `n^2` or `n^1.1`; None: no model."""
+    reason: str
+    """Why there is no model; empty with one."""
+    terms: tuple[tuple[str, float], ...]
+    """The functions of the fitted sum with their factors; empty without a model."""
+    error: float
+    """The root of the mean squared relative error of the fit: what the model misses."""
+    scatter: float
+    """How far costs of one size lie apart, as a share: no model can miss less."""
+    twice: float | None
+    """How many times as much twice the largest size costs; None without a model."""
+    interval: tuple[float, float] | None
+    """From what to what `twice` is, nine times in ten; None where nothing tells."""
+    since: float
+    """The least size that the model is of."""
+    steep: bool
+    """Whether the cost grows faster than n log n for certain."""
+    table: Table[GrowthRow]
+    """A row for each size, with what the model gives."""
+    names: tuple[str, str] = ("size", "cost")
+    """What the sizes and the costs are called, with their units."""
+
+    @property
+    def formula(self) -> str:
+        """The sum that was fitted, such as `2.1 + 0.34 n`; empty without a model."""
+        return " + ".join(
+            f"{factor:.4g}" if name == "constant" else f"{factor:.4g} {name}"
+            for name, factor in self.terms
+        )
+
+    def at(self, size: float) -> float:
+        """The cost that the model gives for a size; ValueError without a model."""
+        if self.model is None:
+            raise ValueError(f"there is no model: {self.reason}")
+        return sum(factor * function(name)(size) for name, factor in self.terms)
+
+    def __str__(self) -> str:
+        """What the points say, in a sentence."""
+        size, cost = self.names
+        between = ""
+        if self.interval is not None:
+            low, high = self.interval
+            between = f", between x {low:.2f} and x {high:.2f}"
+        if self.model is None:
+            told = f"No model of {cost} over {size}: {self.reason}"
+            return f"{told}; twice the size costs{between[1:]}" if between else told
+        about = "about " if is_between(self.model) else ""
+        since = f" from {self.since:g} on" if self.since > self.table[0].size else ""
+        return (
+            f"{cost} grows like {about}{self.model}, n being {size}{since}: "
+            f"twice the size costs x {self.twice:.2f}{between}"
+        )
+
+    def __repr__(self) -> str:
+        fit = "" if self.model is None else f"; error {self.error:.1%}, scatter {self.scatter:.1%}"
+        return f"<Growth: {self}{fit}; {len(self.table)} sizes>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the sentence, points with the curve, the rows."""
+        from pylink.api.growthpage import STEPS, growth_html
+
+        curve = []
+        fit = ""
+        if self.model is not None:
+            first, last = max(self.table[0].size, self.since), self.table[-1].size
+            sizes = [first * (last / first) ** (step / STEPS) for step in range(STEPS + 1)]
+            curve = [(size, self.at(size)) for size in sizes]
+            fit = (
+                f"{self.formula}: {self.error:.1%} off; "
+                f"costs of one size lie {self.scatter:.1%} apart"
+            )
+        return growth_html(str(self), fit, self.table, curve, self.names)
+
+
+def growth(
+    sizes: Iterable[float] | Table[Any] | Columns,
+    costs: Iterable[float] | None = None,
+    *,
+    size: str | None = None,
+    cost: str | None = None,
+    scatter: float | None = None,
+    resolution: float = 0.0,
+) -> Growth:
+    """Fit how costs grow with sizes, or say that they do not tell.
+
+        pylink.growth([1000, 2000, 4000, 8000, 16000], [1.1, 2.0, 4.1, 8.0, 16.3])
+        pylink.growth(results.table, size="inputs", cost="seconds")
+
+    Takes two sequences of equal length, or a table and the names of two columns: a `Table`, a
+    mapping, a data frame, an Arrow table. What is not positive is ignored; of several costs of a
+    size the least counts, because whatever disturbs a measurement makes it longer. `scatter` is the
+    relative error that costs have, by default what costs of the same size show; `resolution` is
+    what costs were rounded to. docs/growth.md says what a model claims and when there is none: five
+    sizes that lie four times apart are the least.
+
+    Raises ImportError without numpy, TypeError for other arguments, ValueError for a column that
+    is not there and for sequences that differ in length.
+    """
+    if costs is None:
+        if size is None or cost is None:
+            raise TypeError("growth takes sizes and costs, or a table with size= and cost=")
+        names = _named(sizes, size), _named(sizes, cost)
+        sizes, costs = _column(sizes, size), _column(sizes, cost)
+    elif size is not None or cost is not None:
+        raise TypeError("size= and cost= name columns of a table; two sequences have none")
+    else:
+        names = "size", "cost"
+    if not isinstance(sizes, Iterable):
+        raise TypeError(f"sizes is a sequence of numbers, not {type(sizes).__name__}")
+    by_size = _grouped(list(map(float, sizes)), list(map(float, costs)))
+    seen = _scatter(by_size) if scatter is None else scatter
+    points = [(each, min(of)) for each, of in sorted(by_size.items())]
+    fit = fit_points(points, resolution=resolution, scatter=seen)
+    terms = tuple((name, float(factor)) for name, factor in fit.terms) if fit.model else ()
+    rows = []
+    for each, least in points:
+        fitted = None
+        if fit.model:
+            fitted = sum(factor * function(name)(each) for name, factor in terms)
+        rows.append(
+            GrowthRow(
+                each,
+                least,
+                len(by_size[each]),
+                fitted,
+                None if not fitted else least / fitted - 1,
+                fit.model is not None and each >= fit.since and each not in fit.outliers,
+            )
+        )
+    return Growth(
+        fit.model,
+        fit.reason,
+        terms,
+        float(fit.error) if fit.model else 0.0,
+        float(fit.scatter),
+        float(fit.twice) if fit.model else None,
+        (float(fit.low), float(fit.high)) if fit.high > 1 else None,
+        float(fit.since),
+        bool(fit.steep),
+        Table(GrowthRow, rows),
+        names,
+    )
+
+
+def _column(table: Any, name: str) -> list[float]:
+    """The numbers of a column, None as a number that no fit counts."""
+    try:
+        found = table.column(name) if isinstance(table, Table) else table[name]
+    except (KeyError, IndexError) as error:
+        raise ValueError(f"the table has no column {name!r}") from error
+    values = found.to_pylist() if hasattr(found, "to_pylist") else found
+    return [0.0 if value is None else float(value) for value in values]
+
+
+def _named(table: object, name: str) -> str:
+    """A column's name with its unit."""
+    unit = table.units.get(name) if isinstance(table, Table) else None
+    return name if unit is None or unit == name else f"{name} ({unit})"
+
+
+def _grouped(sizes: list[float], costs: list[float]) -> dict[float, list[float]]:
+    """The costs of each size, without what is not positive."""
+    if len(sizes) != len(costs):
+        raise ValueError(f"there are {len(sizes)} sizes and {len(costs)} costs")
+    found: dict[float, list[float]] = {}
+    for size, cost in zip(sizes, costs, strict=True):
+        if size > 0 and cost > 0:
+            found.setdefault(size, []).append(cost)
+    return found
+
+
+def _scatter(by_size: dict[float, list[float]]) -> float:
+    """The relative error of the least cost of a size, as far as several of them show it.
+
+    Of n costs that are disturbed at random, the least is about an nth of the others' distance away
+    from one that nothing disturbed.
+    """
+    several = [costs for costs in by_size.values() if len(costs) > 1]
+    return median((mean(of) / min(of) - 1) / len(of) for of in several) if several else 0.0

@@ -1,0 +1,77 @@
+"""A growth as a notebook shows it: points and curve, drawn without any package."""
+
+from __future__ import annotations
+
+from html import escape
+from math import log
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.api.tables import GrowthRow
+    from pylink.tabular.table import Table
+
+    Curve = Sequence[tuple[float, float]]
+
+# Pixels of the drawing, and of its margin, where the least and the largest values stand.
+WIDTH, HEIGHT, MARGIN = 420, 220, 28
+# Places between which the curve is drawn straight.
+STEPS = 60
+# Points that are drawn.
+MOST_POINTS = 500
+
+
+def growth_html(
+    said: str, fit: str, table: Table[GrowthRow], curve: Curve, names: tuple[str, str]
+) -> str:
+    """The sentence, the drawing, what was fitted, the rows. `curve` has sizes and costs."""
+    if not table:
+        return f"<p>{escape(said)}</p>"
+    return (
+        f"<p>{escape(said)}</p>{_drawing(table[:MOST_POINTS], curve, names)}"
+        f"<p>{escape(fit)}</p>{table._repr_html_()}"
+    )
+
+
+def _drawing(rows: Table[GrowthRow], curve: Curve, names: tuple[str, str]) -> str:
+    """Costs over sizes, both in logarithms, with the curve of the model."""
+    sizes = [row.size for row in rows] + [size for size, _ in curve]
+    costs = [row.cost for row in rows] + [cost for _, cost in curve]
+    across = _Axis(sizes, MARGIN, WIDTH - MARGIN)
+    upwards = _Axis(costs, HEIGHT - MARGIN, MARGIN)
+    points = "".join(
+        f"<circle cx='{across.at(row.size):.1f}' cy='{upwards.at(row.cost):.1f}' r='3' "
+        f"fill='{'currentColor' if row.used else 'none'}' stroke='currentColor'/>"
+        for row in rows
+    )
+    line = " ".join(f"{across.at(size):.1f},{upwards.at(cost):.1f}" for size, cost in curve)
+    size, cost = map(escape, names)
+    words = (
+        (MARGIN, HEIGHT - 8, "start", f"{size} {min(sizes):g}"),
+        (WIDTH - MARGIN, HEIGHT - 8, "end", f"{max(sizes):g}"),
+        (MARGIN, 14, "start", f"{cost} {min(costs):.3g} to {max(costs):.3g}"),
+    )
+    texts = "".join(
+        f"<text x='{x}' y='{y}' text-anchor='{anchor}' font-size='11' fill='currentColor'>"
+        f"{text}</text>"
+        for x, y, anchor, text in words
+    )
+    return (
+        f"<svg viewBox='0 0 {WIDTH} {HEIGHT}' width='{WIDTH}' role='img'>"
+        f"<title>{cost} over {size}</title>"
+        f"<polyline points='{line}' fill='none' stroke='#4a90d9' stroke-width='2'/>"
+        f"{points}{texts}</svg>"
+    )
+
+
+class _Axis:
+    """Where values stand between two places, by their logarithms."""
+
+    def __init__(self, values: Sequence[float], start: float, end: float) -> None:
+        self._least = log(min(values))
+        self._span = log(max(values)) - self._least or 1.0
+        self._start, self._end = start, end
+
+    def at(self, value: float) -> float:
+        return self._start + (self._end - self._start) * (log(value) - self._least) / self._span

@@ -1,0 +1,101 @@
+"""What folding does for cubins in files: read, compared, and the saving of a link computed."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pylink.dedup.analysis import Analysis, analyse
+from pylink.dedup.saving import saved_by_cubins
+from pylink.facts.elf import EM_CUDA
+from pylink.files.reading import read_incoming
+from pylink.inputs.kinds import ELF_MAGIC
+from pylink.inspect.containers import UnreadableFile, is_known, parts
+from pylink.inspect.image import Image
+from pylink.mercury.objects import MercuryObject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+
+def study(
+    files: Iterable[str | os.PathLike[str]],
+    *,
+    arch: str | None = None,
+    prefilter: str = "xxh3",
+    identity: str = "symbols",
+    progress: Callable[[int, int], object] | None = None,
+) -> Analysis:
+    """What `pylink dedup` tells of files: which cubins fold, what keeps the others from it.
+
+    A file is a cubin, anything that contains cubins, or a directory of cubins; with `arch` only
+    those for it count. `prefilter` and `identity` are the options of the command. `progress` is
+    called with the number of cubins that were compared, and of all.
+
+    Raises OSError for a file that cannot be read, UnreadableFile where there is no cubin,
+    MalformedCubin for one that is damaged, ValueError without files.
+    """
+    if isinstance(files, (str, os.PathLike)):
+        raise TypeError("files is a list, also of one file")
+    names = [os.fspath(file) for file in files]
+    if not names:
+        raise ValueError("files is empty; name a cubin, an archive or a directory")
+    cubins = [cubin for path in inputs(names) for cubin in inside(path)]
+    if arch is not None:
+        wanted = re.sub(r"\D", "", arch)
+        cubins = [(name, data) for name, data in cubins if str(Image(data).sm) == wanted]
+    if not cubins:
+        raise UnreadableFile(_without_cubins(names[0], arch))
+    objects = [MercuryObject.from_cubin(data, name) for name, data in cubins]
+
+    def tell(done: int) -> None:
+        if progress is not None:
+            progress(done, len(objects))
+
+    analysis = analyse(objects, prefilter=prefilter, identity=identity, progress=tell)
+    folds = any(candidate.reference is not None for candidate in analysis.candidates)
+    analysis.saved_bytes = saved_by_cubins(cubins, newest(cubins)) if folds else 0
+    return analysis
+
+
+def _without_cubins(name: str, arch: str | None) -> str:
+    wanted = f" for {arch}" if arch is not None else ""
+    if Path(name).is_dir():
+        return (
+            f"{name}: there is no cubin file{wanted} in it; of a directory only cubins are read, "
+            "so name objects, archives and libraries themselves"
+        )
+    return f"{name}: there is no cubin{wanted} in it"
+
+
+def inputs(names: Sequence[str]) -> Iterator[Path]:
+    """The files named, and the cubins in the directories named, in the order of their paths."""
+    for name in names:
+        path = Path(name)
+        if path.is_dir():
+            yield from (file for file in sorted(path.rglob("*")) if is_cubin(file))
+        else:
+            yield path
+
+
+def inside(path: Path) -> Iterator[tuple[str, bytes]]:
+    """The cubins in a file of any kind that `pylink inspect` opens, with their names."""
+    for part in parts(str(path), bytes(read_incoming(path, wanted=is_known))):
+        if part.kind == "cubin":
+            yield f"{part.name} (sm_{part.arch})" if part.arch else part.name, part.data
+
+
+def newest(cubins: Sequence[tuple[str, bytes]]) -> str:
+    """The architecture that all of these run on, such as `sm_100`."""
+    return f"sm_{max(Image(data).sm for _, data in cubins)}"
+
+
+def is_cubin(path: Path) -> bool:
+    """Whether a file in a directory begins as a cubin does."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        start = file.read(20)
+    return start[:4] == ELF_MAGIC and int.from_bytes(start[18:20], "little") == EM_CUDA

@@ -1,0 +1,61 @@
+"""Decisions of deduplication as rows of a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylink.tabular.columns import Place, Size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.mercury.decisions import Decision
+    from pylink.mercury.stages import Verdict
+
+
+class FoldRow(NamedTuple):
+    """What deduplication decided of a cubin with Mercury sections, and why.
+
+    `size` and `sections` are those of its Mercury sections, none where it was compared with
+    nothing. `folds_into` is the cubin whose sections stand for its own, none where it is kept.
+    `code` is 0 where it folds, `stage` the stage that rejected; `entry` and `offset` are where.
+    """
+
+    name: str
+    sections: int | None
+    size: Size | None
+    folds_into: str | None
+    compared_with: str | None
+    code: int | None
+    stage: int | None
+    entry: str | None
+    offset: Place | None
+    reason: str | None
+
+
+def fold_row(name: str, folds_into: str | None, verdict: Verdict | None) -> FoldRow:
+    """The row of one cubin; `verdict` is that of its last comparison."""
+    if verdict is None:
+        return FoldRow(name, None, None, folds_into, None, None, None, None, None, None)
+    item = verdict.candidate
+    return FoldRow(
+        name,
+        len(item.headers) + len(item.targets),
+        item.size,
+        folds_into,
+        verdict.reference.name,
+        verdict.code,
+        verdict.stage,
+        verdict.entry,
+        verdict.offset,
+        verdict.reason,
+    )
+
+
+def decision_row(decision: Decision, names: Sequence[str]) -> FoldRow:
+    """The row of a decision of a link; `names` are those of the files."""
+    into = decision.reference if decision.folds else None
+    row = fold_row(names[decision.file], None if into is None else names[into], decision.verdict)
+    if decision.stronger is None:
+        return row
+    return row._replace(code=decision.code, stage=decision.stage, reason=decision.reason)
