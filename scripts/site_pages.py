@@ -1,4 +1,4 @@
-"""MkDocs hooks: pages of the site that lie beside docs/, and links to them.
+"""MkDocs hooks: pages of the site that lie beside docs/ or are notebooks, and links to them.
 
 CHANGELOG.md and the like stay at the root, where people look for them; the site has them as pages.
 A link to a source file leads to the file's name alone, since the site has no sources.
@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
+
+import notebooks
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -25,6 +27,10 @@ PAGES = {
     "examples/README.md": "examples.md",
     "README.md": "index.md",
 }
+NOTEBOOKS = {
+    path.relative_to(ROOT).as_posix(): f"notebooks/{path.stem}.md"
+    for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+}
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 
 
@@ -36,6 +42,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if files.get_file_from_path(page) is None:
             text = (ROOT / source).read_text(encoding="utf-8")
             files.append(File.generated(config, page, content=relink(text, source, page)))
+    for source, page in NOTEBOOKS.items():
+        text = notebooks.as_page(notebooks.read(ROOT / source))
+        files.append(File.generated(config, page, content=relink(text, source, page)))
     return files
 
 
@@ -55,8 +64,8 @@ def relink(text: str, source: str, page: str) -> str:
         if ":" in path or not path:
             return found[0]
         file = (ROOT / source).parent.joinpath(path).resolve().relative_to(ROOT).as_posix()
-        if file in PAGES:
-            wanted = PAGES[file]
+        if file in PAGES or file in NOTEBOOKS:
+            wanted = PAGES.get(file) or NOTEBOOKS[file]
         elif file.startswith("docs/"):
             wanted = file.removeprefix("docs/")
         else:

@@ -24,5 +24,6 @@ def result_html(
         + "<p>Largest sections</p>"
         + largest._repr_html_()
         + "<p><code>.sections</code>, <code>.symbols</code>, <code>.relocations</code>, "
-        "<code>.inputs</code> and <code>.phases</code> are tables.</p>"
+        "<code>.sizes</code>, <code>.inputs</code>, <code>.phases</code> and "
+        "<code>.remarks</code> are tables.</p>"
     )

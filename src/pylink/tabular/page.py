@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 SHOWN = 10
 # Characters to which a cell of a page and a line of repr are cut; the row itself has all of them.
 CELL = 120
+RIGHT = ' style="text-align:right"'
 # Width of the longest bar, in ems.
 WIDEST = 20
 
@@ -19,7 +20,10 @@ WIDEST = 20
 def table_html(rows: Sequence[Sequence[object]], dtypes: Mapping[str, str], summary: str) -> str:
     """The first rows, numbers to the right, and a line on the rest."""
     numeric = [kind != "U" for kind in dtypes.values()]
-    head = "".join(f"<th>{escape(name)}</th>" for name in dtypes)
+    head = "".join(
+        f"<th{RIGHT if right else ''}>{escape(name)}</th>"
+        for name, right in zip(dtypes, numeric, strict=True)
+    )
     body = "".join(
         "<tr>" + "".join(_cell(*pair) for pair in zip(row, numeric, strict=True)) + "</tr>"
         for row in rows[:SHOWN]
@@ -55,5 +59,4 @@ def _cell(value: object, numeric: bool) -> str:
         text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
     if len(text) > CELL:
         text = f"{text[: CELL - 3]}..."
-    side = ' style="text-align:right"' if numeric else ""
-    return f"<td{side}>{escape(text)}</td>"
+    return f"<td{RIGHT if numeric else ''}>{escape(text)}</td>"

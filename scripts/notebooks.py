@@ -1,0 +1,119 @@
+"""Run the notebooks of docs/notebooks and keep what they show.
+
+    python scripts/notebooks.py docs/notebooks/*.ipynb
+
+Each runs from top to bottom in a copy of `demo`, and its outputs replace those in the file. The
+test of them runs the cells in the same way, without writing; the site shows what is in the files.
+Jupyter opens them as they are: run them in `demo`.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import os
+import shutil
+import sys
+import tempfile
+from html import escape
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+Cell = dict[str, Any]
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A notebook as it is in its file."""
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def run(notebook: dict[str, Any]) -> list[list[Cell]]:
+    """What each cell of code shows, in the format of notebooks; raises what a cell raises.
+
+    Cells see each other's names and files in a copy of `demo`, as with a kernel that runs there.
+    """
+    names: dict[str, Any] = {"__name__": "__main__"}
+    shown = []
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(ROOT / "demo", folder, dirs_exist_ok=True)
+        os.chdir(folder)
+        try:
+            for number, cell in enumerate(code(notebook), 1):
+                shown.append(run_cell("".join(cell["source"]), names, number))
+        finally:
+            os.chdir(before)
+    return shown
+
+
+def code(notebook: dict[str, Any]) -> list[Cell]:
+    """The cells that run."""
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def run_cell(source: str, names: dict[str, Any], number: int) -> list[Cell]:
+    """The outputs of one cell: what it prints, and the value of an expression at its end."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    printed = io.StringIO()
+    value = None
+    with contextlib.redirect_stdout(printed):
+        exec(compile(tree, f"<cell {number}>", "exec"), names)
+        if isinstance(last, ast.Expr):
+            expression = compile(ast.Expression(last.value), f"<cell {number}>", "eval")
+            value = eval(expression, names)
+    outputs: list[Cell] = []
+    if printed.getvalue():
+        text = printed.getvalue().splitlines(keepends=True)
+        outputs.append({"name": "stdout", "output_type": "stream", "text": text})
+    if value is not None:
+        data = {"text/plain": repr(value).splitlines(keepends=True)}
+        if hasattr(value, "_repr_html_"):
+            data["text/html"] = [value._repr_html_()]
+        result = {"data": data, "execution_count": number, "metadata": {}}
+        outputs.append({**result, "output_type": "execute_result"})
+    return outputs
+
+
+def write(path: Path) -> None:
+    """Run a notebook and keep the outputs in its file."""
+    notebook = read(path)
+    for number, (cell, outputs) in enumerate(zip(code(notebook), run(notebook), strict=True), 1):
+        cell["execution_count"] = number
+        cell["outputs"] = outputs
+    text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True)
+    path.write_text(f"{text}\n", encoding="utf-8")
+
+
+def as_page(notebook: dict[str, Any]) -> str:
+    """A notebook as a page of Markdown, with the outputs that are in it."""
+    parts = []
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(source)
+            continue
+        parts.append(f"```python\n{source}\n```")
+        parts += [_output(output) for output in cell["outputs"]]
+    return "\n\n".join(parts) + "\n"
+
+
+def _output(output: Cell) -> str:
+    """An output as a block of HTML."""
+    data = output.get("data", {})
+    if "text/html" in data:
+        shown = "".join(data["text/html"])
+    else:
+        text = "".join(output["text"] if "text" in output else data["text/plain"])
+        shown = f"<pre>{escape(text.rstrip())}</pre>"
+    return f'<div class="output" style="overflow-x:auto">{shown}</div>'
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        write(Path(name))
