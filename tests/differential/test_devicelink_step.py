@@ -244,7 +244,7 @@ STATUSES: dict[str, tuple[int, list[str]]] = {
     "missing": (1, ["-arch=sm_90", "first.o", "absent.o"]),
     "no input": (1, ["-arch=sm_90"]),
     "unknown option": (1, ["-arch=sm_90", "--unheard-of", *OBJECTS]),
-    "unknown kind of file": (1, ["-arch=sm_90", "libx.so.1"]),
+    "unknown kind of file": (1, ["-arch=sm_90", "libx.unknown"]),
     "unknown architecture": (1, ["-arch=sm_17", *OBJECTS]),
     "real where virtual": (1, ["-arch=sm_90", "-code=sm_90", *OBJECTS]),
     "incompatible": (1, ["-gencode", "arch=compute_90a,code=sm_90", *OBJECTS]),

@@ -10,7 +10,9 @@ import pytest
 from gpu.device import Gpu, needs_gpu
 from helpers import oracle
 
+from pylink.bench.contenders import this_program
 from pylink.command.overlay import make_overlay
+from pylink.devicelink.cmakedir import FOLDER
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "shared"
 
@@ -35,6 +37,7 @@ def test_results_are_those_of_the_static_build(tmp_path: Path) -> None:
             f"-DCMAKE_CUDA_COMPILER={toolkit}/bin/nvcc",
             f"-DCMAKE_CUDA_ARCHITECTURES={gpu.major}{gpu.minor}",
             f"-DBUILD_SHARED_LIBS={shared}",
+            *(f"-Dpylink_DIR={FOLDER}", f"-DPYLINK_EXECUTABLE={this_program()}"),
         ]
         for command in (configure, ["cmake", "--build", str(build)], [str(build / "terrain")]):
             done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -17,6 +17,7 @@ from pylink.devicelink.nvccoptions import (
     LEFT,
     LINKED,
     SPELLINGS,
+    is_library,
 )
 from pylink.devicelink.request import CUBIN, DEFAULT_OUTPUTS, FATBIN, OBJECT, UNIT, NotOurs, Request
 from pylink.diagnostics import Sink
@@ -38,9 +39,10 @@ MAX_FILES = 1000  # options files of one command, also those that name each othe
 class Words:
     """What the words say: lists and texts by attribute of the rows, flags, inputs."""
 
-    __slots__ = ("files", "flags", "inputs", "lists", "texts", "unknown")
+    __slots__ = ("as_nvcc", "files", "flags", "inputs", "lists", "texts", "unknown")
 
-    def __init__(self) -> None:
+    def __init__(self, *, as_nvcc: bool) -> None:
+        self.as_nvcc = as_nvcc
         self.flags: set[str] = set()
         self.texts: dict[str, str] = {}
         self.lists: dict[str, list[str]] = {}
@@ -61,7 +63,7 @@ def read_request(
     those of a program, and the step is a part of its link.
     """
     sink = Sink()
-    found = Words()
+    found = Words(as_nvcc=as_nvcc)
     try:
         before = split_words(environment.get(PREPEND, ""), sink)
         after = split_words(environment.get(APPEND, ""), sink)
@@ -88,7 +90,7 @@ def _read(words: Sequence[str], found: Words, sink: Sink) -> None:
     rest = iter(words)
     for word in rest:
         if not word.startswith("-"):
-            if not word.endswith(LINKED):
+            if not word.endswith(LINKED) and (found.as_nvcc or not is_library(word)):
                 raise NotOurs(file=word)
             found.inputs.append(word)
             continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pylink import pipeline
 from pylink._native.cores import count_cores
+from pylink.devicelink.nvccoptions import is_library
 from pylink.devicelink.request import OBJECT
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
@@ -122,7 +123,7 @@ def find_machine(shared: SharedInputs, sink: Sink) -> str | None:
     """The machine of the objects; None without any. A fatal diagnostic if there are two."""
     found: dict[int, str] = {}
     for name, head in shared.heads(HEADER_SIZE):
-        if head.startswith(ELF) and len(head) == HEADER_SIZE and not name.endswith(".so"):
+        if head.startswith(ELF) and len(head) == HEADER_SIZE and not is_library(name):
             machine = int.from_bytes(head[18:20], "little")
             found.setdefault(machine, name)
             if len(found) > 1:

@@ -5,6 +5,8 @@ An option that is not here, or whose effect on the step is not written here, is 
 
 from __future__ import annotations
 
+import os
+
 from pylink.options.table import FLAG, LIST, NUMBER, TEXT
 
 # What becomes of an option.
@@ -48,6 +50,15 @@ STREAMS = ("legacy", "null", "per-thread")
 
 # Inputs that are linked as they are, by extension; all others are compiled first, or refused.
 LINKED = (".o", ".obj", ".a", ".so")
+
+
+def is_library(name: str) -> bool:
+    """Whether a file is named like a shared library, also with versions, which nvcc refuses."""
+    _, dot, version = os.path.basename(name).rpartition(".so")
+    return bool(dot) and (
+        not version or (version.startswith(".") and version[1:].replace(".", "").isdigit())
+    )
+
 
 ROWS = (
     NvccOption("device-link", "dlink"),
