@@ -128,10 +128,37 @@ def plugin_beside(build: HostBuild) -> list[str]:
     return loader(build, "a", ["libcore.so"])
 
 
-def plugin_with_all(build: HostBuild) -> list[str]:
+def plugin_borrowing(build: HostBuild) -> list[str]:
     build.closed("libcore.so", ["a.o"])
-    plugin(build, ["a.o"], ["a.o", "libcore.so"], "-Wl,--version-script=hiding.map")
+    plugin(build, ["libcore_nv.a", "libcore.so"], ["libcore.so"])
     return loader(build, "a", ["libcore.so"])
+
+
+def plugin_beside_program(
+    build: HostBuild, device: Sequence[str] = ("libcore_nv.a",), *host: str
+) -> list[str]:
+    """A program with a module of its own, which it exports, and which the plugin links as well."""
+    plugin(build, device, host, "-Wl,--version-script=hiding.map")
+    build.run(build.nvcc, f"-arch={ARCH}", "-dlink", "a.o", "-o", "linked.o")
+    return loader(build, "a", ["a.o", "linked.o", "-rdynamic"])
+
+
+def open_for_two(build: HostBuild) -> list[str]:
+    """A program and its plugin that are linked with one open library."""
+    build.library("libone.so", ["a.o"])
+    return program_and_plugin(build)
+
+
+def closed_for_two(build: HostBuild) -> list[str]:
+    build.closed("libone.so", ["a.o"])
+    return program_and_plugin(build)
+
+
+def program_and_plugin(build: HostBuild) -> list[str]:
+    plugin(build, ["libone.so"], ["libone.so"])
+    words = (f"-arch={ARCH}", "-dlink", "-L.", "c.o", "libone.so")
+    build.run(build.nvcc, *words, "-o", "linked.o")
+    return loader(build, "ac", ["c.o", "linked.o", "libone.so"])
 
 
 def closed_twice(build: HostBuild, *flags: str) -> list[str]:
@@ -218,7 +245,19 @@ def exported(build: HostBuild, *flags: str) -> list[str]:
 
 PLANTED = {
     "plugin beside a library": Planted(
-        "audit-incomplete", "link the objects of its modules into", plugin_beside, plugin_with_all
+        "audit-incomplete",
+        "name 'libcore.so' in the device link of 'plugin.so'",
+        plugin_beside,
+        plugin_borrowing,
+    ),
+    "plugin beside its program": Planted(
+        "audit-incomplete",
+        "link the objects of its modules into",
+        plugin_beside_program,
+        lambda build: plugin_beside_program(build, ["a.o"], "a.o"),
+    ),
+    "open library of two": Planted(
+        "audit-incomplete", "link 'libone.so' for the device", open_for_two, closed_for_two
     ),
     "two closed libraries": Planted(
         "audit-incomplete",

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from helpers import cmake_tree, oracle
 from helpers.clients import needs_cmake
-from helpers.host_build import HostBuild, Log
+from helpers.host_build import Failed, HostBuild, Log
 
 from pylink.audit.command import main
 
@@ -41,12 +41,12 @@ class Tree:
         """The kernels that a program launches, each of which an image has."""
         return used(Log(self.build.run(*words)))
 
-    def audit(self, *words: str | Path) -> list[str]:
-        """The rules of what the command reports, which is no error."""
+    def audit(self, *words: str | Path) -> list[tuple[str, str]]:
+        """The rules of what the command reports, each with the first step that it names."""
         status = main([*map(str, words), "--json"])
-        said = json.loads(self.capsys.readouterr().out)
-        assert status == 0, said
-        return [finding["rule"] for finding in said["findings"]]
+        found = json.loads(self.capsys.readouterr().out)["findings"]
+        assert status == int(any(finding["level"] == "error" for finding in found))
+        return [(finding["rule"], "".join(finding["steps"][:1])) for finding in found]
 
 
 def used(log: Log) -> set[str]:
@@ -70,6 +70,8 @@ def test_tree(tmp_path: Path, version: str, capsys: pytest.CaptureFixture[str]) 
     check_program_of_open_and_closed_libraries(tree)
     check_project_without_cuda(tree)
     check_changed_library(tree)
+    if not is_newest:
+        check_faults(tree)
 
 
 def check_plugins(tree: Tree) -> None:
@@ -81,9 +83,15 @@ def check_plugins(tree: Tree) -> None:
             assert tree.start("built/host", *words) == {*KERNELS, *order}
             assert tree.start("built/bare", *words) == set(order)
     for name in ("host", "bare", "device"):
-        named = [word for file in plugins.values() for word in ("--plugin", file)]
-        folders = ("-L", tree.file("built"), "-L", tree.file("built/deep"))
-        assert tree.audit(tree.file(f"built/{name}"), *named, *folders) == []
+        assert audit_program(tree, name) == []
+
+
+def audit_program(tree: Tree, name: str) -> list[tuple[str, str]]:
+    """What is said of a program that opens the plugins."""
+    files = [tree.file(f"built/plugins/lib{name}.so") for name in "pq"]
+    plugins = [word for file in files for word in ("--plugin", file)]
+    folders = ("-L", tree.file("built"), "-L", tree.file("built/deep"))
+    return tree.audit(tree.file(f"built/{name}"), *plugins, *folders)
 
 
 def check_python_extension(tree: Tree) -> None:
@@ -111,8 +119,8 @@ def check_program_of_open_and_closed_libraries(tree: Tree) -> None:
 def check_project_without_cuda(tree: Tree) -> None:
     """Its program links the device code of open libraries that a library of C++ uses privately."""
     build = tree.build
-    words = (f"-DCMAKE_PREFIX_PATH={tree.file('installed')}", f"-DCUDAToolkit_ROOT={build.root}")
-    words = (*words, "-G", tree.generator)
+    words = [f"-DCMAKE_PREFIX_PATH={tree.file('installed')}", f"-DCUDAToolkit_ROOT={build.root}"]
+    words += ["-G", tree.generator]
     said = cmake_tree.configure(build, "user", "used", *words, cmake=tree.cmake)
     assert "CMake Warning" not in said
     plugin = tree.file("used/below/libplugin.so")
@@ -138,3 +146,28 @@ def check_changed_library(tree: Tree) -> None:
     source.write_text(source.read_text().replace("x + 1", "x * x + 77"))
     tree.build.run(tree.cmake, "--build", "built")
     assert image.read_bytes() != before
+
+
+def check_faults(tree: Tree) -> None:
+    """The audit names each with the step that helps; without the faults all is right again."""
+    for fault, rule, library in (
+        ("open", "audit-incomplete", "libphysics.so.1"),
+        ("unlinked", "audit-unanswered", "libp.so"),
+    ):
+        tree.build.run(tree.cmake, "built", f"-DFAULT={fault}")
+        tree.build.run(tree.cmake, "--build", "built")
+        steps = [step for name, step in audit_program(tree, "host") if name == rule]
+        assert any(f"/{library}' for the device (nvcc -shared" in step for step in steps), steps
+        assert loses(tree)
+    tree.build.run(tree.cmake, "built", "-DFAULT=")
+    tree.build.run(tree.cmake, "--build", "built")
+    check_plugins(tree)
+
+
+def loses(tree: Tree) -> bool:
+    """Whether a program with a plugin loses kernels, or cannot open the plugin."""
+    try:
+        log = Log(tree.build.run("built/host", "local", tree.file("built/plugins/libp.so")))
+    except Failed:
+        return True
+    return bool(log.lost)

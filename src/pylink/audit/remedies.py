@@ -34,6 +34,7 @@ class Remedies:
         self, groups: Sequence[Group], outcome: Outcome, program: LinkedFile | None
     ) -> None:
         self._groups = groups
+        self._files = [file for group in groups for file in group.loaded]
         self._outcome = outcome
         self._trials = 0
         self._program = program
@@ -95,6 +96,7 @@ class Remedies:
                     yield Remedy("audit-omit", facts, {less: now})
         if file.is_program:
             yield self._contain(file, missing)
+        yield from self._borrow(file, missing)
         yield from self._bind(file)
         yield from self._open(file)
         for other in others:
@@ -164,6 +166,39 @@ class Remedies:
         own = frozenset(answers) if program.is_program else now.own
         linked = replace(now, answers=answers, own=own, visible=now.visible | added)
         return {file: opened, program: linked}
+
+    def _borrow(self, file: LinkedFile, missing: Sequence[bytes]) -> Iterator[Remedy]:
+        """The file takes code that libraries register, who are closed for that, and lend it."""
+        absent = [name for name in missing if name not in file.calls]
+        holders = [self._holder(file, name) for name in absent]
+        if not absent or None in holders:
+            return
+        lenders = list(dict.fromkeys(holder for holder in holders if holder is not None))
+        lent = {name for lender in lenders for name in lender.calls}
+        changes = {}
+        for lender in lenders:
+            now = self._now(lender)
+            if not set(absent).intersection(lender.calls) <= set(now.answers):
+                own = tuple(dict.fromkeys(lender.calls))
+                changes[lender] = replace(now, answers=own, own=frozenset(own))
+        kind = "audit-lend" if changes else "audit-borrow"
+        # What else linked the code of a library that was open.
+        users = [user for user in self._files if user not in lenders] if changes else [file]
+        for user in users:
+            now = self._now(user)
+            kept = tuple(name for name in now.answers if name not in lent or name in user.calls)
+            if kept != now.answers:
+                visible = now.visible.intersection(kept)
+                changes[user] = replace(now, answers=kept, visible=visible)
+        facts = {"file": file.shown, "other": lenders[0].shown}
+        yield Remedy(kind, facts, changes)
+
+    def _holder(self, file: LinkedFile, identifier: bytes) -> LinkedFile | None:
+        """The first library other than the file that has the host code of a module."""
+        for other in self._files:
+            if other is not file and not other.is_program and identifier in other.calls:
+                return other
+        return None
 
     def _contain(self, file: LinkedFile, missing: Sequence[bytes]) -> Remedy:
         """The file has the host code of all modules of its image, and answers it itself."""

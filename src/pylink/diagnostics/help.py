@@ -529,6 +529,10 @@ HELP: dict[str, str] = {
     "audit-strip": "A step that makes the file smaller without a change of what runs.",
     "audit-internal": "A step that helps: each file then uses its own copy of the function.",
     "audit-target": "A step that helps: code for one more architecture.",
+    "audit-borrow": "A step that helps: code that is borrowed from a library is not registered a "
+    "second time. Each image has its own copy of variables.",
+    "audit-lend": "A step that helps: a library that was device-linked lends its code to several "
+    "programs and plugins, while an open one belongs to one of them.",
     "audit-hidden-kernels": "A step that helps: each file then registers its own host symbol.",
     "internal-error": "pylink reached a state that should be impossible: a bug. Please report it "
     "with the inputs.",

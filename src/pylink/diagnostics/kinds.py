@@ -499,6 +499,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "audit-object": (885, NOTE,
         "link the object of module '{id}' into '{file}': name its archive before the libraries, "
         "also for the host linker"),
+    "audit-borrow": (886, NOTE,
+        "name '{other}' in the device link of '{file}', by pylink, which then borrows its code"),
+    "audit-lend": (887, NOTE,
+        "link '{other}' for the device (nvcc -shared without -nodlink; CMake: "
+        "CUDA_RESOLVE_DEVICE_SYMBOLS ON), and name it in the device links of '{file}' and of its "
+        "other users, by pylink, which then borrow its code"),
     "audit-hidden-kernels": (884, NOTE,
         "compile both files with -device-entity-has-hidden-visibility=true (CUDA 13's default), "
         "or for the same architectures"),
