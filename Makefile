@@ -128,7 +128,7 @@ test-releases: $(VENV)/extras $(VENV)/built oracles
 	    tests/differential/test_second_stages.py tests/differential/test_release_12_9.py \
 	    tests/differential/test_older_objects_linked.py
 
-# `pylink size` on public wheels with known figures; 170 MB to fetch.
+# `pylink size` and `pylink audit` on public wheels with known figures; 170 MB to fetch.
 WHEELS := bitsandbytes==0.50.2 faiss-gpu-cu12==1.14.1.post1 nvidia-curand==10.4.5.25
 test-wheels: $(VENV)/extras $(VENV)/bundled
 	$(STEP) "fetching the wheels to measure" $(BIN)/python -m pip download --quiet --no-deps \

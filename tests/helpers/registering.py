@@ -18,13 +18,14 @@ COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]
 @dataclass(frozen=True)
 class Code:
     """What a file has: host code of `modules`, a device link of `linked` ones, fat binaries in
-    `images`, and functions `exports`."""
+    `images`, those from before a device link in `relocatable`, and functions `exports`."""
 
     modules: Sequence[str] = ()
     linked: Sequence[str] = ()
     images: Sequence[bytes] = ()
     exports: Sequence[str] = ()
     extra_ids: Sequence[str] = ()
+    relocatable: Sequence[bytes] = ()
 
 
 def source(code: Code, folder: Path, name: str) -> str:
@@ -47,12 +48,14 @@ def source(code: Code, folder: Path, name: str) -> str:
             _word(f"def {identifier}"),
         ]
     lines += [_word(identifier) for identifier in code.extra_ids]
-    for number, image in enumerate(code.images):
-        path = folder / f"{name}.{number}.fatbin"
-        path.write_bytes(image)
-        lines.append(
-            f'__asm__(".pushsection .nv_fatbin,\\"a\\"\\n.incbin \\"{path}\\"\\n.popsection");'
-        )
+    for section, containers in ((".nv_fatbin", code.images), ("__nv_relfatbin", code.relocatable)):
+        for number, container in enumerate(containers):
+            path = folder / f"{name}.{number}{section}"
+            path.write_bytes(container)
+            lines.append(
+                f'__asm__(".pushsection {section},\\"a\\"\\n'
+                f'.incbin \\"{path}\\"\\n.popsection");'
+            )
     lines += [f"void {function}(void) {{}}" for function in code.exports]
     return "\n".join([*lines, "int unused;", ""])
 

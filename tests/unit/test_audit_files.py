@@ -182,6 +182,41 @@ def test_ids_that_are_not_true(tmp_path: Path, audit: Audit) -> None:
     assert rules(said) == [("audit-waiting", "one.so")]
 
 
+def test_ids_and_fat_binaries_of_modules(tmp_path: Path, audit: Audit) -> None:
+    """Each module has one of both, also where several have no id but that of a device link."""
+    container = fatbin_builder.container(fatbin_builder.entry(one_kernel().build(), 90))
+    for count in (1, 2, 3):
+        code = Code(["_a", "_b"], ["_a", "_b"], relocatable=[container] * count)
+        library(tmp_path, "one.so", code)
+        status, said = audit("one.so")
+        assert status == 0
+        assert (rules(said) == [("audit-ids", "one.so")]) is (count != 2)
+        if count != 2:
+            assert f"{count} fat binaries of relocatable code, but 2 module ids" in str(said)
+
+
+def test_relocatable_code_beside_images(tmp_path: Path, audit: Audit) -> None:
+    """It is worth a note from 1 MiB on, and of no use only for architectures of the images."""
+    small = one_kernel().build()
+    image = fatbin_builder.container(fatbin_builder.entry(small, 90))
+    for size, arch, kind, is_found in (
+        (1 << 20, 90, 2, True),
+        ((1 << 20) - 8, 90, 2, False),
+        (1 << 20, 80, 2, False),
+        (1 << 20, 90, 1, False),
+    ):
+        entry = fatbin_builder.entry(bytes(size), arch, kind=kind)
+        code = Code(["_a"], ["_a"], [image], relocatable=[fatbin_builder.container(entry)])
+        library(tmp_path, "one.so", code)
+        status, said = audit("one.so")
+        assert status == 0
+        found = [one for one in said["findings"] if one["rule"] == "audit-relocatable"]
+        assert bool(found) is is_found, (size, arch, kind)
+        if found:
+            assert f"{size} bytes of relocatable code" in found[0]["message"]
+            assert "pylink prune --linked" in found[0]["steps"][0]
+
+
 def test_thousands_of_modules(tmp_path: Path, audit: Audit) -> None:
     names = [f"_m{number}" for number in range(4000)]
     library(tmp_path, "libone.so", Code(modules=names[:2000]))

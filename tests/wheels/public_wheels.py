@@ -1,12 +1,14 @@
-"""`pylink size` on public wheels, against figures that a prototype on other code made of them.
+"""`pylink size` and `pylink audit` on public wheels.
 
-`make test-wheels` fetches the wheels into build/wheels and runs this file; `make test` does not.
+Sizes are compared with figures that a prototype on other code made of them; an audit has nothing to
+report but notes. `make test-wheels` fetches the wheels into build/wheels and runs this file; `make test` does not.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import zipfile
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from pylink.audit.command import main
 from pylink.size import LEVELS, Sizes, measure, rows
 from pylink.size.model import DIRECTORY
 from pylink.size.reductions import reductions
@@ -82,3 +85,15 @@ def test_what_could_go_is_found(name: str) -> None:
     for line in reductions(measured(name)):
         found[line.rule] += line.entries
     assert EXPECTED[name]["could_go"].items() <= found.items()
+
+
+def test_an_audit_is_quiet(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All libraries of the wheel as plugins of one process."""
+    with zipfile.ZipFile(FOLDER / name) as wheel:
+        members = [member for member in wheel.namelist() if ".so" in Path(member).name]
+        wheel.extractall(tmp_path, members)
+    words = [word for member in members for word in ("--plugin", str(tmp_path / member))]
+    assert main([*words, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["files"]
+    assert {finding["level"] for finding in said["findings"]} <= {"note"}
