@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,9 +23,13 @@ ROOT = Path(__file__).parents[2]
 UNITS = ("bits", "bytes", "columns", "errors", "registers", "seconds", "threads", "version")
 
 RIGHT = """\
+import asyncio
 import io
 import pathlib
+import threading
 import pylink
+import pylink.bench
+import pylink.dedup
 
 data = pathlib.Path("b.cubin").read_bytes()
 options = pylink.LinkOptions(verbose=True, kernels_used="k", color="auto", profile=True)
@@ -42,11 +48,26 @@ with pylink.Linker(arch="sm_90a", log=io.StringIO()) as linker:
 jobs = [pylink.LinkJob(inputs, options, arch="sm_90a", output=pathlib.Path("out"), verbose=True)]
 for made in pylink.link_many(jobs, threads=2):
     text: str = str(made) if isinstance(made, pylink.LinkError) else made.arch
+def tell(phase: str, done: int, total: int) -> None:
+    assert phase and done <= total
+waited = asyncio.run(pylink.alink(inputs, arch="sm_90a", progress=tell, cancel=threading.Event()))
+step = pylink.dlink(inputs, archs=["sm_80"], form="fatbin", progress=True)
+cubins: dict[str, bytes] = dict(step.cubins)
+code = result.symbols.where(type="FUNC").sorted_by("size", descending=True)[:10]
+names: list[str] = [row.demangled for row in code]
+units: dict[str, str] = code.units
+removed: list[int | None] = [row.hotness for row in result.remarks]
+if result.profile is not None:
+    spent: list[float] = [row.wall for row in result.profile.tables.steps]
+    fit = pylink.growth(result.profile.tables.files, size="size", cost="parse")
+    model: str | None = fit.model
+twice: float | None = pylink.growth([1, 2, 4, 8, 16], (float(n) for n in range(5))).twice
+folds: list[str | None] = [row.folds_into for row in pylink.dedup.study(["build"]).table]
+runs: list[float] = [row.seconds for row in pylink.bench.read("a.csv").table]
 """
 
 # Each is one mistake.
 WRONG = """\
-import pylink
 pylink.link(["a.cubin"], arch="sm_90a", nonsense=3)
 pylink.link(["a.cubin"], arch="sm_90a", verbose="yes")
 pylink.link(["a.cubin"], arch="sm_90a", error_limit="10")
@@ -65,6 +86,17 @@ pylink.LinkOptions().verbose = True
 pylink.Linker(arch="sm_90a").add_data("a.cubin", "a")
 pylink.Linker(arch="sm_90a", output=3)
 pylink.Input("a.cubin", kind="elf")
+pylink.link(["a.cubin"], arch="sm_90a", progress=lambda phase: None)
+pylink.link(["a.cubin"], arch="sm_90a", cancel=True)
+asyncio.run(pylink.alink(["a.cubin"], arch="sm_90a", nonsense=3))
+pylink.dlink(["a.cubin"], archs=["sm_90a"], form="elf")
+pylink.dlink(["a.cubin"], arch="sm_90a")
+result.symbols[0].nonsense
+result.symbols.column(3)
+pylink.growth(3, [1, 2])
+pylink.growth([1, 2], [1, 2]).twice + 1
+pylink.dedup.study(["build"]).tabel
+pylink.bench.measure(["a.cubin"], rounds="10")
 """
 
 # The sequence of phases, as the pipeline calls them: right, then three mistakes.
@@ -88,9 +120,8 @@ def mistaken(run: Runner, loaded: Loaded, objects: Objects) -> None:
 """
 
 
-def check_types(place: Path, text: str) -> list[int]:
-    """The lines in which `mypy --strict` finds something."""
-    (place / "program.py").write_text(text)
+def mypy(place: Path) -> list[int]:
+    """The lines of program.py in which `mypy --strict` finds something."""
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "program.py"],
         cwd=place,
@@ -104,16 +135,47 @@ def check_types(place: Path, text: str) -> list[int]:
     return sorted({int(line) for line in found})
 
 
-def test_a_type_checker_finds_every_wrong_call_and_no_other(tmp_path: Path) -> None:
-    right = len(RIGHT.splitlines())
-    wrong = WRONG.splitlines()
+def pyright(place: Path) -> list[int]:
+    """The lines of program.py in which pyright finds something with its strict rules.
+
+    basedpyright is pyright with its node in a wheel.
+    """
+    rules = {"typeCheckingMode": "strict", "pythonVersion": "3.10", "include": ["program.py"]}
+    (place / "pyrightconfig.json").write_text(
+        json.dumps({**rules, "extraPaths": [str(ROOT / "src")]})
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "basedpyright", "--outputjson"],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = json.loads(done.stdout)
+    assert said["summary"]["filesAnalyzed"] == 1, done.stdout + done.stderr
+    return sorted({record["range"]["start"]["line"] + 1 for record in said["generalDiagnostics"]})
+
+
+CHECKERS = pytest.mark.parametrize("check", [mypy, pyright])
+
+
+@CHECKERS
+def test_a_type_checker_finds_every_wrong_call_and_no_other(
+    tmp_path: Path, check: Callable[[Path], list[int]]
+) -> None:
+    right, wrong = len(RIGHT.splitlines()), len(WRONG.splitlines())
     # One run for both: the first import of the package takes most of the time.
-    assert check_types(tmp_path, RIGHT + WRONG) == [right + at for at in range(2, len(wrong) + 1)]
+    (tmp_path / "program.py").write_text(RIGHT + WRONG)
+    assert check(tmp_path) == [right + at for at in range(1, wrong + 1)]
 
 
-def test_a_type_checker_finds_results_of_phases_that_are_swapped_or_missing(tmp_path: Path) -> None:
+@CHECKERS
+def test_a_type_checker_finds_results_of_phases_that_are_swapped_or_missing(
+    tmp_path: Path, check: Callable[[Path], list[int]]
+) -> None:
     lines = len(SEQUENCE.splitlines())
-    assert check_types(tmp_path, SEQUENCE) == [lines - 2, lines - 1, lines]
+    (tmp_path / "program.py").write_text(SEQUENCE)
+    assert check(tmp_path) == [lines - 2, lines - 1, lines]
 
 
 @pytest.mark.parametrize("path", generate.generated(ROOT / "docs"), ids=lambda path: path.name)

@@ -7,6 +7,7 @@ tests of their own, which run what they show; docs/bench.md shows what takes min
 from __future__ import annotations
 
 import ast
+import doctest
 import os
 import re
 import shlex
@@ -15,6 +16,7 @@ import subprocess
 import sys
 from inspect import signature
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from fuzz.__main__ import parser as fuzz_parser
@@ -23,7 +25,10 @@ from helpers import archive_builder, fatbin_builder
 
 import pylink
 from pylink import remarks
+from pylink.api.generate import REFERENCE
 from pylink.api.keywords import LinkKeywords
+from pylink.bench.processes import Run
+from pylink.bench.results import WARM, WHOLE, Results
 from pylink.command.words import command_words
 from pylink.facts import header
 from pylink.options.commands import COMMANDS
@@ -143,6 +148,42 @@ def test_programs_run(page: str, text: str, folder: Path, monkeypatch: pytest.Mo
     names = sorted(map(str, Path("build").glob("*.cubin")))
     given = {"pylink": pylink, "names": names, "data": Path("b.cubin").read_bytes()}
     exec(compile(text, page, "exec"), given)
+
+
+def reference_examples() -> list[tuple[str, str]]:
+    """The examples that docstrings have, as the reference shows them: indented."""
+    page = "docs/python.md"
+    reference = TEXTS[page].partition(REFERENCE)[2]
+    return [(page, dedent(text)) for text in re.findall(r"(?:^ {4}.*\n)+", reference, re.MULTILINE)]
+
+
+@pytest.mark.parametrize(("page", "text"), reference_examples())
+def test_examples_of_the_reference_run(
+    page: str, text: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    results = Results()
+    results.add_run("pylink", WARM, WHOLE, 2, 0, Run(1.0, 1.0, 1, ""))
+    given = {"pylink": pylink, "data": Path("b.cubin").read_bytes(), "results": results}
+    exec(compile(text, page, "exec"), given)
+
+
+def test_there_are_examples_in_the_reference() -> None:
+    assert [text.partition("(")[0] for _, text in reference_examples()] == [
+        "pylink.growth",
+        "with pylink.Linker",
+        "options = pylink.LinkOptions",
+    ]
+
+
+@pytest.mark.parametrize(("page", "text"), blocks("pycon"))
+def test_sessions_print_what_they_show(
+    page: str, text: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    session = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
+    assert session.examples
+    doctest.DebugRunner(verbose=False).run(session)
 
 
 @pytest.mark.parametrize(("page", "text"), commands())

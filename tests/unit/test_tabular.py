@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import pickle
 from pathlib import Path
@@ -279,6 +280,25 @@ def test_every_table_has_units_for_its_bytes(linked: dict[str, Table[Any]]) -> N
         numbers = {column for column, kind in table.dtypes.items() if kind != "U"}
         bare = numbers - set(table.units) - counts
         assert bare == ({"size", "cost", "fitted"} if name == "growth" else set()), name
+
+
+def test_every_table_travels(linked: dict[str, Table[Any]]) -> None:
+    for table in linked.values():
+        for other in (pickle.loads(pickle.dumps(table, 5)), copy.deepcopy(table)):
+            assert other == table
+            assert other.units == table.units
+
+
+def test_what_tables_come_from_travels() -> None:
+    study = pylink.dedup.study([demo.DEMO / ARCH])
+    measured = from_csv(MEASURED, "planted")
+    profile = pylink.link(demo.cubins(ARCH), arch=ARCH, profile=True).profile
+    assert profile is not None
+    assert pickle.loads(pickle.dumps(study)).table == study.table
+    assert pickle.loads(pickle.dumps(measured)).medians == measured.medians
+    again = pickle.loads(pickle.dumps(profile))
+    assert again.tables.folds == profile.tables.folds
+    assert again._repr_html_() == profile._repr_html_()
 
 
 def test_remarks_are_those_of_the_file(tmp_path: Path) -> None:
