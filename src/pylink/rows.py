@@ -128,7 +128,7 @@ class OutRow:
     merc: int  # its mercury twin
     twin: int  # a mercury section: its plain section
     next: int  # next section of the same entity
-    head: int  # relocations: the last entry added, see KeepRow
+    head: int  # relocations: the last entry added, see EmittedRow
     count: int  # relocations: entries
     counted: int  # relocations: entries seen by the sibling rule
     marks: int  # OutFlag bits
@@ -146,7 +146,7 @@ class OutSymbolRow:
     dropped: int  # name stays, symbol goes
 
 
-class KeepRow:
+class EmittedRow:
     """A relocation that stays. Entries of one section form a list, newest first."""
 
     offset: int
@@ -157,7 +157,7 @@ class KeepRow:
     next: int
 
 
-class FixRow:
+class FixupRow:
     """A relocation that the link resolves."""
 
     offset: int  # in the output section
@@ -167,7 +167,7 @@ class FixRow:
     entity: int  # symbol, or -1
     section: int  # section symbol: the input section, or -1
     function: int  # entity of the code that holds it, or -1
-    how: int  # FixHow bits
+    how: int  # FixupHow bits
     reloc: int  # OutRow of the relocation section it came through
 
 

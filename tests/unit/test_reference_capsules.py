@@ -13,7 +13,7 @@ from pylink._native.image import Canvas
 from pylink._native.tables import (
     Entities,
     FilePlaces,
-    Fixes,
+    Fixups,
     Indices,
     Numbers,
     Outs,
@@ -126,7 +126,7 @@ class Link:
             out_of=table(Numbers, range(3, 6)),
             base=table(Values, [0] * 3),
             entities=table(Entities, [*({"kind": CONSTANT} for _ in range(6)), {"kind": GLOBAL}]),
-            fixes=table(Fixes, self.rows),
+            fixups=table(Fixups, self.rows),
         )
         placed = PlacedTables(
             whole,

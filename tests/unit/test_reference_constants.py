@@ -10,7 +10,7 @@ from helpers.constants_reference import FOLDABLE, Piece, fold_reference, places
 from helpers.tables import merged, objects, table
 
 from pylink._native import constants
-from pylink._native.tables import Fixes, Keeps, Numbers, Outs, PlacedTables, Values
+from pylink._native.tables import Emitted, Fixups, Numbers, Outs, PlacedTables, Values
 from pylink.facts import sectionkinds
 
 ALIGNS = (1, 2, 4, 8, 16, 64, 256)
@@ -51,8 +51,8 @@ def fold(
         objects(bytes(arena), sections=rows),
         out_of=table(Numbers, out_of),
         base=table(Values, base),
-        keeps=table(Keeps, keeps),
-        fixes=table(Fixes, written),
+        emitted=table(Emitted, keeps),
+        fixups=table(Fixups, written),
     )
     placed = PlacedTables(whole, outs=table(Outs, outs))
     constants.fold_pieces(placed)

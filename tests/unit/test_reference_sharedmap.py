@@ -13,7 +13,7 @@ from pylink import tables
 from pylink._native import shared, sharedmap
 from pylink._native.tables import (
     Entities,
-    Fixes,
+    Fixups,
     Marks,
     MergedTables,
     Numbers,
@@ -110,7 +110,7 @@ class Link:
             section_role=table(Marks, [*[tables.WON] * 2 * self.count, 0]),
             calls=graph.call_rows(),
             prototypes=bytes(8 * graph.prototypes),
-            fixes=table(Fixes, fixes),
+            fixups=table(Fixups, fixes),
             outs=self.outs(),
             referenced=table(
                 Marks, [0] * self.count + [at in named for at in range(len(variables))]

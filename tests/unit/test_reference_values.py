@@ -22,7 +22,7 @@ from pylink._native import relocs
 from pylink._native.tables import (
     Entities,
     FilePlaces,
-    Fixes,
+    Fixups,
     Marks,
     Numbers,
     Outs,
@@ -123,7 +123,7 @@ class Link:
                     for s in self.symbols
                 ],
             ),
-            fixes=table(Fixes, self.rows),
+            fixups=table(Fixups, self.rows),
             base=table(Values, self.pieces),
         )
         outs = [

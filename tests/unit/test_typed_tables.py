@@ -11,8 +11,8 @@ from helpers.tables import merged, objects, table
 
 from pylink._native import layout, resolve, tables
 from pylink._native.tables import (
+    Emitted,
     Entities,
-    Keeps,
     Marks,
     MergedTables,
     Numbers,
@@ -73,7 +73,7 @@ def test_columns_for_type_checkers_are_those_of_the_structs() -> None:
 
 
 def test_a_table_is_read_by_row_by_column_and_by_numpy() -> None:
-    keeps = table(Keeps, [{"offset": 8, "addend": -4, "type": 2}, {"offset": 2**63, "next": 0}])
+    keeps = table(Emitted, [{"offset": 8, "addend": -4, "type": 2}, {"offset": 2**63, "next": 0}])
     assert len(keeps) == 2
     assert keeps
     assert (keeps[0].offset, keeps[0].addend, keeps[0].type) == (8, -4, 2)
@@ -83,8 +83,8 @@ def test_a_table_is_read_by_row_by_column_and_by_numpy() -> None:
     array = np.frombuffer(memoryview(keeps), np.dtype(keeps.dtype))
     assert array["addend"].tolist() == [-4, 0]
     assert not array.flags.writeable
-    assert keeps.first(1) == table(Keeps, [{"offset": 8, "addend": -4, "type": 2}])
-    assert repr(keeps) == "<2 Keeps>"
+    assert keeps.first(1) == table(Emitted, [{"offset": 8, "addend": -4, "type": 2}])
+    assert repr(keeps) == "<2 Emitted>"
     assert "addend=-4" in repr(keeps[0])
     numbers = table(Numbers, [3, -1])
     assert list(numbers) == [3, -1]

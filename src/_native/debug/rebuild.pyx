@@ -7,10 +7,12 @@ from libc.string cimport memcmp, memcpy
 
 from sectionkinds cimport IS_DEBUG
 from debug.rows cimport OTHER, DebugPatchRow, MovedRow, PieceRow, RelocRow, UnitRow
-from pylink._native.tables cimport Fixes, Keeps, MergedTables, ObjectTables, Outs, Table, take_rows
+from pylink._native.tables cimport (
+    Emitted, Fixups, MergedTables, ObjectTables, Outs, Table, take_rows,
+)
 from tables.kinds cimport is_plain
 from tables.rows cimport (
-    EF_DEFINED, EF_LIVE, E_FUNC, FIX_MERC, EntityRow, FixRow, KeepRow, OutRow, OutSymbolRow,
+    EF_DEFINED, EF_LIVE, E_FUNC, FIXUP_MERC, EmittedRow, EntityRow, FixupRow, OutRow, OutSymbolRow,
     RebuildRow, SectionRow, SymbolRow,
 )
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
@@ -110,11 +112,11 @@ def headers_of(MergedTables merged not None, int out):
     cdef const OutRow* row = merged.outs.rows
     cdef int32_t twin = row[out].merc
     cdef size_t n = objects.sections.count, i
-    cdef size_t count = merged.fixes.count, at = 0, plain = 0
+    cdef size_t count = merged.fixups.count, at = 0, plain = 0
     cdef const SectionRow* s = objects.sections.rows
     cdef const int32_t* home = merged.out_of.rows
     cdef const uint64_t* start = merged.base.rows
-    cdef const FixRow* fix = merged.fixes.rows
+    cdef const FixupRow* fixup = merged.fixups.rows
     cdef Vec pieces, patches
     cdef PieceRow* piece
     cdef DebugPatchRow* patch
@@ -135,14 +137,16 @@ def headers_of(MergedTables merged not None, int out):
                 piece.offset = s[i].offset
                 piece.size = s[i].size
                 piece.count = 0
-                while at < count and (fix[at].out != twin or fix[at].offset < start[i] + s[i].size):
-                    if fix[at].out == twin and fix[at].section >= 0 and fix[at].how & FIX_MERC:
+                while at < count and (fixup[at].out != twin
+                                      or fixup[at].offset < start[i] + s[i].size):
+                    if (fixup[at].out == twin and fixup[at].section >= 0
+                            and fixup[at].how & FIXUP_MERC):
                         patch = <DebugPatchRow*>vec_push(&patches)
                         if patch == NULL:
                             scratch.failed = True
                             break
-                        patch.r_offset = fix[at].offset - start[i]
-                        patch.value = <uint64_t>fix[at].addend + start[fix[at].section]
+                        patch.r_offset = fixup[at].offset - start[i]
+                        patch.value = <uint64_t>fixup[at].addend + start[fixup[at].section]
                         piece.count += 1
                     at += 1
         if scratch.failed:
@@ -187,7 +191,7 @@ def live_names(MergedTables merged not None):
 
 
 def adopt(MergedTables merged not None, list results not None):
-    """Enter rebuilt sections into `outs` and `keeps`.
+    """Enter rebuilt sections into `outs` and `emitted`.
 
     `results` has (OutRow, RebuildRow numbers, moved rows, size in bytes) for each.
     """
@@ -198,14 +202,14 @@ def adopt(MergedTables merged not None, list results not None):
     cdef const int32_t* number
     cdef const MovedRow* move
     cdef Vec added
-    cdef KeepRow* keep
+    cdef EmittedRow* emitted
     cdef size_t i, count
     cdef OutRow* reloc
     cdef Scratch scratch
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &added, sizeof(KeepRow))
-        scratch.failed |= not vec_append(&added, merged.keeps.rows, merged.keeps.count)
+        scratch_vector(&scratch, &added, sizeof(EmittedRow))
+        scratch.failed |= not vec_append(&added, merged.emitted.rows, merged.emitted.count)
         for out, numbers, moved, size in results:
             row[<int>out].size = size
             if row[<int>out].rela < 0:
@@ -215,23 +219,23 @@ def adopt(MergedTables merged not None, list results not None):
             move = <const MovedRow*>PyBytes_AS_STRING(moved)
             count = PyBytes_GET_SIZE(moved) // sizeof(MovedRow)
             for i in range(count):
-                keep = <KeepRow*>vec_push(&added)
-                if keep == NULL:
+                emitted = <EmittedRow*>vec_push(&added)
+                if emitted == NULL:
                     scratch.failed = True
                     break
                 # The list is written newest first.
-                keep.offset = move[count - 1 - i].r_offset
-                keep.addend = source[number[move[count - 1 - i].row]].addend
-                keep.type = source[number[move[count - 1 - i].row]].type
-                keep.entity = source[number[move[count - 1 - i].row]].entity
-                keep.section = -1
-                keep.next = reloc.head
+                emitted.offset = move[count - 1 - i].r_offset
+                emitted.addend = source[number[move[count - 1 - i].row]].addend
+                emitted.type = source[number[move[count - 1 - i].row]].type
+                emitted.entity = source[number[move[count - 1 - i].row]].entity
+                emitted.section = -1
+                emitted.next = reloc.head
                 reloc.head = <int32_t>(added.count - 1)
                 reloc.count += 1
         if scratch.failed:
             raise MemoryError
         merged.outs = outs
-        merged.keeps = Keeps(take_rows(&added))
+        merged.emitted = Emitted(take_rows(&added))
     finally:
         scratch_free(&scratch)
 
@@ -242,15 +246,15 @@ def retarget(MergedTables merged not None, bytes inputs not None, bytes units no
     `inputs` and `units` describe the rebuilt section `out`.
     """
     merged.fill()
-    cdef Fixes fixes = <Fixes>Table.opened(<PyObject*>merged.fixes)
-    cdef Keeps keeps = <Keeps>Table.opened(<PyObject*>merged.keeps)
-    cdef FixRow* fix = <FixRow*>fixes.rows
-    cdef KeepRow* keep = <KeepRow*>keeps.rows
+    cdef Fixups fixups = <Fixups>Table.opened(<PyObject*>merged.fixups)
+    cdef Emitted emitted = <Emitted>Table.opened(<PyObject*>merged.emitted)
+    cdef FixupRow* fixup = <FixupRow*>fixups.rows
+    cdef EmittedRow* emitted = <EmittedRow*>emitted.rows
     cdef const uint64_t* start = merged.base.rows
     cdef const int32_t* piece = <const int32_t*>PyBytes_AS_STRING(inputs)
     cdef const UnitRow* unit = <const UnitRow*>PyBytes_AS_STRING(units)
-    cdef size_t n = merged.fixes.count, i
-    cdef size_t keep_count = merged.keeps.count
+    cdef size_t n = merged.fixups.count, i
+    cdef size_t emitted_count = merged.emitted.count
     cdef size_t count = PyBytes_GET_SIZE(units) // sizeof(UnitRow)
     cdef size_t inputs_count = PyBytes_GET_SIZE(inputs) // 4
     cdef int64_t place
@@ -261,21 +265,21 @@ def retarget(MergedTables merged not None, bytes inputs not None, bytes units no
     high = piece[inputs_count - 1]
     with nogil:
         for i in range(n):
-            if fix[i].how & FIX_MERC or not low <= fix[i].section <= high:
+            if fixup[i].how & FIXUP_MERC or not low <= fixup[i].section <= high:
                 continue
             place = find_unit(unit, count, piece, start,
-                              start[fix[i].section] + <uint64_t>fix[i].addend, fix[i].section)
+                              start[fixup[i].section] + <uint64_t>fixup[i].addend, fixup[i].section)
             if place >= 0:
-                fix[i].addend = place
-                fix[i].section = -1
-        for i in range(keep_count):
-            if keep[i].section != out or keep[i].type != 1:
+                fixup[i].addend = place
+                fixup[i].section = -1
+        for i in range(emitted_count):
+            if emitted[i].section != out or emitted[i].type != 1:
                 continue
-            place = find_unit(unit, count, piece, start, <uint64_t>keep[i].addend, -1)
+            place = find_unit(unit, count, piece, start, <uint64_t>emitted[i].addend, -1)
             if place >= 0:
-                keep[i].addend = place
-    merged.fixes = fixes
-    merged.keeps = keeps
+                emitted[i].addend = place
+    merged.fixups = fixups
+    merged.emitted = emitted
 
 
 cdef int64_t find_unit(const UnitRow* unit, size_t count, const int32_t* piece,

@@ -17,7 +17,7 @@ from exits.capsule cimport CAPSULE_HEADER, Slot, read_record
 from exits.words cimport WORD
 from tables.kinds cimport is_a
 from relocationtypes cimport R_CUDA_ABS16_32
-from tables.rows cimport E_CONSTANT, FIX_MERC, EntityRow, FixRow, OutRow
+from tables.rows cimport E_CONSTANT, FIXUP_MERC, EntityRow, FixupRow, OutRow
 from base.vector cimport Vec, vec_push
 
 cdef enum:
@@ -48,7 +48,7 @@ cdef inline int by_place(const void* a, const void* b) noexcept nogil:
 
 # What tells where code reads constants.
 ctypedef struct ConstantUses:
-    const FixRow* fixes
+    const FixupRow* fixups
     size_t count
     const OutRow* outs
     const EntityRow* entities
@@ -58,22 +58,22 @@ ctypedef struct ConstantUses:
 
 cdef inline bint find_references(const ConstantUses* u, Vec* references) noexcept nogil:
     """Those of all code that has a capsule, by OutRow and offset; False without memory."""
-    cdef const FixRow* fix
+    cdef const FixupRow* fixup
     cdef Reference* row
     cdef size_t i
     for i in range(u.count):
-        fix = &u.fixes[i]
-        if (fix.how & FIX_MERC or fix.entity < 0 or not is_a(u.outs[fix.out].kind, IS_CODE)
-                or u.entities[fix.entity].kind != E_CONSTANT or u.outs[fix.out].merc < 0
-                or fix.type == R_CUDA_ABS16_32):
+        fixup = &u.fixups[i]
+        if (fixup.how & FIXUP_MERC or fixup.entity < 0 or not is_a(u.outs[fixup.out].kind, IS_CODE)
+                or u.entities[fixup.entity].kind != E_CONSTANT or u.outs[fixup.out].merc < 0
+                or fixup.type == R_CUDA_ABS16_32):
             continue
         row = <Reference*>vec_push(references)
         if row == NULL:
             return False
-        row.out = fix.out
-        row.bank = bank_of(u.outs, u.homes[fix.entity])
-        row.offset = fix.offset
-        row.value = u.values[fix.entity] + <uint64_t>fix.addend
+        row.out = fixup.out
+        row.bank = bank_of(u.outs, u.homes[fixup.entity])
+        row.offset = fixup.offset
+        row.value = u.values[fixup.entity] + <uint64_t>fixup.addend
     qsort(references.data, references.count, sizeof(Reference), by_place)
     return True
 

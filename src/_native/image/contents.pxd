@@ -13,7 +13,7 @@ from base.elf64 cimport Rela
 from image.capsules cimport Reference, patch_capsule, references_of
 from image.patches cimport patch_field
 from tables.kinds cimport is_a, is_nobits
-from tables.rows cimport KeepRow, OutRow, PatchRow, PlaceRow, SectionRow
+from tables.rows cimport EmittedRow, OutRow, PatchRow, PlaceRow, SectionRow
 from base.vector cimport Vec, vec_push
 from image.windows cimport WINDOW, Window
 
@@ -44,7 +44,7 @@ ctypedef struct Contents:
     const uint64_t* base
     const int32_t* stand_in     # or NULL: nothing was folded
     const uint32_t* index       # header index by OutRow
-    const KeepRow* keeps
+    const EmittedRow* emitted
     const uint32_t* symbol      # index by entity
     const uint32_t* section     # of its symbol, by OutRow
     const uint32_t* instance    # index by entity
@@ -252,23 +252,23 @@ cdef inline void make_contents(void* context, const Window* window, uint8_t* to)
 
 cdef inline void make_entries(const Contents* c, const OutRow* row, uint8_t* to) noexcept nogil:
     """The entries of a relocation section that stays, newest first."""
-    cdef const KeepRow* keep = c.keeps
+    cdef const EmittedRow* emitted = c.emitted
     cdef int32_t at = row.head
     cdef uint32_t left = row.count
     cdef Rela entry
     while at >= 0 and left:
-        entry.r_offset = keep[at].offset
-        entry.r_type = keep[at].type
-        if keep[at].entity >= 0:
-            entry.r_sym = c.symbol[keep[at].entity]
-        elif keep[at].section < -1:
-            entry.r_sym = c.instance[-2 - keep[at].section]
+        entry.r_offset = emitted[at].offset
+        entry.r_type = emitted[at].type
+        if emitted[at].entity >= 0:
+            entry.r_sym = c.symbol[emitted[at].entity]
+        elif emitted[at].section < -1:
+            entry.r_sym = c.instance[-2 - emitted[at].section]
         else:
-            entry.r_sym = c.section[keep[at].section] if keep[at].section >= 0 else 0
-        entry.r_addend = keep[at].addend
+            entry.r_sym = c.section[emitted[at].section] if emitted[at].section >= 0 else 0
+        entry.r_addend = emitted[at].addend
         memcpy(to, &entry, row.entsize)
         to += row.entsize
-        at = keep[at].next
+        at = emitted[at].next
         left -= 1
 
 

@@ -120,7 +120,7 @@ def write_contents(Canvas image not None, PlacedTables placed not None, Patches 
     c.base = merged.base.rows
     c.stand_in = merged.stand_ins.rows if merged.stand_ins.count else NULL
     c.index = placed.section_index.rows
-    c.keeps = merged.keeps.rows
+    c.emitted = merged.emitted.rows
     c.symbol = placed.symbol_index.rows
     c.section = placed.section_symbol_index.rows
     c.instance = placed.instance_index.rows
@@ -155,8 +155,8 @@ def write_contents(Canvas image not None, PlacedTables placed not None, Patches 
 
 
 cdef void take_uses(ConstantUses* u, PlacedTables placed):
-    u.fixes = placed.merged.fixes.rows
-    u.count = placed.merged.fixes.count
+    u.fixups = placed.merged.fixups.rows
+    u.count = placed.merged.fixups.count
     u.outs = placed.outs.rows
     u.entities = placed.merged.entities.rows
     u.values = placed.values.rows

@@ -14,8 +14,8 @@ from relocationtypes cimport (
     R_CUDA_UNUSED_CLEAR32, R_CUDA_UNUSED_CLEAR64, RelocationFacts, facts_of,
 )
 from tables.rows cimport (
-    EF_UNSIZED, E_CONST0_SIZE, E_CONSTANT, E_SHARED, FIX_CLEAR, FIX_MERC, FIX_REL, FIX_ZERO,
-    M_DEBUG, M_RELOCATABLE, EntityRow, FixRow, OutRow, PatchRow, PlaceRow,
+    EF_UNSIZED, E_CONST0_SIZE, E_CONSTANT, E_SHARED, FIXUP_CLEAR, FIXUP_MERC, FIXUP_REL, FIXUP_ZERO,
+    M_DEBUG, M_RELOCATABLE, EntityRow, FixupRow, OutRow, PatchRow, PlaceRow,
 )
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector
 from base.vector cimport Vec, vec_push
@@ -42,13 +42,13 @@ cdef inline bint fits(const PatchRow* row, uint64_t size) noexcept nogil:
 
 
 def resolve_values(PlacedTables placed not None):
-    """The PatchRow of every FixRow that changes bytes, in order of the table.
+    """The PatchRow of every FixupRow that changes bytes, in order of the table.
 
     Records of capsules have none: see image/capsules.pxd.
     """
     cdef MergedTables merged = placed.merged
-    cdef Py_ssize_t n = merged.fixes.count, i
-    cdef const FixRow* fix = merged.fixes.rows
+    cdef Py_ssize_t n = merged.fixups.count, i
+    cdef const FixupRow* fixup = merged.fixups.rows
     cdef const OutRow* out = placed.outs.rows
     cdef const PlaceRow* place = placed.places.rows
     cdef const EntityRow* e = merged.entities.rows
@@ -69,44 +69,44 @@ def resolve_values(PlacedTables placed not None):
         scratch_reserve(&scratch, &patches, n)
         with nogil:
             for i in range(0 if scratch.failed else n):
-                if fix[i].how & FIX_MERC and is_a(out[fix[i].out].kind, IS_CODE):
+                if fixup[i].how & FIXUP_MERC and is_a(out[fixup[i].out].kind, IS_CODE):
                     continue
-                if fix[i].how & FIX_MERC and place[fix[i].out].made == 2:
+                if fixup[i].how & FIXUP_MERC and place[fixup[i].out].made == 2:
                     continue            # the plain section's own relocation does it
                 row = <PatchRow*>vec_push(&patches)
-                row.offset = place[fix[i].out].offset + fix[i].offset
-                row.type = plain_type(&fix[i])
-                if is_crowded(fix, i, n, &out[fix[i].out]):
+                row.offset = place[fixup[i].out].offset + fixup[i].offset
+                row.type = plain_type(&fixup[i])
+                if is_crowded(fixup, i, n, &out[fixup[i].out]):
                     row.type = low_half(row.type)
-                row.implicit = fix[i].how & FIX_REL != 0
+                row.implicit = fixup[i].how & FIXUP_REL != 0
                 row.bank = 0
-                addend = 0 if row.implicit else <uint64_t>fix[i].addend
+                addend = 0 if row.implicit else <uint64_t>fixup[i].addend
                 row.value = addend
-                if fix[i].how & (FIX_CLEAR | FIX_ZERO):
-                    if fix[i].how & FIX_ZERO and e[fix[i].entity].kind != E_SHARED:
+                if fixup[i].how & (FIXUP_CLEAR | FIXUP_ZERO):
+                    if fixup[i].how & FIXUP_ZERO and e[fixup[i].entity].kind != E_SHARED:
                         row.value = 0
                     row.implicit = 0
-                elif fix[i].section >= 0:
-                    row.value += piece[fix[i].section]
-                elif fix[i].entity < 0:
+                elif fixup[i].section >= 0:
+                    row.value += piece[fixup[i].section]
+                elif fixup[i].entity < 0:
                     pass                # the addend says all
-                elif e[fix[i].entity].kind == E_CONST0_SIZE:
-                    row.value = value[fix[i].entity]
-                elif e[fix[i].entity].flags & EF_UNSIZED and e[fix[i].entity].kind == E_SHARED:
+                elif e[fixup[i].entity].kind == E_CONST0_SIZE:
+                    row.value = value[fixup[i].entity]
+                elif e[fixup[i].entity].flags & EF_UNSIZED and e[fixup[i].entity].kind == E_SHARED:
                     if arrays_by_name:
-                        row.value += dynamic[fix[i].entity]
-                    elif fix[i].function >= 0:
-                        row.value += dynamic[fix[i].function]
+                        row.value += dynamic[fixup[i].entity]
+                    elif fixup[i].function >= 0:
+                        row.value += dynamic[fixup[i].function]
                     else:
                         row.value += ~<uint64_t>0
                 else:
-                    row.value += value[fix[i].entity]
-                    if gone[fix[i].entity]:
+                    row.value += value[fixup[i].entity]
+                    if gone[fixup[i].entity]:
                         row.value = addend - 1
-                    if e[fix[i].entity].kind == E_CONSTANT:
-                        row.bank = bank_of(out, home[fix[i].entity])
-                    elif home[fix[i].entity] >= 0:
-                        row.bank = out[home[fix[i].entity]].bank
+                    if e[fixup[i].entity].kind == E_CONSTANT:
+                        row.bank = bank_of(out, home[fixup[i].entity])
+                    elif home[fixup[i].entity] >= 0:
+                        row.bank = out[home[fixup[i].entity]].bank
         if scratch.failed:
             raise MemoryError
         return Patches(take_rows(&patches))
@@ -114,15 +114,15 @@ def resolve_values(PlacedTables placed not None):
         scratch_free(&scratch)
 
 
-cdef inline uint32_t plain_type(const FixRow* fix) noexcept nogil:
+cdef inline uint32_t plain_type(const FixupRow* fixup) noexcept nogil:
     """The type whose field is filled; R_CUDA_NONE for what no link can."""
-    cdef const RelocationFacts* facts = facts_of(fix.type)
-    if fix.how & FIX_CLEAR:
-        return fix.type if facts.form == FORM_ZERO else R_CUDA_UNUSED_CLEAR64
+    cdef const RelocationFacts* facts = facts_of(fixup.type)
+    if fixup.how & FIXUP_CLEAR:
+        return fixup.type if facts.form == FORM_ZERO else R_CUDA_UNUSED_CLEAR64
     return R_CUDA_NONE if facts.clear else facts.field
 
 
-cdef inline bint is_crowded(const FixRow* fix, Py_ssize_t i, Py_ssize_t n,
+cdef inline bint is_crowded(const FixupRow* fixup, Py_ssize_t i, Py_ssize_t n,
                             const OutRow* out) noexcept nogil:
     """Whether the section, or another address of a table, leaves room for the low half alone.
 
@@ -130,14 +130,14 @@ cdef inline bint is_crowded(const FixRow* fix, Py_ssize_t i, Py_ssize_t n,
     """
     if not is_a(out.kind, IS_VARIABLES):
         return False
-    if out.size - fix[i].offset < 8:
+    if out.size - fixup[i].offset < 8:
         return True
-    return (i > 0 and follows(&fix[i], &fix[i - 1])) or (
-        i + 1 < n and follows(&fix[i], &fix[i + 1]))
+    return (i > 0 and follows(&fixup[i], &fixup[i - 1])) or (
+        i + 1 < n and follows(&fixup[i], &fixup[i + 1]))
 
 
-cdef inline bint follows(const FixRow* fix, const FixRow* other) noexcept nogil:
-    return other.out == fix.out and other.offset == fix.offset + 4
+cdef inline bint follows(const FixupRow* fixup, const FixupRow* other) noexcept nogil:
+    return other.out == fixup.out and other.offset == fixup.offset + 4
 
 
 cdef inline uint32_t low_half(uint32_t type) noexcept nogil:

@@ -31,7 +31,7 @@ from pylink._native.tables cimport (
     Blob, MergedTables, ObjectTables, Outs, PlacedTables, Spans, Table, take_rows,
 )
 from layout.repeats cimport find_piece, is_null, is_small
-from tables.rows cimport FixRow, KeepRow, OutRow, SectionRow, SpanRow
+from tables.rows cimport EmittedRow, FixupRow, OutRow, SectionRow, SpanRow
 from base.vector cimport Vec, vec_extend, vec_push
 
 
@@ -80,8 +80,8 @@ def fold_pieces(PlacedTables placed not None):
             with nogil:
                 scratch.failed = not place_pieces(s, out, logical, n, base, &whole)
                 if not scratch.failed and whole.dropped and (
-                        is_cut(merged.keeps.rows, row, out_count, bank, &whole, size)
-                        or is_fixed(merged.fixes.rows, merged.fixes.count, bank, &whole, size)):
+                        is_cut(merged.emitted.rows, row, out_count, bank, &whole, size)
+                        or is_fixed(merged.fixups.rows, merged.fixups.count, bank, &whole, size)):
                     whole.blob.count = 0
                     whole.folds = False
                     scratch.failed = not place_pieces(s, out, logical, n, base, &whole)
@@ -158,7 +158,7 @@ cdef bint is_lost(const Bank* bank, uint64_t offset, uint64_t size) noexcept nog
     return offset < size and (bank.gone[offset] or offset >= bank.blob.count)
 
 
-cdef bint is_cut(const KeepRow* keep, const OutRow* row, size_t n, int32_t bank,
+cdef bint is_cut(const EmittedRow* emitted, const OutRow* row, size_t n, int32_t bank,
                  const Bank* whole, uint64_t size) noexcept nogil:
     """Whether a relocation that stays is of such a field."""
     cdef size_t i
@@ -168,17 +168,17 @@ cdef bint is_cut(const KeepRow* keep, const OutRow* row, size_t n, int32_t bank,
             continue
         at = row[i].head
         while at >= 0:
-            if is_lost(whole, keep[at].offset, size):
+            if is_lost(whole, emitted[at].offset, size):
                 return True
-            at = keep[at].next
+            at = emitted[at].next
     return False
 
 
-cdef bint is_fixed(const FixRow* fix, size_t n, int32_t bank, const Bank* whole,
+cdef bint is_fixed(const FixupRow* fixup, size_t n, int32_t bank, const Bank* whole,
                    uint64_t size) noexcept nogil:
     """Whether the link writes such a field."""
     cdef size_t i
     for i in range(n):
-        if fix[i].out == bank and is_lost(whole, fix[i].offset, size):
+        if fixup[i].out == bank and is_lost(whole, fixup[i].offset, size):
             return True
     return False

@@ -13,7 +13,7 @@ from relocationtypes cimport (
 )
 from tables.rows cimport (
     EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, EF_WEAK, E_CONST0_SIZE, E_CONSTANT, E_FUNC,
-    E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, FIX_INSTANCE, FIX_ZERO, M_DEBUG, M_RELOCATABLE,
+    E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, FIXUP_INSTANCE, FIXUP_ZERO, M_DEBUG, M_RELOCATABLE,
     ROLE_REPLACED, EntityRow, FileRow, SectionRow, SymbolRow, has_lost,
 )
 from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_KEEPS_SHARED
@@ -21,8 +21,8 @@ from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_KEEPS_SHARED
 
 cdef enum Action:
     DROP = 0                    # leaves no trace
-    KEEP = 1
-    FIX = 2
+    EMIT = 1
+    RESOLVE = 2
     CLEAR = 3                   # writes zeros and names the section
     GONE = 4                    # counts for the sibling rule, then vanishes
     DEAD = 5                    # debug data of a dead function: counts and names the section
@@ -115,11 +115,11 @@ ctypedef struct Entry:
     int32_t symbol
     int32_t entity              # or -1
     int32_t section             # input section of a symbol without entity, or -1
-    uint32_t how                # FixHow bits
+    uint32_t how                # FixupHow bits
 
 
 cdef inline int32_t decide(Merge* m, const Given* given, Entry* x) noexcept nogil:
-    """The Action for one entry, whose `how` gets FixHow bits."""
+    """The Action for one entry, whose `how` gets FixupHow bits."""
     cdef const SectionRow* target = given.target
     cdef int32_t symbol = x.symbol, function = given.function, e = m.entity[symbol]
     cdef uint32_t type = x.r.r_type
@@ -132,17 +132,17 @@ cdef inline int32_t decide(Merge* m, const Given* given, Entry* x) noexcept nogi
         return GONE             # marks an instruction, for the null symbol
     if e < 0:
         if m.symbols[symbol].section < 0:
-            return FIX if m.symbols[symbol].name_size else DROP     # a label; the null symbol
+            return RESOLVE if m.symbols[symbol].name_size else DROP     # a label; the null symbol
         kind = m.sections[m.symbols[symbol].section].kind
         if type == R_MERCURY_CODE_OFFSET32:
-            return KEEP
+            return EMIT
         if is_a(kind, IS_DEBUG):
             if (m.mode & M_RELOCATABLE and m.second and type == R_CUDA_32
                     and is_debug_info(m, target)
                     and is_line(m, &m.sections[m.symbols[symbol].section])):
-                return KEEP
-            return FIX
-        return FIX if kind == K_CONSTANT else KEEP
+                return EMIT
+            return RESOLVE
+        return RESOLVE if kind == K_CONSTANT else EMIT
     row = &m.entities[e]
     if row.kind == E_FUNC:
         role = m.role[symbol]
@@ -151,7 +151,7 @@ cdef inline int32_t decide(Merge* m, const Given* given, Entry* x) noexcept nogi
                 return GONE     # of a function that is there for its address alone
             if has_lost(role):
                 if is_frame_or_line(m, target):
-                    return KEEP if m.second and not given.mercury else DROP
+                    return EMIT if m.second and not given.mercury else DROP
                 # The rest of a copy that lost names the winner, and goes with it only later.
                 return GONE
             if facts.clear:
@@ -161,43 +161,43 @@ cdef inline int32_t decide(Merge* m, const Given* given, Entry* x) noexcept nogi
             return DEAD if is_frame_or_line(m, target) else GONE
         if out_of_debug(m, symbol, given.cleaned) and is_frame_or_line(m, target):
             if m.second and not given.mercury:
-                return KEEP
+                return EMIT
             # Those of a replaced copy were born, and went when their code did.
             return GONE if role == ROLE_REPLACED else DROP
         if facts.clear:
             return GONE
-        return KEEP
+        return EMIT
     if row.kind == E_CONSTANT:
         if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or is_left(row)):
-            return KEEP         # a later stage may have a strong definition
-        return KEEP if facts.loader else FIX
+            return EMIT         # a later stage may have a strong definition
+        return EMIT if facts.loader else RESOLVE
     if row.kind == E_SHARED:
         if m.mode & M_RELOCATABLE and not m.mode & M_DEBUG and row.flags & EF_UNSIZED:
             # Kernels keep a reference to their own instance, device functions get what the array's
             # symbol says, where it does not stay.
             if function >= 0 and m.entities[function].flags & EF_KERNEL:
-                x.how |= FIX_INSTANCE
-                return KEEP
+                x.how |= FIXUP_INSTANCE
+                return EMIT
             if not m.traits & TRAIT_ALIGNS_ARRAYS:
-                x.how |= FIX_ZERO
-                return FIX
+                x.how |= FIXUP_ZERO
+                return RESOLVE
         if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or is_left(row)
                                        or m.traits & TRAIT_KEEPS_SHARED):
-            return KEEP
-        return FIX
+            return EMIT
+        return RESOLVE
     if row.kind == E_UNIFIED:
         if m.second:
             return GONE
         if m.mode & M_RELOCATABLE and type not in (
                 R_CUDA_UNIFIED, R_CUDA_UNIFIED_32, R_CUDA_ABS56_16_34):
-            return KEEP
-        x.how |= FIX_ZERO
-        return FIX
+            return EMIT
+        x.how |= FIXUP_ZERO
+        return RESOLVE
     if row.kind == E_SYSTEM_SHARED and not m.mode & M_RELOCATABLE and not given.mercury:
-        return FIX
+        return RESOLVE
     if row.kind == E_CONST0_SIZE:
-        return FIX
-    return KEEP
+        return RESOLVE
+    return EMIT
 
 
 cdef inline int32_t mercury_home(Merge* m, const FileRow* file, uint32_t symbol) noexcept nogil:

@@ -13,8 +13,8 @@ from merge.state cimport (
 from base.nameindex cimport pool_join
 from relocationtypes cimport facts_of
 from tables.rows cimport (
-    EF_LIVE, E_FUNC, FIX_INSTANCE, FIX_MERC, M_KEEP_RELOCS, M_RELOCATABLE, OUTCOME_DEAD,
-    OUTCOME_LIVE, OUTCOME_LOST, OUTCOME_OTHER, OUTCOME_SECTION, FixRow, KeepRow, OutRow,
+    EF_LIVE, E_FUNC, FIXUP_INSTANCE, FIXUP_MERC, M_KEEP_RELOCS, M_RELOCATABLE, OUTCOME_DEAD,
+    OUTCOME_LIVE, OUTCOME_LOST, OUTCOME_OTHER, OUTCOME_SECTION, EmittedRow, FixupRow, OutRow,
     RebuildRow, SectionRow,
 )
 from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_LEAN_NAMES
@@ -118,52 +118,52 @@ cdef inline void count_entry(Merge* m, int32_t counter, int32_t out, bint explic
     name_out(m, rel, text, 4 + size)
 
 
-cdef inline void add_keep(Merge* m, const Given* given, const Entry* x) noexcept nogil:
-    cdef KeepRow* keep = <KeepRow*>vec_push(&m.keeps)
+cdef inline void add_emitted(Merge* m, const Given* given, const Entry* x) noexcept nogil:
+    cdef EmittedRow* emitted = <EmittedRow*>vec_push(&m.emitted)
     cdef OutRow* row = out_row(m, given.reloc)
     cdef uint64_t* align
-    if keep == NULL:
+    if emitted == NULL:
         m.failed = True
         return
-    keep.offset = x.r.r_offset + given.base
-    keep.addend = x.addend
-    keep.type = x.r.r_type if m.mode & M_RELOCATABLE else facts_of(x.r.r_type).plain
-    keep.entity = x.entity
-    keep.section = -1
-    if x.how & FIX_INSTANCE:
+    emitted.offset = x.r.r_offset + given.base
+    emitted.addend = x.addend
+    emitted.type = x.r.r_type if m.mode & M_RELOCATABLE else facts_of(x.r.r_type).plain
+    emitted.entity = x.entity
+    emitted.section = -1
+    if x.how & FIXUP_INSTANCE:
         align = &m.array_align[given.function]
         if align[0] == 0:
             align[0] = 1
             m.failed |= not vec_append(&m.array_kernels, &given.function, 1)
         if m.traits & TRAIT_ALIGNS_ARRAYS:
             align[0] = max(align[0], m.symbols[m.entities[x.entity].first].value)
-        keep.entity = -1
-        keep.section = -2 - given.function
+        emitted.entity = -1
+        emitted.section = -2 - given.function
     if x.section >= 0:
-        keep.section = m.out_of[x.section]
-        if keep.section >= 0 and out_row(m, keep.section).twin >= 0:
-            keep.section = out_row(m, keep.section).twin    # mercury has no section symbols
-        keep.addend += <int64_t>m.base[x.section]
-    keep.next = row.head
-    row.head = <int32_t>(m.keeps.count - 1)
+        emitted.section = m.out_of[x.section]
+        if emitted.section >= 0 and out_row(m, emitted.section).twin >= 0:
+            emitted.section = out_row(m, emitted.section).twin    # mercury has no section symbols
+        emitted.addend += <int64_t>m.base[x.section]
+    emitted.next = row.head
+    row.head = <int32_t>(m.emitted.count - 1)
     row.count += 1
 
 
-cdef inline void add_fix(Merge* m, const Given* given, const Entry* x,
+cdef inline void add_fixup(Merge* m, const Given* given, const Entry* x,
                          int32_t reloc) noexcept nogil:
-    cdef FixRow* fix = <FixRow*>vec_push(&m.fixes)
-    if fix == NULL:
+    cdef FixupRow* fixup = <FixupRow*>vec_push(&m.fixups)
+    if fixup == NULL:
         m.failed = True
         return
-    fix.offset = x.r.r_offset + given.base
-    fix.addend = x.addend
-    fix.type = x.r.r_type
-    fix.out = given.patched
-    fix.entity = x.entity
-    fix.section = x.section
-    fix.function = given.function
-    fix.how = x.how | (FIX_MERC if given.mercury else 0)
-    fix.reloc = reloc
+    fixup.offset = x.r.r_offset + given.base
+    fixup.addend = x.addend
+    fixup.type = x.r.r_type
+    fixup.out = given.patched
+    fixup.entity = x.entity
+    fixup.section = x.section
+    fixup.function = given.function
+    fixup.how = x.how | (FIXUP_MERC if given.mercury else 0)
+    fixup.reloc = reloc
 
 
 cdef inline void add_rebuild(Merge* m, const Given* given, const Entry* x) noexcept nogil:

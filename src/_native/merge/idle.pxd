@@ -16,7 +16,7 @@ from tables.kinds cimport is_a
 from merge.births cimport shared_section
 from merge.state cimport Merge, function_section, out_row
 from merge.users cimport is_common
-from tables.rows cimport EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, M_RELOCATABLE, FixRow
+from tables.rows cimport EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, M_RELOCATABLE, FixupRow
 from shared.rows cimport VariableRow, sort_list
 from base.vector cimport Vec, vec_push
 
@@ -70,17 +70,17 @@ cdef inline bint is_idle_code(const Merge* m, size_t entity) noexcept nogil:
 
 
 cdef inline void find_idle_uses(Merge* m, IdleUses* uses) noexcept nogil:
-    cdef const FixRow* fix = <const FixRow*>m.fixes.data
+    cdef const FixupRow* fixup = <const FixupRow*>m.fixups.data
     cdef IdleUse* use
     cdef size_t i, k
     cdef int32_t e, kernel, at
     for i in range(m.entity_count):
         uses.has_array[i] = m.array_align[i] != 0 and is_idle_code(m, i)
-    for i in range(0 if m.mode & M_RELOCATABLE else m.fixes.count):
-        e = fix[i].entity
-        kernel = fix[i].function
+    for i in range(0 if m.mode & M_RELOCATABLE else m.fixups.count):
+        e = fixup[i].entity
+        kernel = fixup[i].function
         if (e < 0 or kernel < 0 or m.entities[e].kind != E_SHARED
-                or not is_idle_code(m, kernel) or not is_a(out_row(m, fix[i].out).kind, IS_CODE)):
+                or not is_idle_code(m, kernel) or not is_a(out_row(m, fixup[i].out).kind, IS_CODE)):
             continue
         if m.entities[e].flags & EF_UNSIZED:
             uses.has_array[kernel] = True

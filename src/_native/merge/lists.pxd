@@ -11,11 +11,11 @@ from sectionkinds cimport (
 from base.elf64 cimport Rel, Rela
 from tables.kinds cimport is_a, is_function, is_function_bank, is_merc, is_plain
 from merge.decide cimport (
-    CLEAR, DEAD, DROP, Entry, GONE, Given, KEEP, NOT_SOUGHT, addend_of_winner, decide, is_cleaned,
+    CLEAR, DEAD, DROP, EMIT, GONE, NOT_SOUGHT, Entry, Given, addend_of_winner, decide, is_cleaned,
     mercury_home, rebuilt,
 )
 from merge.entries cimport (
-    add_fix, add_keep, add_rebuild, count_entry, mercury_relocation_row, relocation_row,
+    add_emitted, add_fixup, add_rebuild, count_entry, mercury_relocation_row, relocation_row,
 )
 from merge.lost cimport find_lost_bytes, goes
 from merge.state cimport (
@@ -26,7 +26,7 @@ from merge.users cimport NO_KERNEL, is_unrecorded, joins
 from base.nameindex cimport pool_join
 from relocationtypes cimport R_CUDA_64
 from tables.rows cimport (
-    EF_ALIAS, EF_LIVE, E_FUNC, FIX_CLEAR, FIX_REL, M_KEEP_RELOCS, OF_EMPTY_STAYS, ROLE_NONE,
+    EF_ALIAS, EF_LIVE, E_FUNC, FIXUP_CLEAR, FIXUP_REL, M_KEEP_RELOCS, OF_EMPTY_STAYS, ROLE_NONE,
     ROLE_WON, FileRow, OutRow, SectionRow,
 )
 
@@ -284,8 +284,8 @@ cdef inline bint entry(Merge* m, Given* given, const Rela* r, uint64_t number) n
         if not given.mercury and relocation_row(m, given.at, given.out, given.explicit) < 0:
             return False
         if not given.replaced:
-            x.how = FIX_CLEAR
-            add_fix(m, given, &x, -1)
+            x.how = FIXUP_CLEAR
+            add_fixup(m, given, &x, -1)
         return True
     if not list_entry(m, given, x.addend, x.section):
         return False
@@ -293,19 +293,19 @@ cdef inline bint entry(Merge* m, Given* given, const Rela* r, uint64_t number) n
         return True
     if given.rebuilt:
         add_rebuild(m, given, &x)
-    elif action == KEEP:
+    elif action == EMIT:
         if is_of_other_copy(m, given, x.symbol, x.addend):
             if given.twin == NOT_SOUGHT:
                 given.twin = mercury_relocations(m, given.file, given.at)
             x.addend = addend_of_winner(m, given.twin, number, r, x.addend, x.symbol)
-        add_keep(m, given, &x)
+        add_emitted(m, given, &x)
     else:
         if not given.explicit:
-            x.how |= FIX_REL
+            x.how |= FIXUP_REL
             if has_recorded_field(m, given, r):
                 x.addend = recorded_field(m, given, r)
         recorded = -1 if is_unrecorded(m, x.entity, given.function) else given.reloc
-        add_fix(m, given, &x, recorded)
+        add_fixup(m, given, &x, recorded)
     return True
 
 

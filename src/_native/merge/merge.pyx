@@ -43,11 +43,11 @@ from base.nameindex cimport (
 )
 from tables.poolrows cimport POOL_BORN, PoolRow
 from pylink._native.tables cimport (
-    Blob, Fixes, Indices, Keeps, Marks, MergedTables, Numbers, ObjectTables, OutSymbols, Outs,
+    Blob, Emitted, Fixups, Indices, Marks, MergedTables, Numbers, ObjectTables, OutSymbols, Outs,
     Rebuilds, Values, new_rows, take_rows,
 )
 from tables.rows cimport (
-    EF_COMMON, M_RELOCATABLE, OF_NO_SYMBOL, PART_GLOBAL, EntityRow, FileRow, FixRow, KeepRow,
+    EF_COMMON, M_RELOCATABLE, OF_NO_SYMBOL, PART_GLOBAL, EmittedRow, EntityRow, FileRow, FixupRow,
     OutRow, OutSymbolRow, RebuildRow, SectionRow,
 )
 from traits cimport TRAIT_COMPAT, TRAIT_EARLY_FILES, TRAIT_MERCURY, TRAIT_WEAK_GLOBAL
@@ -86,8 +86,8 @@ def merge(MergedTables merged not None):
         merged.strtab = Blob(take_rows(&m.str.text))
         merged.outs = Outs(take_rows(&m.outs))
         merged.out_symbols = OutSymbols(take_rows(&m.out_symbols))
-        merged.keeps = Keeps(take_rows(&m.keeps))
-        merged.fixes = Fixes(take_rows(&m.fixes))
+        merged.emitted = Emitted(take_rows(&m.emitted))
+        merged.fixups = Fixups(take_rows(&m.fixups))
         merged.rebuilds = Rebuilds(take_rows(&m.rebuilds))
         merged.out_of, merged.base, merged.referenced, merged.array_align = columns
         merged.prototype_offsets = Indices(prototype_offsets)
@@ -168,8 +168,8 @@ cdef void take_room(Merge* m, Scratch* scratch, MergedTables merged) noexcept:
     scratch_vector(scratch, &m.array_kernels, sizeof(int32_t))
     scratch_vector(scratch, &m.local_list, sizeof(Listed))
     scratch_vector(scratch, &m.out_symbols, sizeof(OutSymbolRow))
-    scratch_vector(scratch, &m.keeps, sizeof(KeepRow))
-    scratch_vector(scratch, &m.fixes, sizeof(FixRow))
+    scratch_vector(scratch, &m.emitted, sizeof(EmittedRow))
+    scratch_vector(scratch, &m.fixups, sizeof(FixupRow))
     scratch_vector(scratch, &m.rebuilds, sizeof(RebuildRow))
     scratch_vector(scratch, &m.lost, sizeof(Range))
     scratch_strings(scratch, &m.shstr)

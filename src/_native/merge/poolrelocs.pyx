@@ -12,8 +12,8 @@ from base.scratch cimport (
 )
 from tables.kinds cimport is_plain
 from tables.poolrows cimport POOL_LOST, PoolRow, find_lists
-from pylink._native.tables cimport Keeps, MergedTables, ObjectTables, Outs, Table, take_rows
-from tables.rows cimport FileRow, KeepRow, OutRow, SectionRow, SymbolRow
+from pylink._native.tables cimport Emitted, MergedTables, ObjectTables, Outs, Table, take_rows
+from tables.rows cimport EmittedRow, FileRow, OutRow, SectionRow, SymbolRow
 from base.vector cimport Vec, vec_append, vec_push
 
 
@@ -46,7 +46,7 @@ ctypedef struct Inputs:
 
 
 def adopt_relocations(MergedTables merged not None):
-    """Family C: the mercury relocations of pools go with their bytes: in `outs` and `keeps`.
+    """Family C: the mercury relocations of pools go with their bytes: in `outs` and `emitted`.
 
     A kernel's own entries come first, then function by function those of each constant in its
     pool, the constant of the highest place first. Those of a copy that lost stand before those of
@@ -64,8 +64,8 @@ def adopt_relocations(MergedTables merged not None):
     cdef size_t entity_count = merged.entities.count
     cdef int32_t* reloc_of              # by kernel: OutRow of the list
     cdef int32_t* tail_of               # by kernel: last entry there
-    cdef const KeepRow* keep = merged.keeps.rows
-    cdef size_t keep_count = merged.keeps.count
+    cdef const EmittedRow* emitted = merged.emitted.rows
+    cdef size_t emitted_count = merged.emitted.count
     cdef Scratch scratch
     cdef Inputs inputs
     cdef Vec table
@@ -87,10 +87,10 @@ def adopt_relocations(MergedTables merged not None):
         inputs.end_of = <int32_t*>scratch_zeros(&scratch, section_count, 4)
         scratch_vector(&scratch, &inputs.constants, sizeof(Constant))
         scratch_vector(&scratch, &inputs.entries, sizeof(Entry))
-        scratch_vector(&scratch, &table, sizeof(KeepRow))
+        scratch_vector(&scratch, &table, sizeof(EmittedRow))
         with nogil:
             scratch.failed = scratch.failed or not (
-                vec_append(&table, keep, keep_count)
+                vec_append(&table, emitted, emitted_count)
                 and find_pools(&inputs, section_count, symbol_count))
             for i in range(0 if scratch.failed else out_count):
                 if is_plain(out[i].kind, IS_LITERALS) and out[i].rela >= 0:
@@ -114,7 +114,7 @@ def adopt_relocations(MergedTables merged not None):
         if scratch.failed:
             raise MemoryError
         merged.outs = outs
-        merged.keeps = Keeps(take_rows(&table))
+        merged.emitted = Emitted(take_rows(&table))
     finally:
         scratch_free(&scratch)
 
@@ -161,9 +161,9 @@ cdef bint find_pools(Inputs* inputs, size_t section_count, size_t symbol_count) 
 
 
 cdef inline int32_t last_entry(const Vec* table, int32_t at) noexcept nogil:
-    """The end of the list that begins with KeepRow `at`; -1 for an empty list."""
-    while at >= 0 and (<const KeepRow*>table.data)[at].next >= 0:
-        at = (<const KeepRow*>table.data)[at].next
+    """The end of the list that begins with EmittedRow `at`; -1 for an empty list."""
+    while at >= 0 and (<const EmittedRow*>table.data)[at].next >= 0:
+        at = (<const EmittedRow*>table.data)[at].next
     return at
 
 
@@ -177,7 +177,7 @@ cdef bint adopt(Vec* table, OutRow* reloc, int32_t* tail, Inputs* inputs,
     cdef bint own = pool.kernel == <int32_t>pool.function
     cdef int32_t* at = &head if own else tail
     cdef const Entry* entry
-    cdef KeepRow* keep
+    cdef EmittedRow* emitted
     cdef size_t i
     if not relocations or (own and not pool.flags & POOL_LOST):
         return True             # those of a pool that stays where it was do, too
@@ -187,19 +187,19 @@ cdef bint adopt(Vec* table, OutRow* reloc, int32_t* tail, Inputs* inputs,
         inputs.listed = relocations
     entry = <const Entry*>inputs.entries.data
     for i in range(inputs.entries.count):
-        keep = <KeepRow*>vec_push(table)
-        if keep == NULL:
+        emitted = <EmittedRow*>vec_push(table)
+        if emitted == NULL:
             return False
-        keep.offset = entry[i].r.r_offset + pool.offset
-        keep.addend = entry[i].r.r_addend
-        keep.type = entry[i].r.r_type
-        keep.entity = inputs.entity[first + entry[i].r.r_sym]
-        keep.section = -1
+        emitted.offset = entry[i].r.r_offset + pool.offset
+        emitted.addend = entry[i].r.r_addend
+        emitted.type = entry[i].r.r_type
+        emitted.entity = inputs.entity[first + entry[i].r.r_sym]
+        emitted.section = -1
         if at[0] >= 0:
-            keep.next = (<KeepRow*>table.data)[at[0]].next
-            (<KeepRow*>table.data)[at[0]].next = <int32_t>(table.count - 1)
+            emitted.next = (<EmittedRow*>table.data)[at[0]].next
+            (<EmittedRow*>table.data)[at[0]].next = <int32_t>(table.count - 1)
         else:
-            keep.next = reloc.head
+            emitted.next = reloc.head
             reloc.head = <int32_t>(table.count - 1)
         at[0] = <int32_t>(table.count - 1)
         reloc.count += 1

@@ -17,28 +17,28 @@ from base.elf64 cimport Rela
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
-from pylink._native.tables cimport Keeps, MergedTables, Outs, PlacedTables, take_rows
+from pylink._native.tables cimport Emitted, MergedTables, Outs, PlacedTables, take_rows
 from tables.kinds cimport is_a
 from tables.rows cimport (
-    EF_UNSIZED, E_CONST0_SIZE, E_SHARED, E_UNIFIED, FIX_CLEAR, FIX_MERC, EntityRow, FixRow,
-    KeepRow, OutRow, OutSymbolRow, start_out,
+    EF_UNSIZED, E_CONST0_SIZE, E_SHARED, E_UNIFIED, FIXUP_CLEAR, FIXUP_MERC, EmittedRow, EntityRow,
+    FixupRow, OutRow, OutSymbolRow, start_out,
 )
 from traits cimport TRAIT_MERCURY
 from base.vector cimport Vec, vec_append, vec_push
 
 
 def record_resolved(MergedTables merged not None):
-    """List every FixRow with its .nv.resolvedrela section, in `outs` and `keeps`.
+    """List every FixupRow with its .nv.resolvedrela section, in `outs` and `emitted`.
 
-    The entries are KeepRow rows behind those of `keeps`; mercury records get their sections here,
-    as twins of the plain ones.
+    The entries are EmittedRow rows behind those of `emitted`; mercury records get their sections
+    here, as twins of the plain ones.
     """
     merged.fill()
     cdef size_t n = merged.outs.count, i
-    cdef size_t fix_count = merged.fixes.count
-    cdef size_t keep_count = merged.keeps.count
+    cdef size_t fixup_count = merged.fixups.count
+    cdef size_t emitted_count = merged.emitted.count
     cdef const EntityRow* e = merged.entities.rows
-    cdef const FixRow* fix = merged.fixes.rows
+    cdef const FixupRow* fixup = merged.fixups.rows
     cdef const int32_t* out = merged.out_of.rows
     cdef const uint64_t* piece = merged.base.rows
     cdef size_t entity_count = merged.entities.count
@@ -53,31 +53,31 @@ def record_resolved(MergedTables merged not None):
     try:
         named = <uint8_t*>scratch_zeros(&scratch, entity_count, 1)
         scratch_vector(&scratch, &rows, sizeof(OutRow))
-        scratch_vector(&scratch, &entries, sizeof(KeepRow))
+        scratch_vector(&scratch, &entries, sizeof(EmittedRow))
         if not scratch.failed and not (
                 vec_append(&rows, merged.outs.rows, n)
-                and vec_append(&entries, merged.keeps.rows, keep_count)):
+                and vec_append(&entries, merged.emitted.rows, emitted_count)):
             scratch.failed = True
         with nogil:
             record = find_lists(&scratch, <const OutRow*>rows.data, n)
             for i in range(0 if scratch.failed else symbol_count):
                 if symbol[i].entity >= 0 and not symbol[i].dropped:
                     named[symbol[i].entity] = True
-            for i in range(0 if scratch.failed else fix_count):
-                if fix[i].reloc < 0 or fix[i].how & FIX_CLEAR:
+            for i in range(0 if scratch.failed else fixup_count):
+                if fixup[i].reloc < 0 or fixup[i].how & FIXUP_CLEAR:
                     continue
-                if not has_record(e, &fix[i], named, out_row(&rows, fix[i].out),
+                if not has_record(e, &fixup[i], named, out_row(&rows, fixup[i].out),
                                   merged.objects.traits):
                     continue
-                at = list_of(&rows, record, &fix[i])
+                at = list_of(&rows, record, &fixup[i])
                 if at == NO_MEMORY or (at >= 0 and not push_entry(
-                        &entries, out_row(&rows, at), &fix[i], out, piece)):
+                        &entries, out_row(&rows, at), &fixup[i], out, piece)):
                     scratch.failed = True
                     break
         if scratch.failed:
             raise MemoryError
         merged.outs = Outs(take_rows(&rows))
-        merged.keeps = Keeps(take_rows(&entries))
+        merged.emitted = Emitted(take_rows(&entries))
     finally:
         scratch_free(&scratch)
 
@@ -106,15 +106,15 @@ cdef int32_t* find_lists(Scratch* scratch, const OutRow* row, size_t n) noexcept
     return record
 
 
-cdef bint has_record(const EntityRow* e, const FixRow* fix, const uint8_t* named,
+cdef bint has_record(const EntityRow* e, const FixupRow* fixup, const uint8_t* named,
                      const OutRow* target, uint32_t traits) noexcept nogil:
     """Whether a resolved relocation is listed: it needs a symbol of the output to name."""
-    if fix.entity >= 0 and (not named[fix.entity]
-                            or e[fix.entity].kind in (E_UNIFIED, E_CONST0_SIZE)):
+    if fixup.entity >= 0 and (not named[fixup.entity]
+                            or e[fixup.entity].kind in (E_UNIFIED, E_CONST0_SIZE)):
         return False
     if not traits & TRAIT_MERCURY:
         return True
-    return fix.entity >= 0 and e[fix.entity].kind == E_SHARED and is_a(target.kind, IS_CODE)
+    return fixup.entity >= 0 and e[fixup.entity].kind == E_SHARED and is_a(target.kind, IS_CODE)
 
 
 def names_deleted(PlacedTables placed not None, uint64_t reserved):
@@ -124,16 +124,16 @@ def names_deleted(PlacedTables placed not None, uint64_t reserved):
     """
     cdef MergedTables merged = placed.merged
     cdef size_t out_count = placed.outs.count
-    cdef size_t n = merged.fixes.count, i
+    cdef size_t n = merged.fixups.count, i
     cdef const EntityRow* e = merged.entities.rows
     cdef const OutRow* row = placed.outs.rows
-    cdef const FixRow* fix = merged.fixes.rows
+    cdef const FixupRow* fixup = merged.fixups.rows
     cdef bint common = False
     for i in range(out_count):
         common = common or (is_a(row[i].kind, IS_COMMON_SHARED) and row[i].size > reserved)
     for i in range(n if common else 0):
-        if (fix[i].entity >= 0 and e[fix[i].entity].flags & EF_UNSIZED
-                and not is_a(row[fix[i].out].kind, IS_CODE)):
+        if (fixup[i].entity >= 0 and e[fixup[i].entity].flags & EF_UNSIZED
+                and not is_a(row[fixup[i].out].kind, IS_CODE)):
             return True
     return False
 
@@ -146,14 +146,14 @@ cdef inline OutRow* out_row(Vec* rows, size_t at) noexcept nogil:
     return <OutRow*>rows.data + at
 
 
-cdef int32_t list_of(Vec* rows, const int32_t* record, const FixRow* fix) noexcept nogil:
+cdef int32_t list_of(Vec* rows, const int32_t* record, const FixupRow* fixup) noexcept nogil:
     """The section that lists a resolved relocation; -1 without one."""
-    cdef const OutRow* reloc = out_row(rows, fix.reloc)
+    cdef const OutRow* reloc = out_row(rows, fixup.reloc)
     cdef int32_t plain = record[out_row(rows, reloc.twin).target if reloc.twin >= 0
                                 else reloc.target]
     cdef OutRow* row
-    if plain < 0 or not fix.how & FIX_MERC or out_row(rows, plain).merc >= 0:
-        return out_row(rows, plain).merc if plain >= 0 and fix.how & FIX_MERC else plain
+    if plain < 0 or not fixup.how & FIXUP_MERC or out_row(rows, plain).merc >= 0:
+        return out_row(rows, plain).merc if plain >= 0 and fixup.how & FIXUP_MERC else plain
     row = <OutRow*>vec_push(rows)
     if row == NULL:
         return NO_MEMORY
@@ -163,20 +163,20 @@ cdef int32_t list_of(Vec* rows, const int32_t* record, const FixRow* fix) noexce
     return <int32_t>(rows.count - 1)
 
 
-cdef bint push_entry(Vec* entries, OutRow* row, const FixRow* fix, const int32_t* out,
+cdef bint push_entry(Vec* entries, OutRow* row, const FixupRow* fixup, const int32_t* out,
                      const uint64_t* piece) noexcept nogil:
-    cdef KeepRow* keep = <KeepRow*>vec_push(entries)
-    if keep == NULL:
+    cdef EmittedRow* emitted = <EmittedRow*>vec_push(entries)
+    if emitted == NULL:
         return False
-    keep.offset = fix.offset
-    keep.addend = fix.addend
-    keep.type = fix.type
-    keep.entity = fix.entity
-    keep.section = -1
-    if fix.section >= 0:
-        keep.section = out[fix.section]
-        keep.addend += <int64_t>piece[fix.section]
-    keep.next = row.head
+    emitted.offset = fixup.offset
+    emitted.addend = fixup.addend
+    emitted.type = fixup.type
+    emitted.entity = fixup.entity
+    emitted.section = -1
+    if fixup.section >= 0:
+        emitted.section = out[fixup.section]
+        emitted.addend += <int64_t>piece[fixup.section]
+    emitted.next = row.head
     row.head = <int32_t>(entries.count - 1)
     row.count += 1
     return True

@@ -71,8 +71,8 @@ ctypedef struct Merge:
     bint second                 # a second program makes the final file (docs/order.md)
     Vec outs
     Vec out_symbols
-    Vec keeps
-    Vec fixes
+    Vec emitted
+    Vec fixups
     Vec rebuilds
     Vec lost                    # Range: of the relocation section at hand, see merge/lost.pxd
     Vec section_list            # Listed: every section that has a number

@@ -11,10 +11,10 @@ from libc.string cimport memset
 
 from sectionkinds cimport IS_DEBUG, IS_ENTRIES, KIND_COUNT, K_OTHER
 from base.elf64 cimport STB_WEAK, STT_FUNC, STT_SECTION
-from pylink._native.tables cimport Fixes, MergedTables, ObjectTables, PlacedTables, Values
+from pylink._native.tables cimport Fixups, MergedTables, ObjectTables, PlacedTables, Values
 from tables.kinds cimport is_a, is_nobits
 from relocationtypes cimport FIRST_MERCURY_TYPE, MERCURY_TYPES, PLAIN_TYPES
-from tables.rows cimport FileRow, FixRow, KeepRow, OutRow, PlaceRow, SectionRow, SymbolRow
+from tables.rows cimport EmittedRow, FileRow, FixupRow, OutRow, PlaceRow, SectionRow, SymbolRow
 
 cdef enum:
     # Relocation types that have a counter: plain numbers, mercury numbers, others.
@@ -69,7 +69,7 @@ def count_sections(PlacedTables placed not None):
     cdef uint64_t* total = <uint64_t*>PyBytes_AS_STRING(sums)
     cdef size_t column
     o.count = placed.outs.count
-    o.fix_count = merged.fixes.count
+    o.fixup_count = merged.fixups.count
     for f in range(n):
         if (file[f].first_section > section_count
                 or file[f].section_count > section_count - file[f].first_section
@@ -86,7 +86,7 @@ def count_sections(PlacedTables placed not None):
     o.outs = placed.outs.rows
     o.index = placed.section_index.rows
     o.places = placed.places.rows
-    o.fixes = merged.fixes.rows
+    o.fixups = merged.fixups.rows
     o.copied = c.copied = <uint8_t*>calloc(o.count + 1, 1)
     if o.copied == NULL:
         raise MemoryError
@@ -118,9 +118,9 @@ ctypedef struct Outputs:
     const OutRow* outs
     const uint32_t* index
     const PlaceRow* places
-    const FixRow* fixes
+    const FixupRow* fixups
     size_t count
-    size_t fix_count
+    size_t fixup_count
     uint8_t* copied             # by OutRow: whether its bytes are the inputs'
     KindCount* kinds
 
@@ -143,9 +143,9 @@ cdef void count_outputs(Outputs* o) noexcept nogil:
         if is_a(o.outs[i].kind, IS_ENTRIES):
             at = patched(o.outs, o.count, &o.outs[i])
             counter(o.kinds, o.outs[at].kind if at >= 0 else K_OTHER).kept += o.outs[i].count
-    for i in range(o.fix_count):
-        if <size_t>o.fixes[i].out < o.count:
-            counter(o.kinds, o.outs[o.fixes[i].out].kind).applied += 1
+    for i in range(o.fixup_count):
+        if <size_t>o.fixups[i].out < o.count:
+            counter(o.kinds, o.outs[o.fixups[i].out].kind).applied += 1
 
 
 cdef void count_input_sections(Inputs* c, const FileRow* file, FileCount* row) noexcept nogil:
@@ -211,11 +211,11 @@ def count_relocations(PlacedTables placed not None):
     """A list of (type, applied, kept), by type; type 0xffffffff stands for all without a name."""
     placed.check()
     cdef MergedTables merged = placed.merged
-    cdef size_t fix_count = merged.fixes.count, i
-    cdef size_t keep_count = merged.keeps.count, steps = 0, listed = 0
+    cdef size_t fixup_count = merged.fixups.count, i
+    cdef size_t emitted_count = merged.emitted.count, steps = 0, listed = 0
     cdef size_t out_count = placed.outs.count
-    cdef const FixRow* fix = merged.fixes.rows
-    cdef const KeepRow* keep = merged.keeps.rows
+    cdef const FixupRow* fixup = merged.fixups.rows
+    cdef const EmittedRow* emitted = merged.emitted.rows
     cdef const OutRow* o = placed.outs.rows
     cdef const uint32_t* index = placed.section_index.rows
     cdef uint64_t applied[TYPES]
@@ -224,22 +224,22 @@ def count_relocations(PlacedTables placed not None):
     with nogil:
         memset(applied, 0, sizeof(applied))
         memset(kept, 0, sizeof(kept))
-        for i in range(fix_count):
-            applied[counter_of(fix[i].type)] += 1
+        for i in range(fixup_count):
+            applied[counter_of(fixup[i].type)] += 1
         for i in range(out_count):
             if index[i] != 0 and is_a(o[i].kind, IS_ENTRIES):
                 listed += o[i].count
-        if listed == keep_count:    # all rows are in lists, so that the order does not matter
-            for i in range(keep_count):
-                kept[counter_of(keep[i].type)] += 1
+        if listed == emitted_count:    # all rows are in lists, so that the order does not matter
+            for i in range(emitted_count):
+                kept[counter_of(emitted[i].type)] += 1
             out_count = 0
         for i in range(out_count):
             if index[i] == 0 or not is_a(o[i].kind, IS_ENTRIES):
                 continue
             at = o[i].head
-            while 0 <= at < <int32_t>keep_count and steps < keep_count:
-                kept[counter_of(keep[at].type)] += 1
-                at = keep[at].next
+            while 0 <= at < <int32_t>emitted_count and steps < emitted_count:
+                kept[counter_of(emitted[at].type)] += 1
+                at = emitted[at].next
                 steps += 1
     return [
         (0xffffffff if i == TYPES - 1 else i if i < PLAIN_TYPES
@@ -251,21 +251,21 @@ def count_relocations(PlacedTables placed not None):
 def count_by_section(PlacedTables placed not None):
     """A uint64 per OutRow: the relocations applied to it."""
     cdef MergedTables merged = placed.merged
-    cdef size_t fix_count = merged.fixes.count, i
+    cdef size_t fixup_count = merged.fixups.count, i
     cdef size_t out_count = placed.outs.count
-    cdef const FixRow* fix = merged.fixes.rows
+    cdef const FixupRow* fixup = merged.fixups.rows
     cdef bytes made = PyBytes_FromStringAndSize(NULL, out_count * 8)
     cdef uint64_t* row = <uint64_t*>PyBytes_AS_STRING(made)
     with nogil:
         memset(row, 0, out_count * 8)
-        for i in range(fix_count):
-            if <size_t>fix[i].out < out_count:
-                row[fix[i].out] += 1
+        for i in range(fixup_count):
+            if <size_t>fixup[i].out < out_count:
+                row[fixup[i].out] += 1
     return Values(made)
 
 
-def fixes_of(Fixes fixes not None, int32_t out):
+def fixups_of(Fixups fixups not None, int32_t out):
     """A list of (offset, type) of the relocations applied to one OutRow, in order of the table."""
-    cdef size_t n = fixes.count, i
-    cdef const FixRow* fix = fixes.rows
-    return [(fix[i].offset, fix[i].type) for i in range(n) if fix[i].out == out]
+    cdef size_t n = fixups.count, i
+    cdef const FixupRow* fixup = fixups.rows
+    return [(fixup[i].offset, fixup[i].type) for i in range(n) if fixup[i].out == out]

@@ -9,8 +9,8 @@ from base.elf64 cimport STT_SECTION
 from tables.graph cimport CallGraph, is_idle
 from tables.kinds cimport is_a
 from tables.rows cimport (
-    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, ROLE_WON, SAYS_WHOLE, EntityRow,
-    FileRow, FixRow, KeepRow, OutRow, SectionRow, SymbolRow,
+    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, ROLE_WON, SAYS_WHOLE, EmittedRow,
+    EntityRow, FileRow, FixupRow, OutRow, SectionRow, SymbolRow,
 )
 from shared.rows cimport (
     COMMON, DEAD, EXTERN, LATE, REFERENCED, SAYS_ALIGN, STAYS, ExternUseRow, UseRow, VariableRow,
@@ -39,9 +39,9 @@ ctypedef struct SharedLists:
     const uint64_t* array_align     # by entity
     const OutRow* outs
     size_t out_count
-    const FixRow* fixes
-    size_t fix_count
-    const KeepRow* keeps
+    const FixupRow* fixups
+    size_t fixup_count
+    const EmittedRow* emitted
     bint executable
     bint aligned                # arrays ask for the alignment that their symbols say
     bint every                  # bytes that no symbol names count in all files
@@ -182,21 +182,21 @@ cdef inline bint list_nameless(SharedLists* l, Scratch* scratch) noexcept nogil:
 
 
 cdef inline bint list_references(SharedLists* l) noexcept nogil:
-    cdef const FixRow* fix = l.fixes
+    cdef const FixupRow* fixup = l.fixups
     cdef const EntityRow* e = l.entities
     cdef size_t i
-    for i in range(l.fix_count):
-        if (fix[i].entity < 0 or e[fix[i].entity].kind != E_SHARED or fix[i].function < 0
-                or not is_a(l.outs[fix[i].out].kind, IS_CODE) or l.number[fix[i].entity] < 0):
+    for i in range(l.fixup_count):
+        if (fixup[i].entity < 0 or e[fixup[i].entity].kind != E_SHARED or fixup[i].function < 0
+                or not is_a(l.outs[fixup[i].out].kind, IS_CODE) or l.number[fixup[i].entity] < 0):
             continue
-        if not add_reference(&l.references, l.number[fix[i].entity], &l.first[fix[i].function]):
+        if not add_reference(&l.references, l.number[fixup[i].entity], &l.first[fixup[i].function]):
             return False
     return True
 
 
 cdef inline bint list_kept_references(SharedLists* l) noexcept nogil:
     """Those that a relocatable link leaves to the next one."""
-    cdef const KeepRow* keeps = l.keeps
+    cdef const EmittedRow* emitted = l.emitted
     cdef const OutRow* out = l.outs
     cdef size_t i, code
     cdef int32_t at
@@ -207,12 +207,12 @@ cdef inline bint list_kept_references(SharedLists* l) noexcept nogil:
         at = out[code].rela if i & 1 else out[code].rel
         at = out[at].head if at >= 0 else -1
         while at >= 0:
-            if (keeps[at].entity >= 0 and l.entities[keeps[at].entity].kind == E_SHARED
-                    and l.number[keeps[at].entity] >= 0
-                    and not add_reference(&l.references, l.number[keeps[at].entity],
+            if (emitted[at].entity >= 0 and l.entities[emitted[at].entity].kind == E_SHARED
+                    and l.number[emitted[at].entity] >= 0
+                    and not add_reference(&l.references, l.number[emitted[at].entity],
                                           &l.first[out[code].entity])):
                 return False
-            at = keeps[at].next
+            at = emitted[at].next
     return True
 
 

@@ -90,9 +90,9 @@ cdef void take_inputs(SharedLists* l, MergedTables merged):
     l.array_align = merged.array_align.rows
     l.outs = merged.outs.rows
     l.out_count = merged.outs.count
-    l.fixes = merged.fixes.rows
-    l.fix_count = merged.fixes.count
-    l.keeps = merged.keeps.rows
+    l.fixups = merged.fixups.rows
+    l.fixup_count = merged.fixups.count
+    l.emitted = merged.emitted.rows
     l.executable = objects.executable
     l.aligned = objects.traits & TRAIT_ALIGNS_ARRAYS != 0
     # With -g, extern arrays have an address each instead of one in each function.

@@ -210,7 +210,7 @@ cdef packed struct OutRow:
     int32_t merc                # its mercury twin
     int32_t twin                # a mercury section: its plain section
     int32_t next                # next section of the same entity
-    int32_t head                # relocations: the last entry added, see KeepRow
+    int32_t head                # relocations: the last entry added, see EmittedRow
     uint32_t count              # relocations: entries
     uint32_t counted            # relocations: entries seen by the sibling rule
     uint32_t marks              # OutFlag bits
@@ -247,7 +247,7 @@ cdef packed struct OutSymbolRow:
     uint32_t dropped            # name stays, symbol goes
 
 # A relocation that stays. Entries of one section form a list, newest first.
-cdef packed struct KeepRow:
+cdef packed struct EmittedRow:
     uint64_t offset
     int64_t addend
     uint32_t type
@@ -256,7 +256,7 @@ cdef packed struct KeepRow:
     int32_t next
 
 # A relocation that the link resolves.
-cdef packed struct FixRow:
+cdef packed struct FixupRow:
     uint64_t offset             # in the output section
     int64_t addend
     uint32_t type
@@ -264,15 +264,15 @@ cdef packed struct FixRow:
     int32_t entity              # symbol, or -1
     int32_t section             # section symbol: the input section, or -1
     int32_t function            # entity of the code that holds it, or -1
-    uint32_t how                # FixHow bits
+    uint32_t how                # FixupHow bits
     int32_t reloc               # OutRow of the relocation section it came through
 
-cdef enum FixHow:
-    FIX_REL = 1                 # the field is the addend; `addend` is for the record alone
-    FIX_CLEAR = 2               # write zeros
-    FIX_ZERO = 4                # S is 0; the addend counts for shared memory alone
-    FIX_MERC = 16               # a mercury relocation number
-    FIX_INSTANCE = 32           # -r: names the externsharedinstance of its kernel
+cdef enum FixupHow:
+    FIXUP_REL = 1                 # the field is the addend; `addend` is for the record alone
+    FIXUP_CLEAR = 2               # write zeros
+    FIXUP_ZERO = 4                # S is 0; the addend counts for shared memory alone
+    FIXUP_MERC = 16               # a mercury relocation number
+    FIXUP_INSTANCE = 32           # -r: names the externsharedinstance of its kernel
 
 # A relocation of a debug section that family C rebuilds.
 cdef enum RebuildOutcome:

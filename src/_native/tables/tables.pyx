@@ -21,13 +21,14 @@ from libc.string cimport memchr, memcpy, memset
 from base cimport blocks
 from base.blocks cimport LARGE_BLOCK, block_cut, block_free, block_widen
 from columns cimport (
-    CALL_ROW, CLASH_ROW, ENTITY_ROW, EXTERN_USE_ROW, FAULT_ROW, FILE_ROW, FIX_ROW, FUNCTION_ROW,
-    KEEP_ROW, KERNEL_ROW, OUT_ROW, OUT_SYMBOL_ROW, PATCH_ROW, PLACE_ROW, POOL_ROW, REBUILD_ROW,
+    CALL_ROW, CLASH_ROW, EMITTED_ROW, ENTITY_ROW, EXTERN_USE_ROW, FAULT_ROW, FILE_ROW, FIXUP_ROW,
+    FUNCTION_ROW, KERNEL_ROW, OUT_ROW, OUT_SYMBOL_ROW, PATCH_ROW, PLACE_ROW, POOL_ROW, REBUILD_ROW,
     SECTION_ROW, SPAN_ROW, SYMBOL_ROW, USE_ROW, VARIABLE_ROW,
 )
 from tables.rows cimport (
-    M_RELOCATABLE, CallRow, ClashRow, EntityRow, FaultRow, FileRow, FixRow, FunctionRow, KeepRow,
-    OutRow, OutSymbolRow, PatchRow, PlaceRow, RebuildRow, SectionRow, SpanRow, SymbolRow,
+    M_RELOCATABLE, CallRow, ClashRow, EmittedRow, EntityRow, FaultRow, FileRow, FixupRow,
+    FunctionRow, OutRow, OutSymbolRow, PatchRow, PlaceRow, RebuildRow, SectionRow, SpanRow,
+    SymbolRow,
 )
 from traits cimport FAMILY_A, FAMILY_TRAITS
 from base.vector cimport Vec, vec_take
@@ -284,14 +285,14 @@ cdef class OutSymbols(Table):
         self.rows = <const OutSymbolRow*>self.hold(sizeof(OutSymbolRow), OUT_SYMBOL_ROW)
 
 
-cdef class Keeps(Table):
+cdef class Emitted(Table):
     def __cinit__(self, data=b""):
-        self.rows = <const KeepRow*>self.hold(sizeof(KeepRow), KEEP_ROW)
+        self.rows = <const EmittedRow*>self.hold(sizeof(EmittedRow), EMITTED_ROW)
 
 
-cdef class Fixes(Table):
+cdef class Fixups(Table):
     def __cinit__(self, data=b""):
-        self.rows = <const FixRow*>self.hold(sizeof(FixRow), FIX_ROW)
+        self.rows = <const FixupRow*>self.hold(sizeof(FixupRow), FIXUP_ROW)
 
 
 cdef class Rebuilds(Table):
@@ -463,8 +464,8 @@ cdef class MergedTables(Result):
         self.stand_ins = Numbers()
         self.outs = Outs()
         self.out_symbols = OutSymbols()
-        self.keeps = Keeps()
-        self.fixes = Fixes()
+        self.emitted = Emitted()
+        self.fixups = Fixups()
         self.rebuilds = Rebuilds()
         self.out_of = Numbers()
         self.base = Values()

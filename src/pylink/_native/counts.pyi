@@ -3,7 +3,7 @@
 Tables are those of ``rows.pxd``. ``ValueError`` for columns of different lengths.
 """
 
-from pylink._native.tables import Fixes, PlacedTables, Values
+from pylink._native.tables import Fixups, PlacedTables, Values
 
 def count_sections(placed: PlacedTables) -> tuple[bytes, bytes, bytes]:
     """A row of u64 per file, one with their sums, and one per kind of section.
@@ -19,5 +19,5 @@ def count_relocations(placed: PlacedTables) -> list[tuple[int, int, int]]:
 def count_by_section(placed: PlacedTables) -> Values:
     """By OutRow: the relocations applied to it."""
 
-def fixes_of(fixes: Fixes, out: int) -> list[tuple[int, int]]:
+def fixups_of(fixups: Fixups, out: int) -> list[tuple[int, int]]:
     """(offset in the section, type) of each relocation applied to one OutRow."""

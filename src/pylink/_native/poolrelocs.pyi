@@ -3,7 +3,7 @@
 from pylink._native.tables import MergedTables
 
 def adopt_relocations(merged: MergedTables) -> None:
-    """From sm_100 on, mercury relocations of pools go with their bytes, in ``outs`` and ``keeps``.
+    """Mercury relocations of pools go with their bytes (from sm_100 on), in ``outs``, ``emitted``.
 
     A kernel's own entries come first, then function by function those of each constant in its pool,
     the last constant first. Those of a copy that lost stand before those of the copy that stays,

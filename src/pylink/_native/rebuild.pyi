@@ -22,13 +22,13 @@ def live_names(merged: MergedTables) -> bytes:
     """Names of the output's functions, each ended by NUL."""
 
 def adopt(merged: MergedTables, results: list[tuple[int, bytes, bytes, int]]) -> None:
-    """Enter rebuilt sections into ``outs`` and ``keeps``.
+    """Enter rebuilt sections into ``outs`` and ``emitted``.
 
     ``results`` has (OutRow, RebuildRow numbers, moved rows, size in bytes) for each.
     """
 
 def retarget(merged: MergedTables, inputs: bytes, units: bytes, out: int) -> None:
-    """Let references to line units name their places after the rebuild, in ``fixes`` and ``keeps``.
+    """Let references to line units name their new places, in ``fixups`` and ``emitted``.
 
     ``inputs`` and ``units`` describe the rebuilt section ``out``.
     """

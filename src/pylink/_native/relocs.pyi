@@ -12,7 +12,7 @@ def find_unfit(patches: Patches, size: int) -> int:
     """The first row whose type cannot be resolved or whose field runs past ``size``; or -1."""
 
 def resolve_values(placed: PlacedTables) -> Patches:
-    """A row for every FixRow that changes bytes, in order of the FixRow table.
+    """A row for every FixupRow that changes bytes, in order of the FixupRow table.
 
     Records of capsules have none.
     """

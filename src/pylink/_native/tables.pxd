@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from cpython.object cimport PyObject
 from tables.poolrows cimport PoolRow
 from tables.rows cimport (
-    CallRow, ClashRow, EntityRow, FaultRow, FileRow, FixRow, FunctionRow, KeepRow, OutRow,
+    CallRow, ClashRow, EmittedRow, EntityRow, FaultRow, FileRow, FixupRow, FunctionRow, OutRow,
     OutSymbolRow, PatchRow, PlaceRow, RebuildRow, SectionRow, SpanRow, SymbolRow,
 )
 from shared.rows cimport ExternUseRow, KernelRow, UseRow, VariableRow
@@ -64,11 +64,11 @@ cdef class Outs(Table):
 cdef class OutSymbols(Table):
     cdef const OutSymbolRow* rows
 
-cdef class Keeps(Table):
-    cdef const KeepRow* rows
+cdef class Emitted(Table):
+    cdef const EmittedRow* rows
 
-cdef class Fixes(Table):
-    cdef const FixRow* rows
+cdef class Fixups(Table):
+    cdef const FixupRow* rows
 
 cdef class Rebuilds(Table):
     cdef const RebuildRow* rows
@@ -142,8 +142,8 @@ cdef class MergedTables(Result):
     cdef public Numbers stand_ins
     cdef public Outs outs
     cdef public OutSymbols out_symbols
-    cdef public Keeps keeps
-    cdef public Fixes fixes
+    cdef public Emitted emitted
+    cdef public Fixups fixups
     cdef public Rebuilds rebuilds
     cdef public Numbers out_of
     cdef public Values base

@@ -16,13 +16,13 @@ from typing import Generic, TypeVar
 from pylink.rows import (
     CallRow,
     ClashRow,
+    EmittedRow,
     EntityRow,
     ExternUseRow,
     FaultRow,
     FileRow,
-    FixRow,
+    FixupRow,
     FunctionRow,
-    KeepRow,
     KernelRow,
     OutRow,
     OutSymbolRow,
@@ -103,10 +103,10 @@ class Outs(Table[OutRow]):
 class OutSymbols(Table[OutSymbolRow]):
     """One per symbol of the output, in order of birth."""
 
-class Keeps(Table[KeepRow]):
+class Emitted(Table[EmittedRow]):
     """Relocations that stay."""
 
-class Fixes(Table[FixRow]):
+class Fixups(Table[FixupRow]):
     """Relocations that the link resolves."""
 
 class Rebuilds(Table[RebuildRow]):
@@ -223,8 +223,8 @@ class MergedTables(Result):
     stand_ins: Numbers
     outs: Outs
     out_symbols: OutSymbols
-    keeps: Keeps
-    fixes: Fixes
+    emitted: Emitted
+    fixups: Fixups
     rebuilds: Rebuilds
     out_of: Numbers
     base: Values

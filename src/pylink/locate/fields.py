@@ -20,7 +20,7 @@ def explain_patch(diagnostic: Diagnostic, placed: Placed, patches: Patches, bad:
     """The place and symbol of a row of the patch table."""
     patch = patches[bad]
     starts = placed.places.column("offset")
-    for fix in placed.merged.fixes:
+    for fix in placed.merged.fixups:
         if fix.type == patch.type and starts[fix.out] + fix.offset == patch.offset:
             _explain(diagnostic, placed.merged, fix.out, fix.offset, fix.entity)
             return
@@ -29,7 +29,7 @@ def explain_patch(diagnostic: Diagnostic, placed: Placed, patches: Patches, bad:
 def explain_deleted(diagnostic: Diagnostic, placed: Placed) -> None:
     """The place and symbol of the first relocation of data against an extern array."""
     merged = placed.merged
-    for fix in merged.fixes:
+    for fix in merged.fixups:
         if fix.entity < 0 or placed.outs[fix.out].kind == sectionkinds.TEXT:
             continue
         if merged.entities[fix.entity].flags & UNSIZED:

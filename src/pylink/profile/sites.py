@@ -46,7 +46,7 @@ def add_source_counters(report: Report, action: Action, results: Results) -> Non
     applied: dict[int, int] = {}
     patched: dict[int, int] = {}
     # In the order of addresses, in which `ncu` looks for them.
-    for offset, kind in sorted(counts.fixes_of(merged.fixes, out)):
+    for offset, kind in sorted(counts.fixups_of(merged.fixups, out)):
         if kind >= MERCURY:
             continue
         at = start + offset // INSTRUCTION * INSTRUCTION

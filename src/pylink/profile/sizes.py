@@ -42,7 +42,7 @@ def step_sizes(
     entities = (len(merged.entities), "symbols")
     calls = (len(merged.calls), "calls")
     outs = (len(placed.outs), "sections")
-    fixes = (len(merged.fixes), "relocations")
+    fixes = (len(merged.fixups), "relocations")
     kept = (profile.relocations_kept, "relocations")
     folding = profile.folding
     return {

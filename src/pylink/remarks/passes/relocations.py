@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from pylink.remarks import Remarks
     from pylink.rows import OutRow
 
-# Bits of FixRow.how; rows.pxd has the same.
-FIX_REL = 1
-FIX_MERCURY = 16
+# Bits of FixupRow.how; rows.pxd has the same.
+FIXUP_REL = 1
+FIXUP_MERCURY = 16
 
 SHARES_TWIN = 2  # PlaceRow.made
 
@@ -39,9 +39,9 @@ def _tell_applied(outputs: Outputs, remarks: Remarks) -> None:
     counts: Counter[tuple[int, int]] = Counter()
     saved: Counter[tuple[int, int]] = Counter()
     kinds = outputs.placed.merged.entities.column("kind")
-    for fix in outputs.placed.merged.fixes:
+    for fix in outputs.placed.merged.fixups:
         target = out = fix.out
-        if fix.how & FIX_MERCURY:
+        if fix.how & FIXUP_MERCURY:
             row = outputs.rows[out]
             if row.kind == sectionkinds.TEXT:
                 # A capsule takes constants; what else its code refers to it has by name.
@@ -51,7 +51,7 @@ def _tell_applied(outputs: Outputs, remarks: Remarks) -> None:
             elif outputs.made(out) == SHARES_TWIN:
                 continue
         counts[target, fix.type] += 1
-        saved[target, fix.type] += (REL if fix.how & FIX_REL else RELA).size
+        saved[target, fix.type] += (REL if fix.how & FIXUP_REL else RELA).size
     for out, type_ in outputs.ordered(counts):
         remarks.emit(
             RELOCATIONS_APPLIED(
@@ -65,7 +65,7 @@ def _tell_applied(outputs: Outputs, remarks: Remarks) -> None:
 
 
 def _tell_kept(outputs: Outputs, remarks: Remarks) -> None:
-    keeps = outputs.placed.merged.keeps
+    keeps = outputs.placed.merged.emitted
     for table, row in enumerate(outputs.rows):
         target = _target(outputs, row)
         if target < 0 or not outputs.index[table]:

@@ -105,7 +105,7 @@ class SharedPass:
         """The extern arrays that the code of each kernel, or of what it calls, refers to."""
         named: dict[int, set[int]] = defaultdict(set)
         outs = self.placed.outs.column("kind")
-        for fix in self.placed.merged.fixes:
+        for fix in self.placed.merged.fixups:
             if fix.entity in arrays and outs[fix.out] == sectionkinds.TEXT:
                 named[fix.function].add(fix.entity)
         graph = CallGraph(self.placed.merged)
