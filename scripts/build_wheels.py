@@ -10,8 +10,10 @@ machine; `auditwheel` finds no newer symbol than the tag allows, and one for mus
 library. The same sources give the same bytes: SOURCE_DATE_EPOCH is the last commit's time unless it
 is set.
 
-PYTHON are interpreters, by default the one that runs this. Needs the extra `wheels`. A release is
-built by .github/workflows/release.yml, with cibuildwheel, which also runs what it built.
+PYTHON are interpreters, by default the one that runs this; one without Cython gets an environment
+that has it. Debian's own interpreters do not do: their headers are for Debian's folders. Needs the
+extra `wheels`. .github/workflows/release.yml builds a release so, and links
+with each wheel where its machine is.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
+from importlib import metadata
 from pathlib import Path
 
 from elftools.elf.dynamic import DynamicSection
@@ -108,6 +111,18 @@ def build(python: str, target: Target, out: Path, loaded: Path | None = None) ->
     return wheel
 
 
+def with_cython(python: str, folder: Path) -> str:
+    """The interpreter, or that of an environment of its own in `folder`, which has Cython."""
+    command = [python, "-c", "import Cython, setuptools"]
+    if subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode == 0:
+        return python
+    run([python, "-m", "venv", str(folder)])
+    made = str(folder / "bin" / "python")
+    needed = [f"{name}=={metadata.version(name)}" for name in ("Cython", "setuptools")]
+    run([made, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *needed])
+    return made
+
+
 def ask(python: str, expression: str) -> str:
     program = f"import sys, sysconfig; print({expression})"
     return subprocess.run(
@@ -186,8 +201,10 @@ def main() -> None:
     wanted = parser.parse_args()
     wanted.out.mkdir(parents=True, exist_ok=True)
     for python in wanted.python:
-        for wheel in build_all(python, [TARGETS[name] for name in wanted.target], wanted.out):
-            print(wheel)
+        with tempfile.TemporaryDirectory() as folder:
+            ready = with_cython(python, Path(folder))
+            for wheel in build_all(ready, [TARGETS[name] for name in wanted.target], wanted.out):
+                print(wheel)
 
 
 if __name__ == "__main__":

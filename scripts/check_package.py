@@ -4,9 +4,9 @@
 
 The sdist must have all that is tracked but hidden files, and is installed from source. Wheels are
 built for every target of build_wheels.py, which audits them; the one for this machine is installed.
-Each has an environment of its own. DIRECTORY takes them all, `dist` by default. Needs the extras
-`test` and
-`wheels`, and an index to take setuptools and Cython from.
+The script and the tests of conda's recipe run on the unpacked sdist. Each has an environment of its
+own. DIRECTORY takes them all, `dist` by default. Needs the extras `test` and `wheels`, and an index
+to take setuptools and Cython from.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import zipfile
 from pathlib import Path
 
 import build_wheels
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -68,6 +69,37 @@ def check_install(package: Path, folder: Path) -> None:
     print(run(folder / "bin" / "python", ROOT / "scripts" / "check_installed.py"), end="")
 
 
+def check_recipe(sdist: Path, folder: Path) -> None:
+    """Do what conda's recipe says, in environments of pip: its script, then its tests.
+
+    A channel of conda is not asked. The packages are those of the recipe by their names on the
+    index; of the compilers and their C library the system has its own.
+    """
+    recipe = yaml.safe_load((ROOT / "packaging" / "conda" / "recipe.yaml").read_text())
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder, filter="data")
+    (sources,) = folder.iterdir()
+    environment = folder / "venv"
+    venv.create(environment, with_pip=True)
+    needs = recipe["requirements"]
+    packages = [
+        name.removeprefix("python-").replace(" ", "")
+        for name in (*needs["host"], *needs["run"])
+        if name not in ("python", "pip")
+    ]
+    programs = environment / "bin"
+    run(programs / "pip", "install", "--quiet", *packages)
+    script = recipe["build"]["script"].replace("${{ PYTHON }}", str(programs / "python"))
+    lines = [script]
+    for test in recipe["tests"]:
+        modules = test.get("python", {}).get("imports", [])
+        lines += [f"cd / && {programs}/python -c 'import {module}'" for module in modules]
+        lines += [f"cd / && PATH={programs}:$PATH && {line}" for line in test.get("script", [])]
+    for line in lines:
+        run("sh", "-ec", line, cwd=sources)
+    print(f"conda's recipe: {len(lines)} lines run")
+
+
 def main() -> None:
     """Build, look inside, install."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "dist")
@@ -84,6 +116,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for package in (wheels[f"{platform.machine()}-gnu"], sdist):
             check_install(package, Path(scratch) / "venv")
+        (Path(scratch) / "recipe").mkdir()
+        check_recipe(sdist, Path(scratch) / "recipe")
 
 
 if __name__ == "__main__":

@@ -78,6 +78,7 @@ OTHERS = {
     *("--no-as-needed", "--as-needed", "--gc-sections", "--version-script"),  # of host linkers
     *("--action_env", "--experimental_worker_allow_json_protocol"),  # of Bazel
     *("--dryrun", "--no-device-link"),  # of nvcc
+    *("--no-deps",),  # of pip
     *("--indent", "--cuda", "--ignore"),  # of json.tool, of the overlay, and a family of options
 }
 

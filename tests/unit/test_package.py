@@ -112,3 +112,23 @@ def test_the_sets_of_compilers_have_the_same_tools() -> None:
     assert {name.removesuffix("-cu12") for name in sets["cuda12"]} == sets["cuda"] - {"nvidia-nvvm"}
     assert all(word.endswith(">=12.9,<13") for word in extras["cuda12"])
     assert all(word.endswith(">=13,<14") for word in extras["cuda"])
+
+
+def test_a_release_is_what_make_wheels_builds_and_is_linked_with() -> None:
+    """One way of building, for each Python that is supported; what was not run is not published."""
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    jobs = yaml.safe_load(text)["jobs"]
+    (command,) = [
+        step["run"] for step in jobs["wheels"]["steps"] if "make wheels" in step.get("run", "")
+    ]
+    built = set(re.findall(r"python(3\.\d+t?)", command))
+    (setup,) = [step["with"] for step in jobs["wheels"]["steps"] if "setup-python" in str(step)]
+    assert set(setup["python-version"].split()) == built
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    supported = set(re.findall(r"Python :: (3\.\d+)", project))
+    assert built == supported | {"3.14t"}
+    assert set(jobs["check"]["strategy"]["matrix"]["python"]) == supported
+    checks = {name for name, job in jobs.items() if "check_installed.py" in str(job["steps"])}
+    assert checks == {"check", "check-threads"}
+    assert checks < set(jobs["publish"]["needs"])
+    assert "cibuildwheel" not in text + project
