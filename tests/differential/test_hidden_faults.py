@@ -55,7 +55,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_a_file_that_is_no_cubin(tmp_path: Path) -> None:
     words = ["-arch=sm_90", "a.cubin"]
     for data, what in (
-        (b"__global__ void k() {}\n" * 9, "a text"),
+        (b"__global__ void k() {}\n" * 9, "source code (compile it with nvcc -dc)"),
         (bytes.fromhex("50ed55ba") + bytes(90), "a fat binary"),
         (b"\x1f\x8b" + bytes(99), "a file that gzip compressed"),
         (b"\x01\x02\x03\xff" * 30, None),

@@ -212,7 +212,8 @@ def test_host_script_that_cannot_be_written(
     assert run(capfd, "-ghls=lcs-aug", "-o", str(tmp_path)) == (
         1,
         "",
-        f"pylink fatal   : Could not open output file '{tmp_path}'\n",
+        f"pylink fatal   : Could not open output file '{tmp_path}'\n"
+        "pylink note    : Is a directory\n",
     )
 
 

@@ -20,7 +20,7 @@ from pylink.devicelink.request import CUBIN, DEFAULT_OUTPUTS, FATBIN, UNIT
 from pylink.devicelink.result import Made
 from pylink.devicelink.unitobject import make_unit
 from pylink.diagnostics.errors import reason_of
-from pylink.files.atomic import WholeFile
+from pylink.files.atomic import WholeFile, refuse_output
 from pylink.files.workdir import working_directory
 from pylink.options.model import Input
 from pylink.outputs.depfile import files_of
@@ -135,8 +135,8 @@ def write_step(made: Made, output: str, sink: Sink) -> None:
     """Write the output whole, or report why that cannot be done."""
     try:
         file = WholeFile(output)
-    except (OSError, ValueError):
-        sink.fatal("cannot-open-output", file=output)
+    except (OSError, ValueError) as error:
+        refuse_output(output, error, sink)
     try:
         for piece in made.pieces:
             file.write(piece)

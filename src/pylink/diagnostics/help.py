@@ -84,6 +84,8 @@ HELP: dict[str, str] = {
     "arch-dropped": "This release of CUDA has no code for such GPUs. Compile and link with the "
     "release that the note names.",
     "arch-renamed": "CUDA 13.0 gave the architecture another number. Compile and link for that.",
+    "option-of-another": "A command line of another tool was given to the device linker. nvcc "
+    "takes options of all tools, and hands on to each its own.",
     "choices-are": "The values that are allowed here.",
     "in-options-file": "The options file or environment variable that contains the error.",
     "option-since": "The option is newer than the nvlink release that this link reproduces (see "
@@ -357,8 +359,18 @@ HELP: dict[str, str] = {
     "in-other-library": "The directories of -L have several files for one library, and the first "
     "one counts; a shared library counts before an archive, wherever it is. Name the file that "
     "was meant, or use `-l:FILE`.",
-    "other-parameters": "A function of the same name with other parameters is defined. A "
-    "declaration may not fit the definition.",
+    "defined-twice": "Two files define the same name, as files do that include one header. An "
+    "`inline` function may be defined in every file; a variable is defined in one, and `extern` in "
+    "the header.",
+    "linked-twice": "A file, or an archive with it, is among the inputs twice. The device linker "
+    "takes all objects of an archive, whether they are needed or not, so a library that is named "
+    "twice clashes with itself.",
+    "same-contents": "An object is linked by itself and in an archive, or an archive was copied. "
+    "The device linker takes all objects of an archive.",
+    "library-not-found": "A device link ignores libraries that are not in the directories of -L, "
+    "as most have no device code. This one may have what is undefined.",
+    "other-parameters": "A function of the same name is defined with other parameters, in another "
+    "namespace, or for other arguments of a template. A declaration may not fit the definition.",
     "never-called": "A function's address is taken, and no kernel of the link calls the function, "
     "by name or through a pointer of its type. It stays in the output. Call it, or remove what "
     "takes its address. Only `--extra-warnings` asks for this.",

@@ -77,6 +77,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "did-you-mean": (136, NOTE, "'{given}': did you mean '{suggestion}'?"),
     "arch-dropped": (146, NOTE, "{arch} was last supported by CUDA {release}"),
     "arch-renamed": (147, NOTE, "{arch} is called {name} since CUDA 13.0"),
+    "option-of-another": (148, NOTE, "'{given}' is an option of {tool}, not of the device linker"),
     "choices-are": (137, NOTE, "{what}: {choices}"),
     "in-options-file": (138, NOTE, "it is in {origin}"),
     "option-since": (145, NOTE,
@@ -321,6 +322,14 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "in-other-library": (434, NOTE,
         "'{symbol}' is defined in '{file}', but -l{library} finds '{other}'; name the file "
         "itself, or change the order of -L"),
+    "defined-twice": (435, NOTE,
+        "define '{symbol}' in one file, or make it static; in a header, declare functions inline "
+        "and variables extern"),
+    "linked-twice": (436, NOTE, "'{file}' is linked twice; name it once"),
+    "same-contents": (437, NOTE,
+        "'{file}' and '{first}' have the same contents; link one of them"),
+    "library-not-found": (438, NOTE,
+        "-l{library} is not found in {directories}; name its directory with -L"),
     "in-library": (425, NOTE,
         "'{symbol}' is in {library}; use {option} in this link and in the host link"),
     "in-libdevice": (426, NOTE,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NVLINK = "nvlink"
 # What notes begin with, also under nvlink's name: they are not nvlink's.
 OWN_NAME = "pylink"
-MEANT = ("did-you-mean", "arch-dropped", "arch-renamed")
+MEANT = ("did-you-mean", "arch-dropped", "arch-renamed", "option-of-another")
 # An empty file beside the linker of an overlay: notes follow its lines.
 NOTES_FILE = "nvlink.notes"
 
@@ -118,9 +118,12 @@ def details(diagnostic: Diagnostic, *, bare: bool) -> Iterator[str]:
     `bare` says that the line before it has no place.
     """
     source = diagnostic.source
+    is_short = bare and diagnostic.bare_message != diagnostic.message
     if source is not None:
         yield f"at {source.file}:{source.line}"
-    elif diagnostic.place and (bare or not diagnostic.names_place):
+    elif diagnostic.where and (
+        is_short or (diagnostic.place and (bare or not diagnostic.names_place))
+    ):
         yield f"at {diagnostic.where}"
     readable = diagnostic.demangled
     if readable != diagnostic.symbol:

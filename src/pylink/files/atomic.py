@@ -36,6 +36,8 @@ from pylink.files.special import open_special
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from pylink.diagnostics import Sink
 
 # What the system says where nothing can be made beside a file, or the file not be replaced.
@@ -292,12 +294,20 @@ def write_whole(path: str, data: bytes) -> None:
         file.discard()
 
 
+def refuse_output(path: str, error: Exception, sink: Sink) -> NoReturn:
+    """Report that an output cannot be made, with what the system says."""
+    from pylink.diagnostics.record import note
+
+    hint = note("file-reason", reason=reason_of(error))
+    sink.fatal("cannot-open-output", file=path, hints=[hint])
+
+
 def write_output(path: str, data: bytes, sink: Sink) -> None:
     """Make or replace a file that is what the command is for; what goes wrong is fatal."""
     try:
         file = WholeFile(path)
-    except (OSError, ValueError):
-        sink.fatal("cannot-open-output", file=path)
+    except (OSError, ValueError) as error:
+        refuse_output(path, error, sink)
     try:
         file.write(data)
         file.commit()

@@ -51,6 +51,7 @@ TEXTS = tuple(
     for pattern, name in (
         (r"version https://git-lfs", "a pointer of Git LFS (run 'git lfs pull' to get the file)"),
         (r"\s*<(?:!doctype )?html", "an HTML page, which a download may have ended at"),
+        (r"(?s:.*)(?:__global__|__device__|#include)", "source code (compile it with nvcc -dc)"),
         (
             r"/\* GNU ld script|(?:(?s:.*)\s)?(?:GROUP|INPUT|OUTPUT_FORMAT)\s*\(",
             "a linker script of the host",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 
 from pylink.inputs.hostmachine import host_machine
-from pylink.inputs.kinds import MACHINE
+from pylink.inputs.kinds import MACHINE, SYSTEM_LIBRARY
 from pylink.options.model import Input
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pylink.diagnostics import Sink
+    from pylink.diagnostics import Diagnostic, Sink
     from pylink.options.model import Options
     from pylink.options.plan import Plan
 
@@ -88,6 +88,18 @@ def passed_over(options: Options) -> list[Input]:
     """
     files = (file for name in options.library for file in searched(name, options)[-1:])
     return [Input(file) for file in dict.fromkeys(files) if file.endswith(".so")]
+
+
+def find_missing(options: Options) -> list[Diagnostic]:
+    """Hints on the libraries of which no directory has a file, but for those of the system."""
+    from pylink.diagnostics.record import note
+
+    places = ", ".join(f"'{path}'" for path in _directories(options, None)) or NOWHERE
+    return [
+        note("library-not-found", library=name, directories=places)
+        for name in dict.fromkeys(options.library)
+        if not (searched(name, options) or _is_of_host(name) or SYSTEM_LIBRARY in name)
+    ]
 
 
 def find_hidden(options: Options) -> Iterator[tuple[str, str, str]]:

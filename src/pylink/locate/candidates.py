@@ -19,27 +19,34 @@ MOST_CANDIDATES = 3
 # In front of the parameters; a template or an operator may have parentheses of its own.
 _PARAMETERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)(?: const)?$")
 
+# The innermost arguments of templates.
+_ARGUMENTS = re.compile(r"<[^<>]*>")
+
 
 def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
-    """For each mangled name, the defined functions, as entities, of the same name in source."""
-    wanted: dict[str, str] = {}  # name in source: a mangled one
-    for name in names:
-        base = _base(demangle(name))
-        if base is not None or name.isidentifier():
-            wanted.setdefault(base or name, name)
-    found: dict[str, list[int]] = {}
-    words = {name.rpartition("::")[2].partition("<")[0] for name in wanted}
+    """For each mangled name, defined functions, as entities, that could be meant.
+
+    Those of the same name in source, with other parameters; where there are none, those in another
+    scope, or of another instantiation of a template.
+    """
+    wanted = {name: demangle(name) for name in names}
+    words = {_plain(readable).rpartition("::")[2] for readable in wanted.values()}
+    same: dict[str, list[int]] = {}
+    like: dict[str, list[int]] = {}
     for number, row in enumerate(merged.entities):
         if row.kind != FUNCTION_KIND or not row.flags & DEFINED or row.flags & LOCAL:
             continue
         mangled = entity_name(merged, number)
-        if mangled in names or not any(word in mangled for word in words):
+        if mangled in wanted or not any(word in mangled for word in words):
             continue
-        readable = demangle(mangled)
-        meant = wanted.get(_base(readable) or mangled)
-        if meant is not None and len(found.setdefault(meant, [])) < MOST_CANDIDATES:
-            found[meant].append(number)
-    return found
+        other = demangle(mangled)
+        for name, readable in wanted.items():
+            if (_base(readable) or readable) == (_base(other) or other):
+                same.setdefault(name, []).append(number)
+            elif _within(_plain(readable), _plain(other)):
+                like.setdefault(name, []).append(number)
+    found = {**like, **same}
+    return {name: numbers[:MOST_CANDIDATES] for name, numbers in found.items()}
 
 
 def find_locals(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
@@ -57,6 +64,19 @@ def find_locals(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
             if meant is not None and len(found.setdefault(meant, [])) < MOST_CANDIDATES:
                 found[meant].append(number)
     return found
+
+
+def _plain(readable: str) -> str:
+    """A demangled name without parameters, template arguments and the type of the result."""
+    name = _base(readable) or readable
+    while name != (name := _ARGUMENTS.sub("", name)):
+        pass
+    return name.rpartition(" ")[2]
+
+
+def _within(name: str, other: str) -> bool:
+    """Whether one of two names is the other in an inner scope, or both are the same."""
+    return f"::{name}".endswith(f"::{other}") or f"::{other}".endswith(f"::{name}")
 
 
 def _word(readable: str) -> str:

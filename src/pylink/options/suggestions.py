@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from pylink.diagnostics.record import Diagnostic
     from pylink.options.table import Value
 
+# Options of tools that people call in one breath with the linker, by how they begin.
+OTHER_TOOLS = {
+    "nvcc": ("-O", "-dc", "-dlink", "-rdc", "-gencode", "--generate-code", "-std", "-Xcompiler"),
+    "the host linker": ("-Wl,", "-rpath", "-soname"),
+}
+
 # How many names a note lists, of those that are most like what was given.
 MOST = 5
 
@@ -25,6 +31,12 @@ def suggest_option(diagnostic: Diagnostic) -> None:
 
     typed = f"-{diagnostic.args['option']}"
     given = typed.lstrip("-")
+    for tool, starts in OTHER_TOOLS.items():
+        if typed.startswith(starts):
+            from pylink.diagnostics.record import note
+
+            diagnostic.notes.append(note("option-of-another", given=typed, tool=tool))
+            return
     names = {option.long: f"--{option.long}" for option in OPTIONS if option.built}
     names |= {option.short: f"-{option.short}" for option in OPTIONS if option.short}
     close = closest(given, names)

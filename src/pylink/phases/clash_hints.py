@@ -33,6 +33,8 @@ def clash_hints(merged: Merged, kind: str, symbol: int, first: int) -> tuple[lis
         if _NUMBERED.search(symbol_name(objects, symbol)):
             hints.append(note("numbered-name", symbol=symbol_name(objects, symbol)))
         return hints, first
+    if kind == "multiple-definition":
+        return [_twice(objects, symbol, first)], first
     describe = {
         "not-global": _use,
         "space-mismatch": _space,
@@ -45,6 +47,18 @@ def clash_hints(merged: Merged, kind: str, symbol: int, first: int) -> tuple[lis
         return [], first
     file, earlier = _files(objects, symbol, first)
     return [note("kernel-or-not", what=what, file=file, other=other_use, first=earlier)], first
+
+
+def _twice(objects: Objects, symbol: int, first: int) -> Diagnostic:
+    """What to do about two definitions, which may be one that comes twice."""
+    file, earlier = _files(objects, symbol, first)
+    rows = (objects.files[objects.symbols[row].file] for row in (symbol, first))
+    contents, others = (objects.arena[row.offset : row.offset + row.size] for row in rows)
+    if contents != others:
+        return note("defined-twice", symbol=symbol_name(objects, symbol))
+    if file == earlier:
+        return note("linked-twice", file=file)
+    return note("same-contents", file=file, first=earlier)
 
 
 def _files(objects: Objects, symbol: int, first: int) -> tuple[str, str]:

@@ -137,7 +137,7 @@ def _hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list[Diagnosti
 
         owners = find_owners(objects.job, objects.libraries.found, wanted)
     from pylink.inputs.filehints import find_hidden_code
-    from pylink.inputs.libraries import passed_over
+    from pylink.inputs.libraries import find_missing, passed_over
     from pylink.locate.candidates import find_candidates, find_locals
     from pylink.locate.libraries import find_library
     from pylink.locate.unlinked import find_unlinked
@@ -157,6 +157,7 @@ def _hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list[Diagnosti
     if not any(hints.values()):
         job = objects.job
         hints[undefined[0]] += find_hidden_code([*job.inputs, *passed_over(job.options)])
+        hints[undefined[0]] += find_missing(job.options)
     return hints
 
 
