@@ -1,8 +1,8 @@
 """A project of CMake with device code in five shared libraries, for programs and three plugins.
 
 It uses ordinary targets: libraries in a folder below, of an object library, of C++ alone, with
-versions, with public and private dependencies. Plugins reach all libraries but `extra`. `r` is an
-extension of Python.
+versions, with public and private dependencies, for several architectures. Plugins reach all
+libraries but `extra`. `r` is an extension of Python.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ add_library(io SHARED io.cpp)
 target_link_libraries(io PRIVATE land::physics)
 add_library(extra SHARED extra.cu)
 target_link_libraries(extra PUBLIC geo)
+set_target_properties(extra PROPERTIES CUDA_ARCHITECTURES "80;90")
 add_executable(device device.cu)
 target_link_libraries(device PRIVATE extra io)
 add_executable(host host.cpp)

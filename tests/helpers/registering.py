@@ -53,8 +53,7 @@ def source(code: Code, folder: Path, name: str) -> str:
             path = folder / f"{name}.{number}{section}"
             path.write_bytes(container)
             lines.append(
-                f'__asm__(".pushsection {section},\\"a\\"\\n'
-                f'.incbin \\"{path}\\"\\n.popsection");'
+                f'__asm__(".pushsection {section},\\"a\\"\\n.incbin \\"{path}\\"\\n.popsection");'
             )
     lines += [f"void {function}(void) {{}}" for function in code.exports]
     return "\n".join([*lines, "int unused;", ""])

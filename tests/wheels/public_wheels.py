@@ -1,7 +1,8 @@
 """`pylink size` and `pylink audit` on public wheels.
 
 Sizes are compared with figures that a prototype on other code made of them; an audit has nothing to
-report but notes. `make test-wheels` fetches the wheels into build/wheels and runs this file; `make test` does not.
+report but notes. `make test-wheels` fetches the wheels into build/wheels and runs this file; `make
+test` does not.
 """
 
 from __future__ import annotations

@@ -177,8 +177,8 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "linker)"),
     "library-local": (238, WARNING,
         "'{file}' was device-linked with module '{id}', which this link registers, too. If "
-        "'{file}' is loaded first, kernels of this link will not be found. Link '{other}' into "
-        "this library and hide '__cudaRegisterLinkedBinary*' with a version script"),
+        "'{file}' is loaded first, kernels of this link will not be found. Omit '{other}' and "
+        "borrow its code, or hide '__cudaRegisterLinkedBinary*' with a version script"),
     "library-unneeded": (239, WARNING,
         "'{file}' was device-linked with module '{id}', which this link registers, too; kernels "
         "of one of them will not be found (omit '{file}' or '{other}')"),
