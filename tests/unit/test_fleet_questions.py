@@ -16,6 +16,7 @@ from helpers.fatbin_builder import PTX, container, entry, host_object
 from helpers.fleet_reference import BLEND, SMOOTH, Planted, family, plant, sections, settle, unit
 from helpers.sized import wheel
 
+from pylink import size
 from pylink.command.cli import main
 from pylink.demangle.templates import describe
 from pylink.fleet import confirm as confirm_module
@@ -115,6 +116,32 @@ def test_functions_and_templates_with_most_bytes(database: Database, planted: Pl
     assert sum(row[3] for row in templates) < sum(sums.values())
 
 
+def test_packed_bytes_are_those_of_pylink_size(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    made = unit("one", SMOOTH)
+    entries = [entry(made, 100, mode=mode, flags=0x11) for mode in ("none", "lz4", "zstd")]
+    text = entry(b".version 8.0\n.target sm_80\n" * 99, 80, kind=PTX, mode="zstd")
+    (tree / "lib.so").write_bytes(host_object([(".nv_fatbin", container(*entries, text))]))
+    (tree / "one.cubin").write_bytes(made)
+    index = Index.open_or_make(tmp_path / "index")
+    update(index, [bytes(tree)], Local())
+    database = Database()
+    database.add(index)
+    found = {(row[0], row[1]): (row[3], row[4], row[5]) for row in ask(database, "sizes")}
+    sized = size.rows(size.measure([str(tree)]), ("kind", "target"))
+    assert found == {
+        (row.keys[0].replace("relocatable PTX", "PTX"), row.keys[1]): (
+            row.count,
+            row.unpacked,
+            row.installed,
+        )
+        for row in sized
+        if row.count
+    }
+    assert len(found) == 2
+
+
 def test_linked_code_beside_its_copies_and_equal_code(tmp_path: Path) -> None:
     first = unit("one", SMOOTH)
     linked = bytearray(first)
@@ -133,9 +160,8 @@ def test_linked_code_beside_its_copies_and_equal_code(tmp_path: Path) -> None:
     update(index, [bytes(tree)], Local())
     database = Database()
     database.add(index)
-    assert ask(database, "relocatable") == [
-        ("both.o", "sm_100", 1, 1, len(first) + -len(first) % 8)
-    ]
+    padded = len(first) + -len(first) % 8
+    assert ask(database, "relocatable") == [("both.o", "sm_100", 1, 1, padded, padded + 64)]
     [alias] = ask(database, "aliases")
     assert alias[:3] == ("one", 2, 3)
     assert alias[3] == alias[4] == len(b"code of one") + 200

@@ -79,7 +79,7 @@ def test_nothing_is_overwritten(capfd: pytest.CaptureFixture[str], link: bool) -
     ],
 )
 def test_names_stay_in_the_folder(name: str, expected: str) -> None:
-    [(_, path)] = extract([Part(name, "cubin", 0, len(ONE), ONE)], Path("out"))
+    [(_, path)] = extract([Part(name, "cubin", 0, len(ONE), ONE, len(ONE))], Path("out"))
     assert path == Path("out") / expected
     assert files("out") == {expected: ONE}
 

@@ -14,7 +14,9 @@ from helpers import archive_builder, oracle
 from helpers.cubin_builder import EHDR, SHDR, Cubin
 from helpers.fatbin_builder import PTX, container, entry, host_object
 from helpers.host_build import HostBuild
+from helpers.sized import wheel
 
+from pylink.inputs.archiveformat import read_archive
 from pylink.prune import rewrite
 from pylink.prune.command import main
 from pylink.prune.entries import Entry, read_container
@@ -215,6 +217,25 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     path.write_bytes(archive_builder.bsd([("a.o", with_references(FAT))], index=True))
     prune(path, "--arch", "sm_80", code=2)
     assert "its index is of a BSD" in capsys.readouterr().err
+
+
+def test_files_that_hold_other_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An archive of a BSD without an index is pruned; what to do about others is said."""
+    one = with_references(FAT)
+    (tmp_path / "one.o").write_bytes(one)
+    path = tmp_path / "held"
+    path.write_bytes(archive_builder.thin(["one.o"]))
+    prune(path, "--arch", "sm_80", code=2)
+    assert "a thin archive contains no code; prune its members" in capsys.readouterr().err
+    prune(wheel(path, {"one.o": one}), "--arch", "sm_80", code=2)
+    assert "zip files are not pruned; unpack it, prune the files" in capsys.readouterr().err
+    members = [("one.o", one), ("a member of a long name.o", one)]
+    path.write_bytes(archive_builder.bsd(members))
+    made = prune(path, "--arch", "sm_80")
+    found = [(entry.name, made[entry.offset : entry.offset + entry.size])
+             for entry in read_archive(made, 0, len(made))]  # fmt: skip
+    assert [name for name, _ in found] == [name for name, _ in members]
+    assert [targets(data) for _, data in found] == [[["sm_80"]]] * 2
 
 
 def test_in_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

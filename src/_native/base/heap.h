@@ -30,6 +30,7 @@ static size_t pylink_take_step(size_t step, void** before) {
 static void pylink_return_blocks(size_t size) {
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, (int)size);   /* and no longer what the last one that was freed had */
+    mallopt(M_TRIM_THRESHOLD, (int)(16 * size));    /* else smaller ones are the system's, too */
 #else
     (void)size;
 #endif

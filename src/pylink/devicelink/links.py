@@ -17,7 +17,7 @@ from pylink.inputs.libraries import find_libraries
 from pylink.options.check import check
 from pylink.options.filenames import SIDE_OPTIONS, expand_names
 from pylink.options.model import Options
-from pylink.options.plan import Plan
+from pylink.options.plan import Plan, place_of, planned
 from pylink.phases.sidebyside import run_side_by_side
 from pylink.pipeline import Registered
 from pylink.renderers.configure import obey, open_reports
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pylink.devicelink.request import Request
     from pylink.devicelink.toolkit import Toolkit
     from pylink.options.model import Input
+    from pylink.options.plan import Place
     from pylink.options.table import Value
     from pylink.phases.sharing import SharedInputs
 
@@ -39,6 +40,8 @@ DEVICE_RUNTIME = "cudadevrt"
 SPOKEN = ("edbg",)
 # Reports that a step has one of, unless their names have the architecture in them.
 REPORTS = ("diag_log", "sarif_output")
+# Files that each link writes by itself; of depfiles, too, a step has one.
+LINK_FILES = tuple(option for option in SIDE_OPTIONS if option not in (*REPORTS, "depfile"))
 ELF, HEADER_SIZE = b"\x7fELF", 20
 CPU_ARCHES = {62: "X86_64", 183: "AARCH64"}
 
@@ -96,6 +99,7 @@ def open_step_reports(
     values = {**request.values, "output_file": request.named or request.output}
     if sink.renderers and not is_plain(values):
         obey(sink, values, inputs=inputs, stream=stream)
+    refuse_shared_files(request, sink)
     reports = step_reports(request)
     plan = Plan({"output_file": request.output, **reports}, inputs, sink)
     named: dict[str, Value] = {**reports, "output_file": request.named or request.output}
@@ -103,6 +107,26 @@ def open_step_reports(
         named["arch"] = request.archs[0]
     open_reports(sink, named)
     return plan
+
+
+def refuse_shared_files(request: Request, sink: Sink) -> None:
+    """End the step where links for two architectures would write one file, the last one over it."""
+    first: dict[Place, str] = {}
+    for arch in request.archs:
+        values = {option: request.values.get(option) for option in LINK_FILES}
+        named: dict[str, Value] = {**values, "Xopt": request.values.get("Xopt"), "arch": arch}
+        expand_names(named, request.named)
+        for output in planned(named, sink):
+            place = place_of(output.path)
+            other = arch if place is None else first.setdefault(place, arch)
+            if other != arch:
+                sink.fatal(
+                    "links-write-one-file",
+                    option=output.option,
+                    file=output.path,
+                    arch=other,
+                    other=arch,
+                )
 
 
 def step_reports(request: Request) -> dict[str, Value]:

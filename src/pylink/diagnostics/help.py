@@ -70,6 +70,9 @@ HELP: dict[str, str] = {
     "are, so a link to the file counts, too. Choose another name; nothing was overwritten.",
     "output-named-twice": "Two options name one file to write, maybe through links, so that one "
     "output would be lost. Choose another name; nothing was written.",
+    "links-write-one-file": "A device-link step links once for each architecture, and the last "
+    "link would replace what the others wrote. Put `%a` into the name of the file, which stands "
+    "for the architecture. Nothing was written.",
     "report-incomplete": "A row or the header of the table of `-time` could not be written. The "
     "disk may be full. The link itself is not affected.",
     "inputs-with-host-script": "A linker script for the host does not depend on inputs. Remove "

@@ -73,6 +73,8 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Incompatible options '{option}' and '{other}', using '{used}'"),
     "output-named-twice": (134, CATASTROPHE,
         "{option} and {other} both write '{file}' ({other} calls it '{path}')"),
+    "links-write-one-file": (149, CATASTROPHE,
+        "Links for {arch} and {other} both write '{file}' ({option})"),
     "unknown-command": (135, COMMAND_LINE, "Unknown command '{command}'"),
     "did-you-mean": (136, NOTE, "'{given}': did you mean '{suggestion}'?"),
     "arch-dropped": (146, NOTE, "{arch} was last supported by CUDA {release}"),

@@ -45,7 +45,8 @@ FILES = {
     "kind": "string",
     "note": "string",
 }
-# A row for each piece of device code. `member` is empty where it is the file itself.
+# A row for each piece of device code. `member` is empty where it is the file itself. `size` is that
+# of the unpacked code, and `packed` the bytes in the file, with the header of an entry.
 OBJECTS = {
     "object": "int64",
     "file": "int64",
@@ -55,6 +56,7 @@ OBJECTS = {
     "sm": "int32",
     "linked": "bool_",
     "size": "int64",
+    "packed": "int64",
     "sections": "int32",
     "fault": "string",
 }

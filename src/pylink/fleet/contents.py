@@ -53,7 +53,8 @@ class FileResult:
 class Source(NamedTuple):
     """Where a piece of device code was found: row of the file, member, number in the file.
 
-    `arch` is what the entry of a fat binary says, 0 for a file.
+    `size` are its bytes when it is unpacked, `packed` those in the file. `arch` is what the entry
+    of a fat binary says, 0 for a file.
     """
 
     file: int
@@ -61,6 +62,7 @@ class Source(NamedTuple):
     entry: int
     kind: str
     size: int
+    packed: int
     arch: int = 0
 
 
@@ -110,7 +112,7 @@ def _read_some(
         result = FileResult(KIND_NAMES.get(kind, OTHER), None, file.stamp)
         results[row] = result
         if kind == kinds.CUBIN and _is_cubin(arena[offset : offset + 20]):
-            batch.cubins.append(Source(row, "", 0, "cubin", size))
+            batch.cubins.append(Source(row, "", 0, "cubin", size, size))
             places.append(extent(offset, size))
         elif kind in KIND_NAMES and kind != kinds.CUBIN:
             containers.append((number, arena[offset : offset + size]))
@@ -161,7 +163,7 @@ def _read_alone(file: Found, row: int, results: dict[int, FileResult]) -> Iterat
     told = inputfiles.classify(arena, extents) or bytes(1)
     result.kind = KIND_NAMES.get(told[0], OTHER)
     if told[0] == kinds.CUBIN and _is_cubin(data[:20]):
-        yield Batch(arena, extents, [Source(row, "", 0, "cubin", len(data))])
+        yield Batch(arena, extents, [Source(row, "", 0, "cubin", len(data), len(data))])
     elif result.kind != OTHER and told[0] != kinds.CUBIN:
         yield from _take_apart(file, row, data, result)
     else:
@@ -181,7 +183,7 @@ def _take_apart(file: Found, row: int, data: bytes, result: FileResult) -> Itera
         inside = _of_zip if result.kind == ZIP else parts
         for entry, part in enumerate(inside(name, data, 0, Allowance())):
             member = printable(part.name[len(name) + 1 :])
-            source = Source(row, member, entry, part.kind, part.size, part.arch)
+            source = Source(row, member, entry, part.kind, part.size, part.packed, part.arch)
             if part.kind != "cubin":
                 batch.others.append(source)
             elif _is_cubin(part.data[:20]):

@@ -48,7 +48,7 @@ CREATE TABLE {s}.files AS
     WHERE place = 1 AND kind <> '{gone}';
 CREATE TABLE {s}.objects AS
     SELECT one.object, one.file, files.path, one.member, one.entry, one.kind, one.sm, one.linked,
-           one.size, one.sections, one.fault
+           one.size, one.packed, one.sections, one.fault
     FROM read_parquet({objects}) AS one JOIN {s}.files AS files USING (file);
 CREATE TABLE {s}.members AS {members};
 CREATE VIEW {s}.sections AS

@@ -207,9 +207,16 @@ class Found:
             **(self._members(small[SM::8].tobytes()) if self._sources else {}),
             "linked": Numbers(bytes(map(ET_EXEC.__eq__, small[TYPE::8]))),
             "size": Numbers(large[SIZE::4].tobytes()),
+            "packed": Numbers(self._packed(large[SIZE::4]).tobytes()),
             "sections": integers("int32", large[COUNT::4]),
             "fault": words(faults) if any(small[FAULT::8]) else constant(None, count),
         }
+
+    def _packed(self, sizes: array[int]) -> array[int]:
+        """Bytes in files: of a file of its own all of it."""
+        for row, source in self._sources.items():
+            sizes[row] = source.packed
+        return sizes
 
     def _members(self, sm: bytes) -> Table:
         """Where objects are in their files, where not all are a file of their own."""

@@ -105,12 +105,13 @@ FROM counts JOIN sums USING (target) ORDER BY repeated_bytes DESC, target""",
         "repeated_bytes",
     ),
     "sizes": Question(
-        "bytes of device code, unpacked, by kind and architecture",
+        "bytes of device code, unpacked and in files, by kind and architecture",
         """
 SELECT CASE WHEN objects.kind <> 'cubin' THEN objects.kind
             WHEN linked THEN 'linked cubin' ELSE 'relocatable cubin' END AS code,
        CASE WHEN objects.kind = 'cubin' THEN 'sm_' ELSE 'compute_' END || nullif(sm, 0) AS arch,
-       count(DISTINCT file) AS files, count(*) AS objects, sum(objects.size)::BIGINT AS bytes
+       count(DISTINCT file) AS files, count(*) AS objects, sum(objects.size)::BIGINT AS bytes,
+       sum(packed)::BIGINT AS packed_bytes
 FROM objects GROUP BY ALL ORDER BY bytes DESC, code, arch""",
         "arch",
         "bytes",
@@ -143,7 +144,8 @@ GROUP BY template ORDER BY bytes DESC, template""",
         """
 SELECT path, 'sm_' || sm AS arch, count(*) FILTER (linked) AS linked,
        count(*) FILTER (NOT linked) AS relocatable,
-       (sum(size) FILTER (NOT linked))::BIGINT AS bytes
+       (sum(size) FILTER (NOT linked))::BIGINT AS bytes,
+       (sum(packed) FILTER (NOT linked))::BIGINT AS packed_bytes
 FROM objects WHERE kind = 'cubin' GROUP BY path, sm
 HAVING bool_or(linked) AND bool_or(NOT linked) ORDER BY bytes DESC, path, arch""",
         "path",
@@ -184,7 +186,8 @@ FROM blockers ORDER BY target, sm, objects DESC, code, blocker""",
         "what was found, by kind of file",
         """
 SELECT files.kind, count(DISTINCT file) AS files, count(object) AS objects,
-       coalesce(sum(objects.size), 0)::BIGINT AS bytes
+       coalesce(sum(objects.size), 0)::BIGINT AS bytes,
+       coalesce(sum(packed), 0)::BIGINT AS packed_bytes
 FROM files LEFT JOIN objects USING (file) GROUP BY files.kind ORDER BY files DESC, files.kind""",
         "kind",
         "files",

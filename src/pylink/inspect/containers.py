@@ -50,8 +50,9 @@ class UnreadableFile(Exception):
 class Part:
     """One piece of device code: `data` is empty for what is compiled only later, unless asked for.
 
-    `arch` is what the entry of a fat binary is for, 0 for a file. `machine` is that of the host
-    code around it, 0 without any.
+    `arch` is what the entry of a fat binary is for, 0 for a file. `packed` are its bytes in the
+    file: of an entry as they lie there, with its header. `machine` is that of the host code around
+    it, 0 without any.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Part:
     arch: int
     size: int
     data: bytes
+    packed: int
     machine: int = 0
 
     def __str__(self) -> str:
@@ -114,7 +116,7 @@ def parts(
 
 
 def _file(name: str, data: bytes) -> Part:
-    return Part(name, "cubin", 0, len(data), data)
+    return Part(name, "cubin", 0, len(data), data, len(data))
 
 
 def _of_archive(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterator[Part]:
@@ -186,4 +188,4 @@ def _of_container(name: str, data: bytes, allowance: Allowance) -> Iterator[Part
             except (DamagedPayload, LinkError) as error:
                 raise UnreadableFile(f"{name}: entry {index} is damaged: {error}") from error
             stated = len(contents) if kind == ENTRY_ELF else stated
-        yield Part(name, KINDS.get(kind, f"kind {kind}"), arch, stated, contents)
+        yield Part(name, KINDS.get(kind, f"kind {kind}"), arch, stated, contents, head + size)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pylink.files.reading import MAX_SIZE, read_incoming
+from pylink.inputs.archiveformat import THIN_MAGIC
 from pylink.prune.archives import members
 from pylink.prune.entries import ZSTANDARD, Changes
 from pylink.prune.errors import NotPruned
@@ -20,6 +21,7 @@ from pylink.size.reductions import (
     reductions,
 )
 from pylink.size.walk import measure
+from pylink.size.zips import MAGICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +57,11 @@ def target_name(leaf: Leaf) -> str:
 
 def make_plan(path: str, data: bytes, request: Request) -> Plan:
     """What to change in a file; NotPruned where it cannot be read or the request makes no sense."""
+    if data.startswith(MAGICS):
+        advice = "unpack it, prune the files in it and pack them again"
+        raise NotPruned(f"{path}: wheels and other zip files are not pruned; {advice}")
+    if data.startswith(THIN_MAGIC):
+        raise NotPruned(f"{path}: a thin archive contains no code; prune its members")
     finished = is_finished(data)
     if finished and not request.experimental:
         raise NotPruned(f"{path}: it is linked by the host linker already; see --experimental")
@@ -64,8 +71,6 @@ def make_plan(path: str, data: bytes, request: Request) -> Plan:
     if sizes.unreadable:
         name, reason = sizes.unreadable[0]
         raise NotPruned(f"{name}: {reason}")
-    if len(sizes.files) != 1 or sizes.files[0].archive:
-        raise NotPruned(f"{path}: wheels and thin archives are not pruned; unpack them")
     leaves = [leaf for leaf in sizes.leaves if leaf.kind not in ("host", "container header")]
     leaves = [leaf for leaf in leaves if leaf.container >= 0 and leaf.kind != UNREADABLE]
     plan = Plan(Changes(frozenset()), sizes)
