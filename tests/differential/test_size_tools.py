@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 from helpers import oracle
+from helpers.sized import linked
 
 from pylink.size import measure
+from pylink.size.experiments import Experiments
 from pylink.size.recompress import zstd_bytes
+from pylink.size.reductions import reductions
 
 pytestmark = oracle.needs_oracle
 
@@ -79,3 +82,48 @@ def test_the_mode_that_is_advised_makes_the_bytes_that_are_said(tmp_path: Path) 
         measured = zstd_bytes(payload, 0, len(payload), deflate=False)
         assert measured is not None
         assert measured[0] == leaf.installed - leaf.header
+
+
+# What a rule advises, and the modes of the same entries before and after it was done.
+DONE = {
+    "stored-cubins": ("none", "default"),
+    "lz4-cubins": ("speed", "default"),
+    "size-mode": ("default", "size"),
+}
+
+
+@pytest.mark.parametrize("rule", DONE)
+def test_compressing_as_advised_saves_what_is_said(rule: str, tmp_path: Path) -> None:
+    files = cubins(tmp_path)
+    before, after = (
+        fatbin(tmp_path, files, "--compress-all", f"--compress-mode={mode}").read_bytes()
+        for mode in DONE[rule]
+    )
+    path = tmp_path / "before.fatbin"
+    path.write_bytes(before)
+    assert saved(path, rule) == len(before) - len(after)
+
+
+def test_leaving_out_ptx_as_advised_saves_what_is_said(tmp_path: Path) -> None:
+    """PTX for 9.0 stands beside code for that, and the next PTX is for 10.0."""
+    files = {"sm_90": tmp_path / "sm_90.cubin"}
+    files["sm_90"].write_bytes(linked(90))  # PTX beside relocatable code is for other links
+    text = {}
+    for arch in ("90", "100"):
+        text[arch] = tmp_path / f"compute_{arch}.ptx"
+        head = f".version 9.0\n.target sm_{arch}\n.address_size 64\n"
+        text[arch].write_text(head + ".visible .entry k() { ret; }\n")
+    made = []
+    for archs in (("90", "100"), ("100",)):
+        images = [f"--image3=kind=ptx,sm={arch},file={text[arch]}" for arch in archs]
+        made.append(fatbin(tmp_path, files, *images).read_bytes())
+    path = tmp_path / "before.fatbin"
+    path.write_bytes(made[0])
+    assert saved(path, "unreached-ptx") == len(made[0]) - len(made[1])
+
+
+def saved(path: Path, rule: str) -> int:
+    """Installed bytes that a rule promises for a file."""
+    sizes = measure([str(path)], recompress=True, experiments=Experiments(thorough=True))
+    (line,) = [line for line in reductions(sizes) if line.rule == rule]
+    return line.installed
