@@ -1,6 +1,7 @@
 /* Memory that runs out: the n-th request of the kernels fails, those of everybody else are served.
+   It also counts the blocks that the kernels have and did not give back.
 
-   Preloaded before the C library. `arm` is called between two links. */
+   Preloaded before the C library. `arm` and `held` are called between two links. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,10 +13,12 @@
 extern void* __libc_malloc(size_t);
 extern void* __libc_calloc(size_t, size_t);
 extern void* __libc_realloc(void*, size_t);
+extern void __libc_free(void*);
 
 static uintptr_t first, last; /* where the code of the kernels lies */
 static long left = -1;        /* requests until the one that fails; below 0: none does */
 static long asked;
+static long blocks; /* that the kernels have in the heap */
 
 /* From now on request number `number` from code in [`from`, `to`) fails, from 0; -1: none.
    Returns how many there were since the last call. */
@@ -27,25 +30,39 @@ long arm(uintptr_t from, uintptr_t to, long number) {
     return before;
 }
 
+/* Blocks of the heap that code in that range asked for and did not free, since the start. */
+long held(void) { return __atomic_load_n(&blocks, __ATOMIC_SEQ_CST); }
+
+static int is_kernel(const void* caller) {
+    return (uintptr_t)caller >= first && (uintptr_t)caller < last;
+}
+
 static int fails(const void* caller) {
-    uintptr_t at = (uintptr_t)caller;
-    if (at < first || at >= last)
+    if (!is_kernel(caller))
         return 0;
     __atomic_add_fetch(&asked, 1, __ATOMIC_SEQ_CST);
     return __atomic_load_n(&left, __ATOMIC_SEQ_CST) >= 0 &&
            __atomic_fetch_sub(&left, 1, __ATOMIC_SEQ_CST) == 0;
 }
 
-#define SERVE(call)                             \
-    if (fails(__builtin_return_address(0))) {   \
-        errno = ENOMEM;                         \
-        return NULL;                            \
-    }                                           \
+#define SERVE(call, fresh)                                                        \
+    if (fails(__builtin_return_address(0))) {                                     \
+        errno = ENOMEM;                                                           \
+        return NULL;                                                              \
+    }                                                                             \
+    if ((fresh) && is_kernel(__builtin_return_address(0)))                        \
+        __atomic_add_fetch(&blocks, 1, __ATOMIC_SEQ_CST);                         \
     return call
 
-void* malloc(size_t size) { SERVE(__libc_malloc(size)); }
-void* calloc(size_t count, size_t size) { SERVE(__libc_calloc(count, size)); }
-void* realloc(void* block, size_t size) { SERVE(__libc_realloc(block, size)); }
+void* malloc(size_t size) { SERVE(__libc_malloc(size), 1); }
+void* calloc(size_t count, size_t size) { SERVE(__libc_calloc(count, size), 1); }
+void* realloc(void* block, size_t size) { SERVE(__libc_realloc(block, size), block == NULL); }
+
+void free(void* block) {
+    if (block != NULL && is_kernel(__builtin_return_address(0)))
+        __atomic_sub_fetch(&blocks, 1, __ATOMIC_SEQ_CST);
+    __libc_free(block);
+}
 
 void* mmap(void* address, size_t size, int protection, int flags, int file, off_t offset) {
     static void* (*real)(void*, size_t, int, int, int, off_t);

@@ -1,7 +1,8 @@
 """Memory that runs out at any request of a kernel: one message, and no signal or half an output.
 
 A library that is loaded before C's counts the requests for memory from the kernels' code alone, and
-fails one. Each link is repeated for each of its requests, in one process, which then still links.
+fails one. Each link is repeated for each of its requests, in one process, which then still links,
+and whose kernels have no more blocks of memory than before.
 An output that is there all the same was complete when memory ran out: a report is written after it.
 """
 
@@ -26,7 +27,7 @@ CASES = ["75/calls", "80/shared", "90a/calls", "100/calls", "100/debug", "100/we
 # Reads command lines, one list a line; prints for each how many requests there were, and what
 # happened otherwise than it should.
 PROGRAM = """
-import contextlib, ctypes, io, json, os, sys
+import contextlib, ctypes, gc, io, json, os, sys
 import pylink._native.merge
 from pylink.command.cli import main
 
@@ -35,6 +36,8 @@ first, last = (int(word, 16) for word in code[0].split()[0].split("-"))
 arm = ctypes.CDLL(None).arm
 arm.argtypes = [ctypes.c_size_t, ctypes.c_size_t, ctypes.c_long]
 arm.restype = ctypes.c_long
+held = ctypes.CDLL(None).held
+held.restype = ctypes.c_long
 
 def run(argv, number):
     said = io.StringIO()
@@ -56,9 +59,15 @@ for line in sys.stdin:
     argv = json.loads(line)
     run(argv, -1)
     asked, right = run(argv, -1)
+    gc.collect()
+    before = held()
     wrong = []
     for number in range(asked):
         _, found = run(argv, number)
+        gc.collect()
+        if held() != before:
+            wrong.append([number, f"blocks of memory that stay: {held() - before}"])
+            before = held()
         status, said, made = found
         short = status == 1 and said.count("not enough memory") == 1 and made in (None, right[2])
         if found != right and not short:
