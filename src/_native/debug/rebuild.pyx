@@ -249,7 +249,7 @@ def retarget(MergedTables merged not None, bytes inputs not None, bytes units no
     cdef Fixups fixups = <Fixups>Table.opened(<PyObject*>merged.fixups)
     cdef Emitted emitted = <Emitted>Table.opened(<PyObject*>merged.emitted)
     cdef FixupRow* fixup = <FixupRow*>fixups.rows
-    cdef EmittedRow* emitted = <EmittedRow*>emitted.rows
+    cdef EmittedRow* row = <EmittedRow*>emitted.rows
     cdef const uint64_t* start = merged.base.rows
     cdef const int32_t* piece = <const int32_t*>PyBytes_AS_STRING(inputs)
     cdef const UnitRow* unit = <const UnitRow*>PyBytes_AS_STRING(units)
@@ -273,11 +273,11 @@ def retarget(MergedTables merged not None, bytes inputs not None, bytes units no
                 fixup[i].addend = place
                 fixup[i].section = -1
         for i in range(emitted_count):
-            if emitted[i].section != out or emitted[i].type != 1:
+            if row[i].section != out or row[i].type != 1:
                 continue
-            place = find_unit(unit, count, piece, start, <uint64_t>emitted[i].addend, -1)
+            place = find_unit(unit, count, piece, start, <uint64_t>row[i].addend, -1)
             if place >= 0:
-                emitted[i].addend = place
+                row[i].addend = place
     merged.fixups = fixups
     merged.emitted = emitted
 
