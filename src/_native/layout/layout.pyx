@@ -291,8 +291,8 @@ cdef bint section_names(Plan* p, Vec* names, PlacedTables placed):
     """.shstrtab, whose size is known now, and where in it the name of each section is."""
     cdef MergedTables merged = placed.merged
     cdef size_t i
-    if not mercury_names(p, names, <const char*>merged.shstrtab.rows, merged.shstrtab.count,
-                         <const char*>merged.strtab.rows):
+    if not mercury_names(p, names, merged.outs.rows, <const char*>merged.shstrtab.rows,
+                         merged.shstrtab.count, <const char*>merged.strtab.rows):
         return False
     if p.lean:
         if not used_names(p, names):

@@ -17,10 +17,12 @@ cdef inline const OutRow* named_by(const OutRow* row, const OutRow* plain) noexc
     return &row[plain.target] if plain.target >= 0 else plain
 
 
-cdef inline bint mercury_names(Plan* p, Vec* names, const char* head, size_t size,
-                               const char* strings) noexcept nogil:
-    """.shstrtab ends with the names of the mercury sections, each written once more."""
-    cdef const OutRow* row = p.outs
+cdef inline bint mercury_names(Plan* p, Vec* names, const OutRow* row, const char* head,
+                               size_t size, const char* strings) noexcept nogil:
+    """.shstrtab ends with the names of the mercury sections, each written once more.
+
+    `strings` is .strtab as merge wrote it, `row` has its offsets: `lean_names` writes both anew.
+    """
     cdef const int32_t* order = p.order
     cdef size_t i
     cdef const OutRow* r
