@@ -517,19 +517,19 @@ def test_each_link_has_remarks_and_a_profile(folder: Path) -> None:
 
 @pytest.mark.parametrize("option", ["Map", "profile", "time-trace", "pass-remarks-output"])
 def test_links_never_write_over_each_others_files(folder: Path, option: str) -> None:
-    words = [*ALL, *OBJECTS, "-o", "kept.o", "-Xnvlink"]
+    words = [*ALL, *OBJECTS, "-o", "apart.o", "-Xnvlink"]
     status, said = dlink(folder, [*words, f"--{option}=one.out"])
     assert status != 0
     first, second = ARCHS[:2]
     assert f"Links for sm_{first} and sm_{second} both write 'one.out' (--{option})" in said
     assert not (folder / "one.out").exists()
-    assert not (folder / "kept.o").exists()
+    assert not (folder / "apart.o").exists()
     # A device takes what all of them write, and a step for one architecture has one link.
     assert dlink(folder, [*words, f"--{option}=/dev/null"])[0] == 0
     (only, *_) = ALL
     assert dlink(folder, [only, *words[len(ALL) :], f"--{option}=one.out"])[0] == 0
     (folder / "one.out").unlink()
-    (folder / "kept.o").unlink()
+    (folder / "apart.o").unlink()
 
 
 DROPPED = {

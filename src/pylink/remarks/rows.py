@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylink.remarks.channel import DIAGNOSTICS
-from pylink.remarks.record import FAILURE, PASSED, TAGS
+from pylink.remarks.record import FAILURE, PASSED, TAGS, parts_of_place
 from pylink.tabular.columns import Place
 from pylink.tabular.table import Table
 
@@ -46,7 +46,7 @@ def remark_table(remarks: Iterable[Remark]) -> Table[RemarkRow]:
                 remark.pass_name,
                 remark.name,
                 remark.function,
-                remark.file,
+                _file_of(remark),
                 remark.line or None,
                 remark.hotness,
                 remark.message,
@@ -54,6 +54,13 @@ def remark_table(remarks: Iterable[Remark]) -> Table[RemarkRow]:
             for remark in remarks
         ),
     )
+
+
+def _file_of(remark: Remark) -> str | None:
+    """The file alone, where no line is known and files of remarks have the section, too."""
+    if remark.file is None or remark.line > 0:
+        return remark.file
+    return parts_of_place(remark.file)[0]
 
 
 def shown_remarks(records: Iterable[Diagnostic]) -> Table[RemarkRow]:
