@@ -182,7 +182,8 @@ def link_all(
         start = now()
         try:
             tool = NVLINK if sink.policy.in_nvlinks_place else "pylink"
-            _link(one, request, values, shared, toolkit.release, tool, following.between)
+            between = following.between
+            _link(one, request, values, shared, toolkit.release, tool=tool, between=between)
         except LinkError:
             one.failed = True
         one.milliseconds = elapsed_ms(start, now())
@@ -228,6 +229,7 @@ def _link(
     common: dict[str, Value],
     shared: SharedInputs,
     release: str | None,
+    *,
     tool: str,
     between: Callable[[str], None] | None,
 ) -> None:
