@@ -167,6 +167,8 @@ def test_definitions_that_clash_are_both_shown() -> None:
         "            at b.cubin: .text._Z4usedi+0x0\n"
         "            '_Z4usedi' is used(int)\n"
         "      p[0] = lost(p[0]) + lost(2);\n"
+        "Note: define '_Z4usedi' in one file, or make it static; in a header, declare functions "
+        "inline and variables extern\n"
         "k.cu(2): note: a.cubin: .text._Z4usedi+0x0: '_Z4usedi' is first defined here\n"
         "  __device__ int used(int x) { return lost(x); }\n"
         "                 ^~~~\n"
