@@ -124,7 +124,8 @@ def test_device_code_that_is_not_relocatable(tmp_path: Path) -> None:
     (tmp_path / "b.cu").write_text("__device__ int f(int x) { return x; } __global__ void g() {}\n")
     oracle.run([nvcc, "-arch=sm_90", "-c", "b.cu"], tmp_path)
     assert notes(tmp_path, ["-arch=sm_90", "a.cubin", "b.o"]) == [
-        "device code in 'b.o' was compiled without -rdc=true (or -dc), so other files cannot use it"
+        "device code in 'b.o' was compiled without -rdc=true (-dc, or CMake's "
+        "CUDA_SEPARABLE_COMPILATION), so other files cannot use it"
     ]
 
 
@@ -142,7 +143,8 @@ def test_device_code_in_an_archive_that_is_not_relocatable(
     (found,) = notes(tmp_path, ["-arch=sm_90", "a.cubin", *words], same=archive != "thin.a")
     assert found.startswith("device code in '")
     assert found.endswith(
-        f"{archive}:b.o' was compiled without -rdc=true (or -dc), so other files cannot use it"
+        f"{archive}:b.o' was compiled without -rdc=true (-dc, or CMake's "
+        "CUDA_SEPARABLE_COMPILATION), so other files cannot use it"
     )
 
 

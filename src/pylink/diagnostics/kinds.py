@@ -227,8 +227,8 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "member-ends": (266, NOTE,
         "nvlink looks at no members from '{member}' on, which is not an object"),
     "not-relocatable": (255, NOTE,
-        "device code in '{file}' was compiled without -rdc=true (or -dc), so other files cannot "
-        "use it"),
+        "device code in '{file}' was compiled without -rdc=true (-dc, or CMake's "
+        "CUDA_SEPARABLE_COMPILATION), so other files cannot use it"),
     "hidden-by-lto": (267, NOTE,
         "'{file}' contains only bytecode of GCC's -flto, which hides its device code; compile it "
         "without -flto, or with -ffat-lto-objects"),
