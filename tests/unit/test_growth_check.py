@@ -1,4 +1,4 @@
-"""What `make growth` counts as good: each planted fault of a set of forecasts is named, no other."""
+"""What `make growth` counts as good: each planted fault of forecasts is named, and no other."""
 
 from __future__ import annotations
 

@@ -45,6 +45,17 @@ def test_the_second_link_starts_from_a_bundle(installed: Installed) -> None:
     assert installed.bundle.stat().st_mtime_ns == made
 
 
+def test_a_device_link_step_starts_from_the_bundle_too(installed: Installed) -> None:
+    installed.link()
+    (installed.folder / "a.o").write_bytes(one_kernel().build())
+    words = ["dlink", "-arch=sm_80", "-fatbin", "a.o", "-o", "step.fatbin"]
+    done = installed.run(*words, "-cudadevrt=none")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (installed.folder / "step.fatbin").stat().st_size
+    # Modules of a package that the bundle has without all of its files are found beside it.
+    assert "Link device code for all" in installed.run("dlink", "--help").stdout
+
+
 def test_the_launcher_loads_no_library_where_it_need_not(scripts: Path) -> None:
     compiler = sysconfig.get_config_var("CC").split()
     asked = subprocess.run(

@@ -59,6 +59,8 @@ FORBIDDEN = [
 # What only failing or unusual links need.
 RARE = {
     "pylink.dedup",
+    "pylink.devicelink.handon",
+    "pylink.devicelink.helptexts",
     "pylink.inspect",
     "pylink.mercury",
     "pylink.options.help",
@@ -67,6 +69,9 @@ RARE = {
     "pylink.phases.fold",
     "pylink.renderers.text",
 }
+
+# What CMake passes.
+GENCODE = ["--generate-code=arch=compute_80,code=[sm_80]"]
 
 # Without site, nothing but the interpreter itself has loaded a module before.
 PROGRAM = """
@@ -116,6 +121,23 @@ def test_a_link_of_fat_binaries_loads_no_compilers(tmp_path: Path) -> None:
     assert "pylink.inputs.hostobjects" in modules
     assert not any(name.startswith("pylink.subtools") for name in modules)
     assert modules.isdisjoint(FORBIDDEN)
+
+
+@pytest.mark.parametrize("codes", [["-arch=sm_80"], GENCODE], ids=["arch", "gencode"])
+def test_a_device_link_step_loads_nothing_heavy(codes: list[str], tmp_path: Path) -> None:
+    """A step that an overlay's nvcc does, with a toolkit that is named and says its release."""
+    tools = tmp_path / "cuda" / "bin"
+    tools.mkdir(parents=True)
+    for name, text in (("nvcc", ""), ("nvcc.profile", ""), ("nvlink.release", "13.0.88")):
+        (tools / name).write_text(text)
+    (tmp_path / "a.o").write_bytes(one_kernel().build())
+    words = ["dlink", f"--cuda={tmp_path / 'cuda'}", *codes, "-fatbin", "a.o", "-o", "out"]
+    status, modules = loaded([*words, "-cudadevrt=none"], tmp_path)
+    assert status == 0
+    assert (tmp_path / "out").stat().st_size
+    assert "pylink.devicelink.step" in modules
+    assert modules.isdisjoint({*FORBIDDEN, "importlib", "signal", "sysconfig"})
+    assert modules.isdisjoint({"pylink.devicelink.handon", "pylink.devicelink.helptexts"})
 
 
 def test_a_mistake_loads_no_linker(tmp_path: Path) -> None:

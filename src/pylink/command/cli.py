@@ -68,10 +68,10 @@ def main(
                 command = together  # `dedup index` is `dedup-index`; a file of that name `./index`
                 del words[0]
             if command in COMMANDS:
-                from importlib import import_module
-
+                module = COMMANDS[command].main
+                __import__(module)  # as importlib does, which takes longer than a small step
                 try:
-                    status: int = import_module(COMMANDS[command].main).main(words[1:])
+                    status: int = sys.modules[module].main(words[1:])
                 except MemoryError:
                     write(None, f"{tool} fatal   : there is not enough memory\n")
                     return 1

@@ -7,8 +7,6 @@ its order. PTX and LTO-IR that are asked for beside real code are not part of th
 
 from __future__ import annotations
 
-import re
-
 from pylink.devicelink.request import NotOurs
 from pylink.facts.target import ARCHITECTURES, NAMES
 
@@ -17,10 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DEFAULT = "sm_75"
-SPECIFICATION = re.compile(
-    r"""arch=(compute_\w+),code=(?:\[([\w,]+)\]|"([\w,]+)"|(\w+))""", re.ASCII
-)
-NAME = re.compile(r"(compute|sm)_([0-9]+)([af]?)", re.ASCII)
 NOT_LINKED = ("compute_", "lto_")
 
 
@@ -36,11 +30,13 @@ def find_architectures(
     elif codes:
         raise NotOurs(option="-code")
     for text in specifications:
-        matched = SPECIFICATION.fullmatch(text.replace(" ", ""))
-        if matched is None:
-            raise NotOurs(option=f"-gencode {text}")
-        named = (matched[2] or matched[3] or matched[4]).split(",")
-        _take(groups, matched[1], named, f"-gencode {text}")
+        option = f"-gencode {text}"
+        virtual, comma, code = text.replace(" ", "").partition(",code=")
+        if not (comma and virtual.startswith("arch=compute_")):
+            raise NotOurs(option=option)
+        several = code[:1] + code[-1:] in ("[]", '""')
+        named = code[1:-1].split(",") if several else [code]
+        _take(groups, virtual.removeprefix("arch="), named, option)
     found = [name for group in groups.values() for name in group]
     numbers = {name for name in found if not name.endswith("f")}
     if any(name.removesuffix("f") in numbers for name in found if name.endswith("f")):
@@ -89,14 +85,13 @@ def _take(groups: dict[str, list[str]], virtual: str, named: Sequence[str], opti
 
 def _real(virtual: str, code: str) -> str | None:
     """The name of real code for a virtual architecture; None where nvcc has to say what it is."""
-    source, target = NAME.fullmatch(virtual), NAME.fullmatch(code)
-    if source is None or target is None or source[1] != "compute" or target[1] != "sm":
+    source, target = architecture_parts(virtual, "compute_"), architecture_parts(code, "sm_")
+    if source is None or target is None:
         return None
-    from_sm, to_sm = int(source[2]), int(target[2])
-    suffix = target[3]
-    if source[3] == "a" and (from_sm, "a") != (to_sm, suffix):
+    (from_sm, family), (to_sm, suffix) = source, target
+    if family == "a" and (from_sm, "a") != (to_sm, suffix):
         return None
-    if source[3] == "f":
+    if family == "f":
         row = ARCHITECTURES.get(from_sm)
         if row is None or to_sm not in row.related:
             return None
@@ -104,3 +99,13 @@ def _real(virtual: str, code: str) -> str | None:
     if to_sm < from_sm or virtual.partition("_")[2] not in NAMES or f"{to_sm}{suffix}" not in NAMES:
         return None
     return f"sm_{to_sm}{suffix}"
+
+
+def architecture_parts(name: str, prefix: str) -> tuple[int, str] | None:
+    """The number of an architecture and its letter: 90 and `a` of `sm_90a`; None for all else."""
+    rest = name.removeprefix(prefix)
+    letter = rest[-1:] if rest.endswith(("a", "f")) else ""
+    digits = rest.removesuffix(letter)
+    if not (name.startswith(prefix) and digits.isascii() and digits.isdigit()):
+        return None
+    return int(digits), letter

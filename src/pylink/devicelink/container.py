@@ -6,10 +6,10 @@ payload. The pieces are returned as they are, since a payload may be large.
 
 from __future__ import annotations
 
-import re
 import struct
 
 from pylink._native.elfheaders import read_sections
+from pylink.devicelink.architectures import architecture_parts
 from pylink.devicelink.compression import compress
 from pylink.facts.fatbinentries import (
     CONTAINER,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 FIRST_COMPAT = 100
 COMPAT = b".nv.compat"
 BLOCK = struct.Struct("<II")  # offset and size
-ARCHITECTURE = re.compile(r"sm_([0-9]+)([af]?)", re.ASCII)
 
 
 class Container:
@@ -76,11 +75,11 @@ def _entry(
     architecture: str, data: bytes, codec: int, payload: bytes, *, debug: bool, name: bytes
 ) -> list[bytes]:
     """The pieces of one entry."""
-    matched = ARCHITECTURE.fullmatch(architecture)
-    if matched is None:
+    parts = architecture_parts(architecture, "sm_")
+    if parts is None:
         raise ValueError(f"not an architecture: {architecture}")
-    sm = int(matched[1])
-    flags = FLAG_64_BIT | FLAG_LINUX | FLAG_SUFFIX[matched[2]] | codec
+    sm, letter = parts
+    flags = FLAG_64_BIT | FLAG_LINUX | FLAG_SUFFIX[letter] | codec
     if debug:
         flags |= FLAG_DEBUG
     rest = _padded(name + b"\0") if name else b""

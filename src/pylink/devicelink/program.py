@@ -8,8 +8,8 @@ import subprocess
 import time
 from contextlib import suppress
 
+from pylink.devicelink.handon import NO_STEP, report_no_nvcc, report_not_started, without_step
 from pylink.devicelink.step import run_step
-from pylink.devicelink.toolkit import NO_STEP, report_no_nvcc, report_not_started, without_step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

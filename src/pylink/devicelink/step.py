@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 
 from pylink.devicelink.compression import choose_mode
 from pylink.devicelink.container import make_container
@@ -171,6 +170,8 @@ def compiler_machine(compiler: str | None) -> str:
     own = MACHINES.get(os.uname().machine, "X86_64")
     if compiler is None:
         return own
+    import subprocess
+
     command = os.path.join(compiler, "gcc") if os.path.isdir(compiler) else compiler
     try:
         said = subprocess.run(

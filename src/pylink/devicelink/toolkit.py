@@ -1,27 +1,15 @@
-"""The CUDA toolkit of a step: its nvcc, which does what is left to it, and its libraries."""
+"""The CUDA toolkit of a step: where its nvcc and its libraries are, and its release."""
 
 from __future__ import annotations
 
 import os
-import re
-import shlex
-import subprocess
 
-from pylink.diagnostics.nvlink import NOTES_FILE, OWN_NAME
-from pylink.diagnostics.stream import write
+from pylink.diagnostics.nvlink import NOTES_FILE
 from pylink.facts.releases import FOLLOWED, release_named
 from pylink.subtools.find import cuda_tools
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import NoReturn
-
-    from pylink.devicelink.request import NotOurs
-    from pylink.diagnostics import Sink
-
-# pylink's own option for all command lines of nvcc; and nvcc's for a link without a step.
-AS_NVCC, NO_STEP = "--as-nvcc", "--no-device-link"
+# pylink's own options: where the toolkit is, and that all command lines of nvcc are taken.
+CUDA, AS_NVCC = "--cuda", "--as-nvcc"
 
 DEVICE_RUNTIME = "libcudadevrt.a"
 # nvcc searches one of these, by its release, which wheels may not have.
@@ -31,10 +19,6 @@ PROFILE = "nvcc.profile"
 # metadata of a wheel.
 RELEASE_FILE = "nvlink.release"
 WHEEL = "nvidia_cuda_nvcc-"
-ARCHITECTURE = re.compile(r"(?:sm|compute|lto)_[0-9]+[af]?", re.ASCII)
-COMPILER_VERSION = re.compile(r'"cuda_nvcc"\s*:\s*{[^}]*"version"\s*:\s*"([0-9.]+)"')
-# Set for an nvcc that was started here: what it starts must not come back.
-STARTED = "PYLINK_DLINK_HANDED_ON"
 
 
 class Toolkit:
@@ -87,8 +71,8 @@ def find_release(binaries: str) -> str | None:
     version: str | None = _read(os.path.join(binaries, RELEASE_FILE)).strip()
     root = os.path.dirname(binaries)
     if not version:
-        said = COMPILER_VERSION.search(_read(f"{root}/version.json"))
-        version = said[1] if said else _wheel_version(os.path.dirname(os.path.dirname(root)))
+        said = _stated_version(_read(f"{root}/version.json"))
+        version = said or _wheel_version(os.path.dirname(os.path.dirname(root)))
     row = release_named(version) if version else None
     return row.name if row is not None and row.name in FOLLOWED else None
 
@@ -96,6 +80,14 @@ def find_release(binaries: str) -> str | None:
 def wants_notes(root: str | None) -> bool | None:
     """True for an overlay with notes after nvlink's lines, None for all else."""
     return (root is not None and os.path.isfile(os.path.join(root, "bin", NOTES_FILE))) or None
+
+
+def _stated_version(text: str) -> str | None:
+    """The version of nvcc in version.json of a toolkit; neither re nor json is worth its start."""
+    _, _, row = text.partition('"cuda_nvcc"')
+    _, _, value = row.partition("}")[0].partition('"version"')
+    version = value.partition('"')[2].partition('"')[0]
+    return version if version.replace(".", "").isdigit() else None
 
 
 def _wheel_version(site: str) -> str | None:
@@ -119,64 +111,3 @@ def _profile_library(binaries: str) -> str:
     """`lib` or `/lib64`, as the profile beside nvcc has it, with an empty folder in between."""
     text = _read(os.path.join(binaries, PROFILE))
     return "/lib64" if "$(_TARGET_DIR_)/lib$(_TARGET_SIZE_)" in text else "lib"
-
-
-def hand_on(
-    words: Sequence[str],
-    reason: NotOurs,
-    toolkit: Toolkit,
-    sink: Sink,
-    *,
-    shown: bool,
-    notes: bool = True,
-) -> int:
-    """The status of nvcc for these words; a fatal diagnostic where there is none to start.
-
-    With `notes` a line follows what nvcc says of an architecture that CUDA no longer knows.
-    """
-    option = reason.option or ""
-    if toolkit.nvcc is None or os.environ.get(STARTED):
-        if reason.file is not None:
-            sink.fatal("input-for-nvcc", file=reason.file)
-        if arch := _dropped(option):
-            from pylink.options.suggestions import suggest_value
-
-            sink.fatal("undefined-value", value=arch, option="arch", explain=suggest_value)
-        sink.fatal("option-for-nvcc", option=option)
-    command = [toolkit.nvcc, *words]
-    if shown:
-        write(None, f"#$ {shlex.join(command)}\n")
-    try:
-        status = subprocess.call(command, env=without_step())
-    except OSError as error:
-        report_not_started(toolkit.nvcc, error, sink)
-    arch = _dropped(option)
-    if status and arch and notes:
-        from pylink.options.suggestions import dropped_note
-
-        write(None, f"{OWN_NAME} note    : {dropped_note(arch)}\n")
-    return status
-
-
-def _dropped(option: str) -> str | None:
-    """The architecture in words of -arch or -gencode that CUDA no longer knows by this name."""
-    from pylink.options.suggestions import dropped_note
-
-    found = ARCHITECTURE.search(option)
-    return found[0] if found and dropped_note(found[0]) else None
-
-
-def without_step() -> dict[str, str]:
-    """The environment of an nvcc that must not come back here."""
-    return {**os.environ, STARTED: "1"}
-
-
-def report_no_nvcc(sink: Sink) -> NoReturn:
-    """A link of a program is wanted, and there is no nvcc for it."""
-    sink.fatal("option-for-nvcc", option=AS_NVCC)
-
-
-def report_not_started(tool: str, error: OSError, sink: Sink) -> NoReturn:
-    from pylink.diagnostics.errors import reason_of
-
-    sink.fatal("nvcc-not-started", tool=tool, reason=reason_of(error))

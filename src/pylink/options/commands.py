@@ -50,6 +50,7 @@ COMMANDS = {
         "[options of nvcc -dlink] <objects>",
         "Do the device-link step of a build, as nvcc -dlink does.",
         "pylink.devicelink.command",
+        parser="pylink.devicelink.helptexts",
     ),
     "cmake-dir": Command(
         "",

@@ -11,7 +11,7 @@ link adds what it takes, for as long as it runs.
 
 from __future__ import annotations
 
-from threading import Lock
+from _thread import allocate_lock
 
 from pylink._native import inputfiles, sharing
 from pylink.diagnostics import Sink
@@ -60,7 +60,7 @@ class SharedInputs:
         self.archs = archs
         self.optimizes = optimizes
         self.everything: list[Input] = []
-        self._lock = Lock()
+        self._lock = allocate_lock()
         self._runs: list[Run] = []
         # The number of the run that an input is in, and its own in that.
         self._places: dict[str | int, tuple[int, int]] = {}

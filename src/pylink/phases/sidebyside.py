@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import threading
+from _thread import allocate_lock
 
 from pylink._native.cores import return_threads, take_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from threading import Thread
     from typing import TypeVar
 
     Item = TypeVar("Item")
@@ -21,7 +22,7 @@ def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count:
     Kernels use the threads of the process that are left, more of them when some have ended.
     """
     rest = iter(items)
-    lock = threading.Lock()
+    lock = allocate_lock()
     raised: list[BaseException] = []
     more = max(min(count, len(items)) - 1, 0)
     taken = take_threads(more) if more else 0
@@ -45,7 +46,7 @@ def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count:
             except BaseException as error:
                 raised.append(error)
 
-    others = [threading.Thread(target=help_out) for _ in range(more)]
+    others = _threads(help_out, more)
     for thread in others:
         thread.start()
     take()
@@ -53,6 +54,15 @@ def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count:
         thread.join()
     if raised:
         raise raised[0]
+
+
+def _threads(run: Callable[[], None], count: int) -> list[Thread]:
+    """So many threads; a step that needs none does not import what makes them."""
+    if not count:
+        return []
+    from threading import Thread
+
+    return [Thread(target=run) for _ in range(count)]
 
 
 def map_side_by_side(work: Callable[[Item], Made], items: Sequence[Item], count: int) -> list[Made]:

@@ -44,7 +44,8 @@ PATH = f"{PACKAGE}/__pycache__/{NAME}"
 # In wheels; with another ending than what is removed to make images small.
 SHIPPED = f"{HERE}/link.{sys.implementation.cache_tag}.bundle"
 
-# What a link imports, and through these; and what one of host objects and archives does besides.
+# What a link imports, and through these; and what one of host objects and archives does besides, or
+# a whole device-link step.
 EVERY_LINK = (
     "pylink.startup.program",
     "pylink.command.cli",
@@ -52,7 +53,15 @@ EVERY_LINK = (
     "pylink.linker",
     "pylink.options.model",
 )
-SOME_LINKS = ("pylink.inputs.unpack", "pylink.inputs.archive", "pylink.inputs.archivethin")
+SOME_LINKS = (
+    "pylink.inputs.unpack",
+    "pylink.inputs.archive",
+    "pylink.inputs.archivehost",
+    "pylink.inputs.archivethin",
+    "pylink.options.commands",
+    "pylink.devicelink.command",
+    "pylink.devicelink.step",
+)
 
 # The place, as an argument, of the user's cache.
 CACHE = "--cache"

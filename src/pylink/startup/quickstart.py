@@ -103,7 +103,11 @@ class Finder:
         if name not in self.rows:
             return None
         origin = place_of(self.rows[name][1], self.package)
-        return ModuleSpec(name, self, origin=origin)  # type: ignore[arg-type]
+        spec = ModuleSpec(name, self, origin=origin)  # type: ignore[arg-type]
+        folder, _, file = origin.rpartition("/")
+        if file == "__init__.py":
+            spec.submodule_search_locations = [folder]
+        return spec
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> None:

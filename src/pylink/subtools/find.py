@@ -3,16 +3,15 @@
 Only absolute places count: what lies in the working directory is there by chance, or for a trap.
 Python has that directory among its module paths when it is started with -m or -c, and an empty
 element of PATH stands for it.
+
+Steps and links that only look for a library start faster without the modules that this one imports
+where it starts a program.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
 import sys
-import sysconfig
 
 from pylink.packages.sites import add_sites
 
@@ -79,6 +78,8 @@ def cuda_tools(name: str) -> Iterator[str]:
 
 def tool_release(path: str) -> str | None:
     """The release of a tool of a CUDA toolkit by its own words, such as 13.2; None without any."""
+    import re
+
     said = re.search(RELEASE, version_text(path))
     return said[1] if said else None
 
@@ -88,6 +89,8 @@ def tool_version(path: str) -> str | None:
 
     Where it tells no more, that is its release.
     """
+    import re
+
     text = version_text(path)
     said = re.search(VERSION, text) or re.search(RELEASE, text)
     return said[1] if said else None
@@ -95,6 +98,8 @@ def tool_version(path: str) -> str | None:
 
 def version_text(path: str) -> str:
     """What a program says of its version; nothing when it fails."""
+    import subprocess
+
     try:
         done = subprocess.run(
             [path, "--version"],
@@ -110,6 +115,8 @@ def version_text(path: str) -> str:
 
 def find_program(name: str) -> str | None:
     """The absolute path of a program in PATH, by its absolute elements alone."""
+    import shutil
+
     return shutil.which(name, path=search_path())
 
 
@@ -159,7 +166,6 @@ def module_paths() -> list[str]:
     A working directory that is a site directory of this Python stays.
     """
     add_sites()
-    sites = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     try:
         here = os.path.realpath(os.getcwd())
     except OSError:  # it was deleted
@@ -167,5 +173,12 @@ def module_paths() -> list[str]:
     return [
         place
         for place in sys.path
-        if os.path.isabs(place) and (place in sites or os.path.realpath(place) != here)
+        if os.path.isabs(place) and (os.path.realpath(place) != here or _is_site(place))
     ]
+
+
+def _is_site(place: str) -> bool:
+    """Whether this Python installs packages there."""
+    import sysconfig
+
+    return place in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
