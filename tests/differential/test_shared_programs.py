@@ -6,6 +6,7 @@ run with a runtime that says which image each launch finds.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
@@ -320,7 +321,7 @@ def test_a_library_that_only_holds_a_link_owns_its_modules(build: HostBuild) -> 
     assert log.images == 2
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", [*range(24), 77228])
 def test_no_registration_is_lost_without_a_word(programs: HostBuild, seed: int) -> None:
     """Random programs and plugins, which share modules between objects, archives and libraries."""
     program = registered_programs.draw(seed)
@@ -329,7 +330,10 @@ def test_no_registration_is_lost_without_a_word(programs: HostBuild, seed: int) 
         assert "warning : " in said, program
     elif "warning : " in said:
         # What may go wrong: the loader's order, or a library that the host linker has left out.
-        assert "contain the same module" in said or "is loaded first" in said, program
+        # And kernels are lost that nobody uses where another library has the same modules.
+        copies = Counter("".join(modules for _, modules in program.libraries))
+        said_why = "contain the same module" in said or "is loaded first" in said
+        assert said_why or max(copies.values()) > 1, program
 
 
 def test_a_closed_library_is_none_of_the_link(build: HostBuild) -> None:
