@@ -63,9 +63,13 @@ OLDER: dict[str, dict[str, tuple[str, str]]] = {
     "shared": {"80": ("12.0", "12.9"), "90a": ("12.4", "12.4"), "120": ("12.8", "13.0")},
     "older": {"75": ("11.8", "12.9"), "90a": ("12.9", "12.4"), "100": ("12.8", "12.9")},
 }
-# Releases that `make test` does not install, and where each links its own objects.
-RELEASES = ("13.1", "13.2", "13.3", "13.4")
+# Later releases, and what each links of its own objects. The newest names sections by rules of its
+# own, so it has a case with literal pools, weak copies and several kernels as well.
+RELEASES = ("13.1", "13.2", "13.3", "13.4", "13.5")
 RELEASE_ARCHS = ("80", "90a", "100")
+NEWEST = "13.5"
+NEWEST_CASES = ("calls", "shared", "switches", "weak")
+NEWEST_ARCHS = ("90a", "100")
 # What is recorded of releases without nvlink: by arch and case the ptxas of each module.
 BY_LIBRARY: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {
     "12.9": {
@@ -221,6 +225,9 @@ def main() -> int:
             print(f"no tools of {release}: its links stay")
             continue
         total += sum(make("stages", arch, (release,)) for arch in RELEASE_ARCHS)
+        if release == NEWEST:
+            for case in NEWEST_CASES:
+                total += sum(make(case, arch, (release,)) for arch in NEWEST_ARCHS)
     total += make_by_library()
     print(f"{total} bytes in {GOLDEN}")
     return 0

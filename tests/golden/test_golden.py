@@ -34,7 +34,7 @@ PRINTED = [
 def test_the_recorded_cases_are_there() -> None:
     assert len(LINKS) > 40
     assert {case.arch for case in CASES} >= {"75", "90a", "100", "120"}
-    for release in ("13.1", "13.2", "13.3", "13.4"):
+    for release in ("13.1", "13.2", "13.3", "13.4", "13.5"):
         archs = {case.arch for case in CASES if case.nvlink == f"V{oracle.VERSIONS[release]}"}
         assert archs == {"80", "90a", "100"}
 
