@@ -13,10 +13,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.contents import Piece, place
 from helpers.cubin_builder import one_kernel
+from helpers.threads import threads
 
 import pylink
 from pylink import pipeline
@@ -268,6 +270,47 @@ def test_a_file_that_cannot_get_its_name(
     assert main([ARCH, cubin.name, "-o", "o"]) == 1
     assert "Writing 'o' failed: No space left on device" in capsys.readouterr().err
     assert os.listdir() == ["a.cubin"]
+
+
+def test_a_file_is_written_from_its_first_byte_to_its_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the bytes are: when there is no more room, all before are there and none after."""
+    golden = Path(__file__).parents[1] / "golden" / "100" / "calls"
+    inputs = [str(path) for path in sorted(golden.glob("m?.cubin"))]
+    image = pylink.link(inputs, arch="sm_100").image
+    assert len(image) > 20_000
+    monkeypatch.setattr(draft, "WRITTEN_SIZE", 0)
+    real = native_image.write_output
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    parts: list[bytes] = []
+
+    def write(canvas: Canvas, *arguments: Any) -> int:
+        (file,) = files  # the only link that is under way
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limits[1]))
+        try:
+            return real(canvas, *arguments)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            assert file.draft is not None
+            parts.append(os.pread(file.draft, len(image) + 1, 0))
+
+    class Recorded(WholeFile):
+        def __init__(self, path: str) -> None:
+            super().__init__(path)
+            files[:] = [self]
+
+    files: list[WholeFile] = []
+    monkeypatch.setattr(draft, "WholeFile", Recorded)
+    monkeypatch.setattr(native_image, "write_output", write)
+    header = 64  # which comes last
+    with threads(1):
+        for limit in range(2000, len(image), 3000):
+            with pytest.raises(pylink.LinkError, match="File too large"):
+                pylink.link(inputs, arch="sm_100", output=tmp_path / "o")
+            assert parts[-1][header:limit] == image[header:limit]
+            assert parts[-1][limit:] == bytes(len(image) - limit)
+    assert len(parts) > 5
 
 
 # Ends itself while the output is being filled, and when that is done.

@@ -14,14 +14,15 @@ from image.capsules cimport Reference, patch_capsule, references_of
 from image.patches cimport patch_field
 from tables.kinds cimport is_a, is_nobits
 from tables.rows cimport EmittedRow, OutRow, PatchRow, PlaceRow, SectionRow
-from base.vector cimport Vec, vec_push
-from image.windows cimport WINDOW, Window
+from base.vector cimport Vec, vec_append, vec_push
+from image.windows cimport WINDOW, Window, sort_windows
 
 cdef extern from "image/contents.h":
     void note_bad "pylink_note_bad"(int32_t* bad, int32_t out) noexcept nogil
 
 cdef enum:
-    NEAR = 4096                 # a gap of more bytes, as a table leaves, ends a window
+    NEAR = 4096                 # a gap of more bytes ends a window
+    CONTENTS = 0                # what windows of contents are; those of tables are of a kind
 
 
 ctypedef struct Unit:
@@ -29,6 +30,7 @@ ctypedef struct Unit:
     uint64_t size
     const uint8_t* source       # NULL: the entries of a relocation section
     int32_t out
+    bint capsule
 
 
 ctypedef struct Contents:
@@ -52,9 +54,8 @@ ctypedef struct Contents:
     size_t patch_count
     const uint8_t** made        # by OutRow: contents that the link made, or NULL
     Vec units                   # Unit, in the order of the file
-    Vec windows                 # Window
+    Vec windows                 # Window: of contents and, if they are drawn as well, of tables
     uint32_t* patch_order       # patches of the first window, of the second, ...
-    uint32_t* patch_end         # by window: where its own end there
     Vec references              # Reference
     int32_t bad                 # OutRow of a capsule that breaks its format, or -1
 
@@ -79,6 +80,7 @@ cdef inline bint add_unit(Contents* c, int32_t out, uint64_t offset, uint64_t si
     if unit == NULL:
         return False
     unit.out = out
+    unit.capsule = is_a(c.outs[out].kind, IS_CAPSULE)
     unit.offset = offset
     unit.size = size
     unit.source = source
@@ -94,23 +96,30 @@ cdef inline bint list_units(Contents* c, Scratch* scratch) noexcept nogil:
     """Every unit, in the order of the file; False without memory."""
     cdef uint32_t* first = <uint32_t*>scratch_zeros(scratch, c.out_count + 2, 4)
     cdef int32_t* piece = <int32_t*>scratch_room(scratch, c.section_count, 4)
+    cdef uint8_t* copied = <uint8_t*>scratch_room(scratch, c.section_count, 1)
     if scratch.failed:
         return False
-    sort_pieces(c, first, piece)
+    sort_pieces(c, first, piece, copied)
     return list_sections(c, first, piece)
 
 
-cdef inline void sort_pieces(const Contents* c, uint32_t* first, int32_t* piece) noexcept nogil:
-    """Input sections by the section that they are a part of: those of `o` begin at `first[o]`."""
+cdef inline void sort_pieces(const Contents* c, uint32_t* first, int32_t* piece,
+                             uint8_t* copied) noexcept nogil:
+    """Input sections by the section that they are a part of: those of `o` begin at `first[o]`.
+
+    `copied` is room for a byte of each.
+    """
     cdef size_t i
     cdef uint32_t at
+    # Each section is looked at once: its rows lie apart, so a look costs more than the sorting.
     for i in range(c.section_count):
-        if is_copied(c, i):
+        copied[i] = is_copied(c, i)
+        if copied[i]:
             first[c.out_of[i] + 2] += 1
     for i in range(2, c.out_count + 2):
         first[i] += first[i - 1]
     for i in range(c.section_count):
-        if is_copied(c, i):
+        if copied[i]:
             at = first[c.out_of[i] + 1]
             first[c.out_of[i] + 1] += 1
             piece[at] = <int32_t>i
@@ -152,24 +161,34 @@ cdef inline bint list_sections(Contents* c, const uint32_t* first,
     return True
 
 
-cdef inline bint list_windows(Contents* c, Scratch* scratch) noexcept nogil:
-    """Units that follow each other in windows; a long one that needs no work has its own."""
+cdef inline bint list_windows(Contents* c, Scratch* scratch, const Vec* tables) noexcept nogil:
+    """Units that follow each other in windows; a long one that needs no work has its own.
+
+    None reaches over one of `tables`, which are windows in the order of the file. These are among
+    `windows` afterwards.
+    """
     cdef const Unit* unit = <const Unit*>c.units.data
+    cdef const Window* table = <const Window*>tables.data
     cdef Window* window = NULL
     cdef uint64_t end = 0
-    cdef size_t i
+    cdef size_t i, passed = 0
+    cdef bint apart
     for i in range(c.units.count):
+        apart = False
+        while passed < tables.count and table[passed].start < unit[i].offset:
+            apart = True
+            passed += 1
         if window == NULL or (unit[i].offset >= end and (
-                unit[i].offset > end + NEAR
+                apart or unit[i].offset > end + NEAR
                 or unit[i].offset + unit[i].size - window.start > WINDOW)):
             window = <Window*>vec_push(&c.windows)
             if window == NULL:
                 return False
+            memset(window, 0, sizeof(Window))
             window.start = unit[i].offset
             window.first = i
-            window.what = 0
-            window.source = NULL
-            if unit[i].size > WINDOW and not is_a(c.outs[unit[i].out].kind, IS_CAPSULE):
+            window.what = CONTENTS
+            if unit[i].size > WINDOW and not unit[i].capsule:
                 window.source = unit[i].source
             end = window.start
         else:
@@ -177,32 +196,35 @@ cdef inline bint list_windows(Contents* c, Scratch* scratch) noexcept nogil:
         window.last = i + 1
         end = max(end, unit[i].offset + unit[i].size)
         window.size = end - window.start
-    return sort_patches(c, scratch)
+    if not sort_patches(c, scratch) or not vec_append(&c.windows, tables.data, tables.count):
+        return False
+    sort_windows(&c.windows)
+    return True
 
 
 cdef inline bint sort_patches(Contents* c, Scratch* scratch) noexcept nogil:
     """Patches by window; those of one stay in their order. False without memory."""
     cdef Window* windows = <Window*>c.windows.data
-    cdef uint32_t* end
+    cdef uint32_t all_before = 0
     cdef size_t i, n = c.windows.count
     cdef int64_t at = -1
-    end = c.patch_end = <uint32_t*>scratch_zeros(scratch, n + 1, 4)
     c.patch_order = <uint32_t*>scratch_room(scratch, c.patch_count, 4)
-    if end == NULL or c.patch_order == NULL:
+    if c.patch_order == NULL:
         return False
     for i in range(c.patch_count):
         at = window_of(windows, n, c.patches[i].offset, at)
         if at >= 0:
-            end[at + 1] += 1
+            windows[at].last_patch += 1
             windows[at].source = NULL
     for i in range(n):
-        end[i + 1] += end[i]
-    # `end[w]` is where the patches of window w begin, and moves to where they end.
+        windows[i].first_patch = all_before
+        all_before += windows[i].last_patch
+        windows[i].last_patch = windows[i].first_patch
     for i in range(c.patch_count):
         at = window_of(windows, n, c.patches[i].offset, at)
         if at >= 0:
-            c.patch_order[end[at]] = <uint32_t>i
-            end[at] += 1
+            c.patch_order[windows[at].last_patch] = <uint32_t>i
+            windows[at].last_patch += 1
     return True
 
 
@@ -230,7 +252,7 @@ cdef inline void make_contents(void* context, const Window* window, uint8_t* to)
     cdef const Unit* units = <const Unit*>c.units.data
     cdef const Unit* unit
     cdef uint64_t at = 0, start, skipped
-    cdef size_t i, number = window - <const Window*>c.windows.data
+    cdef size_t i
     for i in range(window.first, window.last):
         unit = &units[i]
         start = unit.offset - window.start
@@ -242,10 +264,10 @@ cdef inline void make_contents(void* context, const Window* window, uint8_t* to)
             skipped = at - start if at > start else 0   # bytes that two pieces have, once
             if skipped < unit.size:
                 memcpy(to + start + skipped, unit.source + skipped, unit.size - skipped)
-            if is_a(c.outs[unit.out].kind, IS_CAPSULE):
+            if unit.capsule:
                 finish_capsule(c, unit, to + start)
         at = max(at, start + unit.size)
-    for i in range(c.patch_end[number - 1] if number else 0, c.patch_end[number]):
+    for i in range(window.first_patch, window.last_patch):
         start = c.patches[c.patch_order[i]].offset - window.start
         patch_field(to + start, window.size - start, &c.patches[c.patch_order[i]])
 

@@ -10,7 +10,7 @@ from image.capsules cimport ConstantUses, Reference, find_references
 from libc.stddef cimport size_t
 from sectionkinds cimport K_MERC_SYSTEM_SHARED, K_SHSTRTAB, K_STRTAB, K_SYMTAB_SHNDX
 from base.elf64 cimport Ehdr, Phdr, Shdr
-from image.contents cimport Contents, Unit, list_units, list_windows, make_contents
+from image.contents cimport CONTENTS, Contents, Unit, list_units, list_windows, make_contents
 from image.headers cimport HEADERS, list_headers, make_headers, start_header, system_shared
 from image.symbols cimport count_locals, list_symbols, make_symbols
 from image.writer cimport Writer, contents_at, index_of
@@ -19,7 +19,9 @@ from tables.rows cimport OF_LATE
 from traits cimport TRAIT_LEAN_NAMES
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec
-from image.windows cimport Drawing, Make, Window, clear_rest, draw, list_bytes, reserve, write_at
+from image.windows cimport (
+    Drawing, Make, Window, clear_rest, draw, list_bytes, reserve, sort_windows, write_at,
+)
 
 
 cdef class Canvas:
@@ -99,15 +101,79 @@ def write_contents(Canvas image not None, PlacedTables placed not None, Patches 
     Returns the OutRow of the first capsule whose records do not follow each other, or -1. In
     memory, the rest of the image is zeros. Sections that another one stands for are left out.
     """
-    cdef MergedTables merged = placed.merged
-    cdef ObjectTables objects = merged.objects
-    cdef Contents c
+    return draw_output(image, placed, patches, False, False)
+
+
+def write_output(Canvas image not None, PlacedTables placed not None, Patches patches not None,
+                 bint preserved):
+    """Write contents and tables as `write_contents` and `write_tables` do, in one pass.
+
+    What `write_header` writes is zeros.
+    """
+    return draw_output(image, placed, patches, True, preserved)
+
+
+# What makes the windows of a whole output.
+ctypedef struct Output:
+    Contents contents
+    Writer tables
+
+
+cdef void make_window(void* context, const Window* window, uint8_t* to) noexcept nogil:
+    cdef Output* output = <Output*>context
+    if window.what == CONTENTS:
+        make_contents(&output.contents, window, to)
+    else:
+        make_table(&output.tables, window, to)
+
+
+cdef draw_output(Canvas image, PlacedTables placed, Patches patches, bint whole, bint preserved):
+    """Draw contents and, where it is to be the `whole` output, tables."""
+    cdef Output output
+    cdef Contents* c = &output.contents
     cdef Drawing d
+    cdef Vec tables
     cdef int error = ENOMEM
     cdef ConstantUses uses
     cdef Scratch lists, scratch
     expect_size(image, placed)
-    memset(&c, 0, sizeof(Contents))
+    take_contents(c, placed, patches)
+    scratch_init(&scratch)
+    try:
+        scratch_vector(&scratch, &c.units, sizeof(Unit))
+        scratch_vector(&scratch, &c.windows, sizeof(Window))
+        scratch_vector(&scratch, &c.references, sizeof(Reference))
+        scratch_vector(&scratch, &tables, sizeof(Window))
+        c.made = <const uint8_t**>scratch_zeros(&scratch, placed.outs.count, sizeof(uint8_t*))
+        if whole and not scratch.failed:
+            open_writer(&output.tables, placed, preserved)
+            scratch.failed = not list_tables(&tables, &output.tables, placed)
+            sort_windows(&tables)
+        if not scratch.failed:
+            find_made(c, placed)
+            take_uses(&uses, placed)
+            scratch_init(&lists)
+            with nogil:
+                scratch.failed = not list_units(c, &lists)
+                scratch_free(&lists)
+                if not scratch.failed:
+                    scratch.failed = not (list_windows(c, &scratch, &tables)
+                                          and find_references(&uses, &c.references))
+        if not scratch.failed:
+            start_drawing(&d, image, make_window, &output, &c.windows)
+            with nogil:
+                clear_rest(&d, image.size)
+                error = draw(&d)
+        check(error)
+        return c.bad
+    finally:
+        scratch_free(&scratch)
+
+
+cdef void take_contents(Contents* c, PlacedTables placed, Patches patches):
+    cdef MergedTables merged = placed.merged
+    cdef ObjectTables objects = merged.objects
+    memset(c, 0, sizeof(Contents))
     c.input = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     c.sections = objects.sections.rows
     c.section_count = objects.sections.count
@@ -127,31 +193,6 @@ def write_contents(Canvas image not None, PlacedTables placed not None, Patches 
     c.patches = patches.rows
     c.patch_count = patches.count
     c.bad = -1
-    scratch_init(&scratch)
-    try:
-        scratch_vector(&scratch, &c.units, sizeof(Unit))
-        scratch_vector(&scratch, &c.windows, sizeof(Window))
-        scratch_vector(&scratch, &c.references, sizeof(Reference))
-        c.made = <const uint8_t**>scratch_zeros(&scratch, placed.outs.count, sizeof(uint8_t*))
-        if not scratch.failed:
-            find_made(&c, placed)
-            take_uses(&uses, placed)
-            scratch_init(&lists)
-            with nogil:
-                scratch.failed = not list_units(&c, &lists)
-                scratch_free(&lists)
-                if not scratch.failed:
-                    scratch.failed = not (list_windows(&c, &scratch)
-                                          and find_references(&uses, &c.references))
-        if not scratch.failed:
-            start_drawing(&d, image, make_contents, &c, &c.windows)
-            with nogil:
-                clear_rest(&d, image.size)
-                error = draw(&d)
-        check(error)
-        return c.bad
-    finally:
-        scratch_free(&scratch)
 
 
 cdef void take_uses(ConstantUses* u, PlacedTables placed):
@@ -173,40 +214,47 @@ cdef void find_made(Contents* c, PlacedTables placed):
             c.made[table.rows[i].out] = blob.rows + table.rows[i].offset
 
 
-def write_tables(Canvas image not None, PlacedTables placed not None, bint preserved,
-                 tuple identity not None, int64_t note, uint32_t late_compat):
-    """Write symbol tables, string tables, section headers, program headers and the ELF header.
+def write_tables(Canvas image not None, PlacedTables placed not None, bint preserved):
+    """Write symbol tables, string tables and section headers.
 
-    With `preserved` (--preserve-relocs) shared variables have internal visibility. `identity` is OS
-    ABI and ABI version as two bytes, e_version, and e_flags, to which the index of a note is added.
-    `note` is by how many bytes nvlink's own note is longer than ours, `late_compat` how many of
-    .nv.compat the mercury file has not yet.
+    With `preserved` (--preserve-relocs) shared variables have internal visibility.
     """
-    cdef bytes abi = identity[0]
-    cdef uint32_t e_version = identity[1], e_flags = identity[2]
     cdef Writer w
     cdef Drawing d
     cdef Vec windows
-    cdef Ehdr header
-    cdef Shdr[3] heads
-    cdef uint64_t at = 0, size = 0
     cdef int error = ENOMEM
     cdef Scratch scratch
-    if PyBytes_GET_SIZE(abi) != 2:
-        raise ValueError("abi: two bytes")
     expect_size(image, placed)
-    open_writer(&w, placed)
-    w.preserved = preserved
-    with nogil:
-        count_locals(&w)
+    open_writer(&w, placed, preserved)
     scratch_init(&scratch)
     scratch_vector(&scratch, &windows, sizeof(Window))
     if not scratch.failed and list_tables(&windows, &w, placed):
+        sort_windows(&windows)
         start_drawing(&d, image, make_table, &w, &windows)
         with nogil:
             error = draw(&d)
     scratch_free(&scratch)
     check(error)
+
+
+def write_header(Canvas image not None, PlacedTables placed not None, tuple identity not None,
+                 int64_t note, uint32_t late_compat):
+    """Write the ELF header, the program headers, and what repeats section headers.
+
+    `identity` is OS ABI and ABI version as two bytes, e_version, and e_flags, to which the index of
+    a note is added. `note` is by how many bytes nvlink's own note is longer than ours,
+    `late_compat` how many of .nv.compat the mercury file has not yet.
+    """
+    cdef bytes abi = identity[0]
+    cdef uint32_t e_version = identity[1], e_flags = identity[2]
+    cdef Writer w
+    cdef Ehdr header
+    cdef Shdr[3] heads
+    cdef uint64_t at = 0, size = 0
+    if PyBytes_GET_SIZE(abi) != 2:
+        raise ValueError("abi: two bytes")
+    expect_size(image, placed)
+    take_tables(&w, placed)
     put(image, w.table + (w.section_count + 1) * sizeof(Shdr), PyBytes_AS_STRING(placed.phdrs),
         PyBytes_GET_SIZE(placed.phdrs))
     if index_of(&w, K_MERC_SYSTEM_SHARED) and not w.traits & TRAIT_LEAN_NAMES:
@@ -219,7 +267,15 @@ def write_tables(Canvas image not None, PlacedTables placed not None, bint prese
     put(image, 0, &header, sizeof(header))
 
 
-cdef void open_writer(Writer* w, PlacedTables placed):
+cdef void open_writer(Writer* w, PlacedTables placed, bint preserved):
+    """Have tables ready to be written."""
+    take_tables(w, placed)
+    w.preserved = preserved
+    with nogil:
+        count_locals(w)
+
+
+cdef void take_tables(Writer* w, PlacedTables placed):
     cdef MergedTables merged = placed.merged
     cdef size_t i
     cdef int32_t wide

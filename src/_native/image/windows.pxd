@@ -1,14 +1,16 @@
 # The output on its way to where it is kept: runs of bytes, the windows, which threads make one
 # after the other.
 #
+# They are handed out from the first byte of the output to the last, whatever they hold.
+#
 # In memory a window is made in its place. One of a file is made in a buffer that is used again, and
 # written from there: a file that is mapped, or a whole image, takes as many new pages as the output
 # has, and new pages are what a large link waits for (`base/hugepages.pxd`).
 
 from libc.errno cimport EINTR, EIO, ENOMEM, errno
 from libc.stddef cimport size_t
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, qsort
 from libc.string cimport memcpy, memset
 
 from base.hugepages cimport prefer_large_pages
@@ -33,6 +35,8 @@ ctypedef struct Window:
     uint64_t size
     size_t first                # of what it is made of
     size_t last
+    uint32_t first_patch        # of contents: what is patched in it
+    uint32_t last_patch
     int32_t what                # for who makes it
     const uint8_t* source       # where its bytes are already, or NULL
 
@@ -63,12 +67,12 @@ cdef inline bint list_rows(Vec* windows, uint64_t start, size_t row, size_t coun
         window = <Window*>vec_push(windows)
         if window == NULL:
             return False
+        memset(window, 0, sizeof(Window))
         window.start = start + first * row
         window.size = (last - first) * row
         window.first = first
         window.last = last
         window.what = what
-        window.source = NULL
         first = last
     return True
 
@@ -88,6 +92,17 @@ cdef inline bint list_bytes(Vec* windows, uint64_t start, const uint8_t* source,
         window.source = source + at
         at += window.size
     return True
+
+
+cdef inline int by_start(const void* a, const void* b) noexcept nogil:
+    cdef uint64_t x = (<const Window*>a).start, y = (<const Window*>b).start
+    return -1 if x < y else x > y
+
+
+cdef inline void sort_windows(Vec* windows) noexcept nogil:
+    """Put windows, none of them empty, into the order of the output."""
+    if windows.count:
+        qsort(windows.data, windows.count, sizeof(Window), by_start)
 
 
 cdef inline int write_at(int file, const uint8_t* data, uint64_t size,

@@ -43,17 +43,27 @@ def write_contents(image: Canvas, placed: PlacedTables, patches: Patches) -> int
     docs/format-notes/literal-pools.md.
     """
 
-def write_tables(
+def write_output(image: Canvas, placed: PlacedTables, patches: Patches, preserved: bool) -> int:
+    """Write what ``write_contents`` and ``write_tables`` do, from the first byte to the last.
+
+    Each byte is written once. What ``write_header`` writes is zeros until then.
+    """
+
+def write_tables(image: Canvas, placed: PlacedTables, preserved: bool) -> None:
+    """Write symbol tables, string tables and section headers.
+
+    With ``preserved`` (--preserve-relocs, no debug data) shared variables have internal visibility.
+    """
+
+def write_header(
     image: Canvas,
     placed: PlacedTables,
-    preserved: bool,
     identity: tuple[bytes, int, int],
     note: int,
     late_compat: int,
 ) -> None:
-    """Write symbol tables, string tables, section headers, program headers and the ELF header.
+    """Write the ELF header, the program headers, and what repeats section headers.
 
-    With ``preserved`` (--preserve-relocs, no debug data) shared variables have internal visibility.
     ``identity`` is OS ABI and ABI version as two bytes, e_version, and e_flags, to which the index
     of a note is added here. ``note`` is by how many bytes nvlink's own note is longer than ours,
     ``late_compat`` how many of .nv.compat the mercury file has not yet:

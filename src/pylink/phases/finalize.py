@@ -1,4 +1,4 @@
-"""Phase finalize: symbol tables, string tables and headers complete the file."""
+"""Phase finalize: tables that are not there yet, and headers, complete the file."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def finalize(sink: Sink, image: Image) -> Final:
     """Write what describes the contents."""
     placed, draft = image.placed, image.draft
     job, release = placed.merged.objects.job, placed.merged.objects.release
-    preserved = job.options.preserve_relocs and not job.debug
     try:
-        native_image.write_tables(
+        if not image.has_tables:
+            native_image.write_tables(draft.canvas, placed, image.preserved)
+        native_image.write_header(
             draft.canvas,
             placed,
-            preserved,
             _identity(placed.merged.objects),
             note_deficit(job.options, release),
             release.late_compat,

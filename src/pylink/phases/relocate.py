@@ -17,25 +17,41 @@ if TYPE_CHECKING:
 
 
 class Image:
-    """The output file without its tables; `draft` is handed on, not copied, to finalize."""
+    """The output file; `draft` is handed on, not copied, to finalize.
 
-    __slots__ = ("draft", "placed")
+    Without `has_tables` it has contents alone. With `preserved` shared variables have internal
+    visibility.
+    """
 
-    def __init__(self, placed: Placed, draft: Draft) -> None:
+    __slots__ = ("draft", "has_tables", "placed", "preserved")
+
+    def __init__(self, placed: Placed, draft: Draft, *, has_tables: bool, preserved: bool) -> None:
         self.placed = placed
         self.draft = draft
+        self.has_tables = has_tables
+        self.preserved = preserved
 
 
 def relocate(sink: Sink, placed: Placed, draft: Draft) -> Image | None:
-    """Write contents, relocated fields and the relocations that stay; None after errors."""
-    steps = placed.merged.objects.job.steps
+    """Write contents, relocated fields and the relocations that stay; None after errors.
+
+    Unless somebody watches, who is told what contents and tables cost, the tables are written on
+    the way: all of the output in its order.
+    """
+    job = placed.merged.objects.job
+    steps = job.steps
+    preserved = job.options.preserve_relocs and not job.debug
+    has_tables = not steps.watching
     patches = relocs.resolve_values(placed)
     bad = relocs.find_unfit(patches, placed.size)
     if bad >= 0:
         _report_deleted(placed, patches, bad, sink)
     steps.done("resolve_values")
     try:
-        bad = native_image.write_contents(draft.canvas, placed, patches)
+        if has_tables:
+            bad = native_image.write_output(draft.canvas, placed, patches, preserved)
+        else:
+            bad = native_image.write_contents(draft.canvas, placed, patches)
     except OSError as error:
         draft.report(error, sink)
     if bad >= 0:
@@ -44,7 +60,7 @@ def relocate(sink: Sink, placed: Placed, draft: Draft) -> Image | None:
     # What is said below is found in the tables; what was said may be looked at when all is over.
     _let_go(placed, sink)
     steps.done("write_contents")
-    return Image(placed, draft)
+    return Image(placed, draft, has_tables=has_tables, preserved=preserved)
 
 
 def _let_go(placed: Placed, sink: Sink) -> None:
