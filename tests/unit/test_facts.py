@@ -220,3 +220,19 @@ def module(header: Path) -> str:
 def cimported(path: Path) -> set[str]:
     """The headers that a source of the kernels takes names from."""
     return set(re.findall(r"^ *from ([\w.]+) cimport", path.read_text(), re.MULTILINE))
+
+
+def test_rules_by_type_are_all_rules_of_that_type_in_their_order() -> None:
+    text = "\n".join(sectionheader.rules_by_type())
+    found = re.findall(r" (FIRST_RULE|RULES)\[\] .*{(.*)}", text)
+    first, listed = ([int(number) for number in numbers.split(",")] for _, numbers in found)
+    rules = [row.strip("{").split(",") for row in sectionheader.rule_rows(KINDS)]
+    assert len(first) == 257
+    for low in range(256):
+        fitting = [
+            number
+            for number, (type_, _, _, _, _, _, banked, _) in enumerate(rules)
+            if (low - int(type_.strip(" u"))) & 0xFF
+            <= (sectionheader.MAX_BANK if int(banked) else 0)
+        ]
+        assert listed[first[low] : first[low + 1]] == fitting

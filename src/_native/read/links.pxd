@@ -13,7 +13,8 @@ from read.faults cimport (
     F_CAPSULE, F_DUPLICATE, F_ENTSIZE, F_NO_CAPSULE, F_RELOC_OFFSET, F_RELOC_SYMBOL, F_RELOC_TYPE,
     F_SECTION_NAME, F_SIZE, F_TARGET, F_TEXT_ALIGN, F_TOO_LARGE, F_TYPE, Reader, refuse,
 )
-from read.sections cimport MAX_BANK, is_mercury
+from read.sections cimport is_mercury
+from sectionrules cimport MAX_BANK
 from read.records cimport check_info, check_pairs
 from tables.kinds cimport is_a, is_function_bank, is_merc, is_owned, is_plain
 from relocationtypes cimport (

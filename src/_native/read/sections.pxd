@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memset, strlen
 
 from sectionkinds cimport FREE_ALWAYS, FREE_PLAIN, KIND, K_OTHER, RULE, RULE_COUNT, KindRule
+from sectionrules cimport FIRST_RULE, MAX_BANK, RULES
 from base.elf64 cimport Shdr
 from read.faults cimport (
     CONTENTS_PER_BYTE, F_ALIGN, F_ALIGN_LIMIT, F_ALIGN_SUM, F_ENTSIZE, F_NAME, F_NAMES, F_NONE,
@@ -16,7 +17,6 @@ from tables.rows cimport E_SHARED, E_SYSTEM_SHARED, FileRow, SectionRow
 from base.vector cimport vec_extend
 
 cdef enum:
-    MAX_BANK = 17               # of .nv.constantN; R_CUDA_CONST_FIELD has five bits for N
     FIRST_MERCURY_SM = 100
 
 
@@ -100,8 +100,8 @@ cdef inline int32_t classify(Reader* r, SectionRow* s, const FileRow* row) noexc
     cdef bint known = False
     cdef uint16_t first
     cdef size_t i
-    for i in range(RULE_COUNT):
-        rule = &RULE[i]
+    for i in range(FIRST_RULE[s.type & 0xff], FIRST_RULE[(s.type & 0xff) + 1]):
+        rule = &RULE[RULES[i]]
         if s.type != rule.type and not (rule.banked and s.type - rule.type <= MAX_BANK):
             continue
         if (<uint32_t>s.flags ^ rule.flags) & rule.mask & ~optional:

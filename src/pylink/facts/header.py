@@ -26,7 +26,7 @@ from pylink.facts import (
     target,
 )
 from pylink.facts.headerlines import enum, numbers, table
-from pylink.facts.sectionheader import section_kinds
+from pylink.facts.sectionheader import rules_by_type, section_kinds
 
 HEAD = """\
 # Made by pylink.facts.header from the tables beside it; a change there changes this file.
@@ -192,6 +192,7 @@ def traits() -> Iterator[str]:
 HEADERS = {
     "elfnumbers.pxd": lambda: enum(numbers(elf, ("SHT_", "SHF_"))),
     "sectionkinds.pxd": section_kinds,
+    "sectionrules.pxd": rules_by_type,
     "relocationtypes.pxd": relocation_tables,
     "attributetypes.pxd": attribute_tables,
     "objectformats.pxd": format_tables,
