@@ -24,7 +24,7 @@ LAUNCHER := setup.py $(wildcard src/_native/launcher/*) \
     $(addprefix src/pylink/devicelink/,nvccoptions.py nvcctable.py)
 
 .PHONY: help demo test oracles test-releases test-wheels test-newest test-lowest constraints matrix features \
-    lint types pytest unit bench growth fuzz hazards test-gpu wheels site package clean
+    lint types pytest unit bench growth fuzz races hazards test-gpu wheels site package clean
 
 help:
 	@echo "make demo      build, link real cubins, compare with nvlink's result, profile a link"
@@ -37,6 +37,7 @@ help:
 	@echo "make growth    hold forecasts of growth to links that are really doubled"
 	@echo "make bench     time pylink against nvlink and a plain copy"
 	@echo "make fuzz      link damaged inputs under sanitizers, compare with nvlink; FUZZ=--jobs 1000000"
+	@echo "make races     link by 2, 3 and 8 threads under the thread sanitizer; RACES=--inputs 100 for larger links"
 	@echo "make hazards   check code of ptxas and nvlink for hazards; HAZARDS=\"some.whl libother.so\" adds files"
 	@echo "make test-gpu  run linked kernels on the GPU of this machine"
 	@echo "make site      the documentation as a site, in build/site"
@@ -165,6 +166,13 @@ fuzz: $(VENV)/extras $(VENV)/built
 	PYLINK_SANITIZE=1 $(BIN)/python setup.py --quiet build_py --build-lib build/fuzz/lib \
 	    build_ext --build-lib build/fuzz/lib --build-temp build/fuzz/temp
 	PYTHONPATH=tests $(BIN)/python -m fuzz --sanitized build/fuzz/lib $(FUZZ)
+
+# The same with the thread sanitizer, on the programs that are fuzzed, without damage.
+RACES ?=
+races: $(VENV)/extras $(VENV)/built
+	PYLINK_SANITIZE=thread $(BIN)/python setup.py --quiet build_py --build-lib build/races/lib \
+	    build_ext --build-lib build/races/lib --build-temp build/races/temp
+	PYTHONPATH=.:tests $(BIN)/python -m fuzz.races --sanitized build/races/lib $(RACES)
 
 # The checker of hazards has to be silent about code of the real compiler and linker (docs/proof.md).
 hazards: $(VENV)/extras $(VENV)/built

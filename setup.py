@@ -30,18 +30,21 @@ from pylink.facts import header
 NATIVE = Path("src/_native")
 MADE = Path("build/facts")
 DEBUG = os.environ.get("PYLINK_DEBUG") == "1"
-# For `make fuzz`: the first error in memory or undefined behaviour ends the process with a report.
-SANITIZE = os.environ.get("PYLINK_SANITIZE") == "1"
-SANITIZERS = [
-    "-fsanitize=address,undefined",
-    "-fno-sanitize=nonnull-attribute",
-    "-fno-sanitize-recover=all",
-]
+# For `make fuzz` (1): the first error in memory or undefined behaviour ends the process with a
+# report. For `make races` (thread): each unsynchronized access by two threads is reported.
+SANITIZERS = {
+    "1": [
+        "-fsanitize=address,undefined",
+        "-fno-sanitize=nonnull-attribute",
+        "-fno-sanitize-recover=all",
+    ],
+    "thread": ["-fsanitize=thread"],
+}.get(os.environ.get("PYLINK_SANITIZE", ""), [])
 # make builds native code by itself and keeps what has not changed: its install has none to build.
 WANTED = os.environ.get("PYLINK_NATIVE") != "0"
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
-if SANITIZE:
+if SANITIZERS:
     FLAGS = ["-O1", "-g1", "-fno-omit-frame-pointer", *SANITIZERS]
 else:
     FLAGS = ["-O0", "-g"] if DEBUG else ["-O3", "-g0"]
@@ -57,7 +60,7 @@ kernels = Extension(
     [source for module in modules for source in module.sources],
     include_dirs=[str(NATIVE)],
     extra_compile_args=FLAGS,
-    extra_link_args=SANITIZERS if SANITIZE else [],
+    extra_link_args=SANITIZERS,
 )
 
 # Libraries with nvJitLink's name (src/pylink/jitlink); no Python modules, but built as such are.
@@ -148,7 +151,7 @@ class Build(build):
 
     def run(self) -> None:
         super().run()
-        if self.editable_mode or not WANTED or SANITIZE:
+        if self.editable_mode or not WANTED or SANITIZERS:
             return
         package = Path(self.build_lib).resolve() / "pylink"
         for part in ("cubins", "linked"):  # of `pylink demo`

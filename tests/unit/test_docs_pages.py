@@ -20,6 +20,7 @@ from textwrap import dedent
 
 import pytest
 from fuzz.__main__ import parser as fuzz_parser
+from fuzz.races import parser as races_parser
 from hazards.measure import parser as hazards_parser
 from helpers import archive_builder, fatbin_builder
 
@@ -258,7 +259,7 @@ def test_files_and_options_are_there(page: str) -> None:
     text = LINK.sub("]", TEXTS[page])
     assert [name for name in FILE.findall(text) if not (ROOT / name).exists()] == []
     known = {*SPELLINGS, *OTHERS}
-    for parser in (fuzz_parser(), hazards_parser()):
+    for parser in (fuzz_parser(), races_parser(), hazards_parser()):
         known |= {word for action in parser._actions for word in action.option_strings}
     for name in COMMANDS:
         known |= {spelling for word in command_words(name) for spelling in word.spellings}

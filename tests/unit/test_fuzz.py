@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fuzz import corpus, edits, verdict, wrapping
+from fuzz import corpus, edits, races, verdict, wrapping
 from fuzz.campaign import Campaign, Finding, Tally, asks_nvlink
 from fuzz.draft import ALIGN, SIZE, Draft
 from fuzz.jobs import Change, Job, draw
@@ -192,3 +193,16 @@ def test_contents_that_grow_move(tmp_path: Path) -> None:
     for other in range(1, len(draft.sections)):
         if other != number:
             assert again.contents(other) == Draft(image).contents(other)
+
+
+def test_programs_are_linked_by_several_threads(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `make races` does under the thread sanitizer; an image that is another one is found."""
+    assert races.link_all("golden/100/calls", 0) == 0
+    assert capsys.readouterr().out.endswith(", 0 of them different\n")
+    images = itertools.count()
+    monkeypatch.setattr(races, "linked", lambda given, arch: [str(next(images))])
+    assert races.link_all("golden/80/weak", 0) == 1
+    said = capsys.readouterr().out
+    assert "golden/80/weak, archive: the image depends on the number of threads\n" in said
