@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from helpers import oracle
+from helpers.hostlink import contents, needs_host_compiler, nvcc, run
 from helpers.sized import linked
 
+from pylink._native.elfheaders import read_sections
 from pylink.size import measure
+from pylink.size.cuts import is_debug
 from pylink.size.experiments import Experiments
 from pylink.size.recompress import zstd_bytes
 from pylink.size.reductions import reductions
@@ -122,8 +126,144 @@ def test_leaving_out_ptx_as_advised_saves_what_is_said(tmp_path: Path) -> None:
     assert saved(path, "unreached-ptx") == len(made[0]) - len(made[1])
 
 
+def kernel(folder: Path, *, steps: int = 20) -> Path:
+    """A source with one kernel."""
+    body = "\n".join(f"  x = step<{i}>(x) + p[{i}];" for i in range(steps))
+    path = folder / "kernel.cu"
+    path.write_text(SOURCE.format(0, body))
+    return path
+
+
+@pytest.mark.parametrize("kept", [("86",), ("80", "86"), ("75", "86", "90")])
+def test_leaving_out_the_target_of_a_twin_saves_what_is_said(
+    kept: tuple[str, ...], tmp_path: Path
+) -> None:
+    """nvcc without `code=sm_89`, whose code is that for sm_86."""
+    kernel(tmp_path)
+    sizes = {}
+    for name, archs in (("before", (*kept, "89")), ("after", kept)):
+        words = [f"-gencode=arch=compute_{arch},code=sm_{arch}" for arch in archs]
+        nvcc(tmp_path, *words, "-fatbin", "kernel.cu", "-o", f"{name}.fatbin")
+        sizes[name] = (tmp_path / f"{name}.fatbin").stat().st_size
+    assert saved(tmp_path / "before.fatbin", "twins") == sizes["before"] - sizes["after"]
+
+
+UNITS = {
+    "use.cu": """
+extern __device__ int three(int);
+__global__ void use(int *p) { *p = three(*p); }
+void launch_use(int *p) { use<<<1, 1>>>(p); }
+""",
+    "three.cu": """
+__device__ int three(int x) { return x * 3; }
+__global__ void add(int *p) { *p += three(*p); }
+void launch_add(int *p) { add<<<1, 1>>>(p); }
+""",
+}
+
+
+@needs_host_compiler
+@pytest.mark.parametrize("archs", [("90",), ("80", "90")])
+def test_objects_without_linked_copies_save_what_is_said(
+    archs: tuple[str, ...], tmp_path: Path
+) -> None:
+    """The device link as it is, then the host's link with objects that nvcc made of PTX alone."""
+    for name, text in UNITS.items():
+        (tmp_path / name).write_text(text)
+    objects = [name.replace(".cu", ".o") for name in UNITS]
+    last = archs[-1]
+    bytes_of = {}
+    for name in ("before", "after"):
+        words = [f"-gencode=arch=compute_{arch},code=sm_{arch}" for arch in archs]
+        if name == "before":
+            words[-1] = f"-gencode=arch=compute_{last},code=[sm_{last},compute_{last}]"
+        else:
+            words = [f"-gencode=arch=compute_{last},code=compute_{last}"]
+        for source, made in zip(UNITS, objects, strict=True):
+            nvcc(tmp_path, "-rdc=true", "-Xcompiler=-fPIC", *words, "-c", source, "-o", made)
+        if name == "before":
+            links = [f"-gencode=arch=compute_{arch},code=sm_{arch}" for arch in archs]
+            nvcc(tmp_path, "-dlink", "-shared", *links, *objects, "-o", "linked.o")
+        run(tmp_path, "g++", "-shared", *objects, "linked.o", "-o", f"{name}.so")
+        bytes_of[name] = {
+            section: len(contents(tmp_path, f"{name}.so", section))
+            for section in ("__nv_relfatbin", ".nv_fatbin")
+        }
+    assert bytes_of["before"][".nv_fatbin"] == bytes_of["after"][".nv_fatbin"]
+    gone = bytes_of["before"]["__nv_relfatbin"] - bytes_of["after"]["__nv_relfatbin"]
+    assert saved(tmp_path / "before.so", "linked-copies") == gone > 0
+
+
+def sections_of(path: Path) -> dict[bytes, bytes]:
+    """Contents of the sections of a cubin that run, by name."""
+    data = path.read_bytes()
+    _, _, sections = read_sections(data)
+    return {
+        section.name: data[section.offset : section.offset + section.stored]
+        for section in sections
+        if section.name.startswith((b".text", b".nv.constant", b".nv.global"))
+    }
+
+
+# Of what a recompiled cubin loses so much is said at least, and never more. The rest are words of
+# the tool note, alignment and, from sm_100 on, symbols of the Mercury half.
+SAID = 0.85
+
+
+@pytest.mark.parametrize("mode", ["none", "default"])
+@pytest.mark.parametrize("arch", ["75", "90", "100"])
+def test_compiling_without_lines_saves_what_is_said(arch: str, mode: str, tmp_path: Path) -> None:
+    """The bytes that nvcc makes without -lineinfo; code and data are the same."""
+    kernel(tmp_path)
+    made = {}
+    for name, options in (("lines", ("-lineinfo",)), ("plain", ())):
+        nvcc(tmp_path, f"-arch=sm_{arch}", *options, "-cubin", "kernel.cu", "-o", f"{name}.cubin")
+        cubin = {f"sm_{arch}": tmp_path / f"{name}.cubin"}
+        packed = fatbin(tmp_path, cubin, "--compress-all", f"--compress-mode={mode}")
+        made[name] = packed.rename(tmp_path / f"{name}.fatbin")
+    lines, plain = (sections_of(tmp_path / f"{name}.cubin") for name in made)
+    assert lines == plain
+    gone = made["lines"].stat().st_size - made["plain"].stat().st_size
+    assert SAID * gone < saved(made["lines"], "debug-data") <= gone
+    # A cubin that was compiled without has frames, but nothing that an option would save.
+    assert "debug-data" not in rules_of(made["plain"])
+
+
+@pytest.mark.skipif(
+    not oracle.REQUIRED and not shutil.which("llvm-objcopy"), reason="needs llvm-objcopy: llvm"
+)
+@pytest.mark.parametrize("mode", ["none", "default"])
+@pytest.mark.parametrize("arch", ["75", "90", "100"])
+def test_debug_code_without_its_debug_data_saves_what_is_said(
+    arch: str, mode: str, tmp_path: Path
+) -> None:
+    """Without -G nvcc makes other code, so objcopy removes the sections; its copy is compared."""
+    kernel(tmp_path)
+    nvcc(tmp_path, f"-arch=sm_{arch}", "-G", "-cubin", "kernel.cu", "-o", "debug.cubin")
+    data = (tmp_path / "debug.cubin").read_bytes()
+    names = {section.name.decode() for section in read_sections(data)[2] if is_debug(section.name)}
+    assert ".debug_info" in names
+    assert not any(name.endswith("debug_frame") for name in names)
+    sizes = []
+    for words in ((), [word for name in sorted(names) for word in ("-R", name)]):
+        run(tmp_path, "llvm-objcopy", *words, "debug.cubin", "copied.cubin")
+        options = ("-g", f"--compress-mode={mode}")
+        made = fatbin(tmp_path, {f"sm_{arch}": tmp_path / "copied.cubin"}, *options)
+        sizes.append(made.stat().st_size)
+        if not words:
+            said = saved(made, "debug-data")
+    gone = sizes[0] - sizes[1]
+    assert SAID * gone < said <= gone
+
+
+def rules_of(path: Path) -> dict[str, int]:
+    """Installed bytes that each rule promises for a file; a rule has one line there."""
+    sizes = measure([str(path)], recompress=True, experiments=Experiments(thorough=True))
+    found = {line.rule: line.installed for line in reductions(sizes)}
+    assert not sizes.unreadable
+    return found
+
+
 def saved(path: Path, rule: str) -> int:
     """Installed bytes that a rule promises for a file."""
-    sizes = measure([str(path)], recompress=True, experiments=Experiments(thorough=True))
-    (line,) = [line for line in reductions(sizes) if line.rule == rule]
-    return line.installed
+    return rules_of(path)[rule]

@@ -15,6 +15,7 @@ PREFIXES = [
     (".nv.constant", "constants"),
     (".nv.capmerc", "mercury code"),
     (".nv.merc.debug", "debug"),
+    (".nv.merc.nv_debug", "debug"),
     (".nv.merc.", "mercury rest"),
     (".debug", "debug"),
     (".nv_debug", "debug"),

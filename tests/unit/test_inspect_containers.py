@@ -11,6 +11,7 @@ from helpers import archive_builder, fatbin_builder, lto_sources, oracle
 from helpers.cubin_builder import one_kernel
 
 from pylink.command.inspection import main
+from pylink.inspect.embedded import InMemory, find_device_code
 
 ONE, TWO = one_kernel("one").build(), one_kernel("two").build()
 
@@ -139,3 +140,21 @@ def test_device_code_is_found_in_any_section(capfd: pytest.CaptureFixture[str]) 
     ]
     Path("two.fatbin").write_bytes(first + bytes(1000) + second)
     assert run(capfd, "--list", "two.fatbin")[1].count("\n") == 2
+
+
+@pytest.mark.parametrize("gap", [0, 1, 4081, 4088, 4089, 4095, 4096, 20_475, 1_398_000, 3_000_001])
+def test_device_code_is_found_wherever_pieces_of_a_file_end(gap: int) -> None:
+    """Marks begin at each of 24 places around the end of a piece that is read at once."""
+    fat = fatbin_builder.container(fatbin_builder.entry(ONE, 80))
+    cubin = TWO
+    for shift in range(24):
+        before = bytes(gap + shift)
+        data = b"x" + before + fat + before + cubin + before + fat + fat + b"x"
+        found = [(each.start, each.end) for each in find_device_code(InMemory(data), [])]
+        starts = [1 + len(before)]
+        starts.append(starts[0] + len(fat) + len(before))
+        starts.append(starts[1] + len(cubin) + len(before))
+        starts.append(starts[2] + len(fat))
+        sizes = (len(fat), len(cubin), len(fat), len(fat))
+        wanted = [(start, start + size) for start, size in zip(starts, sizes, strict=True)]
+        assert found == wanted, (gap, shift)

@@ -13,6 +13,7 @@ import zstandard
 from helpers.fatbin_builder import PTX, container, entry
 from helpers.sized import library, linked, wheel
 
+from pylink._native.elfheaders import read_sections
 from pylink.command.sizes import main
 from pylink.demangle.templates import describe
 from pylink.size import measure
@@ -115,8 +116,9 @@ def test_debug_data_is_measured(mode: str, tmp_path: Path) -> None:
     line = {line.rule: line for line in reductions(sizes)}["debug-data"]
     assert line.letter == "A"
     if mode == "none":
-        assert line.installed == len(debug)
-    assert 0 < line.installed <= len(debug)
+        # With its header and its name; entries are padded to 8 bytes.
+        assert abs(line.installed - len(debug) - 64 - len(".debug_line\0")) < 8
+    assert 0 < line.installed <= len(debug) + 80
     assert "debug-data" not in {line.rule for line in reductions(measure([str(path)]))}
 
 
@@ -154,8 +156,34 @@ def test_a_function_that_is_cut_out_has_the_bytes_of_its_row(path: Path) -> None
 
 def test_debug_sections_are_cut_out_whole() -> None:
     image = linked(debug=b"x" * 999)
-    assert len(without_debug(image)) == len(image) - 999
+    assert len(without_debug(image)) == len(image) - 999 - 64 - len(".debug_line\0")
     assert without_debug(b"no cubin") == b"no cubin"
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*/debug/m1.cubin")))
+def test_what_options_add_is_cut_out_of_real_cubins_and_frames_stay(path: Path) -> None:
+    """By the names of a reader that knows no such rule; no section is cut in part."""
+    data = path.read_bytes()
+    sections = read_sections(data)[2]
+    wanted = re.compile(rb"(\.nv\.merc)?(\.rela?)?\.(nv_)?debug_(?!frame)")
+    gone = [section for section in sections if wanted.match(section.name)]
+    assert len(gone) > 5
+    assert any(section.name == b".debug_frame" for section in sections)
+    less = len(data) - len(without_debug(data))
+    # Mercury sections of debug data share the bytes of the plain ones.
+    bodies = 64 * len(gone) + len(
+        {at for each in gone for at in range(each.offset, each.offset + each.stored)}
+    )
+    names = sum(2 * len(section.name) + 1 + 24 for section in gone)
+    assert bodies < less <= bodies + names
+
+
+@pytest.mark.parametrize("arch", ["75", "90a", "100"])
+def test_frames_alone_are_not_offered(arch: str) -> None:
+    """Compilers write .debug_frame without any option."""
+    data = (GOLDEN / arch / "calls" / "m0.cubin").read_bytes()
+    assert any(section.name == b".debug_frame" for section in read_sections(data)[2])
+    assert without_debug(data) == data
 
 
 def test_functions_of_ptx_are_cut_out() -> None:

@@ -13,9 +13,12 @@ from helpers.cubin_builder import Cubin
 from helpers.fatbin_builder import PTX, container, entry
 from helpers.sized import library
 
+from pylink._native import ledger
 from pylink.command.sizes import main
+from pylink.inputs.payload import ZSTD_FRAME, find_codec
 from pylink.inspect.embedded import leaves_registration
-from pylink.size import Sizes, measure
+from pylink.size import Sizes, measure, recompress, rows
+from pylink.size import entries as entries_module
 from pylink.size.reductions import Reduction, is_covered, reductions
 from pylink.size.sources import MemorySource
 
@@ -109,6 +112,65 @@ def test_code_that_does_not_compress_stays_as_it_is(tmp_path: Path) -> None:
         tmp_path, library([(".nv_fatbin", container(entry(payload, 80)))]), recompress=True
     )
     assert stored.get("stored-cubins") is None or stored["stored-cubins"].installed < 2000
+
+
+def test_equal_cubins_are_compressed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the number of threads, each of them counts."""
+    compressed: list[int] = []
+    made = recompress.zstd_bytes
+
+    def counting(payload: bytes, flags: int, full: int, *, deflate: bool) -> tuple[int, int] | None:
+        compressed.append(full)
+        return made(payload, flags, full, deflate=deflate)
+
+    monkeypatch.setattr(recompress, "zstd_bytes", counting)
+    entries = [entry(cubin("a"), 80), entry(cubin("b"), 90), *[entry(cubin("a"), 80)] * 6]
+    data = library([(".nv_fatbin", container(*entries))])
+    said = set()
+    for threads in ("1", "2", "4"):
+        compressed.clear()
+        monkeypatch.setattr(entries_module, "count_cores", lambda threads=threads: int(threads))
+        line = found(tmp_path, data, recompress=True)["stored-cubins"]
+        assert (line.entries, len(compressed)) == (8, 2)
+        said.add((line.installed, line.download))
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("level", [1, 5, 19])
+def test_frames_are_those_of_the_package(level: int) -> None:
+    assert find_codec(ZSTD_FRAME, ledger.use_codec)
+    generator = random.Random(level)
+    payloads = [
+        b"", b"a", bytes(100_000), generator.randbytes(5000), cubin("a"),
+        b"".join(generator.choices([b"one ", b"two ", b"three "], k=300_000)),
+    ]  # fmt: skip
+    for payload in payloads * 2:  # memory is used again
+        made = zstandard.ZstdCompressor(level=level).compress(payload)
+        assert ledger.frame_of(payload, level) == made
+
+
+def test_templates_of_many_instances_are_named_and_nothing_is_advised(tmp_path: Path) -> None:
+    names = [f"_Z4manyILi{number}EEvv" for number in range(16)]
+    others = [f"_Z3fewILi{number}EEvv" for number in range(15)]
+    data = library([(".nv_fatbin", container(entry(cubin(*names, *others, linked=True), 80)))])
+    line = found(tmp_path, data)["many-instances"]
+    assert line.title == "many<>: 16 instances"
+    assert (line.letter, line.entries) == ("C", 16)
+    assert main([str(tmp_path / "lib.so")]) == 0
+
+
+def test_mercury_halves_are_never_offered(tmp_path: Path) -> None:
+    """Whatever is said of a cubin for sm_100, its Mercury sections stay in it."""
+    data = (Path(__file__).parents[1] / "golden/100/calls/exec.nvlink.cubin").read_bytes()
+    path = tmp_path / "lib.so"
+    path.write_bytes(library([(".nv_fatbin", container(entry(data, 100)))]))
+    sizes = measure([str(path)], recompress=True)
+    parts = {row.keys[0]: row.unpacked for row in rows(sizes, ("part",))}
+    assert parts["mercury code"] > 0
+    assert parts["mercury rest"] > 0
+    told = [line for line in reductions(sizes) if line.rule != "stored-cubins"]
+    assert not [line for line in told if line.letter != "C"]
+    assert not any("ercury" in f"{line.title} {line.how}" for line in told)
 
 
 def test_unreached_ptx(tmp_path: Path) -> None:

@@ -48,7 +48,9 @@ cdef inline uint32_t part_of(const Shdr* section, const char* name) noexcept nog
     if starts(name, b".nv.capmerc"):
         return PART_MERCURY_CODE
     if starts(name, b".nv.merc."):
-        return PART_DEBUG if starts(name, b".nv.merc.debug") else PART_MERCURY_REST
+        if starts(name, b".nv.merc.debug") or starts(name, b".nv.merc.nv_debug"):
+            return PART_DEBUG
+        return PART_MERCURY_REST
     if starts(name, b".debug") or starts(name, b".nv_debug"):
         return PART_DEBUG
     if (section.sh_type in (SHT_REL, SHT_RELA) or starts(name, b".rel")

@@ -3,7 +3,7 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from base.blocks cimport block_free, block_widen
 from base.heap cimport return_blocks
@@ -25,8 +25,16 @@ from size.cutting cimport (
 from size.ptxcut cimport cut_ptx
 from inputs.fatbinrows cimport ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
 
+cdef extern from "size/recompress.h":
+    bint open_frames "pylink_open_frames"(const char* path) nogil
+    size_t frame_room "pylink_frame_room"(size_t size) noexcept nogil
+    size_t make_frame "pylink_make_frame"(
+        const void* from_, size_t size, void* to, size_t room, int level
+    ) noexcept nogil
+
 cdef enum:
     RETURNED = 1 << 20
+    ZSTD_FRAME = 2              # of the codecs
 
 # One entry's bytes of one part and function. Sizes of an entry have 32 bits.
 cdef packed struct LedgerRow:
@@ -54,7 +62,35 @@ ctypedef struct SumCell:
 
 def use_codec(int codec, bytes path not None):
     """Decompress with the library at `path` from now on; whether it can."""
+    if codec == ZSTD_FRAME:     # compressing again is extra
+        open_frames(PyBytes_AS_STRING(path))
     return bool(open_codec(codec, PyBytes_AS_STRING(path)))
+
+
+def frame_of(bytes payload not None, int level):
+    """A Zstandard frame that becomes the payload again; see `ledger.pyi`."""
+    cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(payload)
+    cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(payload)
+    cdef size_t room = frame_room(size), made = 0
+    cdef uint8_t* frame = NULL
+    cdef uint8_t* again = NULL
+    cdef bint good = False
+    if room == 0:
+        return None
+    try:
+        with nogil:
+            frame = <uint8_t*>malloc(room)
+            again = <uint8_t*>malloc(size + 1)
+            if frame != NULL and again != NULL:
+                made = make_frame(data, size, frame, room, level)
+                good = (made != 0 and decompress(ZSTD_FRAME, frame, made, again, size)
+                        and memcmp(data, again, size) == 0)
+        if frame == NULL or again == NULL:
+            raise MemoryError
+        return PyBytes_FromStringAndSize(<const char*>frame, made) if good else None
+    finally:
+        free(frame)
+        free(again)
 
 
 def return_memory():

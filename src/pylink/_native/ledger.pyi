@@ -9,6 +9,13 @@ from typing_extensions import Buffer
 def use_codec(codec: int, path: bytes) -> bool:
     """Decompress with the library at ``path`` from now on; False when it has no such function."""
 
+def frame_of(payload: bytes, level: int) -> bytes | None:
+    """The payload as one Zstandard frame of that level, which was decompressed and compared.
+
+    None where ``use_codec`` found no library that compresses, or the frame does not become the
+    payload again.
+    """
+
 def return_memory() -> None:
     """Give memory of large payloads back to the system when they are counted.
 

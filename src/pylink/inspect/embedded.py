@@ -23,7 +23,9 @@ CONTAINER_MARK = FATBIN_MAGIC + b"\x01\x00\x10\x00"
 CONTAINER_SIZE = 16
 FATBIN_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
-_WINDOW = 8 << 20
+# Bytes that are searched at once: few behind what was found, since the next often follows, and more
+# and more where nothing is. So payloads are hardly searched, and the bytes of a file read once.
+_LEAST_WINDOW, _WINDOW = 1 << 12, 1 << 20
 _SYMBOL = struct.Struct("<IBBHQQ")
 _REGISTERS = b"__cudaRegisterLinkedBinary"
 
@@ -164,8 +166,10 @@ def find_device_code(source: Source, sections: list[Section]) -> Iterator[Embedd
     """
     is_fatbin = source.read(0, len(FATBIN_MAGIC)) == FATBIN_MAGIC
     at = done = 0  # looked at, and behind the last that was found
+    width = _LEAST_WINDOW
     while at < source.size:
-        window = source.read(at, _WINDOW)
+        window = source.read(at, width)
+        width = min(4 * width, _WINDOW)
         places = [at + place for place in find_marks(window, CONTAINER_MARK)]
         if not is_fatbin:
             places += [at + place for place in find_marks(window, ELF_MARK) if at + place]
@@ -180,7 +184,7 @@ def find_device_code(source: Source, sections: list[Section]) -> Iterator[Embedd
                 end = end_of_cubin(source, place)
             if end is not None:
                 yield Embedded(place, end, name, is_container)
-                done = end
+                done, width = end, _LEAST_WINDOW
         at = max(done, at + max(1, len(window) - len(CONTAINER_MARK) + 1))
 
 

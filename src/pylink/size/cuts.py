@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 SHT_SYMTAB, SHT_STRTAB = 2, 3
 _SYMBOL = struct.Struct("<IBBHQQ")
-_DEBUG = (b".debug", b".nv_debug", b".nv.merc.debug", b".rela.debug", b".rel.debug",
-          b".nv.merc.rela.debug")  # fmt: skip
+_HEADER = struct.calcsize("<IIQQQQIIQQ")  # of a section
+_MERCURY, _RELOCATIONS = b".nv.merc", (b".rela", b".rel")
+_DEBUG, _FRAMES = (b".debug", b".nv_debug"), b".debug_frame"
 _TEXT = b".text."
 # A function of PTX from the beginning of its line on; its name comes before parameters or a body.
 _PTX_FUNCTION = re.compile(
@@ -38,20 +39,37 @@ def without_ranges(data: bytes, ranges: Iterable[tuple[int, int]]) -> bytes:
     return b"".join(kept)
 
 
+def is_debug(name: bytes) -> bool:
+    """Whether a section is there because of -lineinfo or -G.
+
+    Relocations and Mercury twins of such sections are. Frames are not: compilers always write them.
+    """
+    name = name.removeprefix(_MERCURY)
+    for prefix in _RELOCATIONS:
+        name = name.removeprefix(prefix)
+    return name.startswith(_DEBUG) and not name.startswith(_FRAMES)
+
+
 def without_debug(cubin: bytes) -> bytes:
-    """A cubin without the contents of debug sections; as it is where its headers do not hold."""
+    """A cubin without debug sections, their headers, symbols and names.
+
+    As it is where it has none, or its headers do not hold.
+    """
     try:
         _, _, sections = read_sections(cubin)
     except ValueError:
         return cubin
-    return without_ranges(
-        cubin,
-        [
-            (section.offset, section.offset + section.stored)
-            for section in sections
-            if section.name.startswith(_DEBUG) and section.stored > 0
-        ],
-    )
+    gone = {number for number, section in enumerate(sections) if is_debug(section.name)}
+    ranges = []
+    for number in gone:
+        section = sections[number]
+        ranges.append((section.header, section.header + _HEADER))
+        if section.type != SHT_NOBITS and section.stored > 0:
+            ranges.append((section.offset, section.offset + section.stored))
+    if gone:
+        ranges += _all_symbol_ranges(cubin, sections, gone, set())
+        ranges += _section_names(cubin, sections, gone)
+    return without_ranges(cubin, ranges)
 
 
 def functions_of(cubin: bytes) -> list[str]:
@@ -94,9 +112,7 @@ def without_functions(cubin: bytes, matches: Callable[[str], bool]) -> tuple[byt
         for number in owned
         if sections[number].type != SHT_NOBITS and sections[number].stored > 0
     ]
-    for table in sections:
-        if table.type == SHT_SYMTAB and 0 < table.link < len(sections):
-            ranges += _symbol_ranges(cubin, table, sections[table.link], owned, names)
+    ranges += _all_symbol_ranges(cubin, sections, owned, names)
     ranges += _section_names(cubin, sections, owned)
     return without_ranges(cubin, ranges), gone
 
@@ -128,6 +144,15 @@ def _owner(section: bytes, names: set[bytes]) -> bytes | None:
             return section[at + 1 :]
         at = section.find(b".", at + 1)
     return None
+
+
+def _all_symbol_ranges(
+    cubin: bytes, sections: list[Section], owned: set[int], names: set[bytes]
+) -> Iterable[tuple[int, int]]:
+    """Symbols in sections that are owned, or of these names, and the bytes of their own names."""
+    for table in sections:
+        if table.type == SHT_SYMTAB and 0 < table.link < len(sections):
+            yield from _symbol_ranges(cubin, table, sections[table.link], owned, names)
 
 
 def _symbol_ranges(

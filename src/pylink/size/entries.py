@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pylink._native import ledger as native
+from pylink._native.cores import count_cores
 from pylink.diagnostics import Sink
 from pylink.facts.elf import ET_REL
 from pylink.inputs.choice import CHIP, ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, FAMILY
@@ -33,11 +33,10 @@ from pylink.size.model import (
     Leaf,
     Sizes,
 )
-from pylink.size.recompress import zstd_bytes
+from pylink.size.recompress import Recompressor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from concurrent.futures import Future
 
     from pylink.size.experiments import Experiments, Saving
 
@@ -53,6 +52,7 @@ _KINDS = {ENTRY_ELF: CUBIN, ENTRY_PTX: PTX, ENTRY_LTOIR: LTOIR}
 # entries that wait for a thread, for each thread.
 _AT_ONCE = 96 << 20
 _WAITING = 4
+_MOST_THREADS = 4
 
 # A hash, the length of the file's name, and the name with signs of words alone.
 _UNIT = re.compile(rb"_+(?:INTERNAL_+|GLOBAL__N__|nv_static_\d+__)[0-9a-f]{8}_(\d+)_(\w+)")
@@ -74,15 +74,34 @@ def unit_of(mark: bytes) -> str:
 
 
 @dataclass
+class _Found:
+    """What a thread found of an entry: what `Ledger.measure` says, and what was compressed."""
+
+    counted: tuple[int, bytes, bytes, bytes] | None
+    again: tuple[int, int] | None
+    savings: dict[str, Saving]
+
+
+@dataclass
 class _Running:
     """An entry that is being counted, and compressed again; `cost` are its bytes in memory."""
 
-    future: Future[tuple[int, bytes, bytes, bytes] | None]
-    again: Future[tuple[int, int] | None] | None
-    tried: Future[dict[str, Saving]] | None
+    future: Future[_Found]
     leaf: Leaf
     name: str
     cost: int
+
+
+class _Here:
+    """Does everything at once, in the thread of the caller: for a process that has one."""
+
+    def submit(self, work: Callable[[], _Found]) -> Future[_Found]:
+        made: Future[_Found] = Future()
+        made.set_result(work())
+        return made
+
+    def shutdown(self, *, cancel_futures: bool) -> None:
+        """There is nothing to wait for."""
 
 
 class Counter:
@@ -94,9 +113,10 @@ class Counter:
     def __init__(
         self, sizes: Sizes, *, recompress: bool = False, experiments: Experiments | None = None
     ) -> None:
-        self._sizes, self._recompress, self._experiments = sizes, recompress, experiments
-        self._threads = max(2, min(4, os.cpu_count() or 1))
-        self._pool = ThreadPoolExecutor(self._threads)
+        self._sizes, self._experiments = sizes, experiments
+        self._again = Recompressor() if recompress else None
+        self._threads = min(_MOST_THREADS, count_cores())
+        self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else _Here()
         self._running: list[_Running] = []
         self._left = MOST_BYTES
         self._in_memory = 0
@@ -149,26 +169,22 @@ class Counter:
             number = STORED
         while len(self._running) >= self._threads * _WAITING:
             self._take()
-        future = self._pool.submit(
-            self._sizes.ledger.measure,
-            payload,
-            number,
-            full,
-            kind,
-            leaf.number,
-            (payload_bytes, (leaf.download or 0) - leaf.header_download),
-        )
-        again = None
-        if self._recompress and kind == ENTRY_ELF and codec != ZSTD and leaf.header:
-            deflate = leaf.download is not None
-            again = self._pool.submit(zstd_bytes, packed, codec, full, deflate=deflate)
-        tried = None
-        if self._experiments and leaf.header:
-            deflate = leaf.download is not None
-            run = self._experiments.run
-            tried = self._pool.submit(run, packed, codec, full, kind, deflate=deflate)
+        again = self._again if kind == ENTRY_ELF and codec != ZSTD and leaf.header else None
+        deflate = leaf.download is not None
+        shared = payload_bytes, (leaf.download or 0) - leaf.header_download
+
+        def work() -> _Found:
+            ledger = self._sizes.ledger
+            counted = ledger.measure(payload, number, full, kind, leaf.number, shared)
+            found = _Found(counted, None, {})
+            if again is not None:
+                found.again = again.zstd_bytes(packed, codec, full, deflate=deflate)
+            if self._experiments and leaf.header:
+                found.savings = self._experiments.run(packed, codec, full, kind, deflate=deflate)
+            return found
+
         self._in_memory += cost
-        self._running.append(_Running(future, again, tried, leaf, name, cost))
+        self._running.append(_Running(self._pool.submit(work), leaf, name, cost))
         return None
 
     def refuse(self, leaf: Leaf, name: str, reason: str) -> None:
@@ -183,15 +199,14 @@ class Counter:
         running = self._running.pop(0)
         leaf, name = running.leaf, running.name
         found = running.future.result()
-        if running.again is not None and (made := running.again.result()) is not None:
-            leaf.as_zstd, leaf.as_zstd_download = made
-        if running.tried is not None:
-            leaf.savings = running.tried.result()
+        if found.again is not None:
+            leaf.as_zstd, leaf.as_zstd_download = found.again
+        leaf.savings = found.savings
         self._in_memory -= running.cost
-        if found is None:
+        if found.counted is None:
             self.refuse(leaf, name, "its payload is damaged")
             return
-        kind, mark, *fingerprints = found
+        kind, mark, *fingerprints = found.counted
         leaf.fingerprints = fingerprints[0], fingerprints[1]
         if leaf.kind == CUBIN and kind == ET_REL:
             leaf.kind = RELOCATABLE

@@ -3,13 +3,42 @@
 from __future__ import annotations
 
 import zlib
+from concurrent.futures import Future
+from threading import Lock
 
-from pylink.inputs.payload import LZ4, ZSTD
+from pylink._native import ledger as native
+from pylink.inputs.payload import LZ4, ZSTD, ZSTD_FRAME, find_codec
 
 # Zstandard level of -compress-mode=default, by equal sizes of what the two make.
 LEVEL = 5
 # Level of deflate in wheels.
 _DEFLATE = 6
+
+
+class Recompressor:
+    """Compresses payloads again, and those that are equal once; for several threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: dict[object, Future[tuple[int, int] | None]] = {}
+
+    def zstd_bytes(
+        self, payload: bytes, flags: int, full: int, *, deflate: bool
+    ) -> tuple[int, int] | None:
+        """See `zstd_bytes`. Of libcurand's stored cubins, one in four is there twice."""
+        import xxhash  # loaded where something is compressed
+
+        key = xxhash.xxh3_128_digest(payload), flags, full, deflate
+        made: Future[tuple[int, int] | None] = Future()
+        with self._lock:
+            known = self._known.setdefault(key, made)
+        if known is made:
+            try:
+                made.set_result(zstd_bytes(payload, flags, full, deflate=deflate))
+            except BaseException as error:
+                made.set_exception(error)
+                raise
+        return known.result()
 
 
 def zstd_bytes(payload: bytes, flags: int, full: int, *, deflate: bool) -> tuple[int, int] | None:
@@ -19,18 +48,29 @@ def zstd_bytes(payload: bytes, flags: int, full: int, *, deflate: bool) -> tuple
     the same bytes.
     """
     try:
-        import zstandard
-
         if flags & LZ4:
             from lz4 import block
 
             payload = block.decompress(payload, uncompressed_size=full)
+        if flags & ZSTD or len(payload) != full:
+            return None
+        made = _make_frame(payload)
     except (ImportError, ValueError, RuntimeError, OverflowError):
         return None
-    if flags & ZSTD or len(payload) != full:
-        return None
-    made = zstandard.ZstdCompressor(level=LEVEL).compress(payload)
-    if zstandard.ZstdDecompressor().decompress(made, max_output_size=full) != payload:
+    if made is None:
         return None
     made += bytes(-len(made) % 8)
     return len(made), len(zlib.compress(made, _DEFLATE)) if deflate else 0
+
+
+def _make_frame(payload: bytes) -> bytes | None:
+    """A frame that becomes the payload again, by the library of the package or the package."""
+    if find_codec(ZSTD_FRAME, native.use_codec):
+        made = native.frame_of(payload, LEVEL)
+        if made is not None:
+            return made
+    import zstandard
+
+    made = zstandard.ZstdCompressor(level=LEVEL).compress(payload)
+    again = zstandard.ZstdDecompressor().decompress(made, max_output_size=len(payload))
+    return made if again == payload else None

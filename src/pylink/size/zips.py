@@ -11,7 +11,6 @@ import errno
 import io
 import stat
 import struct
-import zipfile
 import zlib
 from array import array
 from bisect import bisect_right
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 from pylink.size.sources import Marks, MemorySource, PartSource, Source
 
 if TYPE_CHECKING:
+    import zipfile
     from collections.abc import Callable
 
 MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
@@ -39,6 +39,8 @@ _KEPT = 16 << 20
 _STRETCH, _RECENT = 2 << 20, 6
 _FEED = 1 << 16
 _LOCAL = struct.Struct("<4s22xHH")
+# Methods of compression.
+_STORED, _DEFLATED = 0, 8
 
 
 class DamagedZip(Exception):
@@ -87,6 +89,8 @@ class _Reader(io.RawIOBase):
 
 def list_members(source: Source) -> list[Member]:
     """The files in it, without folders, in the order of their bytes; DamagedZip if that fails."""
+    import zipfile  # takes as long to load as 5 MB of a library to measure
+
     try:
         with zipfile.ZipFile(_Reader(source)) as archive:
             infos = archive.infolist()
@@ -131,9 +135,9 @@ def open_member(source: Source, member: Member, wanted: Callable[[bytes], bool])
     info = member.info
     if info.flag_bits & 1:
         raise DamagedZip("it is encrypted")
-    if info.compress_type == zipfile.ZIP_STORED:
+    if info.compress_type == _STORED:
         return _open_stored(source, member, wanted)
-    if info.compress_type != zipfile.ZIP_DEFLATED:
+    if info.compress_type != _DEFLATED:
         raise DamagedZip(f"it is compressed by method {info.compress_type}")
     try:
         return _open_deflated(source, member, wanted)
