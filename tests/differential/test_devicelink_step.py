@@ -515,7 +515,9 @@ def test_each_link_has_remarks_and_a_profile(folder: Path) -> None:
         assert f"sm_{arch}" in shown
 
 
-@pytest.mark.parametrize("option", ["Map", "profile", "time-trace", "pass-remarks-output"])
+@pytest.mark.parametrize(
+    "option", ["Map", "profile", "time-trace", "pass-remarks-output", "reproduce"]
+)
 def test_links_never_write_over_each_others_files(folder: Path, option: str) -> None:
     words = [*ALL, *OBJECTS, "-o", "apart.o", "-Xnvlink"]
     status, said = dlink(folder, [*words, f"--{option}=one.out"])
@@ -530,6 +532,33 @@ def test_links_never_write_over_each_others_files(folder: Path, option: str) -> 
     assert dlink(folder, [only, *words[len(ALL) :], f"--{option}=one.out"])[0] == 0
     (folder / "one.out").unlink()
     (folder / "apart.o").unlink()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_each_link_of_a_step_is_packed_and_can_be_repeated(folder: Path, count: int) -> None:
+    """Also without the files that it read, and where it failed."""
+    packed = folder / f"packed{count}"
+    packed.mkdir()
+    for name in ("first.o", "second.o", "libthird.a"):
+        (packed / name).write_bytes((folder / name).read_bytes())
+    words = [*ALL[:count], "-no-compress", "-L.", "-o", "made.o"]
+    options = "--reproduce=%o.%a.tar.zst"
+    inputs = ["first.o", "second.o", "-lthird"]
+    assert dlink(packed, [*words, *inputs], PYLINK_OPTIONS=options) == (0, "")
+    made = (packed / "made.o").read_bytes()
+    assert dlink(packed, [*words, *inputs]) == (0, "")
+    assert (packed / "made.o").read_bytes() == made
+    for name in ("first.o", "second.o", "libthird.a"):
+        (packed / name).unlink()
+    for arch in ARCHS[:count]:
+        again = (f"made.o.sm_{arch}.tar.zst", "-o", "again.cubin")
+        assert run(packed, sys.executable, "-m", "pylink", "reproduce", *again) == ""
+        assert (packed / "again.cubin").read_bytes() in made
+    failing = [*ALL[:count], "first.o", "-o", "failed.o", "-Xnvlink", "--reproduce=%a.tar.zst"]
+    assert dlink(folder, failing)[0] == 255
+    again = (f"sm_{ARCHS[0]}.tar.zst", "-o", "again.cubin")
+    said = run(folder, sys.executable, "-m", "pylink", "reproduce", *again, status=255)
+    assert "Undefined reference to" in said
 
 
 DROPPED = {

@@ -6,6 +6,8 @@ first that fails are not shown.
 
 from __future__ import annotations
 
+import os
+
 from pylink import pipeline
 from pylink._native.cores import count_cores
 from pylink.devicelink.nvccoptions import is_library
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from pylink.options.model import Input
     from pylink.options.plan import Place
     from pylink.options.table import Value
+    from pylink.outputs.reproducer import Reproducer
     from pylink.phases.sharing import SharedInputs
 
 DEVICE_RUNTIME = "cudadevrt"
@@ -243,9 +246,13 @@ def _link(
     check(values, quiet, has_inputs=True, needs_output=False, needs_nvvmpath=False, toolkit=release)
     names = [source.name for source in inputs]
     options = Options(values, names, allows_no_code=True, toolkit=release, subject=request.named)
+    reproducer = None
+    failed = True
     try:
         plan = Plan(values, names, quiet)
         open_reports(quiet, values)
+        if options.reproduce is not None:
+            reproducer = make_reproducer(options, values, inputs, plan)
         linked = pipeline.link(
             options,
             inputs,
@@ -255,13 +262,32 @@ def _link(
             shared=shared,
             between=between,
         )
+        failed = bool(quiet.errors)
     finally:
-        quiet.close()
+        try:
+            if reproducer is not None:
+                from pylink.outputs.reproducer import pack_after
+
+                pack_after(reproducer, quiet, failed=failed)
+        finally:
+            quiet.close()
     if quiet.errors:
         quiet.stop()
     assert isinstance(linked.image, bytes)
     one.image = linked.image
     one.members = plan.members
+
+
+def make_reproducer(
+    options: Options, values: Mapping[str, Value], inputs: Sequence[Input], plan: Plan
+) -> Reproducer:
+    """What packs one link of a step: libraries were found for all links and are inputs."""
+    from pylink.outputs.reproducer import Reproducer
+
+    packed = {name: value for name, value in values.items() if name != "library"}
+    if "register_link_binaries" in packed:  # which nobody writes, so kernels are selected for it
+        packed["register_link_binaries"] = os.devnull
+    return Reproducer(options, packed, inputs, (), plan)
 
 
 def is_plain(values: Mapping[str, Value]) -> bool:
