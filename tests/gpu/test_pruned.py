@@ -17,6 +17,8 @@ from gpu.device import Gpu, needs_gpu
 from helpers import oracle
 
 from pylink.prune.command import main
+from pylink.size import measure
+from pylink.size.reductions import reductions
 
 pytestmark = [
     needs_gpu,
@@ -129,3 +131,80 @@ def test_a_finished_program_runs_without_the_copies(arch: int, tmp_path: Path) -
     words = ["--drop", "linked-copies", "--experimental", "--in-place", build.path("program")]
     assert main(words) == 0
     assert build.run("./program") == WANTED
+
+
+PLAIN = """
+#include <cstdio>
+template <int N> __global__ void fill(int *p) { p[threadIdx.x] = N * threadIdx.x; }
+__global__ void more(int *p) { p[threadIdx.x] += 3; }
+int main() {
+    int *p, back[32];
+    if (cudaMalloc(&p, sizeof back)) return 1;
+    fill<3><<<1, 32>>>(p);
+    more<<<1, 32>>>(p);
+    if (cudaMemcpy(back, p, sizeof back, cudaMemcpyDeviceToHost)) return 2;
+    for (int value : back) printf("%d ", value);
+}
+"""
+TARGETS = (75, 80, 86, 89, 90, 100, 103, 110, 120, 121)
+
+
+class PlainBuild(Build):
+    """A program of one unit, which nobody links for the device."""
+
+    def __init__(self, folder: Path, codes: Sequence[str]) -> None:
+        self.folder, self.codes = folder, codes
+        self.nvcc = oracle.toolchain().tool("nvcc")
+        (folder / "p.cu").write_text(PLAIN)
+        self.run(self.nvcc, *codes, "-c", "p.cu", "-o", "p.o")
+
+    def start(self) -> str:
+        self.run(self.nvcc, "p.o", "-o", "program")
+        return self.run("./program")
+
+    def prune(self, *words: str) -> None:
+        before = measured(self.path("p.o"))
+        assert main([*words, "--in-place", self.path("p.o")]) == 0
+        assert measured(self.path("p.o")) < before
+
+
+def measured(path: str) -> int:
+    return sum(leaf.installed for leaf in measure([path]).leaves if leaf.container >= 0)
+
+
+def test_a_program_runs_without_the_code_for_other_targets(arch: int, tmp_path: Path) -> None:
+    build = PlainBuild(tmp_path, [code(arch), code(other(arch)), code(75, ptx=True)])
+    build.prune("--arch", f"sm_{arch}")
+    assert build.start() == WANTED
+
+
+def test_a_program_runs_without_ptx_that_no_gpu_reaches(arch: int, tmp_path: Path) -> None:
+    """That for this GPU goes, which has a cubin; that for the next one stays."""
+    following = next((target for target in TARGETS if target > arch), None)
+    if arch not in TARGETS or following is None:
+        pytest.skip(f"needs a GPU of one of {TARGETS[:-1]}")
+    codes = [code(arch), code(arch, ptx=True), code(following, ptx=True)]
+    build = PlainBuild(tmp_path, codes)
+    build.prune("--drop", "unreached-ptx")
+    assert build.start() == WANTED
+
+
+def test_a_gpu_runs_the_cubin_that_its_own_was_a_twin_of(arch: int, tmp_path: Path) -> None:
+    lower = [target for target in TARGETS if target // 10 == arch // 10 and target < arch]
+    if not lower or arch == 110:
+        pytest.skip("needs a GPU of a higher minor: sm_86, sm_89, sm_103 or sm_121")
+    words = f"-gencode=arch=compute_{lower[0]},code=[sm_{lower[-1]},sm_{arch}]"
+    build = PlainBuild(tmp_path, [words])
+    if not any(line.rule == "twins" for line in reductions(measure([build.path("p.o")]))):
+        pytest.skip(f"the compiler makes other code for sm_{arch} than for sm_{lower[-1]}")
+    build.prune("--drop", "twins")
+    assert build.start() == WANTED
+
+
+@pytest.mark.parametrize("rule", ["stored-cubins", "lz4-cubins"])
+def test_a_program_runs_with_cubins_in_zstandard(rule: str, arch: int, tmp_path: Path) -> None:
+    mode = {"stored-cubins": "none", "lz4-cubins": "speed"}[rule]
+    words = [code(arch), "-Xfatbin", "-compress-all", f"-compress-mode={mode}"]
+    build = PlainBuild(tmp_path, words)
+    build.prune("--drop", rule)
+    assert build.start() == WANTED

@@ -40,7 +40,7 @@ from pylink.report.display import (
 )
 from pylink.report.model import Action, Report
 from pylink.report.sections.filters import matches, target_of
-from pylink.report.view.bytetree import Node, byte_tree
+from pylink.report.view.bytetree import MOST_PARTS, Node, byte_tree
 from pylink.report.view.command import main as report
 from pylink.report.view.numbers import text
 
@@ -564,3 +564,12 @@ def test_waiting_for_a_busy_machine_is_no_waiting_for_a_disk(
         for tag, (wall, cpu) in (("read", read), ("merge", rest))
     ]
     assert disk_wait_ns(Profile("sm_90", 90, Cost(), phases)) == waited
+
+
+def test_the_one_part_beyond_the_largest_has_its_own_name() -> None:
+    node = Node("all")
+    for size in range(1, MOST_PARTS + 2):
+        node.parts[str(size)] = Node(str(size), size=size)
+    assert [part.name for part in node.largest()][-2:] == ["2", "1"]
+    node.parts["0"] = Node("0")
+    assert node.largest()[-1].name == "2 others"

@@ -14,7 +14,7 @@ from helpers import archive_builder, oracle
 from helpers.cubin_builder import EHDR, SHDR, Cubin
 from helpers.fatbin_builder import PTX, container, entry, host_object
 from helpers.host_build import HostBuild
-from helpers.sized import wheel
+from helpers.sized import linked, wheel
 
 from pylink.inputs.archiveformat import read_archive
 from pylink.prune import rewrite
@@ -186,6 +186,42 @@ def test_rules_have_to_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "class A, right if: nobody sets CUDA_FORCE_PTX_JIT=1" in capsys.readouterr().err
     prune(path, "--drop", "everything", code=2)
     assert "not a rule: 'everything'" in capsys.readouterr().err
+
+
+def linked_at(sm: int, *, marked: bool = False) -> bytes:
+    mark = struct.pack("<BBH", 1, 0x35, 0)  # EIATTR_SW2861232_WAR
+    return entry(linked(sm, records=mark if marked else b""), sm)
+
+
+def test_every_twin_goes_that_a_rule_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each pair of targets is a line of its own; the cubin that all of them are as stays."""
+    path = tmp_path / "a.o"
+    fats = [
+        container(linked_at(80), linked_at(86), linked_at(89)),
+        container(linked_at(86, marked=True), linked_at(89)),
+        container(linked_at(100), linked_at(103), linked_at(90)),
+    ]
+    path.write_bytes(with_references(*fats))
+    made = prune(path, "--drop", "twins")
+    assert targets(made) == [["sm_80"], ["sm_86"], ["sm_100", "sm_90"]]
+    said = capsys.readouterr().err
+    for sm in (86, 89, 103):
+        assert f"twins: class B, right if: one run on a GPU of sm_{sm}" in said
+
+
+def test_rules_count_on_what_is_left_alone(tmp_path: Path) -> None:
+    """What stays after --arch decides what a GPU runs without its own code, or its PTX."""
+    older, newer = entry(TEXT, 80, kind=PTX), entry(TEXT, 90, kind=PTX)
+    path = tmp_path / "a.o"
+    path.write_bytes(with_references(container(linked_at(86), linked_at(89))))
+    assert targets(prune(path, "--drop", "twins")) == [["sm_86"]]
+    assert targets(prune(path, "--arch", "sm_89", "--drop", "twins")) == [["sm_89"]]
+    path.write_bytes(with_references(container(linked_at(80), older, newer)))
+    assert targets(prune(path, "--drop", "unreached-ptx")) == [["sm_80", "compute_90"]]
+    made = prune(path, "--arch", "compute_80,compute_90", "--drop", "unreached-ptx")
+    assert targets(made) == [["compute_80", "compute_90"]]
 
 
 def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

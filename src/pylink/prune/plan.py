@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pylink.files.reading import MAX_SIZE, read_incoming
@@ -81,7 +81,9 @@ def make_plan(path: str, data: bytes, request: Request) -> Plan:
     if request.linked:
         found = _linked_copies(path, data, sizes, request.linked, plan)
         dropped |= {_key(leaf) for leaf in found}
-    for line in _asked(sizes, request.rules, plan):
+    # A rule may rest on what is left alone: the cubin that a GPU runs without its own.
+    left = replace(sizes, leaves=[leaf for leaf in sizes.leaves if _key(leaf) not in dropped])
+    for line in _asked(left, request.rules, plan):
         if line.rule in COMPRESSION:
             modes |= {_key(leaf): "default" for leaf in line.leaves}
         else:
@@ -125,14 +127,14 @@ def _say_empty(leaves: list[Leaf], dropped: set[tuple[int, int]], plan: Plan) ->
 
 def _asked(sizes: Sizes, rules: tuple[str, ...], plan: Plan) -> Iterator[Reduction]:
     """The lines of the rules that were named; each says its condition."""
-    found = {line.rule: line for line in reductions(sizes)}
+    found = reductions(sizes)
     for rule in rules:
         if rule not in PRUNABLE:
             raise NotPruned(f"not a rule: '{rule}' ({', '.join(PRUNABLE)})")
-        line = found.get(rule)
-        if line is None:
+        lines = [line for line in found if line.rule == rule]
+        if not lines:
             plan.notes.append(f"{rule}: nothing to do")
-        else:
+        for line in lines:
             plan.notes.append(f"{rule}: class {line.letter}, right if: {line.condition}")
             yield line
 

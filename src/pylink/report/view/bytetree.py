@@ -38,6 +38,8 @@ class Node:
         ordered = sorted(named, key=lambda node: -node.size)
         head, rest = ordered[:MOST_PARTS], ordered[MOST_PARTS:]
         rest += [node for node in self.parts.values() if node.name in OTHERS]
+        if len(rest) == 1:
+            head.append(rest.pop())
         if rest:
             counted = all(node.name not in OTHERS for node in rest)
             name = f"{len(rest):,} others" if counted else "others"
