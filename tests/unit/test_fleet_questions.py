@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import struct
 from array import array
 from collections import Counter
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 from helpers.fatbin_builder import PTX, container, entry, host_object
 from helpers.fleet_reference import BLEND, SMOOTH, Planted, family, plant, sections, settle, unit
-from helpers.sized import wheel
+from helpers.sized import library, wheel
 
 from pylink import size
 from pylink.command.cli import main
@@ -26,6 +27,7 @@ from pylink.fleet.database import BadQuery, Database
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
 from pylink.fleet.manifest import BadDescription, by_description
+from pylink.fleet.parts import SNIFFED
 from pylink.fleet.questions import COMPARISONS, QUESTIONS
 from pylink.fleet.targets import folder_targets
 from pylink.fleet.update import update
@@ -165,6 +167,35 @@ def test_linked_code_beside_its_copies_and_equal_code(tmp_path: Path) -> None:
     [alias] = ask(database, "aliases")
     assert alias[:3] == ("one", 2, 3)
     assert alias[3] == alias[4] == len(b"code of one") + 200
+
+
+@pytest.mark.parametrize("padding", [0, SNIFFED])
+def test_files_are_called_what_they_are(padding: int, tmp_path: Path) -> None:
+    """By their ELF headers, whatever their names are; large files are read another way."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    fat = container(entry(unit(*BLEND), 80)) + bytes(padding)
+    sections = [(".nv_fatbin", fat)]
+    (tree / "a.o").write_bytes(host_object(sections))
+    (tree / "liba.so.1").write_bytes(library(sections))
+    (tree / "fixed").write_bytes(library(sections, elf_type=2))
+    data = bytearray(library(sections))
+    segments = len(data)
+    data += b"\6\0\0\0".ljust(56, b"\0") + b"\3\0\0\0".ljust(56, b"\0")  # the loader's name
+    if not padding:  # of a usual file they are at its start; of one this small near it
+        struct.pack_into("<Q", data, 32, segments)
+        struct.pack_into("<HH", data, 54, 56, 2)
+        (tree / "program").write_bytes(data)
+    made = Index.open_or_make(tmp_path / "index")
+    update(made, [bytes(tree)], Local())
+    database = Database()
+    database.add(made)
+    counts = {row[0]: row[1] for row in ask(database, "files")}
+    assert counts == {
+        "host object": 1,
+        "shared library": 1,
+        "executable": 1 if padding else 2,
+    }
 
 
 @pytest.mark.parametrize("padding", [0, 2 << 20])

@@ -8,12 +8,13 @@ read again by the next run.
 from __future__ import annotations
 
 import os
+import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylink._native import inputfiles
 from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import printable
-from pylink.facts.elf import EM_CUDA
+from pylink.facts.elf import EM_CUDA, ET_EXEC
 from pylink.files.reading import read_incoming
 from pylink.fleet.columns import CUBIN, OTHER
 from pylink.fleet.parts import SNIFFED
@@ -31,12 +32,16 @@ ARENA_SIZE = 16 << 20
 KIND_NAMES = {
     kinds.CUBIN: CUBIN,
     kinds.HOST: "host object",
-    kinds.SHARED: "shared library",
     kinds.FATBIN: "fat binary",
     kinds.ARCHIVE: "archive",
     kinds.THIN_ARCHIVE: "thin archive",
 }
+SHARED, EXECUTABLE = "shared library", "executable"
 UNREADABLE = "unreadable"
+# The file's first bytes, with the header and all segments of any usual file.
+HEAD = 1 << 12
+_HEADER = struct.Struct("<16xH14xQ14xHH6x")  # type, segments: where, bytes of each, how many
+ET_DYN, PT_INTERP = 3, b"\3\0\0\0"
 # Wheels and other zip files; links take none.
 ZIP, ZIP_MAGIC = "zip file", b"PK\x03\x04"
 
@@ -109,7 +114,8 @@ def _read_some(
     containers: list[tuple[int, bytes]] = []
     for number, (row, file, kind) in enumerate(zip(rows, files, told, strict=True)):
         offset, size = extent_at(extents, number)
-        result = FileResult(KIND_NAMES.get(kind, OTHER), None, file.stamp)
+        head = arena[offset : offset + min(size, HEAD)]
+        result = FileResult(_kind_name(kind, head), None, file.stamp)
         results[row] = result
         if kind == kinds.CUBIN and _is_cubin(arena[offset : offset + 20]):
             batch.cubins.append(Source(row, "", 0, "cubin", size, size))
@@ -125,6 +131,20 @@ def _read_some(
     yield batch
     for number, data in containers:
         yield from _take_apart(files[number], rows[number], data, results[rows[number]])
+
+
+def _kind_name(kind: int, head: bytes) -> str:
+    """What a file is called, also by the type of its ELF header and whether it has a loader."""
+    if kind != kinds.HOST or len(head) < _HEADER.size:
+        return KIND_NAMES.get(kind, OTHER)
+    elf_type, segments, width, count = _HEADER.unpack_from(head)
+    if elf_type == ET_EXEC:
+        return EXECUTABLE
+    if elf_type != ET_DYN:
+        return KIND_NAMES[kind]
+    starts = range(segments, min(segments + width * count, len(head) - 3), max(width, 1))
+    loaded = any(head[at : at + 4] == PT_INTERP for at in starts)
+    return EXECUTABLE if loaded else SHARED
 
 
 def _arena(files: Sequence[Found]) -> tuple[bytes | None, bytes]:
@@ -161,7 +181,7 @@ def _read_alone(file: Found, row: int, results: dict[int, FileResult]) -> Iterat
         return
     arena, extents, _, _ = inputfiles.read_files([None], [len(data)], [data])
     told = inputfiles.classify(arena, extents) or bytes(1)
-    result.kind = KIND_NAMES.get(told[0], OTHER)
+    result.kind = _kind_name(told[0], data[:HEAD])
     if told[0] == kinds.CUBIN and _is_cubin(data[:20]):
         yield Batch(arena, extents, [Source(row, "", 0, "cubin", len(data), len(data))])
     elif result.kind != OTHER and told[0] != kinds.CUBIN:
