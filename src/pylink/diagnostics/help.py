@@ -347,7 +347,7 @@ HELP: dict[str, str] = {
     "prototypes-differ": "The prototypes that two files give a function, as the compiler writes "
     "them: a letter for the registers of the result and of each parameter.",
     "declared-here": "The place of a declaration that another record is about.",
-    "numbered-name": "Compilers tell variables of the same name apart by a number behind a dollar "
+    "numbered-name": "Compilers tell variables of the same name apart by a number after a dollar "
     "sign. Files that include headers in different orders give one name to different variables.",
     "local-definition": "A function of that name is defined, but other files cannot call it. "
     "Remove `static`, or move it out of the anonymous namespace.",
