@@ -1,7 +1,7 @@
 """What watches a link and writes about it: remarks, profiles, maps.
 
 An observer is told the result of each phase when the phase has ended. It reads finished tables and
-changes nothing, so the output is the same with and without it. Who measures is also told of the
+changes nothing, so the output does not depend on it. Who measures is also told of the
 steps in a phase as they end.
 """
 
@@ -48,7 +48,7 @@ class Observer:
 
 
 class Steps:
-    """What phases tell of their steps, for those who watch; most links have nobody.
+    """What phases tell of their steps, for observers; most links have nobody.
 
     `between` is called with the tag of each phase that ended, and ends the link by raising. Unlike
     an observer it sees no table, so the link takes the same path with it.

@@ -1,4 +1,4 @@
-"""Who watches a link: the observers that options ask for. A link without any imports none."""
+"""Who observes a link: the observers that options ask for. A link without any imports none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def observers(options: Options, sink: Sink, *, shows_progress: bool = False) -> 
     if any(getattr(options, option) for option in REMARK_OPTIONS):
         from pylink.remarks.settings import Settings
 
-        # What it refuses ends the link before anyone watches it.
+        # What it refuses ends the link before anyone observes it.
         settings = Settings(options, sink)
     watching: list[Observer] = []
     # First, so that what the others do counts for no phase.

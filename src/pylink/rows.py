@@ -183,7 +183,9 @@ class RebuildRow:
 
 
 class FunctionRow:
-    """What the call graph says of one entity; rows of entities that are no functions stay empty."""
+    """What the call graph says of one entity; rows of entities that are not functions stay
+    empty.
+    """
 
     regcount: int  # kernels: the largest of all functions reached
     stack: int  # bytes of the deepest path; NO_STACK_BOUND with recursion

@@ -60,7 +60,7 @@ def extent_at(extents: bytes | bytearray, number: int) -> tuple[int, int]:
 
 
 def text(arena: bytes, start: int, size: int) -> str:
-    """A name from an input; bytes that are no UTF-8 come through as surrogates."""
+    """A name from an input; bytes that are not UTF-8 come through as surrogates."""
     return arena[start : start + size].decode("utf-8", "surrogateescape")
 
 

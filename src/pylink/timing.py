@@ -179,14 +179,14 @@ def _link_nameless(file: str) -> None:
     descriptor = os.open(os.path.dirname(file) or ".", os.O_TMPFILE | os.O_WRONLY, 0o666)
     try:
         os.write(descriptor, HEADER.encode())
-        # The link in /proc has to be followed, which os.link does by flag only.
+        # The link in /proc must be followed, which os.link does by flag only.
         os.link(f"/proc/self/fd/{descriptor}", file, src_dir_fd=0, follow_symlinks=True)
     finally:
         os.close(descriptor)
 
 
 def _link_named(file: str) -> None:
-    """The same with a file of another name; OSError also where the header does not fit."""
+    """The same by a file of another name; OSError also where the header does not fit."""
     partial = f"{file}.{os.getpid()}.{time.monotonic_ns()}"
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
@@ -204,7 +204,7 @@ def _append(descriptor: int, text: str) -> bool:
         done = os.write(descriptor, data)
         if done < len(data):
             end = os.lseek(descriptor, 0, os.SEEK_CUR)
-            if os.fstat(descriptor).st_size == end:  # nobody wrote behind it
+            if os.fstat(descriptor).st_size == end:  # nobody wrote after it
                 os.ftruncate(descriptor, end - done)
         return done == len(data)
     except OSError:

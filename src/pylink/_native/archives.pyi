@@ -17,7 +17,7 @@ def list_members(
 def split_rows(data: bytes, rows: bytes, prefix: str) -> tuple[list[str], bytes, bytes, bytes]:
     """What rows of members say, in columns: (names, kinds, extents, inline).
 
-    Names stand behind ``prefix``. ``kinds`` has a byte of ``pylink.inputs.kinds`` each, which means
+    Names stand after ``prefix``. ``kinds`` has a byte of ``pylink.inputs.kinds`` each, which means
     nothing in a thin archive, ``extents`` a row (offset u64, size u64), ``inline`` a byte that says
     whether the name stands before the contents. ``IndexError`` for a name outside ``data``.
     """

@@ -8,7 +8,7 @@ LLVM Bitstream File Format.
 BLOCK_ROW: int
 
 def find_blocks(data: bytes, start: int) -> bytes:
-    """The blocks from byte ``start`` to the end of the file; zeros behind them are none.
+    """The blocks from byte ``start`` to the end of the file; zeros after them are none.
 
     A row (number u32, width of abbreviation ids u32, start u64, end u64) each, the last two in
     bytes.

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-# Files: roots, the number among these of each file's (int32), where its path below that ends in the
-# text of all (int64, with a 0 in front), and its size, mtime, ctime (ns) and inode (int64 each).
+# Files: roots, the number among these of each file's (int32); where its path below that ends in the
+# text of all (int64, with a 0 in front); its size, mtime, ctime (ns) and inode (int64 each).
 Columns = tuple[list[bytes], bytes, bytes, bytes, bytes]
 
 def slots_of(roots: bytes, ends: bytes, text: bytes) -> bytes:
@@ -20,7 +20,7 @@ class Census:
     ) -> None:
         """Take rows that lie in ``data``, as the first; what `know` takes counts more.
 
-        ``places`` are where ends, stamps, roots, slots and text begin, one behind the other, and
+        ``places`` are where ends, stamps, roots, slots and text begin, one after the other, and
         where the last of them ends; slots are those of ``slots_of``. ``ValueError`` when something
         is known already, and for columns of different lengths, ``IndexError`` for a root or a path
         that is in none.
@@ -59,8 +59,8 @@ class Census:
     ) -> tuple[list[tuple[bytes, int]], list[bytes]]:
         """Look at files below a root, and at all files in those that are folders.
 
-        Otherwise as ``walk``. Returns also the paths that are no files: folders, and what is not
-        there or is passed over.
+        Otherwise as ``walk``. Returns also the paths that are not files: folders, and what is not
+        there or is skipped.
         """
 
     def compare(self) -> Columns:

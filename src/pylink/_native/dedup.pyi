@@ -8,7 +8,7 @@ from typing_extensions import Buffer
 Result = tuple[int, ...]
 
 class Vectors:
-    """One object's vectors; frozen but for digests and tables, filled when first needed.
+    """One object's vectors; frozen except for digests and tables, filled when first needed.
 
     `primary` holds read-only buffers, `headers` rows (name, q0, q8, addralign), `targets` rows
     (name, payload). Names are bytes; q0 and q8 are qwords, of addralign the low dword counts.
@@ -35,7 +35,7 @@ class Vectors:
         """Read the symbol table that the targets' Elf64_Rela entries index.
 
         `sections[i]` is the name of section i when its header is compared, `places[i]` the name of
-        the section that target i relocates, `attributes` the file-level attribute records, `kinds`
+        the section that target i relocates; `attributes` the file-level attribute records, `kinds`
         what else the section headers say of the sections and targets, in any form. Raises
         IndexError when a name or a symbol number runs past its table.
         """

@@ -40,5 +40,5 @@ def file_sections(objects: ObjectTables, number: int) -> list[Section]:
 def file_image(objects: ObjectTables, number: int) -> bytes:
     """File ``number`` of a link, with the contents that its sections have by now.
 
-    Contents that the link changed stand behind the others. Symbols are as they were in the input.
+    Contents that the link changed stand after the others. Symbols are as they were in the input.
     """

@@ -18,7 +18,7 @@ def parse(
     ``arena`` and ``extents`` come from ``inputfiles``. Sections get the kinds of
     ``pylink.facts.sectionkinds``. Rows are in input order; the only fault is the first thing that
     is wrong, and then the tables end in the middle. Reasons are those of ``pylink.phases.faults``.
-    ``times`` takes rows as that of ``inputfiles.read_files`` does, but for the last two columns.
+    ``times`` takes rows as that of ``inputfiles.read_files`` does, except for the last two columns.
     ``IndexError`` for an extent outside the arena.
     """
 

@@ -16,11 +16,11 @@ def rewrite_exits(
     no exit changes. 4 is for the same files: their capsules become what 12.9 has. 5 is for files
     whose FP64 and IMMA instructions run in a known time on their own chip and not on the target:
     each waits for its result. It is the last step of a file, as others remove instructions. Sums of
-    0x100 (a NOP in front of BSYNC), 0x200 (none), 0x800 (fences wait for their guards) and, for
-    functions that were not scheduled, 0x400 (IADD for IADD3) and 0x1000 (neither stalls nor
-    scoreboards) make all functions what another release has.
+    0x100 (a NOP in front of BSYNC), 0x200 (none) and 0x800 (fences wait for their guards) make all
+    functions what another release has. So do, for functions that were not scheduled, 0x400 (IADD
+    for IADD3) and 0x1000 (neither stalls nor scoreboards).
 
-    The results are those of ``objects`` where nothing changed. Else changed contents lie behind the
+    The results are those of ``objects`` where nothing changed. Else changed contents lie after the
     end of the old arena, where the rows of their sections point; files and numbers stay. Each fault
     is a step that a file's format forbids: the file, the row of the section, the offset in it, and
     what is wrong; the other results are of no use then. Each pair of ``slowed`` is a file, and how

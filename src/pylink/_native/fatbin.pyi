@@ -32,8 +32,8 @@ def pick_entries(
     each container the best is taken, the first of equal ones. ``limit`` is how many bytes
     compressed payloads may become in all, and of sources in ``linked`` only containers of the set
     are taken. What has no entries is taken as it is. ``picks`` are rows of ``pylink.inputs.picks``
-    in order, ``sources`` the number of the source of each, ``odd`` the rows that are no plain
-    cubin, ``missing`` the sources with containers that nothing was taken of, ``bare`` those that
+    in order, ``sources`` the number of the source of each, ``odd`` the rows that are not plain
+    cubins; ``missing`` the sources with containers that nothing was taken of, ``bare`` those that
     have none, and ``codecs`` has a bit for each that is needed. ``ValueError`` when columns differ
     in length; exceptions of ``rank`` pass through.
     """

@@ -22,7 +22,7 @@ def find_trouble(merged: MergedTables) -> tuple[list[int], bool]:
     """
 
 def find_unpatched(merged: MergedTables) -> int:
-    """The first function, an entity, that is no code for tools to insert; -1 if all are.
+    """The first function, an entity, that is not code for tools to insert; -1 if all are.
 
     That is what TOOLS_PATCH_FUNC in a function's records says. Order is that of birth.
     """

@@ -37,7 +37,7 @@ def write_contents(image: Canvas, placed: PlacedTables, patches: Patches) -> int
 
     They come from the inputs, from the contents that the link made, and from the relocations that
     stay, newest first; what is not in a section is zeros. Sections that ``stand_ins`` names another
-    for are left out. Capsules get the number of their function's section, and in their records the
+    for are omitted. Capsules get the number of their function's section, and in their records the
     constant offsets that its code reads. Returns the OutRow of the first capsule whose records do
     not follow each other, or -1. The records are described in the source and in
     docs/format-notes/literal-pools.md.

@@ -7,9 +7,9 @@ from pylink.startup.bundle import Later, Row
 def measure(paths: list[bytes | None], largest: int, outputs: list[tuple[int, int]]) -> list[int]:
     """The size of each file in bytes, -1 where it takes a closer look.
 
-    Those are what has no path, is not there or is no regular file, what has no bytes or more than
-    ``largest``, and what is one of ``outputs``, device and inode of each file that the link will
-    replace. ``OSError`` never.
+    Those are what has no path, is not there or is not a regular file; what has no bytes or more
+    than ``largest``; and what is one of ``outputs``, device and inode of each file that the link
+    will replace. ``OSError`` never.
     """
 
 class MappedFiles:

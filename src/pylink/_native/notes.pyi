@@ -25,5 +25,5 @@ def merge_compat(
 
     Attribute 9 depends on the target; 0x0b are the bits that all inputs with code have and those of
     `fastpath`, as far as the target has them (`features`). Order and formats are those of the first
-    input, behind it what later ones add. Source: experiments, in docs/format-notes.md.
+    input, after it what later ones add. Source: experiments, in docs/format-notes.md.
     """

@@ -62,5 +62,5 @@ def encode(remarks: list[Remark], strings: dict[str, int]) -> bytes:
     """The blocks of `remarks`, one after the other: whole 32-bit words.
 
     `strings` is the string table, each string with its number; new ones are added in the order of
-    LLVM's writer. TypeError for what is no remark.
+    LLVM's writer. TypeError for what is not a remark.
     """

@@ -5,7 +5,7 @@ from pylink._native.tables import MergedTables, PlacedTables
 def record_resolved(merged: MergedTables) -> None:
     """List every FixupRow with its ``.nv.resolvedrela`` section, in ``outs`` and ``emitted``.
 
-    The entries are EmittedRow rows behind the others, each list newest first; from sm_100 on only
+    The entries are EmittedRow rows after the others, each list newest first; from sm_100 on only
     those of shared memory. Mercury records get their sections here, as twins of the plain ones.
     """
 

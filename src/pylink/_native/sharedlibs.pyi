@@ -8,7 +8,7 @@ def find_symbols(
     """What a file, ``size`` bytes of ``data``, says: (state, rows, has_runtime).
 
     State and rows are those of ``pylink.inputs.sharedlib``; without relocatable device code, or
-    for what is no shared library, the state is 0. Names in the rows count from ``offset``.
+    for what is not a shared library, the state is 0. Names in the rows count from ``offset``.
     ``has_runtime`` says that the library has a CUDA runtime of its own. ``IndexError`` for a file
     that runs past the data.
     """

@@ -23,7 +23,7 @@ def recall(
 def learn(missing: bytes, homes: bytes, extents: bytes, store: int, known: dict[int, int]) -> None:
     """Note in ``known`` what ``inputfiles.gather`` made of ``missing``, with these ``extents``.
 
-    What could not be decompressed is left out. ``ValueError`` when numbers of rows differ.
+    What could not be decompressed is omitted. ``ValueError`` when numbers of rows differ.
     """
 
 def compact(arena: bytes, extents: bytes) -> tuple[bytes, bytes]:

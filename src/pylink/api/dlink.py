@@ -91,13 +91,13 @@ def dlink(
     cubins. The result is an object that registers the device code of all architectures with the
     CUDA runtime. With `form` it is a unit that a later step links (nvcc's -r; its id is the path of
     the output), the fat binary, or the cubin of the first architecture. It is also written to
-    `output` when that is given, whole or not at all.
+    `output` when that is given, atomically.
 
     `compress_mode` and `line_info` are nvcc's -compress-mode and -lineinfo; `hidden` gives the
     functions of the object hidden visibility. `host_machine` counts where no object says.
     libcudadevrt, which `cudadevrt` links, is that of the CUDA toolkit in `toolkit`, or of the first
     that is found. `threads` links run at once, 0 for one for each core. `keywords` are options of
-    each link, as `link` takes them, but for those that write files. Diagnostics go to `log` when
+    each link, as `link` takes them, except for those that write files. Diagnostics go to `log` when
     there is one.
 
     `progress` is called with "link", how many links ended and how many there are, or is True for a

@@ -90,7 +90,7 @@ class LinkOptions(OptionValues):
         self._keep(keywords)
 
     def replace(self, **keywords: Unpack[LinkKeywords]) -> LinkOptions:
-        """The same options but for these."""
+        """The same options except for these."""
         merged = {{**self.given, **keywords}}
         return LinkOptions(**merged)  # type: ignore[arg-type]  # checked when it is made
 '''
@@ -101,7 +101,7 @@ CALLED = (
     *("bench.measure", "bench.read", "dedup.study"),
 )
 
-# Public names of modules that have to be imported.
+# Public names of modules that must be imported.
 APART = ("bench.measure", "bench.read", "bench.Results", "dedup.Analysis", "dedup.study")
 
 # The tables that there are, as the reader gets them, with the rows that they have.

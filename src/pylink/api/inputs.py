@@ -128,7 +128,7 @@ def to_link(source: Input, name: str, sink: Sink) -> LinkInput:
 def is_plain(source: Input, *, looks: bool) -> bool:
     """Whether there is nothing to check or to say of an input: most are added without a sink.
 
-    With `looks` a file has to be there.
+    With `looks` a file must be there.
     """
     if source.kind != "any":
         return False

@@ -55,7 +55,7 @@ def link(
     An input is a path, contents in memory (anything with the buffer protocol), a pair of a name for
     diagnostics and contents, or an `Input`. `options` and `keywords` say how to link: each keyword
     is an option of `LinkOptions`, and counts instead of what `options` has. The image is also
-    written to `output` when that is given, whole or not at all. Diagnostics go to `log` in the
+    written to `output` when that is given, atomically. Diagnostics go to `log` in the
     command line's form when there is one; nothing is printed otherwise.
 
     `progress` is called with the name of each phase that ended, how many phases are done and how

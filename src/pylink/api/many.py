@@ -153,9 +153,9 @@ def link_many(
     "link", how many links ended and how many there are, or is True for a bar. `cancel` is asked
     between the phases of each link whether to give all up; what ended before is written.
 
-    Raises LinkCancelled when it was given up, TypeError for what is not a LinkJob or not an input,
-    ValueError for a negative number of threads, for two jobs that write the same file, and for one
-    that writes an input of another.
+    Raises LinkCancelled when it was given up, and TypeError for what is not a LinkJob or not an
+    input. ValueError is raised for a negative number of threads, two jobs that write the same file,
+    and one that writes an input of another.
     """
     listed = list(jobs)
     following = Following(progress, cancel)

@@ -35,7 +35,7 @@ class LinkOptions(OptionValues):
         self._keep(keywords)
 
     def replace(self, **keywords: Unpack[LinkKeywords]) -> LinkOptions:
-        """The same options but for these."""
+        """The same options except for these."""
         merged = {**self.given, **keywords}
         return LinkOptions(**merged)  # type: ignore[arg-type]  # checked when it is made
 

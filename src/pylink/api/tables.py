@@ -90,7 +90,7 @@ class GrowthRow(NamedTuple):
 
 
 def section_table(image: bytes) -> Table[SectionRow]:
-    """The sections of an image in file order; none in what is no ELF file, such as PTX."""
+    """The sections of an image in file order; none in what is not an ELF file, such as PTX."""
     from pylink.facts.elf import SECTION_TYPES, flag_letters
     from pylink.inspect.image import Image
 

@@ -1,4 +1,4 @@
-"""Keyword arguments as option values: names and types are checked, what is not given left out."""
+"""Keyword arguments as option values: names and types are checked, what is not given omitted."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ def _value(option: Option, name: str, given: object) -> Value:
 
 
 def _items(given: object) -> tuple[str, ...] | None:
-    """The items of a list, each a text or a path; None where it is no such list."""
+    """The items of a list, each a text or a path; None where it is not such a list."""
     if isinstance(given, (str, os.PathLike)):
         return (os.fspath(given),)
     try:
         items = [
             os.fspath(item) if isinstance(item, (str, os.PathLike)) else None
-            for item in given  # type: ignore[attr-defined]  # what cannot be gone through is no list
+            for item in given  # type: ignore[attr-defined]  # not iterable: not a list
         ]
     except TypeError:
         return None

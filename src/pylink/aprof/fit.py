@@ -12,9 +12,9 @@ scatter. docs/growth.md explains the criterion to users.
    up to n^2 may forecast and still fit as well (95 % on each side). What the best sums for the
    wider ranges forecast is in it, too, as nobody knows whether the larger sizes go on as they are,
    and so is what smaller sizes failed to foretell. `BELOW` and `ABOVE` are for what caches do.
-4. An interval that is too wide is no forecast.
+4. An interval that is too wide is not a forecast.
 
-Whatever disturbs a call makes it longer, so a point far above what all others say is left out
+Whatever disturbs a call makes it longer, so a point far above what all others say is omitted
 unless it is one of the two largest, of which nothing would confirm that.
 """
 
@@ -101,7 +101,7 @@ class Growth:
     `terms` are names and factors of the sum; `error` is the root of the mean squared relative
     error, `scatter` how far measurements of one size lie apart; `low` to `high` hold the multiple
     of the cost at twice the largest size with nine chances in ten, and are both 1 where nothing
-    does; `outliers` were left out. `since` is the least size that the model is of. `steep` says
+    does; `outliers` were omitted. `since` is the least size that the model is of. `steep` says
     that the cost grows faster than n log n, which may be certain where the model is not.
     """
 
@@ -121,7 +121,7 @@ class Growth:
 def fit_points(
     points: Sequence[tuple[float, float]], *, resolution: float = 0.0, scatter: float = 0.0
 ) -> Growth:
-    """The growth of (size, cost) pairs; what is not positive is left out.
+    """The growth of (size, cost) pairs; what is not positive is omitted.
 
     `resolution` is what costs were rounded to, `scatter` the relative error that they have at
     least. ImportError without numpy.
@@ -264,7 +264,7 @@ class _Curve:
         whole = self.whole
         low, high = whole.low, whole.high
         if len(whole.best.names) == 1 and is_between(whole.best.names[0]):
-            # Sums of the functions are no measure of a power that none of them is.
+            # Sums of the functions are not a measure of a power that none of them is.
             power = _Course(self.points, self.scatter)
             low, high = power.low, power.high
         if self.earlier is not None and self.earlier.fits:
@@ -358,7 +358,7 @@ def _sums(points: Points) -> list[Sum]:
 
 
 def _alarm(found: Sum) -> float:
-    """The multiple beyond which all of an interval has to be, to say that a cost is steep."""
+    """The multiple beyond which all of an interval must be, to say that a cost is steep."""
     growing = [name for name in found.names if name != "constant"]
     return STEEPER if len(growing) == 1 else BENT
 

@@ -16,7 +16,7 @@ ROOT = -1
 # unit of the report), and what its sizes count.
 WALL = re.compile(r'wall "([^"]*)" ([0-9]{1,20}) ([0-9]{1,20})')
 UNIT = re.compile(r'size "([^"]*)" (.*)')
-# The comment that names a routine which is no part of the program, but measured it.
+# The comment that names a routine which is not part of the program, but measured it.
 MEASURING = re.compile(r'measuring "([^"]*)"')
 
 
@@ -49,9 +49,9 @@ class Point:
     """What all calls with one size of input cost.
 
     `rms` is the size (the read memory size of the format), `occ` the number of calls; `min`,
-    `max`, `sum` and `sqr` (sum of squares) are of cumulative costs, `real` is `sum` without the
-    calls below one of the same routine, and the others are of the routine's own cost, without
-    what it called.
+    `max`, `sum` and `sqr` (sum of squares) are of cumulative costs. `real` is `sum` without the
+    calls below one of the same routine. The others are of the routine's own cost, without what
+    it called.
     """
 
     rms: int
@@ -123,7 +123,7 @@ class Report:
     where they came from.
 
     `metric` says what costs are, `total` is the cost of the whole program, `command` the command
-    line, `application` the program, `modified` and `created` are what stands behind `e` and `t`.
+    line, `application` the program, `modified` and `created` are what stands after `e` and `t`.
     `input_metric` is `rms`, `drms` or `rvms`. `warnings` are what a reader found odd and accepted.
     """
 

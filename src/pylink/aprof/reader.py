@@ -23,7 +23,7 @@ TEXTS = {"e": "modified", "t": "created", "f": "command", "a": "application"}
 
 
 class MalformedReport(ValueError):
-    """A file that is no report; the message begins with file and line."""
+    """A file that is not a report; the message begins with file and line."""
 
 
 def read(path: str | os.PathLike[str]) -> Report:

@@ -1,8 +1,8 @@
 """The functions of size that costs are sums of, and the sums that a fit may be.
 
-A sum is named after its steepest function. Each is a + b f(n), and for those from n^1.5 on also one
-with a part that grows like n or n log n, since a routine that compares all pairs reads its input,
-too. Sums of more functions fit anything that a few sizes can show, and so say nothing.
+A sum is named after its steepest function. Each is a + b f(n). From n^1.5 on there is also one with
+a part that grows like n or n log n, since a routine that compares all pairs reads its input, too.
+Sums of more functions fit anything that a few sizes can show, and so say nothing.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SUMS: tuple[tuple[str, ...], ...] = (
 
 # Exponents of the powers between the classes, as `n^1.1`.
 POWERS = tuple(round(0.05 * step, 2) for step in range(2, 65))
-# A power so close to that of a class is no reason to name it.
+# A power so close to that of a class is not a reason to name it.
 SAME_POWER = 0.04
 CLASS_POWERS = {"n": 1.0, "n^1.5": 1.5, "n^2": 2.0, "n^3": 3.0}
 # Above this exponent a cost grows faster than n log n does over the sizes of links.

@@ -83,7 +83,7 @@ def _header(report: Report) -> Iterator[str]:
             yield f"{tag} {clean(text)}"
     for comment in report.comments:
         yield f"c {clean(comment)}".rstrip()
-    # Readers fail on either tag without a text behind it.
+    # Readers fail on either tag without a text after it.
     if report.command:
         yield f"f {clean(report.command)}"
     if report.application:

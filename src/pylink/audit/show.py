@@ -93,7 +93,7 @@ def _finding(record: Diagnostic) -> dict[str, Any]:
 
 
 def _readable(value: Any) -> Any:
-    """The same with bytes of names that are not UTF-8 as `\\xNN`."""
+    """The value, with bytes of names that are not UTF-8 as `\\xNN`."""
     if isinstance(value, str):
         return to_bytes(value).decode("utf-8", "backslashreplace")
     if isinstance(value, list):

@@ -1,7 +1,7 @@
 """What a link costs beside other linkers: `pylink bench`, and `measure` and `read` in Python.
 
-`command.py` is the command. A `commandline.Link` is the link that somebody named, a contender does
-it in its way (`contenders.py`), a contest has all do it in turn (`contest.py`) and leaves
+`command.py` is the command. A `commandline.Link` is the link that somebody named. A contender does
+it in its way (`contenders.py`); a contest has all do it in turn (`contest.py`). It returns
 `results.Results`, which tables, a page and a CSV show and which `compare.py` sets against another.
 Nothing here is loaded by a link.
 """

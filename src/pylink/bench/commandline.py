@@ -1,7 +1,7 @@
 """The link that somebody named: its words, taken apart so that parts of it can be linked as well.
 
-The words stay as they were given, in their order, but for what names a file to write: that lies in
-the folder of the measurement. Options files are read here and their words stand in their place.
+The words stay as they were given, in their order, except for what names a file to write: that lies
+in the folder of the measurement. Options files are read here and their words stand in their place.
 Relative names mean what they mean where the command runs.
 """
 
@@ -125,7 +125,7 @@ class Link:
         return found if len({*found.values(), self.size}) > len(found) else {}
 
     def regroup(self) -> bool:
-        """Make parts of inputs that need one another; False where that is no other way."""
+        """Make parts of inputs that need one another; False where there is no other way."""
         if self._ends or any(self.kinds[place] != CUBIN for place in self._order):
             return False
         from pylink.bench.groups import groups_of  # where the first do not link

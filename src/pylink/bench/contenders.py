@@ -87,7 +87,7 @@ class Contender(ABC):
 
 
 class Program(Contender):
-    """A linker that is started, with the words of the link behind its own."""
+    """A linker that is started, with the words of the link after its own."""
 
     def __init__(
         self,

@@ -142,7 +142,7 @@ class Contest:
         return next((answer for answer in answers if not is_different(answer)), answers[0])
 
     def _compared(self, one: Contender, image: bytes, expected: bytes, other: str) -> str:
-        """How an answer differs; what pylink leaves out on purpose is put back to see the rest."""
+        """How an answer differs; what pylink omits on purpose is put back to see the rest."""
         answer = compared(image, expected, other)
         if not is_different(answer) or not one.is_pylink or not self._link.folds:
             return answer

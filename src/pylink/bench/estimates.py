@@ -1,12 +1,12 @@
 """What repeated measurements say, with an interval that holds the truth 19 times in 20.
 
 Times are not normal: what disturbs a run makes it longer. So nothing here assumes a distribution,
-and every interval is exact for whatever distribution the rounds have: that of a median lies between
-two of the sorted values (how many of n fall below the true median is binomial), that of a change
-between two of the sorted ratios of each time after to each time before (how many exceed 1 when
-nothing changed follows from counting, as in the test of Mann and Whitney; the estimate is Hodges
-and Lehmann's). That rounds are independent is assumed. With too few values no interval is that
-certain, and it is from the least to the largest.
+and every interval is exact for whatever distribution the rounds have. That of a median lies between
+two of the sorted values: how many of n fall below the true median is binomial. That of a change
+lies between two of the sorted ratios of each time after to each time before. How many of these
+exceed 1 when nothing changed follows from counting, as in the test of Mann and Whitney; the
+estimate is Hodges and Lehmann's. That rounds are independent is assumed. With too few values no
+interval is that certain, and it is from the least to the largest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def median_of(values: Sequence[float]) -> Estimate:
     ordered = sorted(values)
     count = len(ordered)
     outside, below = -1, 0.0
-    # How many values may be left out at each end: P(at most so many of count below the median).
+    # How many values may be omitted at each end: P(at most so many of count below the median).
     for left_out in range(count // 2):
         below += math.comb(count, left_out) / 2**count
         if 2 * below > MISSED:

@@ -20,7 +20,7 @@ SYMBOL = "<IBBHQQ"  # Elf64_Sym
 def groups_of(cubins: Sequence[bytes]) -> list[list[int]]:
     """The groups of cubins, each by its numbers, in the order of their first ones.
 
-    What is no readable cubin is a group of its own.
+    What is not a readable cubin is a group of its own.
     """
     defined: dict[str, int] = {}
     needed: list[set[str]] = []

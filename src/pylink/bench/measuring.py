@@ -120,7 +120,7 @@ def carry_out(
 
 
 def _taking(found: Sequence[Contender], without: Sequence[str]) -> list[Contender]:
-    """Those that are not to be left out; BadLink for a name that there is not."""
+    """Those that are not to be omitted; BadLink for a name that there is not."""
     names = [contender.name for contender in found]
     unknown = [name for name in without if name not in names]
     if unknown:

@@ -109,7 +109,7 @@ def _end_group(group: int, number: int) -> None:
 class Launcher(Helper):
     """Runs commands one after the other, each as a child of a small process.
 
-    They have `environment`, that of this process unless told.
+    They have `environment` (default: that of this process).
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:

@@ -158,7 +158,7 @@ def read_options(words: Sequence[str], line: CommandLine, sink: Sink, tool: str)
     """Parse the words; the plan of files if there was something to say. LinkError after a mistake.
 
     What there is to say about them is said the way they ask for: it is kept until the options are
-    known, also those that stand behind a mistake.
+    known, also those that stand after a mistake.
     """
     early = Sink()
     environment = os.environ.get(VARIABLE, "")

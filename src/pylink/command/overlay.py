@@ -1,14 +1,14 @@
 """`pylink toolkit-overlay`: a CUDA toolkit in which pylink is the device linker.
 
 nvcc and clang look for `nvlink` beside themselves or below the toolkit they are given, not on the
-search path. An overlay is a directory of symbolic links to the parts of a real toolkit, but for
-`bin/nvlink`, which is a link to the program `pylink` or a script that starts it, and a file beside
-it with the release of the toolkit, which the links follow; the toolkit itself stays as it is.
+search path. An overlay is a directory of symbolic links to the parts of a real toolkit, except for
+`bin/nvlink`, which is a link to the program `pylink` or a script that starts it. A file beside it
+has the release of the toolkit, which the links follow; the toolkit itself stays as it is.
 
 `bin/nvcc` is a copy of the program, which under that name hands device-link steps to `pylink dlink`
-and all else to the toolkit's nvcc (`src/_native/launcher/nvcc.h`). It is no link, so that a build
-which resolves links still finds the overlay around it. `bin/fatbinary` is one, too, and has the
-toolkit's fatbinary understand CMake's words for clang.
+and all else to the toolkit's nvcc (`src/_native/launcher/nvcc.h`). It is not a link, so that a
+build which resolves links still finds the overlay around it. `bin/fatbinary` is one, too, and has
+the toolkit's fatbinary understand CMake's words for clang.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def make_overlay(
     """Make `directory` an overlay of the CUDA toolkit in `toolkit`; OverlayError when it cannot be.
 
     Its linker prints `notes` after nvlink's lines, and may `serve`: start a server. Without a
-    toolkit it is one with nothing but the linker. The directory appears whole or not at all. An
+    toolkit it is one with nothing but the linker. The directory appears atomically. An
     overlay that is there already is replaced; any other directory, unless empty, is left alone.
     """
     directory = os.path.abspath(directory)

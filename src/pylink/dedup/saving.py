@@ -1,7 +1,7 @@
 """What folding takes off the output of a link, in bytes: the difference of two real layouts.
 
 Payloads that fold are not it: the plain sections' bytes stay, alignment and relocations count, and
-a link leaves out the sections of `pylink.phases.fold` alone. So merge and layout run once more, as
+a link omits the sections of `pylink.phases.fold` alone. So merge and layout run once more, as
 with --merc-dedup=off, and the sizes of the two files are compared. That costs about half a link;
 only what looks at links asks.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Lenient(Sink):
-    """Hears what phases report and shows nothing; undefined symbols are no error to it.
+    """Hears what phases report and shows nothing; undefined symbols are not errors to it.
 
     `first` is the first other error.
     """

@@ -73,7 +73,7 @@ CASTS = {
 
 
 class ExpressionParser(TypeParser):
-    """Reads one expression; operands carry no parentheses, as in nvlink's texts."""
+    """Reads one expression; operands contain no parentheses, as in nvlink's texts."""
 
     def expression(self) -> str:
         code = self.peek(2)

@@ -154,7 +154,7 @@ class TypeParser(Cursor):
     def parameters(self, reference: str = "") -> str:
         """The parameters up to what ends a function type or a name, in parentheses.
 
-        A letter of `reference` before the end qualifies the function and is no parameter.
+        A letter of `reference` before the end qualifies the function and is not a parameter.
         """
         if self.take("v"):
             return "()"

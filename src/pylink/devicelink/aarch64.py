@@ -171,7 +171,7 @@ class AArch64(Machine):
             _words(code, B)
             code.label(known)
             _words(code, 0xF9400BF3, LOAD_PAIR)  # x19 from [sp, 16]
-            code.frame("0a" + FRAME_GONE + "d3")  # as before, but for what follows
+            code.frame("0a" + FRAME_GONE + "d3")  # as before, except for what follows
             _words(code, AUTIASP)
             code.frame(NEGATE_RA_STATE)
             _words(code, RET)

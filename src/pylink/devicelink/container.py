@@ -60,7 +60,7 @@ def make_container(
     """The fat binary of pairs of an architecture, such as `sm_90a`, and its linked cubin.
 
     `name` is that of each entry. `debug` marks the entries as compiled with -G. `run` compresses:
-    it is `map`, or does the same with several threads. ValueError for what is not an architecture,
+    it is `map`, or its like with several threads. ValueError for what is not an architecture,
     and for a file that is not a cubin.
     """
     stored = run(lambda data: compress(data, mode), [data for _, data in cubins])

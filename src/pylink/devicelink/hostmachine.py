@@ -1,7 +1,7 @@
 """What the code of a host refers to, and what a machine has to say for it.
 
 Places in `.bss`, in order: the handle of the registered container, the number of units that
-arrived, a pointer for each unit, the containers of the units that arrived with a null behind
+arrived, a pointer for each unit, the containers of the units that arrived with a null after
 them, their callbacks.
 """
 

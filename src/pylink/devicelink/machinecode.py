@@ -142,6 +142,6 @@ class FrameTable:
 
 
 def _record(body: bytes) -> bytes:
-    """A record with its length; zeros behind it are DW_CFA_nop."""
+    """A record with its length; zeros after it are DW_CFA_nop."""
     body += bytes(-(len(body) + 4) % RECORD_ALIGN)
     return struct.pack("<I", len(body)) + body

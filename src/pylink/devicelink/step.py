@@ -52,7 +52,7 @@ def make_step(
 ) -> Made:
     """What the request asks for, in memory; LinkError when a link failed.
 
-    `opened` are the inputs, of which files still have to be read; None for files by their names.
+    `opened` are the inputs, of which files must still be read; None for files by their names.
     `stream` is where messages go, None for standard error.
     """
     if opened is None:

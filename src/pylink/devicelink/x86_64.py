@@ -149,7 +149,7 @@ class X86_64(Machine):
             _jump(code, JUMP, more)
             code.label(known)
             _plain(code, "5b")  # pop rbx
-            code.frame("0ac30e08")  # as before, but for what follows
+            code.frame("0ac30e08")  # as before, except for what follows
             _plain(code, RET)
             code.label(lends)
             code.frame("0b")

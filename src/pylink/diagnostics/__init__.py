@@ -11,7 +11,7 @@ A phase reports by the name of a kind and the facts of the place; it never forma
 
 `kinds.KINDS` is the table of all kinds: number, severity, message template. `report` takes the
 place (`file`, `section`, `index` of an entry in it, `offset` in bytes, `symbol`) and whatever else
-the template of the kind names, and returns the record, or None when it was filtered out.
+the template of the kind names. It returns the record, or None when it was filtered out.
 Reporting a kind of severity `CATASTROPHE` or above raises `LinkError` after it was rendered, as
 does reaching the error limit; every other report returns, so that a phase can go on and show all
 its errors. After a phase, `if sink.errors: sink.stop()` ends the link; `sink.diagnostics` holds

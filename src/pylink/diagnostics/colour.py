@@ -1,7 +1,7 @@
-"""Colours in diagnostic text: two-byte markers while it is laid out, escapes when it is written.
+"""Colors in diagnostic text: two-byte markers while it is laid out, escapes when it is written.
 
 A marker is ESC and a class number from 1 to 5, as in the EDG front end. It takes no columns, so
-text wraps at the same places whether it is coloured or not, and taking the escapes out of coloured
+text wraps at the same places whether it is colored or not, and taking the escapes out of colored
 output gives exactly the plain output.
 """
 
@@ -34,9 +34,9 @@ def to_terminal(text: str) -> str:
 
 
 def is_wanted(when: str, stream: TextIO | None) -> bool:
-    """Whether to colour what goes to a stream: `always`, `never`, or `auto`.
+    """Whether to color what goes to a stream: `always`, `never`, or `auto`.
 
-    `auto` colours a terminal, unless NO_COLOR is set and not empty, or the terminal is dumb.
+    `auto` colors a terminal, unless NO_COLOR is set and not empty, or the terminal is dumb.
     """
     if when != "auto":
         return when == "always"

@@ -1,8 +1,8 @@
 """The table of every diagnostic: name -> (number, severity, message template).
 
 Names and numbers are stable: a number is never given to another kind. Hundreds group them: 1 the
-command line and files, 2 input files as a whole, 3 damaged ELF structure, 4 symbols, 5 memory and
-resources, 6 relocations, 7 what -v prints, 8 tools and features, 9 the linker itself. Two numbers
+command line and files; 2 input files as a whole; 3 damaged ELF structure; 4 symbols; 5 memory and
+resources; 6 relocations; 7 what -v prints; 8 tools and features; 9 the linker itself. Two numbers
 outside are those of the EDG front end, for its texts.
 
 Templates are `str.format` texts over the fields of a record: `file`, `section`, `index`, `offset`,

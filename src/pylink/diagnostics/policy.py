@@ -25,7 +25,7 @@ class Policy:
 
     `warnings_as_errors` wins over `no_warnings`, as it does in nvlink, and leaves `NEVER_ERRORS`
     be; with `as_nvlink` some warnings, `SHOWN_WITH_W`, stay with `no_warnings`. `threshold` is the
-    lowest severity that is shown or counted, but for errors and `ASKED_FOR`; `no_infos` drops
+    lowest severity that is shown or counted, except for errors and `ASKED_FOR`; `no_infos` drops
     remarks but `SHOWN_WITHOUT_INFOS`, and `DROPPED_AS_INFOS`. `error_limit` ends the link after
     that many errors, 0 for no limit. `numbers` says that numbers are shown, and with them the hint
     how to use one. `in_nvlinks_place` says that the program goes by nvlink's name and prints its

@@ -23,7 +23,7 @@ DETAIL = 1
 CHILD = 2
 CONTINUATION = 3
 
-# A template that starts with the place: a renderer that shows the place in front leaves it out.
+# A template that starts with the place: a renderer that shows the place in front omits it.
 _WHERE = "{where}: "
 # What follows nvlink's words where these name no file.
 _AT = "{at}"
@@ -189,7 +189,7 @@ class Diagnostic:
             return getattr(self, name)
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        """What was found out, instead of who finds it out: that one holds the inputs of a link."""
+        """What was found, in place of what finds it, since that holds the inputs of a link."""
         self._look()
         return None, {name: getattr(self, name) for name in self.__slots__}
 
@@ -211,7 +211,7 @@ class Diagnostic:
                 setattr(self, name, [] if name in ("notes", "context") else None)
 
     def hide(self, kinds: frozenset[str]) -> None:
-        """Leave out records of these kinds among the notes and what gives context to them."""
+        """Omit records of these kinds among the notes and what gives context to them."""
         self.hidden = kinds
         self.hints = [hint for hint in self.hints if hint.kind not in kinds]
         if self._explain is None:
@@ -244,7 +244,7 @@ class Diagnostic:
     def input(self) -> int | None:
         """Which input of `pylink.link` the file is, from 0, also of a member in an archive.
 
-        None where the record has no file or the file was no input of a call.
+        None where the record has no file or the file was not an input of a call.
         """
         name = self.file or ""
         if isinstance(name, RepeatedName):
@@ -272,7 +272,7 @@ class Diagnostic:
 
     @property
     def at(self) -> str:
-        """The place and the symbol in brackets, behind a blank; nothing where none is known."""
+        """The place and the symbol in brackets, after a blank; nothing where none is known."""
         known = ": ".join(part for part in (self.where, self.symbol) if part)
         return f" ({known})" if known else ""
 
@@ -283,7 +283,7 @@ class Diagnostic:
 
     @property
     def bare_message(self) -> str:
-        """The message without the place behind words that name no file."""
+        """The message without the place after words that name no file."""
         return self.template.removesuffix(_AT).format_map(Fields(self))
 
     @property

@@ -17,7 +17,7 @@ def snippet(text: str, source: Source, tab_width: int = 8) -> str:
 
     Columns count code points; the caret line counts terminal cells of the text as shown, with tabs
     expanded to multiples of the tab width, that of the record if it has one. Without a column there
-    is no caret line.
+    is not a caret line.
     """
     shown, starts = _expand(text, max(1, source.tab_width or tab_width))
     lines = f"{_INDENT}{shown}\n"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO, TextIO
 
 # C0 controls, DEL, C1 controls, what turns the direction of text around it, what ends a line, and
-# surrogates, which stand for bytes that are no UTF-8. They would end the line, reach the terminal
+# surrogates, which stand for bytes that are not UTF-8. They would end the line, reach the terminal
 # as commands, or show other text than there is.
 _ESCAPED = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 # What errors name in the place of a file.
@@ -84,7 +84,7 @@ def show(text: str) -> None:
 
 
 def show_bytes(data: bytes) -> None:
-    """The same for what is no text; also an OSError where standard output takes text alone."""
+    """The same for what is not text; also an OSError where standard output takes text alone."""
     try:
         stream = _standard_output()
         stream.flush()

@@ -1,6 +1,6 @@
 """Frames of a traceback that people who call pylink need not see.
 
-pytest and IPython leave out frames with a local variable `__tracebackhide__`, rich those with
+pytest and IPython omit frames with a local variable `__tracebackhide__`, rich those with
 `_rich_traceback_omit`. Logs and `traceback` heed neither and have all frames.
 """
 
@@ -33,7 +33,7 @@ def hide_below(error: BaseException) -> None:
 def ipython_lines(error: BaseException) -> list[str]:
     """The lines with which IPython shows an error, without what is hidden.
 
-    By itself IPython leaves out hidden frames but for the last one, and shows what was caught.
+    By itself IPython omits hidden frames except for the last one, and shows what was caught.
     """
     from types import TracebackType
 

@@ -41,7 +41,7 @@ def wrap(text: str, margin: int, indent: int, width: int) -> str:
 
 
 def _wrap_plain(text: str, margin: int, indent: int, width: int) -> str:
-    """Without colours: look back from the limit for a space."""
+    """Without colors: look back from the limit for a space."""
     lines = []
     start, left = 0, margin
     while True:
@@ -49,7 +49,7 @@ def _wrap_plain(text: str, margin: int, indent: int, width: int) -> str:
         if limit == len(text):
             lines.append(" " * left + text[start:])
             return "\n".join(lines)
-        # A space just behind the limit is dropped as well, so it may sit there.
+        # A space just after the limit is dropped as well, so it may sit there.
         space = text.rfind(" ", start + 1, limit + 1)
         end = space if space > start else limit
         lines.append(" " * left + text[start:end])
@@ -70,16 +70,16 @@ def _limit(text: str, start: int, room: int) -> int:
 
 
 def _wrap_marked(text: str, margin: int, indent: int, width: int) -> str:
-    """With colours: go on by characters, follow the colour, and go back to the last space.
+    """With colors: go on by characters, follow the color, and go back to the last space.
 
-    A colour that is on at a break goes off before the indent of the next line and on after it.
+    A color that is on at a break goes off before the indent of the next line and on after it.
     """
     out: list[str] = [" " * margin]
     colour = space_colour = RESET
     left, used, empty = margin, 0, True
     space = -1  # position in `out` of the last space on this line
     i = 0
-    resume = 0  # position in `text` behind that space
+    resume = 0  # position in `text` after that space
     while i < len(text):
         if text[i] == ESC:
             colour = text[i : i + 2]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FATBIN_MAGIC = b"\x50\xed\x55\xba"
 
-# Header of a container: magic, version, its own size, bytes of the entries behind it.
+# Header of a container: magic, version, its own size, bytes of the entries after it.
 CONTAINER = struct.Struct("<4sHHQ")
 
 # Header of an entry. docs/inputs.md has the fields in this order; versions are minor, then major.
@@ -31,7 +31,7 @@ FLAG_COMPAT = 0x1000000
 # Of the suffix of an architecture.
 FLAG_SUFFIX = {"": 0, "a": 0x100000, "f": 0x200000}
 
-# Options of the compiler before LTO; all modules have to be compiled with the same ones.
+# Options of the compiler before LTO; all modules must be compiled with the same ones.
 SETTINGS = ("-ftz", "-prec_div", "-prec_sqrt", "-fmad")
 LINE_INFO = "-generate-line-info"
 

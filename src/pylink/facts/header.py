@@ -74,7 +74,7 @@ def relocation_names() -> dict[str, int]:
 
 
 def relocation_rows(names: Mapping[str, int]) -> Iterator[str]:
-    """By number, the mercury ones behind the plain ones: see RelocationFacts."""
+    """By number, the mercury ones after the plain ones: see RelocationFacts."""
     forms = {form: number for number, form in enumerate(relocations.FORMS)}
     plain = relocations.RELOCATIONS
     by_name = {row.name: row for row in plain}

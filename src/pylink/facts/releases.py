@@ -11,7 +11,7 @@ from pylink.facts.attributes import BVAL, HVAL, NUMBER
 # What tells nvlink of one release from that before: bits of `Release.traits`.
 TRAIT_ALIGNS_ARRAYS = 1 << 0  # an extern __shared__ array stands where its symbol's value asks for
 TRAIT_KEEPS_SHARED = 1 << 1  # with -r references to sized shared variables stay for the next link
-TRAIT_COMMON_YIELDS = 1 << 2  # a common symbol may stand behind a definition of its name
+TRAIT_COMMON_YIELDS = 1 << 2  # a common symbol may stand after a definition of its name
 TRAIT_WEAK_GLOBAL = 1 << 3  # weak symbols stand among the global ones
 TRAIT_MERC_CALLS = 1 << 4  # from sm_100 on the call graph has a mercury form
 TRAIT_SHARED_LOCAL = 1 << 5  # symbols of shared variables that executables give a kernel are local
@@ -28,7 +28,7 @@ TRAIT_EXTERNS_LAST = 1 << 14  # a lone kernel's list of externals grows at its e
 TRAIT_WHOLE_BANK = 1 << 15  # links that select kernels, too, write each constant variable once
 TRAIT_BARE_VALUES = 1 << 28  # --disable-smem-reservation counts for symbols from sm_100 on, too
 # What code from sm_100 on is like, which the finalizer writes anew (docs/older-objects.md).
-TRAIT_SHORT_ADDS = 1 << 22  # sm_120: IADD where two operands are added; other waits behind an MMA
+TRAIT_SHORT_ADDS = 1 << 22  # sm_120: IADD where two operands are added; other waits after an MMA
 TRAIT_GUARDED_BSYNC = 1 << 23  # a NOP stands in front of BSYNC, and NVSAL_SW_WAR says so
 TRAIT_BARE_WORDS = 1 << 24  # instructions of -G and -O0 name neither stall nor scoreboards
 TRAIT_FP64_SCOREBOARDS = 1 << 25  # sm_100: FP64 and IMMA, too, set scoreboards

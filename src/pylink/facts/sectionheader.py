@@ -41,7 +41,7 @@ COLUMNS = {
     "merc": "const char*",
     "first": "const char*",
 }
-# Bits of a 64-bit word for the kinds of sections that a function has one of, behind those of banks.
+# Bits of a 64-bit word for the kinds of sections that a function has one of, after those of banks.
 SLOTS = 64 - 18
 RULE_TEXT = 40
 # Of .nv.constantN, whose type is that of bank 0 plus N: R_CUDA_CONST_FIELD has five bits for N.

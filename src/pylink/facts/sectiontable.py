@@ -111,7 +111,7 @@ LEAN_RANKS = (
     RANK_MERC_LATE,
 )
 
-# When a section that was born is left out of the output; its name stays in the string tables.
+# When a section that was born is omitted from the output; its name stays in the string tables.
 OMIT_NEVER = 0
 OMIT_WITHOUT_RECORDS = 1
 OMIT_WITHOUT_ENTRIES = 2
@@ -155,7 +155,7 @@ IS_RECORDS = 16  # attributes, plain or mercury
 IS_CALLS = 32  # pairs of the call graph and of prototypes
 IS_PARAMETERS = 64  # the bank of a kernel's parameters, which from sm_100 on comes last of all
 IS_LITERALS = 128  # a bank of a function's literals and jump tables, plain or mercury
-IS_VARIABLES = 256  # constants or initialised data of all files, plain or mercury
+IS_VARIABLES = 256  # constants or initialized data of all files, plain or mercury
 IS_KERNEL_SHARED = 512  # shared variables of one kernel
 IS_COMMON_SHARED = 1024  # those of all
 
@@ -196,7 +196,7 @@ class Kind:
     trait: int = 0
     what: int = 0  # IS_ bits
     # From sm_100 on the name until the second program renames it, in place of the one with a bank,
-    # where that is `first_bank` or, with 0, any. PIC_BANK is the one behind `first_bank`, and has
+    # where that is `first_bank` or, with 0, any. PIC_BANK is the one after `first_bank`, and has
     # the name that `tables.kinds` knows. Types of mercury sections count from `first_bank` on.
     first: str = ""
     first_bank: int = 0

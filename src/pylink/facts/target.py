@@ -39,7 +39,7 @@ class Architecture:
     code other than itself, before sm_100. `related` are the targets that run PTX for it with the
     suffix `f`. `shared` are the bytes of shared memory of a kernel for the chip alone. `features`
     are the bits of attribute 0x0b of .nv.compat that it allows; measured, their meaning is unknown.
-    Code of toolkits before `since` has to be compiled anew. Code for chips of `untimed` relies on
+    Code of toolkits before `since` must be compiled anew. Code for chips of `untimed` relies on
     fixed latencies of FP64 and IMMA instructions, which this chip does not have.
     """
 
@@ -104,10 +104,10 @@ class Target:
     """The architecture of `-arch`, such as `sm_90a`.
 
     `sm` is its number, `family` one of the constants above, `specific` whether it has the suffix
-    `a`, `elf_flags` the low bits of e_flags, `features` a mask for attribute 0x0b of .nv.compat,
-    `shared_limit` the bytes of shared memory that a kernel may have, `since` the first toolkit
-    whose code it runs, `untimed` the SM numbers of code whose FP64 and IMMA instructions have to
-    wait.
+    `a`. `elf_flags` are the low bits of e_flags, `features` a mask for attribute 0x0b of
+    .nv.compat. `shared_limit` is how many bytes of shared memory a kernel may have, `since` the
+    first toolkit whose code it runs. `untimed` are the SM numbers of code whose FP64 and IMMA
+    instructions must wait.
     """
 
     __slots__ = (

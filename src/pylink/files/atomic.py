@@ -1,9 +1,9 @@
-"""Files that appear whole or not at all, whatever ends the process that writes them.
+"""Files that appear atomically, whatever ends the process that writes them.
 
 The contents go to a file without a name, which the system removes with the process. It gets its
 name when it is complete: at once where there was no such file, else under a spare name beside the
 old one and from there by rename, for no call gives a name that is taken. A process that is killed
-between these two calls leaves the spare name behind; the next one that writes the same file finds
+between these two calls leaves the spare name; the next one that writes the same file finds
 and removes it (`spares`).
 
 A file system may say only at close that there was no room for the file, as NFS does of a quota. So
@@ -168,7 +168,7 @@ class WholeFile:
     def _link(self, name: bytes) -> bool:
         """Give the nameless draft a name; False when that is taken."""
         try:
-            # The link in /proc has to be followed, which os.link does by flag only.
+            # The link in /proc must be followed, which os.link does by flag only.
             os.link(
                 f"/proc/self/fd/{self._descriptor}",
                 name,
@@ -265,7 +265,7 @@ class WholeFile:
     def _drop_spare(self) -> None:
         """Remove the spare name, if it is that of the draft.
 
-        It is not where nothing has it yet, nor after an interrupt right behind the rename.
+        It is not where nothing has it yet, nor after an interrupt right after the rename.
         """
         if self._key is not None:
             name = self._key[2]
@@ -274,7 +274,7 @@ class WholeFile:
             self._let_go()
 
     def discard(self) -> None:
-        """Leave nothing behind of a file that was not committed; a second call does nothing."""
+        """Remove what there is of a file that was not committed; a second call does nothing."""
         try:
             self._drop_spare()
         finally:

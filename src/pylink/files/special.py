@@ -1,4 +1,4 @@
-"""Outputs that are no files with a name: descriptors, devices, pipes, files that were removed."""
+"""Outputs that are not files with a name: descriptors, devices, pipes, files that were removed."""
 
 from __future__ import annotations
 

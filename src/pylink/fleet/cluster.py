@@ -138,7 +138,7 @@ class Dask:
 
 
 def versions() -> tuple[str, ...]:
-    """What has to be the same everywhere for results to be the same."""
+    """What must be the same everywhere for results to be the same."""
     return (__version__, need("lz4").__version__, need("xxhash").VERSION)
 
 

@@ -18,7 +18,7 @@ from pylink.terminal.progress import Progress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Reading from memory is no faster with more; a part that is being read may need 0.2 GB.
+# Reading from memory is not faster with more; a part that is being read may need 0.2 GB.
 MOST_THREADS = 4
 
 

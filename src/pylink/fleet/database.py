@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # Rows of a long answer that are held.
 _AT_ONCE = 1 << 14
 
-# Suffixes of these are no functions.
+# Suffixes of these are not functions.
 _NOT_FUNCTIONS = "('.nv_debug_ptx_txt', '.nv.merc.nv_debug_ptx_txt')"
 
 # Columns of the table of functions.
@@ -195,7 +195,7 @@ class Database:
 
 
 def _reason(error: Exception) -> str:
-    """What DuckDB says, without the query below it and what is spelt alike."""
+    """What DuckDB says, without the query below it and its hints on similar spellings."""
     first, *rest = str(error).splitlines() or [type(error).__name__]
     if "'pytz'" in first:
         return (

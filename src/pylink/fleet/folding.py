@@ -59,7 +59,7 @@ SAVING = {
 FIRST_SM = 100
 
 # Relocatable cubins with Mercury debug sections, and how many different sums their digests have. A
-# sum of hashes leaves out no tie, and a tie is looked into.
+# sum of hashes omits no tie, and a tie is looked into.
 _TARGETS = """
 WITH sums AS (
     SELECT object, sum(hash(family, suffix, size, digest)::HUGEINT) AS sum
@@ -113,7 +113,7 @@ def fold(
     every: bool,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
-    """What is known of targets, by their keys, with what is found out now.
+    """What is known of targets, by their keys, with what is detected now.
 
     That is done for targets with ties, or with `every` for all, and kept where the index may be
     written.

@@ -111,7 +111,7 @@ def _batches(rows: Sequence[int], files: Files, results: dict[int, FileResult]) 
 
 
 def _forgotten(files: Files) -> Files:
-    """The same with sizes alone."""
+    """The same files with their sizes alone; times and numbers are 0."""
     stamps = array("q", bytes(len(files.stamps)))
     stamps[::4] = files.sizes
     return files._replace(stamps=stamps.tobytes())
@@ -253,7 +253,7 @@ class Found:
 def _named(pieces: list[tuple[bytes, bytes, bytes]]) -> Texts:
     """Names by number, with one dictionary, as if all had been read at once.
 
-    Those with bytes that are no UTF-8 have escapes for them.
+    Those with bytes that are not UTF-8 have escapes for them.
     """
     numbers, ends, text = pieces[0] if len(pieces) == 1 else join_words(pieces)
     found = Texts(ends, text, numbers)

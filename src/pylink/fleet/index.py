@@ -179,7 +179,7 @@ class Index:
         return count
 
     def publish(self, name: str, tables: dict[str, bytes]) -> None:
-        """Add a fragment, whole or not at all."""
+        """Add a fragment, atomically."""
         draft = self.place(UNFINISHED + name)
         _remove(draft)
         files = {f"{table}.parquet": tables[table] for table in TABLES}
@@ -271,7 +271,7 @@ def _is_free(folder: str | os.PathLike[str]) -> bool:
 
 
 def _remove(folder: str) -> None:
-    """Remove a folder that is no fragment, if it is there."""
+    """Remove a folder that is not a fragment, if it is there."""
     if os.path.exists(folder):
         from shutil import rmtree
 

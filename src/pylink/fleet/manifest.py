@@ -110,7 +110,7 @@ _NINJA_WORD = re.compile(rb"(?:\$.|[^\s$])+")
 
 
 def _from_rules(data: bytes) -> dict[bytes, list[bytes]]:
-    """`target: inputs`, continued behind a backslash at the end of a line."""
+    """`target: inputs`, continued after a backslash at the end of a line."""
     found: dict[bytes, list[bytes]] = {}
     for line in data.replace(b"\\\r\n", b" ").replace(b"\\\n", b" ").splitlines():
         names, colon, inputs = line.partition(b": ")

@@ -215,7 +215,7 @@ _SUMS = """
     GROUP BY target, family"""
 
 # What tells an object from another one at its place, all together where several folders have it. A
-# sum leaves out no two equal ones. What is compiled later has no sections.
+# sum omits no two equal ones. What is compiled later has no sections.
 _OBJECTS = """
     SELECT path, member, entry,
            coalesce(CASE WHEN kind = 'cubin' THEN 'sm_' ELSE 'compute_' END || sm, '') AS arch,

@@ -1,7 +1,7 @@
 """The files of a build tree, and by what a change of one is noticed.
 
 Folders are entered, links to folders are not: a link may lead up again. Links to files count as the
-files. What is no regular file, has no bytes, or more than an input may have, is passed over.
+files. What is not a regular file, has no bytes, or more than an input may have, is skipped.
 """
 
 from __future__ import annotations
@@ -140,9 +140,9 @@ class Files(NamedTuple):
 class Tree(NamedTuple):
     """What was found below some roots.
 
-    `changed` are the files that an index does not know as they are, in the order of their paths,
-    `unseen` those that it knows, below whatever root, and that were looked for in vain, `closed`
-    the folders that could not be entered, with the reason.
+    `changed` are the files that an index does not know as they are, in the order of their paths.
+    `unseen` are those that it knows, below whatever root, and that are gone. `closed` are the
+    folders that could not be entered, with the reason.
     """
 
     changed: Files
@@ -151,7 +151,7 @@ class Tree(NamedTuple):
 
 
 def walk(census: Census, roots: Sequence[bytes], skipped: bytes = b"") -> Tree:
-    """Look at all files below the roots, absolute paths; `skipped` is a folder that is passed over.
+    """Look at all files below the roots, absolute paths; `skipped` is a folder that is skipped.
 
     What is unseen is so below any root.
     """

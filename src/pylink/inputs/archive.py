@@ -1,8 +1,8 @@
 """Archives: the members that a link takes from them, as sources of their own.
 
 nvlink links every host object of an archive, whether something needs it or not, and overlooks the
-rest: cubins and fat binaries, members of nested archives, and everything behind the first member
-that is no ELF file. Here these are at hand for what would otherwise be undefined, so that an
+rest: cubins and fat binaries, members of nested archives, and everything after the first member
+that is not an ELF file. Here these are at hand for what would otherwise be undefined, so that an
 archive which nvlink can link gives the same file.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pylink.inputs.sources import Source
     from pylink.options.plan import Identity, Plan
 
-# Members that can hold code for the link. PTX and LTO-IR have to be asked for: what they define
+# Members that can hold code for the link. PTX and LTO-IR must be asked for: what they define
 # shows only after they are compiled.
 _CODE = bytes([kinds.CUBIN, kinds.HOST, kinds.FATBIN])
 _WHOLE = _CODE + bytes([kinds.PTX, kinds.LTOIR])
@@ -102,7 +102,7 @@ def _walk(
     plan: Plan,
     sink: Sink,
 ) -> Iterator[tuple[Run, int]]:
-    """The members that are no archives, in runs, and how many archives each is in.
+    """The members that are not archives, in runs, and how many archives each is in.
 
     `path` is the file that holds `archive`, and `around` tells the files of the archives around it.
     """

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def is_for_host(file: str, machine: int, root: str = "") -> bool:
     """Whether nvlink would link the archive.
 
-    It does when one of the members before the first that is no ELF file is of the host's
-    `machine`. True as well for an ELF file that is no archive, and for what cannot be read: its
+    It does when one of the members before the first that is not an ELF file is of the host's
+    `machine`. True as well for an ELF file that is not an archive, and for what cannot be read: its
     reader says what is wrong. `root` is put in front of absolute names of members.
     """
     wanted = machine.to_bytes(2, "little")
@@ -63,7 +63,7 @@ def report_skipped(file: str, library: str, machine: int, sink: Sink, root: str 
 
 
 def thin_members(file: str) -> list[str]:
-    """The files that a thin archive names; none for what is no thin archive."""
+    """The files that a thin archive names; none for what is not a thin archive."""
     from pylink.inputs.archivethin import member_file
 
     try:

@@ -56,7 +56,7 @@ def find_sources(job: Job, runs: Sequence[Run], sink: Sink) -> tuple[Sources, Li
 
 
 def is_shared(source: Source) -> bool:
-    """Whether nvlink passes over an input of the command line.
+    """Whether nvlink ignores an input of the command line.
 
     It does for ELF files of the type of shared libraries and of programs, and for texts that
     linkers of the host read in the place of a library.
@@ -67,7 +67,7 @@ def is_shared(source: Source) -> bool:
     return (
         source.kind == kinds.HOST
         and source.arena[at : at + 2] == b"\x03\x00"
-        and not source.name.endswith(".cubin")  # which has to be for the device
+        and not source.name.endswith(".cubin")  # which must be for the device
     )
 
 

@@ -18,7 +18,7 @@ SYSTEMS = {"aarch64": 183, "ppc64le": 21}
 
 
 def host_machine(options: Options) -> int:
-    """The ELF machine that objects of libraries have to be for."""
+    """The ELF machine that objects of libraries must be for."""
     return MACHINES.get(options.cpu_arch or "", 0) or this_machine()
 
 

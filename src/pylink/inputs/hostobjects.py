@@ -32,7 +32,7 @@ def unpack_hosted(job: Job, opened: Contents, sink: Sink) -> tuple[Found, Picked
     """What is in the sources, and what the link takes of that.
 
     A container without code for the target is warned of, a damaged one reported. Like nvlink, the
-    warning passes over members of archives, unless all of them are asked for, and over the device
+    warning ignores members of archives, unless all of them are asked for, and the device
     runtime library: most links need little of them.
     """
     sources, libraries, found = opened.sources, opened.libraries, opened.found
@@ -104,7 +104,7 @@ def _pick(
 
 
 def pick_rows(contents: Contents, target: Target, *, optimizes: bool) -> bytes:
-    """The PickRows of what links for a target take, but for their options."""
+    """The PickRows of what links for a target take, except for their options."""
     chooser = Chooser(target, optimizes=optimizes)
     return _pick(contents.found, contents.faults, chooser, NO_LIMIT, {})[0]
 

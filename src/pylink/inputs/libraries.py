@@ -91,7 +91,7 @@ def passed_over(options: Options) -> list[Input]:
 
 
 def find_missing(options: Options) -> list[Diagnostic]:
-    """Hints on the libraries of which no directory has a file, but for those of the system."""
+    """Hints on the libraries of which no directory has a file, except for those of the system."""
     from pylink.diagnostics.record import note
 
     places = ", ".join(f"'{path}'" for path in _directories(options, None)) or NOWHERE

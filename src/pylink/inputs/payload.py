@@ -1,7 +1,7 @@
 """Payloads of fat binary entries: raw, an LZ4 block or a Zstandard frame.
 
 The packages `lz4` and `zstandard` decompress. A link has native code call the C libraries that they
-carry (`open_library`), where importing the packages would take longer than the rest of the link;
+contain (`open_library`), where importing the packages would take longer than the rest of the link;
 what those refuse, the packages have the words for.
 """
 
@@ -47,7 +47,7 @@ _opened: set[tuple[int, Callable[[int, bytes], bool]]] = set()
 
 
 def open_libraries(codecs: int) -> None:
-    """Have native code decompress with what the packages carry, for these bits of codecs."""
+    """Have native code decompress with what the packages contain, for these bits of codecs."""
     for codec in (LZ4_BLOCK, ZSTD_FRAME):
         if codecs & 1 << codec:
             open_library(codec)

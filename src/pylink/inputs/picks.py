@@ -1,4 +1,4 @@
-"""What a link takes of its sources: rows, and what is made of those that are no plain cubins."""
+"""What a link takes of its sources: rows, and what is made of those that are not plain cubins."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def row_at(arena: int, offset: int, size: int) -> bytes:
 class Picked:
     """What a link takes of `sources`: a PickRow in `rows` each, in their order.
 
-    `homes` has the number of the source of each, and `odd` are the rows that are no plain cubin:
+    `homes` has the number of the source of each, and `odd` are the rows that are not plain cubins:
     `pieces` has those that are compiled, by row, `plain` the rows of files that are taken for
     cubins, and the others are not linked. `bare` are the sources of host code without any of the
     device, and `codecs` has a bit for each that native code is to have.

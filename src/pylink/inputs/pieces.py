@@ -8,7 +8,7 @@ class Piece:
 
     `name` is that of its source and `kind` one of `PIECE_KINDS`. `embedded` says that it was an
     entry of a fat binary, `arch` is the entry's SM number, 0 for what came as a file. `options` is
-    the text of ptxas options that a PTX entry carries. The data of an LTO-IR entry is a fat binary
+    the text of ptxas options that a PTX entry contains. The data of an LTO-IR entry is a fat binary
     with that entry alone, which nvJitLink can read; the payload by itself is scrambled. `hosted`
     says that the fat binary was part of a host object. `number` counts the sources: that of the
     one it is from.

@@ -123,7 +123,7 @@ def find_losses(
     )
     files: list[_File] = []
     for library in libraries:
-        # Who loads a shared library may have loaded those that it leaves out.
+        # Who loads a shared library may have loaded those that it omits.
         if is_shared or not _is_left_out(library, static, contained):
             # What a library neither defines nor needs for others, it hides.
             own = (library.contained | library.closed.keys()) - library.interposable

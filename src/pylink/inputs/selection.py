@@ -1,4 +1,4 @@
-"""Leaving out the files that a link does not take."""
+"""Omitting the files that a link does not take."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def find_system(job: Job, names: list[str]) -> set[int]:
 def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") -> Loaded:
     """The link of those of the cubins that it takes; `sources` are what they came from, if known.
 
-    The result of LTO has a number behind those of all sources, and is taken. Modules of libraries
-    have numbers behind that, and `lent` has the demands of these.
+    The result of LTO has a number after those of all sources, and is taken. Modules of libraries
+    have numbers after that, and `lent` has the demands of these.
     """
     job, homes = loaded.job, loaded.homes
     demand = bytearray(len(loaded.names))
@@ -62,7 +62,7 @@ def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") ->
 
 
 def warn_of_skipped(loaded: Loaded, sources: Sources, sink: Sink) -> None:
-    """Report, as nvlink does, the libraries that were no archives for the host and of no use."""
+    """Report, as nvlink does, the libraries that were not archives for the host and of no use."""
     skipped = [
         number for number, source in enumerate(loaded.job.inputs) if source.skipped is not None
     ]

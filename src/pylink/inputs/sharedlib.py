@@ -42,7 +42,7 @@ DAMAGE = {
     3: "the name of a dynamic symbol lies outside the string table",
 }
 
-# What `__nv_module_id` has besides ids of modules: one word for each that is no relocatable code,
+# What `__nv_module_id` has besides ids of modules: one word for each that is not relocatable code,
 # and what the registration functions of a device link put there.
 NOT_RELOCATABLE = b"__NV_MODULE_ID"
 DEFINED = b"def "

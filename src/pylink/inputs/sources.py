@@ -80,7 +80,7 @@ class Source:
 
 
 class Run:
-    """Sources that lie in one arena, in columns: those of `Sources` but for homes and groups."""
+    """Sources that lie in one arena, in columns: those of `Sources` except for homes and groups."""
 
     __slots__ = ("arena", "demands", "extents", "kinds", "marks", "names")
 
@@ -171,7 +171,7 @@ class Sources:
         self.libraries: dict[int, Library] = {}
 
     def add(self, run: Run, group: int = 0) -> None:
-        """Put a run behind the others."""
+        """Put a run after the others."""
         home = self._known.setdefault(id(run.arena), len(self.arenas))
         if home == len(self.arenas):
             self.arenas.append(run.arena)

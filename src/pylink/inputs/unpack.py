@@ -176,7 +176,7 @@ def find_place(loaded: Loaded) -> int:
 def settle(loaded: Loaded, opened: Opened, sink: Sink, lent: bytes = b"") -> Loaded:
     """The link of what it takes of all sources; also settles what host code has a say in.
 
-    Modules that libraries lend have numbers behind all sources, and the demands `lent`.
+    Modules that libraries lend have numbers after all sources, and the demands `lent`.
     """
     job, sources, found = loaded.job, opened.sources, opened.found
     libraries = opened.libraries
@@ -199,7 +199,7 @@ def settle(loaded: Loaded, opened: Opened, sink: Sink, lent: bytes = b"") -> Loa
         system = find_system(job, sources.names)
         unseen = ((system | sources.overlooked()) - taken) | borrowed
         looked_at = [number for number in range(len(sources)) if number not in unseen]
-        # The library's own kernels are no reason to leave out those of a program that names none.
+        # The library's own kernels are not a reason to omit those of a program that names none.
         own = [number for number in looked_at if number not in system] if system else looked_at
         references = host_references(own, found)
         if references is not None and len(own) < len(looked_at):
@@ -244,7 +244,7 @@ def with_cubins(
 
 
 def take_files(picked: Picked, sink: Sink) -> None:
-    """Settle what is taken of sources that are no cubins and have no entries."""
+    """Settle what is taken of sources that are not cubins and have no entries."""
     sources = picked.sources
     wrong = [number for number in picked.bare if sources.names[number].endswith(".cubin")]
     odd = [number for number in picked.odd if Pick(picked.rows, number).embedded == FILE]

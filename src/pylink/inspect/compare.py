@@ -2,8 +2,8 @@
 
 Everything counts: headers, the order of sections, string tables, padding, file offsets. Only what
 `Ignore` names may differ. The likeliest causes come first, and what follows from another
-difference is left out: section numbers behind a section that only one cubin has, symbol numbers
-behind a changed symbol table, offsets behind a part of another size.
+difference is omitted: section numbers after a section that only one cubin has, symbol numbers
+after a changed symbol table, offsets after a part of another size.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ def find_device_code(source: Source, sections: list[Section]) -> Iterator[Embedd
     A file that begins as a fat binary is one: all of its containers count.
     """
     is_fatbin = source.read(0, len(FATBIN_MAGIC)) == FATBIN_MAGIC
-    at = done = 0  # looked at, and behind the last that was found
+    at = done = 0  # looked at, and after the last that was found
     width = _LEAST_WINDOW
     while at < source.size:
         window = source.read(at, width)

@@ -65,7 +65,7 @@ def is_relocations(section: Section) -> bool:
 
 
 def is_rel(section: Section) -> bool:
-    """Whether the addends stand in the fields; `.nv.rel.action` is no such table."""
+    """Whether the addends stand in the fields; `.nv.rel.action` is not such a table."""
     return section.name.startswith(".rel.")
 
 

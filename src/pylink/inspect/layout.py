@@ -1,11 +1,11 @@
 """Where a linked image's parts lie in the file, worked out anew for another size of the tool note.
 
 `.note.nv.tkinfo` names the tool and its options, so its size differs between linkers and moves
-everything behind it. `expected_layout` answers: where would each part of this image lie if that
-note had another size? Each section goes to the next multiple of its alignment, NOBITS sections
-move the cursor without bytes, mercury sections that share a plain section's bytes follow it, the
+everything after it. `expected_layout` answers: where would each part of this image lie if that
+note had another size? Each section goes to the next multiple of its alignment. NOBITS sections
+move the cursor without bytes; mercury sections that share a plain section's bytes follow it. The
 section headers come after the last section, 8-aligned where no section is Mercury's, and the
-program headers behind them.
+program headers after them.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from pylink.inspect.image import Image
 
 @dataclass(frozen=True)
 class Part:
-    """`text` is for a person, `value` for a program; an empty text is left out."""
+    """`text` is for a person, `value` for a program; an empty text is omitted."""
 
     name: str
     help: str

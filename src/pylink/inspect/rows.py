@@ -19,7 +19,7 @@ class Row:
         return str(self)
 
     def where(self, index: int) -> str:
-        """The place of the entry in its section, to be written behind the section's name."""
+        """The place of the entry in its section, to be written after the section's name."""
         return f"[{index}]"
 
 

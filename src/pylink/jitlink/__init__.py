@@ -30,7 +30,7 @@ _lock = threading.Lock()
 def install(*, majors: tuple[int, ...] = (13,), real: str | os.PathLike[str] | None = None) -> None:
     """Let pylink be the process's libnvJitLink of the major releases given; again does nothing.
 
-    `real` is the path of the real library, for what has to be compiled; by default that of a wheel,
+    `real` is the path of the real library, for what must be compiled; by default that of a wheel,
     of CUDA_HOME, or of the system. RuntimeError when a libnvJitLink is loaded already: whoever has
     it keeps it. OSError when this installation was built without the stand-in. ValueError for a
     major release that is not one of `MAJORS`.

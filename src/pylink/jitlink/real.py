@@ -1,4 +1,4 @@
-"""The real nvJitLink library, for what has to be compiled and what only it knows."""
+"""The real nvJitLink library, for what must be compiled and what only it knows."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class _UnitAt:
         at = offset + (12 if wide else 4)
         (version,) = unpack_from("<H", data, at)
         if version >= 5:
-            # Behind the version, sizes, the length of the header and five numbers of a byte each,
+            # After the version, sizes, the length of the header and five numbers of a byte each,
             # opcode_base says how many there are of it and the lengths of opcodes.
             at += 2 + 2 + (8 if wide else 4) + 5
             check_tables(data, at + data[at], wide=wide)

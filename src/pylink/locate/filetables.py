@@ -36,7 +36,7 @@ def check_tables(data: bytes, at: int, *, wide: bool) -> None:
 
 
 def _behind(data: bytes, at: int, form: int, *, wide: bool) -> int:
-    """The offset behind a value of one byte or more, all of which are in `data`."""
+    """The offset after a value of one byte or more, all of which are in `data`."""
     if form == _UDATA:
         return uleb(data, at)[1]
     if form == _STRING:

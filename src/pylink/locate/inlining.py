@@ -63,7 +63,7 @@ def calls_of_rows(
 
 
 def uleb(data: bytes, at: int) -> tuple[int, int]:
-    """A ULEB128 number and the offset behind it."""
+    """A ULEB128 number and the offset after it."""
     value = shift = 0
     while True:
         byte = data[at]

@@ -53,7 +53,7 @@ class Frame:
     """A line: 1-based; line or column are 0 where they are unknown, or beyond all files.
 
     `function` is the mangled name of the inlined function that the line belongs to, None in the
-    outermost frame. `text` is the line itself where the cubin has it and `file` is no file.
+    outermost frame. `text` is the line itself where the cubin has it and `file` is not a file.
     """
 
     __slots__ = ("column", "file", "function", "line", "text")
@@ -270,6 +270,7 @@ class LinePrograms:
 
 
 def _line_of(text: bytes, line: int) -> str:
-    """A line of PTX, empty where the text has no such line: its section is no file either way."""
+    """A line of PTX, empty where the text has no such line: its section is not a file either
+    way."""
     lines = text.split(b"\0")
     return lines[line - 1].decode("utf-8", "replace") if 0 < line <= len(lines) else ""

@@ -16,8 +16,8 @@ Three stages, in this order; the first that fails decides the code.
 3. Relocation targets: equal numbers, and for each of the candidate's some target of the reference
    with the same name, length and bytes. Else 18.
 
-`fold` takes these stages as they are, but for objects without any entry: `compare` accepts such a
-candidate where the reference has neither headers nor targets, and `fold` leaves it as it is.
+`fold` takes these stages as they are, except for objects without any entry: `compare` accepts such
+a candidate where the reference has neither headers nor targets, and `fold` leaves it as it is.
 
 Why a fold is safe
 ------------------
@@ -25,7 +25,7 @@ The rule alone proves less than a fold needs. Equal entries of a relocation sect
 symbol *numbers*, and numbers are private to a file; stage 1 says nothing about what the reference
 has beyond the candidate; stages 2 and 3 let two rows share one twin. So where both objects have
 symbol tables and `identity` is "symbols", an accepted candidate C of a reference R must also pass
-these checks, and a failure rejects it with the code of the vector concerned.
+these checks. A failure rejects it with the code of the vector concerned.
 
 * Twins stand at the same place in both vectors, so stages 2 and 3 are one-to-one. The +0 qword is
   the size, and types, flags and bytes in the file are equal too, so stage 1 compared whole
@@ -42,12 +42,12 @@ these checks, and a failure rejects it with the code of the vector concerned.
   both files, which hold the register counts that may decide between weak copies, are equal. (If
   both copies are strong the link fails.)
 
-After relocation, each byte of C's sections would therefore be the byte of R's sections, but for the
-base of the twin section, which references to C's sections follow. Nothing is lost by leaving them
-out. A link that folds must let R's sections stand for whichever copy of a function wins.
+After relocation, each byte of C's sections would therefore be the byte of R's sections, except for
+the base of the twin section, which references to C's sections follow. Nothing is lost by omitting
+them. A link that folds must let R's sections stand for whichever copy of a function wins.
 
 The hash never proves anything: a pair that it proposes is compared field by field and byte by byte,
-and a pair that it leaves out could not have been accepted (see pylink.mercury.index).
+and a pair that it omits could not have been accepted (see pylink.mercury.index).
 """
 
 from pylink.mercury.cubin import MalformedCubin

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pylink._native.elfheaders import Section
 
 # Families whose sections enter the header and primary vectors, by the rest of the name after
-# `.nv.merc.`; SUFFIXED ones carry a suffix that takes part in the comparison.
+# `.nv.merc.`; SUFFIXED ones contain a suffix that takes part in the comparison.
 EXACT = frozenset(
     b"debug_abbrev debug_aranges debug_frame debug_info debug_line debug_loc debug_macinfo "
     b"debug_pubnames debug_pubtypes debug_ranges debug_str nv_debug_line_sass "

@@ -54,7 +54,7 @@ def fold(
     """Compare each object with the kept ones in order; the first that accepts is its reference.
 
     With `prefilter="none"` every pair is compared until one accepts: N*N/2 comparisons when nothing
-    folds. With "xxh3" the pairs that cannot fold are left out; the result is the same. `progress`
+    folds. With "xxh3" the pairs that cannot fold are omitted; the result is the same. `progress`
     is called with the number of objects done. Objects without sections fold nothing, and nothing
     folds into them.
     """

@@ -33,7 +33,7 @@ KEY_MASK = 0xFFFF_FFFF_FFFF_FFFF
 
 
 def _name(name: Name) -> bytes:
-    """Names are compared as bytes; text is UTF-8, and what is no text survives."""
+    """Names are compared as bytes; text is UTF-8, and what is not text survives."""
     return name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
 
 

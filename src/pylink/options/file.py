@@ -73,7 +73,7 @@ def split_items(text: str, sink: Sink) -> list[str]:
 
 
 def unquote(text: str) -> str:
-    """The text without its double quotes; one behind a backslash stays."""
+    """The text without its double quotes; one after a backslash stays."""
     if '"' not in text:
         return text
     kept = [

@@ -85,7 +85,7 @@ def parse(
 def parse_leniently(argv: Sequence[str], environment: str) -> CommandLine:
     """What the arguments say that are none of the mistakes, which nobody is told of here.
 
-    For the options that say how to report a mistake: they may stand behind it.
+    For the options that say how to report a mistake: they may stand after it.
     """
     line, unheard = CommandLine(), Sink()
     words = [*split_leniently(environment), *argv]

@@ -105,7 +105,7 @@ class Plan:
         return self._written
 
     def reads(self, file: str, sink: Sink, status: os.stat_result | None = None) -> None:
-        """Make sure that `file`, of which the link needs the contents, is no output of it.
+        """Make sure that `file`, of which the link needs the contents, is not an output of it.
 
         A fatal diagnostic when it is, before anything is written.
         """

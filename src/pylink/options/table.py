@@ -1,7 +1,7 @@
 """Every option of the command line: spellings, argument, values, and its place in the tool note.
 
-nvlink knows an option by a long name behind two dashes and a short one, often of several letters,
-behind one. The rows stand in the order in which nvlink writes options into `.note.nv.tkinfo`.
+nvlink knows an option by a long name after two dashes and a short one, often of several letters,
+after one. The rows stand in the order in which nvlink writes options into `.note.nv.tkinfo`.
 """
 
 from __future__ import annotations

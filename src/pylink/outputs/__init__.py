@@ -1,1 +1,1 @@
-"""What a link writes beside the linked file, and how files appear whole or not at all."""
+"""What a link writes beside the linked file, and how files appear atomically."""

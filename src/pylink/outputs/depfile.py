@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pylink.options.model import Options
     from pylink.phases.init import Job
 
-# What GNU make and Ninja take literally only behind a backslash; a dollar is doubled. Ninja knows
+# What GNU make and Ninja take literally only after a backslash; a dollar is doubled. Ninja knows
 # no way to write a tab or a bar, and runs the command each time.
 _ESCAPES = str.maketrans({" ": "\\ ", "\t": "\\\t", "#": "\\#", "$": "$$", ":": "\\:", "|": "\\|"})
 
@@ -30,7 +30,8 @@ _NO_TARGET = ("%", "=", "|")
 
 
 def rule(target: str, prerequisites: Iterable[str]) -> str:
-    """`target: file file...`, and an empty rule for each file, so that a deleted one is no error.
+    """`target: file file...`, and an empty rule for each file, so that a deleted one is not an
+    error.
 
     ValueError for a name with a line break or a semicolon, which no rule can hold.
     """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
 
-# The blank behind the second rule is part of nvlink's text.
+# The blank after the second rule is part of nvlink's text.
 SECTIONS = """\
 SECTIONS
 {
@@ -52,7 +52,7 @@ def _default_script(sink: Sink, *, verbose: bool) -> str:
     text = _output(["ld", "--verbose", *flags], verbose=verbose)
     if text is None or banner is None:
         sink.fatal("host-script-failed")
-    # The script stands between two lines of equal signs, behind a banner.
+    # The script stands between two lines of equal signs, after a banner.
     known = set(banner.splitlines())
     lines = [line for line in text.splitlines() if line not in known]
     if len(lines) < 4:

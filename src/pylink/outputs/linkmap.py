@@ -87,8 +87,8 @@ def section_lines(placed: Placed) -> Iterator[str]:
     """A line per output section, and below it one per input section that it holds.
 
     A cubin has no addresses before it is loaded: `address` is sh_addr, 0 in all sections.
-    Contributions give their offset in the section, but for those from which the linker writes the
-    section anew: there they have none. A section without any is made by the linker.
+    Contributions give their offset in the section, except for those from which the linker writes
+    the section anew: there they have none. A section without any is made by the linker.
     """
     merged = placed.merged
     objects = merged.objects

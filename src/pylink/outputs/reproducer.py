@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 FORMAT = 1  # of the manifest
 MANIFEST = "manifest.json"
 ROOT = "root"  # stands for /
-DATA = "data"  # inputs that were no files
+DATA = "data"  # inputs that were not files
 
 # What names files or folders, besides options with the column `writes`.
 READ_PATHS = ("library_path", "source_root", "section_folder", "section_folder_recursive")

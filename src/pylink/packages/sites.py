@@ -1,4 +1,4 @@
-"""The folders of modules that a quick start leaves out, for the few links that need one of them."""
+"""The folders of modules that a quick start omits, for the few links that need one of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add_sites() -> None:
         import site  # takes a fifth of the interpreter's start
 
         site.main()
-        # -I leaves out the user's folder, in which pylink itself may be.
+        # -I omits the user's folder, in which pylink itself may be.
         own = sys.prefix == sys.base_prefix and os.geteuid() == os.getuid()
         if own and not os.environ.get("PYTHONNOUSERSITE"):
             folder = site.getusersitepackages()

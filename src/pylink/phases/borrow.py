@@ -84,7 +84,7 @@ def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) 
     if not needed:
         return loaded
     first = len(spare.opened.sources) + 1
-    # Before the host code of sources is asked for kernels: these are no roots.
+    # Before the host code of sources is asked for kernels: these are not roots.
     libraries.borrowed |= {first + number for number in needed}
     made = take(spare, lent, needed, sink)
     if missing.issubset(selection.find_missing(made.arena, made.extents)):

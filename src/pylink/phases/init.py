@@ -72,12 +72,12 @@ class Job:
 
     @property
     def uses_host_info(self) -> bool:
-        """Whether kernels are no roots that the host code of all inputs does not name."""
+        """Whether kernels are not roots that the host code of all inputs does not name."""
         return self.compiles_by_host_info and not (self.debug or self.options.relocatable_link)
 
     @property
     def compiles_by_host_info(self) -> bool:
-        """Whether LTO of a whole program leaves out what the host code of all inputs does not name.
+        """Whether LTO of a whole program omits what the host code of all inputs does not name.
 
         With -g, too, which lets a link keep all kernels.
         """
@@ -86,7 +86,7 @@ class Job:
 
     @property
     def folds_mercury(self) -> bool:
-        """Whether copies of Mercury sections are left out.
+        """Whether copies of Mercury sections are omitted.
 
         Older targets have no such sections. A relocatable output keeps all: whoever links it again
         counts on a Mercury line table for each plain one.

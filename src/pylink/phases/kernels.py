@@ -94,7 +94,7 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     if faults or arena is objects.arena:
         return objects
     rewritten = objects.replaced(arena=arena, sections=sections, symbols=symbols)
-    # What pointed behind the code, or into padding that is gone, points to nothing now.
+    # What pointed after the code, or into padding that is gone, points to nothing now.
     broken = elfread.check_again(rewritten, [number for number, _ in steps])
     if broken:
         _report_broken(rewritten, broken, sink)

@@ -1,6 +1,6 @@
-"""Opening the inputs: all bytes in one arena, and what is no cubin taken apart into cubins.
+"""Opening the inputs: all bytes in one arena, and what is not a cubin taken apart into cubins.
 
-This is no phase of its own: its time counts to the phase that comes next.
+This is not a phase of its own: its time counts to the phase that comes next.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
         sink.stop()
     job.steps.done("measure")
     times = job.steps.times(len(paths))
-    # Who watches is told what reading costs.
+    # Who observes is told what reading costs.
     mapped = None if job.steps.watching else job.mapped
     try:
         arena, extents, failed, error = inputfiles.read_files(paths, sizes, data, times, mapped)

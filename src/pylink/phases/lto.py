@@ -88,7 +88,7 @@ def cicc_lto(sink: Sink, loaded: Loaded, timing: CsvTiming) -> Optimized:
     loaded.job.steps.done("compile_lto")
     whole = not partial and not calls_any(ptx, names)
     if used is not None and not whole:
-        # What is linked keeps all kernels until the link itself leaves some out.
+        # What is linked keeps all kernels until the link itself omits some.
         ptx, more = compile_lto(loaded.modules, compilers, loaded.job, sink)
         elapsed += more
     write_lto_row(timing, options, elapsed, sink)
@@ -123,7 +123,7 @@ def ptxas_lto(sink: Sink, program: Optimized, timing: CsvTiming) -> Optimized:
 
 
 def plain_names(loaded: Loaded) -> list[str]:
-    """Names of the cubins, but for those of the device runtime.
+    """Names of the cubins, except for those of the device runtime.
 
     That library has no LTO-IR, and only joins when the program calls it, whatever
     -keep-system-libraries says.

@@ -23,7 +23,7 @@ MERC_FRAME = ".nv.merc.debug_frame"
 R_MERCURY_ADDRESS64 = 0x1003D
 MOVED = Struct("<QQ")
 
-CIE_POINTER = 12  # of a record, behind the marker of 64-bit DWARF and the length
+CIE_POINTER = 12  # of a record, after the marker of 64-bit DWARF and the length
 ADDRESS = 20
 INSTRUCTIONS = 36
 NO_CIE = 0xFFFFFFFFFFFFFFFF
@@ -94,7 +94,7 @@ def _add(
     plain = [entry for entry in places if entry != (0, b"")]
     mercury = [entry for entry in origins if entry != (0, b"")]
     if not plain and not any(origin for origin, _ in mercury):
-        plain = mercury  # left out of the plain program, which they would leave without an advance
+        plain = mercury  # omitted from the plain program, which they would leave without an advance
     if len(plain) != len(mercury):
         raise ValueError("the two forms of a frame differ")
     for (place, instruction), (origin, _) in zip(plain, mercury, strict=True):
@@ -197,7 +197,7 @@ def _pairs(contents: bytes) -> dict[int, tuple[bytes, bytes]]:
 def _assemble(
     contents: bytes, kept: list[tuple[int, ...]], records: dict[int, tuple[bytes, bytes]]
 ) -> tuple[bytes, bytes]:
-    """Lay the records out anew, each FDE behind its CIE."""
+    """Lay the records out anew, each FDE after its CIE."""
     made = bytearray()
     places: dict[int, int] = {}
     at = written = 0

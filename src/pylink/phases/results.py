@@ -24,7 +24,7 @@ class Objects(ObjectTables):
     `names` are the inputs' names by file number, `homes` the number of the source that each is
     from, nothing for a link of plain cubins. `references` are the kernels that host code uses,
     None unless all others are removed. `libraries` are the shared libraries with device code, if
-    there are any. `places` are what diagnostics found out. `release` is that of the nvlink that the
+    there are any. `places` are what diagnostics detected. `release` is that of the nvlink that the
     output is equal to.
     """
 
@@ -72,7 +72,7 @@ class Objects(ObjectTables):
         symbols: Symbols | None = None,
         job: Job | None = None,
     ) -> Objects:
-        """The same inputs but for what is given."""
+        """The same inputs except for what is given."""
         result = Objects(
             self.arena if arena is None else arena,
             self.files if files is None else files,

@@ -78,7 +78,7 @@ class SharedInputs:
     def add(self, inputs: Sequence[Input], plan: Plan, sink: Sink) -> None:
         """Read those of the inputs that were not read before, to one run.
 
-        A fatal diagnostic for one that `plan` would overwrite. What cannot be read is left out.
+        A fatal diagnostic for one that `plan` would overwrite. What cannot be read is omitted.
         """
         fresh = {_key(source): source for source in inputs if _key(source) not in self._places}
         sources = list(fresh.values())
@@ -124,7 +124,7 @@ class SharedInputs:
         """The runs that the inputs of a link lie in, in order; None for one that reads them itself.
 
         Such are those that lack one here, that would overwrite one, and those that are watched:
-        who watches is told what reading costs.
+        who observes is told what reading costs.
         """
         if job.steps.watching:
             return None

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def trace_inputs(merged: Merged) -> None:
-    """A line per input, and one per Mercury section that is left out of it, by its index."""
+    """A line per input, and one per Mercury section that is omitted from it, by its index."""
     objects = merged.objects
     for number, name in enumerate(objects.names):
         write(None, f"link input {printable(name)}\n")

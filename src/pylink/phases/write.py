@@ -1,4 +1,4 @@
-"""Phase write: the output appears whole or not at all."""
+"""Phase write: the output appears atomically."""
 
 from __future__ import annotations
 

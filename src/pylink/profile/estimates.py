@@ -1,6 +1,6 @@
 """What following a piece of advice would save, estimated from one link's own figures.
 
-Estimates are processor time: what a busy machine or a cold cache adds is no gain of the advice.
+Estimates are processor time: what a busy machine or a cold cache adds is not a gain of the advice.
 Each says how it was made where rules state it, and `benchmarks/bench_advice.py` does what the
 advice says and measures.
 """

@@ -1,4 +1,4 @@
-"""The files of a profile: each appears whole or not at all, and none harms the link."""
+"""The files of a profile: each appears atomically, and none harms the link."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ DEDUP = "dedup"
 # Streams stand for what runs beside each other, or is looked at apart.
 MAIN_STREAM, DEDUP_STREAM = 1, 2
 
-# Pairs with an action of their own: each carries all sections, and more cannot be looked through.
+# Pairs with an action of their own: each contains all sections, and more cannot be looked through.
 MOST_PAIRS = 64
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pylink.profile.results import Results
     from pylink.report.model import Action, Report
 
-# Reports carry a copy of the output for this page; of a larger one they do not.
+# Reports contain a copy of the output for this page; of a larger one they do not.
 LARGEST_IMAGE = 8 << 20
 
 # Bytes of an instruction from sm_70 on.

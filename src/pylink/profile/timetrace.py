@@ -31,7 +31,7 @@ FILE_THRESHOLD_NS = 50_000
 
 
 class MalformedTrace(ValueError):
-    """A file that is no such trace; the message names the file and the line or event."""
+    """A file that is not such a trace; the message names the file and the line or event."""
 
 
 def trace_events(profile: Profile) -> list[Event]:

@@ -4,6 +4,6 @@ Objects, archives and fat binaries become smaller. In finished libraries and pro
 as an experiment, entries move to the front of their container, and zeros fill the rest: so nothing
 that anybody points to moves.
 
-A result is read again before it is written: each payload that stays, and all host bytes, have to be
+A result is read again before it is written: each payload that stays, and all host bytes, must be
 what they were (`verify`). Nothing here decides what could go: `plan` asks `pylink.size`.
 """

@@ -31,7 +31,7 @@ ZSTANDARD = ("default", "balance", "size")
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry: its header with all that is in it, and the bytes stored behind."""
+    """One entry: its header with all that is in it, and the bytes stored after."""
 
     header: bytes
     stored: bytes

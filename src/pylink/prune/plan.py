@@ -194,7 +194,7 @@ def _units_without_registration(path: str, data: bytes, registered: set[bytes]) 
         parts = {}
         for name, _, offset, size in members(data, path):
             part = data[offset : offset + size]
-            # Of members of one name all have to be registered.
+            # Of members of one name all must be registered.
             if name in parts and parts[name] != part:
                 raise NotPruned(f"{path}: several members have the name '{name}'")
             parts[name] = part

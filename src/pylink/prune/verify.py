@@ -142,7 +142,7 @@ def _compare_objects(old: HostElf, new: HostElf, pairs: list[tuple[Embedded, Emb
 def _compare_symbols(
     old: HostElf, before: bytes, after: bytes, moved: dict[int, dict[int, int]]
 ) -> None:
-    """Symbols are the same, but for the value of those in sections that changed."""
+    """Symbols are the same, except for the value of those in sections that changed."""
     if len(before) != len(after):
         raise _wrong(old.name, "symbols changed")
     for at in range(0, len(before), 24):

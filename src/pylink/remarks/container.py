@@ -194,7 +194,7 @@ def head(version: int, strings: bytes | None) -> bytes:
 
 
 def tail(strings: bytes) -> bytes:
-    """What comes behind the remarks in version 1: the string table."""
+    """What comes after the remarks in version 1: the string table."""
     meta = BitWriter()
     meta.fixed(FIRST_ABBREVIATION + 2, WIDTHS[META])
     meta.blob(strings)
@@ -202,7 +202,7 @@ def tail(strings: bytes) -> bytes:
 
 
 def string_table(strings: Iterable[str]) -> bytes:
-    """The strings, each with a NUL behind it; a NUL within one appears as the text `\\x00`."""
+    """The strings, each with a NUL after it; a NUL within one appears as the text `\\x00`."""
     texts = list(strings)
     data = to_bytes("\0".join(texts)) + b"\0" if texts else b""
     if data.count(b"\0") != len(texts):

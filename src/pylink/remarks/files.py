@@ -67,7 +67,7 @@ def write_remarks(
     format: str = YAML,
     version: int = LLVM_22,
 ) -> None:
-    """Write a file of remarks, whole or not at all; the errors are those of `open_writer`."""
+    """Write a file of remarks, atomically; the errors are those of `open_writer`."""
     writer = open_writer(os.fspath(path), format, version)
     batch: list[Remark] = []
     try:

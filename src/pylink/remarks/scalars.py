@@ -5,7 +5,7 @@ string is written, in this order: plain where nothing speaks against it; between
 it has no apostrophe and no newline; as a block literal when it has newlines, and nothing at its
 ends that would be lost; else between double quotes, which LLVM's parser takes for a part of it.
 
-Bytes that are no UTF-8 appear as the text `\\xNN`.
+Bytes that are not UTF-8 appear as the text `\\xNN`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NAMED = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 @lru_cache(maxsize=1 << 14)
 def scalar(text: str, indent: int = 0) -> str:
-    """The string as it stands behind a key.
+    """The string as it stands after a key.
 
     `indent` is the column of the lines of a block literal; 0 says that there is no place for one,
     as in a flow mapping.

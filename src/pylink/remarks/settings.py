@@ -32,7 +32,7 @@ OPTIONS = (
 
 
 class Settings:
-    """The options of remarks, those behind `-Xopt` included.
+    """The options of remarks, those after `-Xopt` included.
 
     An option that stands in both places has the value of the command line's own; an empty pattern
     or file name is none. `profuse` says of the profuse channels that are named whether they are on.

@@ -104,7 +104,7 @@ class _Events:
         self._events = yaml.parse(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
     def next_document(self) -> bool:
-        """Go to the start of the next document; False behind the last."""
+        """Go to the start of the next document; False after the last."""
         return any(isinstance(event, self._yaml.DocumentStartEvent) for event in self._events)
 
     def remark(self) -> Remark:
@@ -123,7 +123,7 @@ class _Events:
         """The value that starts with an event, `depth` levels into a document."""
         value = _Value(event.start_mark.line + 1)
         if isinstance(event, self._yaml.ScalarEvent):
-            if event.value or event.style:  # else nothing stands there, which is no string
+            if event.value or event.style:  # else nothing stands there, which is not a string
                 value.text = event.value
             return value
         if isinstance(event, self._yaml.AliasEvent):

@@ -15,7 +15,7 @@ TAB_WIDTH = 8
 class Presentation:
     """How records look; nothing of it changes which records there are.
 
-    `colour` is one of auto, always and never. `numbers` shows the numbers that options take.
+    `color` is one of auto, always and never. `numbers` shows the numbers that options take.
     `width` is that of the terminal in columns, of which one stays free where there are more; 0
     does not wrap. `tab_width` is the distance of the tab stops in source lines, in columns.
     `context` shows source lines; `brief` drops them and the blank lines between records. `summary`

@@ -42,7 +42,7 @@ def rule_id(number: int) -> str:
 
 
 def unicode_text(text: str) -> str:
-    """The text as Unicode: bytes of a name that are no UTF-8 appear as `\\xNN`."""
+    """The text as Unicode: bytes of a name that are not UTF-8 appear as `\\xNN`."""
     return to_bytes(text).decode("utf-8", "backslashreplace")
 
 

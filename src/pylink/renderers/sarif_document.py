@@ -100,7 +100,7 @@ class SarifDocument(FileRenderer):
                     "rules": [_rule(kind) for kind in kinds],
                 }
             },
-            # Up to the slash it is the category, behind it would be the number of a run.
+            # Up to the slash it is the category, after it would be the number of a run.
             "automationDetails": {"id": f"pylink/{self.target}/" if self.target else "pylink/"},
             "columnKind": "unicodeCodePoints",
             "invocations": [invocation],

@@ -16,7 +16,7 @@ def section_offset(path: str, name: str) -> int | None:
     """The file offset of the first section of that name; None when the file does not tell.
 
     A host object with device code has no sections of that in its own table. The names may be bytes
-    that are no UTF-8, decoded with surrogateescape.
+    that are not UTF-8, decoded with surrogateescape.
     """
     if not os.path.isfile(path):
         return None

@@ -60,7 +60,7 @@ _LATER_CHILD = 2
 
 _IN_NAME = re.compile(r"[\w$]")
 
-# A quoted field of a template; the name is coloured, the quotes are not.
+# A quoted field of a template; the name is colored, the quotes are not.
 _QUOTED = re.compile(r"'(\{\w+\})'")
 
 
@@ -201,7 +201,7 @@ class TextRenderer(Renderer):
 
 
 def _about(diagnostic: Diagnostic) -> list[str]:
-    """What nvlink's messages leave out: the place in the cubin, and a readable name."""
+    """What nvlink's messages omit: the place in the cubin, and a readable name."""
     lines: list[str] = []
     if diagnostic.type != TOP_LEVEL or diagnostic.level == NOTE:
         return lines

@@ -1,6 +1,6 @@
 """Metrics that Nsight Compute's tools look for in each action, whatever was measured.
 
-Found by leaving each out of a report and opening it with release 2022.3: without a compute
+Found by omitting each from a report and opening it with release 2022.3: without a compute
 capability every section warns, without a chip number no metric has a unit, without launch sizes
 `--print-summary` crashes, and without a time the window shows n/a.
 """

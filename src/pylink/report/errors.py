@@ -8,7 +8,7 @@ class ReportError(ValueError):
 
 
 class MalformedReport(ReportError):
-    """A file that is no report, or a damaged one.
+    """A file that is not a report, or a damaged one.
 
     `block` counts from 0 and is None before the first; `offset` is in bytes from the file's start.
     """

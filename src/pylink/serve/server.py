@@ -48,7 +48,7 @@ PATIENCE = 0.5  # seconds without a byte of a request; clients wait no longer fo
 MOST_LINKS = 1000
 MOST_MEMORY = 256 << 10
 
-# As of shells, for a command that there is not, or that is no program.
+# As of shells, for a command that there is not, or that is not a program.
 NOT_FOUND, NOT_STARTED = 127, 126
 
 # What a child tells.
@@ -207,7 +207,8 @@ class Server:
         return status
 
     def serve(self) -> None:
-        """Wait for a client, link and end; what is no good request is answered, and waits again."""
+        """Wait for a client, link and end; what is not a good request is answered, and waits
+        again."""
         signal.set_wakeup_fd(-1)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
@@ -215,7 +216,7 @@ class Server:
         if self.memory is not None:
             resource.setrlimit(resource.RLIMIT_AS, (self.memory, self.memory))
         os.close(self.alive[1])
-        close_streams(2)  # those of this server are no link's
+        close_streams(2)  # those of this server belong to no link
         try:
             links = 0
             while links < MOST_LINKS:

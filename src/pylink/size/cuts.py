@@ -1,6 +1,6 @@
 """Payloads without some of their bytes, to measure by compression what these take.
 
-The results are no programs: what is cut out leaves no hole, and nothing that counts bytes follows.
+The results are not programs: what is cut out leaves no hole, and nothing that counts bytes follows.
 """
 
 from __future__ import annotations

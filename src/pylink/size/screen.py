@@ -105,7 +105,7 @@ def _kinds(sizes: Sizes) -> list[str]:
 
 
 def _could_go(sizes: Sizes) -> list[str]:
-    """For each reduction its bytes, what has to be done before, and below it how it is done.
+    """For each reduction its bytes, what must be done before, and below it how it is done.
 
     Of class C, which is for people who know the sources, a few lines in a table of their own.
     """

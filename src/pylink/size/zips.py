@@ -34,7 +34,7 @@ MOST_BYTES = 1 << 36
 _STEP = 512
 _BLOCK, _READ = 1 << 13, 1 << 20
 # Larger members are inflated again where they are read: in stretches of so many bytes, of which
-# the last few stay. Headers are read some MB behind where the search for them is.
+# the last few stay. Headers are read some MB after where the search for them is.
 _KEPT = 16 << 20
 _STRETCH, _RECENT = 2 << 20, 6
 _FEED = 1 << 16

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
 
     # Name; path, size in bytes and time in ns of the source; code. Kernels have neither path nor
-    # code. Paths are relative to the package, but for sources of the interpreter.
+    # code. Paths are relative to the package, except for sources of the interpreter.
     Row = tuple[str, str, int, int, CodeType | None]
     # The same of a module that some links import, with the place of its code in the bundle.
     Later = tuple[str, str, int, int, int]
@@ -214,7 +214,7 @@ def checksum(data: bytes) -> int:
 
 
 def write(place: str) -> None:
-    """Write the bundle to a path or CACHE, whole or not at all; OSError."""
+    """Write the bundle to a path or CACHE, atomically; OSError."""
     bundle = make()  # before anything else is imported, which it would not have
     if place == CACHE:
         from pylink.startup.usercache import cache_folder, cached_name, write_cached

@@ -58,7 +58,7 @@ def run(*, bundled: bool = False, exact: bool = False) -> NoReturn:
 def end_on_interrupt() -> None:
     """Let an interrupt end the process as it ends nvlink, at any moment and without a word.
 
-    What is being written has no name yet, so nothing has to be cleaned up. Where interrupts are
+    What is being written has no name yet, so nothing needs cleaning up. Where interrupts are
     ignored, as in the background of a shell, or somebody else handles them, that stays so.
     """
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:

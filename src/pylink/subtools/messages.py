@@ -27,7 +27,7 @@ MOST_LINES = 50_000
 def report_messages(outcome: Outcome, name: str, sink: Sink) -> None:
     """Report what a run on the PTX `name` printed: errors as such, the rest as it is.
 
-    nvlink shows warnings and infos of ptxas whatever -w and -Werror say, so they are no warnings
+    nvlink shows warnings and infos of ptxas whatever -w and -Werror say, so they are not warnings
     of the link.
     """
     lines = outcome.log.splitlines()

@@ -37,7 +37,7 @@ class Request:
     """PTX to compile: `data` for `arch`; `name` is what diagnostics call it.
 
     `source`, `name` and `output` are the row's cells in the table of -time. `options` is the text
-    of ptxas options that an entry of a fat binary carries. The cubin is a relocatable one unless
+    of ptxas options that an entry of a fat binary contains. The cubin is a relocatable one unless
     `relocatable` is False, which makes a whole program of the text. `optimized` says that the text
     is the result of LTO, whose row nvlink writes even when the run fails.
     """
@@ -92,7 +92,7 @@ def compile_ptx(
     job.plan.reads(tool, sink)
     _note_release(tool, options, requests[0], sink)
     commands = [
-        # Padding behind the text would end it with an error.
+        # Padding after the text would end it with an error.
         Command([tool, *arguments(request, options)], request.data.rstrip(b"\0"))
         for request in requests
     ]
@@ -127,7 +127,7 @@ def time_limit(options: Options) -> int:
 
 
 def arguments(request: Request, options: Options) -> list[str]:
-    """What ptxas is told, but for its files.
+    """What ptxas is told, except for its files.
 
     ptxas notes its options in an order of its own. The last of two values counts, so those of the
     command line follow those of an entry.

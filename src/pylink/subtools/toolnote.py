@@ -24,9 +24,9 @@ NAME_IN_MEMORY = b"elf.o"
 def forget_files(cubin: bytes, source: str, result: str) -> bytes:
     """The cubin with its tool note as if it had been made in memory.
 
-    The note gets shorter and its section with it; sections behind it follow as far as their
-    alignment lets them, and the file keeps its size. What is no cubin with such a note stays as it
-    is.
+    The note gets shorter and its section with it; sections after it follow as far as their
+    alignment lets them, and the file keeps its size. What is not a cubin with such a note stays as
+    it is.
     """
     names = [os.path.basename(path).encode() for path in (source, result)]
     try:
@@ -58,7 +58,7 @@ def _rewritten(cubin: bytearray, source: bytes, result: bytes) -> bytes:
 
 
 def _close_gap(cubin: bytearray, sections: list[Section], note: Section, end: int) -> None:
-    """Move what stands behind the note to its new `end`, if that is no part of a segment."""
+    """Move what stands after the note to its new `end`, if that is not part of a segment."""
     old_end, moved = note.offset + note.size, []
     behind = (one for one in sections if one.stored > 0 and one.offset > note.offset)
     for one in sorted(behind, key=lambda one: one.offset):

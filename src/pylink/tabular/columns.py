@@ -121,7 +121,7 @@ def encoded(texts: Sequence[str]) -> tuple[bytes, bytes, bytes]:
     """Each distinct text once, in order of mention: codes, offsets and bytes."""
     numbers: dict[str, int] = {}
     codes = array("i", [numbers.setdefault(text, len(numbers)) for text in texts])
-    # What is no UTF-8 in a file stands as lone surrogates in its names.
+    # What is not UTF-8 in a file stands as lone surrogates in its names.
     pieces = [text.encode("utf-8", "replace") for text in numbers]
     offsets = array("i", [0])
     for piece in pieces:

@@ -23,7 +23,7 @@ class Table(Generic[RowT]):
     `pyarrow.table(table)`, `polars.DataFrame(table)` and DuckDB; text is dictionary-encoded there.
     """
 
-    # It is no `Sequence` and no tuple: polars would read the rows one by one, without the types,
+    # Neither a `Sequence` nor a tuple: polars would read the rows one by one, without the types,
     # and pyarrow would take them for columns.
 
     __slots__ = ("_rows", "row")

@@ -44,7 +44,7 @@ class Progress:
         self.stop()
 
     def advance(self, done: int = -1, words: str = "") -> None:
-        """So much is done, one more unless told; `words` say what comes now."""
+        """So much is done (default: one more); `words` say what comes now."""
         self._done = self._done + 1 if done < 0 else done
         self.tell(words)
 

@@ -51,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(words: Sequence[str]) -> int:
-    """Serve until the end of standard input; 0, or 1 after something that is no request."""
+    """Serve until the end of standard input; 0, or 1 after something that is not a request."""
     try:
         arguments, rest = parser().parse_known_args(list(words))
     except SystemExit as stop:

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
-# More than any command line; what claims more is no request.
+# More than any command line; what claims more is not a request.
 LARGEST = 1 << 28  # bytes
 _CHUNK = 1 << 16
 
@@ -38,7 +38,7 @@ _FIELDS = {
 
 
 class ProtocolError(Exception):
-    """What came is no request; nothing behind it can be understood either."""
+    """What came is not a request; nothing after it can be understood either."""
 
 
 class Request:
@@ -142,7 +142,7 @@ class JsonProtocol(Protocol):
 
 
 class ProtoProtocol(Protocol):
-    """Messages behind their size as a varint; ImportError without the package protobuf."""
+    """Messages after their size as a varint; ImportError without the package protobuf."""
 
     def __init__(self) -> None:
         classes = message_classes()

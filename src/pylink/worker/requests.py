@@ -42,7 +42,7 @@ class Streams:
         return False
 
     def take(self) -> str:
-        """What this thread printed since it was asked last; names that are no UTF-8 with marks."""
+        """What this thread printed since it was asked last; names that are not UTF-8 with marks."""
         parts = self._parts()
         text = "".join(parts)
         parts.clear()
@@ -76,8 +76,8 @@ class Linkers:
     """Links what is asked for, and hands each response to `reply`, in any order.
 
     `words` come before those of each request. What is cancelled before a thread takes it is not
-    done; what is being linked then is linked to its end, since an output appears whole or not at
-    all, and its response says that it was cancelled.
+    done; what is being linked then is linked to its end, since an output appears atomically, and
+    its response says that it was cancelled.
     """
 
     def __init__(

@@ -91,7 +91,7 @@ def _tell_kept(outputs: Outputs, remarks: Remarks) -> None:
 def _target(outputs: Outputs, row: OutRow) -> int:
     """The section whose relocations a table holds; a Mercury one goes with the plain table's.
 
-    -1 for what is no table, and for the record of resolved relocations of --preserve-relocs.
+    -1 for what is not a table, and for the record of resolved relocations of --preserve-relocs.
     """
     if row.kind == sectionkinds.RESOLVED_RELA:
         return -1

@@ -12,7 +12,7 @@ from pylink.report.errors import ReportError
 from pylink.report.model import Report
 from pylink.report.source.maps import SourceMaps
 
-# The release whose behaviour this interface has.
+# The release whose behavior this interface has.
 VERSION = "2022.3.0"
 
 
@@ -126,7 +126,7 @@ class IRange:
 def load_report(file_name: str | os.PathLike[str], *, strict: bool = True) -> IContext:
     """Open a report file.
 
-    Raises OSError for a file that cannot be read and MalformedReport for one that is no report.
+    Raises OSError for a file that cannot be read and MalformedReport for one that is not a report.
     With `strict=False` both give a context without ranges, as in `ncu_report`.
     """
     from pylink.report.file import read_report

@@ -14,7 +14,7 @@ _NUMERIC = {ValueKind.FLOAT, ValueKind.DOUBLE, ValueKind.UINT32, ValueKind.UINT6
 
 
 class IMetric:
-    """A single, named metric. It can carry a value, instances, or both.
+    """A single, named metric. It can contain a value, instances, or both.
 
     `instance` arguments count from 0; what is out of range has the kind UNKNOWN.
     """

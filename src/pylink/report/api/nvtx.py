@@ -45,7 +45,7 @@ class INvtxRange:
         return self._attributes.category
 
     def color(self) -> int:
-        """The colour; 0 without attributes."""
+        """The color; 0 without attributes."""
         return self._attributes.color.color or 0
 
     def message(self) -> str:
@@ -62,12 +62,12 @@ class INvtxRange:
         return self._payload.payload_type
 
     def payload_as_uint64(self) -> int:
-        """The payload as an int; 0 if it is no number."""
+        """The payload as an int; 0 if it is not a number."""
         value = _number(self._payload)
         return 0 if value is None else int(value)
 
     def payload_as_double(self) -> float:
-        """The payload as a float; 0.0 if it is no number."""
+        """The payload as a float; 0.0 if it is not a number."""
         value = _number(self._payload)
         return 0.0 if value is None else float(value)
 

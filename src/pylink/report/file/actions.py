@@ -37,7 +37,7 @@ _NOT_OF_LAUNCH = frozenset({"references"})
 class ActionReader:
     """Reads the actions of one file.
 
-    Each action carries the whole definition of each of its sections. Those of the same definition
+    Each action contains the whole definition of each of its sections. Those of the same definition
     become one object, which the actions share.
     """
 

@@ -24,7 +24,7 @@ def text(value: Any) -> str:
 
 
 def encodable(value: Any) -> Any:
-    """A value with escapes for what UTF-8 cannot say, such as bytes of paths that are no text."""
+    """A value with escapes for what UTF-8 cannot say, such as bytes of paths that are not text."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     return value
@@ -97,7 +97,7 @@ class Names:
 def write_metrics(metrics: dict[str, Metric], rows: Any, names: Names) -> None:
     """Add a ProfileMetricResult per metric, numbered by `names`.
 
-    A metric that has no value at all is left out: readers crash on it.
+    A metric that has no value at all is omitted: readers crash on it.
     """
     for name, metric in metrics.items():
         if metric.value is None and not metric.instances:

@@ -22,7 +22,7 @@ _MESSAGE_LIMIT = (1 << 31) - 1
 
 
 def write_report(report: Report, path: str | os.PathLike[str]) -> None:
-    """Write a report; the file appears whole or not at all.
+    """Write a report; the file appears atomically.
 
     Raises ReportError if the model holds what a file cannot, OSError if the file cannot be written.
     """

@@ -151,7 +151,7 @@ class LineChart(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Color(Message):
-    """A colour, ARGB where `color_type` is 1."""
+    """A color, ARGB where `color_type` is 1."""
 
     color_type: int = 0
     color_value: int | None = None

@@ -79,7 +79,7 @@ class Importance(IntEnum):
 
 
 class ColorType(IntEnum):
-    """How a colour is given."""
+    """How a color is given."""
 
     UNKNOWN = 0
     ARGB = 1

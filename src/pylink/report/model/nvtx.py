@@ -12,7 +12,7 @@ DEFAULT_DOMAIN = "<default domain>"
 
 @dataclass(slots=True, eq=False, repr=False)
 class NvtxColor(Message):
-    """A colour; `color_type` is of `ColorType`."""
+    """A color; `color_type` is of `ColorType`."""
 
     color_type: int = 0
     color: int | None = None

@@ -46,7 +46,7 @@ def _say(frontend: IFrontend, trouble: str) -> None:
 
 
 def _parents_first(rules: list[Rule]) -> list[Rule]:
-    """The rules in order, each behind its parents; a cycle of parents is broken somewhere."""
+    """The rules in order, each after its parents; a cycle of parents is broken somewhere."""
     by_identifier = {rule.identifier: rule for rule in rules}
     done: dict[str, Rule] = {}
     entered: set[str] = set()

@@ -176,7 +176,7 @@ class IFrontend:
         self.for_children.update({str(key): float(value) for key, value in values.items()})
 
     def receive_dict_from_parent(self, rule_id: str) -> dict[str, float]:
-        """What a parent sent; empty for a rule that is no parent of this one."""
+        """What a parent sent; empty for a rule that is not a parent of this one."""
         return dict(self._parents.get(rule_id, {}))
 
     def _item(self, message_id: int) -> RuleItem | None:

@@ -1,7 +1,7 @@
 """Sections put into a report: derived metrics computed, name patterns resolved, gaps reported.
 
 The tools that open a report compute nothing: what sections derive and what their patterns stand for
-has to be in the file.
+must be in the file.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def apply_sections(
     Of the sections `asked` for by identifier each metric that no action has is a gap, also where
     the section is not shown for want of any.
 
-    A section none of whose metrics an action has is left out there, unless one is required. What
-    only some actions lack is no gap: a phase does not have the counts of another.
+    A section none of whose metrics an action has is omitted there, unless one is required. What
+    only some actions lack is not a gap: a phase does not have the counts of another.
     """
     ordered = list(sections)
     # The actions of a link have two targets between them: one architecture, and both scopes.

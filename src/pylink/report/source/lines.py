@@ -68,7 +68,7 @@ class SourceMap:
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
     def _read(self, file: str) -> list[str]:
-        """The lines of a source file: those that the report carries, or else those of the file."""
+        """The lines of a source file: those that the report contains, or else those of the file."""
         held = self._source.source_files if self._source else None
         for one in held.files if held else ():
             if one.file_name == file and one.content is not None:

@@ -18,7 +18,7 @@ CAUSES = {
         "looks at source lines."
     ),
 }
-# Frames, which every compilation makes: nobody can leave them out.
+# Frames, which every compilation makes: nobody can omit them.
 ALWAYS = "always"
 
 

@@ -2,7 +2,7 @@
 
 from link_rules import number, rule
 
-# Percent of the hits from which on false ones are no chance.
+# Percent of the hits from which on false ones are not chance.
 FALSE = 10.0
 
 

@@ -107,7 +107,7 @@ def compare(before: Report, after: Report) -> list[Change]:
 def notable(changes: list[Change], least: float = 0.05) -> list[Change]:
     """The numbers that changed by at least that share, the largest changes of each action first.
 
-    Settings and sizes of the device are no result, and are left out.
+    Settings and sizes of the device are not results, and are omitted.
     """
     kept = []
     for change in changes:

@@ -15,7 +15,7 @@ REFERENCE = re.compile(
 
 
 def plain(text: str) -> str:
-    """The text without mark-up; a link stands in brackets behind its text."""
+    """The text without mark-up; a link stands in brackets after its text."""
 
     def replace(match: re.Match[str]) -> str:
         if match["url"] is not None:

@@ -64,7 +64,7 @@ def base_text(value: Scalar | None) -> str:
 
 
 def spread_of(values: Sequence[float], shown: int, unit: str) -> str:
-    """What a list of the largest leaves out, in a sentence.
+    """What a list of the largest omits, in a sentence.
 
     `values` are all numbers, the largest first, of which `shown` are in the list.
     """

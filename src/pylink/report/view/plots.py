@@ -29,7 +29,7 @@ SERIES = (BLUE, ORANGE, "#3f9b6b", "#a05fb4", "#c2554d")
 
 Growth = Callable[[float], float]
 
-# Colour of text and axes: pages replace it by that of their text, which a dark page has light.
+# Color of text and axes: pages replace it by that of their text, which a dark page has light.
 INK = "#010203"
 
 # Bars beside each other that have room for their values.
@@ -204,7 +204,7 @@ def _draw_curve(axes: Axes, one: Curve) -> None:
 
 
 def svg(figure: Figure, title: str, description: str) -> str:
-    """The figure as an `<svg>` element that a screen reader can name; it has the page's colours.
+    """The figure as an `<svg>` element that a screen reader can name; it has the page's colors.
 
     Equal figures give equal text.
     """

@@ -81,8 +81,8 @@ class Node:
 def size_tree(sizes: Sizes) -> Node:
     """Everything as a tree: archive, file, kind and target, template, function.
 
-    The bytes of a node are those of its parts. Levels of which there is one name for all are left
-    out, but for the last.
+    The bytes of a node are those of its parts. Levels of which there is one name for all are
+    omitted, except for the last.
     """
     several = len({file.archive for file in sizes.files if file.archive}) > 1
     root = Node("all")

@@ -61,7 +61,7 @@ class PrintableConsole(Console):
 
 
 def console(*, color: bool | None = None) -> Console:
-    """Standard output; `color` None leaves colours to the terminal and NO_COLOR."""
+    """Standard output; `color` None leaves colors to the terminal and NO_COLOR."""
     no_color = None if color is None else not color
     out = PrintableConsole(highlight=False, soft_wrap=True, force_terminal=color, no_color=no_color)
     if not sys.stdout.isatty():
