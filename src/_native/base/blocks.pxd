@@ -55,7 +55,7 @@ cdef inline void give_pages(char* start, size_t size) noexcept nogil:
 
 
 cdef inline size_t reuse_pages(char* start, size_t size) noexcept nogil:
-    """Put spares under the beginning of a room; how many bytes have them, which are no zeros."""
+    """Put spares under the beginning of a room; how many bytes have them, which are not zeros."""
     cdef size_t done = 0, have, used, moved, i
     cdef uint64_t spare
     cdef char* first
@@ -89,7 +89,7 @@ cdef inline char* find_room(size_t size) noexcept nogil:
 
 
 cdef inline size_t fill_room(char* start, size_t size) noexcept nogil:
-    """Have pages in a room; how many bytes from its beginning on are no zeros."""
+    """Have pages in a room; how many bytes from its beginning on are not zeros."""
     cdef size_t used = reuse_pages(start, size)
     if used < size and large_pages_pay(start + used):
         madvise(start + used, size - used, MADV_HUGEPAGE)

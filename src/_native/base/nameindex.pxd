@@ -145,7 +145,7 @@ cdef inline void strings_free(StringTable* t) noexcept nogil:
 
 
 cdef inline void scratch_strings(Scratch* scratch, StringTable* t) noexcept nogil:
-    """Begin a string table that `scratch` frees, but for the text that a table takes."""
+    """Begin a string table that `scratch` frees, except for the text that a table takes."""
     t.text.data = NULL
     t.cells = NULL
     scratch_owns(scratch, <Release>strings_free, t)

@@ -1,6 +1,6 @@
 # Byte strings borrowed from Python objects, their comparison, and keys for hash tables.
 #
-# A key is no proof of anything: whoever finds a row by its key compares the row's fields and bytes.
+# A key proves nothing: whoever finds a row by its key compares the row's fields and bytes.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free

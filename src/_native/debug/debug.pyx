@@ -1,11 +1,11 @@
 """Rebuilding the plain debug sections of sm_100 and later, which nvlink does not concatenate.
 
-A line section is a row of units; each has a header and, per function, one sequence that opens
-with the extended opcode `00 09 02` and the 8 relocated bytes of the function's address. The
-output keeps units and headers, sorts the sequences of a unit by output symbol index and leaves
-out those of functions that are not in the output, so sequences are moved whole and no line
-program is interpreted. `.debug_frame` loses FDEs, each with the CIE before it, and
-`.nv_debug_info_reg_sass` keeps its size. docs/format-notes/family-c-debug.md has the evidence.
+A line section is a row of units; each has a header and, per function, one sequence that opens with
+the extended opcode `00 09 02` and the 8 relocated bytes of the function's address. The output keeps
+units and headers. The sequences of a unit are sorted by output symbol index, and those of functions
+that are not in the output are omitted, so sequences are moved whole and no line program is
+interpreted. `.debug_frame` loses FDEs, each with the CIE before it, and `.nv_debug_info_reg_sass`
+keeps its size. docs/format-notes/family-c-debug.md has the evidence.
 
 Every table is packed little-endian rows. In:
 

@@ -1,11 +1,11 @@
 # The code of one kernel: instructions of 16 bytes and the capsule that counts them.
 #
-# A capsule is: u32 section index of .text, u32 VERSION, u32 number of slots (in 12.8 the number is
-# in the low bits of the version, which begins with EARLY_VERSION), a bitmap with one bit
-# per slot in words of 32, then for each slot whose bit is 0 a record, in slot order. A slot is one
+# A capsule is: u32 section index of .text; u32 VERSION; u32 number of slots (in 12.8 the number is
+# in the low bits of the version, which begins with EARLY_VERSION); a bitmap with one bit
+# per slot in words of 32; then for each slot whose bit is 0 a record, in slot order. A slot is one
 # instruction, or the several that a record expands to: the record then begins with a u16 of
 # 0x50 | count << 7, and 1 in the low nibble when a body follows. The last slot is the branch to
-# itself that ends the code; its count also covers the NOPs behind it. The first byte of a body
+# itself that ends the code; its count also covers the NOPs after it. The first byte of a body
 # gives its size; one of HINT tells the compiler something about what follows, and the slot has no
 # instruction.
 
@@ -49,7 +49,7 @@ ctypedef struct Draft:
 
 cdef enum:
     INSERTED = -1           # in front of what follows: jumps to that reach it
-    APPENDED = -2           # behind the rest of its slot
+    APPENDED = -2           # after the rest of its slot
 
 
 cdef inline void start_draft(Draft* draft) noexcept nogil:

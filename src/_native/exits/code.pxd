@@ -14,7 +14,7 @@ from base.vector cimport Vec, vec_extend
 
 
 cdef enum:
-    PADDING = 0x80          # bytes of NOP behind the code, before rounding up
+    PADDING = 0x80          # bytes of NOP after the code, before rounding up
     ALIGNMENT = 128
 
 

@@ -4,12 +4,12 @@ ptxas compiles each function for any caller. Once nvlink sees a whole kernel, it
 fences what only unknown code would need, and puts the error barrier of debuggable code before
 each EXIT. Both change the size of the text, so every offset into it follows: relative branches,
 the capsule, attribute lists, jump tables, relocations, and the debug sections.
-docs/format-notes/family-c-exits.md has the rules and the experiments behind them.
+docs/format-notes/family-c-exits.md has the rules and the experiments after them.
 
 Code of one chip that is linked for another may have to wait where it did not; that moves nothing.
 
 The work is done file by file on what the reader made of them, before anything is merged. Contents
-that change are written behind the end of the arena, and the rows of their sections tell where, and
+that change are written after the end of the arena, and the rows of their sections tell where, and
 how large they are; symbols of code get new sizes. All else stays, also the mercury sections other
 than the capsules, which count in units of their own.
 

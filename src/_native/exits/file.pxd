@@ -29,7 +29,7 @@ ctypedef struct File:
     bint update             # code of another release, see exits/update.pxd
 
 
-# Contents that were rewritten, which stand behind those of all files in the new arena.
+# Contents that were rewritten, which stand after those of all files in the new arena.
 ctypedef struct Fresh:
     uint64_t base           # offset in that arena
     Vec data

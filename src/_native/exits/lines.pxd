@@ -1,8 +1,8 @@
 # Line number programs: sequences of rewritten kernels are encoded anew, all others are copied.
 #
 # nvlink writes a row as the special opcode when the address and the line both advance and one
-# opcode can say it; else as DW_LNS_advance_line (left out when the line stays and the address
-# advances), DW_LNS_advance_pc (left out when the address stays) with a signed LEB128 operand, and
+# opcode can say it; else as DW_LNS_advance_line (omitted when the line stays and the address
+# advances), DW_LNS_advance_pc (omitted when the address stays) with a signed LEB128 operand, and
 # DW_LNS_copy. Every other opcode keeps its place between the rows. A row that ptxas took out (that
 # of `min` of unsigned integers on sm_110) has left its DW_LNS_advance_pc in front of that of the
 # next; it stays an opcode of its own.
@@ -121,7 +121,7 @@ cdef inline bint put_row(Lines* lines) noexcept nogil:
 
 cdef inline bint read_extended(Lines* lines, uint64_t op, uint64_t* at, bint* ended,
                                Fault* fault) noexcept nogil:
-    """The extended opcode whose first byte is at `op`; `at` is behind that byte."""
+    """The extended opcode whose first byte is at `op`; `at` is after that byte."""
     cdef uint64_t size, start, place
     cdef int64_t advance
     cdef uint32_t row

@@ -165,7 +165,7 @@ cdef inline bint move_registers(File* file, size_t section, NameIndex* names,
                                 Fault* fault) noexcept nogil:
     """.nv_debug_info_reg_sass: {name NUL, u32 n, n of {u32, register NUL, u32, start, end}}.
 
-    Ranges end and, but for those of early code, begin at labels; in code that is brought up to
+    Ranges end and, except for those of early code, begin at labels; in code that is brought up to
     date they stay with the instructions themselves.
     """
     cdef View* view = &file.views[section]

@@ -92,7 +92,7 @@ cdef inline uint32_t take_waits(Draft* draft) noexcept nogil:
 cdef inline bint is_known(const uint8_t* words, size_t count, uint32_t predicate) noexcept nogil:
     """Whether a predicate can be read when the last of the instructions so far takes one cycle.
 
-    What is no result at the place of one makes the wait longer, never shorter.
+    What is not a result at the place of one makes the wait longer, never shorter.
     """
     cdef uint32_t cycles = 1
     cdef const uint8_t* word

@@ -67,7 +67,7 @@ cdef inline bint takes_nop(const uint8_t* word) noexcept nogil:
 cdef inline bint is_code_careful(const uint8_t* code, uint64_t size) noexcept nogil:
     """Whether ptxas up to 13.2 made the function without scheduling it.
 
-    Then each instruction has the longest stall and waits for scoreboards 0 and 1, but for those
+    Then each instruction has the longest stall and waits for scoreboards 0 and 1, except for those
     that only wait, dummy loads, and NOPs and branches that nothing waits for.
     """
     cdef uint64_t at

@@ -170,7 +170,7 @@ cdef inline Needs needs_of(const uint8_t* text, uint64_t size, int mode) noexcep
 
 cdef inline bint retarget(uint8_t* word, uint64_t old, uint64_t new, const Code* code,
                           const Place* places) noexcept nogil:
-    """Correct the distance in a relative branch; `old` and `new` are the offsets behind it."""
+    """Correct the distance in a relative branch; `old` and `new` are the offsets after it."""
     cdef uint64_t low = load64(word), high = load64(word + 8)
     cdef int64_t distance, target
     cdef uint32_t op = low & 0x1ff

@@ -1,7 +1,7 @@
 """The sections of cubins of a build tree, file after file, as columns for an index.
 
 One file is in memory at a time, in a buffer that is used again, so that its bytes are still in the
-processor's cache when they are hashed and no fresh memory is taken. What is no plain cubin, and
+processor's cache when they are hashed and no fresh memory is taken. What is not a plain cubin, and
 what is not as it was when the tree was looked at, is left to those who take a closer look.
 """
 

@@ -11,7 +11,7 @@ cdef enum:
 
 
 cdef inline bint find_words(const Vec* values, Vec* words, Vec* numbers) noexcept nogil:
-    """The different values and the number of each row; no words where that is no gain.
+    """The different values and the number of each row; no words where that is not a gain.
 
     False without memory.
     """

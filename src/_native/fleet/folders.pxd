@@ -96,7 +96,7 @@ cdef inline bint add_path(Folder* folder, const char* name, uint64_t start) noex
 
 
 cdef inline bint add_inner(Level* level, Folder* folder, const char* name) noexcept nogil:
-    """Note a folder, unless it is passed over; False without memory."""
+    """Note a folder, unless it is skipped; False without memory."""
     cdef uint64_t* place
     cdef uint64_t at = folder.text.count
     if not add_path(folder, name, 0) or not vec_append(&folder.text, b"\0", 1):
@@ -115,7 +115,7 @@ cdef inline bint add_file(Level* level, Folder* folder, const Stat* status, cons
                           uint64_t skip) noexcept nogil:
     """Note a file that may be an input; False without memory.
 
-    `skip` bytes of the name are not behind the folder's, but in it.
+    `skip` bytes of the name are not after the folder's, but in it.
     """
     cdef File* file
     cdef uint64_t at = folder.text.count

@@ -22,7 +22,7 @@ cdef enum Mark:
     M_SEEN = 1
     M_OVERTAKEN = 2
 
-# A file that an index has learnt of since.
+# A file that an index has learned of since.
 ctypedef struct Known:
     const uint8_t* path         # below the root
     uint32_t size

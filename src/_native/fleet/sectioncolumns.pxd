@@ -348,7 +348,7 @@ cdef inline const uint8_t* keep_name(Columns* c, const uint8_t* name, uint32_t s
 
 cdef inline size_t skip(const uint8_t* name, size_t length, size_t at, const char* word,
                         size_t size) noexcept nogil:
-    """Where `name` goes on behind `word`; `at` when that does not follow, or no dot behind it."""
+    """Where `name` goes on after `word`; `at` when that does not follow, or no dot after it."""
     if length - at <= size or memcmp(name + at, word, size) != 0 or name[at + size] != 46:
         return at
     return at + size

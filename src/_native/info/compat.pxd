@@ -31,7 +31,7 @@ ctypedef struct Compat:
     size_t row_count
     const CompatRow* row_of[256]    # by attribute, or NULL
     Vec records                 # bytes of the output
-    Vec late                    # bytes of what stands behind them
+    Vec late                    # bytes of what stands after them
     bint missing[256]           # by attribute: some input has none
     bint opened                 # a section was read
 

@@ -286,7 +286,7 @@ cdef bint emit_file_records(Info* m, uint16_t kind, const CodeFrame* frames) noe
 
 
 def has_file_records(MergedTables merged not None):
-    """Whether .nv.info of the output has any record; nvlink leaves out an empty one."""
+    """Whether .nv.info of the output has any record; nvlink omits an empty one."""
     cdef ObjectTables objects = merged.objects
     cdef const EntityRow* e = merged.entities.rows
     cdef size_t n = merged.entities.count, f
@@ -500,7 +500,7 @@ cdef bint put_record(Info* m, Record* record, bint keep_empty) noexcept nogil:
         symbol = section_symbol(m, record.file, load32(data + 4))
         memcpy(place + 4, &symbol, 4)
     elif data[0] == 4 and data[1] == EIATTR_KPARAM_INFO and load32(data + 4) == 0:
-        # It names the null symbol, which stays that but for some releases and -g.
+        # It names the null symbol, which stays that except for some releases and -g.
         at = m.entity[m.files[record.file].first_symbol]
         if at >= 0:
             memcpy(place + 4, &m.index[at], 4)
@@ -528,7 +528,7 @@ cdef bint put_sass_only(Info* m, const SectionRow* sass) noexcept nogil:
 
 
 cdef inline bint closes(Info* m, uint8_t attribute) noexcept nogil:
-    """Whether the link writes the record anew, or leaves it out, whatever inputs say."""
+    """Whether the link writes the record anew, or omits it, whatever inputs say."""
     if (attribute == EIATTR_NVSAL_SW_WAR and m.traits & TRAIT_MERCURY
             and m.traits & TRAIT_KEEPS_SHARED):
         # It follows the code, which all has become that of the release. Releases before 13.2 do not

@@ -27,16 +27,16 @@ cdef enum ArchiveFault:
     A_GOOD = 0
     A_CUT = 1                   # bytes that are too few for a header
     A_END = 2                   # the header does not end as one does
-    A_SIZE = 3                  # its size is no number
+    A_SIZE = 3                  # its size is not a number
     A_RANGE = 4                 # it runs past the archive
     A_NAME_LENGTH = 5           # N of `#1/N`
-    A_NAME_OFFSET = 6           # the name begins with a slash and is no offset
+    A_NAME_OFFSET = 6           # the name begins with a slash and is not an offset
     A_PLACE = 7                 # PLACE of `/OFFSET:PLACE`
     A_NO_NAMES = 8              # no member // comes before it
     A_NAME_RANGE = 9            # the offset is outside the long names
     A_EMPTY_NAME = 10
 
-# One member. Offsets count from the beginning of the data, but for that of the header.
+# One member. Offsets count from the beginning of the data, except for that of the header.
 cdef packed struct MemberRow:
     uint64_t header             # from the beginning of the archive
     uint64_t offset             # of the contents; in a thin archive it means nothing
@@ -65,7 +65,7 @@ def list_members(data, uint64_t start, uint64_t size, uint64_t most, tuple seen)
     """The next members of the archive in `size` bytes of `data`, any buffer: at most `most`.
 
     `seen` is empty at first, afterwards what the call before gave. Returns `(rows, seen, fault)`:
-    MemberRow in order; None instead of `seen` when there are no more; and None or, behind the
+    MemberRow in order; None instead of `seen` when there are no more; and None or, after the
     members before the damage, `(reason, header, value, limit)`.
     """
     cdef Py_buffer view
@@ -106,7 +106,7 @@ def list_members(data, uint64_t start, uint64_t size, uint64_t most, tuple seen)
 
 
 def split_rows(bytes data, bytes rows, str prefix):
-    """What MemberRows say in columns: names behind `prefix`, kinds, extents, and who is inline."""
+    """What MemberRows say in columns: names after `prefix`, kinds, extents, and who is inline."""
     cdef Py_ssize_t n = PyBytes_GET_SIZE(rows) // sizeof(MemberRow), i
     cdef const MemberRow* row = <const MemberRow*>PyBytes_AS_STRING(rows)
     cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(data)
@@ -128,7 +128,7 @@ def split_rows(bytes data, bytes rows, str prefix):
 
 
 cdef bint take_header(Walk* w, int* reason) noexcept nogil:
-    """The header at `at`, and `at` behind its member; False when memory is exhausted."""
+    """The header at `at`, and `at` after its member; False when memory is exhausted."""
     cdef const uint8_t* header = w.data + w.at
     cdef uint64_t left = w.end - w.at, size = 0, offset = w.at + HEADER, i
     cdef uint32_t length = NAME_SIZE, first = SIZE_AT, last = SIZE_AT + SIZE_SIZE

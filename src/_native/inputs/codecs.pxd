@@ -1,5 +1,5 @@
 # LZ4 blocks and Zstandard frames, decompressed by the C libraries that the packages of these names
-# carry: importing the packages themselves takes longer than most links, and their functions hold
+# contain: importing the packages themselves takes longer than most links, and their functions hold
 # the interpreter. Each library is opened once in a process and stays open.
 #
 # Zstandard needs 160 KB while it is at a frame, and getting these takes as long as decompressing a

@@ -111,8 +111,8 @@ def pick_entries(tuple found not None, tuple sources not None, rank, uint64_t li
     another kind is taken as it is.
 
     Returns `(picks, sources, odd, missing, bare, codecs)`: PickRow, the number of the source of
-    each, the rows that are no plain cubin, the sources with containers that nothing was taken of
-    (the damaged left out), the sources of host code or entries without any container, and a bit
+    each, the rows that are not plain cubins, the sources with containers that nothing was taken of
+    (the damaged omitted), the sources of host code or entries without any container, and a bit
     for each Codec.
     """
     cdef bytes entries, rows, faults, homes, extents, kinds
@@ -179,7 +179,7 @@ def pick_entries(tuple found not None, tuple sources not None, rank, uint64_t li
 
 cdef const EntryRow* best_entry(const EntryRow** at, const EntryRow* end, Rank* ranks,
                                 rank) except? NULL:
-    """The first entry of the highest rank in the container at `at`, which moves behind it.
+    """The first entry of the highest rank in the container at `at`, which moves after it.
 
     NULL where the highest is negative.
     """

@@ -56,7 +56,7 @@ static int pylink_meets_again(uint64_t* met, const struct stat* status) {
 }
 
 /* Files that are mapped at most, by all links of the process together: it may have 65,530
-   mappings, of which a file and what lies behind it take two, and others need some. */
+   mappings, of which a file and what lies after it take two, and others need some. */
 #define PYLINK_MOST_MAPPED (1 << 14)
 static int64_t pylink_mapped_now = 0;
 static void pylink_count_mapped(int64_t more) {
@@ -119,7 +119,7 @@ static void pylink_share_pages(void* place, uint64_t size, int shared) {
 }
 
 /* Take pages of files from the kernel all at once instead of one fault after the other; 0 if
-   it cannot give all. Where one has no bytes, such as that of a bad block or behind the end
+   it cannot give all. Where one has no bytes, such as that of a bad block or after the end
    of a file, its first use would be a signal that ends the process. */
 static int pylink_fetch_pages(void* place, uint64_t size) {
     return madvise(place, size, MADV_POPULATE_READ) == 0;

@@ -67,7 +67,7 @@ cdef inline int open_input(const char* path) noexcept nogil:
 
 
 cdef inline int read_bytes(int fd, uint8_t* place, uint64_t start, uint64_t end) noexcept nogil:
-    """Read from `start` to before `end`, to the same places behind `place`: as `read_one`."""
+    """Read from `start` to before `end`, to the same places after `place`: as `read_one`."""
     cdef uint64_t done = start
     cdef ssize_t got
     while done < end:

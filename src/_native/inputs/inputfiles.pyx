@@ -308,7 +308,7 @@ cdef enum:
 
 ctypedef struct Packed:
     int codec
-    bint is_elf                 # has to be
+    bint is_elf                 # must be
     bint unpacked               # is in its place, all of it
     const uint8_t* start        # NULL: nobody but the caller knows
     uint64_t size

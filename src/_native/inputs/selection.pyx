@@ -102,7 +102,7 @@ cdef void begin_names(Selector* s, Scratch* scratch) noexcept:
 
 
 def find_missing(bytes arena, bytes extents):
-    """The names that these files need and none of them defines, but for functions of the driver.
+    """The names that these files need and none of them defines, except for functions of the driver.
 
     `extents` are as in `select`. Dead code counts: what an executable lacks may be less.
     """

@@ -152,7 +152,7 @@ cdef int find_modules(Library* l) noexcept nogil:
             stop = <const uint8_t*>memchr(text, 0, end - text)
             if stop == NULL:
                 break
-            # All else is no module: `def ID` of a device link, and a word for other code.
+            # All else is not a module: `def ID` of a device link, and a word for other code.
             if (text[0] == c"_" and strcmp(<const char*>text, b"__NV_MODULE_ID") != 0
                     and not add(l, W_MODULE, <const char*>text, UINT64_MAX)):
                 return -1

@@ -1,6 +1,6 @@
 /* A link by the server that PYLINK_SERVER names, `pylink serve`: this process lends it its words,
  * environment, directory and streams, and ends as the link does. src/pylink/serve/request.py is the
- * other side. Whatever is not as it should be is no error: the link is then done without a server.
+ * other side. Nothing unexpected is an error: the link is then done without a server.
  */
 #include <poll.h>
 #include <stdint.h>

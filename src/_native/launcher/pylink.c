@@ -2,9 +2,9 @@
  *
  * Beside this program lies `pylink-python`, the same command line as a Python script. Its first
  * line, which installers write, names the interpreter, and the second, of an editable install, the
- * folder of the package. Where there is a bundle of it for the interpreter that this was compiled for
- * (src/pylink/startup/bundle.py has the places), it becomes the main program, without `site` and without what the
- * environment says of Python (-I -S); otherwise the script does.
+ * folder of the package. The main program is the bundle of it for the interpreter that this was
+ * compiled for (src/pylink/startup/bundle.py has the places), without `site` and without what the
+ * environment says of Python (-I -S). Without a bundle it is the script.
  *
  * The interpreter would answer an interrupt with a traceback until pylink has told it what to do, so
  * interrupts are held until then (src/pylink/startup/program.py).
@@ -165,7 +165,7 @@ static int link_by_server(const char *script, int argc, char **argv) {
 int main(int argc, char **argv) {
     static char here[PATH_MAX], script[PATH_MAX + sizeof SCRIPT];
     static char package[3 * PATH_MAX], bundle[3 * PATH_MAX + 64];
-    static char text[2 * PATH_MAX]; /* zeros behind what is read */
+    static char text[2 * PATH_MAX]; /* zeros after what is read */
     char **words = calloc((size_t)argc + 7, sizeof *words), *slash, *second, *folder, *python;
     int file, n = 0, i, status;
     if (words == NULL || find_program(here, sizeof here) != 0 ||

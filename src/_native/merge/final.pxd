@@ -43,7 +43,7 @@ cdef inline bint gets_final_name(Merge* m, const OutRow* row) noexcept nogil:
         target = out_row(m, row.target)
         if (is_a(target.kind, IS_VARIABLES) and row.head < 0
                 and not row.marks & OF_EMPTY_STAYS):
-            return False            # it is no section of the output, and its name stays as it was
+            return False            # not a section of the output; its name stays as it was
         row = target
     return is_renamed(row)
 

@@ -156,7 +156,7 @@ cdef inline void dead_relocations(Merge* m, const SectionRow* s, int32_t functio
 
 
 cdef inline void resolved_pool_name(Merge* m, int32_t function) noexcept nogil:
-    """--preserve-relocs names what would list a device function's pool, which is no section."""
+    """--preserve-relocs names what would list a device function's pool, which is not a section."""
     cdef uint32_t size
     cdef const uint8_t* name
     if function < 0 or not m.entities[function].flags & EF_LIVE:
@@ -246,7 +246,7 @@ cdef inline void find_patched(Merge* m, Given* given) noexcept nogil:
     if is_a(given.target.kind, IS_DEBUG | IS_LITERALS):
         given.patched = out_row(m, given.out).merc
     elif not is_a(given.target.kind, IS_CAPSULE):
-        # Constants and initialised data share their bytes with the plain section.
+        # Constants and initialized data share their bytes with the plain section.
         given.base = 0
         for i in range(file.first_section, file.first_section + file.section_count):
             if m.out_of[i] == given.out:

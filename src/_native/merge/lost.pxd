@@ -1,7 +1,7 @@
 # The bytes of variables that another file's definition stands for, and what relocations in them
 # come to.
 #
-# In initialised data, those in the bytes of a weak variable that lost against a weak one go. In a
+# In initialized data, those in the bytes of a weak variable that lost against a weak one go. In a
 # constant bank nvlink looks at the symbol instead: an entry that names a weak definition of its
 # file goes if that definition lost. Where the entry's own place counts it is kept here, as the
 # program needs it (docs/nvlink-differences.md).
@@ -30,14 +30,14 @@ cdef inline int by_start(const void* a, const void* b) noexcept nogil:
 
 
 cdef inline bint is_data(uint16_t kind) noexcept nogil:
-    """Whether variables of a kind in either form are initialised data, not constants."""
+    """Whether variables of a kind in either form are initialized data, not constants."""
     return KIND[kind].type == SHT_CUDA_GLOBAL_INIT
 
 
 cdef inline bint is_lost(Merge* m, size_t symbol, bint data) noexcept nogil:
     """Whether the bytes of a definition are of the kind that loses relocations.
 
-    In initialised data it lost against a weak one: any that was replaced later is weak.
+    In initialized data it lost against a weak one: any that was replaced later is weak.
     """
     if data:
         return m.role[symbol] == ROLE_LOST_EARLY or (
@@ -49,7 +49,7 @@ cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
                                  Vec* lost) noexcept nogil:
     """The bytes of `section` in which relocations may go, as disjoint ranges in order.
 
-    Only initialised data and constants have any; the mercury form is that of the file's plain
+    Only initialized data and constants have any; the mercury form is that of the file's plain
     section.
     """
     cdef uint16_t kind = m.sections[section].kind

@@ -1,8 +1,8 @@
 """Where the literal pools and jump tables of functions go.
 
-`.nv.constant2.F` of a device function is no section of an executable: its bytes are appended to
+`.nv.constant2.F` of a device function is not a section of an executable: its bytes are appended to
 the pool of every kernel that reaches F, at one offset for all of them, so that F's code works
-under each. The last section is placed first, each behind the longest pool of its kernels. Copies
+under each. The last section is placed first, each after the longest pool of its kernels. Copies
 of a weak function that came after the one that stays add their pools to its pool all the same
 (docs/format-notes/literal-pools.md).
 """
@@ -46,7 +46,7 @@ ctypedef struct Pools:
 def cut_pools(MergedTables merged not None):
     """`sections` with the sizes that count: the pool of a copy that stays ends with its constants.
 
-    What an earlier stage put behind them, the pools of copies that lost, has none. Other sections
+    What an earlier stage put after them, the pools of copies that lost, has none. Other sections
     keep their sizes.
     """
     cdef ObjectTables objects = merged.objects
@@ -214,7 +214,7 @@ cdef inline PoolRow* new_row(Pools* p, int32_t section, int32_t kernel,
 
 
 cdef bint place_own(Pools* p, uint32_t kernel, bint stay) noexcept nogil:
-    """The pools of a kernel's later copies, behind its own; with -r of any function's.
+    """The pools of a kernel's later copies, after its own; with -r of any function's.
 
     Where the copy that stays has none, they make one, of a device function as well.
     """
@@ -278,7 +278,7 @@ cdef bint place_shared(Pools* p, uint32_t function) noexcept nogil:
                 depth += 1
     count = p.rows.count - first
     qsort(<PoolRow*>p.rows.data + first, count, sizeof(PoolRow), by_kernel)
-    # All copies stand behind each other in every kernel.
+    # All copies stand one after the other in every kernel.
     at = p.piece[function]
     while at:
         align = max(align, p.sections[at].align)

@@ -30,7 +30,7 @@ from base.vector cimport Vec, vec_append, vec_push
 def record_resolved(MergedTables merged not None):
     """List every FixupRow with its .nv.resolvedrela section, in `outs` and `emitted`.
 
-    The entries are EmittedRow rows behind those of `emitted`; mercury records get their sections
+    The entries are EmittedRow rows after those of `emitted`; mercury records get their sections
     here, as twins of the plain ones.
     """
     merged.fill()

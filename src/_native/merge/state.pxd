@@ -31,7 +31,7 @@ ctypedef struct Listed:
     uint32_t size
     uint32_t tag                # hash of the name
     int32_t out                 # OutRow; -1 for a section that leaves its name or number alone
-    int32_t symbol              # OutSymbolRow of a symbol that is no section's, or -1
+    int32_t symbol              # OutSymbolRow of a symbol that is not a section's, or -1
 
 
 # Sections of dead functions, of which only the number counts; by entity.
@@ -231,7 +231,7 @@ cdef inline void section_symbol(Merge* m, int32_t out) noexcept nogil:
 
 cdef inline int32_t new_local(Merge* m, int32_t entity, const uint8_t* text,
                               uint32_t size) noexcept nogil:
-    """A local symbol that is no section's."""
+    """A local symbol that is not a section's."""
     cdef int32_t row = new_symbol(m, entity, -1, PART_LOCAL)
     add_listed(m, &m.local_list, text, size, -1, row)
     return row

@@ -83,7 +83,7 @@ cdef inline void start_users(Merge* m) noexcept nogil:
 
 
 cdef inline bint is_common(const Merge* m, size_t entity) noexcept nogil:
-    """A shared variable that is no kernel's own."""
+    """A shared variable that is not a kernel's own."""
     cdef const EntityRow* e = &m.entities[entity]
     cdef int32_t section = m.symbols[e.winner].section
     return (e.kind == E_SHARED and e.flags & EF_DEFINED and not e.flags & EF_UNSIZED

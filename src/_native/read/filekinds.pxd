@@ -48,7 +48,7 @@ cdef inline uint8_t input_kind(const uint8_t* data, uint64_t size) noexcept nogi
 
 
 cdef inline bint is_ptx(const uint8_t* data, uint64_t size) noexcept nogil:
-    """Whether `.version` comes first behind blanks and comments (PTX ISA, Module Directives)."""
+    """Whether `.version` comes first after blanks and comments (PTX ISA, Module Directives)."""
     cdef uint64_t at = 0
     while at < size:
         if data[at] == c' ' or (data[at] >= 9 and data[at] <= 13):

@@ -156,7 +156,7 @@ cdef inline bint check_owner(Reader* r, FileRow* row, SectionRow* s, uint32_t in
     if s.info == 0 or s.info >= row.section_count or sections[s.info].kind != kind:
         return refuse(r, <int32_t>index, -1, F_TARGET, s.info, row.section_count)
     s.target = <int32_t>(row.first_section + s.info)
-    # A capsule that stands behind is not checked yet, but its index is.
+    # A capsule that stands after is not checked yet, but its index is.
     if is_a(kind, IS_CAPSULE) and (sections[s.info].info == 0
                                    or sections[s.info].info >= row.symbol_count):
         return refuse(r, <int32_t>s.info, -1, F_TARGET, sections[s.info].info,

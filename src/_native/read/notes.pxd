@@ -32,7 +32,7 @@ cdef packed struct CuinfoNote:
     uint16_t spare
 
 
-# .note.nv.tkinfo: who made the file, as offsets into the strings behind them. The third is
+# .note.nv.tkinfo: who made the file, as offsets into the strings after them. The third is
 # "Cuda compilation tools, release 13.2, V13.2.86"; in outputs of pylink the fourth has the linker
 # that was followed, "nvlink 13.2.86".
 cdef packed struct TkinfoNote:

@@ -84,9 +84,9 @@ cdef Abbreviation* new_abbreviation(Cursor* c, Vec* known) except NULL:
 
 
 def find_blocks(bytes data, uint64_t start):
-    """The blocks from byte `start` to the end, as packed `BlockRow`s; zeros behind them are none.
+    """The blocks from byte `start` to the end, as packed `BlockRow`s; zeros after them are none.
 
-    ValueError for what is no block, or runs past the end.
+    ValueError for what is not a block, or runs past the end.
     """
     cdef Cursor c
     cdef Vec rows
@@ -123,7 +123,7 @@ def find_blocks(bytes data, uint64_t start):
 
 
 cdef void define(Cursor* c, Abbreviation* a, uint32_t block) noexcept nogil:
-    """Read the definition of an abbreviation behind its id."""
+    """Read the definition of an abbreviation after its id."""
     cdef uint64_t count = take_vbr(c, 5), i
     cdef uint32_t encoding
     cdef uint64_t value
@@ -184,7 +184,7 @@ cdef inline void keep(Record* r, uint64_t value) noexcept nogil:
 
 
 cdef void read_plain(Cursor* c, Record* r) noexcept nogil:
-    """A record without abbreviation, behind its id."""
+    """A record without abbreviation, after its id."""
     cdef uint64_t count, _i
     r.code = take_vbr(c, 6)
     r.count = 0
@@ -199,7 +199,7 @@ cdef void read_plain(Cursor* c, Record* r) noexcept nogil:
 
 
 cdef void read_short(Cursor* c, const Abbreviation* a, Record* r) noexcept nogil:
-    """A record with an abbreviation, behind its id."""
+    """A record with an abbreviation, after its id."""
     cdef uint64_t count, _j
     cdef uint32_t i
     r.code = scalar(c, a.encodings[0], a.values[0])

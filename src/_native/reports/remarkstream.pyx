@@ -115,7 +115,7 @@ cdef uint32_t limited(value) except? 0xffffffff:
     return <uint32_t>min(max(value, 0), 0xffffffff)
 
 
-# A remark, and behind it its arguments: strings by number, hotness apart from whether there is one.
+# A remark, and after it its arguments: strings by number, hotness apart from whether there is one.
 ctypedef struct RemarkRow:
     uint32_t kind
     uint32_t name
@@ -180,7 +180,7 @@ def encode(list remarks, dict strings):
 
     `strings` is the string table, each string with its number: new ones are added in the order of
     LLVM's writer, which is pass, name, function, file, then key, value and file of each argument.
-    TypeError for what is no remark.
+    TypeError for what is not a remark.
     """
     cdef Vec rows, args
     cdef Numbers numbers

@@ -305,7 +305,7 @@ cdef inline bint list_instances(SharedLists* l) noexcept nogil:
 
 
 cdef inline bint mark_late(SharedLists* l, Scratch* scratch) noexcept nogil:
-    """Tell which idle kernels get their section for arrays alone, behind all others."""
+    """Tell which idle kernels get their section for arrays alone, after all others."""
     cdef size_t i
     cdef const int32_t* kernels = <const int32_t*>l.kernels.data
     cdef const VariableRow* variable = <const VariableRow*>l.variables.data

@@ -5,7 +5,7 @@ variables lie in `.nv_debug.shared`: *common* variables here. Which kernels use 
 decides where it goes. With a, b, c common, 8 bytes each, used by K1 {a}, K2 {a, b}, K3 {c}:
 
     a   two users: the common part, at 0 for every kernel
-    b   one user: the private part of K2, sorted with its own variables, behind a
+    b   one user: the private part of K2, sorted with its own variables, after a
     c   one user: the private part of K3, at 0, since K3 does not use a
 
 Common part. All common variables are sorted by ascending size and walked backwards. Each that
@@ -16,14 +16,14 @@ Private part. The list of a kernel is sorted by descending alignment, then ascen
 starts at the end of what the kernel uses of the common part.
 Sort. Ties come out in the order of one particular merge sort of linked lists: push the items
 alternately to the front of two lists, sort both, merge; on a tie the first list goes first.
-Extern arrays (`extern __shared__ int x[]`) are no variables, yet they take part in the first
+Extern arrays (`extern __shared__ int x[]`) are not variables, yet they take part in the first
 sort, with size 0, and so move ties. Their address is the end of the kernel, rounded up to 16, or
 to their alignment, which compilers name since CUDA 13.1; since then the size of such a kernel is
-rounded up to its alignment, and so is the address with -g. In
-a function it is the same for all kernels that reach it, so they all grow to the largest of them.
-With -g it is each extern array that ties its kernels in this way.
-Alignment. Every kernel has at least that of the most aligned common variable, as soon as one of
-them is in the common part, but for those that get their section late (merge/idle.pxd), for extern
+rounded up to its alignment, and so is the address with -g. In a function it is the same for all
+kernels that reach it, so they all grow to the largest of them. With -g it is each extern array that
+ties its kernels in this way.
+Alignment. Once a common variable is in the common part, every kernel has at least the alignment of
+the most aligned one, except for those that get their section late (merge/idle.pxd), for extern
 arrays alone. From 16 on, an extern array anywhere gives even empty kernels a section; only family B
 does so above 16 as well.
 
@@ -99,7 +99,7 @@ cdef void take_room(Placing* w, Scratch* scratch) noexcept:
 
 
 cdef void index_users(Placing* w) noexcept nogil:
-    """Counting sorts by kernel, then by variable, which make repeats neighbours to drop."""
+    """Counting sorts by kernel, then by variable, which make repeats neighbors to drop."""
     cdef const UseRow* uses = w.uses
     cdef size_t i, start = 0, stop, kept = 0
     cdef uint32_t v
@@ -242,7 +242,7 @@ cdef void place_private(Placing* w) noexcept nogil:
 
 cdef inline void add_whole(const VariableRow* row, KernelRow* kernel,
                            int64_t* offset) noexcept nogil:
-    """What a whole program's kernel has of shared memory stands behind all that has names."""
+    """What a whole program's kernel has of shared memory stands after all that has names."""
     offset[0] = <int64_t>round_up(kernel.size, row.align)
     kernel.size = offset[0] + row.size
     kernel.align = max(kernel.align, row.align)

@@ -1,4 +1,4 @@
-# What tells equal contents apart: of functions, of initialised data, of a cubin as a whole.
+# What tells equal contents apart: of functions, of initialized data, of a cubin as a whole.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, strlen, strncmp
@@ -32,7 +32,8 @@ cdef inline bint has_records(const char* name) noexcept nogil:
 
 
 cdef inline void absorb_records(Fingerprint* f, const uint8_t* data, uint64_t size) noexcept nogil:
-    """Records but for the mark of a workaround, with which the driver treats some chips alone."""
+    """Records except for the mark of a workaround, with which the driver treats some chips
+    alone."""
     cdef uint64_t at = 0
     cdef uint32_t step
     while size - at >= 4 and record_size(data + at) <= size - at:

@@ -45,7 +45,7 @@ cdef packed struct LedgerRow:
     uint32_t installed
     uint32_t download
 
-# Contents of a function, or of initialised data, of one linked cubin.
+# Contents of a function, or of initialized data, of one linked cubin.
 cdef packed struct DigestRow:
     uint32_t entry
     uint32_t function           # 0: data

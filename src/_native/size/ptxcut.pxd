@@ -27,7 +27,7 @@ cdef inline bint is_word(uint8_t sign) noexcept nogil:
 
 
 cdef inline uint64_t skip_comment(const uint8_t* data, uint64_t at, uint64_t size) noexcept nogil:
-    """Behind a comment that begins at `at`, or `at` itself."""
+    """After a comment that begins at `at`, or `at` itself."""
     cdef const uint8_t* end
     if at + 1 >= size or data[at] != 47:
         return at
@@ -43,7 +43,7 @@ cdef inline uint64_t skip_comment(const uint8_t* data, uint64_t at, uint64_t siz
 
 
 cdef inline uint64_t skip_string(const uint8_t* data, uint64_t at, uint64_t size) noexcept nogil:
-    """Behind a string that begins at `at`."""
+    """After a string that begins at `at`."""
     at += 1
     while at < size and data[at] != 34:
         at += 2 if data[at] == 92 else 1
@@ -51,7 +51,7 @@ cdef inline uint64_t skip_string(const uint8_t* data, uint64_t at, uint64_t size
 
 
 cdef inline uint64_t end_of_body(const uint8_t* data, uint64_t at, uint64_t size) noexcept nogil:
-    """Behind the brace that closes the one at `at`."""
+    """After the brace that closes the one at `at`."""
     cdef uint64_t depth = 0, next
     while True:
         at = skip_plain(data, at, size, IN_BODY)
@@ -76,7 +76,7 @@ cdef inline uint64_t end_of_body(const uint8_t* data, uint64_t at, uint64_t size
 
 cdef inline uint64_t name_of(const uint8_t* data, uint64_t at, uint64_t size,
                              uint64_t* end) noexcept nogil:
-    """Where the name behind `.entry` or `.func` begins, and its end; a result may be in front."""
+    """Where the name after `.entry` or `.func` begins, and its end; a result may be in front."""
     while at < size and is_space(data[at]):
         at += 1
     if at < size and data[at] == 40:

@@ -39,7 +39,7 @@ cdef inline bint is_idle(const EntityRow* e) noexcept nogil:
 
 cdef inline bint call_edge(const CallRow* call, size_t entities, uint32_t* tail,
                            uint32_t* head) noexcept nogil:
-    """The edge that a row stands for; False for rows that are no edge."""
+    """The edge that a row stands for; False for rows that are not edges."""
     if call.block == -1:
         tail[0] = call.caller
         head[0] = call.callee

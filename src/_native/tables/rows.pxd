@@ -292,7 +292,7 @@ cdef packed struct RebuildRow:
     int32_t entity              # or -1
     int32_t section             # input section of a section symbol, or -1
 
-# What the call graph says of one entity; rows of entities that are no functions stay empty.
+# What the call graph says of one entity; rows of entities that are not functions stay empty.
 cdef packed struct FunctionRow:
     uint32_t regcount           # kernels: the largest of all functions reached
     uint32_t stack              # bytes of the deepest path; NO_STACK_BOUND with recursion

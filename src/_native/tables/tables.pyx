@@ -387,7 +387,7 @@ cdef class Blob(Table):
 cdef class Result:
     """The tables of a phase."""
 
-    # Names of attributes that are no part of the result.
+    # Names of attributes that are not part of the result.
     UNSEALED = ()
 
     cdef int fill(self) except -1:
