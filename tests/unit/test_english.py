@@ -12,25 +12,12 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from helpers.english import WORDS, long_sentences, paragraphs
 
 from pylink.diagnostics.help import HELP as EXPLANATIONS
 from pylink.diagnostics.kinds import KINDS
 from pylink.options.commands import COMMANDS
 from pylink.options.help import HELP
-
-# What to write instead.
-WORDS = {
-    r"unless (?:told|given)": "(default: ...)",
-    r"(?<!there )(?:is|are) no (?!longer)": "is not a",
-    r"ha(?:s|ve) to be": "must",
-    r"pass(?:es|ed)? over": "ignore, skip",
-    r"lea(?:ves?|ving) (?:\w+ )?out|left out": "omit",
-    r"found out": "detected",
-    r"mended": "fixed",
-    r"the same with": "like",
-    r"colour(?:s|ed)?|behaviour|analys(?:e|ing)|optimis\w+|recognis\w+": "American spelling",
-}
-LONGEST = 35  # words of a sentence
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,11 +37,6 @@ def texts() -> Iterator[tuple[str, str]]:
                 yield f"pylink {name} {action.dest}", str(action.help or "")
 
 
-def sentences(text: str) -> list[str]:
-    """A list with semicolons has one sentence for each of its items."""
-    return re.split(r"(?<=[.;?!])\s+", text)
-
-
 TEXTS = dict(texts())
 
 
@@ -71,21 +53,16 @@ def test_words(pattern: str, better: str) -> None:
 
 
 def test_sentences_are_short() -> None:
-    long = {
-        name: sentence
-        for name, text in TEXTS.items()
-        for sentence in sentences(text)
-        if len(sentence.split()) > LONGEST
-    }
-    assert long == {}
+    assert {name: long for name, text in TEXTS.items() if (long := long_sentences([text]))} == {}
 
 
+ROOT_PAGES = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
-    for path in sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+    for path in sorted([*ROOT.glob("docs/**/*.md"), *(ROOT / name for name in ROOT_PAGES)])
 }
 # Says what pylink is, to anybody who comes.
-FRONT = {"docs/index.md", "README.md", "CONTRIBUTING.md"}
+FRONT = {"docs/index.md", *ROOT_PAGES}
 # Tables of remarks have the texts that pylink prints.
 PRINTED = {"docs/remarks.md", "docs/diagnostics.md"}
 
@@ -109,9 +86,15 @@ def test_a_page_begins_with_who_it_is_for(page: str) -> None:
 
 @pytest.mark.parametrize("page", sorted(PAGES.keys() - PRINTED))
 def test_words_of_pages(page: str) -> None:
-    text = prose(page)
-    for pattern, better in WORDS.items():
+    text = " ".join(prose(page).split())
+    words = {**WORDS, r"born|births?": "creation"}
+    for pattern, better in words.items():
         if better == "like":  # On a page "the same" refers to what stands before.
             continue
         found = re.search(rf"\b(?:{pattern})\b", text, re.IGNORECASE)
         assert not found, f"{found.group()!r}: {better}" if found else ""
+
+
+@pytest.mark.parametrize("page", sorted(PAGES.keys() - PRINTED))
+def test_sentences_of_pages_are_short(page: str) -> None:
+    assert long_sentences(paragraphs(prose(page))) == []

@@ -1,0 +1,78 @@
+"""What a program can check of plain English: words, and the length of sentences."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+# What to write instead.
+WORDS = {
+    r"unless (?:told|given)": "(default: ...)",
+    r"(?<!there )(?:is|are|was|were) no (?!(?:longer|more|less|one)\b)": "is not a",
+    r"ha(?:s|ve) to be": "must",
+    r"(?<!one )pass(?:es|ed)? over": "ignore, skip",
+    r"lea(?:ves?|ving) (?:\w+ )?out|left out": "omit",
+    r"found out": "detected",
+    r"mended": "fixed",
+    r"the same with": "like",
+    r"(?<!left )(?<!leaves )behind": "after",
+    r"but for": "except for",
+    r"whole or not at all": "atomically",
+    r"(?:some|no|any)body watches|who watches": "observe",
+    r"(?:colour|behaviour|favour|neighbour)\w*|centre|grey|learnt|spelt": "American spelling",
+    r"(?:analy|optimi|recogni|normali|initiali|seriali)s(?:e[ds]?|ing|ation)": "American spelling",
+}
+LONGEST = 35  # words of a sentence
+
+
+def sentences(text: str) -> list[str]:
+    """A list after a colon, or with semicolons, has one sentence for each of its items."""
+    return re.split(r"(?<=[.;:?!])\s+|(?<=[.?!]\))\s+", text)
+
+
+def long_sentences(texts: Iterable[str]) -> list[str]:
+    found = [sentence for text in texts for sentence in sentences(text)]
+    return [sentence for sentence in found if len(sentence.split()) > LONGEST]
+
+
+def paragraphs(text: str) -> list[str]:
+    """Paragraphs, items of lists and cells of tables, each in one line."""
+    parts = re.split(r"\n\s*\n|\n\s*(?:[-*]|\d+\.) +|\n?\s*\|| {3,}", text)
+    return [" ".join(part.split()) for part in parts]
+
+
+def comments(path: Path) -> Iterator[str]:
+    """Docstrings and comments of a file of Python or Cython."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix in (".py", ".pyi"):
+        kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+        nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
+        yield from filter(None, map(ast.get_docstring, nodes))
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        # What stands in strings is no comment.
+        found = [token for token in tokens if token.type == tokenize.COMMENT]
+        numbered = [(token.start[0] - 1, token.start[1], token.string) for token in found]
+    else:
+        docstring = re.compile(r'"""(.*?)"""', re.DOTALL)
+        yield from docstring.findall(text)
+        bare = docstring.sub(lambda found: "\n" * found[0].count("\n"), text)
+        numbered = [
+            (row, match.start(1), match[1])
+            for row, line in enumerate(bare.splitlines())
+            if (match := re.search(r"(?:^|\s)(#.*)", line))
+        ]
+    whole = [line.lstrip().startswith("#") for line in text.splitlines()]
+    block: list[str] = []
+    end = (-1, -1)
+    for row, column, comment in numbered:
+        # Comments beside code are each by themselves.
+        if (row, column) != (end[0] + 1, end[1]) or not whole[row]:
+            yield "\n".join(block)
+            block = []
+        block.append(comment.lstrip("#:").removeprefix(" "))
+        end = row, column
+    yield "\n".join(block)

@@ -1,0 +1,43 @@
+"""Comments and docstrings follow the rules of plain English that a program can check."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from helpers.english import WORDS, comments, long_sentences, paragraphs
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src"
+PATTERNS = ("**/*.py", "**/*.pyi", "**/*.pyx", "**/*.pxd")
+FILES = [path for pattern in PATTERNS for path in SOURCES.glob(pattern)]
+# Comments of these follow when their code changes.
+WAITING = {"_native/image", "_native/layout"}
+ROOMS = sorted({str(path.parent.relative_to(SOURCES)) for path in FILES} - WAITING)
+
+
+def prose(path: Path) -> list[str]:
+    """What a file says, without code."""
+    texts = [re.sub(r"``?[^`]*``?", "CODE", text) for text in comments(path)]
+    return [paragraph for text in texts for paragraph in paragraphs(text)]
+
+
+def test_comments_of_all_sorts_are_found() -> None:
+    assert len(ROOMS) > 50
+    assert "_native/merge" in ROOMS
+    said = " ".join(prose(Path(__file__)))
+    assert "Comments and docstrings follow" in said  # and this, at the end of a line
+    assert "and this, at the end of a line" in said
+    assert "is no comment" not in said
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_words_and_sentences(room: str) -> None:
+    for path in (path for path in FILES if path.parent == SOURCES / room):
+        said = prose(path)
+        assert long_sentences(said) == [], path.name
+        for text in said:
+            for pattern, better in WORDS.items():
+                found = re.search(rf"\b(?:{pattern})\b", text, re.IGNORECASE)
+                assert not found, f"{path.name}: {text}: {better}"
