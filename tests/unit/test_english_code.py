@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -41,3 +42,16 @@ def test_words_and_sentences(room: str) -> None:
             for pattern, better in WORDS.items():
                 found = re.search(rf"\b(?:{pattern})\b", text, re.IGNORECASE)
                 assert not found, f"{path.name}: {text}: {better}"
+
+
+def test_one_is_the_name_of_nothing() -> None:
+    """A variable says what it is."""
+    found = [
+        f"{path.relative_to(SOURCES)}:{node.lineno}"
+        for path in FILES
+        if path.suffix == ".py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.Name) and node.id == "one")
+        or (isinstance(node, ast.arg) and node.arg == "one")
+    ]
+    assert found == []

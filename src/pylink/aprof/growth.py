@@ -117,7 +117,7 @@ def _scatter(points: Sequence[Point]) -> float:
     away from one that nothing disturbed.
     """
     several = [point for point in points if point.occ > 1 and point.min]
-    return median((one.mean / one.min - 1) / one.occ for one in several) if several else 0.0
+    return median((point.mean / point.min - 1) / point.occ for point in several) if several else 0.0
 
 
 def _fit(

@@ -172,26 +172,32 @@ class Report:
         found: dict[int, dict[int, Point]] = {routine.id: {} for routine in self.routines}
         owners = [(routine.id, routine.points) for routine in self.routines]
         told = {routine.id for routine in self.routines if routine.points}
-        owners += [(one.routine, one.points) for one in self.contexts if one.routine not in told]
+        owners += [
+            (context.routine, context.points)
+            for context in self.contexts
+            if context.routine not in told
+        ]
         for routine, points in owners:
             by_size = found.setdefault(routine, {})
             for point in points:
                 earlier = by_size.get(point.rms)
                 by_size[point.rms] = point if earlier is None else _joined(earlier, point)
-        return {routine: [sizes[one] for one in sorted(sizes)] for routine, sizes in found.items()}
+        return {
+            routine: [sizes[size] for size in sorted(sizes)] for routine, sizes in found.items()
+        }
 
 
-def _joined(one: Point, other: Point) -> Point:
+def _joined(first: Point, other: Point) -> Point:
     return Point(
-        one.rms,
-        min(one.min, other.min),
-        max(one.max, other.max),
-        one.sum + other.sum,
-        one.sqr + other.sqr,
-        one.occ + other.occ,
-        one.real + other.real,
-        one.self_sum + other.self_sum,
-        min(one.self_min, other.self_min),
-        max(one.self_max, other.self_max),
-        one.self_sqr + other.self_sqr,
+        first.rms,
+        min(first.min, other.min),
+        max(first.max, other.max),
+        first.sum + other.sum,
+        first.sqr + other.sqr,
+        first.occ + other.occ,
+        first.real + other.real,
+        first.self_sum + other.self_sum,
+        min(first.self_min, other.self_min),
+        max(first.self_max, other.self_max),
+        first.self_sqr + other.self_sqr,
     )

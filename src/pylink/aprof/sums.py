@@ -172,13 +172,13 @@ def _explained(mixed: Array, ones: Array) -> Array:
     mixed = mixed / np.where(length > 0, length, 1)
     alone = np.einsum("ptm,p->tm", mixed, ones)
     best: Array = np.square(np.maximum(alone, 0)).max(1)
-    one, other = np.triu_indices(mixed.shape[2], 1)
-    if not len(one):
+    left, other = np.triu_indices(mixed.shape[2], 1)
+    if not len(left):
         return best
-    together = np.einsum("ptm,ptm->tm", mixed[:, :, one], mixed[:, :, other])
+    together = np.einsum("ptm,ptm->tm", mixed[:, :, left], mixed[:, :, other])
     free = 1 - together**2 + RIDGE
-    first = (alone[:, one] - together * alone[:, other]) / free
-    second = (alone[:, other] - together * alone[:, one]) / free
-    gained = first * alone[:, one] + second * alone[:, other]
+    first = (alone[:, left] - together * alone[:, other]) / free
+    second = (alone[:, other] - together * alone[:, left]) / free
+    gained = first * alone[:, left] + second * alone[:, other]
     best = np.maximum(best, np.where((first >= 0) & (second >= 0), gained, 0).max(1))
     return best

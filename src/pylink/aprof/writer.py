@@ -52,11 +52,11 @@ def _in_contexts(report: Report) -> Report:
         return report
     taken = {context.id for context in report.contexts}
     free = (number for number in count() if number not in taken)
-    added = [Context(next(free), one.id, points=one.points) for one in alone]
-    moved = {one.id: replace(one, points=[]) for one in alone}
+    added = [Context(next(free), routine.id, points=routine.points) for routine in alone]
+    moved = {routine.id: replace(routine, points=[]) for routine in alone}
     return replace(
         report,
-        routines=[moved.get(one.id, one) for one in report.routines],
+        routines=[moved.get(routine.id, routine) for routine in report.routines],
         contexts=[*report.contexts, *added],
     )
 
@@ -102,8 +102,8 @@ def _routines(report: Report) -> Iterator[str]:
 
 
 def _points(report: Report) -> Iterator[str]:
-    owners: list[tuple[str, Routine | Context]] = [("p", one) for one in report.routines]
-    owners += [("q", one) for one in report.contexts]
+    owners: list[tuple[str, Routine | Context]] = [("p", routine) for routine in report.routines]
+    owners += [("q", context) for context in report.contexts]
     for tag, owner in owners:
         for point in owner.points:
             numbers = [str(_fitting(point, column)) for column in COLUMNS[VERSION]]

@@ -137,14 +137,14 @@ def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[Sha
         if group.is_global:
             before = scope
     found = []
-    for (one, other), names in pairs.items():
-        kernels = names & device.symbols(one)[0] & device.symbols(other)[0]
+    for (file, other), names in pairs.items():
+        kernels = names & device.symbols(file)[0] & device.symbols(other)[0]
         if kernels:
-            left, right = device.code(one, kernels), device.code(other, kernels)
+            left, right = device.code(file, kernels), device.code(other, kernels)
             for differs in (True, False):
                 chosen = sorted(name for name in kernels if (left[name] != right[name]) == differs)
                 if chosen:
-                    found.append(Shared(one, other, _texts(chosen), differs))
+                    found.append(Shared(file, other, _texts(chosen), differs))
     return found
 
 
@@ -160,7 +160,7 @@ def find_shared_variables(files: Sequence[LinkedFile], device: DeviceCode) -> li
             other = first.setdefault(name, file)
             if other is not file:
                 pairs[other, file].append(name)
-    return [Shared(one, other, _texts(names)) for (one, other), names in pairs.items()]
+    return [Shared(file, other, _texts(names)) for (file, other), names in pairs.items()]
 
 
 def _texts(names: Iterable[bytes]) -> list[str]:

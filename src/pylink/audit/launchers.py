@@ -86,7 +86,7 @@ def _of_object(name: str, data: bytes) -> Iterator[Launcher]:
         kind, _, sections = read_sections(data)
     except ValueError as error:
         raise NotAnObject(str(error)) from error
-    table = next((one for one in sections if one.type == SHT_SYMTAB), None)
+    table = next((section for section in sections if section.type == SHT_SYMTAB), None)
     if kind != 1 or table is None or table.link >= len(sections) or table.stored < 0:
         raise NotAnObject("it is not an object with symbols")
     kernels = _kernels(name, data)

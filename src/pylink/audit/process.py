@@ -160,7 +160,7 @@ class Loader:
             entered.add(start)
             while stack:
                 file, rest = stack[-1]
-                following = next((one for one in rest if one not in entered), None)
+                following = next((path for path in rest if path not in entered), None)
                 if following is None:
                     done[file] = None
                     stack.pop()

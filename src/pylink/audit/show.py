@@ -97,9 +97,9 @@ def _readable(value: Any) -> Any:
     if isinstance(value, str):
         return to_bytes(value).decode("utf-8", "backslashreplace")
     if isinstance(value, list):
-        return [_readable(one) for one in value]
+        return [_readable(item) for item in value]
     if isinstance(value, dict):
-        return {key: _readable(one) for key, one in value.items()}
+        return {key: _readable(item) for key, item in value.items()}
     return value
 
 

@@ -33,7 +33,7 @@ def release_followed(made: bytes) -> str:
 def may_be_equal(release: str, other: str) -> bool:
     """Whether two releases are one, as far as both say; one that is not known may be any."""
     numbers = zip(release.split("."), other.split("."), strict=False)
-    return not release or not other or all(one == two for one, two in numbers)
+    return not release or not other or all(mine == two for mine, two in numbers)
 
 
 def compared(made: bytes, expected: bytes, other: str) -> str:
@@ -50,7 +50,7 @@ def compared(made: bytes, expected: bytes, other: str) -> str:
         return f"{DIFFERS} from {other}'s: {problem}"
     if not found:
         return f"equal with {other}'s but for the linker's own note and scoreboards"
-    sections = list(dict.fromkeys(one.section or one.kind for one in found))
+    sections = list(dict.fromkeys(entry.section or entry.kind for entry in found))
     more = f" and {len(sections) - NAMED} more" if len(sections) > NAMED else ""
     return f"{DIFFERS} from {other}'s in {', '.join(sections[:NAMED])}{more}"
 

@@ -96,7 +96,9 @@ def compare(before: Results, after: Results) -> tuple[str | None, list[Change]]:
                 continue
             relative = None
             if control is not None and name != control:
-                first, second = (one.ratios(name, control, mode) for one in (before, after))
+                first, second = (
+                    measured.ratios(name, control, mode) for measured in (before, after)
+                )
                 relative = change_of(first, second) if first and second else None
             time = change_of(early, late)
             changes.append(Change(name, mode, median(early), median(late), time, relative))

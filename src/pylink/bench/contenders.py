@@ -220,7 +220,7 @@ def jit_words(link: Link) -> list[str]:
             words.append(word)
         elif option.takes == LIST:
             assert isinstance(value, tuple)
-            words += [f"{word}{one}" for one in value]
+            words += [f"{word}{item}" for item in value]
         else:
             words.append(f"{word}{value}")
     return list(dict.fromkeys(words))
@@ -255,7 +255,7 @@ def contenders(
         about = f"{path}, nvlink {said}, the whole process"
         release = "" if said == UNKNOWN else said
         found.append(Program(name, about, [path], launcher, release))
-    library = _nvjitlink([one.release for one in found if one.release])
+    library = _nvjitlink([contender.release for contender in found if contender.release])
     if library is not None:
         version = ".".join(map(str, real.Real(library, 0).version()))
         found.append(NvJitLink(library, version))

@@ -62,61 +62,65 @@ class Contest:
     def run(self) -> Results:
         """All rounds; what a contender could not do is in the results."""
         results = self.results
-        results.about = {one.name: one.about for one in self._contenders}
+        results.about = {contender.name: contender.about for contender in self._contenders}
         self._answer()
         parts = {WHOLE: self._link.size} | self._parts()
         for round_ in range(self._plan.rounds):
             order = self._contenders if round_ % 2 == 0 else self._contenders[::-1]
             sizes = list(parts.items()) if round_ % 2 == 0 else list(parts.items())[::-1]
             for part, size in sizes:
-                for one in order:
-                    if self._takes_part(one, round_):
-                        self._measure(one, WARM, part, size, round_)
+                for contender in order:
+                    if self._takes_part(contender, round_):
+                        self._measure(contender, WARM, part, size, round_)
         if self._plan.rest:
             for round_ in range(min(max(FEWEST_ROUNDS, self._plan.rounds // 2), self._plan.rounds)):
-                for one in self._contenders if round_ % 2 == 0 else self._contenders[::-1]:
-                    if not one.failed and (round_ < FEWEST_ROUNDS or self._is_quick(one)):
+                for contender in self._contenders if round_ % 2 == 0 else self._contenders[::-1]:
+                    if not contender.failed and (
+                        round_ < FEWEST_ROUNDS or self._is_quick(contender)
+                    ):
                         self._clear()
                         time.sleep(self._plan.rest)
-                        self._measure(one, RESTED, WHOLE, self._link.size, round_)
+                        self._measure(contender, RESTED, WHOLE, self._link.size, round_)
         self._clear()
         return results
 
     def _answer(self) -> None:
         """Have everyone link once, and compare the answers with the first nvlink's."""
         made: dict[Contender, bytes] = {}
-        for one in self._contenders:
-            self._tell(f"{one.name}, once before the rounds")
+        for contender in self._contenders:
+            self._tell(f"{contender.name}, once before the rounds")
             try:
-                image = self._made(one, self._link)
-                if one.links:
-                    made[one] = image
+                image = self._made(contender, self._link)
+                if contender.links:
+                    made[contender] = image
             except Failed as error:
-                one.failed = self.results.failures[one.name] = str(error)
-        self._contenders = [one for one in self._contenders if not one.failed]
+                contender.failed = self.results.failures[contender.name] = str(error)
+        self._contenders = [contender for contender in self._contenders if not contender.failed]
         # The first nvlink of each release.
         expected: dict[Contender, bytes] = {}
-        for one, image in made.items():
-            if one.name.startswith(NVLINK) and not any(
-                one.release == other.release for other in expected
+        for contender, image in made.items():
+            if contender.name.startswith(NVLINK) and not any(
+                contender.release == other.release for other in expected
             ):
-                expected[one] = image
-        for one, image in made.items():
+                expected[contender] = image
+        for contender, image in made.items():
             if not expected:
                 answer = "not compared: there is no output of nvlink"
-            elif one in expected:
+            elif contender in expected:
                 answer = "what the others are compared with"
                 if len(expected) > 1:
-                    answer = f"what others of release {one.release or 'unknown'} are compared with"
+                    answer = (
+                        f"what others of release {contender.release or 'unknown'} are compared with"
+                    )
             else:
-                answer = self._answer_of(one, image, expected)
-            self.results.answers[one.name] = answer
+                answer = self._answer_of(contender, image, expected)
+            self.results.answers[contender.name] = answer
 
-    def _made(self, one: Contender, link: Link) -> bytes:
+    def _made(self, contender: Contender, link: Link) -> bytes:
         """What a contender writes, linking once."""
         self._clear()
-        one.run(link, link.size)
-        if not one.links:
+        contender.run(link, link.size)
+        if not contender.links:
             return b""
         try:
             with open(link.output_path, "rb") as stream:
@@ -124,30 +128,32 @@ class Contest:
         except OSError:
             raise Failed("it wrote no output") from None
 
-    def _answer_of(self, one: Contender, image: bytes, expected: Mapping[Contender, bytes]) -> str:
+    def _answer_of(
+        self, contender: Contender, image: bytes, expected: Mapping[Contender, bytes]
+    ) -> str:
         """How an answer compares with that of nvlink of its release; others are not compared.
 
         Each release has a format of its own. pylink's output says which release it follows.
         """
-        release = release_followed(image) if one.is_pylink else one.release
+        release = release_followed(image) if contender.is_pylink else contender.release
         answers = [
-            self._compared(one, image, made, other.name)
+            self._compared(contender, image, made, other.name)
             for other, made in expected.items()
             if made == image or may_be_equal(release, other.release)
         ]
         if not answers:
             others = ", ".join(other.release for other in expected)
-            verb = "follows" if one.is_pylink else "is of"
+            verb = "follows" if contender.is_pylink else "is of"
             return f"not compared: it {verb} release {release}, and nvlink is of {others}"
         return next((answer for answer in answers if not is_different(answer)), answers[0])
 
-    def _compared(self, one: Contender, image: bytes, expected: bytes, other: str) -> str:
+    def _compared(self, contender: Contender, image: bytes, expected: bytes, other: str) -> str:
         """How an answer differs; what pylink omits on purpose is put back to see the rest."""
         answer = compared(image, expected, other)
-        if not is_different(answer) or not one.is_pylink or not self._link.folds:
+        if not is_different(answer) or not contender.is_pylink or not self._link.folds:
             return answer
         try:
-            whole = compared(self._made(one, self._link.without_folding()), expected, other)
+            whole = compared(self._made(contender, self._link.without_folding()), expected, other)
         except Failed:
             return answer
         if is_different(whole):
@@ -177,37 +183,41 @@ class Contest:
         found = self._link.sizes(PARTS)
         for count in found.values():
             self._tell(f"a part of {count} inputs, once before the rounds")
-            for one in self._contenders:
+            for contender in self._contenders:
                 self._clear()
                 try:
-                    one.run(self._link, count)
+                    contender.run(self._link, count)
                 except Failed as error:
                     reason = str(error).splitlines()[0]
                     facts["growth"] = (
                         f"not measured: {count} of {size} inputs do not link alone, "
-                        f"{one.name} says: {reason}"
+                        f"{contender.name} says: {reason}"
                     )
                     return {}
         return found
 
-    def _takes_part(self, one: Contender, round_: int) -> bool:
-        return not one.failed and (round_ < FEWEST_ROUNDS or self._is_quick(one))
+    def _takes_part(self, contender: Contender, round_: int) -> bool:
+        return not contender.failed and (round_ < FEWEST_ROUNDS or self._is_quick(contender))
 
-    def _is_quick(self, one: Contender) -> bool:
-        return self._spent.get(one.name, 0.0) < self._plan.patience
+    def _is_quick(self, contender: Contender) -> bool:
+        return self._spent.get(contender.name, 0.0) < self._plan.patience
 
-    def _measure(self, one: Contender, mode: str, part: Fraction, size: int, round_: int) -> None:
+    def _measure(
+        self, contender: Contender, mode: str, part: Fraction, size: int, round_: int
+    ) -> None:
         self._clear()
-        self._tell(f"{one.name}, {size} inputs, round {round_ + 1}")
+        self._tell(f"{contender.name}, {size} inputs, round {round_ + 1}")
         begun = time.perf_counter()
         try:
-            run = one.run(self._link, size)
+            run = contender.run(self._link, size)
         except Failed as error:
-            one.failed = str(error)
-            self.results.failures[one.name] = f"in round {round_ + 1}: {one.failed}"
+            contender.failed = str(error)
+            self.results.failures[contender.name] = f"in round {round_ + 1}: {contender.failed}"
             return
-        self._spent[one.name] = self._spent.get(one.name, 0.0) + time.perf_counter() - begun
-        self.results.add_run(one.name, mode, part, size, round_, run)
+        self._spent[contender.name] = (
+            self._spent.get(contender.name, 0.0) + time.perf_counter() - begun
+        )
+        self.results.add_run(contender.name, mode, part, size, round_, run)
 
     def _clear(self) -> None:
         """Remove the output, so that everyone writes a new file."""

@@ -76,4 +76,6 @@ def exponent_of(sizes: Sequence[float], rounds: Sequence[Sequence[float]]) -> Es
     themselves because what is slow at one moment is slow for all sizes.
     """
     logs = [math.log(size) for size in sizes]
-    return median_of([linear_regression(logs, list(map(math.log, one))).slope for one in rounds])
+    return median_of(
+        [linear_regression(logs, list(map(math.log, costs))).slope for costs in rounds]
+    )

@@ -42,8 +42,8 @@ def groups_of(cubins: Sequence[bytes]) -> list[list[int]]:
     for number, names in enumerate(needed):
         for name in names:
             if name in defined:
-                one, other = sorted((root(number), root(defined[name])))
-                first[other] = one
+                earlier, other = sorted((root(number), root(defined[name])))
+                first[other] = earlier
     groups: dict[int, list[int]] = {}
     for number in range(len(cubins)):
         groups.setdefault(root(number), []).append(number)

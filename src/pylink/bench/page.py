@@ -48,10 +48,10 @@ def page(results: Results) -> str:
         modes.append(Shown(mode, title, _bars(results, mode), columns, rows))
     rounds = [
         [
-            *(one.contender, one.mode, str(one.part), str(one.inputs), str(one.round + 1)),
-            *(show.time_text(one.seconds), show.time_text(one.cpu)),
+            *(run.contender, run.mode, str(run.part), str(run.inputs), str(run.round + 1)),
+            *(show.time_text(run.seconds), show.time_text(run.cpu)),
         ]
-        for one in results.runs
+        for run in results.runs
     ]
     growth = show.growth_rows(results)
     return _render(
@@ -85,9 +85,9 @@ def compared_page(
     return _render(
         title=f"pylink bench: {names[0]} and {names[1]}",
         summary=[
-            f"{one.contender}: {one.verdict}"
-            for one in changes
-            if one.contender.startswith("pylink") and one.mode == WARM
+            f"{change.contender}: {change.verdict}"
+            for change in changes
+            if change.contender.startswith("pylink") and change.mode == WARM
         ],
         warnings=[*warnings, *unequal(before), *unequal(after)],
         compared_title=title,
@@ -148,7 +148,7 @@ def _curves(results: Results) -> str:
         for part in results.parts(name):
             runs = results.of(name, part=part)
             size = next(iter(runs.values())).inputs
-            points.append((float(size), median_of([one.seconds for one in runs.values()]).value))
+            points.append((float(size), median_of([run.seconds for run in runs.values()]).value))
         grown = results.growth(name)
         if grown is not None:
             curves.append(

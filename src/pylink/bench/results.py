@@ -150,23 +150,23 @@ class Results:
 
     def contenders(self) -> list[str]:
         """Those that have run at least once."""
-        return list(dict.fromkeys(one.contender for one in self.runs))
+        return list(dict.fromkeys(run.contender for run in self.runs))
 
     def modes(self) -> list[str]:
         """Those of `warm` and `rested` that were measured."""
-        return [mode for mode in (WARM, RESTED) if any(one.mode == mode for one in self.runs)]
+        return [mode for mode in (WARM, RESTED) if any(run.mode == mode for run in self.runs)]
 
     def of(self, contender: str, mode: str = WARM, part: Fraction = WHOLE) -> dict[int, Measured]:
         """The runs of a contender, by round."""
         return {
-            one.round: one
-            for one in self.runs
-            if one.contender == contender and one.mode == mode and one.part == part
+            run.round: run
+            for run in self.runs
+            if run.contender == contender and run.mode == mode and run.part == part
         }
 
     def seconds(self, contender: str, mode: str = WARM, part: Fraction = WHOLE) -> list[float]:
         """What each run of a contender took, by round."""
-        return [one.seconds for one in self.of(contender, mode, part).values()]
+        return [run.seconds for run in self.of(contender, mode, part).values()]
 
     def ratios(self, contender: str, other: str, mode: str = WARM) -> list[float]:
         """How many times as long as `other` it took, within each round that both ran in.
@@ -174,21 +174,23 @@ class Results:
         Other load on a machine meets what runs at the same time alike.
         """
         mine, theirs = self.of(contender, mode), self.of(other, mode)
-        return [mine[one].seconds / theirs[one].seconds for one in mine if one in theirs]
+        return [
+            mine[round_].seconds / theirs[round_].seconds for round_ in mine if round_ in theirs
+        ]
 
     def processor_ratios(self, contender: str, other: str, mode: str = WARM) -> list[float]:
         """The same of processor time, which other load disturbs less; none if that is 0."""
         mine, theirs = self.of(contender, mode), self.of(other, mode)
-        both = [(mine[one].cpu, theirs[one].cpu) for one in mine if one in theirs]
-        return [one / two for one, two in both] if all(two > 0 for _, two in both) else []
+        both = [(mine[round_].cpu, theirs[round_].cpu) for round_ in mine if round_ in theirs]
+        return [first / two for first, two in both] if all(two > 0 for _, two in both) else []
 
     def peak(self, contender: str) -> int:
         """Most resident bytes with all inputs."""
-        return max((one.peak for one in self.runs if one.contender == contender), default=0)
+        return max((run.peak for run in self.runs if run.contender == contender), default=0)
 
     def parts(self, contender: str) -> list[Fraction]:
         """The parts that it did, the smallest first."""
-        found = {one.part for one in self.runs if one.contender == contender and one.mode == WARM}
+        found = {run.part for run in self.runs if run.contender == contender and run.mode == WARM}
         return sorted(found)
 
     def growth(self, contender: str) -> Estimate | None:
@@ -199,7 +201,7 @@ class Results:
         if len(parts) < 3:
             return None
         common = set.intersection(*(set(runs[part]) for part in parts))
-        rounds = [[runs[part][one].seconds for part in parts] for one in sorted(common)]
+        rounds = [[runs[part][round_].seconds for part in parts] for round_ in sorted(common)]
         return exponent_of([sizes[part] for part in parts], rounds) if rounds else None
 
     def load_when_busy(self) -> str:
@@ -214,7 +216,9 @@ class Results:
     def reference(self) -> str | None:
         """The contender that others are compared with: the first nvlink, or the copy."""
         names = self.contenders()
-        return next((one for one in names if one.startswith("nvlink")), names[0] if names else None)
+        return next(
+            (name for name in names if name.startswith("nvlink")), names[0] if names else None
+        )
 
 
 def median(results: Results, contender: str, mode: str = WARM) -> Estimate | None:
@@ -236,10 +240,10 @@ def to_csv(results: Results) -> str:
             text.write(f"# {kind} {contender}: {_line(words)}\n")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for one in results.runs:
-        times = f"{one.seconds:.9f}", f"{one.cpu:.6f}"
+    for run in results.runs:
+        times = f"{run.seconds:.9f}", f"{run.cpu:.6f}"
         writer.writerow(
-            [one.contender, one.mode, one.part, one.inputs, one.round, *times, one.peak]
+            [run.contender, run.mode, run.part, run.inputs, run.round, *times, run.peak]
         )
     return text.getvalue()
 

@@ -35,7 +35,9 @@ def time_text(seconds: float) -> str:
 
 def interval_text(estimate: Estimate, *, time: bool = False) -> str:
     """From what to what; a mark says that it is no more than the least and the largest."""
-    shown = (time_text(one) if time else f"{one:.2f}" for one in (estimate.low, estimate.high))
+    shown = (
+        time_text(bound) if time else f"{bound:.2f}" for bound in (estimate.low, estimate.high)
+    )
     return " to ".join(shown) + ("" if estimate.certain else " *")
 
 
@@ -64,11 +66,11 @@ def time_rows(results: Results, mode: str) -> list[list[str]]:
                 name,
                 time_text(found.value),
                 interval_text(found, time=True),
-                time_text(min(one.seconds for one in runs)),
+                time_text(min(run.seconds for run in runs)),
                 f"{ratio.value:.2f}" if ratio else "",
                 interval_text(ratio) if ratio else "",
                 str(len(runs)),
-                time_text(median_of([one.cpu for one in runs]).value),
+                time_text(median_of([run.cpu for run in runs]).value),
                 f"{median_of(processor).value:.2f}" if processor else "",
                 text(results.peak(name), "byte"),
             ]
@@ -152,16 +154,16 @@ def compared_rows(changes: Sequence[Change]) -> list[list[str]]:
     """With the columns of COMPARED_COLUMNS."""
     return [
         [
-            one.contender if one.mode == WARM else f"{one.contender}, rested",
-            time_text(one.before),
-            time_text(one.after),
-            f"{one.time.value:.2f}",
-            interval_text(one.time),
-            f"{one.relative.value:.2f}" if one.relative else "",
-            interval_text(one.relative) if one.relative else "",
-            one.verdict,
+            change.contender if change.mode == WARM else f"{change.contender}, rested",
+            time_text(change.before),
+            time_text(change.after),
+            f"{change.time.value:.2f}",
+            interval_text(change.time),
+            f"{change.relative.value:.2f}" if change.relative else "",
+            interval_text(change.relative) if change.relative else "",
+            change.verdict,
         ]
-        for one in changes
+        for change in changes
     ]
 
 

@@ -178,44 +178,44 @@ def link_all(
     values = link_values(request, machine, toolkit)
     links = [Link(arch) for arch in request.archs]
 
-    def link(one: Link) -> None:
+    def link(current: Link) -> None:
         # An earlier one that failed makes this one needless; a later one says nothing of it.
-        if any(other.failed for other in links[: links.index(one)]):
+        if any(other.failed for other in links[: links.index(current)]):
             return
         start = now()
         try:
             tool = NVLINK if sink.policy.in_nvlinks_place else "pylink"
             between = following.between
-            _link(one, request, values, shared, toolkit.release, tool=tool, between=between)
+            _link(current, request, values, shared, toolkit.release, tool=tool, between=between)
         except LinkError:
-            one.failed = True
-        one.milliseconds = elapsed_ms(start, now())
+            current.failed = True
+        current.milliseconds = elapsed_ms(start, now())
         if following.ended is not None:
             following.ended()
 
     count = 1 if writes_reports(values) else thread_count(request)
     run_side_by_side(link, links, count)
-    for one in links:
-        _show(one, sink, names_target=len(links) > 1)
-        if one.failed:
-            sink.terminated = one.sink.terminated
+    for done in links:
+        _show(done, sink, names_target=len(links) > 1)
+        if done.failed:
+            sink.terminated = done.sink.terminated
             sink.stop()
     return links
 
 
-def _show(one: Link, sink: Sink, *, names_target: bool) -> None:
+def _show(link: Link, sink: Sink, *, names_target: bool) -> None:
     """Show and count what a link had to say, as its own sink settled it."""
     for renderer in sink.renderers:
         if names_target:
-            renderer.for_target(one.arch)
-        for record in one.sink.diagnostics:
+            renderer.for_target(link.arch)
+        for record in link.sink.diagnostics:
             renderer.emit(record)
         renderer.for_target(None)
-    sink.diagnostics += one.sink.diagnostics
-    sink.follows = one.sink.follows or sink.follows
-    sink.errors += one.sink.errors
-    sink.warnings += one.sink.warnings
-    sink.catastrophes += one.sink.catastrophes
+    sink.diagnostics += link.sink.diagnostics
+    sink.follows = link.sink.follows or sink.follows
+    sink.errors += link.sink.errors
+    sink.warnings += link.sink.warnings
+    sink.catastrophes += link.sink.catastrophes
 
 
 def writes_reports(values: Mapping[str, Value]) -> bool:
@@ -227,7 +227,7 @@ def writes_reports(values: Mapping[str, Value]) -> bool:
 
 
 def _link(
-    one: Link,
+    link: Link,
     request: Request,
     common: dict[str, Value],
     shared: SharedInputs,
@@ -238,9 +238,9 @@ def _link(
 ) -> None:
     """Do one link; LinkError, with its messages in its sink, when that cannot be done."""
     inputs = shared.everything
-    values = {**common, "arch": one.arch}
+    values = {**common, "arch": link.arch}
     expand_names(values, request.named)
-    quiet = one.sink
+    quiet = link.sink
     obey(quiet, values, tool=tool)
     quiet.renderers.clear()  # what there is to say is said in the order of the links
     check(values, quiet, has_inputs=True, needs_output=False, needs_nvvmpath=False, toolkit=release)
@@ -258,7 +258,7 @@ def _link(
             inputs,
             plan,
             quiet,
-            registered=one.registered,
+            registered=link.registered,
             shared=shared,
             between=between,
         )
@@ -274,8 +274,8 @@ def _link(
     if quiet.errors:
         quiet.stop()
     assert isinstance(linked.image, bytes)
-    one.image = linked.image
-    one.members = plan.members
+    link.image = linked.image
+    link.members = plan.members
 
 
 def make_reproducer(

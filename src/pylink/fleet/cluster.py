@@ -46,7 +46,7 @@ class Dask:
     def __init__(self, address: str) -> None:
         self._distributed = need("distributed")
         for name in [
-            one for one in logging.root.manager.loggerDict if one.startswith("distributed")
+            name for name in logging.root.manager.loggerDict if name.startswith("distributed")
         ]:
             # What goes wrong is said once, as an error of the command.
             logging.getLogger(name).setLevel(logging.CRITICAL)

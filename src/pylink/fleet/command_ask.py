@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def parser() -> argparse.ArgumentParser:
-    listed = "; ".join(f"{name}: {one.about}" for name, one in QUESTIONS.items())
+    listed = "; ".join(f"{name}: {question.about}" for name, question in QUESTIONS.items())
     options = argparse.ArgumentParser(
         prog="pylink dedup ask",
         description="Answer a question about an index of build trees.",

@@ -18,7 +18,7 @@ SCHEMAS = ("before", "after")
 
 
 def parser() -> argparse.ArgumentParser:
-    listed = "; ".join(f"{name}: {one.about}" for name, one in COMPARISONS.items())
+    listed = "; ".join(f"{name}: {comparison.about}" for name, comparison in COMPARISONS.items())
     options = argparse.ArgumentParser(
         prog="pylink dedup compare",
         description="Show how one build differs from another, by their indexes.",

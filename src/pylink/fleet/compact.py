@@ -31,13 +31,13 @@ def compact(index: Index, live: int, counts: Mapping[str, int]) -> None:
 
     `counts` are the rows of files of each fragment, by its name.
     """
-    found = {one: counts[one] for one in index.fragments}
+    found = {fragment: counts[fragment] for fragment in index.fragments}
     if sum(found.values()) > 2 * live + SMALL:
         counting = current(index, index.fragments)
         for fragment, count in found.items():
             if len(_files(index, fragment, counting)) < count:
                 replace(index, [fragment], counting)
-        found = {one: index.count_rows(one) for one in index.fragments}
+        found = {fragment: index.count_rows(fragment) for fragment in index.fragments}
     small: list[str] = []
     for fragment in reversed(found):
         if found[fragment] >= SMALL:
@@ -51,16 +51,16 @@ def replace(index: Index, fragments: Sequence[str], counting: Any) -> None:
     """One fragment for some that follow each other, with the rows of files in `counting` alone."""
     index.check(fragments)
     pa, pc = need("pyarrow"), need("pyarrow.compute")
-    files = pa.concat_tables([_files(index, one, counting) for one in fragments])
-    objects = pa.concat_tables([_read(index, one, "objects") for one in fragments])
+    files = pa.concat_tables([_files(index, fragment, counting) for fragment in fragments])
+    objects = pa.concat_tables([_read(index, fragment, "objects") for fragment in fragments])
     objects = objects.filter(pc.is_in(objects["file"], files["file"].combine_chunks()))
     numbers = objects["object"].combine_chunks()
     sections = []
-    for one in fragments:
-        table = _read(index, one, "sections")
+    for fragment in fragments:
+        table = _read(index, fragment, "sections")
         sections.append(table.filter(pc.is_in(table["object"], numbers)))
     tables = {"files": files, "objects": objects, "sections": pa.concat_tables(sections)}
-    names = [name for one in fragments if (name := FragmentName.of(one)) is not None]
+    names = [name for fragment in fragments if (name := FragmentName.of(fragment)) is not None]
     serial = max(name.serial for name in names) + 1
     name = FragmentName(names[0].first, names[-1].last, serial)
     index.publish(str(name), {table: _stored(rows) for table, rows in tables.items()})
@@ -74,8 +74,8 @@ def current(index: Index, fragments: Sequence[str]) -> Any:
     """
     pa = need("pyarrow")
     last: dict[tuple[bytes, bytes], int] = {}
-    for one in fragments:
-        table = _read(index, one, "files", ["file", "root", "path"])
+    for fragment in fragments:
+        table = _read(index, fragment, "files", ["file", "root", "path"])
         columns = (table[name].to_pylist() for name in ("file", "root", "path"))
         for file, root, path in zip(*columns, strict=True):
             last[root, path] = file
@@ -91,7 +91,9 @@ def _files(index: Index, fragment: str, counting: Any) -> Any:
 
 def _read(index: Index, fragment: str, name: str, columns: Sequence[str] | None = None) -> Any:
     """A table, in the types of today, whoever wrote it."""
-    kinds = TABLES[name] if columns is None else {one: TABLES[name][one] for one in columns}
+    kinds = (
+        TABLES[name] if columns is None else {column: TABLES[name][column] for column in columns}
+    )
     return read_table(index.place(fragment, f"{name}.parquet"), columns).cast(schema_of(kinds))
 
 

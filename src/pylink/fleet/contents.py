@@ -251,7 +251,7 @@ def _of_zip(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterato
 def _gathered(batch: Batch, pieces: list[bytes]) -> Batch:
     nothing: list[bytes | None] = [None] * len(pieces)
     batch.arena, batch.extents, _, _ = inputfiles.read_files(
-        nothing, [len(one) for one in pieces], [*pieces]
+        nothing, [len(piece) for piece in pieces], [*pieces]
     )
     return batch
 

@@ -113,7 +113,7 @@ class Database:
                 gone=GONE,
                 not_functions=_NOT_FUNCTIONS,
                 **{
-                    name: _files(index.place(one, f"{name}.parquet") for one in fragments)
+                    name: _files(index.place(fragment, f"{name}.parquet") for fragment in fragments)
                     for name in TABLES
                 },
                 members=members.format(
@@ -128,7 +128,7 @@ class Database:
         """The answer to a query. Raises BadQuery."""
         try:
             found = self._connection.execute(text, list(values))
-            columns = [one[0] for one in found.description or ()]
+            columns = [column[0] for column in found.description or ()]
             return Answer(columns, found.fetchall() if columns else [])
         except self._duckdb.Error as error:
             raise BadQuery(_reason(error)) from error
@@ -136,7 +136,7 @@ class Database:
     def check_query(self, text: str) -> None:
         """BadQuery for what is not one query: others could write, in the index too."""
         try:
-            kinds = [one.type.name for one in self._connection.extract_statements(text)]
+            kinds = [statement.type.name for statement in self._connection.extract_statements(text)]
         except self._duckdb.Error as error:
             raise BadQuery(_reason(error)) from error
         if kinds != ["SELECT"]:
@@ -165,10 +165,13 @@ class Database:
         with contextlib.suppress(OSError, pa.ArrowException, KeyError):
             table = read_table(cache)
             columns = [table[name].to_pylist() for name in _FUNCTIONS]
-            known = {one: (name, template) for one, name, template in zip(*columns, strict=True)}
+            known = {
+                function: (name, template)
+                for function, name, template in zip(*columns, strict=True)
+            }
         query = f"SELECT DISTINCT function FROM {schema}.sections WHERE function IS NOT NULL"
         functions = sorted(row[0] for row in self.ask(query).rows)
-        rows = [(one, *(known.get(one) or describe(one))) for one in functions]
+        rows = [(function, *(known.get(function) or describe(function))) for function in functions]
         data = self.add_table("functions", dict.fromkeys(_FUNCTIONS, "words"), rows, schema)
         if len(known) != len(functions):
             with contextlib.suppress(OSError):  # an index that may only be read
@@ -201,7 +204,7 @@ def _reason(error: Exception) -> str:
         return (
             "times with a zone need the package pytz: pip install pytz, or cast them to TIMESTAMP"
         )
-    line = next((found[1] for one in rest if (found := _LINE.match(one))), "1")
+    line = next((found[1] for text in rest if (found := _LINE.match(text))), "1")
     return first if line == "1" else f"{first}, in line {line} of the query"
 
 

@@ -168,7 +168,7 @@ def _fold_target(task: Task) -> dict[str, Any]:
             "target": task.target,
             "sm": task.sm,
             "objects": len(objects.names),
-            "folded": sum(one.reference is not None for one in analysis.candidates),
+            "folded": sum(candidate.reference is not None for candidate in analysis.candidates),
             "payload_bytes": analysis.payload_bytes,
             "saved_bytes": saved,
             "note": _reason(sink) if saved is None else None,

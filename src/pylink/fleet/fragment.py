@@ -128,7 +128,9 @@ def _files(files: Files, fates: bytes, results: dict[int, FileResult], first: in
     targets, numbers = folder_targets(files.ends, files.text)
     paths = Texts(files.ends, files.text)
     shown = (
-        paths if files.text.isascii() else texts([show_bytes(one).encode() for one in _each(paths)])
+        paths
+        if files.text.isascii()
+        else texts([show_bytes(text).encode() for text in _each(paths)])
     )
     stamps = array("q", files.stamps)
     return {
@@ -136,7 +138,7 @@ def _files(files: Files, fates: bytes, results: dict[int, FileResult], first: in
         "root": numbered(files.names, array("i", files.roots)),
         "path": paths,
         "name": shown,
-        "target": numbered([one.encode() for one in targets], array("i", numbers)),
+        "target": numbered([target.encode() for target in targets], array("i", numbers)),
         **{
             name: Numbers(stamps[place::4].tobytes())
             for place, name in enumerate(("size", "mtime", "ctime", "inode"))
@@ -259,4 +261,6 @@ def _named(pieces: list[tuple[bytes, bytes, bytes]]) -> Texts:
     found = Texts(ends, text, numbers)
     if found.text.isascii():
         return found
-    return texts([show_bytes(one).encode() for one in _each(found)])._replace(numbers=found.numbers)
+    return texts([show_bytes(text).encode() for text in _each(found)])._replace(
+        numbers=found.numbers
+    )

@@ -109,7 +109,7 @@ class Index:
             there = os.listdir(self.place())
         except OSError as error:
             raise _unreadable(self.place(), error) from error
-        found = [name for one in there if (name := FragmentName.of(one)) is not None]
+        found = [name for entry in there if (name := FragmentName.of(entry)) is not None]
         joined = [name for name in found if name.serial]
         return sorted(str(name) for name in found if not any(map(name.is_in, joined)))
 
@@ -130,16 +130,18 @@ class Index:
 
         Readers of Parquet notice only some of what can happen to a file.
         """
-        for one in fragments:
+        for fragment in fragments:
             try:
-                sums = _read(self.place(one, SUMS))
-                found = [_sum(name, _read(self.place(one, f"{name}.parquet"))) for name in TABLES]
+                sums = _read(self.place(fragment, SUMS))
+                found = [
+                    _sum(name, _read(self.place(fragment, f"{name}.parquet"))) for name in TABLES
+                ]
             except OSError as error:
-                raise _unreadable(self.place(one), error) from error
+                raise _unreadable(self.place(fragment), error) from error
             if sums != b"".join(found):
                 lines = zip(TABLES, found, strict=True)
                 wrong = [f"{name}.parquet" for name, line in lines if line not in sums] or [SUMS]
-                raise BrokenIndex(f"{self.place(one, wrong[0])}: it is damaged: {AGAIN}")
+                raise BrokenIndex(f"{self.place(fragment, wrong[0])}: it is damaged: {AGAIN}")
 
     def look_over(self, fragments: Iterable[str], since: int) -> None:
         """As `check`, at the cost of a look at each file; BrokenIndex.
@@ -147,13 +149,13 @@ class Index:
         Sizes are compared, and the sums of fragments with a file that is younger than `since`, in
         ns: whoever writes to one makes it younger.
         """
-        for one in fragments:
+        for fragment in fragments:
             try:
-                sums = _read(self.place(one, SUMS)).splitlines()
-                tables = [os.stat(self.place(one, f"{name}.parquet")) for name in TABLES]
-                youngest = os.stat(self.place(one, SUMS)).st_mtime_ns
+                sums = _read(self.place(fragment, SUMS)).splitlines()
+                tables = [os.stat(self.place(fragment, f"{name}.parquet")) for name in TABLES]
+                youngest = os.stat(self.place(fragment, SUMS)).st_mtime_ns
             except OSError as error:
-                raise _unreadable(self.place(one), error) from error
+                raise _unreadable(self.place(fragment), error) from error
             youngest = max(youngest, *(status.st_mtime_ns for status in tables))
             said = [line.rpartition(b" ")[0] for line in sums]
             found = [
@@ -161,7 +163,7 @@ class Index:
                 for name, status in zip(TABLES, tables, strict=True)
             ]
             if said != found or youngest > since:
-                self.check([one])
+                self.check([fragment])
 
     def read_files(self, fragment: str, columns: list[str]) -> Any:
         """Columns of the table of files of a fragment. BrokenIndex where it cannot be read."""
@@ -196,10 +198,10 @@ class Index:
     def clean(self) -> None:
         """Remove what does not count, unless somebody reads it; for who holds the lock."""
         counting = set(self.fragments)
-        rest = [one for one in os.listdir(self.place()) if one not in counting]
+        rest = [entry for entry in os.listdir(self.place()) if entry not in counting]
         if rest and nobody_reads(self.place()):
-            for one in rest:
-                _remove(self.place(one))
+            for entry in rest:
+                _remove(self.place(entry))
 
     def is_described(self, description: str, stamp: Stamp | None) -> bool:
         """Whether the table of targets is of this file as it is, and of the files there were."""

@@ -43,10 +43,10 @@ def table_of(members: Iterable[Member]) -> bytes:
     """The file with the table of targets."""
     rows = list(members)
     table: Table = {
-        "target": words([one.target for one in rows]),
-        "root": texts([one.root for one in rows]),
-        "path": texts([one.path for one in rows]),
-        "place": integers("int32", [one.place for one in rows]),
+        "target": words([member.target for member in rows]),
+        "root": texts([member.root for member in rows]),
+        "path": texts([member.path for member in rows]),
+        "place": integers("int32", [member.place for member in rows]),
     }
     return written(MEMBERS, table)
 
@@ -65,10 +65,10 @@ def by_description(name: str, files: Iterable[tuple[bytes, bytes]]) -> Iterator[
     for target, inputs in _described(name, data).items():
         place = 0
         seen = set()
-        for one in inputs:
-            full = os.path.normpath(os.path.join(folder, one))
+        for pattern in inputs:
+            full = os.path.normpath(os.path.join(folder, pattern))
             matches = [full]
-            if full not in known and any(sign in one for sign in (b"*", b"?", b"[")):
+            if full not in known and any(sign in pattern for sign in (b"*", b"?", b"[")):
                 fits = re.compile(fnmatch.translate(os.fsdecode(full)).encode("utf-8", "replace"))
                 matches = sorted(path for path in known if fits.match(path))
             for match in matches:

@@ -108,7 +108,7 @@ def words(values: Sequence[str | None]) -> Texts:
     numbers: dict[str | None, int] = {None: -1}
     rows = [numbers.setdefault(value, len(numbers) - 1) for value in values]
     del numbers[None]
-    return numbered([one.encode() for one in numbers if one is not None], rows)
+    return numbered([text.encode() for text in numbers if text is not None], rows)
 
 
 def numbered(dictionary: Sequence[bytes], rows: Iterable[int]) -> Texts:
@@ -176,7 +176,7 @@ def _chunk(
     size += more
     described = struct(
         (1, i32(TYPES[kind][0])),
-        (2, list_of(I32, [zigzag(one) for one in sorted({_PLAIN, _RLE, encoding})])),
+        (2, list_of(I32, [zigzag(code) for code in sorted({_PLAIN, _RLE, encoding})])),
         (3, list_of(BINARY, [binary(name.encode())[1]])),
         (4, i32(_LZ4_RAW)),
         (5, i64(rows)),

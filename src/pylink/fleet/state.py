@@ -103,7 +103,7 @@ class State:
                 if slots.start < slots.stop:  # all that there was, too much to be copied
                     self.census.rest_on(folders, data, places[:6])
                 else:
-                    columns = (data[one] for one in (roots, ends, text, stamps, gone))
+                    columns = (data[part] for part in (roots, ends, text, stamps, gone))
                     self.census.know(folders, *columns)
             except (ValueError, IndexError):
                 return False
@@ -113,8 +113,8 @@ class State:
 
     def read_rest(self) -> None:
         """Learn what fragments say that are not known. BrokenIndex where one cannot be read."""
-        for one in self._index.fragments[len(self._known) :]:
-            self.add(self._read(one))
+        for fragment in self._index.fragments[len(self._known) :]:
+            self.add(self._read(fragment))
             self.is_saved = False
 
     def add(self, rows: Rows) -> None:
@@ -128,7 +128,7 @@ class State:
 
     def counts(self) -> dict[str, int]:
         """How many rows of files each fragment has, by its name."""
-        return {_name(one): count for one, count in self._known.items()}
+        return {_name(fragment): count for fragment, count in self._known.items()}
 
     def save(self) -> None:
         """Write the file, unless it is as it should be; for who holds the lock.
@@ -149,10 +149,10 @@ class State:
 
     def _write_all(self, there: Sequence[bytes]) -> None:
         known = {}
-        for one in there:
-            count = self._known.get(one)
+        for fragment in there:
+            count = self._known.get(fragment)
             # One that took the place of others, and says the same.
-            known[one] = self._index.count_rows(_name(one)) if count is None else count
+            known[fragment] = self._index.count_rows(_name(fragment)) if count is None else count
         files = Files(*self.census.known())
         slots = slots_of(files.roots, files.ends, files.text)
         write_whole(self._path, _piece(known, files, slots, b""))
@@ -171,7 +171,7 @@ class State:
 
 
 def _piece(known: Mapping[bytes, int], files: Files, slots: bytes, gone: bytes) -> bytes:
-    fragments = b"".join(b"%s %d\n" % one for one in known.items())
+    fragments = b"".join(b"%s %d\n" % entry for entry in known.items())
     names = b"".join(root + b"\0" for root in files.names)
     columns = (files.ends, files.stamps, files.roots, slots, files.text)
     parts = (*columns, gone, names, fragments)

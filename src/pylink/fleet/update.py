@@ -75,7 +75,7 @@ def update(
         is_new = changed.rows or gone.rows or not state.is_saved
         if description and (is_new or not index.is_described(description, stamp)):
             # One that is wrong is to be known before anything is read for long.
-            members = _members(description, {*census.files()} - {one[:2] for one in gone.files()})
+            members = _members(description, {*census.files()} - {row[:2] for row in gone.files()})
         index.add_roots(roots)
         total = sum(changed.sizes)
         done = 0

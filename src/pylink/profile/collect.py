@@ -97,7 +97,7 @@ def outline(record: Recorder) -> Profile:
     profile.output = job.options.subject
     profile.reading, extents = _reading(record)
     if extents:
-        profile.opened_names = [one.name for one in job.inputs[: len(extents) // EXTENT_SIZE]]
+        profile.opened_names = [source.name for source in job.inputs[: len(extents) // EXTENT_SIZE]]
     profile.opened_bytes = sum(column(extents, EXTENT_SIZE, 1))
     for phase in profile.phases:
         phase.size = profile.opened_bytes

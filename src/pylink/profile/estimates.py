@@ -116,8 +116,8 @@ def copy_floor_ns(profile: Profile, results: Results | None) -> int:
     inputs = objects.job.inputs[: len(objects.names)]
     names: list[bytes | None] = []
     # Only files that are cubins as they stand: others were read in another way.
-    if not objects.homes and all(one.data is None for one in inputs):
-        names = [os.fsencode(one.name) for one in inputs]
+    if not objects.homes and all(source.data is None for source in inputs):
+        names = [os.fsencode(source.name) for source in inputs]
     sizes = objects.files.column("size")
     folder = os.path.dirname(profile.output or "") or "."
     for _ in range(FLOOR_TURNS):

@@ -122,7 +122,7 @@ def _cost(profile: Profile) -> int:
 def is_settled(costs: list[int]) -> bool:
     """Whether one more turn would find about the same."""
     least, *more = sorted(costs)[:2] or [0]
-    return all(one <= least * (1 + SETTLED) for one in more)
+    return all(cost <= least * (1 + SETTLED) for cost in more)
 
 
 def arena_of(whole: Objects, size: int) -> bytes:
@@ -200,12 +200,12 @@ def _run(record: Recorder, part: Objects, sink: Lenient) -> Profile | None:
 def _read_again(part: Objects, steps: Steps) -> None:
     """Read the files of the part, where each is an input as it stands."""
     inputs = part.job.inputs[: len(part.names)]
-    if part.homes or any(one.data is not None for one in inputs):
+    if part.homes or any(source.data is not None for source in inputs):
         return
     sizes = part.files.column("size")
     times = steps.times(len(inputs))
     _, extents, failed, _ = inputfiles.read_files(
-        [os.fsencode(one.name) for one in inputs], sizes, [None] * len(inputs), times
+        [os.fsencode(source.name) for source in inputs], sizes, [None] * len(inputs), times
     )
     if failed < 0:
         steps.done("read_files", (times, extents))

@@ -124,7 +124,9 @@ def aprof_report(profile: Profile, parts: Iterable[Profile] = ()) -> Report:
     contexts = list(calls.contexts.values())
     routines = list(calls.routines.values())
     own = sum(point.self_sum for context in contexts for point in context.points)
-    whole = sum(point.sum for one in contexts if one.parent == -1 for point in one.points)
+    whole = sum(
+        point.sum for context in contexts if context.parent == -1 for point in context.points
+    )
     return Report(
         metric=TIME_USEC,
         command=" ".join(sys.argv) or IMAGE,

@@ -104,7 +104,7 @@ def _fill_phases(profile: Profile, sums: Sequence[int], results: Results) -> Non
             phase.bytes_written = profile.output_bytes if profile.output is not None else 0
         if tag == "read":
             inputs = objects.job.inputs
-            given = sum(len(one.data) for one in inputs if one.data is not None)
+            given = sum(len(source.data) for source in inputs if source.data is not None)
             phase.bytes_copied = given
             phase.bytes_read = profile.opened_bytes - given
         if tag == "merge" and profile.folding is not None:

@@ -72,8 +72,8 @@ class _Comparison:
             found = read_container(new, now.start, now.end, label)
             if len(kept) != len(found):
                 raise _wrong(label, "the number of entries is wrong")
-            for one, other in zip(kept, found, strict=True):
-                self._entries(one, other, label)
+            for entry, other in zip(kept, found, strict=True):
+                self._entries(entry, other, label)
         return pairs
 
     def _entries(self, old: Entry, new: Entry, name: str) -> None:

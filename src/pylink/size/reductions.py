@@ -263,7 +263,7 @@ def _twins(sizes: Sizes) -> Iterable[Reduction]:
                 continue
             leaf, other = by_target[number][0], by_target[chosen][0]
             same, alike = (
-                one == two for one, two in zip(leaf.fingerprints, other.fingerprints, strict=True)
+                mine == two for mine, two in zip(leaf.fingerprints, other.fingerprints, strict=True)
             )
             if alike and leaf.fingerprints[1]:
                 key = number, chosen, same

@@ -60,23 +60,25 @@ def _rewritten(cubin: bytearray, source: bytes, result: bytes) -> bytes:
 def _close_gap(cubin: bytearray, sections: list[Section], note: Section, end: int) -> None:
     """Move what stands after the note to its new `end`, if that is not part of a segment."""
     old_end, moved = note.offset + note.size, []
-    behind = (one for one in sections if one.stored > 0 and one.offset > note.offset)
-    for one in sorted(behind, key=lambda one: one.offset):
-        align = max(one.align, 1)
-        if one.offset != -(-old_end // align) * align:
+    behind = (
+        section for section in sections if section.stored > 0 and section.offset > note.offset
+    )
+    for section in sorted(behind, key=lambda section: section.offset):
+        align = max(section.align, 1)
+        if section.offset != -(-old_end // align) * align:
             break
         start = -(-end // align) * align
-        if start == one.offset:
+        if start == section.offset:
             break
-        if one.flags & SHF_ALLOC:
+        if section.flags & SHF_ALLOC:
             return
-        moved.append((one, start))
-        old_end, end = one.offset + one.size, start + one.size
-    for one, start in moved:
-        cubin[start : start + one.size] = cubin[one.offset : one.offset + one.size]
-        header = list(SHDR.unpack_from(cubin, one.header))
+        moved.append((section, start))
+        old_end, end = section.offset + section.size, start + section.size
+    for section, start in moved:
+        cubin[start : start + section.size] = cubin[section.offset : section.offset + section.size]
+        header = list(SHDR.unpack_from(cubin, section.header))
         header[4] = start
-        SHDR.pack_into(cubin, one.header, *header)
+        SHDR.pack_into(cubin, section.header, *header)
     cubin[end:old_end] = bytes(old_end - end)
 
 

@@ -64,17 +64,19 @@ def apply_sections(
         if target not in by_target:
             by_target[target] = _fitting(ordered, target)
         fitting.append((action, by_target[target]))
-    found = [gap for action, chosen in fitting for one in chosen for gap in _derive(action, one)]
+    found = [
+        gap for action, chosen in fitting for entry in chosen for gap in _derive(action, entry)
+    ]
     known = {name for action in report.actions for name in action.metrics}
     for action, chosen in fitting:
-        shown = [one for one in chosen if _says_something(action, one, known)]
-        action.sections = [one.section for one in shown]
-        for one in shown:
-            found += _find_gaps(action, one, known)
+        shown = [entry for entry in chosen if _says_something(action, entry, known)]
+        action.sections = [entry.section for entry in shown]
+        for entry in shown:
+            found += _find_gaps(action, entry, known)
     for action, chosen in fitting[:1]:
-        for one in chosen:
-            if one.section.identifier in asked:
-                found += _find_gaps(action, one, known)
+        for entry in chosen:
+            if entry.section.identifier in asked:
+                found += _find_gaps(action, entry, known)
     gaps: dict[tuple[str, str], Gap] = {}
     for gap in found:
         gaps.setdefault((gap.section, gap.metric), gap)
@@ -90,7 +92,8 @@ def apply_sections(
 def _fitting(sections: list[Section], target: Target) -> list[_Asked]:
     return [
         _Asked(
-            each, [one for entry in section_metrics(each) if (one := choose(entry, each, target))]
+            each,
+            [metric for entry in section_metrics(each) if (metric := choose(entry, each, target))],
         )
         for each in sections
         if counts_for(each, target)

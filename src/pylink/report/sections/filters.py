@@ -105,36 +105,40 @@ def _first_with(
     return next((each for each in (own, outer) if each is not None and has(each)), None)
 
 
-def _has_arch(one: Filter) -> bool:
-    return bool(one.items) or one.min_arch is not None or one.max_arch is not None
+def _has_arch(filter_: Filter) -> bool:
+    return bool(filter_.items) or filter_.min_arch is not None or filter_.max_arch is not None
 
 
-def _has_scopes(one: Filter) -> bool:
-    return one.collection_filter is not None and bool(one.collection_filter.collection_scopes)
+def _has_scopes(filter_: Filter) -> bool:
+    return filter_.collection_filter is not None and bool(
+        filter_.collection_filter.collection_scopes
+    )
 
 
-def _arch_matches(one: Filter | None, arch: int) -> bool:
+def _arch_matches(filter_: Filter | None, arch: int) -> bool:
     """Bounds are part of the range. With a list of ranges, bounds beside it count for nothing."""
-    if one is None:
+    if filter_ is None:
         return True
-    if one.items:
-        return any(_is_between(each.min_arch, arch, each.max_arch) for each in one.items)
-    return _is_between(one.min_arch, arch, one.max_arch)
+    if filter_.items:
+        return any(_is_between(each.min_arch, arch, each.max_arch) for each in filter_.items)
+    return _is_between(filter_.min_arch, arch, filter_.max_arch)
 
 
 def _is_between(low: int | None, arch: int, high: int | None) -> bool:
     return (low is None or low <= arch) and (high is None or arch <= high)
 
 
-def _scope_matches(one: Filter | None, scope: CollectionScope) -> bool:
-    if one is None or one.collection_filter is None:
+def _scope_matches(filter_: Filter | None, scope: CollectionScope) -> bool:
+    if filter_ is None or filter_.collection_filter is None:
         return True
-    return scope in one.collection_filter.collection_scopes
+    return scope in filter_.collection_filter.collection_scopes
 
 
 def _importance(own: Filter | None, outer: Filter | None) -> Importance:
-    for one in (own, outer):
-        given = one.collection_filter.importance if one and one.collection_filter else None
+    for filter_ in (own, outer):
+        given = (
+            filter_.collection_filter.importance if filter_ and filter_.collection_filter else None
+        )
         if given:
             return Importance.REQUIRED if given == Importance.REQUIRED else Importance.OPTIONAL
     return Importance.UNSET

@@ -48,10 +48,10 @@ class Loaded(Findings):
         known = {each.section.identifier for each in self.sections}
         known_sets = self.set_names() | {DEFAULT_SET, ALL}
         for what, given, there in (("section", wanted, known), ("set", named, known_sets)):
-            for one in given:
-                if one not in there:
+            for identifier in given:
+                if identifier not in there:
                     raise ReportError(
-                        f"no {what} '{one}' in the search path; there are: "
+                        f"no {what} '{identifier}' in the search path; there are: "
                         + (", ".join(sorted(there)) or "none")
                     )
         return [
@@ -59,7 +59,7 @@ class Loaded(Findings):
             for each in self.sections
             if each.section.identifier in wanted
             or ALL in named
-            or any(one.identifier in named for one in each.section.sets)
+            or any(group.identifier in named for group in each.section.sets)
             or (without_sets and DEFAULT_SET in named and not each.section.sets)
         ]
 
@@ -76,7 +76,7 @@ class Loaded(Findings):
 
     def set_names(self) -> set[str]:
         """The sets that sections say they belong to."""
-        return {one.identifier for each in self.sections for one in each.section.sets}
+        return {group.identifier for each in self.sections for group in each.section.sets}
 
 
 def load(path: Iterable[Path]) -> Loaded:
@@ -101,10 +101,10 @@ def load(path: Iterable[Path]) -> Loaded:
     return loaded
 
 
-def _place(one: LoadedSection) -> tuple[bool, int, str]:
+def _place(loaded: LoadedSection) -> tuple[bool, int, str]:
     """By order, sections without one last, then by name."""
-    order = one.section.order
-    return order is None, order or 0, one.section.display_name
+    order = loaded.section.order
+    return order is None, order or 0, loaded.section.display_name
 
 
 def _warn_of_names(loaded: Loaded) -> None:

@@ -70,9 +70,9 @@ class SourceMap:
     def _read(self, file: str) -> list[str]:
         """The lines of a source file: those that the report contains, or else those of the file."""
         held = self._source.source_files if self._source else None
-        for one in held.files if held else ():
-            if one.file_name == file and one.content is not None:
-                return one.content.split("\n")
+        for source in held.files if held else ():
+            if source.file_name == file and source.content is not None:
+                return source.content.split("\n")
         try:
             with open(file, errors="replace") as stream:
                 return stream.read(LONGEST_SOURCE).split("\n")

@@ -45,7 +45,7 @@ def line(chart: LineChart, rows: Sequence[Row], marked: Sequence[Row], title: st
         title,
         x_title,
         y_title,
-        tuple(one for one in lines if one[1]),
+        tuple(line for line in lines if line[1]),
         walls=walls,
         y_unit=units.pop() if len(units) == 1 else "count",
     )
@@ -134,8 +134,8 @@ def roofline(
     the peak of work.
     """
 
-    def value(one: RooflineValue) -> float | None:
-        return _value(one, section, action, target)
+    def value(given: RooflineValue) -> float | None:
+        return _value(given, section, action, target)
 
     x_title = (chart.axis_intensity.label if chart.axis_intensity else None) or "intensity"
     y_title = (chart.axis_work.label if chart.axis_work else None) or "work"
@@ -160,7 +160,7 @@ def roofline(
         x = work / traffic
         points.append((name, x, work))
         above = [min(peak, x * rate) for peak, rate in roofs]
-        shares = ", ".join(f"{100 * work / one:.1f}%" for one in above if one)
+        shares = ", ".join(f"{100 * work / roof:.1f}%" for roof in above if roof)
         words = f"{_short(work)} at an intensity of {_short(x)}"
         rows.append(_said(name, f"{words}, {shares} of the roofs" if shares else words))
     if not rows:
@@ -198,13 +198,13 @@ def _short(value: float) -> str:
     return f"{amount:.3g}{f' {prefix}' if prefix else ''}"
 
 
-def _value(one: RooflineValue, section: Section, action: Action, target: Target) -> float | None:
+def _value(given: RooflineValue, section: Section, action: Action, target: Target) -> float | None:
     """A constant, a metric, or metrics per cycle times cycles per second; None without one."""
-    if one.metric is not None:
-        return _number(one.metric, section, action, target)
-    rate = one.value_cycles_per_second_expression
+    if given.metric is not None:
+        return _number(given.metric, section, action, target)
+    rate = given.value_cycles_per_second_expression
     if rate is None:
-        return one.constant
+        return given.constant
     numbers = [_number(each, section, action, target) for each in rate.value_per_cycle_metrics]
     if rate.cycles_per_second_metric is None:
         return None

@@ -135,7 +135,7 @@ def _labels(sections: list[Section]) -> dict[str, str]:
         (each.metrics for each in sections if each.metrics is not None),
         key=lambda each: (each.order is None, each.order or 0),
     )
-    return {one.name: one.label or "" for each in ordered for one in each.metrics}
+    return {metric.name: metric.label or "" for each in ordered for metric in each.metrics}
 
 
 def _is_by_address(metric: Metric, code: SourceMap, *, named: bool) -> bool:

@@ -145,19 +145,19 @@ def headline(changes: list[Change]) -> list[str]:
     said = []
     for metric, words in WHOLE:
         found = [
-            one
-            for one in changes
-            if one.action == WHOLE_LINK and one.metric == metric and one.ratio
+            change
+            for change in changes
+            if change.action == WHOLE_LINK and change.metric == metric and change.ratio
         ]
-        for one in found[:1]:
-            ratio = one.ratio or 1.0
+        for change in found[:1]:
+            ratio = change.ratio or 1.0
             if abs(ratio - 1) < NOISE:
                 verdict = "no more than one link differs from the next"
             else:
                 verdict = "slower" if ratio > 1 else "faster"
             said.append(
-                f"{words}: {text(one.before, one.unit)} before, {text(one.after, one.unit)} now, "
-                f"{one.shown} ({verdict})"
+                f"{words}: {text(change.before, change.unit)} before, "
+                f"{text(change.after, change.unit)} now, {change.shown} ({verdict})"
             )
     return said
 

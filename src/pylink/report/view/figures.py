@@ -69,11 +69,11 @@ def draw(
                 plots.curve(shown), shown.title, "Time against bytes read, a point per report."
             )
     for _, report in growth:
-        for one in _curves(report):
+        for curve in _curves(report):
             if progress is not None:
-                progress.advance(words=one.title)
-            title, words = f"Cost of {one.title}", f"Cost against size of input: {one.told}."
-            drawn.costs.append(plots.svg(plots.curve(one), title, words))
+                progress.advance(words=curve.title)
+            title, words = f"Cost of {curve.title}", f"Cost against size of input: {curve.told}."
+            drawn.costs.append(plots.svg(plots.curve(curve), title, words))
     return drawn
 
 

@@ -38,7 +38,7 @@ def details_csv(report: Report) -> str:
             cells += _metric_cells(section.blocks, section.title)
             cells += _said_cells(section.said, section.title)
         cells += [*_metric_cells(page.blocks, ""), *_said_cells(page.said, "")]
-        rows += ([page.index, page.name, *one] for one in cells)
+        rows += ([page.index, page.name, *row] for row in cells)
     return csv_text(rows)
 
 
@@ -51,8 +51,8 @@ def _metric_cells(blocks: Iterable[Block], section: str) -> Iterator[list[str]]:
 
 
 def _said_cells(said: Iterable[Said], section: str) -> Iterator[list[str]]:
-    for one in said:
-        yield [section, "", "", "", "", one.rule, one.mark, plain(one.text)]
+    for message in said:
+        yield [section, "", "", "", "", message.rule, message.mark, plain(message.text)]
 
 
 def raw_csv(report: Report) -> str:
@@ -60,7 +60,9 @@ def raw_csv(report: Report) -> str:
     names = sorted({name for action in report.actions for name in action.metrics})
     rows: list[Sequence[object]] = [["ID", "Name", *names], ["", "", *map(unit, names)]]
     for page in action_pages(report):
-        rows.append([page.index, page.name, *(base_text(page.action.value(one)) for one in names)])
+        rows.append(
+            [page.index, page.name, *(base_text(page.action.value(name)) for name in names)]
+        )
     return csv_text(rows)
 
 

@@ -155,11 +155,11 @@ def shortened(report: Report | None) -> Callable[[str], str]:
     A title for several inputs, such as `400 x dir/g*.cubin`, loses it, too.
     """
     shorten = shortener(
-        str(one.id)
+        str(instance.id)
         for action in (report.actions if report else ())
         for name, metric in action.metrics.items()
-        for one in metric.instances
-        if name != ORIGINS and isinstance(one.id, str) and os.sep in one.id
+        for instance in metric.instances
+        if name != ORIGINS and isinstance(instance.id, str) and os.sep in instance.id
     )
 
     def shortened_title(name: str) -> str:

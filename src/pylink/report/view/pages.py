@@ -162,10 +162,10 @@ def _said(results: Iterable[RuleResult]) -> Iterator[Said]:
             yield Said(result.display_name, mark, message.name or "", message.message, tuple(focus))
 
 
-def focus_words(one: FocusMetric) -> str:
+def focus_words(metric: FocusMetric) -> str:
     """A metric that a message is about: what it is called, its value, and what the rule adds."""
-    name = one.metric_name or ""
+    name = metric.metric_name or ""
     words = ESTIMATE if name == SPEEDUP_METRIC else label(name)
-    if one.metric_value is not None:
-        words += f": {text(one.metric_value, unit(name))}"
-    return f"{words} ({one.info})" if one.info else words
+    if metric.metric_value is not None:
+        words += f": {text(metric.metric_value, unit(name))}"
+    return f"{words} ({metric.info})" if metric.info else words

@@ -155,10 +155,10 @@ def chart(plot: Plot) -> Figure:
     return figure
 
 
-def curve(one: Curve) -> Figure:
+def curve(shown: Curve) -> Figure:
     """Cost against size with the fitted growth."""
     figure = Figure(figsize=(4.4, 3.3), layout="constrained")
-    _draw_curve(figure.add_subplot(), one)
+    _draw_curve(figure.add_subplot(), shown)
     return figure
 
 
@@ -166,21 +166,21 @@ def curves(several: Sequence[Curve]) -> Figure:
     """All curves in one picture, three in a row."""
     rows = (len(several) + 2) // 3
     figure = Figure(figsize=(13, 3.3 * rows), layout="constrained")
-    for at, one in enumerate(several, 1):
-        _draw_curve(figure.add_subplot(rows, min(3, len(several)), at), one)
+    for at, curve in enumerate(several, 1):
+        _draw_curve(figure.add_subplot(rows, min(3, len(several)), at), curve)
     return figure
 
 
-def _draw_curve(axes: Axes, one: Curve) -> None:
-    points = list(one.points)
+def _draw_curve(axes: Axes, curve: Curve) -> None:
+    points = list(curve.points)
     low, high = min(x for x, _ in points), max(x for x, _ in points)
     logarithmic = low > 0 and high > LONG_SPAN * low
     if logarithmic:
         axes.set_xscale("log")
         axes.set_yscale("log")
     axes.plot([x for x, _ in points], [y for _, y in points], "o", color=BLUE, ms=4)
-    if one.fit is not None:
-        fit = one.fit
+    if curve.fit is not None:
+        fit = curve.fit
         sizes = [
             low * (2 * high / low) ** (step / 100)
             if logarithmic
@@ -191,16 +191,16 @@ def _draw_curve(axes: Axes, one: Curve) -> None:
         ahead = [high, *(size for size in sizes if size > high)]
         axes.plot(seen, [fit(size) for size in seen], color=ORANGE, lw=1.5)
         axes.plot(ahead, [fit(size) for size in ahead], color=ORANGE, lw=1.5, ls=":")
-    if one.interval is not None:
-        axes.plot([2 * high, 2 * high], one.interval, color=ORANGE, lw=3, alpha=0.5)
+    if curve.interval is not None:
+        axes.plot([2 * high, 2 * high], curve.interval, color=ORANGE, lw=3, alpha=0.5)
     if not logarithmic:
         axes.set_ylim(bottom=0)
         axes.set_xlim(left=0)
-    axes.set_xlabel(one.size_title, fontsize=8)
-    axes.set_ylabel(one.cost_title, fontsize=8)
-    _format(axes.xaxis, one.size_unit, logarithmic=logarithmic)
-    _format(axes.yaxis, one.cost_unit, logarithmic=logarithmic)
-    _trim(axes, f"{one.title}\n{one.told}" if one.told else one.title)
+    axes.set_xlabel(curve.size_title, fontsize=8)
+    axes.set_ylabel(curve.cost_title, fontsize=8)
+    _format(axes.xaxis, curve.size_unit, logarithmic=logarithmic)
+    _format(axes.yaxis, curve.cost_unit, logarithmic=logarithmic)
+    _trim(axes, f"{curve.title}\n{curve.told}" if curve.told else curve.title)
 
 
 def svg(figure: Figure, title: str, description: str) -> str:

@@ -23,10 +23,10 @@ def with_metrics(report: Report, wanted: Sequence[str]) -> Report:
     """
     known = {name for action in report.actions for name in action.metrics}
     kept: set[str] = set()
-    for one in wanted:
-        found = _matching(one, known)
+    for name in wanted:
+        found = _matching(name, known)
         if not found:
-            raise ReportError(f"no metric '{one}' in the report; --page raw lists what it has")
+            raise ReportError(f"no metric '{name}' in the report; --page raw lists what it has")
         kept |= found
     return dataclasses.replace(
         report,
@@ -53,11 +53,11 @@ def collected(report: Report, wanted: Sequence[str], *, keeps_sections: bool) ->
 
 def check_names(wanted: Sequence[str]) -> None:
     """ReportError for what no link measures, before it has taken any time."""
-    for one in wanted:
-        if one.startswith(REGEX):
-            _matching(one, set())
-        elif label(one) == one and not one.startswith("derived__"):
-            raise ReportError(f"no metric '{one}'; pylink report --query-metrics lists them")
+    for name in wanted:
+        if name.startswith(REGEX):
+            _matching(name, set())
+        elif label(name) == name and not name.startswith("derived__"):
+            raise ReportError(f"no metric '{name}'; pylink report --query-metrics lists them")
 
 
 def _matching(wanted: str, known: set[str]) -> set[str]:

@@ -80,13 +80,15 @@ def show_details(
     advised = advice(pages)
     if advised:
         _heading(out, "\nWhat to do")
-        _show_said(out, [Said(one.rule, one.mark, name, one.text) for name, one in advised])
+        _show_said(
+            out, [Said(message.rule, message.mark, name, message.text) for name, message in advised]
+        )
         out.print()
     elif were_judged(pages):
         out.print(Text("\nNo rule found anything to change.\n"))
     broken = failures(pages)
     if broken:
-        names = ", ".join(dict.fromkeys(one.rule for one in broken))
+        names = ", ".join(dict.fromkeys(message.rule for message in broken))
         rules = "1 rule" if len(broken) == 1 else f"{len(broken)} rules"
         out.print(Text(f"{rules} could not be applied: {names}", style="dim"))
     if not everything and phases(report):
@@ -298,14 +300,14 @@ def _show_tree(out: Console, tree: Node, whole: int, shorten: Callable[[str], st
     table.add_column(no_wrap=True)
     for part in tree.largest():
         shares = [(part, "", "")]
-        shares += [(one, "  ", "dim") for one in part.largest()[:PARTS_OF_PARTS]]
-        for one, indent, style in shares:
+        shares += [(share, "  ", "dim") for share in part.largest()[:PARTS_OF_PARTS]]
+        for share, indent, style in shares:
             table.add_row(
                 "",
-                Text(f"{indent}{short(shorten(one.name))}", style=style),
-                text(one.size, "byte"),
-                f"{100 * one.size / whole if whole else 0:.1f}%",
-                Text(bar(one.size, whole), style="cyan"),
+                Text(f"{indent}{short(shorten(share.name))}", style=style),
+                text(share.size, "byte"),
+                f"{100 * share.size / whole if whole else 0:.1f}%",
+                Text(bar(share.size, whole), style="cyan"),
             )
     out.print(table)
 
@@ -334,13 +336,13 @@ def bar(value: float, longest: float) -> str:
 
 def _show_said(out: Console, said: Iterable[Said], *, focus: bool = False) -> None:
     """What rules said; with `focus`, the metrics that it is about, too."""
-    for one in said:
-        mark = Text(f"    {one.mark or '   '}  ", style=STYLES.get(one.mark, ""))
-        title = f"{one.title}: " if one.title else ""
+    for message in said:
+        mark = Text(f"    {message.mark or '   '}  ", style=STYLES.get(message.mark, ""))
+        title = f"{message.title}: " if message.title else ""
         # A rule's table stands below its words, and all of it beside the mark.
         mark.append(
-            f"{title}{plain(one.text)}".replace("\n", f"\n{' ' * SAID_INDENT}"), style="default"
+            f"{title}{plain(message.text)}".replace("\n", f"\n{' ' * SAID_INDENT}"), style="default"
         )
         out.print(mark)
-        for words in map(focus_words, one.focus if focus else ()):
+        for words in map(focus_words, message.focus if focus else ()):
             out.print(Text(f"{' ' * SAID_INDENT}{words}", style="dim"))
