@@ -8,7 +8,7 @@ from pylink.fleet.columns import GONE
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
 from pylink.fleet.state import COLUMNS
-from pylink.fleet.update import Update, update
+from pylink.fleet.updates import Update, update
 from pylink.fleet.walk import Stamp
 
 

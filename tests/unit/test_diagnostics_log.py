@@ -10,7 +10,7 @@ from pylink.diagnostics import Diagnostic, Policy, Sink, note
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.record import CHILD, CONTINUATION, Source
 from pylink.files.atomic import WholeFile
-from pylink.renderers.configure import add_log
+from pylink.renderers.configuration import add_log
 from pylink.renderers.log import LogRenderer
 
 

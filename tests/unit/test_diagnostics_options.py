@@ -10,7 +10,7 @@ import pytest
 
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
-from pylink.renderers.configure import obey, open_reports
+from pylink.renderers.configuration import obey, open_reports
 
 
 class Terminal(io.StringIO):
@@ -103,7 +103,7 @@ def test_without_nvlinks_format_no_warning_is_left() -> None:
     assert [each["level"] for each in json.loads(f"[{stream}]")] == ["remark"]
 
 
-def test_numbers_and_colours_of_the_text() -> None:
+def test_numbers_and_colors_of_the_text() -> None:
     values = {"diagnostics_format": "text", "display_error_number": True}
     assert shown(**values).startswith("a.cubin: warning #501-D: Stack size")
     assert "Remark: The warnings can be suppressed" in shown(**values)

@@ -16,7 +16,7 @@ from pylink.diagnostics import Sink, note
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.record import Source
 from pylink.options.parse import parse
-from pylink.renderers.configure import obey
+from pylink.renderers.configuration import obey
 
 LONG = "\tf(" + "x, " * 60 + "y);"
 

@@ -23,7 +23,7 @@ from pylink.diagnostics import (
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.policy import SUPPRESSED
 from pylink.diagnostics.record import Source
-from pylink.renderers.configure import control, find_kind
+from pylink.renderers.configuration import control, find_kind
 
 
 class Recorder(Renderer):
@@ -299,7 +299,7 @@ def test_a_link_with_nothing_to_say_loads_little() -> None:
     script = (
         "import sys; before = set(sys.modules)\n"
         "from pylink.diagnostics import Sink\n"
-        "from pylink.renderers.configure import obey\n"
+        "from pylink.renderers.configuration import obey\n"
         "sink = Sink()\n"
         "obey(sink, {'arch': 'sm_90a', 'output_file': 'o.cubin'})\n"
         "sink.close()\n"
@@ -312,7 +312,7 @@ def test_a_link_with_nothing_to_say_loads_little() -> None:
         f"pylink.diagnostics.{name}" for name in names
     }
     assert {name for name in loaded if name.startswith("pylink.renderers.")} == {
-        "pylink.renderers.configure"
+        "pylink.renderers.configuration"
     }
     heavy = "dataclasses typing enum re argparse pathlib functools collections contextlib json"
     assert not set(heavy.split()) & set(run.stdout.split())

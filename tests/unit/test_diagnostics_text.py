@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pylink.diagnostics import Diagnostic, Policy, Sink, note
-from pylink.diagnostics.colour import is_wanted
+from pylink.diagnostics.color import is_wanted
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.record import CHILD, CONTINUATION, DETAIL, Source
 from pylink.diagnostics.severity import (
@@ -202,31 +202,31 @@ def test_a_record_without_number_shows_none() -> None:
 
 
 @pytest.mark.usefixtures("in_source")
-def test_colours() -> None:
+def test_colors() -> None:
     # front end, but for the quotes of our own messages: the name is bold, its quotes are not
-    assert show(unused(Source("w2.cu", 1, 16)), numbers=True, colour="always").startswith(
+    assert show(unused(Source("w2.cu", 1, 16)), numbers=True, color="always").startswith(
         "\x1b[01m\x1b[0m\x1b[01mw2.cu(1)\x1b[0m: \x1b[01;35mwarning\x1b[0m #177-D: variable"
     )
     hint = Diagnostic("suppression-hint")
-    assert show(hint, colour="always", numbers=True) == (
+    assert show(hint, color="always", numbers=True) == (
         "\x1b[01;36m\x1b[0m\x1b[01;36mRemark\x1b[0m: "
         'The warnings can be suppressed with "-diag-suppress <warning-number>"\n\n'
     )
     undefined = Diagnostic("undefined-reference", {"symbol": "f", "file": "a.cubin"})
-    assert show(undefined, colour="always") == (
+    assert show(undefined, color="always") == (
         "\x1b[01m\x1b[0m\x1b[01ma.cubin\x1b[0m: \x1b[01;31merror\x1b[0m: "
         "Undefined reference to '\x1b[01mf\x1b[0m' in '\x1b[01ma.cubin\x1b[0m'\n\n"
     )
 
 
-def test_colours_taken_out_leave_the_plain_text() -> None:
+def test_colors_taken_out_leave_the_plain_text() -> None:
     name = "_ZN" + "4long" * 40 + "Ev"
     undefined = Diagnostic("undefined-reference", {"symbol": name, "file": "a.cubin"})
-    coloured = show(undefined, colour="always", width=60)
+    colored = show(undefined, color="always", width=60)
     for code in ("\x1b[0m", "\x1b[01m", "\x1b[01;31m"):
-        coloured = coloured.replace(code, "")
-    assert coloured == show(undefined, width=60)
-    assert max(map(len, coloured.splitlines())) == 59
+        colored = colored.replace(code, "")
+    assert colored == show(undefined, width=60)
+    assert max(map(len, colored.splitlines())) == 59
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_colours_taken_out_leave_the_plain_text() -> None:
         ("never", {}, True, False),
     ],
 )
-def test_when_colours_are_on(
+def test_when_colors_are_on(
     when: str,
     environment: dict[str, str],
     terminal: bool,
@@ -311,9 +311,9 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
         {"symbol": "f\n\x1b\x02", "file": "a.cubin"},
         source=Source(str(tmp_path / "s.cu"), 1, 3),
     )
-    for colour in ("never", "always"):
+    for color in ("never", "always"):
         files = SourceFiles([str(tmp_path)])
-        shown = show(undefined, colour=colour, width=0, sources=files)
+        shown = show(undefined, color=color, width=0, sources=files)
         assert "f\\n\\x1b\\x02" in shown
         assert "\n  a?[2Jb\n    ^\n" in shown
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylink.diagnostics.colour import ERROR, LOCUS, RESET, to_terminal
+from pylink.diagnostics.color import ERROR, LOCUS, RESET, to_terminal
 from pylink.diagnostics.wrap import cells, wrap
 
 
@@ -55,7 +55,7 @@ def test_margins_of_the_first_and_the_other_lines() -> None:
     assert wrap("aa bb cc", 2, 4, 6) == "  aa\n    bb\n    cc"
 
 
-def test_a_colour_goes_off_before_the_indent_and_on_after_it() -> None:
+def test_a_color_goes_off_before_the_indent_and_on_after_it() -> None:
     text = f'the "{LOCUS}abcdefgh{RESET}"'
     assert to_terminal(wrap(text, 0, 2, 8)) == (
         'the\n  "\x1b[01mabcde\n\x1b[0m  \x1b[01mfgh\x1b[0m"'
@@ -63,18 +63,16 @@ def test_a_colour_goes_off_before_the_indent_and_on_after_it() -> None:
 
 
 words = st.text(alphabet="ab \u0301漢é", max_size=40)
-coloured = st.lists(st.one_of(words, st.sampled_from([RESET, ERROR, LOCUS])), max_size=12)
+colored = st.lists(st.one_of(words, st.sampled_from([RESET, ERROR, LOCUS])), max_size=12)
 columns = st.integers(0, 6)
 
 
-@given(coloured, columns, columns, st.integers(0, 30))
-def test_colours_do_not_move_breaks(
-    pieces: list[str], margin: int, indent: int, width: int
-) -> None:
+@given(colored, columns, columns, st.integers(0, 30))
+def test_colors_do_not_move_breaks(pieces: list[str], margin: int, indent: int, width: int) -> None:
     text = "".join(pieces)
     plain = "".join(piece for piece in pieces if not piece.startswith("\x1b"))
-    uncoloured = re.sub("\x1b[\x01-\x05]", "", wrap(text, margin, indent, width))
-    assert uncoloured == wrap(plain, margin, indent, width)
+    uncolored = re.sub("\x1b[\x01-\x05]", "", wrap(text, margin, indent, width))
+    assert uncolored == wrap(plain, margin, indent, width)
 
 
 @given(words, columns, columns, st.integers(8, 30))

@@ -19,12 +19,12 @@ from helpers.fleet_reference import bytes_of, plant, settle, unit
 
 import pylink
 from pylink.command.cli import main
-from pylink.fleet import state, update
+from pylink.fleet import state, updates
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
 from pylink.fleet.manifest import by_description
 from pylink.fleet.state import FILE, State
-from pylink.fleet.update import NothingToRead, Update
+from pylink.fleet.updates import NothingToRead, Update
 from pylink.fleet.walk import below
 
 pytest.importorskip("pyarrow")
@@ -76,7 +76,7 @@ def test_where_nothing_changed_no_package_is_loaded(index: Index, tree: Path) ->
 
 JOINED = """
 import sys
-from pylink.fleet import compact
+from pylink.fleet import compaction
 from pylink.fleet.index import Index
 index = Index(sys.argv[1])
 compact.replace(index, index.fragments, compact.current(index, index.fragments))
@@ -320,7 +320,7 @@ def test_a_description_is_read_when_it_or_a_file_changed(
         return by_description(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr("pylink.fleet.manifest.by_description", counted)
-    update.update(index, [], Local(), targets=str(described))
+    updates.update(index, [], Local(), targets=str(described))
     assert len(calls) == 1
     run(index)
     assert len(calls) == 1

@@ -13,8 +13,8 @@ from helpers.fleet_reference import bytes_of, plant, settle, unit
 
 from pylink.command.cli import main
 from pylink.fleet import index as index_module
-from pylink.fleet import update
-from pylink.fleet.compact import current, replace
+from pylink.fleet import updates
+from pylink.fleet.compaction import current, replace
 from pylink.fleet.database import Database
 from pylink.fleet.index import FORMAT, MARK, SUMS, BrokenIndex, Index
 from pylink.fleet.walk import walk
@@ -181,7 +181,7 @@ def test_folders_that_go_while_they_are_walked_have_nothing_in_them(
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(update, "walk", late)
+        patch.setattr(updates, "walk", late)
         done = run(index)
     assert (done.files, done.read, done.gone) == (8, 1, 0)
     done = run(index)

@@ -22,7 +22,7 @@ from helpers.fleet_reference import bytes_of, plant, settle
 
 from pylink.command.cli import main
 from pylink.fleet import cluster as cluster_module
-from pylink.fleet import parts, update
+from pylink.fleet import parts, updates
 from pylink.fleet.cluster import Dask
 from pylink.fleet.engine import Engine, EngineError, Local
 from pylink.fleet.index import Index
@@ -75,7 +75,7 @@ def tree(tmp_path: Path) -> Path:
 
 def made(folder: Path, tree: Path, runner: Engine, progress: Any = None) -> dict[str, bytes]:
     index = Index.open_or_make(folder)
-    update.update(index, [bytes(tree)], runner, progress)
+    updates.update(index, [bytes(tree)], runner, progress)
     runner.close()
     return bytes_of(folder)
 
@@ -107,7 +107,7 @@ def test_a_lost_worker_loses_nothing(
 ) -> None:
     monkeypatch.setattr(parts, "PART_FILES", 5)
     alone = made(tmp_path / "alone", tree, Local())
-    monkeypatch.setattr(update, "make", made_unless_lost)
+    monkeypatch.setattr(updates, "make", made_unless_lost)
     marks = lost_marks(bytes(tree))
     marks.mkdir()
     for number in lost:
@@ -180,7 +180,7 @@ def test_a_scheduler_that_is_lost_ends_a_run(
     reasons = ("the connection to the scheduler was lost", "the cluster failed: ")
     assert shown.startswith(tuple(f"pylink dedup index: {reason}" for reason in reasons))
     assert shown.count("\n") == 1
-    done = update.update(Index(folder), [], Local())
+    done = updates.update(Index(folder), [], Local())
     assert 0 < done.read < done.files
 
 

@@ -26,7 +26,7 @@ from pylink.fleet.database import Database
 from pylink.fleet.engine import Local
 from pylink.fleet.folding import find_tasks
 from pylink.fleet.index import Index
-from pylink.fleet.update import update
+from pylink.fleet.updates import update
 
 pytest.importorskip("pyarrow")
 duckdb = pytest.importorskip("duckdb")

@@ -18,7 +18,7 @@ from pylink.command.cli import main
 from pylink.fleet.database import Database
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
-from pylink.fleet.update import update
+from pylink.fleet.updates import update
 from pylink.inspect import containers
 from pylink.inspect.containers import UnreadableFile, parts
 

@@ -25,7 +25,7 @@ from helpers.fleet_reference import bytes_of, plant, sections, settle, unit
 
 from pylink._native.census import Census
 from pylink.command.cli import main
-from pylink.fleet import compact, fragment, parts, state, update, walk
+from pylink.fleet import compaction, fragment, parts, state, updates, walk
 from pylink.fleet.columns import MOST_RUNS, SECTIONS
 from pylink.fleet.database import Database
 from pylink.fleet.digests import fill, hasher, list_hashed
@@ -170,7 +170,7 @@ def test_the_same_tree_gives_the_same_bytes(
     made: list[dict[str, bytes]] = []
     for threads in (1, 1, 2, 3, 9):
         index = Index.open_or_make(tmp_path / str(len(made)))
-        update.update(index, [bytes(planted.root)], Local(threads))
+        updates.update(index, [bytes(planted.root)], Local(threads))
         made.append(bytes_of(Path(index.folder)))
     assert made == [made[0]] * 5
     assert len(made[0]) == 3 * 4
@@ -260,7 +260,7 @@ def test_a_file_that_is_replaced_while_it_is_read(
         (tree / "a.cubin").write_bytes(unit("another", "and", "more"))
         return found
 
-    monkeypatch.setattr(update, "walk", late)
+    monkeypatch.setattr(updates, "walk", late)
     run(index, tree)
     monkeypatch.undo()
     assert rows(index, "objects")[0]["size"] == len(unit("another", "and", "more"))
@@ -323,7 +323,7 @@ def test_a_closed_folder_of_the_whole_system_loses_nothing() -> None:
     """Names of files and of folders are put together the same way below any root."""
     unseen = walk.Files.of([walk.Found(b"/", b"proc/1/x", walk.Stamp(1, 1, 1, 1))])
     tree = walk.Tree(parts.NO_FILES, unseen, [(b"/proc/1", "Permission denied")])
-    assert update._gone(tree, [b"/"]).rows == 0
+    assert updates._gone(tree, [b"/"]).rows == 0
 
 
 def test_a_file_system_without_locks_is_told(
@@ -370,7 +370,7 @@ INTERRUPTED = """
 import os, sys, time
 from pathlib import Path
 import signal
-from pylink.fleet import parts, update
+from pylink.fleet import parts, updates
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
 parts.PART_FILES = 1
@@ -413,7 +413,7 @@ def test_a_run_that_is_ended_leaves_what_it_finished(
 def test_many_small_fragments_become_one(
     tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compact, "MANY", 4)
+    monkeypatch.setattr(compaction, "MANY", 4)
     planted = plant(tmp_path / "tree")
     run(index, planted.root)
     for number in range(9):
@@ -439,7 +439,7 @@ def test_many_small_fragments_become_one(
 def test_rows_that_no_longer_count_are_removed(
     tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compact, "SMALL", 1)
+    monkeypatch.setattr(compaction, "SMALL", 1)
     tree = tmp_path / "tree"
     tree.mkdir()
     for round in range(6):
@@ -460,7 +460,7 @@ def test_a_fragment_that_took_the_place_of_others_counts_alone(
     before = rows(index, "sections")
     saved = tmp_path / "saved"
     shutil.copytree(index.place(index.fragments[0]), saved)
-    compact.replace(index, index.fragments, compact.current(index, index.fragments))
+    compaction.replace(index, index.fragments, compaction.current(index, index.fragments))
     assert index.fragments == ["000001-000000+000001-000000.1"]
     assert rows(index, "sections") == before
     # As if the process had been killed before it removed the old one.

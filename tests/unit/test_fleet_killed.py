@@ -15,12 +15,12 @@ from helpers.fleet_index import made_index, run
 from helpers.fleet_reference import bytes_of, plant, settle, unit
 
 from pylink.command.cli import main
-from pylink.fleet import compact
+from pylink.fleet import compaction
 from pylink.fleet.database import Database
 from pylink.fleet.engine import Local
 from pylink.fleet.index import MARK, Index
 from pylink.fleet.locks import BusyIndex, Writing
-from pylink.fleet.update import NothingToRead, update
+from pylink.fleet.updates import NothingToRead, update
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("duckdb")
@@ -103,7 +103,7 @@ def test_an_index_can_be_killed_at_any_moment(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Change, joins: bool
 ) -> None:
     """What the next run makes of it is an index as one that is made at once."""
-    monkeypatch.setattr(compact, "MANY", 2 if joins else 16)
+    monkeypatch.setattr(compaction, "MANY", 2 if joins else 16)
     whole = tmp_path / "whole"
     made_index(whole, tree)
     roots, targets = change(tree, whole)
@@ -176,7 +176,7 @@ def test_a_question_keeps_the_files_that_it_found(
     database = Database()
     database.add(index)
     before = database.ask("SELECT count(*) FROM sections").rows
-    monkeypatch.setattr(compact, "MANY", 2)
+    monkeypatch.setattr(compaction, "MANY", 2)
     (tree / "new.cubin").write_bytes(unit("new"))
     settle()
     run(index)

@@ -20,9 +20,9 @@ from helpers.sized import library, wheel
 from pylink import size
 from pylink.command.cli import main
 from pylink.demangle.templates import describe
-from pylink.fleet import confirm as confirm_module
+from pylink.fleet import confirmation as confirm_module
 from pylink.fleet import database as database_module
-from pylink.fleet.confirm import confirm
+from pylink.fleet.confirmation import confirm
 from pylink.fleet.database import BadQuery, Database
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
@@ -30,7 +30,7 @@ from pylink.fleet.manifest import BadDescription, by_description
 from pylink.fleet.parts import SNIFFED
 from pylink.fleet.questions import COMPARISONS, QUESTIONS
 from pylink.fleet.targets import folder_targets
-from pylink.fleet.update import update
+from pylink.fleet.updates import update
 from pylink.fleet.walk import ends_of
 
 pytest.importorskip("pyarrow")

@@ -11,7 +11,7 @@ from helpers.fatbin_builder import PTX, container, entry, host_object
 
 from pylink.command.inspection import main
 from pylink.inspect.containers import Part
-from pylink.inspect.extract import extract
+from pylink.inspect.extraction import extract
 
 ONE, TWO = one_kernel("one").build(), one_kernel("two").build()
 TEXT = b".version 8.0\n.target sm_80\n.address_size 64\n"

@@ -337,16 +337,16 @@ def test_other_inputs_end_the_mapping_before_they_are_taken_apart(
     inputs: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That may run a compiler, for longer than anybody should wait."""
-    import pylink.inputs.unpack  # noqa: PLC0415 -- loaded by the link otherwise
+    import pylink.inputs.unpacking  # noqa: PLC0415 -- loaded by the link otherwise
 
     seen: list[list[str]] = []
-    real = pylink.inputs.unpack.unpack
+    real = pylink.inputs.unpacking.unpack
 
     def unpack(*given: object) -> object:
         seen.append(mapped(folder))
         return real(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("pylink.inputs.unpack.unpack", unpack)
+    monkeypatch.setattr("pylink.inputs.unpacking.unpack", unpack)
     Path("one.a").write_bytes(gnu([("a.cubin", cubin(COUNT))]))
     image = pylink.link([*inputs, "one.a"], arch="sm_80").image
     assert seen == [[]]

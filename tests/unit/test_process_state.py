@@ -24,7 +24,7 @@ KEPT = {
     "jitlink/__init__.py: _installed": "stand-ins of nvJitLink, under a lock",
     "jitlink/__init__.py: _lock": "the lock of these",
     "remarks/scalars.py: scalar": "a text by that text",
-    "report/file/convert.py: _plans": "fields by class",
+    "report/file/conversion.py: _plans": "fields by class",
     "report/sections/patterns.py: _slow": "expressions that took too long",
     "tabular/columns.py: kinds_of": "columns by class of rows",
     "tabular/columns.py: units_of": "units by class of rows",

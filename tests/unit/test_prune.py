@@ -17,12 +17,12 @@ from helpers.host_build import HostBuild
 from helpers.sized import linked, wheel
 
 from pylink.inputs.archiveformat import read_archive
-from pylink.prune import rewrite
+from pylink.prune import rewriting
 from pylink.prune.command import main
 from pylink.prune.entries import Entry, read_container
 from pylink.prune.errors import NotPruned
 from pylink.prune.hostelf import HostElf
-from pylink.prune.verify import verify
+from pylink.prune.verification import verify
 from pylink.size import measure
 
 TEXT = b".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -102,7 +102,7 @@ def prune(path: Path, *words: str, code: int = 0) -> bytes:
 
 def entries_of(data: bytes) -> list[list[Entry]]:
     return [
-        read_container(data, found.start, found.end, "") for found in rewrite.containers_of(data)
+        read_container(data, found.start, found.end, "") for found in rewriting.containers_of(data)
     ]
 
 
@@ -120,7 +120,7 @@ def test_targets_of_an_object(tmp_path: Path) -> None:
     assert len(made) < path.stat().st_size
     # Each pointer and each symbol is where its container is now.
     elf = HostElf(made, "")
-    starts = [found.start - elf.sections[1].offset for found in rewrite.containers_of(made)]
+    starts = [found.start - elf.sections[1].offset for found in rewriting.containers_of(made)]
     assert [value for name, _, value, _ in elf.symbols(elf.sections[3]) if name] == starts
     addends = [row[2] for row in struct.iter_unpack("<QQq", elf.contents(elf.sections[5]))]
     assert addends == starts
@@ -166,8 +166,8 @@ def test_a_finished_library_keeps_its_length(tmp_path: Path) -> None:
     made = prune(path, "--arch", "sm_90", "--experimental")
     assert len(made) == len(data)
     assert targets(made) == [["sm_90"], ["sm_90"]]
-    starts = [found.start for found in rewrite.containers_of(bytes(data))]
-    assert [found.start for found in rewrite.containers_of(made)] == starts
+    starts = [found.start for found in rewriting.containers_of(bytes(data))]
+    assert [found.start for found in rewriting.containers_of(made)] == starts
 
 
 def test_rules_have_to_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

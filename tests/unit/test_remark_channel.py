@@ -22,7 +22,7 @@ from pylink.remarks import (
 )
 from pylink.remarks.channel import BATCH
 from pylink.remarks.record import TAGS
-from pylink.renderers.configure import obey
+from pylink.renderers.configuration import obey
 
 KINDS = (PASSED, MISSED, ANALYSIS, ANALYSIS_FP_COMMUTE, ANALYSIS_ALIASING, FAILURE)
 
@@ -180,7 +180,7 @@ def test_text_names_the_pass_as_the_option_does() -> None:
     )
 
 
-def test_text_is_coloured_like_any_diagnostic() -> None:
+def test_text_is_colored_like_any_diagnostic() -> None:
     text = lines("text", copy(SPLIT), color="always")
     assert "\x1b[01;36mremark\x1b[0m: Split" in text
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pylink.report import model
-from pylink.report.file.convert import EXCEPTIONS, plan
+from pylink.report.file.conversion import EXCEPTIONS, plan
 from pylink.report.proto import messages
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "compile_protos.py"

@@ -11,8 +11,8 @@ from helpers.report_files import of_section, rule_text
 
 from pylink.report.file import parse_report, read_report, report_bytes
 from pylink.report.model import Action, MessageType, Report, RuleResult, Scope, Section, Severity
-from pylink.report.rules.apply import apply_rules
-from pylink.report.rules.load import LoadedRules, load_rules
+from pylink.report.rules.evaluation import apply_rules
+from pylink.report.rules.rulefiles import LoadedRules, load_rules
 
 BASIC = """\
 import NvRules

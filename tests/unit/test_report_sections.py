@@ -17,11 +17,11 @@ from helpers.report_files import section_text
 from pylink import __version__
 from pylink.report.errors import ReportError
 from pylink.report.model import Action, BodyItem, Report, Section
-from pylink.report.rules.load import load_rules
+from pylink.report.rules.rulefiles import load_rules
 from pylink.report.sections import folders, patterns
-from pylink.report.sections.apply import apply_sections
 from pylink.report.sections.folders import FolderError, search_path
-from pylink.report.sections.load import load
+from pylink.report.sections.insertion import apply_sections
+from pylink.report.sections.sectionfiles import load
 from pylink.report.sections.text import SectionError, parse_section
 from pylink.report.view.selection import with_metrics
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import pytest
 
 from pylink.report.model import Action, MessageType, Report, Scalar, Scope
-from pylink.report.rules.apply import apply_rules
-from pylink.report.rules.load import load_rules
-from pylink.report.sections.apply import apply_sections
+from pylink.report.rules.evaluation import apply_rules
+from pylink.report.rules.rulefiles import load_rules
 from pylink.report.sections.folders import STOCK
-from pylink.report.sections.load import load
+from pylink.report.sections.insertion import apply_sections
+from pylink.report.sections.sectionfiles import load
 
 MILLISECOND = 1_000_000
 

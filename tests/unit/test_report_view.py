@@ -321,7 +321,7 @@ def test_sections_that_extend_another_are_shown_in_it() -> None:
     assert section.blocks[-1].title == "More: Settings"
 
 
-def test_colour_on_request(capfd: pytest.CaptureFixture[str], file: str) -> None:
+def test_color_on_request(capfd: pytest.CaptureFixture[str], file: str) -> None:
     assert "\x1b[" in show(capfd, file, "--color", "always")
     assert "\x1b[" not in show(capfd, file, "--color", "never")
 

@@ -22,7 +22,7 @@ from pylink.diagnostics import Diagnostic, Sink, note
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.record import CHILD, DETAIL, Source
 from pylink.files.atomic import WholeFile
-from pylink.renderers.configure import add_sarif_output, obey
+from pylink.renderers.configuration import add_sarif_output, obey
 from pylink.renderers.sarif import SarifStream
 from pylink.renderers.sarif_document import SarifDocument
 from pylink.renderers.section_offset import section_offset

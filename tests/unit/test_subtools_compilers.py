@@ -13,7 +13,7 @@ from pylink.diagnostics.errors import LinkError
 from pylink.jitlink import real
 from pylink.options.model import Options
 from pylink.options.table import Value
-from pylink.subtools import compilers, find
+from pylink.subtools import compilers, programs
 
 ARCH = "sm_90"
 
@@ -24,7 +24,7 @@ class Machine:
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root = root
         self.wheels: list[str] = []
-        for module in (find, compilers):
+        for module in (programs, compilers):
             monkeypatch.setattr(module, "wheel_directories", lambda: self.wheels)
         monkeypatch.setattr(compilers, "SYSTEM_TOOLKIT", str(root / "usr"))
         monkeypatch.setattr(compilers, "SYSTEM_LIBRARIES", str(root / "usr/lib/*-linux-gnu"))

@@ -10,8 +10,8 @@ import pytest
 from helpers.fake_tool import fake_tool
 
 from pylink.options.model import Options
-from pylink.subtools import find
-from pylink.subtools.find import find_ptxas
+from pylink.subtools import programs
+from pylink.subtools.programs import find_ptxas
 
 
 @pytest.fixture
@@ -55,13 +55,13 @@ def test_the_newest_wheel_comes_first(places: dict[str, Path]) -> None:
     site = places["wheel"].parents[2]
     for name in ("cu9", "cu14", "cuda_nvcc", "cudnn", "cu13x"):
         (site / name).mkdir()
-    names = [Path(path).name for path in find.wheel_directories()]
+    names = [Path(path).name for path in programs.wheel_directories()]
     assert names == ["cu14", "cu13", "cu9", "cuda_nvcc"]
 
 
 def test_no_wheels_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "missing")])
-    assert find.wheel_directories() == []
+    assert programs.wheel_directories() == []
 
 
 def test_relative_places_and_the_working_directory_are_passed_over(
@@ -115,5 +115,5 @@ def test_the_ptxas_of_the_release_asked_for_comes_first(places: dict[str, Path])
     "body", ["exit 1", "echo 13.2", "echo release 13.2; exit 1", "echo release x.y"]
 )
 def test_a_tool_may_not_tell_its_release(body: str, tmp_path: Path) -> None:
-    assert find.tool_release(str(fake_tool(tmp_path / "ptxas", body))) is None
-    assert find.tool_release(str(tmp_path / "nothing")) is None
+    assert programs.tool_release(str(fake_tool(tmp_path / "ptxas", body))) is None
+    assert programs.tool_release(str(tmp_path / "nothing")) is None

@@ -28,7 +28,7 @@ from pylink.options.model import Options
 from pylink.options.table import Value
 from pylink.phases.lto import EXTERN
 from pylink.subtools import lto
-from pylink.subtools.keep import drop_unused, keep_source, quote
+from pylink.subtools.keptfunctions import drop_unused, keep_source, quote
 
 ARCH = "sm_90"
 LTO = ("-lto", "-nvvmpath=nvvm")

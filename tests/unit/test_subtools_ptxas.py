@@ -22,7 +22,7 @@ from pylink.command.cli import main
 from pylink.facts.target import Target
 from pylink.options.model import Options
 from pylink.options.table import Value
-from pylink.subtools import find, messages
+from pylink.subtools import messages, programs
 from pylink.subtools.ptxas import Request, arguments, entry_options
 from pylink.subtools.toolnote import forget_files
 from pylink.timing import HEADER
@@ -208,8 +208,8 @@ def test_a_hanging_ptxas(link: Link, capfd: pytest.CaptureFixture[str]) -> None:
 def test_no_ptxas(
     link: Link, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(find, "wheel_directories", lambda: [])
-    monkeypatch.setattr(find, "toolkits", lambda: [])
+    monkeypatch.setattr(programs, "wheel_directories", lambda: [])
+    monkeypatch.setattr(programs, "toolkits", lambda: [])
     monkeypatch.setenv("PATH", "")
     assert main([f"-arch={ARCH}", "-o", "out", "a.ptx"]) == 1
     assert capfd.readouterr().err == (
@@ -319,5 +319,5 @@ def test_the_compiler_of_the_nearest_release_is_taken(
         )
         tool.chmod(0o755)
         tools.append(str(tool))
-    assert find.nearest(tools, wanted) == tools[there.index(found)]
-    assert find.nearest([], wanted) is None
+    assert programs.nearest(tools, wanted) == tools[there.index(found)]
+    assert programs.nearest([], wanted) is None

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from helpers.fake_tool import fake_tool
 
-from pylink.subtools import process, run
-from pylink.subtools.run import Command, run_all
+from pylink.subtools import process, runner
+from pylink.subtools.runner import Command, run_all
 
 COPY = 'cat "$in" > "$out"'
 
@@ -197,7 +197,7 @@ def test_an_exception_ends_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
             raise KeyboardInterrupt
 
     before = open_files()
-    monkeypatch.setattr(run, "wait", interrupt)
+    monkeypatch.setattr(runner, "wait", interrupt)
     with pytest.raises(KeyboardInterrupt):
         run_all([Command([str(tool)], b"")], timeout=60)
     assert not is_running(int((tmp_path / "pid").read_text()))
@@ -209,7 +209,9 @@ def test_a_signal_that_ends_pylink_ends_what_runs(number: int, tmp_path: Path) -
     tool = fake_tool(tmp_path / "tool", f"echo $$ > {tmp_path}/pid; exec sleep 60")
     # A parent such as nohup may have this process ignore the signal.
     code = f"import signal, sys; signal.signal({number:d}, signal.SIG_DFL); "
-    code += "from pylink.subtools.run import *; run_all([Command([sys.argv[1]], b'')], timeout=60)"
+    code += (
+        "from pylink.subtools.runner import *; run_all([Command([sys.argv[1]], b'')], timeout=60)"
+    )
     parent = subprocess.Popen([sys.executable, "-c", code, str(tool)])
     deadline = time.monotonic() + 30
     while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()):

@@ -16,7 +16,7 @@ from pylink.options.check import check
 from pylink.options.filenames import expand_names
 from pylink.options.model import Input as LinkInput
 from pylink.options.plan import Plan
-from pylink.renderers.configure import obey, open_reports, source_files
+from pylink.renderers.configuration import obey, open_reports, source_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

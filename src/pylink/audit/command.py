@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from pylink.audit.findings import Auditor, report_launchers
+from pylink.audit.formats import document, file_lines, not_looked_at, terminal_width
 from pylink.audit.launchers import NotAnObject, find_launchers
 from pylink.audit.linkedfile import NotLinked
 from pylink.audit.process import Loader, Plugin, is_object
 from pylink.audit.search import Finder
-from pylink.audit.show import document, file_lines, not_looked_at, terminal_width
 from pylink.audit.targets import sm_number
 from pylink.diagnostics.kinds import KINDS
 from pylink.diagnostics.policy import SUPPRESSED, Policy

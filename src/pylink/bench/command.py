@@ -6,7 +6,7 @@ import argparse
 import signal
 import threading
 
-from pylink.bench import compare, show
+from pylink.bench import compare, formats
 from pylink.bench.commandline import BadLink
 from pylink.bench.contest import Plan
 from pylink.bench.measuring import PLAN, carry_out, read
@@ -190,8 +190,8 @@ def _write(results: Results, options: argparse.Namespace) -> None:
         write_whole(options.csv, to_csv(results).encode(errors="surrogateescape"))
     if options.html:
         write_whole(options.html, page(results).encode(errors="surrogateescape"))
-    _print(show.tables(results), [*busy(results), *unequal(results), *summary(results)])
-    show_text("".join(f"{printable(line)}\n" for line in show.footnotes(results)))
+    _print(formats.tables(results), [*busy(results), *unequal(results), *summary(results)])
+    show_text("".join(f"{printable(line)}\n" for line in formats.footnotes(results)))
 
 
 def _compare(options: argparse.Namespace) -> int:
@@ -212,8 +212,8 @@ def _compare(options: argparse.Namespace) -> int:
             before, after, names, title, changes=changes, warnings=warnings, others=others
         )
         write_whole(options.html, made.encode(errors="surrogateescape"))
-    rows = show.compared_rows(changes)
-    tables = [Table(title, show.COMPARED_COLUMNS, rows)]
+    rows = formats.compared_rows(changes)
+    tables = [Table(title, formats.COMPARED_COLUMNS, rows)]
     if others:
         tables.append(Table("what else differs", ["", "before", "after"], others, 3))
     _print(tables, warnings)

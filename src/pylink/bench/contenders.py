@@ -21,7 +21,7 @@ from pylink.inputs import kinds
 from pylink.jitlink import real
 from pylink.options.table import BY_ATTRIBUTE, FLAG, LIST
 from pylink.subtools.compilers import find_nvjitlink, library_release, number
-from pylink.subtools.find import cuda_tools, find_cuda_tool, version_text
+from pylink.subtools.programs import cuda_tools, find_cuda_tool, version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

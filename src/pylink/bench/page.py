@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pylink import __version__
-from pylink.bench import show
+from pylink.bench import formats
 from pylink.bench.answers import is_different
 from pylink.bench.estimates import median_of
 from pylink.bench.results import WARM, Results, median
@@ -42,30 +42,30 @@ def page(results: Results) -> str:
     """The page of one measurement. Without matplotlib it has no curves."""
     modes = []
     for mode in results.modes():
-        columns = show.time_columns(results)
-        title = show.mode_title(results, mode)
-        rows = show.time_rows(results, mode)
+        columns = formats.time_columns(results)
+        title = formats.mode_title(results, mode)
+        rows = formats.time_rows(results, mode)
         modes.append(Shown(mode, title, _bars(results, mode), columns, rows))
     rounds = [
         [
             *(run.contender, run.mode, str(run.part), str(run.inputs), str(run.round + 1)),
-            *(show.time_text(run.seconds), show.time_text(run.cpu)),
+            *(formats.time_text(run.seconds), formats.time_text(run.cpu)),
         ]
         for run in results.runs
     ]
-    growth = show.growth_rows(results)
+    growth = formats.growth_rows(results)
     return _render(
         title=f"pylink bench: {results.facts.get('link', '')}",
         summary=summary(results),
         warnings=[*busy(results), *unequal(results)],
         shown=modes,
         growth=growth,
-        growth_columns=show.growth_columns(results) if growth else [],
+        growth_columns=formats.growth_columns(results) if growth else [],
         curves=_curves(results) if growth else "",
         answers=list(results.answers.items()),
         failures=list(results.failures.items()),
-        facts=show.fact_rows(results),
-        footnotes=show.footnotes(results),
+        facts=formats.fact_rows(results),
+        footnotes=formats.footnotes(results),
         rounds=rounds,
         rounds_columns=["contender", "mode", "part", "inputs", "round", "wall", "processor"],
     )
@@ -91,11 +91,11 @@ def compared_page(
         ],
         warnings=[*warnings, *unequal(before), *unequal(after)],
         compared_title=title,
-        compared_columns=show.COMPARED_COLUMNS,
-        changes=show.compared_rows(changes),
+        compared_columns=formats.COMPARED_COLUMNS,
+        changes=formats.compared_rows(changes),
         other_facts=others,
-        facts=show.fact_rows(after),
-        footnotes=show.footnotes(after),
+        facts=formats.fact_rows(after),
+        footnotes=formats.footnotes(after),
     )
 
 
@@ -110,8 +110,8 @@ def summary(results: Results) -> list[str]:
         if found is not None and ratios:
             ratio = median_of(ratios)
             lines.append(
-                f"{name}: {show.time_text(found.value)}, {ratio.value:.2f} times {reference}'s "
-                f"({show.interval_text(ratio)})"
+                f"{name}: {formats.time_text(found.value)}, {ratio.value:.2f} times {reference}'s "
+                f"({formats.interval_text(ratio)})"
             )
     return lines
 
@@ -132,7 +132,7 @@ def _bars(results: Results, mode: str) -> list[Bar]:
     values = {name: found.value for name, found in medians.items() if found is not None}
     longest = max(values.values())
     return [
-        Bar(name, 100 * value / longest, show.time_text(value)) for name, value in values.items()
+        Bar(name, 100 * value / longest, formats.time_text(value)) for name, value in values.items()
     ]
 
 
@@ -154,8 +154,8 @@ def _curves(results: Results) -> str:
             curves.append(
                 plots.Curve(
                     name,
-                    [(size, seconds * show.NS) for size, seconds in points],
-                    told=f"exponent {grown.value:.2f} ({show.interval_text(grown)})",
+                    [(size, seconds * formats.NS) for size, seconds in points],
+                    told=f"exponent {grown.value:.2f} ({formats.interval_text(grown)})",
                     size_title="inputs",
                     cost_title="wall time",
                 )

@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 
 from pylink.bench import launcher, resident
 
@@ -26,16 +27,14 @@ if TYPE_CHECKING:
 PATIENCE = 2.0
 
 
+@dataclass
 class Run:
     """What was measured once: times in seconds, peak memory in bytes, what it wrote."""
 
-    __slots__ = ("cpu", "output", "rss", "seconds")
-
-    def __init__(self, seconds: float, cpu: float, rss: int, output: str) -> None:
-        self.seconds = seconds
-        self.cpu = cpu
-        self.rss = rss
-        self.output = output
+    seconds: float
+    cpu: float
+    rss: int
+    output: str
 
 
 class Failed(RuntimeError):

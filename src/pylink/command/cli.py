@@ -18,7 +18,7 @@ from pylink.options.check import check
 from pylink.options.filenames import expand_names
 from pylink.options.parse import VARIABLE, CommandLine, parse, parse_leniently
 from pylink.options.plan import Plan
-from pylink.renderers.configure import obey, open_reports
+from pylink.renderers.configuration import obey, open_reports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def _inform(line: CommandLine, tool: str, toolkit: str | None) -> int:
 def _explain(name: str, sink: Sink) -> int:
     from pylink.diagnostics.help import explanation
     from pylink.options.suggestions import suggest_kind
-    from pylink.renderers.configure import find_kind
+    from pylink.renderers.configuration import find_kind
 
     kind = find_kind(name)
     if kind is None:

@@ -13,7 +13,7 @@ from pylink.options.commands import COMMANDS
 from pylink.options.help import all_text, help_text, option_text, short_text
 from pylink.options.suggestions import suggest_command
 from pylink.options.table import BY_ATTRIBUTE, SPELLINGS
-from pylink.renderers.configure import find_kind, obey
+from pylink.renderers.configuration import find_kind, obey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from pylink.inspect.containers import Part as Held
 from pylink.inspect.containers import parts as parts_of
 from pylink.inspect.contents import reader
 from pylink.inspect.difference import difference_document, difference_text
-from pylink.inspect.extract import extract
+from pylink.inspect.extraction import extract
 from pylink.inspect.image import Image, MalformedCubin
 from pylink.inspect.large import MOST_ROWS, row_counts
 from pylink.inspect.parts import PARTS, Part, image_document, image_text

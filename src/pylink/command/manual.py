@@ -35,7 +35,7 @@ Threads of a process, which links that it does side by side share; one for each 
 Where libraries and compilers are looked for.
 .TP
 .B NO_COLOR
-No colours on a terminal.
+No colors on a terminal.
 """
 
 STATUS = """\

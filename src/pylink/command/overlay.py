@@ -26,7 +26,7 @@ from pylink.command.toolkitrelease import RELEASE_FILE, SERVE_FILE
 from pylink.diagnostics.nvlink import NOTES_FILE
 from pylink.diagnostics.stream import printable, write
 from pylink.facts.releases import release_named
-from pylink.subtools.find import tool_version
+from pylink.subtools.programs import tool_version
 from pylink.terminal.running import run
 
 TYPE_CHECKING = False

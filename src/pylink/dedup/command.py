@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from pylink.dedup import report
+from pylink.dedup import formats
 from pylink.dedup.files import study
 from pylink.diagnostics.stream import show
 from pylink.inspect.containers import UnreadableFile
@@ -79,12 +79,12 @@ def _main(options: argparse.Namespace) -> int:
             progress=progress.reach,
         )
     if options.json:
-        show(report.as_json(analysis))
+        show(formats.as_json(analysis))
     elif options.csv:
-        show(report.as_csv(analysis))
+        show(formats.as_csv(analysis))
     else:
         top = TOP if options.top is None else options.top
-        print_tables(report.tables(analysis, top, everything=options.all))
+        print_tables(formats.tables(analysis, top, everything=options.all))
         show(analysis.summary + "\n")
         if not options.all:
             show("--all has sections by family, codes and what comparing took\n")

@@ -18,7 +18,7 @@ from pylink.diagnostics.stream import printable, show
 from pylink.inspect.compare import Ignore, differences
 from pylink.inspect.image import Image
 from pylink.packages.extras import MissingPackage, need
-from pylink.subtools.find import find_cuda_tool, tool_version
+from pylink.subtools.programs import find_cuda_tool, tool_version
 from pylink.terminal.running import run
 
 TYPE_CHECKING = False

@@ -22,7 +22,7 @@ from pylink.options.model import Options
 from pylink.options.plan import Plan, place_of, planned
 from pylink.phases.sidebyside import run_side_by_side
 from pylink.pipeline import Registered
-from pylink.renderers.configure import obey, open_reports
+from pylink.renderers.configuration import obey, open_reports
 from pylink.timing import elapsed_ms, now
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ import os
 
 from pylink.diagnostics.nvlink import NOTES_FILE
 from pylink.facts.releases import FOLLOWED, release_named
-from pylink.subtools.find import cuda_tools
+from pylink.subtools.programs import cuda_tools
 
 # pylink's own options: where the toolkit is, and that all command lines of nvcc are taken.
 CUDA, AS_NVCC = "--cuda", "--as-nvcc"

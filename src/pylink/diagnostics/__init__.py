@@ -22,7 +22,7 @@ fatal. `sink.close()` comes last, for logs, documents and the summary.
     sink = Sink()                                       # an API call: records only, prints nothing
 
 Importing this package loads no renderer but nvlink's, and the table only with the first report.
-`renderers` has the others, and in `configure` what the options do: `obey`, `add_log`,
+`renderers` has the others, and in `configuration` what the options do: `obey`, `add_log`,
 `add_sarif_output`, `control`.
 """
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from pylink.diagnostics.colour import ESC, RESET
+from pylink.diagnostics.color import ESC, RESET
 
 
 def cells(character: str) -> int:
@@ -75,15 +75,15 @@ def _wrap_marked(text: str, margin: int, indent: int, width: int) -> str:
     A color that is on at a break goes off before the indent of the next line and on after it.
     """
     out: list[str] = [" " * margin]
-    colour = space_colour = RESET
+    color = space_color = RESET
     left, used, empty = margin, 0, True
     space = -1  # position in `out` of the last space on this line
     i = 0
     resume = 0  # position in `text` after that space
     while i < len(text):
         if text[i] == ESC:
-            colour = text[i : i + 2]
-            out.append(colour)
+            color = text[i : i + 2]
+            out.append(color)
             i += 2
             continue
         width_here = cells(text[i])
@@ -92,12 +92,12 @@ def _wrap_marked(text: str, margin: int, indent: int, width: int) -> str:
                 i += 1
             elif space >= 0:
                 del out[space:]
-                i, colour = resume, space_colour
-            out.append(_line_break(colour, indent))
+                i, color = resume, space_color
+            out.append(_line_break(color, indent))
             left, used, empty, space = indent, 0, True, -1
             continue
         if text[i] == " " and not empty:
-            space, space_colour, resume = len(out), colour, i + 1
+            space, space_color, resume = len(out), color, i + 1
         out.append(text[i])
         used += width_here
         empty = False
@@ -105,7 +105,7 @@ def _wrap_marked(text: str, margin: int, indent: int, width: int) -> str:
     return "".join(out)
 
 
-def _line_break(colour: str, indent: int) -> str:
-    if colour == RESET:
+def _line_break(color: str, indent: int) -> str:
+    if color == RESET:
         return "\n" + " " * indent
-    return "\n" + RESET + " " * indent + colour
+    return "\n" + RESET + " " * indent + color

@@ -21,8 +21,8 @@ from pylink.startup import bundle
 from pylink.startup.usercache import cache_folder, cached_name
 from pylink.subtools.compilers import find_nvjitlink, library_release
 from pylink.subtools.compilers import text as release_text
-from pylink.subtools.find import cuda_tools, tool_version
-from pylink.subtools.find import find_program as in_path
+from pylink.subtools.programs import cuda_tools, tool_version
+from pylink.subtools.programs import find_program as in_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pylink.fleet.engine import EngineError, Local
 from pylink.fleet.index import BrokenIndex
 from pylink.fleet.locks import BusyIndex
-from pylink.fleet.update import NothingToRead
+from pylink.fleet.updates import NothingToRead
 from pylink.terminal import running
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pylink.diagnostics.stream import printable, write
 from pylink.fleet import answers, arguments
-from pylink.fleet.confirm import confirm
+from pylink.fleet.confirmation import confirm
 from pylink.fleet.database import Database
 from pylink.fleet.folding import SAVING, find_tasks, fold, rows_of
 from pylink.fleet.index import Index

@@ -12,7 +12,7 @@ from pylink.diagnostics.stream import printable, show, write
 from pylink.files.reading import read_incoming
 from pylink.fleet import arguments
 from pylink.fleet.index import Index
-from pylink.fleet.update import update
+from pylink.fleet.updates import update
 from pylink.terminal.progress import Progress
 
 if TYPE_CHECKING:

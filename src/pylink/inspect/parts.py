@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pylink.diagnostics.stream import printable
-from pylink.inspect import document, report
+from pylink.inspect import document, screen
 from pylink.inspect.image import Image
 
 
@@ -21,13 +21,13 @@ class Part:
 
 
 PARTS = (
-    Part("headers", "ELF header and segments", report.headers, document.headers),
-    Part("sections", "section headers, mercury capsules", report.sections, document.sections),
-    Part("symbols", "symbol tables", report.symbols, document.symbols),
-    Part("relocs", "relocations", report.relocations, document.relocations),
-    Part("info", "records of .nv.info and .nv.compat", report.info, document.info),
-    Part("notes", "notes, with the linker's options", report.notes, document.notes),
-    Part("callgraph", "call graph, prototypes", report.callgraph, document.callgraph),
+    Part("headers", "ELF header and segments", screen.headers, document.headers),
+    Part("sections", "section headers, mercury capsules", screen.sections, document.sections),
+    Part("symbols", "symbol tables", screen.symbols, document.symbols),
+    Part("relocs", "relocations", screen.relocations, document.relocations),
+    Part("info", "records of .nv.info and .nv.compat", screen.info, document.info),
+    Part("notes", "notes, with the linker's options", screen.notes, document.notes),
+    Part("callgraph", "call graph, prototypes", screen.callgraph, document.callgraph),
 )
 
 

@@ -17,7 +17,7 @@ from pylink.diagnostics.stream import to_bytes
 from pylink.files.reading import Incoming
 from pylink.inputs.choice import ENTRY_ELF, ENTRY_PTX, Chooser
 from pylink.inputs.contents import ENTRY
-from pylink.inputs.expand import find_members
+from pylink.inputs.expansion import find_members
 from pylink.inputs.hostobjects import entry_word, scan
 from pylink.inputs.kinds import ARCHIVE, CUBIN, PTX, THIN_ARCHIVE, kind_of
 from pylink.inputs.libraries import find_hidden

@@ -77,8 +77,8 @@ def _linker_flags(driver: str) -> list[str]:
 
 def _output(words: Sequence[str], *, verbose: bool) -> str | None:
     """Both streams of a command, None when it cannot be run or fails."""
-    from pylink.subtools.find import find_program
-    from pylink.subtools.run import Command, run_all
+    from pylink.subtools.programs import find_program
+    from pylink.subtools.runner import Command, run_all
 
     if verbose:
         write(None, f"#$ {printable(' '.join(words))}\n")

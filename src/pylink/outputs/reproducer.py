@@ -214,7 +214,7 @@ class Reproducer:
         """The programs that link-time optimization would start here."""
         if not (self._options.link_time_opt or self._options.dlto):
             return {}
-        from pylink.subtools.find import find_ptxas
+        from pylink.subtools.programs import find_ptxas
 
         return {"ptxas": find_ptxas(self._options) or "none was found"}
 

@@ -24,7 +24,7 @@ from pylink.inputs.references import variable_patterns
 from pylink.inputs.selection import find_system, select
 from pylink.inputs.sharedlib import module_ids
 from pylink.inputs.sources import ALWAYS, NEEDED, Run, Sources
-from pylink.inputs.unpack import compile_ptx, settle, with_cubins
+from pylink.inputs.unpacking import compile_ptx, settle, with_cubins
 from pylink.phases.results import Merged, Objects
 from pylink.phases.roots import select_kernels
 from pylink.tables import entity_name, extent, extent_at

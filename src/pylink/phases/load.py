@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink.diagnostics import Sink
-    from pylink.inputs.unpack import Shared
+    from pylink.inputs.unpacking import Shared
     from pylink.options.model import Input
     from pylink.options.plan import Plan
     from pylink.phases.init import Job
@@ -53,7 +53,7 @@ def load(sink: Sink, job: Job, timing: CsvTiming, shared: Shared | None = None) 
         return load_plain(job, opened[0].names, *compact(opened[0].arena, opened[0].extents))
     # Taking inputs apart may run a compiler, and files are not mapped for long.
     job.mapped.end(keeps=True)
-    from pylink.inputs.unpack import unpack  # plain cubins need none of it
+    from pylink.inputs.unpacking import unpack  # plain cubins need none of it
 
     loaded = unpack(job, opened, timing, sink, shared)
     if loaded.libraries is not None and loaded.spare is not None:

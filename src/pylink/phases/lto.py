@@ -12,11 +12,11 @@ from pylink._native import elfread
 from pylink.facts.elf import SHN_UNDEF, STB_LOCAL
 from pylink.facts.releases import TRAIT_OPTIMIZED_FIRST, followed
 from pylink.inputs.kinds import SYSTEM_LIBRARY
-from pylink.inputs.unpack import add_optimized, known_references
+from pylink.inputs.unpacking import add_optimized, known_references
 from pylink.phases.faults import report_fault
 from pylink.subtools import ptxas
 from pylink.subtools.compilers import choose
-from pylink.subtools.keep import drop_unused
+from pylink.subtools.keptfunctions import drop_unused
 from pylink.subtools.lto import compile_lto, write_lto_row
 from pylink.tables import extent, text
 

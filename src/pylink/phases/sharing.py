@@ -162,12 +162,12 @@ class SharedInputs:
         return given
 
     def look_into(self, job: Job, runs: Sequence[Run], sink: Sink) -> Contents:
-        """What is in the inputs of a link, see `pylink.inputs.unpack.look_into`.
+        """What is in the inputs of a link, see `pylink.inputs.unpacking.look_into`.
 
         It is found once for all links that take everything; unless there is something to report, or
         what is found may depend on the link.
         """
-        from pylink.inputs.unpack import look_into
+        from pylink.inputs.unpacking import look_into
 
         if job.inputs is not self.everything:
             return look_into(job, runs, sink)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylink.diagnostics.errors import reason_of
 from pylink.files.atomic import write_whole
-from pylink.profile.collect import Recorder, outline, profile_of
+from pylink.profile.collector import Recorder, outline, profile_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def check_choice(options: Options, sink: Sink) -> None:
             from pylink.report.view.selection import check_names
 
             check_names(options.metrics)
-        from pylink.report.prepare import check
+        from pylink.report.preparation import check
 
         check(
             folders=options.section_folder,
@@ -97,7 +97,7 @@ def write_outputs(
     def report() -> bytes:
         from pylink.profile.report import link_report
         from pylink.report import report_bytes
-        from pylink.report.prepare import prepare
+        from pylink.report.preparation import prepare
 
         made = link_report(profile, results)
         named = bool(options.section or options.set)

@@ -30,7 +30,7 @@ from pylink.phases.layout import layout
 from pylink.phases.merge import merge
 from pylink.phases.relocate import relocate
 from pylink.phases.results import Objects
-from pylink.profile.collect import Recorder, profile_of
+from pylink.profile.collector import Recorder, profile_of
 from pylink.profile.results import Results
 from pylink.tables import extent
 from pylink.terminal.progress import Progress

@@ -5,5 +5,5 @@ as an experiment, entries move to the front of their container, and zeros fill t
 that anybody points to moves.
 
 A result is read again before it is written: each payload that stays, and all host bytes, must be
-what they were (`verify`). Nothing here decides what could go: `plan` asks `pylink.size`.
+what they were (`verification`). Nothing here decides what could go: `plan` asks `pylink.size`.
 """

@@ -12,8 +12,8 @@ from pylink.files.reading import MAX_SIZE, read_incoming
 from pylink.prune.entries import MODES
 from pylink.prune.errors import NotPruned
 from pylink.prune.plan import Request, make_plan
-from pylink.prune.rewrite import Rewriter
-from pylink.prune.verify import verify
+from pylink.prune.rewriting import Rewriter
+from pylink.prune.verification import verify
 from pylink.size.diffshow import text_lines
 from pylink.size.reductions import PRUNABLE
 from pylink.size.walk import measure

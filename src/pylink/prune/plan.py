@@ -11,7 +11,7 @@ from pylink.prune.archives import members
 from pylink.prune.entries import ZSTANDARD, Changes
 from pylink.prune.errors import NotPruned
 from pylink.prune.hostelf import HostElf
-from pylink.prune.rewrite import is_archive, is_finished, is_host
+from pylink.prune.rewriting import is_archive, is_finished, is_host
 from pylink.size.model import CUBIN, DEVICE, LTOIR, RELOCATABLE, UNREADABLE, Leaf, Sizes
 from pylink.size.reductions import (
     COMPRESSION,

@@ -25,7 +25,7 @@ class Presentation:
 
     __slots__ = (
         "brief",
-        "colour",
+        "color",
         "context",
         "numbers",
         "subject",
@@ -39,7 +39,7 @@ class Presentation:
     def __init__(
         self,
         *,
-        colour: str = "auto",
+        color: str = "auto",
         numbers: bool = False,
         width: int = WIDTH,
         tab_width: int = TAB_WIDTH,
@@ -50,7 +50,7 @@ class Presentation:
         task: str = "link",
         target: str | None = None,
     ) -> None:
-        self.colour: Final = colour
+        self.color: Final = color
         self.numbers: Final = numbers
         self.width: Final = width
         self.tab_width: Final = tab_width

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import sys
 
-from pylink.diagnostics import colour
+from pylink.diagnostics import color
 from pylink.diagnostics.record import CHILD, CONTINUATION, DETAIL, TOP_LEVEL, Fields
 from pylink.diagnostics.severity import (
     CATASTROPHE,
@@ -80,7 +80,7 @@ class TextRenderer(Renderer):
         shown = Presentation() if presentation is None else presentation
         self.stream = stream
         self.sources = SourceFiles() if sources is None else sources
-        self.coloured = colour.is_wanted(shown.colour, sys.stderr if stream is None else stream)
+        self.colored = color.is_wanted(shown.color, sys.stderr if stream is None else stream)
         self.usable = max(1, shown.width - 1) if shown.width > 0 else 0
         self.numbers = shown.numbers
         self.context = shown.context and not shown.brief
@@ -119,7 +119,7 @@ class TextRenderer(Renderer):
             self._write(f"{self.task.capitalize()} terminated.\n")
 
     def _write(self, text: str) -> None:
-        write(self.stream, colour.to_terminal(text) if self.coloured else text)
+        write(self.stream, color.to_terminal(text) if self.colored else text)
 
     def _tree(self, diagnostic: Diagnostic, place: int) -> list[str]:
         """The texts of a record and of all below it; `place` is its number among its siblings."""
@@ -164,20 +164,20 @@ class TextRenderer(Renderer):
         if not location:
             label = label[0].upper() + label[1:]
         place = f"{location}: " if location else ""
-        if self.coloured:
+        if self.colored:
             # An empty run comes first, as in the front end, in the class of what follows it.
-            label_class = _colour_class(diagnostic.level)
-            label = f"{label_class}{label}{colour.RESET}"
-            place = f"{colour.LOCUS if location else label_class}{colour.RESET}"
+            label_class = _color_class(diagnostic.level)
+            label = f"{label_class}{label}{color.RESET}"
+            place = f"{color.LOCUS if location else label_class}{color.RESET}"
             if location:
-                place += f"{colour.LOCUS}{location}{colour.RESET}: "
+                place += f"{color.LOCUS}{location}{color.RESET}: "
         return f"{place}{label}{self._number(diagnostic)}: {message}{self.suffix}"
 
     def _message(self, diagnostic: Diagnostic) -> str:
         in_front = diagnostic.type == TOP_LEVEL and diagnostic.source is None
         template = diagnostic.short_template if in_front else diagnostic.template
-        if self.coloured:
-            template = _QUOTED.sub(f"'{colour.LOCUS}\\1{colour.RESET}'", template)
+        if self.colored:
+            template = _QUOTED.sub(f"'{color.LOCUS}\\1{color.RESET}'", template)
         return template.format_map(Fields(diagnostic, printable))
 
     def _number(self, diagnostic: Diagnostic) -> str:
@@ -229,7 +229,7 @@ def _has_word(text: str, word: str) -> bool:
     return False
 
 
-def _colour_class(severity: int) -> str:
+def _color_class(severity: int) -> str:
     if severity >= DISCRETIONARY:
-        return colour.ERROR
-    return colour.WARNING if severity >= WARNING else colour.NOTE
+        return color.ERROR
+    return color.WARNING if severity >= WARNING else color.NOTE

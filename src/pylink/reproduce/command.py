@@ -33,7 +33,7 @@ from pylink.outputs.reproducer import (
     restored,
     up_to_root,
 )
-from pylink.renderers.configure import obey, open_reports
+from pylink.renderers.configuration import obey, open_reports
 from pylink.reproduce.archive import BadArchiveError, read_manifest, unpack
 
 TYPE_CHECKING = False

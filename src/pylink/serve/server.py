@@ -32,7 +32,7 @@ LOADED = (
     "pylink.command.cli",
     "pylink.linker",
     "pylink.options.model",
-    "pylink.inputs.unpack",
+    "pylink.inputs.unpacking",
     "pylink.inputs.archive",
     "pylink.diagnostics.kinds",
     "pylink.diagnostics.record",

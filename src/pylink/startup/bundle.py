@@ -54,7 +54,7 @@ EVERY_LINK = (
     "pylink.options.model",
 )
 SOME_LINKS = (
-    "pylink.inputs.unpack",
+    "pylink.inputs.unpacking",
     "pylink.inputs.archive",
     "pylink.inputs.archivehost",
     "pylink.inputs.archivethin",

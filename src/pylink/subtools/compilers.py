@@ -11,7 +11,13 @@ import glob
 import os
 import re
 
-from pylink.subtools.find import cuda_tools, find_ptxas, tool_release, toolkits, wheel_directories
+from pylink.subtools.programs import (
+    cuda_tools,
+    find_ptxas,
+    tool_release,
+    toolkits,
+    wheel_directories,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

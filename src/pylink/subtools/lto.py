@@ -9,10 +9,10 @@ import re
 from pylink.diagnostics.stream import to_bytes
 from pylink.facts.fatbinentries import check_entries, is_fatbin
 from pylink.subtools import worker
-from pylink.subtools.find import find_python, module_paths
-from pylink.subtools.keep import keep_source
+from pylink.subtools.keptfunctions import keep_source
+from pylink.subtools.programs import find_python, module_paths
 from pylink.subtools.ptxas import Request, split, time_limit, write_row
-from pylink.subtools.run import Command, Outcome, run_all
+from pylink.subtools.runner import Command, Outcome, run_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pylink.diagnostics.record import Source
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
-    from pylink.subtools.run import Outcome
+    from pylink.subtools.runner import Outcome
 
 # `ptxas a.ptx, line 12; error   : text`, or without a place.
 LINE = re.compile(

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import time
 
-from pylink.subtools.find import search_path
+from pylink.subtools.programs import search_path
 from pylink.timing import now
 
 TYPE_CHECKING = False

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 
-from pylink.subtools.find import find_ptxas, tool_release
 from pylink.subtools.messages import report_messages
-from pylink.subtools.run import Command, run_all
+from pylink.subtools.programs import find_ptxas, tool_release
+from pylink.subtools.runner import Command, run_all
 from pylink.subtools.toolnote import forget_files
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pylink.report.errors import ReportError
-from pylink.report.file.convert import attributes, to_message, to_model, unknown_fields
+from pylink.report.file.conversion import attributes, to_message, to_model, unknown_fields
 from pylink.report.file.values import Names, read_metric, write_metrics
 from pylink.report.model import Action, Scope, Section
 from pylink.report.proto import messages as pb

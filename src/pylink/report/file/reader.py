@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pylink.files.reading import read_incoming
 from pylink.report.file.actions import ActionReader
-from pylink.report.file.convert import to_model, unknown_fields
+from pylink.report.file.conversion import to_model, unknown_fields
 from pylink.report.file.frames import Frames
 from pylink.report.file.values import text
 from pylink.report.model import VERSION, Action, Process, Report, Session, Source

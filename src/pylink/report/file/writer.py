@@ -9,7 +9,7 @@ from itertools import groupby
 from pylink.files.atomic import write_whole
 from pylink.report.errors import ReportError
 from pylink.report.file.actions import ActionWriter
-from pylink.report.file.convert import to_message
+from pylink.report.file.conversion import to_message
 from pylink.report.file.frames import framed
 from pylink.report.model import Action, Process, Report, Scope
 from pylink.report.model.report import MAGIC

@@ -6,6 +6,7 @@ Rules that Nsight Compute 2022.3 runs, run here unchanged; what newer releases a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NoReturn
 
 from pylink.report.api.action import IAction, ISourceInfo
@@ -75,14 +76,12 @@ class IEvaluator(IBaseContext):
         self.rules.append(rule)
 
 
+@dataclass(frozen=True)
 class RuleHandle:
     """What `evaluate` and `apply` are called with."""
 
-    __slots__ = ("context", "evaluator")
-
-    def __init__(self, context: IContext, evaluator: IEvaluator) -> None:
-        self.context = context
-        self.evaluator = evaluator
+    context: IContext
+    evaluator: IEvaluator
 
 
 def get_context(handle: RuleHandle) -> IContext:

@@ -10,7 +10,7 @@ from google.protobuf import text_format
 from google.protobuf.message import Message as ProtobufMessage
 
 from pylink.report.errors import ReportError
-from pylink.report.file.convert import to_model
+from pylink.report.file.conversion import to_model
 from pylink.report.model import (
     BarChart,
     BodyItem,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from pylink.subtools.find import find_cuda_tool
-from pylink.subtools.run import Command, run_all
+from pylink.subtools.programs import find_cuda_tool
+from pylink.subtools.runner import Command, run_all
 
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
 _PREDICATE = re.compile(r"(@!?U?P\w+)\s+")

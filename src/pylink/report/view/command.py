@@ -105,7 +105,7 @@ def _prepare(options: argparse.Namespace, files: Files) -> None:
     folders = options.section_folder or options.section_folder_recursive
     if not (options.apply_rules or options.section or options.set or options.rule or folders):
         return
-    from pylink.report.prepare import prepare
+    from pylink.report.preparation import prepare
 
     problems = prepare(
         reports[-1],

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from pylink.diagnostics.stream import printable, write
-from pylink.report.rules.load import load_rules
+from pylink.report.rules.rulefiles import load_rules
 from pylink.report.sections.folders import search_path
-from pylink.report.sections.load import ALL, DEFAULT_SET, load
+from pylink.report.sections.sectionfiles import ALL, DEFAULT_SET, load
 from pylink.terminal.tables import aligned
 
 

@@ -29,7 +29,7 @@ _OUTER = ("archive", "file", "kind", "target")
 _INNER = ("template", "function")
 _NAME = 72
 
-COLOURS = {
+COLORS = {
     CUBIN: "#2f6fb2",
     RELOCATABLE: "#6a51a3",
     PTX: "#2c7a4b",
@@ -150,8 +150,8 @@ def page(sizes: Sizes, title: str) -> str:
         measure=measure,
         tree=tree,
         data=_script_data(tree, downloads=sizes.downloads),
-        colours=COLOURS,
-        key=[*COLOURS.items(), ("other", OTHER), ("could go", GONE)],
+        colours=COLORS,
+        key=[*COLORS.items(), ("other", OTHER), ("could go", GONE)],
         other=OTHER,
         downloads=sizes.downloads,
         lines=_lines(found),

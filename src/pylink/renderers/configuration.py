@@ -158,7 +158,7 @@ def _read_presentation(values: Mapping[str, object], stream: TextIO | None) -> P
     from pylink.renderers.presentation import TAB_WIDTH, Presentation
 
     return Presentation(
-        colour=_text(values, "color") or "auto",
+        color=_text(values, "color") or "auto",
         numbers=bool(values.get("display_error_number")),
         width=_width(values, stream) if _wraps(values, stream) else 0,
         tab_width=_number(values, "tab_width", TAB_WIDTH),

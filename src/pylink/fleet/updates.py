@@ -9,7 +9,7 @@ import os
 from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylink.fleet.compact import compact
+from pylink.fleet.compaction import compact
 from pylink.fleet.index import Index
 from pylink.fleet.locks import Writing
 from pylink.fleet.parts import Part, parts

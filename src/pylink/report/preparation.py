@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from pylink.report.errors import ReportError
 from pylink.report.model import Report
-from pylink.report.rules.apply import apply_rules
-from pylink.report.rules.load import LoadedRules, load_rules
-from pylink.report.sections.apply import apply_sections
+from pylink.report.rules.evaluation import apply_rules
+from pylink.report.rules.rulefiles import LoadedRules, load_rules
 from pylink.report.sections.folders import search_path
-from pylink.report.sections.load import load
+from pylink.report.sections.insertion import apply_sections
+from pylink.report.sections.sectionfiles import load
 
 
 def prepare(

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pylink.report.api.context import IContext
 from pylink.report.model import Action, MessageType, Report, RuleResult
 from pylink.report.rules.frontend import NOT_APPLIED, IController, IFrontend, IMessageVault
-from pylink.report.rules.load import Rule, describe, rule_imports
 from pylink.report.rules.nvrules import IEvaluator, RuleHandle
+from pylink.report.rules.rulefiles import Rule, describe, rule_imports
 
 
 def apply_rules(report: Report, rules: Iterable[Rule], *, newer: bool = False) -> None:

@@ -15,7 +15,7 @@ from pylink.prune.archives import members
 from pylink.prune.entries import Entry, read_container
 from pylink.prune.errors import NotPruned
 from pylink.prune.hostelf import SHT_RELA, SHT_SYMTAB, HostElf
-from pylink.prune.rewrite import containers_of, is_archive, is_finished, is_host
+from pylink.prune.rewriting import containers_of, is_archive, is_finished, is_host
 
 if TYPE_CHECKING:
     from pylink.inspect.embedded import Embedded

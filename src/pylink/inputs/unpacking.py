@@ -12,7 +12,7 @@ import os
 from pylink._native import inputfiles
 from pylink.facts.target import FAMILY_A
 from pylink.inputs import kinds
-from pylink.inputs.expand import find_sources
+from pylink.inputs.expansion import find_sources
 from pylink.inputs.hostmachine import warn_of_machines
 from pylink.inputs.hostobjects import scan, unpack_hosted
 from pylink.inputs.loaded import Contents, Loaded, Opened, Spare
