@@ -1,4 +1,4 @@
-"""What watches a link and writes about it: remarks, profiles, maps.
+"""What observes a link and writes about it: remarks, profiles, maps.
 
 An observer is told the result of each phase when the phase has ended. It reads finished tables and
 changes nothing, so the output does not depend on it. Who measures is also told of the
@@ -54,18 +54,18 @@ class Steps:
     an observer it sees no table, so the link takes the same path with it.
     """
 
-    __slots__ = ("between", "timed", "watching")
+    __slots__ = ("between", "observers", "timed")
 
     def __init__(
-        self, watching: Sequence[Observer] = (), between: Callable[[str], None] | None = None
+        self, observers: Sequence[Observer] = (), between: Callable[[str], None] | None = None
     ) -> None:
-        self.watching = watching
+        self.observers = observers
         self.between = between
-        self.timed = any(observer.timed for observer in watching)
+        self.timed = any(observer.timed for observer in observers)
 
     def done(self, name: str, detail: object = None) -> None:
         """The step `name` has ended; `detail` is what the result of the phase does not show."""
-        for observer in self.watching:
+        for observer in self.observers:
             observer.step(name, detail)
 
     def times(self, items: int) -> bytearray | None:
@@ -74,8 +74,8 @@ class Steps:
 
     @property
     def records_folds(self) -> bool:
-        return any(observer.records_folds for observer in self.watching)
+        return any(observer.records_folds for observer in self.observers)
 
     def end(self) -> None:
-        """Let go of who watched: they hold what the link made, and its job holds this."""
-        self.watching = ()
+        """Let go of the observers: they hold what the link made, and its job holds this."""
+        self.observers = ()

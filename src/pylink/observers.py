@@ -30,7 +30,7 @@ def observers(options: Options, sink: Sink, *, shows_progress: bool = False) -> 
 
         # What it refuses ends the link before anyone observes it.
         settings = Settings(options, sink)
-    watching: list[Observer] = []
+    found: list[Observer] = []
     # First, so that what the others do counts for no phase.
     if options.section or options.set or options.rule or options.metrics:
         from pylink.profile.output import check_choice
@@ -43,33 +43,33 @@ def observers(options: Options, sink: Sink, *, shows_progress: bool = False) -> 
     if options.profile is not None or options.profile_aprof or options.time_trace:
         from pylink.profile.output import Collector
 
-        watching.append(Collector(options, sink, shows_progress=shows_progress))
+        found.append(Collector(options, sink, shows_progress=shows_progress))
     if options.Map is not None:
         from pylink.outputs.linkmap import MapObserver
 
-        watching.append(MapObserver(options.Map, sink))
+        found.append(MapObserver(options.Map, sink))
     if options.depfile is not None:
         from pylink.outputs.depfile import DepfileObserver
 
-        watching.append(DepfileObserver(options, sink))
+        found.append(DepfileObserver(options, sink))
     if settings is not None:
         if settings.ask():
             from pylink.remarks.observer import RemarkObserver
 
-            watching.append(RemarkObserver(settings, sink))
-        _add_profuse(watching, settings.profuse)
+            found.append(RemarkObserver(settings, sink))
+        _add_profuse(found, settings.profuse)
     elif "PYLINK_WIZARD" in os.environ:
-        _add_profuse(watching, {})
+        _add_profuse(found, {})
     if shows_progress:
         from pylink.terminal.progress import ProgressObserver
 
-        watching.append(ProgressObserver())
-    return watching
+        found.append(ProgressObserver())
+    return found
 
 
-def _add_profuse(watching: list[Observer], said: dict[str, bool]) -> None:
+def _add_profuse(found: list[Observer], said: dict[str, bool]) -> None:
     from pylink.remarks.profuse import ProfuseObserver, channels
 
     speaking = channels(said)
     if speaking:
-        watching.append(ProfuseObserver(speaking))
+        found.append(ProfuseObserver(speaking))

@@ -88,11 +88,11 @@ def link(
     """
     timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE else None)
     timing = open_timing(options, sink)
-    watching = observers(options, sink, shows_progress=shows_progress)
-    steps = Steps(watching, between)
+    active = observers(options, sink, shows_progress=shows_progress)
+    steps = Steps(active, between)
     failed = True
     try:
-        written = options.write_if_changed or any(observer.of_image for observer in watching)
+        written = options.write_if_changed or any(observer.of_image for observer in active)
         in_place = None if written else options.output_file
         run = Runner(sink, timer, steps)
         job = run("init", init, options, inputs, plan, steps)
@@ -101,26 +101,26 @@ def link(
         failed = False
     finally:
         steps.end()
-        close(watching, timer, sink, failed=failed)
-    profiles = [observer.profile for observer in watching if observer.profile is not None]
+        close(active, timer, sink, failed=failed)
+    profiles = [observer.profile for observer in active if observer.profile is not None]
     return Linked(image, timer.timings, profiles[0] if profiles else None)
 
 
-def close(watching: list[Observer], timer: PhaseTimer, sink: Sink, *, failed: bool) -> None:
-    """End what watched the link; without a phase read there was none, and LTO made the program.
+def close(active: list[Observer], timer: PhaseTimer, sink: Sink, *, failed: bool) -> None:
+    """End the observers of the link; without a phase read there was none, and LTO made the program.
 
     Where one cannot write what it has, the link failed for those after it.
     """
     nothing = not failed and "read" not in timer.timings
-    trouble: Exception | None = None
-    for observer in watching:
+    first: Exception | None = None
+    for observer in active:
         try:
             observer.close(failed=failed or (nothing and observer.of_cubins))
         except Exception as error:
-            failed, trouble = True, trouble or error
-    if trouble is not None:
-        raise trouble
-    if nothing and any(observer.of_cubins for observer in watching):
+            failed, first = True, first or error
+    if first is not None:
+        raise first
+    if nothing and any(observer.of_cubins for observer in active):
         sink.report("nothing-linked")
 
 
@@ -150,10 +150,10 @@ class Runner:
         if sink.errors and result is None:
             sink.stop()
         timer.checkpoint(tag)
-        if steps.watching:
-            for observer in steps.watching:
+        if steps.observers:
+            for observer in steps.observers:
                 observer.after(tag, result)
-            for observer in steps.watching:
+            for observer in steps.observers:
                 observer.resume()
             timer.resume()
         if steps.between is not None:

@@ -54,13 +54,13 @@ def test_progress_changes_no_path(cubins: list[str], monkeypatch: pytest.MonkeyP
 
     def spy(*arguments: object) -> Steps:
         made = Steps(*arguments)  # type: ignore[arg-type]  # as they were
-        seen.append((bool(made.watching), made.between))
+        seen.append((bool(made.observers), made.between))
         return made
 
     monkeypatch.setattr("pylink.pipeline.Steps", spy)
     pylink.link(cubins, arch=ARCH)
     pylink.link(cubins, arch=ARCH, progress=lambda *_: None)
-    assert [watching for watching, _ in seen] == [False, False]
+    assert [observers for observers, _ in seen] == [False, False]
     assert seen[0][1] is None
     assert seen[1][1] is not None
 

@@ -23,7 +23,7 @@ cdef enum:
     UNKNOWN_NUMBER = 0xffff     # of NUM_MBARRIERS
 
 
-# What a lone kernel takes over of one attribute.
+# The value of one attribute that the only live kernel inherits.
 ctypedef struct Gathered:
     bint found
     uint16_t value

@@ -86,7 +86,7 @@ cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
         written = find_written(mapped.paths, row)
     with nogil:
         ended = end_files(base, row, n, keeps)
-    # Memory that still is a file cannot be used again, so nobody gets it.
+    # Memory that is still mapped to a file must not be reused, so it is leaked.
     if not ended:
         Py_INCREF(mapped.arena)
     mapped.arena = None

@@ -98,7 +98,7 @@ cdef inline void count_entry(Merge* m, int32_t counter, int32_t out, bint explic
 
     Newer releases have no such rule.
 
-    `counter` is the OutRow that counts: code has a count for each of its two lists.
+    `counter` is the OutRow whose `counted` is used: code has two, one for each of its lists.
     """
     cdef OutRow* row = out_row(m, counter)
     cdef uint8_t* text

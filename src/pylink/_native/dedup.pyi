@@ -90,7 +90,7 @@ def first_accepting(
 ) -> tuple[int, Result, Result]:
     """Compare with each reference in order, linearly, until one accepts.
 
-    Returns its row or -1, the result of the last comparison, and the same with the work of all.
+    Returns its row or -1, the result of the last comparison, and that with the work of all.
     """
 
 def covering(shapes: list[bytes], candidate: bytes) -> list[int]:

@@ -92,7 +92,7 @@ class Linker:
             linker.add("a.cubin")
             result = linker.complete()
 
-    Mistakes are reported when they can be known: options that cannot be linked with by the
+    Errors are reported when they can be known: options that cannot be linked with by the
     constructor, inputs that are not there by `add`, all else by `complete`. At its end a `with`
     block lets the inputs go; then `image` remains.
 
@@ -145,7 +145,7 @@ class Linker:
     def _take(self, source: InputLike, *, looks: bool) -> None:
         """Add an input; whether a file is there is asked with `looks`."""
         number = len(self._inputs)
-        if type(source) is str and not looks:  # as nearly all are where there are many
+        if type(source) is str and not looks:  # the usual case, and the fastest
             self._inputs.append((self._named(source, number), None))
             return
         added = as_input(source, number)

@@ -253,5 +253,8 @@ def _oddities(point: Point, present: tuple[str, ...]) -> list[str]:
 
 
 def too_small(squares: int, total: int, calls: int) -> bool:
-    """Whether no calls of this total can have this sum of squares; the largest stands for more."""
+    """Whether calls of this total must have a larger sum of squares.
+
+    MAX_COST stands for any larger sum.
+    """
     return squares < MAX_COST and squares * calls < total * total

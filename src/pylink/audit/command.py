@@ -29,7 +29,7 @@ from pylink.terminal.running import run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-GOOD, FOUND, TROUBLE = 0, 1, 2
+GOOD, FOUND, ERROR = 0, 1, 2
 
 
 class _Unreadable(Exception):
@@ -140,7 +140,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             options.error("nothing to check: name a program, a library or objects")
         return _audit(options, arguments)
 
-    return run(options, argv, work, (_Unreadable,), trouble=TROUBLE, intermixed=True)
+    return run(options, argv, work, (_Unreadable,), error_status=ERROR, intermixed=True)
 
 
 def _audit(options: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:

@@ -116,7 +116,7 @@ def other_facts(before: Results, after: Results) -> list[tuple[str, str, str]]:
 
 
 def warnings(before: Results, after: Results, names: tuple[str, str]) -> list[str]:
-    """What makes the comparison worth less, in words."""
+    """Reasons to trust the comparison less, as text."""
     found = []
     if before.facts.get(DIGEST) != after.facts.get(DIGEST):
         found.append("the links are not the same: their inputs differ")

@@ -34,7 +34,7 @@ from pylink.size.screen import level_table
 from pylink.size.walk import measure_bytes
 from pylink.terminal.running import run
 
-EQUAL, DIFFERENT, TROUBLE = 0, 1, 2
+EQUAL, DIFFERENT, ERROR = 0, 1, 2
 SHOWN = 20
 LARGEST = 10  # functions of a large cubin that are shown
 
@@ -146,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _show(arguments)
         return EQUAL
 
-    return run(options, argv, work, (UnreadableCubin,), trouble=TROUBLE)
+    return run(options, argv, work, (UnreadableCubin,), error_status=ERROR)
 
 
 def _show(arguments: argparse.Namespace) -> None:

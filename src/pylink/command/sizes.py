@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pylink.size.model import Sizes
 
-GOOD, OVER, TROUBLE = 0, 1, 2
+GOOD, OVER, ERROR = 0, 1, 2
 TOP = 10
 
 
@@ -129,9 +129,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         unreadable = [*(old.unreadable if old else ()), *sizes.unreadable]
         for name, reason in unreadable:
             refuse(options.prog, f"{name}: {reason}")
-        return TROUBLE if unreadable else OVER if lines else GOOD
+        return ERROR if unreadable else OVER if lines else GOOD
 
-    return run(options, argv, work, (BadBudget,), trouble=TROUBLE)
+    return run(options, argv, work, (BadBudget,), error_status=ERROR)
 
 
 def _write_page(arguments: argparse.Namespace, sizes: Sizes) -> None:

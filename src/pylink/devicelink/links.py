@@ -76,7 +76,7 @@ class Link:
 
 
 class Followers:
-    """Who follows the links of a step, called in their threads.
+    """Callbacks for the progress of a step's links; each is called in the thread of its link.
 
     `between` is that of `pipeline.link`, `ended` is called when a link has ended.
     """
@@ -133,7 +133,7 @@ def refuse_shared_files(request: Request, sink: Sink) -> None:
 
 
 def step_reports(request: Request) -> dict[str, Value]:
-    """The reports that a step has one of, by option."""
+    """The files of reports that a step writes once, not for each link, by option."""
     reports: dict[str, Value] = {}
     for option in REPORTS:
         names = []

@@ -265,7 +265,7 @@ def _unreadable(path: str, error: OSError) -> BrokenIndex:
 
 
 def _is_free(folder: str | os.PathLike[str]) -> bool:
-    """Whether there is nothing but what a process left that ended before it had made an index."""
+    """Whether the folder is empty, or a process was killed in it before it had made an index."""
     names = {*os.listdir(folder)}
     return names <= {*_FOLDERS, WRITER} and not any(
         os.listdir(os.path.join(folder, name)) for name in names.intersection(_FOLDERS)

@@ -127,7 +127,7 @@ def integers(kind: str, values: Iterable[int]) -> Numbers:
 
 
 def cells(kind: str, values: Sequence[Any]) -> Numbers | Texts:
-    """A column of that type of what Python has, None where there is nothing."""
+    """A column of that type from Python values; None becomes a null."""
     if TYPES[kind][0] == _BYTE_ARRAY:
         return words(values)
     numbers = integers(kind, [value or 0 for value in values])

@@ -119,7 +119,7 @@ def _find(
 
 
 def _gone(tree: Tree, roots: Sequence[bytes]) -> Files:
-    """The files that are not there any more, as far as somebody could look."""
+    """The files that are gone, without those in folders that could not be read."""
     shut = tuple(folder.rstrip(b"/") + b"/" for folder, _ in tree.closed)
     unseen = tree.unseen
     wanted = {place for place, name in enumerate(unseen.names) if name in roots}

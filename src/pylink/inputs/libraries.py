@@ -35,7 +35,7 @@ def find_libraries(
 
     -lNAME is the first libNAME.so in the directories of -L, then in those of the environment
     variable LIBRARY_PATH, or else the first libNAME.a there. A shared library without device code
-    is none of the link's. -l:NAME is the first file of that name. `whole` says for each item
+    is ignored. -l:NAME is the first file of that name. `whole` says for each item
     whether all members are asked for; `library_path` counts instead of the variable.
     """
     if not options.library:

@@ -68,9 +68,8 @@ COMPILED = (kinds.PTX, kinds.LTOIR)
 # Of every link: what the real library does, too.
 ALWAYS: dict[str, Value] = {"allow_empty": True, "ignore_host_info": True, "merc_dedup": "off"}
 
-# Errors of a link that the real library does not end with: it compiles, and of two definitions,
-# sizes, memory spaces or managed attributes it keeps the first and tells so. The last is what
-# nvlink adds to that.
+# Errors after which the real library goes on: it compiles, and of two definitions, sizes, memory
+# spaces or managed attributes it keeps the first and reports that. nvlink adds the last one.
 REAL_LINKS = {
     "needs-compiler",
     "multiple-definition",

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pylink.mercury.objects import MercuryObject
     from pylink.mercury.stages import Verdict
 
-# Where a stronger copy rejects: it is a matter of symbols, as in the last stage.
+# The stage reported when a stronger copy rejects a fold: the last, which compares symbols.
 STAGE_STRONGER = 3
 
 

@@ -83,7 +83,7 @@ def parse(
 
 
 def parse_leniently(argv: Sequence[str], environment: str) -> CommandLine:
-    """What the arguments say that are none of the mistakes, which nobody is told of here.
+    """What the arguments say. Wrong ones are ignored; they are reported elsewhere.
 
     For the options that say how to report a mistake: they may stand after it.
     """

@@ -145,7 +145,7 @@ def planned(values: Mapping[str, Value], sink: Sink) -> list[Output]:
 
 
 def _behind_xopt(values: Mapping[str, Value], sink: Sink) -> list[Output]:
-    """What words for the optimizer name, whose mistakes are reported where they are obeyed."""
+    """What words for the optimizer name, whose errors are reported where they are obeyed."""
     from pylink.options.xopt import read_words
 
     words: dict[str, Value] = {}

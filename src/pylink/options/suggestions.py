@@ -86,7 +86,7 @@ def _dropped(given: str) -> Diagnostic | None:
 
 
 def dropped_note(arch: str) -> str | None:
-    """What became of an architecture that CUDA no longer knows; None for all others."""
+    """Which release dropped an architecture, or how it is called now; None for all others."""
     found = _dropped(arch)
     return None if found is None else found.message
 

@@ -224,7 +224,7 @@ def take(spare: Spare, lent: Lent, needed: Sequence[int], sink: Sink) -> Loaded:
 
 
 def combine(spare: Spare, lent: Lent, numbers: Sequence[int], place: int, sink: Sink) -> Loaded:
-    """All that the link could have taken, with some of the lent modules in front of a place."""
+    """Everything that was loaded, with some of the lent modules inserted before input `place`."""
     loaded, modules = spare.loaded, lent.loaded
     rows = [row_at(0, *extent_at(loaded.extents, at)) for at in range(len(loaded.names))]
     rows[place:place] = [row_at(1, *extent_at(modules.extents, at)) for at in numbers]

@@ -94,7 +94,7 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
     job.steps.done("measure")
     times = job.steps.times(len(paths))
     # Who observes is told what reading costs.
-    mapped = None if job.steps.watching else job.mapped
+    mapped = None if job.steps.observers else job.mapped
     try:
         arena, extents, failed, error = inputfiles.read_files(paths, sizes, data, times, mapped)
     except MemoryError:

@@ -84,7 +84,7 @@ def cuinfo_note(objects: Objects) -> bytes:
 
 
 def warn_lowered(objects: Objects, sink: Sink) -> None:
-    """The driver gives all kernels the lowest SM number: inputs that differ are worth a word."""
+    """Warn of different virtual architectures: the driver gives all kernels the lowest."""
     lowest, low, low_files, highest, high = notes.virtual_archs(objects)
     if lowest < highest:
         sink.report(

@@ -123,10 +123,10 @@ class SharedInputs:
     def give(self, job: Job) -> list[Run] | None:
         """The runs that the inputs of a link lie in, in order; None for one that reads them itself.
 
-        Such are those that lack one here, that would overwrite one, and those that are watched:
+        Such are those that lack one here, that would overwrite one, and those that are observed:
         who observes is told what reading costs.
         """
-        if job.steps.watching:
+        if job.steps.observers:
             return None
         written = job.plan.written(again=True) if job.plan.outputs else {}
         if (

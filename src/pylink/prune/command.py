@@ -22,7 +22,7 @@ from pylink.terminal.running import refuse, run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-TROUBLE = 2
+ERROR = 2
 
 
 def parser() -> argparse.ArgumentParser:
@@ -99,10 +99,10 @@ def main(argv: Sequence[str] | None = None) -> int:
                 _prune(path, arguments.output_file, request, options.prog)
             except NotPruned as error:
                 refuse(options.prog, str(error))
-                status = TROUBLE
+                status = ERROR
         return status
 
-    return run(options, argv, work, trouble=TROUBLE)
+    return run(options, argv, work, error_status=ERROR)
 
 
 def _prune(path: str, output: str | None, request: Request, program: str) -> None:

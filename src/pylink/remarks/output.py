@@ -69,4 +69,4 @@ class StandardOutput:
         """Nothing to do."""
 
     def discard(self) -> None:
-        """Nothing can be taken back."""
+        """A stream keeps what was written to it."""

@@ -106,7 +106,7 @@ def serve_auto(path: str, script: str, ready: int, idle: float) -> int:
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(draft)
             listener.listen(128)
-            os.rename(draft, path)  # not before there is somebody who listens
+            os.rename(draft, path)  # a client that finds it can connect
             server = Server(listener, script, max(1, ready), None, alike=True)
             return server.run(path, [], idle)
     except OSError:  # links are done without a server

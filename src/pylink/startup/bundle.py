@@ -215,7 +215,7 @@ def checksum(data: bytes) -> int:
 
 def write(place: str) -> None:
     """Write the bundle to a path or CACHE, atomically; OSError."""
-    bundle = make()  # before anything else is imported, which it would not have
+    bundle = make()  # first: modules imported later would be missing from it
     if place == CACHE:
         from pylink.startup.usercache import cache_folder, cached_name, write_cached
 

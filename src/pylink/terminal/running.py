@@ -20,14 +20,14 @@ def run(
     work: Callable[[argparse.Namespace], int],
     expected: tuple[type[Exception], ...] = (),
     *,
-    trouble: int = 1,
+    error_status: int = 1,
     intermixed: bool = False,
 ) -> int:
     """The status of a command: that of `work`, 2 for words that it does not know.
 
-    It is `trouble` after an error of a file, a package that is missing, and the errors that are
-    `expected`, whose text is the reason; the reason is written to standard error. With `intermixed`
-    options may stand between the words of one list.
+    It is `error_status` after an error of a file, a package that is missing, and the errors that
+    are `expected`, whose text is the reason; the reason is written to standard error. With
+    `intermixed` options may stand between the words of one list.
     """
     try:
         return work((parser.parse_intermixed_args if intermixed else parser.parse_args)(words))
@@ -44,7 +44,7 @@ def run(
         where = os.fsdecode(name) if isinstance(name, bytes) else name
         reason = reason_of(error) if name is None else f"{where}: {reason_of(error)}"
     refuse(parser.prog, reason)
-    return trouble
+    return error_status
 
 
 def refuse(program: str, reason: str) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pylink.worker.protocol import Response
 
-DONE, TROUBLE = 0, 1
+DONE, ERROR = 0, 1
 
 
 def parser() -> argparse.ArgumentParser:
@@ -55,7 +55,7 @@ def main(words: Sequence[str]) -> int:
     try:
         arguments, rest = parser().parse_known_args(list(words))
     except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else TROUBLE
+        return stop.code if isinstance(stop.code, int) else ERROR
     if not arguments.persistent_worker:
         from pylink.command.cli import TOOL, link_command
 
@@ -63,7 +63,7 @@ def main(words: Sequence[str]) -> int:
     try:
         protocol = PROTOCOLS[arguments.worker_protocol]()
     except ImportError:
-        return _trouble(
+        return _fail(
             "requests in protobuf need the package protobuf: pip install 'pylink-cuda[worker]', or "
             "use --worker_protocol=json"
         )
@@ -98,12 +98,12 @@ def serve(
             linkers.submit(request)
     except ProtocolError as error:
         write(errors, f"pylink worker: {printable(str(error))}\n")
-        return TROUBLE
+        return ERROR
     finally:
         linkers.finish()
     return DONE
 
 
-def _trouble(text: str) -> int:
+def _fail(text: str) -> int:
     write(None, f"pylink worker: {text}\n")
-    return TROUBLE
+    return ERROR

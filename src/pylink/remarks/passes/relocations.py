@@ -44,7 +44,7 @@ def _tell_applied(outputs: Outputs, remarks: Remarks) -> None:
         if fix.how & FIXUP_MERCURY:
             row = outputs.rows[out]
             if row.kind == sectionkinds.TEXT:
-                # A capsule takes constants; what else its code refers to it has by name.
+                # Only constants are resolved in a capsule; it names everything else.
                 if fix.entity < 0 or kinds[fix.entity] != CONSTANT_KIND or row.merc < 0:
                     continue
                 target = row.merc

@@ -75,7 +75,7 @@ class IContext(IBaseContext):
         return self._frontend
 
     def controller(self) -> object:
-        """What a rule proposes others to; None outside a rule."""
+        """The object by which a rule proposes other rules; None outside a rule."""
         return self._controller
 
 

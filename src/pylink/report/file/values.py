@@ -19,7 +19,7 @@ _FIELDS = [next((name for name, kind in _KINDS.items() if kind is each), "") for
 
 
 def text(value: Any) -> str:
-    """A string field. Files need not hold UTF-8, and what is none is given as bytes: escape it."""
+    """The text of a string field; bytes, as protobuf gives invalid UTF-8, are escaped."""
     return value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
 
 

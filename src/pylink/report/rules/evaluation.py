@@ -26,9 +26,9 @@ def apply_rules(report: Report, rules: Iterable[Rule], *, newer: bool = False) -
         run = _Run(newer=newer)
         for action in report.actions:
             _apply_to(report, action, ordered, run)
-    for identifier, (frontend, trouble) in run.lacking.items():
+    for identifier, (frontend, failure) in run.lacking.items():
         if identifier not in run.applied:
-            _say(frontend, trouble)
+            _say(frontend, failure)
 
 
 @dataclass(slots=True)
@@ -41,8 +41,8 @@ class _Run:
     lacking: dict[str, tuple[IFrontend, str]] = field(default_factory=dict)
 
 
-def _say(frontend: IFrontend, trouble: str) -> None:
-    frontend.message(MessageType.ERROR, trouble, NOT_APPLIED)
+def _say(frontend: IFrontend, failure: str) -> None:
+    frontend.message(MessageType.ERROR, failure, NOT_APPLIED)
 
 
 def _parents_first(rules: list[Rule]) -> list[Rule]:
@@ -88,10 +88,10 @@ def _apply_to(report: Report, action: Action, rules: list[Rule], run: _Run) -> N
                 rule.module.apply(handle)
                 run.applied.add(rule.identifier)
         except (Exception, SystemExit) as error:
-            trouble = f"{rule.file.name} failed: {describe(error, rule.file)}"
-            if (rule.identifier, trouble) not in run.failed:
-                run.failed.add((rule.identifier, trouble))
-                _say(frontend, trouble)
+            failure = f"{rule.file.name} failed: {describe(error, rule.file)}"
+            if (rule.identifier, failure) not in run.failed:
+                run.failed.add((rule.identifier, failure))
+                _say(frontend, failure)
         sent[rule.identifier] = frontend.for_children
         action.rule_results.append(result)
 
