@@ -134,27 +134,34 @@ class Served(Contender):
             self._server.close()
 
 
-class Copy(Contender):
-    links = False
+class InProcess(Contender):
+    """A contender that works in a process that stays, by a program of `resident`."""
 
-    def __init__(self) -> None:
-        super().__init__(COPY, COPY_PROGRAM)
-        self._process = Resident(resident.COPY, os.getcwd())
-
-    def run(self, link: Link, size: int) -> Run:
-        names = [link.inputs[place][0] for place in link.part(size)] + link.libraries
-        return self._process.run({"inputs": names, "output": link.output_path})
+    def __init__(self, name: str, about: str, program: str) -> None:
+        super().__init__(name, about)
+        self._process = Resident(program, os.getcwd())
 
     def close(self) -> None:
         self._process.close()
 
 
-class Api(Contender):
+class Copy(InProcess):
+    links = False
+
+    def __init__(self) -> None:
+        super().__init__(COPY, COPY_PROGRAM, resident.COPY)
+
+    def run(self, link: Link, size: int) -> Run:
+        names = [link.inputs[place][0] for place in link.part(size)] + link.libraries
+        return self._process.run({"inputs": names, "output": link.output_path})
+
+
+class Api(InProcess):
     is_pylink = True
 
     def __init__(self) -> None:
-        super().__init__(API, f"pylink.link of pylink {__version__}, in a process that stays")
-        self._process = Resident(resident.API, os.getcwd())
+        about = f"pylink.link of pylink {__version__}, in a process that stays"
+        super().__init__(API, about, resident.API)
 
     def run(self, link: Link, size: int) -> Run:
         return self._process.run(
@@ -168,20 +175,17 @@ class Api(Contender):
             }
         )
 
-    def close(self) -> None:
-        self._process.close()
 
-
-class NvJitLink(Contender):
+class NvJitLink(InProcess):
     def __init__(self, library: str, version: str) -> None:
         super().__init__(
             NVJITLINK,
             f"nvJitLink {version}, from the first nvJitLinkAddFile to the written file, in a "
             "process that stays",
+            resident.NVJITLINK,
         )
         self.release = version
         self._library = library
-        self._process = Resident(resident.NVJITLINK, os.getcwd())
 
     def run(self, link: Link, size: int) -> Run:
         inputs = [
@@ -196,9 +200,6 @@ class NvJitLink(Contender):
                 "output": link.output_path,
             }
         )
-
-    def close(self) -> None:
-        self._process.close()
 
 
 def jit_words(link: Link) -> list[str]:

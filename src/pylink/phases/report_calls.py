@@ -21,15 +21,15 @@ LEGEND = (
 
 def report_registers(merged: Merged, sink: Sink, *, dump: bool) -> None:
     """Register counts above the limit of a kernel; with `dump` all that kernels take over."""
-    for registers, function, kernel, limit in propagations(merged):
+    for registers, function, kernel, limit in report.propagations(merged):
         if registers > limit:
             sink.report(
                 "too-many-registers",
                 hints=[_chain(merged, kernel, function, limit)],
                 explain=explain_entity(merged, kernel, callee=function),
-                symbol=_name(merged, kernel),
+                symbol=entity_name(merged, kernel),
                 limit=limit,
-                callee=_name(merged, function),
+                callee=entity_name(merged, function),
                 registers=registers,
             )
         if dump:
@@ -51,11 +51,6 @@ def _chain(merged: Merged, kernel: int, function: int, limit: int) -> Diagnostic
     names = [_shown(merged, node) if node < entities else "a pointer" for node in nodes]
     cause = limit_cause(merged, kernel, limit)
     return note("register-chain", chain=" -> ".join(names), limit=limit, cause=cause)
-
-
-def propagations(merged: Merged) -> list[tuple[int, int, int, int]]:
-    """(registers, function, kernel, limit) for each register count that a kernel takes over."""
-    return report.propagations(merged)
 
 
 def report_graph(merged: Merged, sink: Sink) -> None:
@@ -80,8 +75,4 @@ def report_graph(merged: Merged, sink: Sink) -> None:
 def _shown(merged: Merged, entity: int) -> str:
     from pylink.demangle import demangle
 
-    return demangle(_name(merged, entity))
-
-
-def _name(merged: Merged, entity: int) -> str:
-    return entity_name(merged, entity)
+    return demangle(entity_name(merged, entity))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink._native import functions as native_functions
-from pylink.phases.report_calls import propagations
+from pylink._native import report
 from pylink.remarks.passes.catalogue import KERNEL_RAISED, TOO_MANY_REGISTERS, At
 from pylink.remarks.passes.graph import CallGraph, chain
 from pylink.remarks.passes.view import View
@@ -49,7 +49,7 @@ def _tell_limits(merged: Merged, remarks: Remarks, view: View) -> None:
     _, crowded = native_functions.find_trouble(merged)
     if not crowded:
         return
-    for registers, function, kernel, limit in propagations(merged):
+    for registers, function, kernel, limit in report.propagations(merged):
         if registers > limit:
             remarks.emit(
                 TOO_MANY_REGISTERS(

@@ -89,14 +89,9 @@ def counts_for(section: Section, target: Target) -> bool:
     """Whether a section has anything for the target: its own filter or that of a metric says so."""
     if matches(None, section.filter, target):
         return True
-    return any(choose(metric, section, target) is not None for metric in _metrics(section))
-
-
-def _metrics(section: Section) -> list[SectionMetric]:
-    """Every entry of the section that names metrics."""
     from pylink.report.sections.text import section_metrics
 
-    return section_metrics(section)
+    return any(choose(metric, section, target) is not None for metric in section_metrics(section))
 
 
 def _first_with(
