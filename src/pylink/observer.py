@@ -1,8 +1,8 @@
 """What observes a link and writes about it: remarks, profiles, maps.
 
 An observer is told the result of each phase when the phase has ended. It reads finished tables and
-changes nothing, so the output does not depend on it. Who measures is also told of the
-steps in a phase as they end.
+changes nothing, so the output does not depend on it. Observers that measure are also told of
+the steps in a phase as they end.
 """
 
 from __future__ import annotations

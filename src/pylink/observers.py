@@ -1,4 +1,4 @@
-"""Who observes a link: the observers that options ask for. A link without any imports none."""
+"""The observers of a link: those that options ask for. A link without any imports none."""
 
 from __future__ import annotations
 

@@ -152,7 +152,8 @@ def _create(file: str) -> bool:
     False for a file without one, on a full disk.
 
     A process that starts at the same moment then sees no file or the whole header. Without nameless
-    files a named one takes its place; without links, who makes the file writes the header.
+    files a named one takes its place; without links, the process that makes the file writes the
+    header.
     """
     for made in (_link_nameless, _link_named):
         try:

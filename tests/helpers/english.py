@@ -22,6 +22,7 @@ WORDS = {
     r"(?<!left )(?<!leaves )behind": "after",
     r"but for": "except for",
     r"whole or not at all": "atomically",
+    r"(?:for|so|so that) who (?!can\b)": "who needs a noun: readers, callers, the process that",
     r"(?:some|no|any)body watches|who watches": "observe",
     r"(?:colour|behaviour|favour|neighbour)\w*|centre|grey|learnt|spelt": "American spelling",
     r"(?:analy|optimi|recogni|normali|initiali|seriali)s(?:e[ds]?|ing|ation)": "American spelling",

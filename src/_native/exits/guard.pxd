@@ -80,7 +80,7 @@ cdef inline uint32_t rarest_scoreboard(const uint8_t* text, uint64_t count) noex
 cdef inline bint guard_careful(uint8_t* word, const uint8_t* end) noexcept nogil:
     """Guard an instruction of code that is not optimized; False where it is other code.
 
-    The dummy loads and the MEMBARs of a fence have no registers and need not wait; who comes after
+    The dummy loads and the MEMBARs of a fence have no registers and need not wait; what comes after
     them does.
     """
     cdef uint8_t* next_ = word + WORD

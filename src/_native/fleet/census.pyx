@@ -1,4 +1,4 @@
-"""The files of a build tree beside what an index knows of them: who is new, changed or gone.
+"""The files of a build tree beside what an index knows of them: which are new, changed or gone.
 
 A tree has hundreds of thousands of files of which few have changed, so that looking at each and at
 what is known of it is nearly all that a run costs. Folders are read level by level, those of one

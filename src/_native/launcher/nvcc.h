@@ -12,7 +12,7 @@
 #define NVCC "nvcc"
 #define TOOLKIT_NVCC "toolkit-nvcc"
 #define PYLINK "pylink"
-/* As in src/pylink/devicelink/toolkit.py: who started this wants nvcc itself. */
+/* As in src/pylink/devicelink/toolkit.py: the caller wants nvcc itself. */
 #define HANDED_ON "PYLINK_DLINK_HANDED_ON"
 #define MOST_FILES 1000
 #define LARGEST_FILE (256 << 20)
@@ -96,7 +96,7 @@ static void take_text(struct nvcc_words *words, char *text) {
     }
 }
 
-/* The words of an options file. A pipe can be read once, by who uses what is in it. */
+/* The words of an options file. A pipe can be read once, by the program that uses what is in it. */
 static void take_file(struct nvcc_words *words, const char *path) {
     struct stat status;
     char *text = NULL;
@@ -196,7 +196,7 @@ static int is_step(int argc, char **argv) {
            (words.forwards || !words.unknown) && (words.links || !words.ends);
 }
 
-/* Become who does it; the folder is that of this program. Returns when nobody can be started. */
+/* Become the program that does it; `folder` is that of this one. Returns when none can be started. */
 static void run_nvcc(const char *folder, int argc, char **argv) {
     static char program[PATH_MAX + sizeof TOOLKIT_NVCC], root[PATH_MAX];
     const char *slash = strrchr(folder, '/');

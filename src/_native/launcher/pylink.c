@@ -103,7 +103,7 @@ static char *rest_of(char *line, const char *start) {
     return line + size;
 }
 
-/* Hold interrupts, and say so: who starts a program may have reasons to hold them himself. */
+/* Hold interrupts, and say so: the parent of a program may have reasons to hold them. */
 static int hold_interrupts(void) {
     sigset_t interrupts, before;
     sigemptyset(&interrupts);

@@ -3,9 +3,9 @@
 
 A table is packed C rows (rows.pxd) with a type, in `bytes` or, where they are many, on pages of its
 own, which came from the kernel that filled them without a copy. Rows are numbered from 0, the
-number is the only reference, -1 is none. Nobody sees a table change: who needs another makes a new
-one, which may take over the rows of one that nobody else has. Python reads columns by name, and
-numpy all of them at once: `numpy.frombuffer(table, table.dtype)`.
+number is the only reference, -1 is none. Nobody sees a table change: a kernel that needs another
+makes a new one, which may take over the rows of one that nobody else has. Python reads columns by
+name, and numpy all of them at once: `numpy.frombuffer(table, table.dtype)`.
 
 A result owns the tables of a phase. Kernels take results, so that no two tables can be swapped, and
 fill the columns that their stubs name. `seal` checks their sizes against each other when the phase

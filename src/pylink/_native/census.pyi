@@ -1,4 +1,4 @@
-"""The files of build trees beside what an index knows of them: who is new, changed or gone."""
+"""The files of build trees beside what an index knows of them: which are new, changed or gone."""
 
 from collections.abc import Iterable
 

@@ -111,7 +111,7 @@ class Remedies:
         if module.id in file.answers:
             yield from self._bind(file)
             yield from self._open(file)
-        # Who calls twice, the later one first.
+        # Callers that call twice, the later one first.
         calls = [*image.calls, *image.late]
         for identifier in repeats(calls):
             callers = [call.file for call in calls if call.id == identifier]
@@ -168,7 +168,7 @@ class Remedies:
         return {file: opened, program: linked}
 
     def _borrow(self, file: LinkedFile, missing: Sequence[bytes]) -> Iterator[Remedy]:
-        """The file takes code that libraries register, who are closed for that, and lend it."""
+        """The file takes code that libraries register; for that these are closed, and lend it."""
         absent = [name for name in missing if name not in file.calls]
         holders = [self._holder(file, name) for name in absent]
         if not absent or None in holders:

@@ -5,7 +5,7 @@ them apart is a control, something that is the same on both sides: nvlink where 
 release, else the copy. So each contender has two changes, that of its time, and that of its ratio
 to the control in the same round, and only what both of them show is a change of the contender.
 Intervals come from the rounds of each result alone: a machine may be in another state next time, so
-who must be sure measures each side more than once, in turn.
+measure each side more than once, in turn, to be sure.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Rounds in which all contenders make the same output in turn.
 
-One round before the first is not counted: it brings inputs and programs into memory and shows who
-can do the link at all, and what of it. In each counted round every part of the inputs is linked by
-every contender, and the next round goes backwards, so that nobody always comes after the same one.
-Every contender writes a new file. Rounds after a rest have a pause before each run: memory that
-nobody has used for a while can take longer to get.
+One round before the first is not counted: it brings inputs and programs into memory and shows which
+contenders can do the link, and which parts of it. In each counted round every part of the inputs is
+linked by every contender, and the next round goes backwards, so that nobody always comes after the
+same one. Every contender writes a new file. Rounds after a rest have a pause before each run:
+memory that nobody has used for a while can take longer to get.
 """
 
 from __future__ import annotations

@@ -56,7 +56,8 @@ def serve() -> None:
     """Answer requests until standard input ends.
 
     A signal that ends the measurement goes to the whole process group. This process outlives it
-    until the measured one has ended, so that who waits for this one waits for that as well.
+    until the measured one has ended, so that a process that waits for this one waits for that as
+    well.
     """
     _signal.signal(_signal.SIGTERM, _signal.SIG_IGN)
     for line in sys.stdin:

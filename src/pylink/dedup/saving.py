@@ -44,7 +44,8 @@ class Lenient(Sink):
         return self.first is not None
 
     def hears(self, kind: str) -> bool:
-        # Who might define them is looked for in every input, which would be the cost of a part.
+        # Files that might define them are looked for in every input, which would be the cost of a
+        # part.
         return kind != "undefined-reference"
 
     def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:

@@ -1,8 +1,8 @@
 """How the attributes of .nv.compat of all inputs become those of the output.
 
-One row per attribute, and who has it: releases, families. `compiled` packs those of one link for
-``pylink._native.notes``. Attributes without a row stay as the first input has them. The experiments
-stand in docs/format-notes.md and docs/format-notes/releases.md.
+One row per attribute, and which releases and families have it. `compiled` packs those of one link
+for ``pylink._native.notes``. Attributes without a row stay as the first input has them. The
+experiments stand in docs/format-notes.md and docs/format-notes/releases.md.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ HEAD_TARGET = 8  # what the relocations patch
 HEAD_COMPAT = 9
 HEAD_LOCALS = 10  # the number of the first global symbol
 
-# Who gives an output section its size; sections of inputs and blobs have one already.
+# What gives an output section its size; sections of inputs and blobs have one already.
 SIZE_GIVEN = 0
 SIZE_ENTRIES = 1
 SIZE_SYMBOLS = 2
@@ -184,7 +184,7 @@ class Kind:
     link: int = HEAD_NOTHING  # what the output's header holds there
     info: int = HEAD_NOTHING
     program: int = 0  # sh_type in executables, 0 for that of the input
-    size: int = SIZE_GIVEN  # who gives its size
+    size: int = SIZE_GIVEN  # what gives its size
     # The kind of its mercury form. Inputs have brought those with `brought`; the link makes the
     # others, if the release has the bits of `trait`.
     twin: int = NULL

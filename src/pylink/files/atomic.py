@@ -210,7 +210,7 @@ class WholeFile:
             draft = os.open(name, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=self._folder)
         except FileExistsError:
             return False
-        # Who was faster than the lock took the file for a leftover.
+        # A process that was faster than the lock took the file for a leftover.
         if lock(draft) is False or not has_name(draft, name, self._folder):
             os.close(draft)
             return False
@@ -232,7 +232,7 @@ class WholeFile:
         while True:
             assert self._key is not None
             settle(self._descriptor, self._folder)
-            # That was the end of the lock on the file: who was faster took it for a leftover.
+            # That was the end of the lock on the file: a faster process took it for a leftover.
             if lock(self._descriptor) is not False and has_name(
                 self._descriptor, self._key[2], self._folder
             ):

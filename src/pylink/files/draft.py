@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
 
-# Outputs up to so many bytes are made in memory: who wants them as bytes reads no file.
+# Outputs up to so many bytes are made in memory: callers that want bytes need not read a file.
 WRITTEN_SIZE = 8 << 20
 
 
@@ -42,7 +42,7 @@ class Draft:
         self.canvas = Canvas(size) if canvas is None else canvas
 
     def _open(self, path: str, size: int) -> Canvas | None:
-        # Who reads from a pipe would take this opening, without a byte written, for all of it.
+        # A reader of a pipe would take this opening, without a byte written, for all of it.
         if os.path.exists(path) and not os.path.isfile(path):
             return None
         try:

@@ -1,6 +1,7 @@
 """Spare names of files that are being written: whose they are, and what killed processes left.
 
-Who owns a spare name holds a lock on the file, so that nobody takes what is in use for a leftover.
+The owner of a spare name holds a lock on the file, so that nobody takes what is in use for a
+leftover.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ MANY = 64
 
 
 def compact(index: Index, live: int, counts: Mapping[str, int]) -> None:
-    """Apply both rules to an index of `live` files; for who holds the lock.
+    """Apply both rules to an index of `live` files; for the holder of the lock.
 
     `counts` are the rows of files of each fragment, by its name.
     """

@@ -99,7 +99,7 @@ class Index:
         return cls(folder)
 
     def refresh(self) -> None:
-        """Read the settings again, which another run may have written; for who holds the lock."""
+        """Read the settings again: another run may have written them. The caller has the lock."""
         self.settings = _read_settings(self.folder)
 
     @property
@@ -196,7 +196,7 @@ class Index:
         os.rename(draft, self.place(name))
 
     def clean(self) -> None:
-        """Remove what does not count, unless somebody reads it; for who holds the lock."""
+        """Remove what does not count, unless somebody reads it; for the holder of the lock."""
         counting = set(self.fragments)
         rest = [entry for entry in os.listdir(self.place()) if entry not in counting]
         if rest and nobody_reads(self.place()):

@@ -131,7 +131,7 @@ class State:
         return {_name(fragment): count for fragment, count in self._known.items()}
 
     def save(self) -> None:
-        """Write the file, unless it is as it should be; for who holds the lock.
+        """Write the file, unless it is as it should be; for the holder of the lock.
 
         A fragment that took the place of others says the same as these.
         """

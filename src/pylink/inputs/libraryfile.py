@@ -93,7 +93,7 @@ class _Parts:
                 self._fill(sections[section.link].offset, sections[section.link].size)
         library = read_library(data, 0, len(data), path, sink)
         if library is not None and library.closed:
-            # Who answers the calls of the library itself.
+            # The file that answers the calls of the library itself.
             for section in sections:
                 if section.type in (SHT_RELA, SHT_DYNAMIC):
                     self._fill(section.offset, section.size)

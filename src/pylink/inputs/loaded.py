@@ -28,7 +28,8 @@ class Contents:
 
 
 class Opened:
-    """All sources of a link, what is in them, its shared libraries, and who has code for it.
+    """All sources of a link, what is in them, its shared libraries, and which sources have code for
+    it.
 
     `having` has the numbers of those.
     """

@@ -24,7 +24,7 @@ FILE, ALONE, HOSTED = 0, 1, 2
 
 
 class Pick:
-    """One cubin, PTX text or LTO-IR module that a link takes, made for who looks at its row.
+    """One cubin, PTX text or LTO-IR module that a link takes, an object for one row.
 
     `source` is the number of its source, `container` and `index` those of container and entry in
     that; `sm`, `flags` and `header` are those of the entry. `kind` is that of an input. Bytes are

@@ -123,7 +123,7 @@ def find_losses(
     )
     files: list[_File] = []
     for library in libraries:
-        # Who loads a shared library may have loaded those that it omits.
+        # A program that loads a shared library may have loaded those that it omits.
         if is_shared or not _is_left_out(library, static, contained):
             # What a library neither defines nor needs for others, it hides.
             own = (library.contained | library.closed.keys()) - library.interposable
@@ -165,7 +165,8 @@ def _follow(
             answering.setdefault(symbol, []).append(file)
         for symbol in file.calls:
             calling.setdefault(symbol, []).append(file)
-    # The callers that reach each file, by its rank and by module, and who gets a call of a module.
+    # The callers that reach each file, by its rank and by module, and which file gets a call of a
+    # module.
     reached: dict[int, dict[bytes, list[_File]]] = {file.rank: {} for file in order}
     takers: dict[bytes, _File] = {}
     for symbol in answering.keys() | calling.keys():

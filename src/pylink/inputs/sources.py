@@ -57,7 +57,7 @@ class Library:
 
 
 class Source:
-    """One source of a link, made for who looks at it: `size` bytes of `arena` from `offset` on.
+    """One source of a link, an object for one row: `size` bytes of `arena` from `offset` on.
 
     `number` is its row, `name` what diagnostics show, `archive:member` for a member.
     """

@@ -1,4 +1,4 @@
-"""The calls of a link as edges, for who explains along which of them something came about.
+"""The calls of a link as edges, for messages that explain by which calls something came about.
 
 Built only where somebody looks; the phases have native graphs.
 """

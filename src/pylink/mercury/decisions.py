@@ -62,7 +62,7 @@ class Decision:
 
 
 class Folding:
-    """What comparing the files of a link decided, for who looks at it later.
+    """What comparing the files of a link decided, for later questions.
 
     `items` are the vectors of the files that have such sections, `decisions` what became of each,
     `result` the comparisons. `refused` has number and reason of each file that cannot be read.

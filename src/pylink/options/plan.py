@@ -1,9 +1,9 @@
 """Which files a link will write, so that none of them is one that it reads, or is written twice.
 
 A name stands for a file whichever way it leads there: files are compared by device and inode, and
-outputs that do not exist yet by the folder they will be in and their name there. Who opens a file
-for reading tells the plan before anything is written; what options name for writing the plan knows
-from the table of options, where the column `writes` says so.
+outputs that do not exist yet by the folder they will be in and their name there. A phase that opens
+a file for reading tells the plan before anything is written; what options name for writing the plan
+knows from the table of options, where the column `writes` says so.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Part of layout: memory that is too small for what was linked, and who takes how much of it.
+"""Part of layout: memory that is too small for what was linked, and what takes how much of it.
 
-Loaded only when there is something to report. Who takes what is found when somebody looks at it.
+Loaded only when there is something to report. The takers are found when somebody looks at them.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _is_of_file(merged: Merged, symbol: int) -> bool:
 def _explained(
     merged: Merged, function: int, shares: list[Share], size: int, limit: int
 ) -> Callable[[Diagnostic], None]:
-    """The place of a function, unless it is -1, and who takes how much, the largest first."""
+    """The place of a function, unless it is -1, and what takes how much, the largest first."""
 
     def explain(diagnostic: Diagnostic) -> None:
         from pylink.diagnostics.record import note

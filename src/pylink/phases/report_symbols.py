@@ -127,7 +127,7 @@ def report_undefined(merged: Merged, undefined: Sequence[int], sink: Sink) -> No
 
 
 def _hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list[Diagnostic]]:
-    """What may help with undefined entities: who has them, or something of their name."""
+    """What may help with undefined entities: files that have them, or something of their name."""
     objects = merged.objects
     names = {entity: entity_name(merged, entity) for entity in undefined}
     wanted = set(names.values())

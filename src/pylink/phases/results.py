@@ -1,6 +1,6 @@
 """What the phases read, merge and layout end with: the tables, and what kernels need not know.
 
-Below the phases, so that who looks at a result needs none of them.
+Below the phases, so that code that reads a result needs none of them.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class SharedInputs:
         """The runs that the inputs of a link lie in, in order; None for one that reads them itself.
 
         Such are those that lack one here, that would overwrite one, and those that are observed:
-        who observes is told what reading costs.
+        observers are told what reading costs.
         """
         if job.steps.observers:
             return None

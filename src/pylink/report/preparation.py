@@ -32,7 +32,7 @@ def prepare(
     path = search_path(folders, recursive)
     loaded = load(path)
     problems = loaded.problems()
-    # Who names a folder means what is in it.
+    # A named folder stands for what is in it.
     given = bool(folders or recursive)
     chosen = loaded.select(sections, sets, without_sets=given)
     stock = {each.section.identifier for each in loaded.sections if each.file.parent == path[0]}

@@ -64,7 +64,7 @@ class Request:
             raise
 
     def close(self) -> None:
-        """Close what the client has lent: who reads its output waits for that."""
+        """Close what the client has lent: readers of its output wait for that."""
         for number in self.lent:
             os.close(number)
         del self.lent[:]
@@ -183,7 +183,7 @@ def _holds_own(file: str, folder: int, depth: int) -> bool:
         status = os.stat(file, dir_fd=folder)
         if stat.S_ISDIR(status.st_mode):
             return False
-        # Who opens a pipe has met its writer, whether anything is read or not.
+        # Opening a pipe meets its writer, whether anything is read or not.
         if depth == DEEPEST or not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
             return True
         with open(os.open(file, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder), "rb") as stream:
@@ -220,7 +220,7 @@ def link(connection: socket.socket, request: Request) -> int:
             text.flush()
         except (OSError, ValueError):
             status = status or 1
-    close_streams(STREAMS)  # who reads what was printed waits for its end
+    close_streams(STREAMS)  # readers of what was printed wait for its end
     fcntl.fcntl(connection, fcntl.F_SETFL, 0)
     return status & 0xFF
 

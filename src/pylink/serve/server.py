@@ -166,7 +166,7 @@ class Server:
             self.waiting.add(child)
 
     def drop(self) -> None:
-        """End the processes that wait; who has asked already is sent away."""
+        """End the processes that wait; clients that have asked already are sent away."""
         self.ready = 0
         self.listener.close()
         for child in self.waiting:
@@ -237,7 +237,7 @@ class Server:
                     self.tell(TOOK)
                     try:
                         connection.send(TAKEN)
-                    except OSError:  # who asked did not wait so long
+                    except OSError:  # the client did not wait so long
                         request.close()
                         self.tell(WAITS)
                         continue

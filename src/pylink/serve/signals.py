@@ -49,7 +49,7 @@ class Signals:
 class Interrupts:
     """The interrupts of this process that its command does not get by itself.
 
-    That of a terminal comes to both. Who sent one is not told to handlers of the interpreter, so
+    That of a terminal comes to both. Handlers of the interpreter do not learn the sender, so
     interrupts are blocked and read from a descriptor.
     """
 

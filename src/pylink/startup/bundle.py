@@ -227,7 +227,7 @@ def write(place: str) -> None:
     from pylink.files.atomic import write_whole
 
     # Whoever may write it has others run what they like: as the interpreter's compiled modules, it
-    # may be read by who may read the source, and written by nobody else.
+    # may be read by users who may read the source, and written by nobody else.
     os.umask(~os.stat(__file__).st_mode & 0o666 | 0o022)
     os.makedirs(os.path.dirname(place), exist_ok=True)
     write_whole(place, bundle)

@@ -4,7 +4,7 @@
 this package that has its `emit(result, remarks)`: `result` is what the phase returned. All works
 from finished tables: a link whose remarks nobody asks for pays nothing, and the phases know nothing
 of remarks. What the tables do not keep, a pass decides once more; how Mercury sections were
-compared, merge keeps for who asks.
+compared, merge keeps for questions.
 """
 
 from __future__ import annotations

@@ -178,8 +178,8 @@ def _has_members(action: Action, asked: _Asked, pattern: str) -> bool:
 def _members(action: Action, section: Section, pattern: str) -> list[str]:
     """The metrics that a pattern stands for, which tools look for under its own name.
 
-    What a `breakdown:` consists of, only the one who measured it knows. re.error for an expression
-    that takes too long.
+    What a `breakdown:` consists of, only the program that measured it knows. re.error for an
+    expression that takes too long.
     """
     if pattern.startswith(REGEX):
         names = matching(pattern, action.metrics)

@@ -210,7 +210,7 @@ def _show_terminal(options: argparse.Namespace, files: Files) -> None:
         name, report = files.reports[-1]
         terminal.show_session(out, report, name)
         if options.page == "details":
-            # Who names sections or rules wants to see them.
+            # Sections and rules that are named are shown.
             named = options.section or options.set or options.rule or options.section_folder
             everything = bool(
                 options.all or options.instances or named or options.section_folder_recursive

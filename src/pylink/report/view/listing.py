@@ -30,7 +30,7 @@ def list_files(options: Mapping[str, Any]) -> int:
         errors += [*loaded.errors, *loaded.malformed()]
         warnings += loaded.warnings
         if options.get("list_sections"):
-            # As in `prepare`: who names a folder means what is in it.
+            # As in `prepare`: a named folder stands for what is in it.
             given = bool(options.get("section_folder") or options.get("section_folder_recursive"))
             on = {each.identifier for each in loaded.select(without_sets=given)}
             rows = [
