@@ -26,7 +26,7 @@ from helpers.hostlink import (
 from helpers.lto_sources import write_nvvm
 
 import pylink
-from pylink.devicelink.handon import STARTED
+from pylink.devicelink.handover import STARTED
 
 pytestmark = [oracle.needs_oracle, needs_host_compiler]
 

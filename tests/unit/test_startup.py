@@ -59,7 +59,7 @@ FORBIDDEN = [
 # What only failing or unusual links need.
 RARE = {
     "pylink.dedup",
-    "pylink.devicelink.handon",
+    "pylink.devicelink.handover",
     "pylink.devicelink.helptexts",
     "pylink.inspect",
     "pylink.mercury",
@@ -137,7 +137,7 @@ def test_a_device_link_step_loads_nothing_heavy(codes: list[str], tmp_path: Path
     assert (tmp_path / "out").stat().st_size
     assert "pylink.devicelink.step" in modules
     assert modules.isdisjoint({*FORBIDDEN, "importlib", "signal", "sysconfig"})
-    assert modules.isdisjoint({"pylink.devicelink.handon", "pylink.devicelink.helptexts"})
+    assert modules.isdisjoint({"pylink.devicelink.handover", "pylink.devicelink.helptexts"})
 
 
 def test_a_mistake_loads_no_linker(tmp_path: Path) -> None:

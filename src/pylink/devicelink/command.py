@@ -70,7 +70,7 @@ def _main(words: list[str], sink: Sink, root: str | None, *, as_nvcc: bool) -> i
             words.insert(0, STEP[0])
         shown = bool({"-v", "--verbose"} & {*words})
         notes = bool(wants_notes(root)) or not as_nvcc
-        from pylink.devicelink.handon import hand_on
+        from pylink.devicelink.handover import hand_on
 
         return hand_on(words, reason, toolkit, sink, shown=shown, notes=notes)
     if "notes" in request.values:

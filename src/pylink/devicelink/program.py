@@ -8,7 +8,7 @@ import subprocess
 import time
 from contextlib import suppress
 
-from pylink.devicelink.handon import NO_STEP, report_no_nvcc, report_not_started, without_step
+from pylink.devicelink.handover import NO_STEP, report_no_nvcc, report_not_started, without_step
 from pylink.devicelink.step import run_step
 
 TYPE_CHECKING = False
