@@ -38,6 +38,9 @@ ROOT = Path(__file__).resolve().parents[1]
 GLIBC = "2.17"
 MUSL = "1_2"
 
+# ELF machine number 190, as a file has it.
+EM_CUDA = b"\xbe\0"
+
 
 class Target:
     """A machine and its C library: what Zig, Python's import system and the wheel's tag call it."""
@@ -152,7 +155,7 @@ def check(wheel: Path, target: Target) -> None:
     wanted = {"kernels", *(source.stem for source in ROOT.glob("src/_native/jitlink/*.c"))}
     with zipfile.ZipFile(wheel) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
-    native = {name: data for name, data in files.items() if data.startswith(b"\x7fELF")}
+    native = native_code(files)
     names = [name for name in native if name.endswith(".so")]
     for name, data in native.items():
         machine = int.from_bytes(data[18:20], "little")
@@ -175,6 +178,12 @@ def check(wheel: Path, target: Target) -> None:
         audit = run([sys.executable, "-m", "auditwheel", "show", str(wheel)])
         if target.tag not in " ".join(audit.split()).replace('"', " ").split():
             sys.exit(f"{audit}{wheel.name} is no {target.tag}")
+
+
+def native_code(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The ELF files among these that the machine runs: the demo's cubins are for GPUs."""
+    elf = {name: data for name, data in files.items() if data.startswith(b"\x7fELF")}
+    return {name: data for name, data in elf.items() if data[18:20] != EM_CUDA}
 
 
 def check_needed(wheel: Path, name: str, module: bytes) -> None:

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 import pylink
+from pylink._native import OBJECT
 from pylink.renderers.sarif_document import HOME
 
 PACKAGE = Path(pylink.__file__).parent
@@ -97,6 +98,19 @@ def test_a_program_for_musl_may_be_static(name: str, accepted: bool) -> None:
     words = [sys.executable, "-c", program, str(ROOT / "scripts"), name, str(elf)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode == 0) is accepted, done.stderr
+
+
+def test_a_wheel_may_have_cubins_for_gpus_and_native_code_for_its_machine_alone() -> None:
+    program = (
+        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
+        "import build_wheels\n"
+        "files = {name: Path(name).read_bytes() for name in sys.argv[2:]}\n"
+        "print(*build_wheels.native_code(files), sep='\\n')"
+    )
+    cubin = ROOT / "demo" / "cubins" / "sm_90a" / "force_0.cubin"
+    words = [sys.executable, "-c", program, str(ROOT / "scripts"), str(cubin), OBJECT, __file__]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [OBJECT]
 
 
 def test_the_sets_of_compilers_have_the_same_tools() -> None:
