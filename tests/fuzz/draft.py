@@ -102,9 +102,8 @@ class Draft:
         return int(self.sections[symtab][OFFSET]) + number * SYM.size
 
     def symbol_name(self, number: int) -> bytes:
-        symtab = self.symtab
-        assert symtab is not None
-        strings = self.sections[symtab][LINK]
+        symtab = self.symtab  # which an edit before this one may have made something else
+        strings = len(self.sections) if symtab is None else self.sections[symtab][LINK]
         if strings >= len(self.sections):
             return b""
         (start,) = struct.unpack_from("<I", self.data, self.symbol_at(number))
