@@ -79,7 +79,7 @@ import sys
 from pylink.fleet import compaction
 from pylink.fleet.index import Index
 index = Index(sys.argv[1])
-compact.replace(index, index.fragments, compact.current(index, index.fragments))
+compaction.replace(index, index.fragments, compaction.current(index, index.fragments))
 assert "pandas" not in sys.modules
 """
 

@@ -376,7 +376,7 @@ from pylink.fleet.index import Index
 parts.PART_FILES = 1
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 index = Index.open_or_make(Path(sys.argv[1]))
-update.update(index, [os.fsencode(sys.argv[2])], Local(2), lambda *_: time.sleep(0.2))
+updates.update(index, [os.fsencode(sys.argv[2])], Local(2), lambda *_: time.sleep(0.2))
 """
 
 
