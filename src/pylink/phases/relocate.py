@@ -35,13 +35,13 @@ class Image:
 def relocate(sink: Sink, placed: Placed, draft: Draft) -> Image | None:
     """Write contents, relocated fields and the relocations that stay; None after errors.
 
-    Unless somebody watches, who is told what contents and tables cost, the tables are written on
+    Without observers, which are told what contents and tables cost, the tables are written on
     the way: all of the output in its order.
     """
     job = placed.merged.objects.job
     steps = job.steps
     preserved = job.options.preserve_relocs and not job.debug
-    has_tables = not steps.watching
+    has_tables = not steps.observers
     patches = relocs.resolve_values(placed)
     bad = relocs.find_unfit(patches, placed.size)
     if bad >= 0:
