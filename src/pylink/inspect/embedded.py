@@ -23,7 +23,7 @@ CONTAINER_MARK = FATBIN_MAGIC + b"\x01\x00\x10\x00"
 CONTAINER_SIZE = 16
 FATBIN_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
-# Bytes that are searched at once: few behind what was found, since the next often follows, and more
+# Bytes that are searched at once: few after what was found, since the next often follows, and more
 # and more where nothing is. So payloads are hardly searched, and the bytes of a file read once.
 _LEAST_WINDOW, _WINDOW = 1 << 12, 1 << 20
 _SYMBOL = struct.Struct("<IBBHQQ")
