@@ -109,14 +109,16 @@ def test_bench_dlink(
     assert differences(made, real) == []
     assert (tmp_path / "served.o").read_bytes() == (tmp_path / "made.o").read_bytes()
     with capsys.disabled():
-        print(f"\n{count} objects x {archs}: seconds (least, median), processor, peak MiB")
+        print(
+            f"\n{count} objects x {archs}: least and median s, processor, peak MiB, nvcc / it"
+        )
         for name, taken in runs.items():
             seconds = [one.seconds for one in taken[1:] or taken]
+            pairs = zip(runs[NVCC], taken, strict=True)
+            ratio = median(other.seconds / one.seconds for other, one in pairs)
+            goal = f" (goal: {goals[name]:g})" if name in goals else ""
             print(
                 f"  {name:<20} {min(seconds):.3f} {median(seconds):.3f} "
-                f"{min(one.cpu for one in taken):.3f} {max(one.rss for one in taken) >> 20}"
+                f"{min(one.cpu for one in taken):.3f} {max(one.rss for one in taken) >> 20} "
+                f"{ratio:.1f}{goal}"
             )
-        for name, goal in goals.items():
-            pairs = zip(runs[NVCC], runs[name], strict=True)
-            ratio = median(other.seconds / one.seconds for other, one in pairs)
-            print(f"  {name}: {ratio:.1f} times as fast as nvcc (goal: {goal:g})")

@@ -39,7 +39,14 @@ INFO = "ignore -use-host-info because -kernels-used or -variables-used is specif
     ("values", "lines"),
     [
         ({}, [f"warning : {STACK}", f"warning : {ARCH}", f"info    : {INFO}"]),
-        ({"disable_warnings": True}, [f"warning : {STACK}", f"info    : {INFO}"]),
+        (
+            {"disable_warnings": True},
+            [f"warning : {STACK}", f"warning : {ARCH}", f"info    : {INFO}"],
+        ),
+        (
+            {"disable_warnings": True, "suppress_arch_warning": True},
+            [f"warning : {STACK}", f"info    : {INFO}"],
+        ),
         (
             {"warning_as_error": True},
             [f"error   : {STACK}", f"error   : {ARCH}", f"info    : {INFO}"],
@@ -58,6 +65,7 @@ INFO = "ignore -use-host-info because -kernels-used or -variables-used is specif
             {"report_arch": True, "arch": "sm_75", "disable_warnings": True},
             [
                 f"warning : {STACK} (target: sm_75)",
+                f"warning : {ARCH} (target: sm_75)",
                 f"info    : {INFO} (target: sm_75)",
             ],
         ),

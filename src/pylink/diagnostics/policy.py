@@ -139,4 +139,4 @@ ADVICE = ("virtual-arch-lowered", "kernels-removed", "host-differs")
 NEVER_ERRORS = (*ADVICE, "untimed-code")
 
 # Warnings that nvlink's -w leaves.
-SHOWN_WITH_W = (*DROPPED_AS_INFOS, "library-skipped")
+SHOWN_WITH_W = (*DROPPED_AS_INFOS, "library-skipped", "arch-not-found")
