@@ -109,9 +109,7 @@ def test_bench_dlink(
     assert differences(made, real) == []
     assert (tmp_path / "served.o").read_bytes() == (tmp_path / "made.o").read_bytes()
     with capsys.disabled():
-        print(
-            f"\n{count} objects x {archs}: least and median s, processor, peak MiB, nvcc / it"
-        )
+        print(f"\n{count} objects x {archs}: least and median s, processor, peak MiB, nvcc / it")
         for name, taken in runs.items():
             seconds = [one.seconds for one in taken[1:] or taken]
             pairs = zip(runs[NVCC], taken, strict=True)
