@@ -75,6 +75,8 @@ ROWS: dict[str, tuple[int, list[str]]] = {
     "LTO-IR beside code": (0, ["-gencode=arch=compute_90,code=[sm_90,lto_90]", *OBJECTS]),
     # Options.
     "no warnings": (0, ["-arch=sm_75", "-w", *OBJECTS]),
+    "no remarks": (0, ["-arch=sm_75", "-Xnvlink", "-disable-infos", *OBJECTS]),
+    "no remarks, no warnings": (0, ["-arch=sm_75", "-w", "-Xnvlink=-disable-infos", *OBJECTS]),
     "resources": (0, ["-arch=sm_90", "-res-usage", *OBJECTS]),
     "no runtime": (1, ["-arch=sm_90", "--cudart", "none", *OBJECTS]),
     "no option for fatbinary": (1, ["-arch=sm_90", "-Xfatbinary", "-g", *OBJECTS]),

@@ -95,6 +95,8 @@ class Policy:
                 return severity
             if self.no_infos and kind in DROPPED_AS_INFOS:
                 return SUPPRESSED
+            if self.no_infos and self.as_nvlink and kind in DROPPED_BY_NVLINK:
+                return SUPPRESSED
             if self.warnings_as_errors and (kind not in NEVER_ERRORS or kind in self.assigned):
                 return DISCRETIONARY
             if self.no_warnings and not (self.as_nvlink and kind in SHOWN_WITH_W):
@@ -125,6 +127,9 @@ DROPPED_AS_INFOS = (
     "whole-program-mixed",
 )
 
+# The same of nvlink alone: it links such inputs to an empty program.
+DROPPED_BY_NVLINK = ("arch-not-found",)
+
 # Remarks that nvlink prints with -disable-infos, too.
 SHOWN_WITHOUT_INFOS = ("host-info-ignored", "no-host-code")
 
@@ -139,4 +144,4 @@ ADVICE = ("virtual-arch-lowered", "kernels-removed", "host-differs")
 NEVER_ERRORS = (*ADVICE, "untimed-code")
 
 # Warnings that nvlink's -w leaves.
-SHOWN_WITH_W = (*DROPPED_AS_INFOS, "library-skipped", "arch-not-found")
+SHOWN_WITH_W = (*DROPPED_AS_INFOS, *DROPPED_BY_NVLINK, "library-skipped")
