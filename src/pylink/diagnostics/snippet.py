@@ -16,8 +16,8 @@ def snippet(text: str, source: Source, tab_width: int = 8) -> str:
     """The line `text` of a place and the carets below it, each with its newline.
 
     Columns count code points; the caret line counts terminal cells of the text as shown, with tabs
-    expanded to multiples of the tab width, that of the record if it has one. Without a column there
-    is not a caret line.
+    expanded to multiples of the tab width, that of the record if it has one. A place without a
+    column has no caret line.
     """
     shown, starts = _expand(text, max(1, source.tab_width or tab_width))
     lines = f"{_INDENT}{shown}\n"
