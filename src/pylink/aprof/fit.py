@@ -59,6 +59,9 @@ EXCUSED = 5.0
 # What one doubling may cost less or more than the sizes before it say: on real links, costs of an
 # input rise by up to 20 % where tables outgrow a cache, and fall again.
 BELOW, ABOVE = 0.85, 1.15
+# Calls of one size that lie further apart than this say that the machine or its memory was busy.
+# The larger link meets that as well: its cost may be off by so many times what is beyond.
+STEADY, MEETS = 0.015, 2.0
 # The least scatter with which that was seen; exact costs, such as counts, have nothing of it.
 MEASURED = 0.002
 
@@ -211,7 +214,9 @@ class _Curve:
             low = best.multiple * exp(-hypot(log(best.multiple / low), log(BELOW)))
             high = best.multiple * exp(hypot(log(high / best.multiple), log(ABOVE)))
             low = min(low, found.course * BELOW)
-        low = max(low, 1.0)
+        steep = low > _alarm(best)
+        busy = exp(MEETS * max(self.scatter - STEADY, 0.0))
+        low, high = max(low / busy, 1.0), high * busy
         limit = min(NARROW + WIDER * max(self.scatter - CALM, 0.0) * 100, WIDE)
         if limit < high / low <= limit * TRIMMED:
             over = (high / low / limit) ** 0.5 * ROUNDED
@@ -232,7 +237,7 @@ class _Curve:
             low,
             high,
             outliers,
-            low > _alarm(best) and (model is None or is_steep(model)),
+            steep and high > 1 and (model is None or is_steep(model)),
             self.scatter,
             float(found.points.sizes[0]),
         )
