@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from helpers.planted import GROWING, measured
 
-from benchmarks.check_growth import add, faults_of
+from benchmarks.check_growth import add, faults_of, least_held
 from pylink.aprof import Fit, fit_report
 
 GOOD = {"forecasts": 100, "changed path": 10, "intervals": 80, "held": 75}
@@ -27,7 +27,7 @@ def test_a_good_set_has_no_fault() -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"held": 71}, "links: 71 of 80 intervals hold, 90% are wanted"),
+        ({"held": 66}, "links: 66 of 80 intervals hold, which are fewer than chance"),
         (
             {"intervals": 71, "held": 70},
             "links: 71 of 90 have an interval, 80% are wanted",
@@ -44,8 +44,13 @@ def test_a_planted_fault_is_named_and_nothing_else(changed: dict[str, int], said
 
 
 def test_the_limits_themselves_are_good() -> None:
-    assert faults_of("links", Counter(GOOD | {"held": 72})) == []
+    assert faults_of("links", Counter(GOOD | {"held": 67})) == []
     assert faults_of("links", Counter(GOOD | {"intervals": 72, "held": 72})) == []
+
+
+def test_chance_excuses_less_of_many() -> None:
+    """Figures of a table of the binomial distribution: 5 % quantiles for nine in ten."""
+    assert [least_held(given) for given in (1, 10, 20, 100, 1000)] == [0, 7, 16, 85, 884]
 
 
 def test_a_measured_factor_in_the_interval_counts_as_held() -> None:
