@@ -46,7 +46,7 @@ cdef inline bint is_late(const OutRow* row) noexcept nogil:
 
 cdef inline uint64_t system_shared(Writer* w, const char* strings, int64_t note,
                                    uint32_t late_compat, Shdr* head, uint64_t* at) noexcept nogil:
-    """The bytes of .nv.merc.nv.shared.reserved.0 that are no zeros: three headers, or the first of
+    """The bytes of .nv.merc.nv.shared.reserved.0 that are not zero: three headers, or the first of
     their bytes. Returns how many, `at` is where.
 
     The plain section has none, so nvlink copies what follows its offset in the mercury file that

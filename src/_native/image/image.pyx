@@ -99,7 +99,7 @@ def write_contents(Canvas image not None, PlacedTables placed not None, Patches 
     """Write the contents of every section that comes from the inputs or that the link made.
 
     Returns the OutRow of the first capsule whose records do not follow each other, or -1. In
-    memory, the rest of the image is zeros. Sections that another one stands for are left out.
+    memory, the rest of the image is zeros. Sections that another one stands for are omitted.
     """
     return draw_output(image, placed, patches, False, False)
 

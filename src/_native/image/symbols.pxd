@@ -133,7 +133,7 @@ cdef inline void count_locals(Writer* w) noexcept nogil:
     w.locals = [1, 0]
     for i in range(w.symbol_count):
         row = &w.out_symbols[w.symbol_order[i]]
-        # From sm_100 on section symbols stand behind the global ones, and count since 13.0.
+        # From sm_100 on section symbols stand after the global ones, and count since 13.0.
         if row.part == PART_LOCAL or (
                 row.part == PART_TAIL and not w.traits & TRAIT_EARLY_FILES):
             w.locals[0] = <uint32_t>(i + 2)

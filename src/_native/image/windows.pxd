@@ -25,8 +25,8 @@ cdef extern from "image/windows.h":
 
 cdef enum:
     # Bytes of a window, if nothing in it is longer, and of a call that writes. What the caches hold
-    # is written fastest, and the kernel keeps a file in pieces as large as the calls were, where
-    # one of 2 MiB may be memory that a hypervisor has to give back first.
+    # is written fastest. The kernel keeps a file in pieces as large as the calls were, and one of
+    # 2 MiB may be memory that a hypervisor must give back first.
     WINDOW = 1 << 20
 
 
@@ -37,7 +37,7 @@ ctypedef struct Window:
     size_t last
     uint32_t first_patch        # of contents: what is patched in it
     uint32_t last_patch
-    int32_t what                # for who makes it
+    int32_t what                # for the function that makes it
     const uint8_t* source       # where its bytes are already, or NULL
 
 
@@ -59,7 +59,7 @@ ctypedef struct Drawing:
 
 cdef inline bint list_rows(Vec* windows, uint64_t start, size_t row, size_t count,
                            int32_t what) noexcept nogil:
-    """Add windows of a table of `count` rows that have to be made; False without memory."""
+    """Add windows of a table of `count` rows that must be made; False without memory."""
     cdef size_t first = 0, last
     cdef Window* window
     while first < count:

@@ -4,8 +4,8 @@ A link that selects kernels (--kernels-used, --variables-used) treats the .nv.co
 each input as one piece and writes a small piece only once (docs/format-notes.md). The fold comes
 after symbols have their values and relocations their offsets, and moves neither: both go on
 describing the logical bank, the plain concatenation of all pieces, while the file holds the
-physical one, which is shorter. Code that reads a variable behind a dropped piece therefore reads
-something else. That is nvlink's behaviour, and identical output needs it.
+physical one, which is shorter. Code that reads a variable after a dropped piece therefore reads
+something else. That is nvlink's behavior, and identical output needs it.
 
 Equal bytes are not equal contents where relocations fill them in: two tables of addresses are
 zeros in their files. A bank is written whole if folding would drop a piece that has relocations, or

@@ -180,7 +180,7 @@ cdef inline int turn_of(const OutSymbolRow* symbol, const OutRow* outs,
 
 
 cdef enum:
-    # Behind .shstrtab, family C: the names `.symtab_shndx` and `.nv.merc.symtab_shndx`, should only
+    # After .shstrtab, family C: the names `.symtab_shndx` and `.nv.merc.symtab_shndx`, should only
     # the final file need these sections. If it does, the names stand there.
     MERCURY_GAP = 0x24
 
@@ -266,9 +266,9 @@ cdef void take_sizes(Plan* p, PlacedTables placed):
 
 
 cdef void find_leavings(Plan* p, PlacedTables placed):
-    """The room that the second program leaves behind the names of sections and of symbols.
+    """The room that the second program leaves after the names of sections and of symbols.
 
-    Behind .strtab renamed sections leave the difference to their first names, their relocation
+    After .strtab renamed sections leave the difference to their first names, their relocation
     sections all of the first name.
     """
     cdef const OutRow* born = placed.merged.outs.rows

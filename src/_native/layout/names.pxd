@@ -37,7 +37,7 @@ cdef inline bint mercury_names(Plan* p, Vec* names, const OutRow* row, const cha
         p.place[order[i]].name = <uint32_t>names.count
         prefix = KIND[r.kind].merc
         if KIND[r.kind].exact:
-            name = KIND[r.kind].name + 8        # behind .nv.merc
+            name = KIND[r.kind].name + 8        # after .nv.merc
         elif is_renamed(named_by(row, &row[r.twin])):
             # The first name, which .strtab keeps.
             name = strings + row[r.twin].symbol_name

@@ -121,7 +121,7 @@ def merge_compat(ObjectTables objects not None, bytes rows not None, bint arch_s
 
     Attribute 9 depends on the target; 0x0b are the bits that all inputs with code have and those of
     `fastpath`, as far as the target has them (`features`). Order and formats are those of the first
-    input, behind it what later ones add.
+    input, after it what later ones add.
     """
     cdef size_t n = objects.sections.count, i
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)

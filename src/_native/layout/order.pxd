@@ -1,4 +1,4 @@
-# The order of sections in the output file, and which of them it leaves out.
+# The order of sections in the output file, and which of them it omits.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.stdlib cimport qsort
@@ -34,7 +34,7 @@ ctypedef struct Ordering:
 
 
 cdef inline bint omitted(const Ordering* o, const OutRow* row) noexcept nogil:
-    """Whether a section that was born is left out; its name stays in the string tables."""
+    """Whether a section that was created is omitted; its name stays in the string tables."""
     cdef uint8_t omit = KIND[row.kind].omit
     if omit == OMIT_WITHOUT_RECORDS:
         return not o.records
@@ -78,11 +78,11 @@ cdef inline void order_sections(const Ordering* o, Scratch* scratch, Vec* sectio
                                 uint32_t* index) noexcept nogil:
     """Rank by rank, in order of birth; a mercury section ranks by its twin's birth.
 
-    In lean files the ranks themselves stand in another order. Rows are in order of birth but for
-    twins, and only ranks in which these come otherwise are sorted.
+    In lean files the ranks themselves stand in another order. Rows are in order of creation, except
+    for twins; only ranks in which these come otherwise are sorted.
     """
     cdef const OutRow* row = o.outs
-    cdef uint8_t* ranks = <uint8_t*>scratch_zeros(scratch, o.count, 1)  # from 1 on; 0: left out
+    cdef uint8_t* ranks = <uint8_t*>scratch_zeros(scratch, o.count, 1)  # from 1 on; 0: omitted
     cdef size_t ends[RANK_ROOM + 1]
     cdef Place* places
     cdef Place* place

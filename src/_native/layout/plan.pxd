@@ -21,8 +21,8 @@ ctypedef struct Plan:
     PlaceRow* place             # by OutRow
     bint second                 # a second program makes the final file
     bint lean
-    uint32_t gap                # what that one leaves behind .shstrtab
-    uint32_t reserve            # and behind .strtab
+    uint32_t gap                # what that one leaves after .shstrtab
+    uint32_t reserve            # and after .strtab
 
 
 cdef inline bint shares_bytes(const Plan* p, const OutRow* row, bint same_size) noexcept nogil:
@@ -49,9 +49,9 @@ cdef inline bint shares_bytes(const Plan* p, const OutRow* row, bint same_size) 
 
 
 cdef inline uint64_t take_offsets(Plan* p) noexcept nogil:
-    """Offsets in the order of the file; where the table of sections begins behind them.
+    """Offsets in the order of the file; where the table of sections begins after them.
 
-    nvlink does not align that behind Mercury sections; only from 13.5 on are there any whose end is
+    nvlink does not align that after Mercury sections; only from 13.5 on are there any whose end is
     no multiple of 8.
     """
     cdef uint64_t at = sizeof(Ehdr)

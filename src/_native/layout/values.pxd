@@ -87,7 +87,7 @@ cdef inline void find_outs(Assignment* a) noexcept nogil:
 
 
 cdef inline bint place_common(Assignment* a, Scratch* scratch) noexcept nogil:
-    """Room behind the variables of .nv.global for the common symbols.
+    """Room after the variables of .nv.global for the common symbols.
 
     The one that an input first gives room last comes first, whoever declared it before. A
     definition there that has an alignment was common before: it moves (`replace_common`). False
