@@ -59,6 +59,22 @@ def test_it_tells_which_bundle_is_good(installed: Installed) -> None:
     assert findings(installed)["bundle"]["state"] == "ok"
 
 
+def test_the_program_of_an_environment_is_found(installed: Installed) -> None:
+    """A quick start runs without `site`, which alone knows where an environment has packages."""
+    binaries = installed.folder / "bin"
+    python = binaries / "python3"
+    python.symlink_to(Path(sys.executable).resolve())
+    (installed.folder / "pyvenv.cfg").write_text(f"home = {Path(sys.base_prefix) / 'bin'}\n")
+    script = binaries / "pylink-python"
+    script.write_text(script.read_text().replace(sys.executable, str(python)))
+    installed.link()
+    done = installed.run("doctor", "--json")
+    assert done.stderr == ""
+    found = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert found["program"]["state"] == "ok", found["program"]
+    assert found["program"]["text"] == str(installed.program)
+
+
 def test_the_users_cache_counts(installed: Installed) -> None:
     home = installed.folder / "home"
     home.mkdir()

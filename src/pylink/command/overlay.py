@@ -19,13 +19,13 @@ import os
 import re
 import shutil
 import sys
-import sysconfig
 import tempfile
 
 from pylink.command.toolkitrelease import RELEASE_FILE, SERVE_FILE
 from pylink.diagnostics.nvlink import NOTES_FILE
 from pylink.diagnostics.stream import printable, write
 from pylink.facts.releases import release_named
+from pylink.packages.sites import add_sites
 from pylink.subtools.programs import tool_version
 from pylink.terminal.running import run
 
@@ -255,9 +255,17 @@ def find_program() -> str | None:
     if not is_native or not _is_ours(os.fsdecode(interpreter[len("#!") :].rstrip(b"\n"))):
         return None
     start, _, source = place.rstrip(b"\n").partition(FOLDER)
-    found = source if not start and source else os.fsencode(sysconfig.get_path("purelib"))
+    found = source if not start and source else os.fsencode(_site_packages())
     own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     return program if os.path.realpath(found) == os.path.realpath(os.fsencode(own)) else None
+
+
+def _site_packages() -> str:
+    """Where this Python installs packages: of a virtual environment only after `site` has run."""
+    add_sites()
+    import sysconfig  # which asks for the prefix once, when it is loaded
+
+    return sysconfig.get_path("purelib")
 
 
 def _is_ours(interpreter: str) -> bool:
