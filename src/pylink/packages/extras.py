@@ -18,6 +18,8 @@ EXTRAS = {
     "yaml": "remarks",
 }
 REPORT = "report"
+# Modules whose package has another name.
+PACKAGES = {"google": "protobuf", "yaml": "PyYAML"}
 
 
 class MissingPackage(ImportError):
@@ -34,8 +36,9 @@ def need(module: str) -> Any:
 
 def advice(module: str) -> str:
     """What to install for a module."""
-    package = module.partition(".")[0]
-    extra = EXTRAS.get(package, REPORT)
+    top = module.partition(".")[0]
+    extra = EXTRAS.get(top, REPORT)
+    package = PACKAGES.get(top, top)
     return f"this needs the package {package}: pip install 'pylink-cuda[{extra}]'"
 
 
