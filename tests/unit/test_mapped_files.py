@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.archive_builder import gnu
@@ -68,14 +69,19 @@ def inputs(folder: Path) -> list[str]:
 @pytest.fixture
 def before_writing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Hook], None]:
     """Has something done in each link when its inputs are about to be used for the last time."""
-    real = native_image.write_contents
 
     def install(hook: Hook) -> None:
-        def write(canvas: Canvas, placed: PlacedTables, patches: object) -> int:
-            hook(placed)
-            return real(canvas, placed, patches)  # type: ignore[arg-type]
+        # Links with observers write contents alone, all others the whole output.
+        for name in ("write_contents", "write_output"):
+            real = getattr(native_image, name)
 
-        monkeypatch.setattr("pylink.phases.relocate.native_image.write_contents", write)
+            def write(
+                canvas: Canvas, placed: PlacedTables, *more: object, real: Any = real
+            ) -> object:
+                hook(placed)
+                return real(canvas, placed, *more)
+
+            monkeypatch.setattr(f"pylink.phases.relocate.native_image.{name}", write)
 
     return install
 
@@ -385,14 +391,14 @@ import sys
 import pylink
 from pylink._native import image
 
-real = image.write_contents
+real = image.write_output
 
 def write(*given):
     maps = open("/proc/self/maps").read()
     print(*(name for name in sys.argv[1:] if f"/{name}\\n" in maps), file=sys.stderr)
     return real(*given)
 
-image.write_contents = write
+image.write_output = write
 try:
     sys.stdout.buffer.write(pylink.link(sys.argv[1:], arch="sm_80").image)
 except pylink.LinkError as error:
