@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.cubin_builder import Cubin
+from helpers.threads import threads
 
 import pylink
 from pylink._native import cores
@@ -88,6 +89,15 @@ def test_links_side_by_side_share_the_total(monkeypatch: pytest.MonkeyPatch) -> 
     assert min(seen) >= 1  # the fourth thread is nobody's
     assert max(seen) <= 3
     assert cores.take_threads(10) == 3  # all are back
+    cores.return_threads(3)
+
+
+def test_steps_side_by_side_return_what_they_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the caller has a number of its own, which the threads that end do not have."""
+    monkeypatch.setenv("PYLINK_THREADS", "4")
+    with threads(8):
+        run_side_by_side(lambda _: None, range(9), 3)
+    assert cores.take_threads(10) == 3
     cores.return_threads(3)
 
 

@@ -26,13 +26,22 @@ def read_quota(bytes groups, bytes root):
 
 
 def take_threads(size_t most):
-    """Take threads from the total of the process for a while."""
-    return claim(<uint64_t>-1, most + 1, most)
+    """Take threads from the total of the process, also within a link of its own number."""
+    global pylink_link_threads
+    cdef size_t before = pylink_link_threads, taken
+    pylink_link_threads = 0     # another thread, which has none, may give them back
+    taken = claim(<uint64_t>-1, most + 1, most)
+    pylink_link_threads = before
+    return taken
 
 
 def return_threads(size_t count):
-    """Give back what was taken."""
+    """Give back what was taken, from any thread."""
+    global pylink_link_threads
+    cdef size_t before = pylink_link_threads
+    pylink_link_threads = 0
     give_back(count)
+    pylink_link_threads = before
 
 
 def use_threads(size_t count):

@@ -80,11 +80,12 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     cdef size_t nodes = m.entity_count + merged.prototypes.count, next_row = 0
     cdef Scratch scratch
     cdef Info* parts
-    cdef size_t part_count = 1 + claim(m.out_count * ROW_AS_BYTES, m.out_count, MOST_THREADS - 1)
     cdef bint failed = False
     cdef CallRows calls = calls_of(merged)
     cdef set mixed = set()
     cdef int32_t kernel
+    # Last: what raises before the block below would keep the threads.
+    cdef size_t part_count = 1 + claim(m.out_count * ROW_AS_BYTES, m.out_count, MOST_THREADS - 1)
     m.next = &next_row
     scratch_init(&scratch)
     try:
