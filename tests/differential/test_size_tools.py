@@ -21,6 +21,8 @@ from pylink.size.reductions import reductions
 
 pytestmark = oracle.needs_oracle
 
+OBJCOPY = shutil.which("llvm-objcopy-22")
+
 SOURCE = """
 template<int N> __device__ float step(float x) {{ return x * N + {0}.f; }}
 __global__ void k{0}(float* p) {{
@@ -229,15 +231,14 @@ def test_compiling_without_lines_saves_what_is_said(arch: str, mode: str, tmp_pa
     assert "debug-data" not in rules_of(made["plain"])
 
 
-@pytest.mark.skipif(
-    not oracle.REQUIRED and not shutil.which("llvm-objcopy"), reason="needs llvm-objcopy: llvm"
-)
+@pytest.mark.skipif(OBJCOPY is None, reason="needs llvm-objcopy: apt install llvm-22")
 @pytest.mark.parametrize("mode", ["none", "default"])
 @pytest.mark.parametrize("arch", ["75", "90", "100"])
 def test_debug_code_without_its_debug_data_saves_what_is_said(
     arch: str, mode: str, tmp_path: Path
 ) -> None:
     """Without -G nvcc makes other code, so objcopy removes the sections; its copy is compared."""
+    assert OBJCOPY is not None
     kernel(tmp_path)
     nvcc(tmp_path, f"-arch=sm_{arch}", "-G", "-cubin", "kernel.cu", "-o", "debug.cubin")
     data = (tmp_path / "debug.cubin").read_bytes()
@@ -246,7 +247,7 @@ def test_debug_code_without_its_debug_data_saves_what_is_said(
     assert not any(name.endswith("debug_frame") for name in names)
     sizes = []
     for words in ((), [word for name in sorted(names) for word in ("-R", name)]):
-        run(tmp_path, "llvm-objcopy", *words, "debug.cubin", "copied.cubin")
+        run(tmp_path, OBJCOPY, *words, "debug.cubin", "copied.cubin")
         options = ("-g", f"--compress-mode={mode}")
         made = fatbin(tmp_path, {f"sm_{arch}": tmp_path / "copied.cubin"}, *options)
         sizes.append(made.stat().st_size)
