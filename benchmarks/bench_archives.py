@@ -72,7 +72,7 @@ def floor(path: Path, sm: int, output: Path) -> Callable[[], float]:
     chosen = [row for row in ENTRY.iter_unpack(rows) if row[4] == sm]
     assert len(chosen) == MEMBERS
     assert open_library(payload.ZSTD_FRAME)
-    picks = b"".join(
+    picked = b"".join(
         picks.PICK.pack(
             0,
             0,
@@ -93,7 +93,7 @@ def floor(path: Path, sm: int, output: Path) -> Callable[[], float]:
     def run() -> float:
         output.unlink(missing_ok=True)
         start = time.perf_counter()
-        arena, _ = gather(picks, [path.read_bytes()], lambda number: b"")
+        arena, _ = gather(picked, [path.read_bytes()], lambda number: b"")
         output.write_bytes(arena)
         return time.perf_counter() - start
 
