@@ -211,6 +211,15 @@ def sections_of(path: Path) -> dict[bytes, bytes]:
 # the tool note, alignment and, from sm_100 on, symbols of the Mercury half.
 SAID = 0.85
 
+# The copies that are compressed here and there have their sections at other places. This moves the
+# length of a compressed payload by a few bytes, and an entry is padded to a multiple of this.
+PADDING = 8
+
+
+def agrees(said: int, gone: int) -> bool:
+    """Whether the bytes that were promised are those that went, or a little less."""
+    return SAID * gone < said <= gone + PADDING
+
 
 @pytest.mark.parametrize("mode", ["none", "default"])
 @pytest.mark.parametrize("arch", ["75", "90", "100"])
@@ -226,7 +235,7 @@ def test_compiling_without_lines_saves_what_is_said(arch: str, mode: str, tmp_pa
     lines, plain = (sections_of(tmp_path / f"{name}.cubin") for name in made)
     assert lines == plain
     gone = made["lines"].stat().st_size - made["plain"].stat().st_size
-    assert SAID * gone < saved(made["lines"], "debug-data") <= gone
+    assert agrees(saved(made["lines"], "debug-data"), gone)
     # A cubin that was compiled without has frames, but nothing that an option would save.
     assert "debug-data" not in rules_of(made["plain"])
 
@@ -254,7 +263,7 @@ def test_debug_code_without_its_debug_data_saves_what_is_said(
         if not words:
             said = saved(made, "debug-data")
     gone = sizes[0] - sizes[1]
-    assert SAID * gone < said <= gone
+    assert agrees(said, gone)
 
 
 def rules_of(path: Path) -> dict[str, int]:
