@@ -1,7 +1,7 @@
 """What observes a link and writes about it: remarks, profiles, maps.
 
-An observer is told the result of each phase when the phase has ended. It reads finished tables and
-changes nothing, so the output does not depend on it. Observers that measure are also told of
+An observer gets the result of each phase when the phase has ended. It reads finished tables and
+changes nothing, so the output does not depend on it. Observers that measure also hear of
 the steps in a phase as they end.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Observer:
-    """Base of what is told about a link; the methods do nothing.
+    """Base of observers of a link; the methods do nothing.
 
     `timed` says that kernels are to keep the times of their items, `profile` is what the link cost
     once it has ended. `of_image` says that it reads the linked file, `of_cubins` that there is

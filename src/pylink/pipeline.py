@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from pylink.diagnostics.errors import LinkError
-from pylink.files.draft import Draft
+from pylink.files.buffer import OutputBuffer
 from pylink.observer import Steps
 from pylink.observers import observers
 from pylink.phases.finalize import finalize
@@ -193,11 +193,11 @@ def link_inputs(
         if sink.errors:
             sink.stop()
         # From here on, addresses are fixed.
-        with Draft(placed.size, in_place) as draft:
-            image = run("relocate", relocate, placed, draft)
+        with OutputBuffer(placed.size, in_place) as buffer:
+            image = run("relocate", relocate, placed, buffer)
             final = run("finalize", finalize, image)
-            run("write", write, final, draft)
-            return draft.image
+            run("write", write, final, buffer)
+            return buffer.image
 
 
 class Registration:

@@ -80,7 +80,7 @@ class FaultRow:
 
 
 class EntityRow:
-    """One distinct symbol of the link, in order of birth: file by file, functions before the
+    """One distinct symbol of the link, in creation order: file by file, functions before the
     rest.
     """
 
@@ -108,8 +108,8 @@ class ClashRow:
 
 
 class OutRow:
-    """One section of the output, in order of birth. Mercury twins follow their plain section by
-    `merc`; they have no birth of their own.
+    """One section of the output, in creation order. Mercury twins follow their plain section by
+    `merc`; they have no creation number of their own.
     """
 
     name: int  # offset in .shstrtab
@@ -132,9 +132,9 @@ class OutRow:
     count: int  # relocations: entries
     counted: int  # relocations: entries seen by the sibling rule
     marks: int  # OutFlag bits
-    source: int  # an input section that it was born for
+    source: int  # an input section that it was created for
     text: int  # the .text row of its function, or -1
-    birth: int  # its number among all sections born, 1 for the first
+    created: int  # its number among all sections created, 1 for the first
 
 
 class OutSymbolRow:

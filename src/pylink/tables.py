@@ -25,8 +25,8 @@ TAKEN = 64
 UNSIZED = 512
 DESELECTED = 2048
 
-# Roles of a definition: it lost to the one that won or to one that was replaced later; a later one
-# came; it reaches the output.
+# Resolutions of a definition: it lost to the one that won or to one that was replaced later; a
+# later one came; it reaches the output.
 LOST = 1
 LOST_EARLY = 2
 REPLACED = 3

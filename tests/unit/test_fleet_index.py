@@ -398,13 +398,13 @@ def test_a_run_that_is_ended_leaves_what_it_finished(
     done = len(index.fragments)
     assert 2 <= done < 7
     # Half a fragment, as of a process that was killed while it wrote one.
-    draft = folder / "fragments/.unfinished000001-000006"
-    shutil.copytree(index.place(index.fragments[0]), draft)
-    (draft / "sections.parquet").unlink()
+    unfinished = folder / "fragments/.unfinished000001-000006"
+    shutil.copytree(index.place(index.fragments[0]), unfinished)
+    (unfinished / "sections.parquet").unlink()
     assert len(read_state(index)) == done
     again = run(index, planted.root)
     assert (again.files, again.read) == (7, 7 - done)
-    assert not draft.exists()
+    assert not unfinished.exists()
     names = sorted(row["name"] for row in rows(index, "files"))
     assert names == sorted(set(names))
     assert len(names) == 7

@@ -99,7 +99,7 @@ def stronger(theirs: int, ours: int, kind: int = FUNCTION) -> int:
     files = [{"first_symbol": first, "symbol_count": 2} for first in (0, 2)]
     null, symbol = {"section": -1}, {"section": 0, "shndx": 1, "info": 2 << 4 | kind}
     inputs = objects(files=files, symbols=[null, symbol, null, symbol])
-    return find_stronger(merged(inputs, symbol_role=bytes((0, theirs, 0, ours))), 0, 1)
+    return find_stronger(merged(inputs, symbol_resolution=bytes((0, theirs, 0, ours))), 0, 1)
 
 
 def test_a_lost_copy_does_not_stand_for_one_that_counts() -> None:

@@ -46,11 +46,11 @@ def place(
     pool but `unnamed`.
     """
     entities = list(range(graph.count)) + [pool[0] for pool in own if not pool[3]]
-    roles = [WON] * graph.count
+    resolutions = [WON] * graph.count
     for number, (function, *_, stays) in enumerate(own):
         if not stays:
             early = (function, True) in [(pool[0], pool[3]) for pool in own[number:]]
-            roles.append(LOST_EARLY if early else LOST)
+            resolutions.append(LOST_EARLY if early else LOST)
     sections = [section(sectionkinds.TEXT, i) for i in range(len(entities))]
     copy = graph.count
     for function, size, align, stays in own:
@@ -66,7 +66,7 @@ def place(
     resolve.find_live(merged, Marks(), False)
     owners = [section["target"] for section in sections[len(entities) :]]
     merged.section_function = table(Numbers, entities + [entities[i] for i in owners])
-    merged.section_role = table(Marks, roles + [roles[i] for i in owners])
+    merged.section_resolution = table(Marks, resolutions + [resolutions[i] for i in owners])
     pools.place_pools(merged)
     placed: Placed = []
     for row in merged.pools:
@@ -209,13 +209,13 @@ def test_a_pool_ends_with_its_constants() -> None:
     symbols = [symbol(0), symbol(1), symbol(2, 4, 8), symbol(3, 4, 8)]
     inputs = objects(sections=sections, symbols=symbols)
     sizes = [
-        pools.cut_pools(merged(inputs, section_role=bytes(2 * roles)))[at].size
-        for roles in ((WON, LOST), (LOST, WON))
+        pools.cut_pools(merged(inputs, section_resolution=bytes(2 * resolutions)))[at].size
+        for resolutions in ((WON, LOST), (LOST, WON))
         for at in (2, 3)
     ]
     assert sizes == [12, 32, 32, 12]
     unnamed = objects(sections=sections, symbols=symbols[:2])
-    both = merged(unnamed, section_role=bytes(4 * (WON,)))
+    both = merged(unnamed, section_resolution=bytes(4 * (WON,)))
     assert pools.cut_pools(both) is unnamed.sections
 
 

@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "pylink"
 # Each is filled by operations that are whole by themselves (setdefault, add, append, pop of one
 # item), and what is in it does not depend on who came first.
 KEPT = {
-    "files/spares.py: _held": "names of output files that are recycled; one owner each",
+    "files/temporary.py: _held": "names of output files that are recycled; one owner each",
     "files/workdir.py: _roots": "the root of `pylink reproduce`, a process of its own",
     "fleet/digests.py: hasher": "the address of a function",
     "inputs/payload.py: _opened": "which libraries decompress",

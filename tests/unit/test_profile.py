@@ -224,7 +224,9 @@ def test_times_of_another_size_are_refused() -> None:
 
 
 def test_counting_checks_its_tables() -> None:
-    homeless = merged(objects(sections=[{}]), section_function=bytes(4), section_role=bytes(1))
+    homeless = merged(
+        objects(sections=[{}]), section_function=bytes(4), section_resolution=bytes(1)
+    )
     with pytest.raises(ValueError, match="0 homes of sections for 1 rows"):
         counts.count_sections(PlacedTables(homeless))
     with pytest.raises(ValueError, match="4 stand-ins for 0 rows"):

@@ -24,8 +24,8 @@ import pylink.size
 from pylink.command.inspection import main as inspect
 from pylink.demangle import demangle
 from pylink.facts.relocations import relocation_name
-from pylink.profile.alike import groups, pattern, skeleton
 from pylink.profile.estimates import disk_wait_ns
+from pylink.profile.groups import groups, pattern, skeleton
 from pylink.profile.model import Profile
 from pylink.profile.phase import Cost, Phase
 from pylink.profile.report import MOST_PAIRS, link_report
@@ -493,9 +493,9 @@ def test_inputs_alike_are_one_part_of_the_output(tmp_path: Path) -> None:
     code = tree.parts[".text.*"]
     names = [part.name.replace(f"{tmp_path}/", "") for part in code.largest()]
     assert names[:3] == ["40 x g*_m5.cubin", "h41_m5.cubin", "h40_m5.cubin"]
-    (alike, *_) = code.largest()
-    assert alike.size == 40 * 128
-    assert [(part.name, part.size) for part in alike.largest()] == [("40 x work_*(int)", 40 * 128)]
+    (group, *_) = code.largest()
+    assert group.size == 40 * 128
+    assert [(part.name, part.size) for part in group.largest()] == [("40 x work_*(int)", 40 * 128)]
     page = tmp_path / "page.html"
     assert report([str(path), "--html", str(page)]) == 0
     assert ">40 x g*_m5.cubin<" in page.read_text()

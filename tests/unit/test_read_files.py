@@ -146,7 +146,7 @@ def test_memory_that_runs_out_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_p
         pylink.link([("a", one_kernel().build())], arch="sm_80")
 
 
-@pytest.mark.parametrize("place", ["pipeline.merge", "pipeline.layout", "files.draft.Canvas"])
+@pytest.mark.parametrize("place", ["pipeline.merge", "pipeline.layout", "files.buffer.Canvas"])
 def test_memory_that_runs_out_later_is_no_internal_error(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,

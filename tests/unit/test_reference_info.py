@@ -45,7 +45,7 @@ from pylink.facts import inheritance, sectionkinds
 from pylink.facts.target import FAMILY_C
 
 RELOCATABLE = 1  # bit of the mode
-WON = 4  # role
+WON = 4  # resolution
 NO_BOUND = 0xFFFFFFFF
 EXTERNALS = 4
 COPIED = (0x1B, 0x05, 0x37)  # records that stay where they are
@@ -160,7 +160,7 @@ class Link:
             ),
             entities=table(Entities, [*({"flags": flag} for flag in flags), *[{}] * EXTERNALS]),
             symbol_entity=table(Numbers, range(names)),
-            symbol_role=table(Marks, [WON] * names),
+            symbol_resolution=table(Marks, [WON] * names),
             functions=table(Functions, [*functions, *[{"info": -1, "merc_info": -1}] * EXTERNALS]),
             calls=graph.call_rows(),
             prototypes=bytes(8 * graph.prototypes),
@@ -235,7 +235,7 @@ def test_two_lists_agree_with_the_page(seed: int, *, closes: bool) -> None:
         ),
         entities=table(Entities, flags),
         symbol_entity=table(Numbers, range(count)),
-        symbol_role=table(Marks, [WON] * count),
+        symbol_resolution=table(Marks, [WON] * count),
         functions=table(Functions, functions),
     )
     indices = table(Indices, range(1, count + 1))

@@ -107,7 +107,7 @@ class Link:
             entities=table(Entities, functions + held),
             symbol_entity=table(Numbers, range(self.count + len(variables))),
             section_function=table(Numbers, [*(at // 2 for at in range(2 * self.count)), -1]),
-            section_role=table(Marks, [*[tables.WON] * 2 * self.count, 0]),
+            section_resolution=table(Marks, [*[tables.WON] * 2 * self.count, 0]),
             calls=graph.call_rows(),
             prototypes=bytes(8 * graph.prototypes),
             fixups=table(Fixups, fixes),

@@ -85,7 +85,7 @@ def test_of_weak_functions_the_first_with_fewest_registers_wins(
     linked = Resolved(*(function(WEAK, count) for count in registers))
     assert linked.winners["f"] == winner
     assert linked.rows["f"].regcount == registers[winner]
-    assert list(linked.merged.symbol_role).count(WON) == 1
+    assert list(linked.merged.symbol_resolution).count(WON) == 1
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
@@ -139,7 +139,7 @@ def test_common_symbols_take_the_largest_size(order: tuple[int, ...]) -> None:
     assert row.size == 400
 
 
-def roles(definitions: list[tuple[int, int]]) -> list[int]:
+def resolutions(definitions: list[tuple[int, int]]) -> list[int]:
     """What becomes of definitions by binding and registers, in the order of the files.
 
     Each is the current one, or meets it: a strong one stays, of weak ones the one that came first
@@ -152,7 +152,7 @@ def roles(definitions: list[tuple[int, int]]) -> list[int]:
         wins = old_bind == WEAK and (bind == GLOBAL or registers < old_registers)
         if wins and number:
             found[current] = REPLACED
-            found = [LOST_EARLY if role == LOST else role for role in found]
+            found = [LOST_EARLY if resolution == LOST else resolution for resolution in found]
         found.append(WON if wins or not number else LOST)
         current = number if wins else current
     return found
@@ -170,13 +170,15 @@ def test_what_became_of_each_definition_and_its_sections(count: int) -> None:
             cubin.section(table)
         linked = Resolved(*cubins)
         merged = linked.merged
-        assert [role for role in merged.symbol_role if role] == roles(list(definitions))
+        assert [resolution for resolution in merged.symbol_resolution if resolution] == resolutions(
+            list(definitions)
+        )
         owned = (sectionkinds.TEXT, sectionkinds.CONSTANT_FUNC)
         for number, section in enumerate(merged.objects.sections):
             is_owned = section.kind in owned
-            expected = roles(list(definitions))[section.file] if is_owned else 0
+            expected = resolutions(list(definitions))[section.file] if is_owned else 0
             assert merged.section_function[number] == (0 if is_owned else -1)
-            assert merged.section_role[number] == expected
+            assert merged.section_resolution[number] == expected
 
 
 def test_symbols_are_met_functions_first() -> None:
@@ -192,7 +194,11 @@ def test_symbols_are_met_functions_first() -> None:
 
 def test_a_common_symbol_gives_way() -> None:
     linked = Resolved(common(4), variable(GLOBAL), common(4))
-    assert [role for role in linked.merged.symbol_role if role] == [REPLACED, WON, LOST]
+    assert [resolution for resolution in linked.merged.symbol_resolution if resolution] == [
+        REPLACED,
+        WON,
+        LOST,
+    ]
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -207,7 +213,10 @@ def test_local_symbols_of_one_name_stay_apart() -> None:
     cubin = variable(LOCAL, name="local")
     linked = Resolved(cubin, cubin)
     assert len(linked.merged.entities) == 2
-    assert [role for role in linked.merged.symbol_role if role] == [WON, WON]
+    assert [resolution for resolution in linked.merged.symbol_resolution if resolution] == [
+        WON,
+        WON,
+    ]
 
 
 def test_calls_of_copies_that_lost_do_not_count() -> None:

@@ -93,7 +93,7 @@ def test_all_numbers_are_those_of_the_kernels(module: ModuleType, file: str, pre
     ("module", "file", "prefix", "names"),
     [
         (tables, "tables/rows.pxd", "EF_", "KERNEL DEFINED LOCAL LIVE TAKEN UNSIZED DESELECTED"),
-        (tables, "tables/rows.pxd", "ROLE_", "LOST LOST_EARLY REPLACED WON"),
+        (tables, "tables/rows.pxd", "RESOLUTION_", "LOST LOST_EARLY REPLACED WON"),
         (sources, "selection.pyx", "", "ALWAYS SYSTEM NEEDED TOGETHER"),
         (payload, "picks.pxd", "", "STORED LZ4_BLOCK ZSTD_FRAME"),
         (picks, "picks.pxd", "P_", "GOOD TOO_LARGE"),

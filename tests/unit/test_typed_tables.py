@@ -136,9 +136,9 @@ def test_columns_have_a_row_for_each_of_what_they_tell_of() -> None:
     inputs = objects(sections=[{}, {}], symbols=[{}])
     sound = {
         "symbol_entity": bytes(4),
-        "symbol_role": bytes(1),
+        "symbol_resolution": bytes(1),
         "section_function": bytes(8),
-        "section_role": bytes(2),
+        "section_resolution": bytes(2),
         "out_of": bytes(8),
         "base": bytes(16),
     }

@@ -15,7 +15,7 @@ from helpers.cubin_builder import Cubin, one_kernel
 from helpers.privileges import ordinary_user
 
 from pylink.command.cli import main
-from pylink.files import closing, spares
+from pylink.files import closing, temporary
 from pylink.files.atomic import WholeFile, write_whole
 from pylink.options.table import OPTIONS, Option
 
@@ -23,7 +23,7 @@ WRITING = [row for row in OPTIONS if row.writes]
 
 
 @pytest.fixture(params=["nameless", "named"])
-def drafts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def files(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both ways to write: with files without a name, and where there are none."""
     real = os.open
 
@@ -39,7 +39,7 @@ def drafts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 @pytest.mark.parametrize("length", [1, 199, 240, 255])
 @pytest.mark.parametrize("existing", [True, False])
-def test_names_of_any_length(tmp_path: Path, drafts: str, length: int, existing: bool) -> None:
+def test_names_of_any_length(tmp_path: Path, files: str, length: int, existing: bool) -> None:
     path = tmp_path / ("é" * (length // 2) + "x" * (length % 2))
     if existing:
         path.write_text("old")
@@ -56,7 +56,7 @@ def test_a_name_of_a_folder_is_none_of_a_file(tmp_path: Path, name: str) -> None
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
 
 
-def test_a_writable_file_in_a_folder_that_is_not(drafts: str) -> None:
+def test_a_writable_file_in_a_folder_that_is_not(files: str) -> None:
     with tempfile.TemporaryDirectory() as folder:  # which others may look into
         overwrite(Path(folder))
 
@@ -79,7 +79,7 @@ def overwrite(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_replaced(
-    tmp_path: Path, drafts: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, files: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one that is mounted."""
 
@@ -94,7 +94,7 @@ def test_a_file_that_cannot_be_replaced(
 
 @pytest.mark.parametrize("existing", [True, False])
 def test_an_error_of_close_comes_before_the_name(
-    tmp_path: Path, drafts: str, monkeypatch: pytest.MonkeyPatch, existing: bool
+    tmp_path: Path, files: str, monkeypatch: pytest.MonkeyPatch, existing: bool
 ) -> None:
     """As of a quota on NFS, which the first close of the file reports."""
     path = tmp_path / "o"
@@ -147,9 +147,9 @@ def fail_closing(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("number", [errno.EDQUOT, errno.EIO])
-@pytest.mark.parametrize("drafts", ["named"], indirect=True)
+@pytest.mark.parametrize("files", ["named"], indirect=True)
 def test_a_server_is_asked_to_keep_the_file(
-    tmp_path: Path, drafts: str, monkeypatch: pytest.MonkeyPatch, number: int
+    tmp_path: Path, files: str, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """NFS has no files without a name. A local disk is not asked: that takes long."""
     asked: list[int] = []
@@ -260,8 +260,8 @@ def test_a_limit_on_the_size_of_files(tmp_path: Path, option: Option, existing: 
         assert (tmp_path / "x").read_text() == "old"
 
 
-def test_links_of_one_output_at_once(tmp_path: Path, drafts: str) -> None:
-    """None takes the draft of another for a leftover."""
+def test_links_of_one_output_at_once(tmp_path: Path, files: str) -> None:
+    """None takes the temporary file of another for a leftover."""
     path = tmp_path / "o"
     path.write_text("old")
     files = [WholeFile(str(path)) for _ in range(5)]
@@ -278,7 +278,7 @@ import os, sys
 from pylink.files.atomic import WholeFile
 file = WholeFile(sys.argv[1])
 file.write(b"whole")
-file._take_spare()
+file._take_name()
 print(flush=True)
 sys.stdin.readline()
 file.commit()
@@ -310,7 +310,7 @@ def test_a_draft_of_another_process_is_left_alone_and_a_leftover_removed(tmp_pat
 def test_what_others_put_there_is_not_touched(tmp_path: Path) -> None:
     """A link to somewhere else, a folder, a file with a second name."""
     (tmp_path / "kept").write_text("kept")
-    name = spares.spare_name(b"o", 0).decode()
+    name = temporary.temporary_name(b"o", 0).decode()
     here = tmp_path / name
     for what in ("symbolic", "folder", "hard"):
         if what == "symbolic":

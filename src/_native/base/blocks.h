@@ -11,21 +11,21 @@
 #ifndef MAP_ANONYMOUS
 #define MAP_ANONYMOUS MAP_ANON
 #endif
-#define PYLINK_SPARES 64
-/* One for all kernels: where runs of spare pages begin, plus how many there are; 0 is none. */
-__attribute__((weak, visibility("hidden"))) uint64_t pylink_spares[PYLINK_SPARES];
-__attribute__((weak, visibility("hidden"))) int pylink_no_spares;
-static inline uint64_t pylink_see_spare(size_t at) {
-    return __atomic_load_n(&pylink_spares[at], __ATOMIC_RELAXED);
+#define PYLINK_RECYCLED_RUNS 64
+/* One for all kernels: where runs of recycled pages begin, plus how many there are; 0 is none. */
+__attribute__((weak, visibility("hidden"))) uint64_t pylink_recycled[PYLINK_RECYCLED_RUNS];
+__attribute__((weak, visibility("hidden"))) int pylink_no_recycling;
+static inline uint64_t pylink_see_run(size_t at) {
+    return __atomic_load_n(&pylink_recycled[at], __ATOMIC_RELAXED);
 }
 
-static inline uint64_t pylink_take_spare(size_t at) {
-    return __atomic_exchange_n(&pylink_spares[at], 0, __ATOMIC_ACQ_REL);
+static inline uint64_t pylink_take_run(size_t at) {
+    return __atomic_exchange_n(&pylink_recycled[at], 0, __ATOMIC_ACQ_REL);
 }
 
-static inline int pylink_put_spare(size_t at, uint64_t spare) {
+static inline int pylink_put_run(size_t at, uint64_t run) {
     uint64_t none = 0;
-    return __atomic_compare_exchange_n(&pylink_spares[at], &none, spare, 0, __ATOMIC_ACQ_REL,
+    return __atomic_compare_exchange_n(&pylink_recycled[at], &none, run, 0, __ATOMIC_ACQ_REL,
                                        __ATOMIC_RELAXED);
 }
 

@@ -1,10 +1,10 @@
 # Blocks of memory that grow: small ones in the heap, others on large pages of their own, since a
 # heap that grows step by step has none. Whoever has a block remembers its size.
 #
-# Pages that nobody needs any more stay with the process as spares, for the next block of this link
-# or of the next one: new memory is most of what a large link waits for (base/hugepages.pxd). The
-# kernel takes them when memory is short, and a child process has none of their contents. A process
-# whose address space is limited keeps none, nor does one that ends after a link.
+# Pages that nobody needs any more stay with the process. The next block of this link or of the
+# next link recycles them: new memory is most of what a large link waits for (base/hugepages.pxd).
+# The kernel takes them when memory is short, and a child process has none of their contents. A
+# process whose address space is limited keeps none, nor does one that ends after a link.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint64_t
@@ -14,59 +14,59 @@ from libc.string cimport memcpy, memset
 from base.hugepages cimport LARGE_PAGE, large_pages_pay, madvise, MADV_HUGEPAGE, whole_pages
 
 cdef extern from "base/blocks.h":
-    uint64_t see_spare "pylink_see_spare"(size_t at) noexcept nogil
-    uint64_t take_spare "pylink_take_spare"(size_t at) noexcept nogil
-    bint put_spare "pylink_put_spare"(size_t at, uint64_t spare) noexcept nogil
+    uint64_t see_run "pylink_see_run"(size_t at) noexcept nogil
+    uint64_t take_run "pylink_take_run"(size_t at) noexcept nogil
+    bint put_run "pylink_put_run"(size_t at, uint64_t run) noexcept nogil
     bint space_is_limited "pylink_space_is_limited"() noexcept nogil
     bint set_aside "pylink_set_aside"(char* start, size_t size) noexcept nogil
     bint bring_back "pylink_bring_back"(char* start, size_t size) noexcept nogil
     size_t move_pages "pylink_move_pages"(char* start, size_t size, char* to) noexcept nogil
     char* new_pages "pylink_new_pages"(size_t size) noexcept nogil
     int munmap(void* start, size_t size) nogil
-    bint no_spares "pylink_no_spares"   # set once, before there are threads
-    size_t SPARES "PYLINK_SPARES"
+    bint no_recycling "pylink_no_recycling"   # set once, before there are threads
+    size_t RECYCLED_RUNS "PYLINK_RECYCLED_RUNS"
 
 cdef enum:
     LARGE_BLOCK = 1 << 20       # zeroing a large page takes as long as faulting in 0.5 MB
-    MOST_SPARE = 256            # pages; the tables of a link of 1,600 inputs take 40, of 10,000 300
+    MOST_RECYCLED = 256         # pages; the tables of a link of 1,600 inputs take 40, of 10,000 300
 
 
-cdef inline void drop_spares() noexcept nogil:
+cdef inline void drop_recycled() noexcept nogil:
     cdef size_t i
-    cdef uint64_t spare
-    for i in range(SPARES):
-        spare = take_spare(i)
-        if spare:
-            munmap(<void*>(spare - spare % LARGE_PAGE), spare % LARGE_PAGE * LARGE_PAGE)
+    cdef uint64_t run
+    for i in range(RECYCLED_RUNS):
+        run = take_run(i)
+        if run:
+            munmap(<void*>(run - run % LARGE_PAGE), run % LARGE_PAGE * LARGE_PAGE)
 
 
 cdef inline void give_pages(char* start, size_t size) noexcept nogil:
-    """Give up whole pages: as spares, or to the kernel."""
-    cdef size_t count = size // LARGE_PAGE, spare = 0, i
-    for i in range(SPARES):
-        spare += see_spare(i) % LARGE_PAGE
+    """Give up whole pages: to be recycled, or to the kernel."""
+    cdef size_t count = size // LARGE_PAGE, run = 0, i
+    for i in range(RECYCLED_RUNS):
+        run += see_run(i) % LARGE_PAGE
     if space_is_limited():
-        drop_spares()       # of before it was
-    elif not no_spares and spare + count <= MOST_SPARE and set_aside(start, size):
-        for i in range(SPARES):
-            if see_spare(i) == 0 and put_spare(i, <uint64_t>start + count):
+        drop_recycled()     # of before it was
+    elif not no_recycling and run + count <= MOST_RECYCLED and set_aside(start, size):
+        for i in range(RECYCLED_RUNS):
+            if see_run(i) == 0 and put_run(i, <uint64_t>start + count):
                 return
     munmap(start, size)
 
 
 cdef inline size_t reuse_pages(char* start, size_t size) noexcept nogil:
-    """Put spares under the beginning of a room; how many bytes have them, which are not zeros."""
+    """Put recycled pages under the beginning of a room; how many bytes have them, not zeros."""
     cdef size_t done = 0, have, used, moved, i
-    cdef uint64_t spare
+    cdef uint64_t run
     cdef char* first
-    for i in range(SPARES):
+    for i in range(RECYCLED_RUNS):
         if done == size:
             break
-        spare = take_spare(i) if see_spare(i) else 0
-        if spare == 0:
+        run = take_run(i) if see_run(i) else 0
+        if run == 0:
             continue
-        have = spare % LARGE_PAGE * LARGE_PAGE
-        first = <char*>(spare - spare % LARGE_PAGE)
+        have = run % LARGE_PAGE * LARGE_PAGE
+        first = <char*>(run - run % LARGE_PAGE)
         used = min(have, size - done)
         if used < have:
             give_pages(first + used, have - used)
@@ -83,7 +83,7 @@ cdef inline char* find_room(size_t size) noexcept nogil:
     if size <= <size_t>-1 // 2:
         start = new_pages(size)
         if start == NULL:
-            drop_spares()
+            drop_recycled()
             start = new_pages(size)
     return start
 

@@ -20,5 +20,5 @@ cdef enum:
 cdef inline void widen_heap() noexcept nogil:
     cdef void* before = NULL
     cdef size_t taken = take_step(HEAP_STEP, &before)
-    blocks.no_spares = True
+    blocks.no_recycling = True
     prefer_large_pages(before, taken)

@@ -1,4 +1,4 @@
-# Rows, faults and sorting that the kernels of debug.pyx share; their meaning is told there.
+# Rows, faults and sorting that the kernels of debug.pyx share; their meaning is explained there.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort

@@ -41,7 +41,7 @@ ctypedef struct Slot:
 
 
 # The code being rewritten.
-ctypedef struct Draft:
+ctypedef struct CodeBuffer:
     Vec words               # 16 bytes each
     Vec sources             # u64 offset in the old text for each word, or INSERTED, APPENDED
     Vec records             # bytes
@@ -52,13 +52,13 @@ cdef enum:
     APPENDED = -2           # after the rest of its slot
 
 
-cdef inline void start_draft(Draft* draft) noexcept nogil:
-    draft.words.count = draft.sources.count = draft.records.count = draft.sizes.count = 0
+cdef inline void start_buffer(CodeBuffer* buffer) noexcept nogil:
+    buffer.words.count = buffer.sources.count = buffer.records.count = buffer.sizes.count = 0
 
 
-cdef inline bint emit(Draft* draft, const uint8_t* word, uint64_t source) noexcept nogil:
-    cdef uint8_t* place = <uint8_t*>vec_push(&draft.words)
-    cdef uint64_t* from_ = <uint64_t*>vec_push(&draft.sources)
+cdef inline bint emit(CodeBuffer* buffer, const uint8_t* word, uint64_t source) noexcept nogil:
+    cdef uint8_t* place = <uint8_t*>vec_push(&buffer.words)
+    cdef uint64_t* from_ = <uint64_t*>vec_push(&buffer.sources)
     if place == NULL or from_ == NULL:
         return False
     memcpy(place, word, WORD)
@@ -66,20 +66,20 @@ cdef inline bint emit(Draft* draft, const uint8_t* word, uint64_t source) noexce
     return True
 
 
-cdef inline uint8_t* emit_record(Draft* draft, uint64_t size) noexcept nogil:
+cdef inline uint8_t* emit_record(CodeBuffer* buffer, uint64_t size) noexcept nogil:
     """Room for the record of the next slot; NULL when memory is exhausted."""
-    cdef uint8_t* slot_size = <uint8_t*>vec_push(&draft.sizes)
-    if slot_size == NULL or not vec_reserve(&draft.records, draft.records.count + size + 1):
+    cdef uint8_t* slot_size = <uint8_t*>vec_push(&buffer.sizes)
+    if slot_size == NULL or not vec_reserve(&buffer.records, buffer.records.count + size + 1):
         return NULL
     slot_size[0] = <uint8_t>size
-    return <uint8_t*>vec_extend(&draft.records, size)
+    return <uint8_t*>vec_extend(&buffer.records, size)
 
 
-cdef inline bint emit_counted(Draft* draft, uint64_t count, const uint8_t* body,
+cdef inline bint emit_counted(CodeBuffer* buffer, uint64_t count, const uint8_t* body,
                               uint64_t size) noexcept nogil:
     """A record for `count` instructions; a count of one goes without saying."""
     cdef uint64_t prefix = 2 if count != 1 or not size else 0
-    cdef uint8_t* place = emit_record(draft, prefix + size)
+    cdef uint8_t* place = emit_record(buffer, prefix + size)
     if place == NULL:
         return False
     if prefix:
@@ -89,14 +89,14 @@ cdef inline bint emit_counted(Draft* draft, uint64_t count, const uint8_t* body,
     return True
 
 
-cdef inline bint emit_slot(Draft* draft, const Slot* slot) noexcept nogil:
+cdef inline bint emit_slot(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
     cdef uint64_t i
-    cdef uint8_t* place = emit_record(draft, slot.record_size)
+    cdef uint8_t* place = emit_record(buffer, slot.record_size)
     if place == NULL:
         return False
     memcpy(place, slot.record, slot.record_size)
     for i in range(slot.count):
-        if not emit(draft, slot.words + i * WORD, slot.offset + i * WORD):
+        if not emit(buffer, slot.words + i * WORD, slot.offset + i * WORD):
             return False
     return True
 

@@ -8,9 +8,9 @@ from libc.string cimport memcmp, memcpy
 
 from base.elf64 cimport load16, load32
 from exits.capsule cimport (
-    ONE_WORD, Draft, Slot, emit, emit_counted, emit_record, emit_slot,
+    ONE_WORD, CodeBuffer, Slot, emit, emit_counted, emit_record, emit_slot,
 )
-from exits.code cimport Rewriting, draft_code, finish_changed, put_capsule
+from exits.code cimport Rewriting, emit_code, finish_changed, put_capsule
 from exits.rows cimport R_MEMORY, fail, put32
 from exits.words cimport LONGEST_STALL, M_EARLY, OP_NOP, WORD, opcode, set_stall, stall
 
@@ -41,19 +41,20 @@ cdef inline bint is_dropped(uint32_t record) noexcept nogil:
     )
 
 
-cdef inline bint emit_converted(Draft* draft, const Slot* slot, uint32_t added) noexcept nogil:
+cdef inline bint emit_converted(CodeBuffer* buffer, const Slot* slot,
+                                uint32_t added) noexcept nogil:
     """A slot of 12.8 without its record, or with one that it lacks."""
     cdef uint8_t record[4]
     cdef Slot fresh = slot[0]
     put32(record, added)
     fresh.record = record
     fresh.record_size = 4 if added else 0
-    return emit_slot(draft, &fresh)
+    return emit_slot(buffer, &fresh)
 
 
-cdef inline bint emit_short(Draft* draft, const uint8_t* body) noexcept nogil:
+cdef inline bint emit_short(CodeBuffer* buffer, const uint8_t* body) noexcept nogil:
     """The record of one instruction that says no more than the kind of the body."""
-    cdef uint8_t* place = emit_record(draft, 4)
+    cdef uint8_t* place = emit_record(buffer, 4)
     if place == NULL:
         return False
     memcpy(place, body, 4)
@@ -61,8 +62,8 @@ cdef inline bint emit_short(Draft* draft, const uint8_t* body) noexcept nogil:
     return True
 
 
-cdef inline uint8_t* last_word(Draft* draft) noexcept nogil:
-    return draft.words.data + (draft.words.count - 1) * WORD
+cdef inline uint8_t* last_word(CodeBuffer* buffer) noexcept nogil:
+    return buffer.words.data + (buffer.words.count - 1) * WORD
 
 
 cdef inline bint swap_shift(uint8_t* word) noexcept nogil:
@@ -79,9 +80,9 @@ cdef inline bint is_wait(const Slot* slot) noexcept nogil:
             and opcode(slot.words) == OP_NOP)
 
 
-cdef inline void order_waits(Draft* draft) noexcept nogil:
+cdef inline void order_waits(CodeBuffer* buffer) noexcept nogil:
     """Put a full wait that was just added before one that is not full."""
-    cdef uint8_t* last = last_word(draft)
+    cdef uint8_t* last = last_word(buffer)
     cdef uint32_t rest = stall(last - WORD)
     if stall(last) != LONGEST_STALL or stall(last - WORD) == LONGEST_STALL:
         return
@@ -89,33 +90,34 @@ cdef inline void order_waits(Draft* draft) noexcept nogil:
     set_stall(last, rest)
 
 
-cdef inline bint emit_early(Draft* draft, const Slot* slot, int mode, bint early) noexcept nogil:
+cdef inline bint emit_early(CodeBuffer* buffer, const Slot* slot, int mode,
+                            bint early) noexcept nogil:
     """Any slot but the last; `early` is that of its capsule."""
     cdef uint32_t op = opcode(slot.words)
     if mode == M_EARLY and slot.count > 1 and slot.record_size > 6:
         if (load32(slot.record + 2) & WARPSYNC_MASK == WARPSYNC_RECORD and slot.count == 2
                 and opcode(slot.words + WORD) == OP_NOP):
-            return (emit_short(draft, slot.record + 2)
-                    and emit(draft, slot.words, slot.offset))
+            return (emit_short(buffer, slot.record + 2)
+                    and emit(buffer, slot.words, slot.offset))
         if load32(slot.record + 2) == BARRIER_RECORD and slot.count > BARRIER_SHIFT:
-            return (emit_slot(draft, slot)
-                    and swap_shift(last_word(draft) - (slot.count - 1 - BARRIER_SHIFT) * WORD))
+            return (emit_slot(buffer, slot)
+                    and swap_shift(last_word(buffer) - (slot.count - 1 - BARRIER_SHIFT) * WORD))
     if early and slot.record_size == 4 and is_dropped(load32(slot.record)):
-        return emit_converted(draft, slot, 0)
+        return emit_converted(buffer, slot, 0)
     if early and not slot.recorded and op == OP_CALL:
-        return emit_converted(draft, slot, CALL_RECORD)
+        return emit_converted(buffer, slot, CALL_RECORD)
     if early and not slot.recorded and op == OP_RETURN:
-        return emit_converted(draft, slot, RETURN_RECORD)
-    return emit_slot(draft, slot)
+        return emit_converted(buffer, slot, RETURN_RECORD)
+    return emit_slot(buffer, slot)
 
 
 cdef inline bint emit_in_order(Rewriting* r) noexcept nogil:
     """Any slot but the last, of which waits that follow each other come in the order of 13.0."""
     cdef bint wait = is_wait(&r.slot)
-    if not emit_early(&r.draft, &r.slot, r.mode, r.walk.early):
+    if not emit_early(&r.buffer, &r.slot, r.mode, r.walk.early):
         return False
     if r.waits and wait:
-        order_waits(&r.draft)
+        order_waits(&r.buffer)
     r.waits = r.mode == M_EARLY and wait
     return True
 
@@ -123,14 +125,14 @@ cdef inline bint emit_in_order(Rewriting* r) noexcept nogil:
 cdef inline bint convert_code(Rewriting* r) noexcept nogil:
     """Bring one function up to date; `changed` says whether its text did, not only the capsule."""
     cdef size_t i
-    if not draft_code(r, emit_in_order):
+    if not emit_code(r, emit_in_order):
         return False
     # Instructions were also changed where they stand.
-    for i in range(r.draft.words.count):
-        r.changed = r.changed or memcmp(r.draft.words.data + i * WORD, r.text.data + i * WORD,
+    for i in range(r.buffer.words.count):
+        r.changed = r.changed or memcmp(r.buffer.words.data + i * WORD, r.text.data + i * WORD,
                                         WORD) != 0
     if not finish_changed(r):
         return False
-    if r.walk.early and not r.changed and not put_capsule(r.capsule, &r.draft, r.slot.count):
+    if r.walk.early and not r.changed and not put_capsule(r.capsule, &r.buffer, r.slot.count):
         return fail(r.fault, 0, 0, R_MEMORY)
     return True

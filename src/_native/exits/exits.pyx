@@ -136,10 +136,10 @@ cdef bint rewrite_functions(File* file, int mode, Fault* fault) noexcept nogil:
     r.places = &file.places
     r.fault = fault
     scratch_init(&scratch)
-    scratch_vector(&scratch, &r.draft.words, WORD)
-    scratch_vector(&scratch, &r.draft.sources, sizeof(uint64_t))
-    scratch_vector(&scratch, &r.draft.records, 1)
-    scratch_vector(&scratch, &r.draft.sizes, 1)
+    scratch_vector(&scratch, &r.buffer.words, WORD)
+    scratch_vector(&scratch, &r.buffer.sources, sizeof(uint64_t))
+    scratch_vector(&scratch, &r.buffer.records, 1)
+    scratch_vector(&scratch, &r.buffer.sizes, 1)
     done = not (scratch.failed or file.scratch.failed)
     for i in range(file.count if done else 0):
         if file.views[i].kind == SHT_CUDA_CAPMERC:

@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from base.elf64 cimport load16, load32
-from exits.capsule cimport INSERTED, ONE_WORD, Draft, Slot, emit, emit_counted
+from exits.capsule cimport INSERTED, ONE_WORD, CodeBuffer, Slot, emit, emit_counted
 from exits.rows cimport put64
 from exits.words cimport (
     LONGEST_STALL, MEMBAR_BYTE, MEMBAR_GUARD, OP_NOP, WORD, W_CCTL, W_ERRBAR, W_MEMBAR, W_NOP,
@@ -22,9 +22,10 @@ cdef enum:
     ALWAYS = 7              # PT, the predicate of an instruction without one
 
 
-cdef inline bint emit_fence(Draft* draft, const Slot* slot, const Needs* needs) noexcept nogil:
+cdef inline bint emit_fence(CodeBuffer* buffer, const Slot* slot,
+                            const Needs* needs) noexcept nogil:
     """A slot of several instructions, without what its kernel does not need."""
-    cdef uint64_t i, before = draft.words.count, kept
+    cdef uint64_t i, before = buffer.words.count, kept
     cdef const uint8_t* word
     for i in range(slot.count):
         word = slot.words + i * WORD
@@ -33,17 +34,17 @@ cdef inline bint emit_fence(Draft* draft, const Slot* slot, const Needs* needs) 
         if (not needs.guards and is_membar(word) and word[MEMBAR_BYTE] == MEMBAR_GUARD
                 and i + 1 < slot.count and is_membar(word + WORD)):
             continue
-        if not emit(draft, word, slot.offset + i * WORD):
+        if not emit(buffer, word, slot.offset + i * WORD):
             return False
-    kept = draft.words.count - before
-    return emit_counted(draft, kept, slot.record + 2, slot.record_size - 2)
+    kept = buffer.words.count - before
+    return emit_counted(buffer, kept, slot.record + 2, slot.record_size - 2)
 
 
 cdef inline bint is_barrier(const Slot* slot) noexcept nogil:
     return slot.record_size == 2 + BARRIER_BODY and load32(slot.record + 2) == 0x0a001101
 
 
-cdef inline bint emit_guarded(Draft* draft, const Slot* slot, Kind kind,
+cdef inline bint emit_guarded(CodeBuffer* buffer, const Slot* slot, Kind kind,
                               uint32_t waits) noexcept nogil:
     """An instruction of the error barrier: the slot's own, or a new one."""
     cdef uint8_t word[WORD]
@@ -57,8 +58,8 @@ cdef inline bint emit_guarded(Draft* draft, const Slot* slot, Kind kind,
     word[1] = (word[1] & 0x0f) | (exit_[1] & 0xf0)
     for i in range(slot.count):
         if load16(slot.words + i * WORD) == load16(word):
-            return emit(draft, slot.words + i * WORD, slot.offset + i * WORD)
-    return emit(draft, word, <uint64_t>INSERTED)
+            return emit(buffer, slot.words + i * WORD, slot.offset + i * WORD)
+    return emit(buffer, word, <uint64_t>INSERTED)
 
 
 cdef inline void put_barrier(uint8_t* body) noexcept nogil:
@@ -72,20 +73,20 @@ cdef inline uint8_t recorded(uint8_t predicate) noexcept nogil:
     return (0x1f if predicate & 7 == 7 else predicate & 7) << 3 | predicate >> 3
 
 
-cdef inline uint32_t take_waits(Draft* draft) noexcept nogil:
-    """Remove the NOPs that only fill time at the end of the draft; return their cycles."""
+cdef inline uint32_t take_waits(CodeBuffer* buffer) noexcept nogil:
+    """Remove the NOPs that only fill time at the end of the buffer; return their cycles."""
     cdef uint32_t cycles = 0
     cdef const uint8_t* word
-    while draft.sizes.count and draft.sizes.data[draft.sizes.count - 1] == 2:
-        word = draft.words.data + (draft.words.count - 1) * WORD
+    while buffer.sizes.count and buffer.sizes.data[buffer.sizes.count - 1] == 2:
+        word = buffer.words.data + (buffer.words.count - 1) * WORD
         if (opcode(word) != OP_NOP
-                or load16(draft.records.data + draft.records.count - 2) != ONE_WORD):
+                or load16(buffer.records.data + buffer.records.count - 2) != ONE_WORD):
             break
         cycles += stall(word)
-        draft.words.count -= 1
-        draft.sources.count -= 1
-        draft.sizes.count -= 1
-        draft.records.count -= 2
+        buffer.words.count -= 1
+        buffer.sources.count -= 1
+        buffer.sizes.count -= 1
+        buffer.records.count -= 2
     return cycles
 
 
@@ -108,7 +109,7 @@ cdef inline bint is_known(const uint8_t* words, size_t count, uint32_t predicate
     return True
 
 
-cdef inline bint emit_exit(Draft* draft, const Slot* slot, const Needs* needs) noexcept nogil:
+cdef inline bint emit_exit(CodeBuffer* buffer, const Slot* slot, const Needs* needs) noexcept nogil:
     """An EXIT with its error barrier, whose instructions take over the predicate of the EXIT.
 
     An inserted barrier takes BARRIER_CYCLES of the time that NOPs and the EXIT itself wait for
@@ -123,16 +124,16 @@ cdef inline bint emit_exit(Draft* draft, const Slot* slot, const Needs* needs) n
     cdef bint inserted = not slot.record_size
     memcpy(exit_, slot.words + (slot.count - 1) * WORD, WORD)
     if inserted and not is_unscheduled(exit_):
-        cycles = take_waits(draft) + stall(exit_)
+        cycles = take_waits(buffer) + stall(exit_)
         cycles = max(cycles - BARRIER_CYCLES, EXIT_CYCLES) if cycles > BARRIER_CYCLES \
             else EXIT_CYCLES
         set_stall(exit_, min(cycles, LONGEST_STALL))
         # The barrier reads the predicate before the EXIT that waits for it.
         waits = waits_of(exit_) if predicate & 7 != ALWAYS else 0
-        if draft.words.count:
-            last = draft.words.data + (draft.words.count - 1) * WORD
+        if buffer.words.count:
+            last = buffer.words.data + (buffer.words.count - 1) * WORD
             if (stall(last) == 2 and waits_of(exit_) & sets_of(last)
-                    and is_known(draft.words.data, draft.words.count, predicate & 7)):
+                    and is_known(buffer.words.data, buffer.words.count, predicate & 7)):
                 # A scoreboard takes two cycles to be set; the next instruction no longer asks.
                 set_stall(last, 1)
                 waits &= ~sets_of(last)
@@ -142,17 +143,17 @@ cdef inline bint emit_exit(Draft* draft, const Slot* slot, const Needs* needs) n
         body[11] = recorded((exit_[11] & 7) << 1 | exit_[10] >> 7)  # of `EXIT P2`
     else:
         memcpy(body, slot.record + 2, BARRIER_BODY)
-    if cycles > LONGEST_STALL and not emit_counted(draft, 1, NULL, 0):
+    if cycles > LONGEST_STALL and not emit_counted(buffer, 1, NULL, 0):
         return False
-    if not emit_counted(draft, 4 if needs.membar else 3, body, BARRIER_BODY):
+    if not emit_counted(buffer, 4 if needs.membar else 3, body, BARRIER_BODY):
         return False
-    if needs.membar and not emit_guarded(draft, slot, W_MEMBAR, waits):
+    if needs.membar and not emit_guarded(buffer, slot, W_MEMBAR, waits):
         return False
-    if not emit_guarded(draft, slot, W_ERRBAR, waits) or not emit_guarded(draft, slot, W_CCTL, 0):
+    if not emit_guarded(buffer, slot, W_ERRBAR, waits) or not emit_guarded(buffer, slot, W_CCTL, 0):
         return False
     if cycles > LONGEST_STALL:
         put_instruction(nop, W_NOP)
         set_stall(nop, min(cycles - LONGEST_STALL, LONGEST_STALL))
-        if not emit(draft, nop, <uint64_t>INSERTED):
+        if not emit(buffer, nop, <uint64_t>INSERTED):
             return False
-    return emit(draft, exit_, slot.offset + (slot.count - 1) * WORD)
+    return emit(buffer, exit_, slot.offset + (slot.count - 1) * WORD)

@@ -10,9 +10,9 @@ from libc.string cimport memcmp, memcpy
 from base.elf64 cimport load16, load32, load64
 from libc.stdint cimport uint16_t
 from exits.capsule cimport (
-    APPENDED, INSERTED, Draft, Slot, emit, emit_counted, emit_record, emit_slot,
+    APPENDED, INSERTED, CodeBuffer, Slot, emit, emit_counted, emit_record, emit_slot,
 )
-from exits.code cimport Rewriting, draft_code, finish_changed
+from exits.code cimport Rewriting, emit_code, finish_changed
 from exits.rows cimport Code, Place, put16, put32, put64
 from exits.slots cimport recorded
 from exits.words cimport (
@@ -84,7 +84,7 @@ cdef inline bint is_code_careful(const uint8_t* code, uint64_t size) noexcept no
     return careful
 
 
-cdef inline bint emit_guarded(Draft* draft, const Slot* slot) noexcept nogil:
+cdef inline bint emit_guarded(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
     """A BSYNC and a NOP in front of it; its slot now stands for both."""
     cdef uint8_t body[BSYNC_BODY]
     cdef uint8_t nop[WORD]
@@ -96,8 +96,8 @@ cdef inline bint emit_guarded(Draft* draft, const Slot* slot) noexcept nogil:
     put32(body + 12, 0)
     put_instruction(nop, W_NOP)
     put16(nop + CONTROL_BYTE, load16(word + CONTROL_BYTE) if is_unscheduled(word) else QUICK)
-    return (emit_counted(draft, 2, body, BSYNC_BODY) and emit(draft, nop, <uint64_t>INSERTED)
-            and emit(draft, word, slot.offset))
+    return (emit_counted(buffer, 2, body, BSYNC_BODY) and emit(buffer, nop, <uint64_t>INSERTED)
+            and emit(buffer, word, slot.offset))
 
 
 cdef inline bint is_guarded(const Slot* slot) noexcept nogil:
@@ -106,9 +106,9 @@ cdef inline bint is_guarded(const Slot* slot) noexcept nogil:
             and opcode(slot.words) == OP_NOP and takes_nop(slot.words + WORD))
 
 
-cdef inline bint emit_bare(Draft* draft, const Slot* slot) noexcept nogil:
+cdef inline bint emit_bare(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
     """The BSYNC of a slot alone."""
-    return emit_record(draft, 0) != NULL and emit(draft, slot.words + WORD, slot.offset + WORD)
+    return emit_record(buffer, 0) != NULL and emit(buffer, slot.words + WORD, slot.offset + WORD)
 
 
 cdef inline bint is_short(const uint8_t* word) noexcept nogil:
@@ -139,21 +139,21 @@ cdef inline void shorten_add(uint8_t* word) noexcept nogil:
     put64(word + 8, load64(word + 8) & ~<uint64_t>(THIRD | 1 << 16))
 
 
-cdef inline bint emit_add(Draft* draft, const Slot* slot, uint32_t record) noexcept nogil:
+cdef inline bint emit_add(CodeBuffer* buffer, const Slot* slot, uint32_t record) noexcept nogil:
     """An IADD in the place of an IADD3."""
     cdef uint8_t word[WORD]
-    cdef uint8_t* place = emit_record(draft, 4)
+    cdef uint8_t* place = emit_record(buffer, 4)
     memcpy(word, slot.words, WORD)
     shorten_add(word)
     if place == NULL:
         return False
     put32(place, record)
-    return emit(draft, word, slot.offset)
+    return emit(buffer, word, slot.offset)
 
 
-cdef inline void set_guards(Draft* draft, uint64_t count, bint careful) noexcept nogil:
+cdef inline void set_guards(CodeBuffer* buffer, uint64_t count, bint careful) noexcept nogil:
     """Let the guards among the last `count` words be awaited, where they are not."""
-    cdef uint8_t* word = draft.words.data + (draft.words.count - count) * WORD
+    cdef uint8_t* word = buffer.words.data + (buffer.words.count - count) * WORD
     while count > 1:
         if (is_membar(word) and word[MEMBAR_BYTE] == MEMBAR_GUARD and is_membar(word + WORD)
                 and load16(word + CONTROL_BYTE) == CARELESS
@@ -173,7 +173,7 @@ cdef inline bint is_acquire(const Slot* slot) noexcept nogil:
             and opcode(slot.words + (ACQUIRE_COUNT - 1) * WORD) == OP_ACQUIRE)
 
 
-cdef inline bint emit_acquire(Draft* draft, const Slot* slot, bint careful) noexcept nogil:
+cdef inline bint emit_acquire(CodeBuffer* buffer, const Slot* slot, bint careful) noexcept nogil:
     """An acquire and what follows it now; no longer does the next instruction wait for its last."""
     cdef uint8_t flush[WORD]
     cdef uint8_t nop[WORD]
@@ -185,15 +185,15 @@ cdef inline bint emit_acquire(Draft* draft, const Slot* slot, bint careful) noex
     put16(flush, OP_FLUSH | (load16(last) & 0xf000))    # with the predicate of the last
     put16(flush + CONTROL_BYTE, GUARD_CAREFUL if careful else FLUSH_READS)
     put16(nop + CONTROL_BYTE, CAREFUL if careful else FLUSH_AWAITED)
-    if not emit_counted(draft, ACQUIRE_COUNT + 2, slot.record + 2, slot.record_size - 2):
+    if not emit_counted(buffer, ACQUIRE_COUNT + 2, slot.record + 2, slot.record_size - 2):
         return False
     for i in range(ACQUIRE_COUNT):
-        if not emit(draft, slot.words + i * WORD, slot.offset + i * WORD):
+        if not emit(buffer, slot.words + i * WORD, slot.offset + i * WORD):
             return False
-    acquire = draft.words.data + (draft.words.count - 1) * WORD
+    acquire = buffer.words.data + (buffer.words.count - 1) * WORD
     if stall(acquire) == 2:
         set_stall(acquire, 1)
-    return emit(draft, flush, <uint64_t>APPENDED) and emit(draft, nop, <uint64_t>APPENDED)
+    return emit(buffer, flush, <uint64_t>APPENDED) and emit(buffer, nop, <uint64_t>APPENDED)
 
 
 cdef inline bint emit_update(Rewriting* r) noexcept nogil:
@@ -202,24 +202,24 @@ cdef inline bint emit_update(Rewriting* r) noexcept nogil:
     cdef uint32_t record = 0
     cdef size_t i
     if r.mode & U_GUARD and not slot.recorded and takes_nop(slot.words):
-        return emit_guarded(&r.draft, slot)
+        return emit_guarded(&r.buffer, slot)
     if r.mode & U_UNGUARD and is_guarded(slot):
-        return emit_bare(&r.draft, slot)
+        return emit_bare(&r.buffer, slot)
     if r.mode & U_ADDS and not slot.recorded:
         record = add_record(slot.words)
     if record:
-        return emit_add(&r.draft, slot, record)
+        return emit_add(&r.buffer, slot, record)
     if r.mode & U_FENCES and is_acquire(slot):
-        return emit_acquire(&r.draft, slot, r.careful)
-    if not emit_slot(&r.draft, slot):
+        return emit_acquire(&r.buffer, slot, r.careful)
+    if not emit_slot(&r.buffer, slot):
         return False
     if r.mode & U_FENCES:
-        set_guards(&r.draft, slot.count, r.careful)
+        set_guards(&r.buffer, slot.count, r.careful)
     if r.mode & U_ADDS and slot.count > 1:
         # Of a longer slot the record says nothing of these.
-        for i in range(r.draft.words.count - slot.count, r.draft.words.count):
-            if is_short(r.draft.words.data + i * WORD):
-                shorten_add(r.draft.words.data + i * WORD)
+        for i in range(r.buffer.words.count - slot.count, r.buffer.words.count):
+            if is_short(r.buffer.words.data + i * WORD):
+                shorten_add(r.buffer.words.data + i * WORD)
     return True
 
 
@@ -251,12 +251,12 @@ cdef inline void widen_ranges(const uint8_t* code, const Code* row, Place* place
                 place[i].begin = place[first].own - WORD
 
 
-cdef inline void unload_words(Draft* draft) noexcept nogil:
+cdef inline void unload_words(CodeBuffer* buffer) noexcept nogil:
     """Take stalls and scoreboards out of all instructions but dummy loads."""
     cdef uint8_t* word
     cdef size_t i
-    for i in range(draft.words.count):
-        word = draft.words.data + i * WORD
+    for i in range(buffer.words.count):
+        word = buffer.words.data + i * WORD
         if not is_dummy_load(word):
             put16(word + CONTROL_BYTE, CARELESS)
             word[CONTROL_BYTE + 2] = 0
@@ -272,14 +272,14 @@ cdef inline bint update_code(Rewriting* r) noexcept nogil:
         r.mode &= ~<int>U_UNSCHEDULED
     if not r.mode & U_ANY:
         return True
-    if not draft_code(r, emit_update):
+    if not emit_code(r, emit_update):
         return False
     if r.mode & U_WORDS:
-        unload_words(&r.draft)
+        unload_words(&r.buffer)
     widened = r.careful and r.mode & U_FENCES and has_barriers(r.text.data, r.text.size)
     r.changed = widened
-    for i in range(min(r.draft.words.count, <size_t>(r.text.size // WORD))):
-        if memcmp(r.draft.words.data + i * WORD, r.text.data + i * WORD, WORD) != 0:
+    for i in range(min(r.buffer.words.count, <size_t>(r.text.size // WORD))):
+        if memcmp(r.buffer.words.data + i * WORD, r.text.data + i * WORD, WORD) != 0:
             r.changed = True
             break
     if not finish_changed(r):

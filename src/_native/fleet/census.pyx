@@ -15,10 +15,10 @@ from libc.stddef cimport size_t
 from fleet.folders cimport (
     AT_FDCWD, AT_SYMLINK_NOFOLLOW, File, Folder, Level, add_file, read_folder,
 )
-from fleet.knownfiles cimport M_OVERTAKEN, M_SEEN, Base, Known, find_row, is_inside, place_of
+from fleet.indexedfiles cimport M_OVERTAKEN, M_SEEN, Base, Indexed, find_row, is_inside, place_of
 from base.nameindex cimport NameIndex, NameSlot, index_find, index_free, index_init
 from fleet.stamps cimport S_ISDIR, S_ISLNK, Stamp, Stat, fstatat, is_same, is_unknown
-from fleet.toldfiles cimport Told, columns_of, sorted_columns, tell, tell_known, tell_row
+from fleet.listedfiles cimport Listed, columns_of, list_file, sorted_columns, list_indexed, list_row
 from base.vector cimport Vec, vec_free, vec_init, vec_push
 from base.threads cimport for_each
 
@@ -32,15 +32,15 @@ cdef class Census:
     cdef list roots             # bytes, in order of mention
     cdef list held              # buffers that rows point into
     cdef Base base
-    cdef Vec known_files        # Known
-    cdef Vec indices            # NameIndex by root: number of the Known
+    cdef Vec indexed_files        # Indexed
+    cdef Vec indices            # NameIndex by root: number of the Indexed
     cdef Vec folders            # Folder
     cdef set walked             # numbers of roots
 
     def __cinit__(self):
         self.roots, self.held, self.walked = [], [], set()
         memset(&self.base, 0, sizeof(Base))
-        vec_init(&self.known_files, sizeof(Known))
+        vec_init(&self.indexed_files, sizeof(Indexed))
         vec_init(&self.indices, sizeof(NameIndex))
         vec_init(&self.folders, sizeof(Folder))
 
@@ -56,7 +56,7 @@ cdef class Census:
             vec_free(&folder.text)
             free(folder.path)
         free(self.base.marks)
-        vec_free(&self.known_files)
+        vec_free(&self.indexed_files)
         vec_free(&self.indices)
         vec_free(&self.folders)
 
@@ -114,7 +114,7 @@ cdef class Census:
         cdef Py_ssize_t n = PyBytes_GET_SIZE(gone), i
         cdef NameIndex* index
         cdef NameSlot* slot
-        cdef Known* row
+        cdef Indexed* row
         cdef list numbers = [self.root_number(name) for name in names]
         if (PyBytes_GET_SIZE(roots) != 4 * n or PyBytes_GET_SIZE(ends) != 8 * (n + 1)
                 or PyBytes_GET_SIZE(stamps) != n * <Py_ssize_t>sizeof(Stamp)):
@@ -130,18 +130,18 @@ cdef class Census:
             if slot == NULL:
                 raise MemoryError
             if slot.value < 0:
-                self.add_known(index, slot, <uint32_t>numbers[root[i]])
+                self.add_indexed(index, slot, <uint32_t>numbers[root[i]])
                 self.overtake(slot, <uint32_t>numbers[root[i]])
-            row = <Known*>self.known_files.data + slot.value
+            row = <Indexed*>self.indexed_files.data + slot.value
             row.stamp = stamp[i]
             row.there = not is_gone[i]
 
-    cdef Known* add_known(self, NameIndex* index, NameSlot* slot, uint32_t root) except NULL:
+    cdef Indexed* add_indexed(self, NameIndex* index, NameSlot* slot, uint32_t root) except NULL:
         """A row for a file that has none; nothing of it is known yet."""
-        cdef Known* row = <Known*>vec_push(&self.known_files)
+        cdef Indexed* row = <Indexed*>vec_push(&self.indexed_files)
         if row == NULL:
             raise MemoryError
-        slot.value = <int32_t>(self.known_files.count - 1)
+        slot.value = <int32_t>(self.indexed_files.count - 1)
         index.count += 1
         row.path, row.size, row.root = slot.text, slot.size, root
         row.there = row.seen = False
@@ -158,20 +158,20 @@ cdef class Census:
     def known(self):
         """What `know` takes but the last, of all files that are there; see census.pyi."""
         cdef size_t i
-        cdef Known* row
-        cdef Vec told
-        vec_init(&told, sizeof(Told))
+        cdef Indexed* row
+        cdef Vec listed
+        vec_init(&listed, sizeof(Listed))
         try:
             for i in range(self.base.count):
                 if not self.base.marks[i] & M_OVERTAKEN:
-                    tell_row(&told, &self.base, i)
-            for i in range(self.known_files.count):
-                row = <Known*>self.known_files.data + i
+                    list_row(&listed, &self.base, i)
+            for i in range(self.indexed_files.count):
+                row = <Indexed*>self.indexed_files.data + i
                 if row.there:
-                    tell_known(&told, row)
-            return columns_of(&told, self.roots)
+                    list_indexed(&listed, row)
+            return columns_of(&listed, self.roots)
         finally:
-            vec_free(&told)
+            vec_free(&listed)
 
     def walk(self, bytes root not None, bytes skipped, int64_t largest, int64_t youngest):
         """Look at all files below a root; see census.pyi."""
@@ -271,25 +271,25 @@ cdef class Census:
         cdef size_t i, k
         cdef Folder* folder
         cdef File* file
-        cdef Vec told
-        vec_init(&told, sizeof(Told))
+        cdef Vec listed
+        vec_init(&listed, sizeof(Listed))
         try:
             for i in range(self.folders.count):
                 folder = <Folder*>self.folders.data + i
                 for k in range(folder.files.count):
                     file = <File*>folder.files.data + k
-                    self.compare_file(&told, folder.root, folder.text.data + file.path, file)
-            return sorted_columns(&told, self.roots)
+                    self.compare_file(&listed, folder.root, folder.text.data + file.path, file)
+            return sorted_columns(&listed, self.roots)
         finally:
-            vec_free(&told)
+            vec_free(&listed)
 
-    cdef int compare_file(self, Vec* told, uint32_t root, const uint8_t* path,
+    cdef int compare_file(self, Vec* listed, uint32_t root, const uint8_t* path,
                           const File* file) except -1:
-        """Tell of a file unless it is known as it is, or was told."""
+        """Tell of a file unless it is known as it is, or was listed."""
         cdef int64_t below = find_row(&self.base, root, path, file.size)
         cdef NameIndex* index = <NameIndex*>self.indices.data + root
         cdef NameSlot* slot
-        cdef Known* row
+        cdef Indexed* row
         if below >= 0 and not self.base.marks[below] & M_OVERTAKEN:
             if (self.base.marks[below] & M_SEEN
                     or (is_same(&self.base.stamp[below], &file.stamp)
@@ -300,47 +300,47 @@ cdef class Census:
         if slot == NULL:
             raise MemoryError
         if slot.value < 0:
-            row = self.add_known(index, slot, root)
+            row = self.add_indexed(index, slot, root)
             row.there = self.overtake(slot, root)
             if row.there:
                 row.stamp = self.base.stamp[below]
-        row = <Known*>self.known_files.data + slot.value
+        row = <Indexed*>self.indexed_files.data + slot.value
         if row.seen:
             return 0
         row.seen = True
         if not (row.there and is_same(&row.stamp, &file.stamp) and not is_unknown(&file.stamp)):
-            tell(told, root, path, file.size, &file.stamp)
+            list_file(listed, root, path, file.size, &file.stamp)
         return 0
 
     def unseen(self):
         """The files that an index knows and that were not found, below whatever root."""
         cdef size_t i
-        cdef Known* row
-        cdef Vec told
-        vec_init(&told, sizeof(Told))
+        cdef Indexed* row
+        cdef Vec listed
+        vec_init(&listed, sizeof(Listed))
         try:
             for i in range(self.base.count):
                 if self.base.marks[i] == 0:
-                    tell_row(&told, &self.base, i)
-            for i in range(self.known_files.count):
-                row = <Known*>self.known_files.data + i
+                    list_row(&listed, &self.base, i)
+            for i in range(self.indexed_files.count):
+                row = <Indexed*>self.indexed_files.data + i
                 if row.there and not row.seen:
-                    tell_known(&told, row)
-            return sorted_columns(&told, self.roots)
+                    list_indexed(&listed, row)
+            return sorted_columns(&listed, self.roots)
         finally:
-            vec_free(&told)
+            vec_free(&listed)
 
     def unseen_of(self, list roots, list paths):
         """Of these those that are files of these paths, or in folders of these; see census.pyi."""
         cdef NameIndex index
         cdef NameSlot* slot = NULL
-        cdef Known* row
+        cdef Indexed* row
         cdef bytes path
         cdef list inside
         cdef uint32_t number
         cdef size_t i
-        cdef Vec told
-        vec_init(&told, sizeof(Told))
+        cdef Vec listed
+        vec_init(&listed, sizeof(Listed))
         index.slots = NULL
         try:
             for root, inside in zip(roots, paths):
@@ -361,29 +361,29 @@ cdef class Census:
                     if (self.base.marks[i] == 0 and self.base.root[i] == <int32_t>number
                             and is_inside(&index, self.base.text + self.base.end[i], <uint32_t>(
                                 self.base.end[i + 1] - self.base.end[i]))):
-                        tell_row(&told, &self.base, i)
-                for i in range(self.known_files.count):
-                    row = <Known*>self.known_files.data + i
+                        list_row(&listed, &self.base, i)
+                for i in range(self.indexed_files.count):
+                    row = <Indexed*>self.indexed_files.data + i
                     if (row.root == number and row.there and not row.seen
                             and is_inside(&index, row.path, row.size)):
-                        tell_known(&told, row)
-            return sorted_columns(&told, self.roots)
+                        list_indexed(&listed, row)
+            return sorted_columns(&listed, self.roots)
         finally:
             index_free(&index)
-            vec_free(&told)
+            vec_free(&listed)
 
     def files(self):
         """The root and path of every file that is known or was found."""
         cdef size_t i
-        cdef Known* row
+        cdef Indexed* row
         cdef list found = []
         for i in range(self.base.count):
             if not self.base.marks[i] & M_OVERTAKEN:
                 found.append((self.roots[self.base.root[i]], PyBytes_FromStringAndSize(
                     <const char*>self.base.text + self.base.end[i],
                     self.base.end[i + 1] - self.base.end[i])))
-        for i in range(self.known_files.count):
-            row = <Known*>self.known_files.data + i
+        for i in range(self.indexed_files.count):
+            row = <Indexed*>self.indexed_files.data + i
             if row.there or row.seen:
                 found.append((self.roots[row.root], PyBytes_FromStringAndSize(
                     <const char*>row.path, row.size)))
@@ -392,11 +392,11 @@ cdef class Census:
     def count(self):
         """How many files are known or were found."""
         cdef size_t i, count = 0
-        cdef Known* row
+        cdef Indexed* row
         for i in range(self.base.count):
             count += not self.base.marks[i] & M_OVERTAKEN
-        for i in range(self.known_files.count):
-            row = <Known*>self.known_files.data + i
+        for i in range(self.indexed_files.count):
+            row = <Indexed*>self.indexed_files.data + i
             count += row.there or row.seen
         return count
 

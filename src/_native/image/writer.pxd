@@ -53,13 +53,13 @@ cdef inline uint32_t index_of(Writer* w, uint16_t kind) noexcept nogil:
 cdef inline void set_section(Writer* w, int32_t at, Sym* out, uint32_t* wide) noexcept nogil:
     """The section of a symbol; `wide` is its entry in .symtab_shndx, if there is one.
 
-    Odd, but measured (docs/format-notes.md): the entry holds the section's number of birth where
+    Odd, but measured (docs/format-notes.md): the entry holds the section's creation number where
     st_shndx can hold the index. 0xfff2, the number of common symbols, stays where it is the index
-    or, with -r, the number of birth. What comes late on family C begins to need the entry one
+    or, with -r, the creation number. What comes late on family C begins to need the entry one
     section later.
     """
-    cdef uint32_t index = w.index[at], birth = w.outs[at].birth
-    cdef bint late = w.late or birth == 0 or (
+    cdef uint32_t index = w.index[at], created = w.outs[at].created
+    cdef bint late = w.late or created == 0 or (
         w.traits & TRAIT_MERCURY and is_a(w.outs[at].kind, IS_PARAMETERS))
     out.st_shndx = <uint16_t>index
     if wide == NULL:
@@ -69,8 +69,8 @@ cdef inline void set_section(Writer* w, int32_t at, Sym* out, uint32_t* wide) no
             out.st_shndx = SHN_XINDEX
             wide[0] = index
         return
-    wide[0] = birth
-    if index == SHN_COMMON or (birth == SHN_COMMON and not w.executable):
+    wide[0] = created
+    if index == SHN_COMMON or (created == SHN_COMMON and not w.executable):
         out.st_shndx = SHN_COMMON
     elif index >= SHN_LORESERVE:
         out.st_shndx = SHN_XINDEX
@@ -86,6 +86,6 @@ cdef inline int32_t text_of(const OutRow* row) noexcept nogil:
 cdef inline uint32_t text_index(Writer* w, const OutRow* row) noexcept nogil:
     """The index of the function's .text, as its symbols have it: see set_section."""
     cdef int32_t text = text_of(row)
-    if w.wide and not w.executable and w.outs[text].birth == SHN_COMMON:
+    if w.wide and not w.executable and w.outs[text].created == SHN_COMMON:
         return SHN_COMMON
     return w.index[text]

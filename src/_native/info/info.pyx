@@ -33,8 +33,8 @@ from info.records cimport (
 from pylink._native.tables cimport Blob, MergedTables, ObjectTables, PlacedTables, Spans, take_rows
 from tables.kinds cimport is_a, is_function_info
 from tables.rows cimport (
-    EF_ALIAS, EF_DEFINED, EF_LIVE, E_FUNC, NO_STACK_BOUND, ROLE_WON, EntityRow, FileRow, OutRow,
-    SectionRow, SpanRow, is_root,
+    EF_ALIAS, EF_DEFINED, EF_LIVE, E_FUNC, NO_STACK_BOUND, RESOLUTION_WON, EntityRow, FileRow,
+    OutRow, SectionRow, SpanRow, is_root,
 )
 from traits cimport TRAIT_EARLY_FILES, TRAIT_KEEPS_SHARED, TRAIT_MERCURY
 from base.vector cimport vec_extend, vec_push
@@ -65,7 +65,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     m.symbols = objects.symbols.rows
     m.entities = merged.entities.rows
     m.entity = merged.symbol_entity.rows
-    m.role = merged.symbol_role.rows
+    m.resolution = merged.symbol_resolution.rows
     m.functions = merged.functions.rows
     m.outs = placed.outs.rows
     m.out_of = merged.out_of.rows
@@ -304,7 +304,7 @@ def has_file_records(MergedTables merged not None):
     m.sections = objects.sections.rows
     m.entities = e
     m.entity = merged.symbol_entity.rows
-    m.role = merged.symbol_role.rows
+    m.resolution = merged.symbol_resolution.rows
     m.executable = objects.executable
     for f in range(objects.files.count):
         for i in range(m.files[f].first_section,
@@ -331,7 +331,7 @@ cdef bint file_record_stays(Info* m, const uint8_t* data, const FileRow* file) n
         return False
     symbol = file.first_symbol + load32(data + 4)
     e = m.entity[symbol]
-    return e >= 0 and m.role[symbol] == ROLE_WON and m.entities[e].flags & EF_LIVE != 0
+    return e >= 0 and m.resolution[symbol] == RESOLUTION_WON and m.entities[e].flags & EF_LIVE != 0
 
 
 cdef packed struct StackSize:

@@ -135,7 +135,7 @@ ctypedef struct Walk:
     const uint8_t* data             # the record; NULL: the function does not say which bits it uses
     uint8_t attribute
     uint16_t value
-    bint told                       # of its barriers, which older code has no record of
+    bint reported                       # of its barriers, which older code has no record of
     uint8_t barriers[4]
 
 
@@ -159,8 +159,8 @@ cdef inline bint next_record(Info* m, Walk* w) noexcept nogil:
             w.attribute = w.data[1]
             w.value = load16(w.data + 2)
             return True
-        if w.source != NULL and not w.told:
-            w.told = True
+        if w.source != NULL and not w.reported:
+            w.reported = True
             if has_barriers(m, w.source, w.barriers):
                 w.data = w.barriers
                 w.attribute = w.data[1]
@@ -183,7 +183,7 @@ cdef inline bint next_record(Info* m, Walk* w) noexcept nogil:
             w.function = function
             w.source = info_source(m, function)
             w.offset = 0
-            w.told = False
+            w.reported = False
 
 
 # --- two kernels and more: each takes over function by function, record by record ----------------

@@ -39,7 +39,7 @@ ctypedef struct Info:
     const SymbolRow* symbols
     const EntityRow* entities
     const int32_t* entity
-    const uint8_t* role
+    const uint8_t* resolution
     const FunctionRow* functions
     const OutRow* outs
     const int32_t* out_of

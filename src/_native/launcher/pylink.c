@@ -6,7 +6,7 @@
  * compiled for (src/pylink/startup/bundle.py has the places), without `site` and without what the
  * environment says of Python (-I -S). Without a bundle it is the script.
  *
- * The interpreter would answer an interrupt with a traceback until pylink has told it what to do, so
+ * The interpreter would answer an interrupt with a traceback until pylink has set a handler, so
  * interrupts are held until then (src/pylink/startup/program.py).
  */
 #define _GNU_SOURCE /* struct ucred, stpcpy */

@@ -12,7 +12,8 @@ from base.vector cimport Vec, vec_push, vec_take
 
 
 def emit_callgraph(PlacedTables placed not None):
-    """Contents of .nv.callgraph and .nv.prototype: rows by birth of the function they begin with.
+    """Contents of .nv.callgraph and .nv.prototype: rows by creation of the function they begin
+    with.
 
     Direct calls, calls through a pointer and their candidates come newest first; the other rows
     once a function. With -r a call or a candidate that copies of the function share stands at the

@@ -271,7 +271,7 @@ cdef void find_leavings(Plan* p, PlacedTables placed):
     After .strtab renamed sections leave the difference to their first names, their relocation
     sections all of the first name.
     """
-    cdef const OutRow* born = placed.merged.outs.rows
+    cdef const OutRow* created = placed.merged.outs.rows
     cdef const char* strings = <const char*>placed.merged.strtab.rows
     cdef const OutRow* row
     cdef size_t i
@@ -284,7 +284,7 @@ cdef void find_leavings(Plan* p, PlacedTables placed):
             p.reserve += shrinks(row) - 1
             if row.rela >= 0 and (placed.section_index.rows[row.rela]
                                   or is_a(row.kind, IS_LITERALS)):
-                p.reserve += <uint32_t>strlen(strings + born[row.rela].symbol_name)
+                p.reserve += <uint32_t>strlen(strings + created[row.rela].symbol_name)
 
 
 cdef bint section_names(Plan* p, Vec* names, PlacedTables placed):
@@ -313,7 +313,7 @@ def lean_names(PlacedTables placed not None, bytes graph not None, bytes prototy
     placed.fill()
     cdef Outs outs = <Outs>Table.opened(<PyObject*>placed.outs)
     cdef OutSymbols named = <OutSymbols>Table.opened(<PyObject*>placed.out_symbols)
-    cdef const char* born = <const char*>placed.strtab.rows
+    cdef const char* created = <const char*>placed.strtab.rows
     cdef bytes calls = copy(graph), pairs = copy(prototypes)
     cdef StringTable table
     cdef Scratch scratch
@@ -323,10 +323,10 @@ def lean_names(PlacedTables placed not None, bytes graph not None, bytes prototy
         if not scratch.failed:
             scratch.failed = not (
                 write_lean_names(&table, <OutRow*>outs.rows, <OutSymbolRow*>named.rows,
-                                 placed.symbol_order.rows, placed.symbol_order.count, born)
-                and renew_prototypes(&table, born, <uint32_t*>PyBytes_AS_STRING(calls),
+                                 placed.symbol_order.rows, placed.symbol_order.count, created)
+                and renew_prototypes(&table, created, <uint32_t*>PyBytes_AS_STRING(calls),
                                      PyBytes_GET_SIZE(calls) // 8, False)
-                and renew_prototypes(&table, born, <uint32_t*>PyBytes_AS_STRING(pairs),
+                and renew_prototypes(&table, created, <uint32_t*>PyBytes_AS_STRING(pairs),
                                      PyBytes_GET_SIZE(pairs) // 8, True))
         if scratch.failed:
             raise MemoryError

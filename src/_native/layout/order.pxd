@@ -65,18 +65,18 @@ cdef enum:
 
 
 ctypedef struct Place:
-    int32_t birth
+    int32_t created
     int32_t out
 
 
-cdef inline int by_birth(const void* a, const void* b) noexcept nogil:
-    cdef int32_t x = (<const Place*>a).birth, y = (<const Place*>b).birth
+cdef inline int by_creation(const void* a, const void* b) noexcept nogil:
+    cdef int32_t x = (<const Place*>a).created, y = (<const Place*>b).created
     return -1 if x < y else x > y
 
 
 cdef inline void order_sections(const Ordering* o, Scratch* scratch, Vec* sections,
                                 uint32_t* index) noexcept nogil:
-    """Rank by rank, in order of birth; a mercury section ranks by its twin's birth.
+    """Rank by rank, in creation order; a mercury section ranks by its twin's creation.
 
     In lean files the ranks themselves stand in another order. Rows are in order of creation, except
     for twins; only ranks in which these come otherwise are sorted.
@@ -106,7 +106,7 @@ cdef inline void order_sections(const Ordering* o, Scratch* scratch, Vec* sectio
         if ranks[i]:
             place = &places[ends[ranks[i] - 1]]
             ends[ranks[i] - 1] += 1
-            place.birth = row[i].twin if row[i].twin >= 0 else <int32_t>i
+            place.created = row[i].twin if row[i].twin >= 0 else <int32_t>i
             place.out = <int32_t>i
     for i in range(RANK_ROOM):         # ends[i] is the end of rank i + 1 by now
         sort_places(places + first, ends[i] - first)
@@ -119,6 +119,6 @@ cdef inline void order_sections(const Ordering* o, Scratch* scratch, Vec* sectio
 cdef inline void sort_places(Place* places, size_t count) noexcept nogil:
     cdef size_t i
     for i in range(1, count):
-        if places[i - 1].birth > places[i].birth:
-            qsort(places, count, sizeof(Place), by_birth)
+        if places[i - 1].created > places[i].created:
+            qsort(places, count, sizeof(Place), by_creation)
             return

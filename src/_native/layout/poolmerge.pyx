@@ -2,7 +2,7 @@
 
 A pool that `pools.place_pools` placed may be larger than a bank can be. Then the pools of all
 kernels become one, in which what repeats stands once, and every kernel gets the whole of it: one
-offset is right under each. It is made of the kernels, the one whose pool was born last first; of
+offset is right under each. It is made of the kernels, the one whose pool was created last first; of
 each its own pool comes first, then those of the functions it reaches, in the order of placement.
 A piece is what a symbol of the pool names, in the order of their values, then each pool of a copy
 that lost as a whole; what lies between the pieces goes. A piece is written

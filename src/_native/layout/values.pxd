@@ -69,7 +69,7 @@ cdef inline bint assign_all(Assignment* a, Scratch* scratch) noexcept nogil:
 
 
 cdef inline void find_outs(Assignment* a) noexcept nogil:
-    """The sections that homes are told by."""
+    """The sections that identify homes."""
     cdef const OutRow* row
     cdef size_t i
     a.common = -1
@@ -133,7 +133,8 @@ cdef inline bint place_common(Assignment* a, Scratch* scratch) noexcept nogil:
 
 
 cdef inline void place_system_shared(Assignment* a) noexcept nogil:
-    """Places of the variables in .nv.shared.reserved.0: by falling alignment, then last born first.
+    """Places of the variables in .nv.shared.reserved.0: by falling alignment, then last created
+    first.
 
     Relocatable outputs have room for them and give them no place: `value` stays their alignment,
     at most MAX_ALIGN. One pass over the entities for each power of two, where there are any.

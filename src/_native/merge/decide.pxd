@@ -14,7 +14,7 @@ from relocationtypes cimport (
 from tables.rows cimport (
     EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, EF_WEAK, E_CONST0_SIZE, E_CONSTANT, E_FUNC,
     E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, FIXUP_INSTANCE, FIXUP_ZERO, M_DEBUG, M_RELOCATABLE,
-    ROLE_REPLACED, EntityRow, FileRow, SectionRow, SymbolRow, has_lost,
+    RESOLUTION_REPLACED, EntityRow, FileRow, SectionRow, SymbolRow, has_lost,
 )
 from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_KEEPS_SHARED
 
@@ -34,8 +34,8 @@ cdef inline bint out_of_debug(Merge* m, int32_t symbol, bint cleaned) noexcept n
     Those of a copy that lost do, and of a replaced one with relocations where the output's section
     is `cleaned`.
     """
-    cdef uint8_t role = m.role[symbol]
-    return has_lost(role) or (role == ROLE_REPLACED and cleaned
+    cdef uint8_t resolution = m.resolution[symbol]
+    return has_lost(resolution) or (resolution == RESOLUTION_REPLACED and cleaned
                               and m.patched[m.symbols[symbol].section])
 
 
@@ -47,7 +47,7 @@ cdef inline bint is_cleaned(Merge* m, int32_t out, bint explicit) noexcept nogil
     cdef int32_t rela = out_row(m, out).rela, rel = out_row(m, out).rel
     if rela < 0:
         return explicit and rel < 0
-    return rel < 0 or out_row(m, rela).birth < out_row(m, rel).birth
+    return rel < 0 or out_row(m, rela).created < out_row(m, rel).created
 
 
 cdef inline bint is_line(Merge* m, const SectionRow* s) noexcept nogil:
@@ -126,7 +126,7 @@ cdef inline int32_t decide(Merge* m, const Given* given, Entry* x) noexcept nogi
     cdef bint debug = is_a(target.kind, IS_DEBUG)
     cdef const RelocationFacts* facts = facts_of(type)
     cdef const EntityRow* row
-    cdef uint8_t role
+    cdef uint8_t resolution
     cdef uint16_t kind
     if facts.mark:
         return GONE             # marks an instruction, for the null symbol
@@ -145,11 +145,11 @@ cdef inline int32_t decide(Merge* m, const Given* given, Entry* x) noexcept nogi
         return RESOLVE if kind == K_CONSTANT else EMIT
     row = &m.entities[e]
     if row.kind == E_FUNC:
-        role = m.role[symbol]
+        resolution = m.resolution[symbol]
         if not row.flags & EF_LIVE:
             if not debug:
                 return GONE     # of a function that is there for its address alone
-            if has_lost(role):
+            if has_lost(resolution):
                 if is_frame_or_line(m, target):
                     return EMIT if m.second and not given.mercury else DROP
                 # The rest of a copy that lost names the winner, and goes with it only later.
@@ -162,8 +162,8 @@ cdef inline int32_t decide(Merge* m, const Given* given, Entry* x) noexcept nogi
         if out_of_debug(m, symbol, given.cleaned) and is_frame_or_line(m, target):
             if m.second and not given.mercury:
                 return EMIT
-            # Those of a replaced copy were born, and went when their code did.
-            return GONE if role == ROLE_REPLACED else DROP
+            # Those of a replaced copy were created, and went when their code did.
+            return GONE if resolution == RESOLUTION_REPLACED else DROP
         if facts.clear:
             return GONE
         return EMIT

@@ -22,7 +22,7 @@ from base.vector cimport vec_append, vec_push
 
 
 cdef inline int32_t relocation_row(Merge* m, int32_t at, int32_t out, bint explicit) noexcept nogil:
-    """The output's relocation section of that form for `out`, born at its first entry."""
+    """The output's relocation section of that form for `out`, created at its first entry."""
     cdef const SectionRow* s = &m.sections[at]
     cdef int32_t row = out_row(m, out).rela if explicit else out_row(m, out).rel
     cdef bint first = out_row(m, out).rela < 0 and out_row(m, out).rel < 0
@@ -77,7 +77,7 @@ cdef inline int32_t mercury_relocation_row(Merge* m, int32_t at, int32_t out) no
 
 
 cdef inline int32_t relocation_row_for_mercury(Merge* m, int32_t at, int32_t out) noexcept nogil:
-    """A mercury relocation section without a plain one: the plain one is born all the same."""
+    """A mercury relocation section without a plain one: the plain one is created all the same."""
     cdef const SectionRow* s = &m.sections[at]
     cdef int32_t row
     if is_a(out_row(m, out).kind, IS_LITERALS):

@@ -101,11 +101,11 @@ cdef inline void late_constants(Merge* m) noexcept nogil:
     if scratch.failed:
         m.failed = True
     else:
-        born_parameters(m, source)
+        create_parameters(m, source)
     scratch_free(&scratch)
 
 
-cdef inline void born_parameters(Merge* m, int32_t* source) noexcept nogil:
+cdef inline void create_parameters(Merge* m, int32_t* source) noexcept nogil:
     """`late_constants`; `source` is zeros, by entity."""
     cdef size_t i
     cdef int32_t symbol, out, kernel
@@ -149,7 +149,7 @@ cdef inline void wide_indices(Merge* m, bint late) noexcept nogil:
         m.failed = True
         return
     start_made(row, K_SYMTAB_SHNDX)
-    row.birth = <uint32_t>m.wide_place + 1
+    row.created = <uint32_t>m.wide_place + 1
     if not late:
         listed(m, <int32_t>(m.outs.count - 1)).out = <int32_t>(m.outs.count - 1)
         return
@@ -177,7 +177,7 @@ cdef inline size_t mercury_count(Merge* m) noexcept nogil:
 
 
 cdef inline void mercury_twins(Merge* m) noexcept nogil:
-    """Family C: the mercury side of what has been born. Debug and relocation twins exist."""
+    """Family C: the mercury side of what has been created. Debug and relocation twins exist."""
     cdef size_t plain = m.outs.count, i
     cdef uint16_t kind
     cdef int32_t e, out

@@ -21,7 +21,7 @@ def find_stronger(MergedTables merged not None, int32_t reference, int32_t candi
     cdef ObjectTables objects = merged.objects
     cdef const FileRow* f = objects.files.rows
     cdef const SymbolRow* s = objects.symbols.rows
-    cdef const uint8_t* role = merged.symbol_role.rows
+    cdef const uint8_t* resolution = merged.symbol_resolution.rows
     cdef Py_ssize_t n = objects.files.count
     cdef uint32_t i, ours, theirs
     if not (0 <= reference < n and 0 <= candidate < n):
@@ -29,7 +29,8 @@ def find_stronger(MergedTables merged not None, int32_t reference, int32_t candi
     for i in range(min(f[reference].symbol_count, f[candidate].symbol_count)):
         theirs = f[reference].first_symbol + i
         ours = f[candidate].first_symbol + i
-        if (s[ours].info & 15) == STT_FUNC and has_lost(role[theirs]) and not has_lost(role[ours]):
+        if ((s[ours].info & 15) == STT_FUNC and has_lost(resolution[theirs])
+                and not has_lost(resolution[ours])):
             return ours
     return -1
 

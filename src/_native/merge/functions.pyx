@@ -17,7 +17,7 @@ from pylink._native.tables cimport Functions, MergedTables, ObjectTables
 from tables.kinds cimport is_a, is_owned
 from tables.rows cimport (
     EF_DEFINED, EF_INNER, EF_KERNEL, EF_LIVE, EF_UNBOUNDED, E_FUNC, KEEPS_ALL, KEEPS_REGISTERS,
-    NO_STACK_BOUND, ROLE_WON, EntityRow, FunctionRow, SectionRow, SymbolRow, is_root,
+    NO_STACK_BOUND, RESOLUTION_WON, EntityRow, FunctionRow, SectionRow, SymbolRow, is_root,
 )
 from traits cimport TRAIT_EARLY_FILES
 
@@ -226,7 +226,7 @@ cdef void count_recursive(const Search* s, const EntityRow* e, size_t n, uint32_
 
 cdef inline void inherit(Search* s, uint32_t caller, uint32_t callee) noexcept nogil:
     if s.regcount[callee] > s.regcount[caller] or (
-            # Of equals, the function born first is named.
+            # Of equals, the function created first is named.
             s.regcount[callee] == s.regcount[caller] and not s.kernel[caller]
             and s.highest[callee] < s.highest[caller]):
         s.regcount[caller] = s.regcount[callee]
@@ -285,13 +285,14 @@ cdef void find_reconfiguring(MergedTables merged, const FunctionRow* rows, size_
 
 cdef void find_info(FunctionRow* rows, size_t n, MergedTables merged):
     cdef const SectionRow* s = merged.objects.sections.rows
-    cdef const uint8_t* role = merged.section_role.rows
+    cdef const uint8_t* resolution = merged.section_resolution.rows
     cdef size_t i
     cdef int32_t e
     for i in range(n):
         rows[i].info = rows[i].merc_info = -1
     for i in range(merged.objects.sections.count):
-        if role[i] != ROLE_WON or not is_a(s[i].kind, IS_RECORDS) or not is_owned(s[i].kind):
+        if (resolution[i] != RESOLUTION_WON or not is_a(s[i].kind, IS_RECORDS)
+                or not is_owned(s[i].kind)):
             continue
         e = merged.section_function.rows[i]
         if KIND[s[i].kind].mercury:
@@ -303,7 +304,7 @@ cdef void find_info(FunctionRow* rows, size_t n, MergedTables merged):
 def find_trouble(MergedTables merged not None):
     """Kernels whose callees ask too much: `(recursive, crowded)`.
 
-    `recursive` lists, in order of birth, kernels without a bound on their stack, once for each
+    `recursive` lists, in creation order, kernels without a bound on their stack, once for each
     callee without one; `crowded` says whether any kernel reaches a function with more registers
     than the kernel itself was limited to.
     """
@@ -326,7 +327,7 @@ def find_trouble(MergedTables merged not None):
 
 
 def find_unpatched(MergedTables merged not None):
-    """The first function, by birth, without TOOLS_PATCH_FUNC in its records; -1 if all have it."""
+    """The function created first without TOOLS_PATCH_FUNC in its records; -1 if all have it."""
     cdef ObjectTables objects = merged.objects
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     cdef const SectionRow* s = objects.sections.rows

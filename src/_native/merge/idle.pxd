@@ -1,6 +1,6 @@
 # Shared memory of kernels that nobody selected, in a link that keeps all code.
 #
-# Such a kernel has no section from its birth. It gets one when shared memory is laid out: for
+# Such a kernel has no section at its creation. It gets one when shared memory is laid out: for
 # a common variable that its own code uses and no other kernel, in the order in which these are
 # sorted (`shared.pyx`); then for one that others use as well; then for extern arrays. With -r only
 # arrays are laid out.
@@ -13,7 +13,7 @@ from base.scratch cimport (
 )
 from tables.graph cimport is_idle
 from tables.kinds cimport is_a
-from merge.births cimport shared_section
+from merge.creation cimport shared_section
 from merge.state cimport Merge, function_section, out_row
 from merge.users cimport is_common
 from tables.rows cimport EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, M_RELOCATABLE, FixupRow
@@ -31,14 +31,14 @@ ctypedef struct IdleUse:
 
 ctypedef struct IdleUses:
     Vec rows                    # IdleUse
-    Vec variables               # VariableRow: common ones and arrays, in order of birth
+    Vec variables               # VariableRow: common ones and arrays, in creation order
     int32_t* of_kernel          # by entity: the last one, or -1
     int32_t* of_variable        # by entity: the first one, or -1
     uint8_t* has_array          # by entity of a kernel
 
 
 cdef inline void idle_sections(Merge* m) noexcept nogil:
-    """Births of the sections that the layout of shared memory calls for."""
+    """Creation of the sections that the layout of shared memory calls for."""
     cdef size_t n = m.entity_count, i
     cdef IdleUses uses
     cdef Scratch scratch
@@ -56,10 +56,10 @@ cdef inline void idle_sections(Merge* m) noexcept nogil:
     if not scratch.failed:
         find_idle_uses(m, &uses)
         if uses.rows.count and not m.failed:
-            births_of_variables(m, &scratch, &uses)
+            create_variables(m, &scratch, &uses)
         for i in range(n):
             if uses.has_array[i]:
-                born_idle(m, <int32_t>i)
+                create_idle(m, <int32_t>i)
     m.failed |= scratch.failed
     scratch_free(&scratch)
 
@@ -103,7 +103,7 @@ cdef inline void find_idle_uses(Merge* m, IdleUses* uses) noexcept nogil:
             at = use.of_kernel
 
 
-cdef inline void births_of_variables(Merge* m, Scratch* scratch, IdleUses* uses) noexcept nogil:
+cdef inline void create_variables(Merge* m, Scratch* scratch, IdleUses* uses) noexcept nogil:
     """One common variable after the other, as `place_common` walks over them, twice."""
     cdef Vec* variables = &uses.variables
     cdef VariableRow* row
@@ -134,10 +134,10 @@ cdef inline void births_of_variables(Merge* m, Scratch* scratch, IdleUses* uses)
             e = (<VariableRow*>variables.data)[at].owner
             at = uses.of_variable[e] if (m.users[e] >= 0) == (i < variables.count) else -1
             while at >= 0:
-                born_idle(m, (<const IdleUse*>uses.rows.data)[at].kernel)
+                create_idle(m, (<const IdleUse*>uses.rows.data)[at].kernel)
                 at = (<const IdleUse*>uses.rows.data)[at].of_variable
 
 
-cdef inline void born_idle(Merge* m, int32_t kernel) noexcept nogil:
+cdef inline void create_idle(Merge* m, int32_t kernel) noexcept nogil:
     if not m.failed and function_section(m, kernel, K_SHARED, 0) < 0:
         shared_section(m, kernel)

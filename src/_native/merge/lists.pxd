@@ -26,8 +26,8 @@ from merge.users cimport NO_KERNEL, is_unrecorded, joins
 from base.nameindex cimport pool_join
 from relocationtypes cimport R_CUDA_64
 from tables.rows cimport (
-    EF_ALIAS, EF_LIVE, E_FUNC, FIXUP_CLEAR, FIXUP_REL, M_KEEP_RELOCS, OF_EMPTY_STAYS, ROLE_NONE,
-    ROLE_WON, FileRow, OutRow, SectionRow,
+    EF_ALIAS, EF_LIVE, E_FUNC, FIXUP_CLEAR, FIXUP_REL, M_KEEP_RELOCS, OF_EMPTY_STAYS,
+    RESOLUTION_NONE, RESOLUTION_WON, FileRow, OutRow, SectionRow,
 )
 
 
@@ -367,4 +367,4 @@ cdef inline bint is_of_other_copy(Merge* m, const Given* given, int32_t symbol,
     """Whether debug data that stays names a place in a copy of a function that is not linked."""
     return (m.second and is_plain(given.target.kind, IS_DEBUG) and addend > 0
             and m.entity[symbol] >= 0 and m.entities[m.entity[symbol]].kind == E_FUNC
-            and m.role[symbol] not in (ROLE_NONE, ROLE_WON))
+            and m.resolution[symbol] not in (RESOLUTION_NONE, RESOLUTION_WON))

@@ -14,7 +14,8 @@ from sectionkinds cimport IS_VARIABLES, KIND
 from tables.kinds cimport is_a
 from merge.state cimport Merge
 from tables.rows cimport (
-    EF_WEAK, ROLE_LOST, ROLE_LOST_EARLY, ROLE_REPLACED, FileRow, SymbolRow, has_lost,
+    EF_WEAK, RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_REPLACED, FileRow, SymbolRow,
+    has_lost,
 )
 from base.vector cimport Vec, vec_push
 
@@ -40,9 +41,10 @@ cdef inline bint is_lost(Merge* m, size_t symbol, bint data) noexcept nogil:
     In initialized data it lost against a weak one: any that was replaced later is weak.
     """
     if data:
-        return m.role[symbol] == ROLE_LOST_EARLY or (
-            m.role[symbol] == ROLE_LOST and m.entities[m.entity[symbol]].flags & EF_WEAK != 0)
-    return has_lost(m.role[symbol]) or m.role[symbol] == ROLE_REPLACED
+        return m.resolution[symbol] == RESOLUTION_LOST_EARLY or (
+            m.resolution[symbol] == RESOLUTION_LOST
+            and m.entities[m.entity[symbol]].flags & EF_WEAK != 0)
+    return has_lost(m.resolution[symbol]) or m.resolution[symbol] == RESOLUTION_REPLACED
 
 
 cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
@@ -88,7 +90,7 @@ cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
 cdef inline bint goes(Merge* m, const Vec* lost, uint16_t kind, uint64_t offset,
                       int32_t symbol) noexcept nogil:
     """Whether the entry of a section of that kind goes with the bytes that it patches."""
-    return (is_data(kind) or has_lost(m.role[symbol])) and in_lost_bytes(lost, offset)
+    return (is_data(kind) or has_lost(m.resolution[symbol])) and in_lost_bytes(lost, offset)
 
 
 cdef inline bint in_lost_bytes(const Vec* lost, uint64_t offset) noexcept nogil:

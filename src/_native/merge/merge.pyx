@@ -1,11 +1,11 @@
 """Merging: which sections and symbols the output has, and what becomes of each relocation.
 
-Sections and symbols are born one after the other while the inputs are read in command-line order,
-and enter one list of sections and two of symbols (docs/order.md). Per input:
+Sections and symbols are created one after the other while the inputs are read in command-line
+order, and enter one list of sections and two of symbols (docs/order.md). Per input:
 
 1. functions in symbol order, each with its .text section, kernels also .nv.info and .nv.shared;
 2. the other symbols, each after the section that holds it;
-3. the sections not yet born, in three passes: all others, .nv.info.F, relocations.
+3. the sections not yet created, in three passes: all others, .nv.info.F, relocations.
 
 Walks over the lists then write the names, and from sm_100 on a second program makes the final file
 of what is there. Afterwards no section or symbol appears.
@@ -27,7 +27,7 @@ from base.scratch cimport (
 )
 from tables.graph cimport CallRows, calls_of, graph_init
 from tables.kinds cimport is_a
-from merge.births cimport born_pools, functions, info_sections, rest, variables
+from merge.creation cimport create_pools, functions, info_sections, rest, variables
 from merge.final cimport second_program, wide_indices
 from merge.idle cimport idle_sections
 from merge.lists cimport find_referenced, relocations
@@ -54,7 +54,7 @@ from traits cimport TRAIT_COMPAT, TRAIT_EARLY_FILES, TRAIT_MERCURY, TRAIT_WEAK_G
 
 
 def merge(MergedTables merged not None):
-    """Give birth to every section and symbol of the output and sort the relocations.
+    """Create every section and symbol of the output and sort the relocations.
 
     Kernels without a pool get a section for those of device functions that `pools` has. Fills all
     columns of the output, .shstrtab and .strtab as far as they are known.
@@ -99,10 +99,10 @@ cdef int check_inputs(MergedTables merged) except -1:
     cdef size_t symbols = merged.objects.symbols.count, sections = merged.objects.sections.count
     cdef const PoolRow* pool = merged.pools.rows
     cdef size_t i
-    if merged.symbol_entity.count != symbols or merged.symbol_role.count != symbols:
-        raise ValueError("one entity and one role per symbol")
-    if merged.section_function.count != sections or merged.section_role.count != sections:
-        raise ValueError("one function and one role per section")
+    if merged.symbol_entity.count != symbols or merged.symbol_resolution.count != symbols:
+        raise ValueError("one entity and one resolution per symbol")
+    if merged.section_function.count != sections or merged.section_resolution.count != sections:
+        raise ValueError("one function and one resolution per section")
     if merged.stand_ins.count not in (0, sections):
         raise ValueError("one stand-in per section")
     for i in range(merged.pools.count):
@@ -123,11 +123,11 @@ cdef void take_inputs(Merge* m, MergedTables merged):
     m.symbols = objects.symbols.rows
     m.entities = <EntityRow*>merged.entities.rows
     m.entity = merged.symbol_entity.rows
-    m.role = merged.symbol_role.rows
+    m.resolution = merged.symbol_resolution.rows
     m.met = merged.met.rows
     m.met_count = merged.met.count
     m.function = merged.section_function.rows
-    m.copy = merged.section_role.rows
+    m.copy = merged.section_resolution.rows
     m.analysis = merged.functions.rows
     m.pools = merged.pools.rows
     m.pool_count = merged.pools.count
@@ -181,7 +181,7 @@ cdef void take_room(Merge* m, Scratch* scratch, MergedTables merged) noexcept:
     m.patched = <uint8_t*>scratch_zeros(scratch, m.section_count, 1)
     m.pool_end = <uint64_t*>scratch_zeros(scratch, m.entity_count, 8)
     m.buried = <uint8_t*>scratch_zeros(scratch, m.entity_count, 1)
-    m.born = scratch_nones(scratch, m.entity_count)
+    m.created = scratch_nones(scratch, m.entity_count)
     m.sections_of = scratch_nones(scratch, m.entity_count)
     scratch_reserve(scratch, &m.section_list, m.section_count)
     scratch_reserve(scratch, &m.local_list, m.section_count)
@@ -240,7 +240,7 @@ cdef void end_of_input(Merge* m) noexcept nogil:
     simple(m, K_PROTOTYPE)
     instances(m)
     idle_sections(m)
-    born_pools(m)
+    create_pools(m)
     if not m.second and not m.mode & M_RELOCATABLE:
         simple(m, K_REL_ACTION)
     m.wide = m.section_list.count + 1 >= SHN_LORESERVE
@@ -322,7 +322,7 @@ cdef void instances(Merge* m) noexcept nogil:
     """-r: each kernel that uses extern arrays itself has one symbol for them all.
 
     They are made when relocations are gone through, which follow the code of the inputs, not the
-    symbols: a weak kernel is born before others, but its array need not be named before theirs.
+    symbols: a weak kernel is created before others, but its array need not be named before theirs.
     """
     cdef const int32_t* kernel = <const int32_t*>m.array_kernels.data
     cdef size_t i

@@ -19,14 +19,16 @@ from tables.graph cimport CallGraph, CallRows, calls_of, graph_init, is_idle
 from tables.kinds cimport is_pool
 from tables.poolrows cimport POOL_ALONE, POOL_BORN, POOL_LOST, PoolRow
 from pylink._native.tables cimport LiteralPools, MergedTables, ObjectTables, Table
-from tables.rows cimport EF_KERNEL, EF_LIVE, ROLE_LOST, ROLE_WON, EntityRow, SectionRow, SymbolRow
+from tables.rows cimport (
+    EF_KERNEL, EF_LIVE, RESOLUTION_LOST, RESOLUTION_WON, EntityRow, SectionRow, SymbolRow,
+)
 from base.vector cimport Vec, vec_push, vec_take
 
 
 ctypedef struct Pools:
     const SectionRow* sections
     const int32_t* function     # by section
-    const uint8_t* role         # by section
+    const uint8_t* resolution         # by section
     const EntityRow* entities
     size_t section_count
     size_t entity_count
@@ -52,7 +54,7 @@ def cut_pools(MergedTables merged not None):
     cdef ObjectTables objects = merged.objects
     cdef const SectionRow* s = objects.sections.rows
     cdef const SymbolRow* symbol = objects.symbols.rows
-    cdef const uint8_t* role = merged.section_role.rows
+    cdef const uint8_t* resolution = merged.section_resolution.rows
     cdef size_t section_count = objects.sections.count, i
     cdef Table result = None
     cdef SectionRow* row = NULL
@@ -60,8 +62,8 @@ def cut_pools(MergedTables merged not None):
     cdef Scratch scratch
     cdef bint any_pool = False
     cdef int32_t at
-    if merged.section_role.count != section_count:
-        raise ValueError("one role per section")
+    if merged.section_resolution.count != section_count:
+        raise ValueError("one resolution per section")
     for i in range(section_count):
         if is_pool(s[i].kind, s[i].bank):
             any_pool = True
@@ -80,7 +82,7 @@ def cut_pools(MergedTables merged not None):
                         and (symbol[i].info & 15) != STT_SECTION):
                     end[at] = max(end[at], symbol[i].value + symbol[i].size)
         for i in range(section_count):
-            if end[i] == 0 or end[i] >= s[i].size or role[i] != ROLE_WON:
+            if end[i] == 0 or end[i] >= s[i].size or resolution[i] != RESOLUTION_WON:
                 continue
             if row == NULL:
                 result = objects.sections.copy()
@@ -108,12 +110,12 @@ def place_pools(MergedTables merged not None):
     cdef int32_t at, k
     cdef Pools p
     if (merged.section_function.count != section_count
-            or merged.section_role.count != section_count):
-        raise ValueError("one function and one role per section")
+            or merged.section_resolution.count != section_count):
+        raise ValueError("one function and one resolution per section")
     p.sections = objects.sections.rows
     p.section_count = section_count
     p.function = merged.section_function.rows
-    p.role = merged.section_role.rows
+    p.resolution = merged.section_resolution.rows
     p.entities = merged.entities.rows
     p.entity_count = n
     scratch_init(&scratch)
@@ -179,14 +181,14 @@ cdef bint find_pieces(Pools* p, bint* copies) noexcept nogil:
     cdef int32_t k
     cdef bint found = False
     for i in range(p.section_count):
-        k = owner(p, <int32_t>i) if p.role[i] == ROLE_WON else -1
+        k = owner(p, <int32_t>i) if p.resolution[i] == RESOLUTION_WON else -1
         if k >= 0:
             p.piece[k] = p.last[k] = <int32_t>i
             p.size[k] = p.sections[i].size
             p.align[k] = p.sections[i].align
             found |= not p.entities[k].flags & EF_KERNEL
     for i in range(p.section_count):
-        k = owner(p, <int32_t>i) if p.role[i] == ROLE_LOST else -1
+        k = owner(p, <int32_t>i) if p.resolution[i] == RESOLUTION_LOST else -1
         if k < 0:
             continue
         if p.last[k] >= 0:
@@ -243,7 +245,7 @@ cdef bint place_own(Pools* p, uint32_t kernel, bint stay) noexcept nogil:
 
 
 cdef int by_kernel(const void* a, const void* b) noexcept nogil:
-    """The one born last first."""
+    """The one created last first."""
     cdef int32_t x = (<const PoolRow*>a).kernel, y = (<const PoolRow*>b).kernel
     return (x < y) - (x > y)
 

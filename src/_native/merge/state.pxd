@@ -19,8 +19,8 @@ from base.nameindex cimport (
 )
 from tables.poolrows cimport PoolRow
 from tables.rows cimport (
-    M_KEEP_RELOCS, PART_LOCAL, ROLE_WON, EntityRow, FileRow, FunctionRow, OutRow, OutSymbolRow,
-    SectionRow, SymbolRow, start_out, was_current,
+    M_KEEP_RELOCS, PART_LOCAL, RESOLUTION_WON, EntityRow, FileRow, FunctionRow, OutRow,
+    OutSymbolRow, SectionRow, SymbolRow, start_out, was_current,
 )
 from base.vector cimport Vec, vec_push
 
@@ -51,12 +51,12 @@ ctypedef struct Merge:
     const SymbolRow* symbols
     EntityRow* entities
     const int32_t* entity       # by symbol
-    const uint8_t* role         # by symbol
+    const uint8_t* resolution         # by symbol
     const int32_t* met          # symbols in the order in which they are met
     size_t met_count
     size_t met_before           # how many of them the walk over the files has met
     const int32_t* function     # by input section: what a copy with it defines, or -1
-    const uint8_t* copy         # by input section: the role of that copy
+    const uint8_t* copy         # by input section: the resolution of that copy
     const FunctionRow* analysis     # by entity
     const PoolRow* pools
     size_t pool_count
@@ -89,7 +89,7 @@ ctypedef struct Merge:
     uint8_t* own_pool           # by input section: PoolFlag bits of a pool that its function gets
     uint64_t* pool_end          # by entity: the size of its pool with what other functions bring
     uint8_t* patched            # by input section: code that has relocations
-    int32_t* born               # by entity: out symbol, or -1
+    int32_t* created               # by entity: out symbol, or -1
     int32_t* sections_of        # by entity: newest OutRow, or -1
     uint8_t* referenced         # by entity: some code, dead code too, refers to it
     uint64_t* array_align       # by entity: -r, kernels whose code uses extern arrays, else 0
@@ -150,11 +150,11 @@ cdef inline void list_dead(Merge* m, int32_t entity, Buried which) noexcept nogi
 
 cdef inline Listed* listed(Merge* m, int32_t out) noexcept nogil:
     """The place of a plain section in the section list."""
-    return <Listed*>m.section_list.data + out_row(m, out).birth - 1
+    return <Listed*>m.section_list.data + out_row(m, out).created - 1
 
 
 cdef inline void resolved_row(Merge* m, int32_t out) noexcept nogil:
-    """--preserve-relocs: the section that will list what was resolved, named as `out` was born."""
+    """--preserve-relocs: the section that will list what was resolved, named as `out` was."""
     cdef const Listed* named = listed(m, out)
     cdef uint32_t size = named.size
     cdef uint8_t* text = pool_join(&m.pool, b".nv.resolvedrela", 16, named.text, size)
@@ -180,7 +180,7 @@ cdef inline int32_t new_out(Merge* m, uint16_t kind, uint32_t type, uint64_t fla
     start_out(row, kind, type, flags, align, entsize)
     if not flags & SHF_MERCURY:
         add_listed(m, &m.section_list, NULL, 0, <int32_t>(m.outs.count - 1), -1)
-        row.birth = <uint32_t>m.section_list.count
+        row.created = <uint32_t>m.section_list.count
     return <int32_t>(m.outs.count - 1)
 
 
@@ -271,7 +271,7 @@ cdef inline int32_t pool_of(Merge* m, int32_t entity) noexcept nogil:
     return function_section(m, entity, K_CONSTANT_FUNC, POOL_BANK)
 
 
-# What a section of a function or of a file is born with.
+# What a section of a function or of a file is created with.
 ctypedef struct Head:
     uint16_t kind
     uint16_t bank
@@ -357,7 +357,7 @@ cdef inline int32_t made_file_section(Merge* m, uint16_t kind, int32_t source) n
 
 cdef inline int32_t file_section(Merge* m, const char* name, uint32_t size,
                                  const Head* head) noexcept nogil:
-    """The file-scope section of that name, born now if it is new."""
+    """The file-scope section of that name, created now if it is new."""
     cdef NameSlot* slot = index_find(&m.by_name, <const uint8_t*>name, size)
     cdef int32_t out
     if slot == NULL:
@@ -407,7 +407,7 @@ cdef inline int32_t function_read(Merge* m, int32_t section) noexcept nogil:
 
 cdef inline int32_t function_kept(Merge* m, int32_t section) noexcept nogil:
     """The function whose final copy a section belongs to, or -1."""
-    return m.function[section] if m.copy[section] == ROLE_WON else -1
+    return m.function[section] if m.copy[section] == RESOLUTION_WON else -1
 
 
 cdef inline int32_t new_twin(Merge* m, int32_t plain) noexcept nogil:
@@ -440,7 +440,7 @@ cdef inline int32_t new_relocations(Merge* m, int32_t out, bint explicit) noexce
 
 
 cdef inline int32_t optimizer_relocations(Merge* m, int32_t out) noexcept nogil:
-    """`.rela.nv.constant2.F` of family C, born as `.rela.nv.constant.optimizer.F`."""
+    """`.rela.nv.constant2.F` of family C, created as `.rela.nv.constant.optimizer.F`."""
     cdef uint32_t size
     cdef const uint8_t* name
     cdef uint8_t* first

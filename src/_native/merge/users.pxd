@@ -1,6 +1,6 @@
-# Which kernels use a shared variable, as far as births hang on that, in links that keep all code:
-# when idle kernels get their sections (merge/idle.pxd), and with --preserve-relocs, whether extern
-# arrays keep their symbols.
+# Which kernels use a shared variable, as far as creation depends on it, in links that keep all
+# code: when idle kernels get their sections (merge/idle.pxd), and with --preserve-relocs, whether
+# extern arrays keep their symbols.
 #
 # nvlink takes symbols of shared memory out that have no place, the value -1; without -g an extern
 # array has none. Where sections of shared memory are there for the system's bytes alone, it first

@@ -1,4 +1,4 @@
-# What an input is, told by its first bytes; pylink/inputs/kinds.py has the same numbers.
+# What an input is, by its first bytes; pylink/inputs/kinds.py has the same numbers.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
@@ -15,7 +15,7 @@ cdef enum InputKind:
     IN_LTOIR = 6
     IN_UNKNOWN = 7
     IN_EMPTY = 8
-    IN_SHARED = 9               # a shared library of the host; not told by the first bytes
+    IN_SHARED = 9               # a shared library of the host; not seen in the first bytes
 
 cdef enum:
     FATBIN_MAGIC = 0xba55ed50U

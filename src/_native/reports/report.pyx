@@ -36,7 +36,7 @@ def memory_use(Outs outs not None):
 
 
 def kernel_use(PlacedTables placed not None):
-    """Resources of every kernel of the output, the one whose code was born last first.
+    """Resources of every kernel of the output, the one whose code was created last first.
 
     A list of (entity, registers, barriers, stack, shared, banks): `stack` in bytes, the kernel's
     own frame where the depth of calls has no bound; `shared` is the size of .nv.shared.K, reserve
@@ -100,7 +100,7 @@ cdef void count_barriers(const OutRow* out, size_t out_count, Blob blob, Spans m
 
 
 def call_lists(MergedTables merged not None):
-    """Every function in order of birth, with what it may call.
+    """Every function in creation order, with what it may call.
 
     A list of (entity, regcount, callees): `regcount` is -1 where no input defines the function;
     `callees` are the places, from 1, of the called functions in this list, newest call first,
@@ -148,7 +148,7 @@ def propagations(MergedTables merged not None):
     """Which functions raise the register count of which kernels.
 
     A list of (registers, function, kernel, limit). Functions come in the order of their code, the
-    kernels that reach one last born first; a kernel is named when the function needs more than
+    kernels that reach one last created first; a kernel is named when the function needs more than
     it and all functions before need. `limit` is the most that the kernel may have.
     """
     cdef ObjectTables objects = merged.objects

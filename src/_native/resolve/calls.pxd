@@ -10,8 +10,8 @@ from base.nameindex cimport NameSlot, index_find
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from resolve.symbols cimport Resolver, clash
 from tables.rows cimport (
-    BLOCK_PROTOTYPE, CLASH_NO_NODE, CLASH_PROTOTYPE, EF_DEFINED, EF_NAMED, EF_TAKEN, ROLE_LOST,
-    ROLE_WON, CallRow, EntityRow, FileRow, SectionRow,
+    BLOCK_PROTOTYPE, CLASH_NO_NODE, CLASH_PROTOTYPE, EF_DEFINED, EF_NAMED, EF_TAKEN,
+    RESOLUTION_LOST, RESOLUTION_WON, CallRow, EntityRow, FileRow, SectionRow,
 )
 from base.vector cimport vec_push
 
@@ -70,7 +70,7 @@ cdef inline void take_by_winners(Resolver* r, const FileRow* file, const uint32_
     for j in range(count):
         if pair[2 * j] == 0:
             block = <int32_t>pair[2 * j + 1]
-        elif block == -4 and r.role[file.first_symbol + pair[2 * j]] == ROLE_WON:
+        elif block == -4 and r.resolution[file.first_symbol + pair[2 * j]] == RESOLUTION_WON:
             taken[pair[2 * j + 1]] = 1
 
 
@@ -113,7 +113,7 @@ cdef inline bint read_rows(Resolver* r, const FileRow* file, Scratch* scratch) n
                 return clash(r, CLASH_NO_NODE, <int32_t>symbol, <int32_t>symbol)
             if block == -1 or block == -4:
                 second = r.entity[file.first_symbol + pair[2 * j + 1]]
-                if r.role[symbol] != ROLE_WON:
+                if r.resolution[symbol] != RESOLUTION_WON:
                     continue
             else:
                 second = prototype(r, file.strtab + pair[2 * j + 1])
@@ -122,7 +122,7 @@ cdef inline bint read_rows(Resolver* r, const FileRow* file, Scratch* scratch) n
                 if block != -3 and not same_prototype(
                         r, <int32_t>symbol, second, block):
                     return False
-                if block == -2 and r.role[symbol] == ROLE_LOST:
+                if block == -2 and r.resolution[symbol] == RESOLUTION_LOST:
                     if taken == NULL:
                         taken = <uint8_t*>scratch_zeros(scratch, file.symbol_count, 1)
                         if taken == NULL:
@@ -134,7 +134,7 @@ cdef inline bint read_rows(Resolver* r, const FileRow* file, Scratch* scratch) n
                         continue
                 if block == -2:
                     (<EntityRow*>r.entities.data)[r.entity[symbol]].flags |= EF_TAKEN
-                elif block == -3 and r.role[symbol] != ROLE_WON:
+                elif block == -3 and r.resolution[symbol] != RESOLUTION_WON:
                     continue
             if second < 0:
                 continue
@@ -144,5 +144,5 @@ cdef inline bint read_rows(Resolver* r, const FileRow* file, Scratch* scratch) n
             call.caller = <uint32_t>r.entity[symbol]
             call.callee = <uint32_t>second
             call.block = block
-            call.won = symbol           # the copy, until its role is settled
+            call.won = symbol           # the copy, until its resolution is settled
     return True

@@ -1,6 +1,6 @@
 """Symbol resolution and dead-code removal.
 
-Every distinct symbol of the link becomes one entity, numbered in order of birth. For each
+Every distinct symbol of the link becomes one entity, numbered in creation order. For each
 entity one definition wins; from the kernels the call graph decides which functions live.
 """
 
@@ -30,8 +30,8 @@ from resolve.symbols cimport (
 from tables.rows cimport (
     EF_DEFINED, EF_DESELECTED, EF_INNER, EF_KERNEL, EF_LIVE, EF_LOCAL, EF_NAMED, EF_TAKEN,
     EF_UNCALLED, EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_OTHER, E_RESERVED, E_UNIFIED,
-    ROLE_LOST, ROLE_LOST_EARLY, ROLE_NONE, CallRow, ClashRow, EntityRow, FileRow, SectionRow,
-    SymbolRow,
+    RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_NONE, CallRow, ClashRow, EntityRow, FileRow,
+    SectionRow, SymbolRow,
 )
 from merge.runtime cimport is_runtime_function
 from traits cimport TRAIT_LEAN_NAMES, TRAIT_MERCURY
@@ -42,9 +42,9 @@ def resolve(MergedTables merged not None):
     """Find the entities of the link and the definition that wins for each.
 
     Fills `entities`, `calls`, `prototypes`, and by symbol `symbol_entity` (-1: a section, a label
-    or the null symbol), `symbol_role` and their order in `met`; by section, which function a copy
-    with it defines and what became of that copy. Returns the clashes of the first file that has
-    any.
+    or the null symbol), `symbol_resolution` and their order in `met`; by section, which function a
+    copy with it defines and what became of that copy. Returns the clashes of the first file that
+    has any.
     """
     merged.fill()
     cdef ObjectTables objects = merged.objects
@@ -59,20 +59,20 @@ def resolve(MergedTables merged not None):
     r.symbols = objects.symbols.rows
     r.file_count = objects.files.count
     cdef Numbers entity = Numbers(new_rows(symbol_count * 4))
-    cdef Marks role = Marks(new_rows(symbol_count))
+    cdef Marks resolution = Marks(new_rows(symbol_count))
     cdef Numbers met = Numbers(new_rows(symbol_count * 4))
     cdef Numbers section_function = Numbers(new_rows(objects.sections.count * 4))
-    cdef Marks section_role = Marks(new_rows(objects.sections.count))
+    cdef Marks section_resolution = Marks(new_rows(objects.sections.count))
     cdef int32_t* function_of = <int32_t*>section_function.rows
-    cdef uint8_t* role_of = <uint8_t*>section_role.rows
+    cdef uint8_t* resolution_of = <uint8_t*>section_resolution.rows
     r.entity = <int32_t*>entity.rows
-    r.role = <uint8_t*>role.rows
+    r.resolution = <uint8_t*>resolution.rows
     r.met = <int32_t*>met.rows
     r.met_count = 0
     r.replaced = False
     r.const0_size = -1
     memset(r.entity, 0xff, symbol_count * 4)
-    memset(r.role, ROLE_NONE, symbol_count)
+    memset(r.resolution, RESOLUTION_NONE, symbol_count)
     scratch_init(&scratch)
     try:
         take_room(&r, &scratch, symbol_count)
@@ -80,15 +80,15 @@ def resolve(MergedTables merged not None):
             with nogil:
                 scratch.failed = not resolve_all(&r)
                 settle_roles(&r, symbol_count)
-                assign_sections(&r, objects.sections.count, function_of, role_of)
+                assign_sections(&r, objects.sections.count, function_of, resolution_of)
         if scratch.failed:
             raise MemoryError
         merged.entities = Entities(take_rows(&r.entities))
         merged.symbol_entity = entity
-        merged.symbol_role = role
+        merged.symbol_resolution = resolution
         merged.met = <Numbers>met.first(r.met_count)
         merged.section_function = section_function
-        merged.section_role = section_role
+        merged.section_resolution = section_resolution
         merged.calls = Calls(take_rows(&r.calls))
         merged.prototypes = Values(vec_take(&r.prototypes))
         return Clashes(vec_take(&r.clashes))
@@ -136,14 +136,14 @@ cdef void settle_roles(Resolver* r, size_t symbol_count) noexcept nogil:
     cdef CallRow* calls = <CallRow*>r.calls.data
     cdef size_t i
     for i in range(symbol_count if r.replaced else 0):
-        if r.role[i] == ROLE_LOST and e[r.entity[i]].winner > <int32_t>i:
-            r.role[i] = ROLE_LOST_EARLY
+        if r.resolution[i] == RESOLUTION_LOST and e[r.entity[i]].winner > <int32_t>i:
+            r.resolution[i] = RESOLUTION_LOST_EARLY
     for i in range(r.calls.count):
         calls[i].won = e[calls[i].caller].winner == <int32_t>calls[i].won
 
 
 cdef void assign_sections(const Resolver* r, size_t section_count, int32_t* function,
-                          uint8_t* role) noexcept nogil:
+                          uint8_t* resolution) noexcept nogil:
     """Give each section of a function the copy that it is part of."""
     cdef const SectionRow* s
     cdef size_t i
@@ -152,10 +152,10 @@ cdef void assign_sections(const Resolver* r, size_t section_count, int32_t* func
         if not is_function(s.kind) and s.target >= 0:
             s = &r.sections[s.target]
         function[i] = -1
-        role[i] = ROLE_NONE
+        resolution[i] = RESOLUTION_NONE
         if is_function(s.kind) and s.target >= 0:
             function[i] = r.entity[s.target]
-            role[i] = r.role[s.target]
+            resolution[i] = r.resolution[s.target]
 
 
 cdef int symbol_turns(uint32_t traits) noexcept nogil:
@@ -412,7 +412,7 @@ cdef void mark_referenced(MergedTables merged, list names, uint32_t local,
         scratch_free(&scratch)
 
 
-def spare_kernels(MergedTables merged not None, bytes borrowed, Marks selected not None):
+def unselected_kernels(MergedTables merged not None, bytes borrowed, Marks selected not None):
     """A byte per entity: 1 for `selected` kernels, all if it is empty, but not for borrowed ones.
 
     `borrowed` has a byte per file. A kernel of such files alone is marked only if code takes its
@@ -441,20 +441,20 @@ def spare_kernels(MergedTables merged not None, bytes borrowed, Marks selected n
 
 
 def find_uncalled(MergedTables merged not None):
-    """Functions whose address is taken and that no kernel reaches, in order of birth."""
+    """Functions whose address is taken and that no kernel reaches, in creation order."""
     cdef const EntityRow* e = merged.entities.rows
     return [i for i in range(merged.entities.count) if e[i].flags & EF_UNCALLED]
 
 
 def find_unselected(MergedTables merged not None):
-    """Kernels that are removed since nothing selects them, in order of birth."""
+    """Kernels that are removed since nothing selects them, in creation order."""
     cdef const EntityRow* e = merged.entities.rows
     return [i for i in range(merged.entities.count)
             if e[i].flags & (EF_UNSELECTED | EF_LIVE) == EF_UNSELECTED]
 
 
 def find_undefined(MergedTables merged not None):
-    """Entities that an executable needs but no input defines, in order of birth."""
+    """Entities that an executable needs but no input defines, in creation order."""
     cdef ObjectTables objects = merged.objects
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     cdef size_t n = merged.entities.count, i

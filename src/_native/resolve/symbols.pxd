@@ -17,8 +17,8 @@ from tables.rows cimport (
     EF_COMMON, EF_DEFINED, EF_INNER, EF_INTERNAL, EF_KERNEL, EF_LOCAL, EF_NAMED, EF_TAKEN,
     EF_UNBOUNDED, EF_UNSIZED, EF_WEAK, E_CONST0_SIZE, E_CONSTANT, E_FUNC, E_GLOBAL, E_NULL, E_OTHER,
     E_RESERVED, E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, M_KEEP_CODE, M_RELOCATABLE, NO_STACK_BOUND,
-    ROLE_LOST, ROLE_REPLACED, ROLE_WON, SAYS_WHOLE, ClashRow, EntityRow, FileRow, SectionRow,
-    SymbolRow, virtual_sm,
+    RESOLUTION_LOST, RESOLUTION_REPLACED, RESOLUTION_WON, SAYS_WHOLE, ClashRow, EntityRow, FileRow,
+    SectionRow, SymbolRow, virtual_sm,
 )
 from traits cimport TRAIT_COMMON_YIELDS, TRAIT_NULL_FUNCTIONS
 from base.vector cimport Vec, vec_push
@@ -33,7 +33,7 @@ ctypedef struct Resolver:
     uint32_t traits         # TRAIT_ bits of the release
     uint32_t mode
     int32_t* entity         # by symbol row
-    uint8_t* role           # by symbol row
+    uint8_t* resolution           # by symbol row
     int32_t* met            # symbol rows in the order in which they get their entities
     size_t met_count
     bint replaced           # some definition was
@@ -203,12 +203,12 @@ cdef inline void choose(Resolver* r, int32_t at, EntityRow* e) noexcept nogil:
         e.flags |= EF_UNSIZED       # an extern array that an earlier -r link defined
     if (s.other & 3) == STV_INTERNAL and ((s.info >> 4) == STB_LOCAL or e.kind == E_CONSTANT):
         e.flags |= EF_INTERNAL
-    r.role[at] = ROLE_WON
+    r.resolution[at] = RESOLUTION_WON
 
 
 cdef inline bint replace(Resolver* r, int32_t at, EntityRow* e) noexcept nogil:
     """Make a later definition the current one instead of that which is."""
-    r.role[e.winner] = ROLE_REPLACED
+    r.resolution[e.winner] = RESOLUTION_REPLACED
     r.replaced = True
     choose(r, at, e)
     return True
@@ -302,7 +302,7 @@ cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noex
             return clash(r, CLASH_MULTIPLE, at, old)
         choose(r, at, e)
         return True
-    r.role[at] = ROLE_LOST
+    r.resolution[at] = RESOLUTION_LOST
     if s.shndx == SHN_COMMON:
         if not e.flags & EF_COMMON and (
                 r.traits & TRAIT_COMMON_YIELDS or has_bytes(r, e.winner)):

@@ -9,7 +9,7 @@ from base.elf64 cimport STT_SECTION
 from tables.graph cimport CallGraph, is_idle
 from tables.kinds cimport is_a
 from tables.rows cimport (
-    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, ROLE_WON, SAYS_WHOLE, EmittedRow,
+    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, RESOLUTION_WON, SAYS_WHOLE, EmittedRow,
     EntityRow, FileRow, FixupRow, OutRow, SectionRow, SymbolRow,
 )
 from shared.rows cimport (
@@ -34,7 +34,7 @@ ctypedef struct SharedLists:
     size_t entity_count
     const int32_t* entity       # by symbol
     const int32_t* function     # by section
-    const uint8_t* role         # by section
+    const uint8_t* resolution         # by section
     const uint8_t* used         # by entity: some code of any input refers to it
     const uint64_t* array_align     # by entity
     const OutRow* outs
@@ -94,7 +94,7 @@ cdef inline VariableRow* new_variable(SharedLists* l, int32_t entity) noexcept n
 
 
 cdef inline bint list_variables(SharedLists* l) noexcept nogil:
-    """Variables by birth: one that is defined counts where its definition stands.
+    """Variables by creation: one that is defined counts where its definition stands.
 
     Arrays, and the instances of an earlier link, may ask for what their symbols say.
     """
@@ -168,7 +168,7 @@ cdef inline bint list_nameless(SharedLists* l, Scratch* scratch) noexcept nogil:
         if (not is_a(s.kind, IS_KERNEL_SHARED)
                 or not (whole or (l.every and s.size and not named[i]))):
             continue
-        kernel = l.function[i] if l.role[i] == ROLE_WON else -1
+        kernel = l.function[i] if l.resolution[i] == RESOLUTION_WON else -1
         if kernel < 0 or l.number[kernel] < 0:
             continue
         row = new_variable(l, -1)

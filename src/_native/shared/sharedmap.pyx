@@ -39,8 +39,8 @@ def gather(MergedTables merged not None):
     """
     cdef ObjectTables objects = merged.objects
     if (merged.section_function.count != objects.sections.count
-            or merged.section_role.count != objects.sections.count):
-        raise ValueError("one function and one role per section")
+            or merged.section_resolution.count != objects.sections.count):
+        raise ValueError("one function and one resolution per section")
     cdef size_t n = merged.entities.count
     cdef SharedLists l
     cdef CallRows calls = calls_of(merged)
@@ -85,7 +85,7 @@ cdef void take_inputs(SharedLists* l, MergedTables merged):
     l.entity_count = merged.entities.count
     l.entity = merged.symbol_entity.rows
     l.function = merged.section_function.rows
-    l.role = merged.section_role.rows
+    l.resolution = merged.section_resolution.rows
     l.used = merged.referenced.rows
     l.array_align = merged.array_align.rows
     l.outs = merged.outs.rows

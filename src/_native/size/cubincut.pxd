@@ -33,7 +33,7 @@ cdef enum:
     # Names may share bytes; all together no more than this many times the file.
     NAME_LIMIT = 4
     ET_EXEC = 2
-    # Shorter data is alike by chance.
+    # Shorter data is equal by chance.
     LEAST_DATA = 256
 
 cdef inline bint starts(const char* name, const char* with_) noexcept nogil:

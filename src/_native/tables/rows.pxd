@@ -110,7 +110,7 @@ cdef enum EntityFlag:
     EF_UNBOUNDED = 32768    # a function of a whole program with recursion that nothing else shows
     EF_ALIAS = 65536        # inner: another name for the function, as PTX `.alias` makes it
 
-# One distinct symbol of the link, in order of birth: file by file, functions before the rest.
+# One distinct symbol of the link, in creation order: file by file, functions before the rest.
 cdef packed struct EntityRow:
     int32_t first               # symbol row of its first mention
     int32_t winner              # symbol row of the definition that counts, or `first`
@@ -131,22 +131,22 @@ cdef inline bint is_root(const EntityRow* e) noexcept nogil:
 
 # What became of the definition that one input symbol gives. Of those of an entity one has won,
 # unless there is none.
-cdef enum Role:
-    ROLE_NONE = 0               # no definition
-    ROLE_LOST = 1               # to the one that won, which came before
-    ROLE_LOST_EARLY = 2         # to one that was replaced later
-    ROLE_REPLACED = 3           # was current until a later definition replaced it
-    ROLE_WON = 4
+cdef enum Resolution:
+    RESOLUTION_NONE = 0               # no definition
+    RESOLUTION_LOST = 1               # to the one that won, which came before
+    RESOLUTION_LOST_EARLY = 2         # to one that was replaced later
+    RESOLUTION_REPLACED = 3           # was current until a later definition replaced it
+    RESOLUTION_WON = 4
 
 
-cdef inline bint has_lost(uint8_t role) noexcept nogil:
+cdef inline bint has_lost(uint8_t resolution) noexcept nogil:
     """Whether a definition did nothing: another one was current and stayed it."""
-    return role == ROLE_LOST or role == ROLE_LOST_EARLY
+    return resolution == RESOLUTION_LOST or resolution == RESOLUTION_LOST_EARLY
 
 
-cdef inline bint was_current(uint8_t role) noexcept nogil:
+cdef inline bint was_current(uint8_t resolution) noexcept nogil:
     """Whether a definition was the current one when its file was read: sections come of it."""
-    return role == ROLE_WON or role == ROLE_REPLACED
+    return resolution == RESOLUTION_WON or resolution == RESOLUTION_REPLACED
 
 
 # One row of .nv.callgraph or .nv.prototype, of a function copy that was current when its file
@@ -191,8 +191,8 @@ cdef enum OutFlag:
     OF_STAYS = 16               # shared memory: the section is part of the output
     OF_LATE = 32                # .symtab_shndx: only the mercury side made it necessary
 
-# One section of the output, in order of birth. Mercury twins follow their plain section by
-# `merc`; they have no birth of their own.
+# One section of the output, in creation order. Mercury twins follow their plain section by
+# `merc`; they have no creation number of their own.
 cdef packed struct OutRow:
     uint32_t name               # offset in .shstrtab
     uint32_t symbol_name        # offset in .strtab
@@ -214,9 +214,9 @@ cdef packed struct OutRow:
     uint32_t count              # relocations: entries
     uint32_t counted            # relocations: entries seen by the sibling rule
     uint32_t marks              # OutFlag bits
-    int32_t source              # an input section that it was born for
+    int32_t source              # an input section that it was created for
     int32_t text                # the .text row of its function, or -1
-    uint32_t birth              # its number among all sections born, 1 for the first
+    uint32_t created              # its number among all sections created, 1 for the first
 
 
 cdef inline void start_out(OutRow* row, uint16_t kind, uint32_t type, uint64_t flags,
@@ -232,7 +232,7 @@ cdef inline void start_out(OutRow* row, uint16_t kind, uint32_t type, uint64_t f
     row.next = row.head = row.source = row.text = -1
 
 
-# One symbol of the output, in order of birth.
+# One symbol of the output, in creation order.
 cdef enum Part:
     PART_LOCAL = 0
     PART_GLOBAL = 1

@@ -101,7 +101,7 @@ cdef object take_rows(Vec* rows):
 cdef object new_rows(size_t size):
     """Memory of `size` bytes that have no values yet."""
     cdef Pages pages
-    if size < (LARGE_TABLE if blocks.no_spares else LARGE_BLOCK):
+    if size < (LARGE_TABLE if blocks.no_recycling else LARGE_BLOCK):
         return PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
     pages = Pages()
     pages.start = <uint8_t*>block_widen(NULL, 0, size)
@@ -453,10 +453,10 @@ cdef class MergedTables(Result):
     def __cinit__(self):
         self.entities = Entities()
         self.symbol_entity = Numbers()
-        self.symbol_role = Marks()
+        self.symbol_resolution = Marks()
         self.met = Numbers()
         self.section_function = Numbers()
-        self.section_role = Marks()
+        self.section_resolution = Marks()
         self.calls = Calls()
         self.prototypes = Values()
         self.functions = Functions()
@@ -483,9 +483,9 @@ cdef class MergedTables(Result):
     def check(self):
         cdef size_t symbols = self.objects.symbols.count, sections = self.objects.sections.count
         expect("entities of symbols", self.symbol_entity, symbols)
-        expect("roles of symbols", self.symbol_role, symbols)
+        expect("resolutions of symbols", self.symbol_resolution, symbols)
         expect("functions of sections", self.section_function, sections)
-        expect("roles of sections", self.section_role, sections)
+        expect("resolutions of sections", self.section_resolution, sections)
         expect("functions", self.functions, self.entities.count)
         expect("stand-ins", self.stand_ins, sections, optional=True)
         expect("homes of sections", self.out_of, sections)

@@ -14,7 +14,7 @@ def analyze(merged: MergedTables) -> None:
     """
 
 def find_trouble(merged: MergedTables) -> tuple[list[int], bool]:
-    """Kernels in order of birth whose callees ask too much: (recursive, crowded).
+    """Kernels in creation order whose callees ask too much: (recursive, crowded).
 
     ``recursive`` has the entity of a kernel without a bound on its stack once for each such
     callee. ``crowded`` says whether any kernel reaches a function with more registers than the
@@ -24,5 +24,5 @@ def find_trouble(merged: MergedTables) -> tuple[list[int], bool]:
 def find_unpatched(merged: MergedTables) -> int:
     """The first function, an entity, that is not code for tools to insert; -1 if all are.
 
-    That is what TOOLS_PATCH_FUNC in a function's records says. Order is that of birth.
+    That is what TOOLS_PATCH_FUNC in a function's records says. The order is that of creation.
     """

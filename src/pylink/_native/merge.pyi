@@ -1,14 +1,14 @@
 """Merging: which sections and symbols the output has, and what becomes of each relocation.
 
-The output behaves as if its sections and symbols were born one after the other while the inputs
+The output behaves as if its sections and symbols were created one after the other while the inputs
 are read in command-line order; string tables, symbol order and section order all follow from
-these births (docs/format-notes.md). Afterwards no section or symbol appears.
+this creation (docs/format-notes.md). Afterwards no section or symbol appears.
 """
 
 from pylink._native.tables import MergedTables
 
 def merge(merged: MergedTables) -> None:
-    """Give birth to every section and symbol of the output and sort the relocations.
+    """Create every section and symbol of the output and sort the relocations.
 
     Fills all columns of the output, ``shstrtab`` and ``strtab`` as far as they are known.
     """

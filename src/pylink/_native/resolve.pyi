@@ -1,6 +1,6 @@
 """Symbol resolution and dead-code removal.
 
-Every distinct symbol of the link becomes one entity, numbered in order of birth: file by file,
+Every distinct symbol of the link becomes one entity, numbered in creation order: file by file,
 functions before the rest. For each entity one definition wins; from the kernels the call graph
 decides which functions live. Tables are those of ``elfread.parse`` and packed rows of
 ``rows.pxd``; ``MemoryError`` is the only error that inputs can raise.
@@ -11,8 +11,8 @@ from pylink._native.tables import Clashes, Marks, MergedTables
 def resolve(merged: MergedTables) -> Clashes:
     """Find the entities of the link and the definition that wins for each.
 
-    Fills ``entities``, ``symbol_entity``, ``symbol_role``, ``calls`` and ``prototypes``; returns
-    the clashes of the first file that has any, none when the link can go on.
+    Fills ``entities``, ``symbol_entity``, ``symbol_resolution``, ``calls`` and ``prototypes``;
+    returns the clashes of the first file that has any, none when the link can go on.
 
     A strong definition replaces weak ones and common symbols. Of weak functions the one that needs
     fewest registers wins, of equals the first; of other weak definitions the first. Common
@@ -39,7 +39,7 @@ def select_referenced(merged: MergedTables, external: list[bytes], internal: lis
     A star in a name stands for any characters, also none; the name matches as a whole.
     """
 
-def spare_kernels(merged: MergedTables, borrowed: bytes, selected: Marks) -> Marks:
+def unselected_kernels(merged: MergedTables, borrowed: bytes, selected: Marks) -> Marks:
     """By entity: whether it is a ``selected`` kernel, any if none is, but not borrowed.
 
     ``borrowed`` has a byte per file. A kernel that only such files mention is marked if code takes
@@ -47,10 +47,10 @@ def spare_kernels(merged: MergedTables, borrowed: bytes, selected: Marks) -> Mar
     """
 
 def find_uncalled(merged: MergedTables) -> list[int]:
-    """Functions whose address is taken and that no kernel reaches, in order of birth."""
+    """Functions whose address is taken and that no kernel reaches, in creation order."""
 
 def find_unselected(merged: MergedTables) -> list[int]:
-    """Kernels that are removed since nothing selects them, in order of birth."""
+    """Kernels that are removed since nothing selects them, in creation order."""
 
 def find_undefined(merged: MergedTables) -> list[int]:
-    """Entities that an executable needs but no input defines, in order of birth."""
+    """Entities that an executable needs but no input defines, in creation order."""

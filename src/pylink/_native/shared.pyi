@@ -4,7 +4,7 @@ Tables are ``bytes`` of rows in native byte order. In:
 
 ========== ============================== =====================================================
 variable   size u64, alignment u64,       every one of all inputs that is not overridden, in
-           owner i32, flags u32           order of birth (below)
+           owner i32, flags u32           creation order (below)
 use        variable u32, kernel u32       live code of the kernel, or of a function that it
                                           reaches, refers to the variable; any order, repeats
                                           allowed
@@ -16,7 +16,7 @@ extern use kernel u32, tie i32,           the same for extern arrays; the tie is
 
 ``owner`` is a kernel, or -1 for a variable of ``.nv_debug.shared``, or -2 for an own variable of a
 kernel that is not linked. ``flags``: 1 some code of any input, dead code too, refers to it; 2 it
-is an unsized extern array, 4 its alignment is what its symbol says. Order of birth is file after
+is an unsized extern array, 4 its alignment is what its symbol says. Creation order is file after
 file, symbol table order, a name that is defined later than first mentioned at its definition.
 
 Out:

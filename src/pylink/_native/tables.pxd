@@ -131,10 +131,10 @@ cdef class MergedTables(Result):
     cdef public ObjectTables objects
     cdef public Entities entities
     cdef public Numbers symbol_entity
-    cdef public Marks symbol_role
+    cdef public Marks symbol_resolution
     cdef public Numbers met
     cdef public Numbers section_function
-    cdef public Marks section_role
+    cdef public Marks section_resolution
     cdef public Calls calls
     cdef public Values prototypes
     cdef public Functions functions

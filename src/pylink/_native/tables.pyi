@@ -98,10 +98,10 @@ class LiteralPools(Table[PoolRow]):
     """Pieces of literal pools that go to kernels, in order of placement."""
 
 class Outs(Table[OutRow]):
-    """One per section of the output, in order of birth."""
+    """One per section of the output, in creation order."""
 
 class OutSymbols(Table[OutSymbolRow]):
-    """One per symbol of the output, in order of birth."""
+    """One per symbol of the output, in creation order."""
 
 class Emitted(Table[EmittedRow]):
     """Relocations that stay."""
@@ -126,7 +126,7 @@ class Patches(Table[PatchRow]):
     """Fields of the image with their values."""
 
 class SharedVariables(Table[VariableRow]):
-    """Shared variables that count, in order of birth."""
+    """Shared variables that count, in creation order."""
 
 class SharedUses(Table[UseRow]):
     """Which kernel uses which shared variable; any order, repeats allowed."""
@@ -150,7 +150,7 @@ class Offsets(Table[int]):
     """Offsets, i64; -1 is none."""
 
 class Marks(Table[int]):
-    """A byte each: a mark or a role."""
+    """A byte each: a mark or a resolution."""
 
 class Blob(Table[int]):
     """Bytes of the output: a string table, or sections that the link makes."""
@@ -199,23 +199,24 @@ class ObjectTables(Result):
 class MergedTables(Result):
     """What the output consists of.
 
-    By input symbol: ``symbol_entity`` and ``symbol_role``; ``met`` are the symbols with an entity
-    in the order in which the link meets them. By entity: ``functions``, ``referenced`` (any code
-    refers to it), ``array_align`` (-r: the largest alignment that the extern arrays say which a
-    kernel's own code names, 1 if none does, 0 without arrays). By input section:
-    ``section_function``, the function that a copy with the section defines, and ``section_role``,
-    what became of that copy; ``stand_ins`` (empty when none has one), ``out_of`` and ``base``, the
-    offset of its piece. ``prototypes`` are arena offsets, ``prototype_offsets`` those in .strtab.
+    By input symbol: ``symbol_entity`` and ``symbol_resolution``; ``met`` are the symbols with an
+    entity in the order in which the link meets them. By entity: ``functions``, ``referenced`` (any
+    code refers to it), ``array_align`` (-r: the largest alignment that the extern arrays say which
+    a kernel's own code names, 1 if none does, 0 without arrays). By input section:
+    ``section_function``, the function that a copy with the section defines, and
+    ``section_resolution``, what became of that copy; ``stand_ins`` (empty when none has one),
+    ``out_of`` and ``base``, the offset of its piece. ``prototypes`` are arena offsets,
+    ``prototype_offsets`` those in .strtab.
     """
 
     def __init__(self, objects: ObjectTables, **tables: Table[object] | bytes) -> None: ...
     objects: ObjectTables
     entities: Entities
     symbol_entity: Numbers
-    symbol_role: Marks
+    symbol_resolution: Marks
     met: Numbers
     section_function: Numbers
-    section_role: Marks
+    section_resolution: Marks
     calls: Calls
     prototypes: Values
     functions: Functions

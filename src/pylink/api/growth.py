@@ -70,8 +70,8 @@ class Growth:
             low, high = self.interval
             between = f", between x {low:.2f} and x {high:.2f}"
         if self.model is None:
-            told = f"No model of {cost} over {size}: {self.reason}"
-            return f"{told}; twice the size costs{between[1:]}" if between else told
+            text = f"No model of {cost} over {size}: {self.reason}"
+            return f"{text}; twice the size costs{between[1:]}" if between else text
         about = "about " if is_between(self.model) else ""
         since = f" from {self.since:g} on" if self.since > self.table[0].size else ""
         return (

@@ -45,7 +45,7 @@ ROUNDING = 0.97
 # What a part of a sum must gain, in squares of the scatter: two standard errors.
 PER_PART = 4.0
 
-# Relative error below which nothing is told apart: clocks and rounding.
+# Relative error below which no difference is seen: clocks and rounding.
 LEAST_NOISE = 0.004
 # No sum fits where the best leaves more than this.
 MOST_NOISE = 0.15
@@ -179,10 +179,10 @@ class _Range:
         # n^3 is believed where the points show it.
         if closest.multiple > 4.2 and closest.squares < least / 2:
             profile = self.points.profile(len(NAMES))
-        told = SAFETY * STUDENT[min(self.free, len(STUDENT)) - 1] * noise
+        margin = SAFETY * STUDENT[min(self.free, len(STUDENT)) - 1] * noise
         unusual = (POWERS_OF_MULTIPLES - USUAL_POWER) / USUAL_SPREAD
         profile = profile + (noise * unusual) ** 2
-        inside = (profile - profile.min() <= told**2).nonzero()[0]
+        inside = (profile - profile.min() <= margin**2).nonzero()[0]
         if not len(inside):
             return self.best.multiple, self.best.multiple
         low, high = max(int(inside[0]) - 1, 0), min(int(inside[-1]) + 1, len(MULTIPLES) - 1)
@@ -257,9 +257,9 @@ class _Curve:
             return True
         if self.earlier is None:
             return False
-        return abs(log(self._foretold() / whole.best.multiple)) < CONFIRMED
+        return abs(log(self._predict() / whole.best.multiple)) < CONFIRMED
 
-    def _foretold(self) -> float:
+    def _predict(self) -> float:
         """What twice the largest size costs by what half of it and less say."""
         assert self.earlier is not None
         best, last = self.earlier.best, float(self.points.sizes[-1])
@@ -273,8 +273,8 @@ class _Curve:
             power = _Course(self.points, self.scatter)
             low, high = power.low, power.high
         if self.earlier is not None and self.earlier.fits:
-            foretold = self._foretold()
-            low, high = min(low, foretold), max(high, foretold)
+            predicted = self._predict()
+            low, high = min(low, predicted), max(high, predicted)
         best = whole.best
         course = best.multiple
         if LINEAR < best.multiple < MILD:
@@ -350,8 +350,8 @@ class _Course:
         middle = sum(places) / len(places)
         spread = sum((place - middle) ** 2 for place in places) ** 0.5
         noise = max(scatter, self.misfit if len(points) >= FEWEST_SIZES else 0.0)
-        told = STUDENT[min(free, len(STUDENT)) - 1] * noise / spread * log(2)
-        self.low, self.high = self.best.multiple * exp(-told), self.best.multiple * exp(told)
+        margin = STUDENT[min(free, len(STUDENT)) - 1] * noise / spread * log(2)
+        self.low, self.high = self.best.multiple * exp(-margin), self.best.multiple * exp(margin)
 
 
 def _sums(points: Points) -> list[Sum]:

@@ -92,6 +92,6 @@ def _whole(fit: Fit) -> str:
             f"At twice the size the link costs x {fit.twice:.1f}, from x {low:.1f} to x {high:.1f}."
         )
     if high > 1:
-        told = f"At twice the size the link costs from x {low:.1f} to x {high:.1f}"
-        return f"{told}; no model tells more."
+        text = f"At twice the size the link costs from x {low:.1f} to x {high:.1f}"
+        return f"{text}; no model tells more."
     return f"What the link costs at twice the size, nothing tells: {fit.growth.reason}."

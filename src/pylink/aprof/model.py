@@ -144,25 +144,25 @@ class Report:
         """By routine and size, the wall time that comments tell of its fastest call."""
         found: dict[str, dict[int, int]] = {}
         for comment in self.comments:
-            told = WALL.fullmatch(comment)
-            if told is not None:
-                found.setdefault(told[1], {})[int(told[2])] = int(told[3])
+            match = WALL.fullmatch(comment)
+            if match is not None:
+                found.setdefault(match[1], {})[int(match[2])] = int(match[3])
         return found
 
     def measuring(self) -> set[str]:
         """The routines that measured the program."""
-        told = map(MEASURING.fullmatch, self.comments)
-        return {each[1] for each in told if each is not None}
+        matches = map(MEASURING.fullmatch, self.comments)
+        return {each[1] for each in matches if each is not None}
 
     def paths(self) -> dict[str, tuple[int, str]]:
         """By routine, the size from which on it goes another way, and which."""
-        told = map(PATH.fullmatch, self.comments)
-        return {each[1]: (int(each[2]), each[3]) for each in told if each is not None}
+        matches = map(PATH.fullmatch, self.comments)
+        return {each[1]: (int(each[2]), each[3]) for each in matches if each is not None}
 
     def size_units(self) -> dict[str, str]:
         """By routine, what comments say that its sizes count, such as `bytes`."""
-        told = map(UNIT.fullmatch, self.comments)
-        return {each[1]: each[2] for each in told if each is not None}
+        matches = map(UNIT.fullmatch, self.comments)
+        return {each[1]: each[2] for each in matches if each is not None}
 
     def points(self) -> dict[int, list[Point]]:
         """By id of a routine, all its points by size.
@@ -171,11 +171,11 @@ class Report:
         """
         found: dict[int, dict[int, Point]] = {routine.id: {} for routine in self.routines}
         owners = [(routine.id, routine.points) for routine in self.routines]
-        told = {routine.id for routine in self.routines if routine.points}
+        measured = {routine.id for routine in self.routines if routine.points}
         owners += [
             (context.routine, context.points)
             for context in self.contexts
-            if context.routine not in told
+            if context.routine not in measured
         ]
         for routine, points in owners:
             by_size = found.setdefault(routine, {})

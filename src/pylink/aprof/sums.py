@@ -109,8 +109,8 @@ class Points:
 
     def missed(self, found: Sum) -> Array:
         """How far a sum is off at each point, as a share of the cost."""
-        told = np.array([found.at(size) for size in self.sizes.tolist()])
-        return told / self.costs - 1
+        expected = np.array([found.at(size) for size in self.sizes.tolist()])
+        return expected / self.costs - 1
 
     def power(self, *, constant: bool) -> Sum:
         """The best power of the size, with a constant part if asked for, whatever its exponent."""

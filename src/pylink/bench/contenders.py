@@ -252,7 +252,7 @@ def contenders(
         named = [path for path in cuda_tools(NVLINK) if _is_nvidia(path)][:1]
     releases = [_version(path, r"V([0-9.]+)") for path in named]
     for path, said in zip(named, releases, strict=True):
-        name = NVLINK if len(named) < 2 else f"{NVLINK} {_told_apart(path, said, releases)}"
+        name = NVLINK if len(named) < 2 else f"{NVLINK} {_distinguish(path, said, releases)}"
         about = f"{path}, nvlink {said}, the whole process"
         release = "" if said == UNKNOWN else said
         found.append(Program(name, about, [path], launcher, release))
@@ -263,7 +263,7 @@ def contenders(
     return found
 
 
-def _told_apart(path: str, release: str, releases: Sequence[str]) -> str:
+def _distinguish(path: str, release: str, releases: Sequence[str]) -> str:
     """What names an nvlink among several: its release, with its path where others have that."""
     if release == UNKNOWN:
         return path

@@ -47,7 +47,7 @@ class Plan:
 
 
 class Contest:
-    """The link of a command line by everyone who can do it; `tell` is told of each run."""
+    """The link of a command line by everyone who can do it; `tell` is called for each run."""
 
     def __init__(
         self, link: Link, contenders: Sequence[Contender], plan: Plan, tell: Callable[[str], None]

@@ -155,7 +155,7 @@ def _curves(results: Results) -> str:
                 plots.Curve(
                     name,
                     [(size, seconds * formats.NS) for size, seconds in points],
-                    told=f"exponent {grown.value:.2f} ({formats.interval_text(grown)})",
+                    caption=f"exponent {grown.value:.2f} ({formats.interval_text(grown)})",
                     size_title="inputs",
                     cost_title="wall time",
                 )

@@ -94,17 +94,17 @@ def make_overlay(
     parent = os.path.dirname(directory)
     try:
         os.makedirs(parent, exist_ok=True)
-        draft = tempfile.mkdtemp(prefix=".overlay.", dir=parent)
+        unfinished = tempfile.mkdtemp(prefix=".overlay.", dir=parent)
     except OSError as error:
         raise OverlayError(f"cannot write in {parent}: {error.strerror}") from error
     try:
-        _fill(draft, toolkit, (NOTES_FILE,) * notes + (SERVE_FILE,) * serve)
-        os.chmod(draft, 0o755)
+        _fill(unfinished, toolkit, (NOTES_FILE,) * notes + (SERVE_FILE,) * serve)
+        os.chmod(unfinished, 0o755)
         if os.path.lexists(directory):
             shutil.rmtree(directory)
-        os.rename(draft, directory)
+        os.rename(unfinished, directory)
     except OSError as error:
-        shutil.rmtree(draft, ignore_errors=True)
+        shutil.rmtree(unfinished, ignore_errors=True)
         raise OverlayError(f"cannot make {directory}: {error.strerror}") from error
 
 
@@ -142,8 +142,8 @@ def _may_replace(directory: str) -> bool:
     return ours and all(os.path.islink(path) for path in others)
 
 
-def _fill(draft: str, toolkit: str | None, marks: Sequence[str]) -> None:
-    binaries = os.path.join(draft, "bin")
+def _fill(unfinished: str, toolkit: str | None, marks: Sequence[str]) -> None:
+    binaries = os.path.join(unfinished, "bin")
     os.mkdir(binaries)
     launcher = os.path.join(binaries, LINKER)
     program = find_program()
@@ -157,7 +157,7 @@ def _fill(draft: str, toolkit: str | None, marks: Sequence[str]) -> None:
         with open(os.path.join(binaries, name), "w", encoding="ascii"):
             pass  # that it is there says all
     if toolkit is not None:
-        _link(draft, toolkit)
+        _link(unfinished, toolkit)
         if program is not None:
             _put_programs(binaries, program)
         release = find_release(toolkit)
@@ -191,16 +191,16 @@ def find_release(toolkit: str) -> str | None:
     return found[0] if found else None
 
 
-def _link(draft: str, toolkit: str) -> None:
+def _link(unfinished: str, toolkit: str) -> None:
     """Links to all of the toolkit but its linker."""
-    binaries = os.path.join(draft, "bin")
+    binaries = os.path.join(unfinished, "bin")
     for name in os.listdir(toolkit):
         if name != "bin":
-            os.symlink(os.path.join(toolkit, name), os.path.join(draft, name))
+            os.symlink(os.path.join(toolkit, name), os.path.join(unfinished, name))
     # nvcc asks for lib64; toolkits from Python packages have lib alone.
     lib = os.path.join(toolkit, "lib")
-    if not os.path.lexists(os.path.join(draft, LIBRARIES)) and os.path.isdir(lib):
-        _fill_libraries(os.path.join(draft, LIBRARIES), lib)
+    if not os.path.lexists(os.path.join(unfinished, LIBRARIES)) and os.path.isdir(lib):
+        _fill_libraries(os.path.join(unfinished, LIBRARIES), lib)
     own = (LINKER, RELEASE_FILE, NOTES_FILE, SERVE_FILE, PROGRAM, *REPLACED.values())
     for name in os.listdir(os.path.join(toolkit, "bin")):
         if name not in own:

@@ -121,8 +121,8 @@ def _objects(analysis: Analysis, top: int, *, everything: bool) -> Table:
         else:
             code, stage, reason = str(verdict.code), str(verdict.stage or ""), verdict.reason
             if verdict.code:
-                told = reason if everything else in_words(blocker_of(verdict))
-                reason = f"{told}, against {shorten(verdict.reference.name)}"
+                why = reason if everything else in_words(blocker_of(verdict))
+                reason = f"{why}, against {shorten(verdict.reference.name)}"
             elif not everything:
                 reason = "all of it is there already"
         name = shorten(candidate.item.name)

@@ -1,4 +1,4 @@
-"""A program of objects: the step, and a link of the host by nvcc, which is told to do no step."""
+"""A program of objects: the step, and a link of the host by nvcc, which then skips the step."""
 
 from __future__ import annotations
 

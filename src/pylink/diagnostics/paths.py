@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def shortener(names: Iterable[str]) -> Callable[[str], str]:
     """What takes the folder off a name that all `names` begin with; other names stay."""
     folders = {os.path.dirname(name) for name in names}
-    alike = len({os.path.isabs(folder) for folder in folders}) == 1
-    common = os.path.commonpath(sorted(folders)) if alike else ""
+    same_folder = len({os.path.isabs(folder) for folder in folders}) == 1
+    common = os.path.commonpath(sorted(folders)) if same_folder else ""
     start = os.path.join(common, "") if common else ""
     return lambda name: name.removeprefix(start) or name

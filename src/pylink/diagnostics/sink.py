@@ -49,7 +49,7 @@ class Sink:
     `warnings`, `errors` and `catastrophes` count by severity what was reported, repeats that were
     not shown included; `diagnostics` keeps the records that passed the policy, in order.
     `terminated` says that the link was ended, by a fatal kind or by the error limit. `follows` is
-    the release of the linker that is followed, None until the inputs have told.
+    the release of the linker that is followed, None until the inputs were read.
     """
 
     __slots__ = (

@@ -2,7 +2,7 @@
 
 The generic ones are those of the System V ABI. The CUDA ones were read off the public `cuobjdump`
 13.2, which was shown cubins with every number in turn; RELA, CUDA_INFO and SYMTAB stand there for
-the mercury numbers 0x70000082, 83 and 85, which are told apart here.
+the mercury numbers 0x70000082, 83 and 85, which are distinguished here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the ELF header of a cubin is read: one row per object format, told by e_ident.
+"""How the ELF header of a cubin is read: one row per object format, distinguished by e_ident.
 
 `header.py` makes the rows constants of the reader; `inspect` and the stand-in of nvJitLink ask
 them here. The experiments are in docs/older-objects.md.

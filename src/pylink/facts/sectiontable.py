@@ -111,7 +111,7 @@ LEAN_RANKS = (
     RANK_MERC_LATE,
 )
 
-# When a section that was born is omitted from the output; its name stays in the string tables.
+# When a section that was created is omitted from the output; its name stays in the string tables.
 OMIT_NEVER = 0
 OMIT_WITHOUT_RECORDS = 1
 OMIT_WITHOUT_ENTRIES = 2

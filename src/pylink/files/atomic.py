@@ -1,16 +1,16 @@
 """Files that appear atomically, whatever ends the process that writes them.
 
 The contents go to a file without a name, which the system removes with the process. It gets its
-name when it is complete: at once where there was no such file, else under a spare name beside the
-old one and from there by rename, for no call gives a name that is taken. A process that is killed
-between these two calls leaves the spare name; the next one that writes the same file finds
-and removes it (`spares`).
+name when it is complete: at once where there was no such file, else under a temporary name
+beside the old one and from there by rename, for no call gives a name that is taken. A process that
+is killed between these two calls leaves the temporary name; the next one that writes the same file
+finds and removes it (`temporary`).
 
 A file system may say only at close that there was no room for the file, as NFS does of a quota. So
 a descriptor of it is closed before the file gets its name (`closing`).
 
 Where that cannot be, it is done the next best way. File systems without nameless files have the
-spare name from the start. A file that may be written but not replaced (its folder may not be
+temporary name from the start. A file that may be written but not replaced (its folder may not be
 written, or it is a mount) is overwritten, after room for all of it is reserved.
 """
 
@@ -22,17 +22,17 @@ import stat
 
 from pylink.diagnostics.errors import reason_of
 from pylink.files.closing import settle
-from pylink.files.spares import (
-    SPARES,
+from pylink.files.special import open_special
+from pylink.files.temporary import (
+    MOST_NAMES,
     clean,
     has_name,
     hold,
     let_go,
     lock,
     remove_leftover,
-    spare_name,
+    temporary_name,
 )
-from pylink.files.special import open_special
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class WholeFile:
         self.path = path
         self._folder = -1
         self._descriptor = -1
-        self._key: tuple[int, int, bytes] | None = None  # of the spare name
+        self._key: tuple[int, int, bytes] | None = None  # of the temporary name
         self._overwrites = False
         self._mode: int | None = None
         try:
@@ -77,7 +77,7 @@ class WholeFile:
                 self._descriptor = descriptor
         except OSError as error:
             self.discard()
-            error.filename = path  # neither a spare name nor where a link leads
+            error.filename = path  # neither a temporary name nor where a link leads
             raise
 
     def _prepare(self, path: str) -> None:
@@ -96,21 +96,21 @@ class WholeFile:
             os.close(descriptor)
         self._folder = os.open(os.path.dirname(target) or ".", os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            self._open_draft()
+            self._open_temporary()
         except OSError as error:
             if self._mode is None or error.errno not in _IRREPLACEABLE:
                 raise
             self._descriptor = os.memfd_create("pylink-output")
             self._overwrites = True
 
-    def _open_draft(self) -> None:
-        """A file without a name, or with a spare one where there is no such thing."""
+    def _open_temporary(self) -> None:
+        """Open a file without a name, or with a temporary name where there is no such thing."""
         try:
             self._descriptor = os.open(".", _FLAGS | os.O_TMPFILE, 0o666, dir_fd=self._folder)
         except OSError as error:
             if error.errno not in _NO_NAMELESS:
                 raise
-            self._take_spare()
+            self._take_name()
         else:
             clean(self._folder, self._name)
         self._set_mode()
@@ -124,7 +124,7 @@ class WholeFile:
         _write_all(self._descriptor, data)
 
     @property
-    def draft(self) -> int | None:
+    def unfinished(self) -> int | None:
         """The empty file that will be renamed, to be filled by others; None if all is copied."""
         return None if self._folder < 0 or self._overwrites else self._descriptor
 
@@ -148,12 +148,12 @@ class WholeFile:
             try:
                 if self._mode is None and self._link(self._name):
                     return
-                self._take_spare()
+                self._take_name()
             except OSError:  # no /proc, or a file system that keeps what is nameless so
-                self._copy_draft()
-                self._settle_spare()
+                self._copy_temporary()
+                self._settle_named()
         else:
-            self._settle_spare()
+            self._settle_named()
         assert self._key is not None
         try:
             os.rename(self._key[2], self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
@@ -161,12 +161,12 @@ class WholeFile:
             if error.errno not in _IRREPLACEABLE:
                 raise
             self._overwrite()
-            self._drop_spare()
+            self._drop_name()
         else:
             self._let_go()
 
     def _link(self, name: bytes) -> bool:
-        """Give the nameless draft a name; False when that is taken."""
+        """Give the nameless file a name; False when that is taken."""
         try:
             # The link in /proc must be followed, which os.link does by flag only.
             os.link(
@@ -180,11 +180,11 @@ class WholeFile:
             return False
         return True
 
-    def _take_spare(self) -> None:
-        """Give the draft the first spare name that is free, or open one there if there is none."""
-        claim = self._make if self._descriptor < 0 else self._name_draft
-        for number in range(SPARES):
-            name = spare_name(self._name, number)
+    def _take_name(self) -> None:
+        """Give the file the first temporary name that is free; open one there if there is none."""
+        claim = self._make if self._descriptor < 0 else self._name_temporary
+        for number in range(MOST_NAMES):
+            name = temporary_name(self._name, number)
             self._key = hold(self._folder, name, self)
             if self._key is None:
                 continue
@@ -197,38 +197,38 @@ class WholeFile:
                     return
             finally:
                 if not taken:
-                    self._drop_spare()
-        raise OSError(errno.EEXIST, "all spare names beside it are taken")
+                    self._drop_name()
+        raise OSError(errno.EEXIST, "all temporary names beside it are taken")
 
-    def _name_draft(self, name: bytes) -> bool:
+    def _name_temporary(self, name: bytes) -> bool:
         lock(self._descriptor)
         return self._link(name)
 
     def _make(self, name: bytes) -> bool:
-        """Open a draft of this name; False when the name is taken."""
+        """Open a temporary file of this name; False when the name is taken."""
         try:
-            draft = os.open(name, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=self._folder)
+            temporary = os.open(name, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=self._folder)
         except FileExistsError:
             return False
         # A process that was faster than the lock took the file for a leftover.
-        if lock(draft) is False or not has_name(draft, name, self._folder):
-            os.close(draft)
+        if lock(temporary) is False or not has_name(temporary, name, self._folder):
+            os.close(temporary)
             return False
-        self._descriptor = draft
+        self._descriptor = temporary
         return True
 
-    def _copy_draft(self) -> None:
-        """Go on with a draft that has a spare name."""
+    def _copy_temporary(self) -> None:
+        """Go on with a file that has a temporary name."""
         nameless, self._descriptor = self._descriptor, -1
         try:
-            self._take_spare()
+            self._take_name()
             self._set_mode()
             _copy(nameless, self._descriptor)
         finally:
             os.close(nameless)
 
-    def _settle_spare(self) -> None:
-        """As `settle`, for a draft with a spare name."""
+    def _settle_named(self) -> None:
+        """As `settle`, for a file with a temporary name."""
         while True:
             assert self._key is not None
             settle(self._descriptor, self._folder)
@@ -238,7 +238,7 @@ class WholeFile:
             ):
                 return
             self._let_go()
-            self._copy_draft()
+            self._copy_temporary()
 
     def _overwrite(self) -> None:
         """Write the contents into the file that is there; OSError, as a rule with it as it was."""
@@ -257,13 +257,13 @@ class WholeFile:
             os.close(target)
 
     def _let_go(self) -> None:
-        """Forget the spare name."""
+        """Forget the temporary name."""
         if self._key is not None:
             let_go(self._key)
             self._key = None
 
-    def _drop_spare(self) -> None:
-        """Remove the spare name, if it is that of the draft.
+    def _drop_name(self) -> None:
+        """Remove the temporary name, if it is that of the file.
 
         It is not where nothing has it yet, nor after an interrupt right after the rename.
         """
@@ -276,7 +276,7 @@ class WholeFile:
     def discard(self) -> None:
         """Remove what there is of a file that was not committed; a second call does nothing."""
         try:
-            self._drop_spare()
+            self._drop_name()
         finally:
             for descriptor in (self._descriptor, self._folder):
                 if descriptor >= 0:

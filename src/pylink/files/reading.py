@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Bytes of the largest file that is read, and of the beginning by which files are told apart.
+# Bytes of the largest file that is read, and of the beginning that shows the kind of a file.
 MAX_SIZE = 1 << 32
 HEAD_SIZE = 64
 

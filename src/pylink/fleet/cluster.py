@@ -111,8 +111,12 @@ class Dask:
 
     def _next(self, done: queue.SimpleQueue[Any]) -> Any:
         """A task that has ended. EngineError where there are no workers for too long."""
-        told = need("dask.config").get(SETTING, None)
-        limit = need("dask.utils").parse_timedelta(told) if told else SECONDS_WITHOUT_WORKERS
+        limit_text = need("dask.config").get(SETTING, None)
+        limit = (
+            need("dask.utils").parse_timedelta(limit_text)
+            if limit_text
+            else SECONDS_WITHOUT_WORKERS
+        )
         begun = time.monotonic()
         while True:
             try:

@@ -109,10 +109,10 @@ def _read_some(
         for row, file in zip(rows, files, strict=True):
             yield from _read_alone(file, row, results)
         return
-    told = inputfiles.classify(arena, extents) or bytes(len(files))
+    kind_codes = inputfiles.classify(arena, extents) or bytes(len(files))
     batch, places = Batch(arena), []
     containers: list[tuple[int, bytes]] = []
-    for number, (row, file, kind) in enumerate(zip(rows, files, told, strict=True)):
+    for number, (row, file, kind) in enumerate(zip(rows, files, kind_codes, strict=True)):
         offset, size = extent_at(extents, number)
         head = arena[offset : offset + min(size, HEAD)]
         result = FileResult(_kind_name(kind, head), None, file.stamp)
@@ -180,11 +180,11 @@ def _read_alone(file: Found, row: int, results: dict[int, FileResult]) -> Iterat
         yield from _take_apart(file, row, data, result)
         return
     arena, extents, _, _ = inputfiles.read_files([None], [len(data)], [data])
-    told = inputfiles.classify(arena, extents) or bytes(1)
-    result.kind = _kind_name(told[0], data[:HEAD])
-    if told[0] == kinds.CUBIN and _is_cubin(data[:20]):
+    kind_codes = inputfiles.classify(arena, extents) or bytes(1)
+    result.kind = _kind_name(kind_codes[0], data[:HEAD])
+    if kind_codes[0] == kinds.CUBIN and _is_cubin(data[:20]):
         yield Batch(arena, extents, [Source(row, "", 0, "cubin", len(data), len(data))])
-    elif result.kind != OTHER and told[0] != kinds.CUBIN:
+    elif result.kind != OTHER and kind_codes[0] != kinds.CUBIN:
         yield from _take_apart(file, row, data, result)
     else:
         result.kind = OTHER

@@ -182,18 +182,18 @@ class Index:
 
     def publish(self, name: str, tables: dict[str, bytes]) -> None:
         """Add a fragment, atomically."""
-        draft = self.place(UNFINISHED + name)
-        _remove(draft)
+        unfinished = self.place(UNFINISHED + name)
+        _remove(unfinished)
         files = {f"{table}.parquet": tables[table] for table in TABLES}
         files[SUMS] = b"".join(_sum(table, tables[table]) for table in TABLES)
-        os.mkdir(draft)
+        os.mkdir(unfinished)
         for file, data in files.items():
             try:
-                _write(os.path.join(draft, file), data)
+                _write(os.path.join(unfinished, file), data)
             except OSError as error:
                 error.filename = self.place(name, file)  # a full disk names none
                 raise
-        os.rename(draft, self.place(name))
+        os.rename(unfinished, self.place(name))
 
     def clean(self) -> None:
         """Remove what does not count, unless somebody reads it; for the holder of the lock."""

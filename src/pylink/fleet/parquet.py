@@ -165,13 +165,13 @@ def _chunk(
     encoding = _PLAIN
     if dictionary is not None:
         encoding = _RLE_DICTIONARY
-        told = struct((1, i32(count)), (2, i32(_PLAIN)))
-        page, size = _page(_DICTIONARY_PAGE, dictionary, (7, (STRUCT, told)))
+        details = struct((1, i32(count)), (2, i32(_PLAIN)))
+        page, size = _page(_DICTIONARY_PAGE, dictionary, (7, (STRUCT, details)))
         body += page
         first = [(11, i64(at))]
-    told = struct((1, i32(rows)), (2, i32(encoding)), (3, i32(_RLE)), (4, i32(_RLE)))
+    details = struct((1, i32(rows)), (2, i32(encoding)), (3, i32(_RLE)), (4, i32(_RLE)))
     place = at + sum(map(len, body))
-    page, more = _page(_DATA_PAGE, data, (5, (STRUCT, told)))
+    page, more = _page(_DATA_PAGE, data, (5, (STRUCT, details)))
     body += page
     size += more
     described = struct(
@@ -188,13 +188,13 @@ def _chunk(
     return body, struct((2, i64(at)), (3, (STRUCT, described))), size
 
 
-def _page(kind: int, data: bytes, told: tuple[int, Value]) -> tuple[list[bytes], int]:
+def _page(kind: int, data: bytes, details: tuple[int, Value]) -> tuple[list[bytes], int]:
     """A page with its header, and how many bytes it has with that when it is unpacked."""
     if len(data) > MOST_BYTES:
         raise OverflowError("one column of a fragment has more than 2 GiB")
     packed: bytes = need("lz4.block").compress(data, store_size=False)
     sizes = (2, i32(len(data))), (3, i32(len(packed)))
-    header = struct((1, i32(kind)), *sizes, told)
+    header = struct((1, i32(kind)), *sizes, details)
     return [header, packed], len(header) + len(data)
 
 

@@ -1,7 +1,7 @@
 """Data in the compact protocol of Thrift, which describes what is in a Parquet file.
 
 https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md has it. A value is
-its type and its bytes; fields of a structure have numbers, told as differences.
+its type and its bytes; fields of a structure have numbers, stored as differences.
 """
 
 from __future__ import annotations

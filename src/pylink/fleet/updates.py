@@ -53,10 +53,10 @@ def update(
     """Index the files below `roots`, absolute paths, or below those indexed before without any.
 
     Files of other roots stay as they are. With `names`, only files of these names are looked at,
-    and all in folders of these names. `progress` is told how many bytes of how many are done.
-    `targets` is a file that says which target has which files, empty for what folders say, None for
-    what the index remembers. Raises NothingToRead, BadDescription, BrokenIndex, BusyIndex, and
-    what the engine does.
+    and all in folders of these names. `progress` is called with the bytes done and the bytes in
+    all. `targets` is a file that says which target has which files, empty for what folders say,
+    None for what the index remembers. Raises NothingToRead, BadDescription, BrokenIndex, BusyIndex,
+    and what the engine does.
     """
     with Writing(index.folder):
         index.refresh()

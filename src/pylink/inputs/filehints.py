@@ -70,7 +70,7 @@ _HEAD = 512
 
 
 def what_it_is(data: bytes) -> list[Diagnostic]:
-    """A hint on what an input is instead of a cubin; none when that cannot be told."""
+    """A hint on what an input is instead of a cubin; none when that cannot be seen."""
     found = _kind(data[:_HEAD])
     return [note("input-is", what=found)] if found else []
 

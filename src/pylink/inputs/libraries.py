@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # What a diagnostic says of the directories of -L when there are none.
 NOWHERE = "any directory, as -L names none"
 
-# Where host linkers look without being told to.
+# Directories that host linkers search by default.
 HOST_DIRECTORIES = ("/usr/local/lib", "/lib", "/usr/lib", "/lib64", "/usr/lib64")
 
 

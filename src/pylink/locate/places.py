@@ -46,13 +46,13 @@ def places_of(objects: Objects) -> Places:
 class Places:
     """Looks up names and lines; what cannot be found, or read, is unknown and no error."""
 
-    __slots__ = ("_maps", "_objects", "_sources", "_told")
+    __slots__ = ("_maps", "_objects", "_reported", "_sources")
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._sources = objects.job.source_files()
         self._maps: dict[int, LineMap | None] = {}
-        self._told = False
+        self._reported = False
 
     def fill(self, diagnostic: Diagnostic, section: int, offset: int, name: str | None) -> None:
         """Give a record its place, and the source line; `name` is what to point at in that."""
@@ -151,12 +151,12 @@ class Places:
 
     def _tell_of_extra(self, diagnostic: Diagnostic, file: int) -> None:
         """Say once that lines could be shown, were there a reader."""
-        if self._told or not self._has_lines(file):
+        if self._reported or not self._has_lines(file):
             return
         try:
             import elftools  # noqa: F401
         except ImportError:
-            self._told = True
+            self._reported = True
             diagnostic.context = [note("lines-not-read", file=self._objects.names[file])]
 
     def _map(self, file: int) -> LineMap | None:

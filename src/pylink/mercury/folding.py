@@ -116,7 +116,7 @@ def _by_index(
         found = None
         if eligible and index.walks(item):
             # Nothing tells which could accept it: a walk over all of them stays in native code.
-            kept = index.alike(item)
+            kept = index.candidates(item)
             found, walked = _walk(items, kept, item, symbols, tally)
             if walked is not None:
                 verdicts[kept.rows[-1] if found is None else found] = walked

@@ -106,14 +106,14 @@ class FoldIndex:
         self.forests: dict[tuple[int, ...], Forest] = {}
 
     def walks(self, item: MercuryObject) -> bool:
-        """Whether `item` repeats a key, so that only `alike` holds all that could accept it.
+        """Whether `item` repeats a key, so that only `candidates` holds all that could accept it.
 
         Not where it is so large that a search without keys would cost more than calls from Python.
         """
         headers, targets, _, _, distinct = item.signature()
         return not distinct and headers + targets <= WALKED
 
-    def alike(self, item: MercuryObject) -> Kept:
+    def candidates(self, item: MercuryObject) -> Kept:
         """The kept objects with as many headers and targets."""
         return self.by_count.get(item.signature()[:2]) or Kept()
 
@@ -121,7 +121,7 @@ class FoldIndex:
         """Rows of the kept objects that could accept `item`, ascending."""
         signature = item.signature()
         if not signature[4]:
-            return self.alike(item).rows
+            return self.candidates(item).rows
         forest = self.forests.get(signature[:4])
         if forest is None:
             return []

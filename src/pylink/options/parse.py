@@ -95,7 +95,7 @@ def parse_leniently(argv: Sequence[str], environment: str) -> CommandLine:
 
 
 def split_leniently(text: str) -> list[str]:
-    """The words of a text, none where they cannot be told apart."""
+    """The words of a text; none if quotes do not match."""
     try:
         return split_words(text, Sink())
     except LinkError:

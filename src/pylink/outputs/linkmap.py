@@ -166,12 +166,12 @@ def removed_lines(placed: Placed) -> Iterator[str]:
     merged = placed.merged
     objects = merged.objects
     yield f"{'Size':>12}  Removed symbols\n"
-    table = zip(merged.symbol_entity, merged.symbol_role, strict=True)
-    for symbol, (entity, role) in enumerate(table):
-        if entity < 0 or not role:
+    table = zip(merged.symbol_entity, merged.symbol_resolution, strict=True)
+    for symbol, (entity, resolution) in enumerate(table):
+        if entity < 0 or not resolution:
             continue
         row = merged.entities[entity]
-        if role in (LOST, LOST_EARLY, REPLACED):
+        if resolution in (LOST, LOST_EARLY, REPLACED):
             winner = objects.symbols[row.winner]
             file = printable(objects.names[winner.file])
             common = objects.symbols[symbol].shndx == winner.shndx == SHN_COMMON

@@ -31,7 +31,7 @@ __attribute__((visibility("default"))) void __cudaRegisterLinkedBinary{id}(
   __cudaRegisterLinkedBinary((const __fatBinC_Wrapper_t *)wrapper, callback, 0);
 }}
 """
-# What lends a module that another file registers: the driver is told of its code, and the module's
+# What lends a module that another file registers: the driver gets its code, and the module's
 # own callback goes to the other image.
 BORROWED = """\
 static void lend_nothing(void **) {}

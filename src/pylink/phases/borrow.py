@@ -240,7 +240,7 @@ def combine(spare: Spare, lent: Lent, numbers: Sequence[int], place: int, sink: 
 def note_borrowed(
     lent: Lent, taken: Sequence[int], libraries: Libraries, first: int, sink: Sink
 ) -> None:
-    """Note which modules are borrowed; warn of those that the driver is not told of."""
+    """Note which modules are borrowed; warn of those that the driver does not get."""
     if not libraries.optional:
         libraries.written = variable_patterns(lent.found, range(len(lent.found.sources)))
     with_ptx = {(row[0], row[1]) for row in ENTRY.iter_unpack(lent.found.entries)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Final:
-    """The finished file; `image` is empty where it is in the draft's file, which is to be it."""
+    """The finished file; `image` is empty where it is in the buffer's file, which is to be it."""
 
     __slots__ = ("image", "job")
 
@@ -28,22 +28,22 @@ class Final:
 
 def finalize(sink: Sink, image: Image) -> Final:
     """Write what describes the contents."""
-    placed, draft = image.placed, image.draft
+    placed, buffer = image.placed, image.buffer
     job, release = placed.merged.objects.job, placed.merged.objects.release
     try:
         if not image.has_tables:
-            native_image.write_tables(draft.canvas, placed, image.preserved)
+            native_image.write_tables(buffer.canvas, placed, image.preserved)
         native_image.write_header(
-            draft.canvas,
+            buffer.canvas,
             placed,
             _identity(placed.merged.objects),
             note_deficit(job.options, release),
             release.late_compat,
         )
     except OSError as error:
-        draft.report(error, sink)
+        buffer.report(error, sink)
     job.steps.done("write_tables")
-    made = draft.image
+    made = buffer.image
     return Final(job, made if isinstance(made, bytes) else b"")
 
 

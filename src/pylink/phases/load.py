@@ -93,7 +93,7 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
         sink.stop()
     job.steps.done("measure")
     times = job.steps.times(len(paths))
-    # Observers are told what reading costs.
+    # Observers get the cost of reading.
     mapped = None if job.steps.observers else job.mapped
     try:
         arena, extents, failed, error = inputfiles.read_files(paths, sizes, data, times, mapped)

@@ -1,4 +1,4 @@
-"""Phase merge: symbols resolved, dead code gone, every section and symbol of the output born."""
+"""Phase merge: symbols resolved, dead code gone, every section and symbol of the output created."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
     if sink.errors and not (merged.crowded or job.dumps_calls or job.options.verbose):
         report_missing(merged, sink)
         return None
-    # Before the births, as kernels without literals of their own get a section for others'.
+    # Before anything is created, as kernels without literals of their own get a section for
+    # others'.
     pools.place_pools(merged)
     steps.done("place_pools")
     if job.folds_mercury:
@@ -67,7 +68,7 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
 
         trace_inputs(merged)
     # The events of docs/order.md: sections and symbols, their names, and from sm_100 on the second
-    # program. Nothing is born after it.
+    # program. Nothing is created after it.
     native_merge.merge(merged)
     steps.done("merge_sections")
     if job.target.family == FAMILY_C and merged.pools:

@@ -31,8 +31,8 @@ def read(sink: Sink, loaded: Loaded) -> Objects | None:
 
         report_fault(faults[0], loaded, files, sections, sink)
         return None
-    told = [(number, files[number]) for number in elfread.find_changes(files)]
-    newest, patch = max(((row.toolkit, row.patch) for _, row in told), default=(0, 0))
+    changed = [(number, files[number]) for number in elfread.find_changes(files)]
+    newest, patch = max(((row.toolkit, row.patch) for _, row in changed), default=(0, 0))
     release = sink.follows = followed(job.options.nvlink, newest, patch)
     objects = Objects(
         arena,
@@ -49,7 +49,7 @@ def read(sink: Sink, loaded: Loaded) -> Objects | None:
     if job.options.register_link_binaries is not None and release.traits & TRAIT_TELLS_UNHOSTED:
         for name in _unhosted(loaded):
             sink.report("no-host-code", file=name)
-    _check_targets(objects, told, sink)
+    _check_targets(objects, changed, sink)
     job.steps.done("check_targets")
     return objects.seal()
 
@@ -61,14 +61,14 @@ def _unhosted(loaded: Loaded) -> list[str]:
     return [name for name, has_id in loaded.registered if not has_id]
 
 
-def _check_targets(objects: Objects, told: list[tuple[int, FileRow]], sink: Sink) -> None:
+def _check_targets(objects: Objects, changed: list[tuple[int, FileRow]], sink: Sink) -> None:
     """Refuse inputs that the target cannot run, and those of a toolkit too old or too new.
 
-    `told` has number and row of each file that says other things of itself than the one before.
+    `changed` has number and row of each file that says other things of itself than the one before.
     """
     job, release = objects.job, objects.release
     whole = False
-    for number, row in told:
+    for number, row in changed:
         name = objects.names[number]
         specific = bool(row.says & SPECIFIC)
         if row.says & NARROW and job.target.family != FAMILY_C:

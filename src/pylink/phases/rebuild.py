@@ -54,7 +54,7 @@ def _rebuild_one(
             retargets.append((inputs, units, out))
         elif name == FRAME:
             contents, moved = debug.rebuild_frame(arena, pieces, relocations)
-            if REPLACED in merged.symbol_role.data:
+            if REPLACED in merged.symbol_resolution.data:
                 from pylink.phases.rebuild_copies import merge_frames
 
                 contents, moved = merge_frames(merged, contents, moved, numbers)

@@ -12,30 +12,32 @@ if TYPE_CHECKING:
 
     from pylink._native.tables import Patches
     from pylink.diagnostics import Diagnostic, Sink
-    from pylink.files.draft import Draft
+    from pylink.files.buffer import OutputBuffer
     from pylink.phases.results import Placed
 
 
 class Image:
-    """The output file; `draft` is handed on, not copied, to finalize.
+    """The output file; `buffer` is handed on, not copied, to finalize.
 
     Without `has_tables` it has contents alone. With `preserved` shared variables have internal
     visibility.
     """
 
-    __slots__ = ("draft", "has_tables", "placed", "preserved")
+    __slots__ = ("buffer", "has_tables", "placed", "preserved")
 
-    def __init__(self, placed: Placed, draft: Draft, *, has_tables: bool, preserved: bool) -> None:
+    def __init__(
+        self, placed: Placed, buffer: OutputBuffer, *, has_tables: bool, preserved: bool
+    ) -> None:
         self.placed = placed
-        self.draft = draft
+        self.buffer = buffer
         self.has_tables = has_tables
         self.preserved = preserved
 
 
-def relocate(sink: Sink, placed: Placed, draft: Draft) -> Image | None:
+def relocate(sink: Sink, placed: Placed, buffer: OutputBuffer) -> Image | None:
     """Write contents, relocated fields and the relocations that stay; None after errors.
 
-    Without observers, which are told what contents and tables cost, the tables are written on
+    Without observers, which get the cost of contents and tables, the tables are written on
     the way: all of the output in its order.
     """
     job = placed.merged.objects.job
@@ -49,18 +51,18 @@ def relocate(sink: Sink, placed: Placed, draft: Draft) -> Image | None:
     steps.done("resolve_values")
     try:
         if has_tables:
-            bad = native_image.write_output(draft.canvas, placed, patches, preserved)
+            bad = native_image.write_output(buffer.canvas, placed, patches, preserved)
         else:
-            bad = native_image.write_contents(draft.canvas, placed, patches)
+            bad = native_image.write_contents(buffer.canvas, placed, patches)
     except OSError as error:
-        draft.report(error, sink)
+        buffer.report(error, sink)
     if bad >= 0:
         _report_capsule(placed, bad, sink)
         return None
     # What is said below is found in the tables; what was said may be looked at when all is over.
     _let_go(placed, sink)
     steps.done("write_contents")
-    return Image(placed, draft, has_tables=has_tables, preserved=preserved)
+    return Image(placed, buffer, has_tables=has_tables, preserved=preserved)
 
 
 def _let_go(placed: Placed, sink: Sink) -> None:

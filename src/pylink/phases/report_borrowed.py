@@ -92,7 +92,7 @@ def _stays(merged: Merged, use: Reference) -> bool:
     if function < 0:
         return True
     is_live = merged.entities[function].flags & LIVE
-    return bool(is_live) and merged.section_role[use[0]] not in (LOST, LOST_EARLY, REPLACED)
+    return bool(is_live) and merged.section_resolution[use[0]] not in (LOST, LOST_EARLY, REPLACED)
 
 
 def _matcher(patterns: list[bytes] | None) -> Callable[[str], bool]:

@@ -68,7 +68,7 @@ def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
     for number, section in enumerate(objects.sections):
         if section.kind != sectionkinds.CONSTANT_FUNC or section.bank != POOL_BANK:
             continue
-        if merged.section_function[number] == function and merged.section_role[number] == WON:
+        if merged.section_function[number] == function and merged.section_resolution[number] == WON:
             yield _share(merged, number)
 
 
@@ -81,7 +81,7 @@ def _share(merged: Merged, section: int) -> Share:
 def report_variables(placed: Placed, oversized: Oversized | None, sink: Sink) -> None:
     """Variables for which a kernel's shared memory or the bank of constants has no room.
 
-    In the order in which the output's sections were born.
+    In the order in which the output's sections were created.
     """
     limit = placed.merged.objects.job.target.shared_limit
     kernels = oversized.kernels if oversized is not None else {}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def report_use(sink: Sink, placed: Placed) -> None:
-    """Memory of the whole link, then two lines for each kernel, last born first."""
+    """Memory of the whole link, then two lines for each kernel, last created first."""
     merged = placed.merged
     objects = merged.objects
     options = objects.job.options

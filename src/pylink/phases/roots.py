@@ -21,7 +21,7 @@ def select_kernels(merged: Merged) -> Marks:
     if libraries is None or not libraries.borrowed:
         return selected
     homes = merged.objects.homes
-    return resolve.spare_kernels(
+    return resolve.unselected_kernels(
         merged, bytes(home in libraries.borrowed for home in homes), selected
     )
 

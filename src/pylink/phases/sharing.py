@@ -124,7 +124,7 @@ class SharedInputs:
         """The runs that the inputs of a link lie in, in order; None for one that reads them itself.
 
         Such are those that lack one here, that would overwrite one, and those that are observed:
-        observers are told what reading costs.
+        observers get the cost of reading.
         """
         if job.steps.observers:
             return None

@@ -8,13 +8,13 @@ from pylink.files.atomic import holds, write_output
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
-    from pylink.files.draft import Draft
+    from pylink.files.buffer import OutputBuffer
     from pylink.phases.finalize import Final
     from pylink.phases.lto import Optimized
 
 
-def write(sink: Sink, final: Final | Optimized, draft: Draft | None) -> None:
-    """Give the output its place: the file that `draft` is, or one that the image is written to.
+def write(sink: Sink, final: Final | Optimized, buffer: OutputBuffer | None) -> None:
+    """Give the output its place: the file that `buffer` is, or one that the image is written to.
 
     With --write-if-changed a file that holds the image already is not touched, so that a build
     system sees nothing new.
@@ -24,7 +24,7 @@ def write(sink: Sink, final: Final | Optimized, draft: Draft | None) -> None:
     if path is None or (options.write_if_changed and holds(path, final.image)):
         return
     try:
-        if draft is not None and draft.commit():
+        if buffer is not None and buffer.commit():
             return
     except OSError as error:
         sink.fatal("cannot-write-file", file=path, reason=reason_of(error))

@@ -2,9 +2,9 @@
 
 A byte belongs to the section whose place it is in, there to the input section that it was copied
 from, and there to the symbol that is defined at it. What the link makes itself, and what lies
-between sections, has names of its own. Of each kind the inputs with most bytes are told apart, and
-of each of these the largest symbols. Inputs of equally many bytes whose names differ in their
-numbers alone are one part, such as `400 x g*_m5.cubin`.
+between sections, has names of its own. Of each kind the inputs with most bytes are listed one by
+one, and of each of these the largest symbols. Inputs of equally many bytes whose names differ in
+their numbers alone are one part, such as `400 x g*_m5.cubin`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections import Counter
 
 from pylink._native.ledger import section_bytes
 from pylink.demangle import demangle
-from pylink.profile.alike import groups, pattern, skeleton, title
 from pylink.profile.families import family_name
+from pylink.profile.groups import groups, pattern, skeleton, title
 from pylink.tables import symbol_name
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pylink.phases.results import Placed
 
-# Input files of a kind, and symbols of one of these files, that are told apart.
+# Input files of a kind, and symbols of one of these files, that are listed one by one.
 MOST_FILES, MOST_SYMBOLS = 24, 8
 # Inputs that are one part, up to which their symbols are looked at.
 MOST_MEMBERS = 1000

@@ -63,7 +63,7 @@ SECTION_METRICS = (
 )
 STAGES = ("primary", "headers", "targets")
 
-# Functions of the output that are told apart.
+# Functions of the output that are listed one by one.
 MOST_FUNCTIONS = 24
 
 # Between kind, input and symbol in the name of a part of the output.

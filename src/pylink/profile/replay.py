@@ -23,7 +23,7 @@ import time
 from pylink._native import elfread, inputfiles
 from pylink.dedup.saving import Lenient
 from pylink.diagnostics.errors import LinkError
-from pylink.files.draft import Draft
+from pylink.files.buffer import OutputBuffer
 from pylink.observer import Steps
 from pylink.phases.finalize import finalize
 from pylink.phases.layout import layout
@@ -187,8 +187,8 @@ def _run(record: Recorder, part: Objects, sink: Lenient) -> Profile | None:
     final = None
     if not sink.failing:
         record.resume()
-        with Draft(placed.size) as draft:
-            image = relocate(sink, placed, draft)
+        with OutputBuffer(placed.size) as buffer:
+            image = relocate(sink, placed, buffer)
             record.after("relocate", image)
             if image is not None:
                 record.resume()

@@ -65,8 +65,8 @@ class ProfuseObserver(Observer):
             folding = result.folding
             for channel, lines in ((DEDUP, dedup_lines), (TWINS, twin_lines)):
                 if channel in self._channels:
-                    told = (_why_not(result),) if folding is None else lines(result, folding)
-                    for line in told:
+                    texts = (_why_not(result),) if folding is None else lines(result, folding)
+                    for line in texts:
                         write(None, f"{channel}: {printable(line)}\n")
 
 

@@ -146,10 +146,10 @@ class TextRenderer(Renderer):
         try:
             text = self.sources.line(source)
         except Withheld as reason:
-            told = source.file, str(reason)
-            if told in self._withheld:
+            reported = source.file, str(reason)
+            if reported in self._withheld:
                 return ""
-            self._withheld.add(told)
+            self._withheld.add(reported)
             line = f"source text is not shown: {reason}"
             return wrap(line, *MARGINS[DETAIL], self.usable) + "\n"
         return "" if text is None else snippet(text, source, self.tab_width)

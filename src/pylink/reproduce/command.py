@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from pylink.options.table import Value
 
-# What a compiler is told may name files for it to write.
+# Options of a compiler may name files for it to write.
 COMPILER_WORDS = ("Xptxas", "Xnvvm")
 
 
@@ -137,8 +137,8 @@ class Again:
             added = line.inputs or set(line.values) - {"output_file"}
             os.chdir(self._folder)
             names = [restored(source.name, self._up) for source in inputs]
-            told = {**values, "output_file": self._output}
-            obey(sink, told, inputs=names, terminal_form="text")
+            settings = {**values, "output_file": self._output}
+            obey(sink, settings, inputs=names, terminal_form="text")
             plan = Plan(values, [source.name for source in inputs], sink)
             plan.root = self._up
             open_reports(sink, values)
@@ -156,7 +156,7 @@ class Again:
                 sink,
                 self._whole + line.whole_libraries,
                 noted=(
-                    output_noted(told),
+                    output_noted(settings),
                     restored(recorded(values, names), self._up) if added else self._recorded,
                 ),
                 library_path=self._library_path,

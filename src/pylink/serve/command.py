@@ -101,18 +101,18 @@ def serve_auto(path: str, script: str, ready: int, idle: float) -> int:
     """
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-    draft = f"{path}.{os.getpid()}"
+    unfinished = f"{path}.{os.getpid()}"
     try:
         with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(draft)
+            listener.bind(unfinished)
             listener.listen(128)
-            os.rename(draft, path)  # a client that finds it can connect
-            server = Server(listener, script, max(1, ready), None, alike=True)
+            os.rename(unfinished, path)  # a client that finds it can connect
+            server = Server(listener, script, max(1, ready), None, same_limits=True)
             return server.run(path, [], idle)
     except OSError:  # links are done without a server
         return 1
     finally:
-        for left in (draft, path):
+        for left in (unfinished, path):
             with contextlib.suppress(OSError):
                 os.unlink(left)
 

@@ -124,7 +124,7 @@ class Request:
             own.get(name) == self.environment.get(name) for name in map(os.fsencode, DECISIVE)
         )
 
-    def is_alike(self) -> bool:
+    def has_same_limits(self) -> bool:
         """Whether the client has the limits, niceness, processors and control group of this."""
         try:
             for number in LIMITS:
@@ -194,7 +194,7 @@ def _holds_own(file: str, folder: int, depth: int) -> bool:
 
 
 def link(connection: socket.socket, request: Request) -> int:
-    """Link as the client's process would; the exit status, which the client is still to be told."""
+    """Link as the client's process would; the exit status, which the client does not have yet."""
     # A client that is gone wants no result; tools that were started end with this process.
     fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(connection, fcntl.F_SETSIG, signal.SIGTERM)

@@ -58,8 +58,8 @@ TOOK, WAITS = 0, 1
 class Server:
     """The process that forks those that link.
 
-    With `alike` it links for clients alone whose limits, niceness, processors and control group
-    are those of this process: nobody started it for them.
+    With `same_limits` it links for clients alone whose limits, niceness, processors and control
+    group are those of this process: nobody started it for them.
     """
 
     def __init__(
@@ -69,13 +69,13 @@ class Server:
         ready: int,
         memory: int | None,
         *,
-        alike: bool = False,
+        same_limits: bool = False,
     ) -> None:
         self.listener = listener
         self.script = script
         self.ready = ready
         self.memory = memory
-        self.alike = alike
+        self.same_limits = same_limits
         self.waiting: set[int] = set()
         self.linking: set[int] = set()
         self.files: list[str] = []
@@ -176,7 +176,7 @@ class Server:
         self.waiting.clear()
 
     def hear(self) -> None:
-        """Note which children link and which wait; each has told of itself."""
+        """Note which children link and which wait; each has reported itself."""
         try:
             data = os.read(self.reader, 1 << 16)
         except BlockingIOError:
@@ -200,7 +200,7 @@ class Server:
             if child == started:
                 code = os.waitstatus_to_exitcode(ended)
                 return code if code >= 0 else 128 - code
-            self.hear()  # what it told before it ended
+            self.hear()  # what it reported before it ended
             self.failed += child in self.waiting
             self.waiting.discard(child)
             self.linking.discard(child)
@@ -259,7 +259,9 @@ class Server:
             request = Request(connection)
         except (ValueError, OSError, EOFError):
             return None
-        suits = request.suits(self.script) and not (self.alike and not request.is_alike())
+        suits = request.suits(self.script) and not (
+            self.same_limits and not request.has_same_limits()
+        )
         if suits and not self.changed():
             return request
         request.close()

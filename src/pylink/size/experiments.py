@@ -84,7 +84,7 @@ class Experiments:
 
 
 class _Packer:
-    """Compresses as an entry is, as far as that can be told."""
+    """Compresses as an entry is, as far as that can be seen."""
 
     def __init__(self, payload: bytes, data: bytes, codec: int) -> None:
         self._data, self._codec, self._payload = data, codec, payload

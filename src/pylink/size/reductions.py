@@ -262,10 +262,10 @@ def _twins(sizes: Sizes) -> Iterable[Reduction]:
             if chosen is None or len(by_target[number]) > 1 or len(by_target[chosen]) > 1:
                 continue
             leaf, other = by_target[number][0], by_target[chosen][0]
-            same, alike = (
+            same, similar = (
                 mine == two for mine, two in zip(leaf.fingerprints, other.fingerprints, strict=True)
             )
-            if alike and leaf.fingerprints[1]:
+            if similar and leaf.fingerprints[1]:
                 key = number, chosen, same
                 found.setdefault(key, []).append(leaf)
     for (number, chosen, exact), leaves in sorted(found.items()):

@@ -10,7 +10,7 @@ docstrings and no annotations. The launcher (src/_native/launcher) looks for one
 
 Where there is none that is good, the program starts as any Python script.
 
-It begins as a compiled main program, `quickstart.py`, with which the launcher starts the
+It begins as a compiled main program, `bootstrap.py`, with which the launcher starts the
 interpreter. After it stands what that reads: the code of each module that some links import, and
 the rows of all modules as one object, so that a name that several modules have is made once, then a
 hash of each source. The last bytes are a mark of the rows, which the main program has as well, and
@@ -144,7 +144,7 @@ def row(module: ModuleType, kernels: str, *, shipped: bool) -> tuple[Row, bytes]
 
     A bundle that is `shipped` has no modules of the interpreter, whose release may be another one.
     """
-    from pylink.startup.lean import compile_lean
+    from pylink.startup.stripped import compile_stripped
 
     name, path = module.__name__, module.__file__ or ""
     if path == kernels:
@@ -157,7 +157,7 @@ def row(module: ModuleType, kernels: str, *, shipped: bool) -> tuple[Row, bytes]
         source = stream.read()
     if is_own:
         path = path[len(PACKAGE) + 1 :]
-    code = compile_lean(source, f"pylink/{path}" if is_own else path)
+    code = compile_stripped(source, f"pylink/{path}" if is_own else path)
     time = 0 if shipped else status.st_mtime_ns
     return (name, path, len(source), time, code), source_hash(len(source), source)
 
@@ -183,12 +183,12 @@ def make(*, shipped: bool = False, kernels: str = "") -> bytes:
     some_pairs = [pair for pair in some_pairs if pair[0][1]]  # kernels are found without a row
     rows, some = ([made for made, _ in both] for both in (pairs, some_pairs))
     digests = b"".join(digest for _, digest in pairs + some_pairs)
-    with open(f"{HERE}/quickstart.py", encoding="utf-8") as stream:
+    with open(f"{HERE}/bootstrap.py", encoding="utf-8") as stream:
         program = stream.read()
 
     mark = source_hash(0, dumps((rows, some)))
     code = compile(
-        f"{program}\n\nstart({mark!r})\n", "pylink/startup/quickstart.py", "exec", dont_inherit=True
+        f"{program}\n\nstart({mark!r})\n", "pylink/startup/bootstrap.py", "exec", dont_inherit=True
     )
     before, later = bytearray(16) + dumps(code), []
     for name, path, size, time, module in some:

@@ -60,15 +60,15 @@ def write_cached(path: str, name: str, bundle: bytes) -> None:
     """Write a bundle into the folder, and remove old ones; OSError."""
     folder = open_folder(path)
     try:
-        draft = f".{name}.{os.getpid()}"
+        unfinished = f".{name}.{os.getpid()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            with open(os.open(draft, flags, 0o600, dir_fd=folder), "wb") as stream:
+            with open(os.open(unfinished, flags, 0o600, dir_fd=folder), "wb") as stream:
                 os.fchmod(stream.fileno(), 0o600)
                 stream.write(bundle)
-            os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError:
-            _remove(draft, folder)
+            _remove(unfinished, folder)
             raise
         before = time.time() - UNUSED
         for other in os.listdir(folder):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pylink.subtools.compilers import Compilers
     from pylink.timing import CsvTiming
 
-# A link that takes longer, in ms, is told that the compiler can work in several threads.
+# A link that takes longer, in ms, gets a remark that the compiler can work in several threads.
 LONG = 60_000
 
 
@@ -89,8 +89,8 @@ def compile_lto(
 
 def _compile_time(outcome: Outcome) -> float:
     """How long the compiler itself worked, in milliseconds; that of its process if it is silent."""
-    told = re.search(rf"^{worker.COMPILED} ([0-9.]+) ms$", outcome.log, re.MULTILINE)
-    return float(told[1]) if told is not None else outcome.elapsed
+    match = re.search(rf"^{worker.COMPILED} ([0-9.]+) ms$", outcome.log, re.MULTILINE)
+    return float(match[1]) if match is not None else outcome.elapsed
 
 
 def _note_release(log: str, options: Options, sink: Sink) -> None:
@@ -107,7 +107,7 @@ def write_lto_row(timing: CsvTiming, options: Options, elapsed: float, sink: Sin
 
 
 def arguments(options: Options, *, whole: bool, used: References | None = None) -> list[str]:
-    """What nvJitLink is told."""
+    """The options for nvJitLink."""
     words = [f"-arch={options.arch}", "-lto", "-ptx"]
     if options.Ofast_compile is not None:
         words.append(f"-Ofc={options.Ofast_compile}")

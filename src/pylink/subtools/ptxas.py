@@ -127,7 +127,7 @@ def time_limit(options: Options) -> int:
 
 
 def arguments(request: Request, options: Options) -> list[str]:
-    """What ptxas is told, except for its files.
+    """The arguments of ptxas, except for its files.
 
     ptxas notes its options in an order of its own. The last of two values counts, so those of the
     command line follow those of an entry.

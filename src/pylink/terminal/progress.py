@@ -59,8 +59,10 @@ class Progress:
             return
         if self._bar is None and not self._start():
             return
-        told = f"{self._words}: {words}" if words else self._words
-        self._bar.update(self._task, completed=self._done, total=self._total, description=told)
+        description = f"{self._words}: {words}" if words else self._words
+        self._bar.update(
+            self._task, completed=self._done, total=self._total, description=description
+        )
 
     def stop(self) -> None:
         """The work is done, or has failed."""

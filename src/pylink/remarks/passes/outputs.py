@@ -36,7 +36,7 @@ class Outputs:
         return self.placed.places[out].made
 
     def place(self, out: int) -> Place:
-        """The input that the section was born for; the output for what the link makes."""
+        """The input that the section was created for; the output for what the link makes."""
         row = self.rows[out]
         if row.entity >= 0:
             return self.view.at_entity(row.entity)

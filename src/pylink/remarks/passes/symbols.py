@@ -44,11 +44,11 @@ class Definition:
 
     __slots__ = ("common", "file", "function", "lost", "size", "symbol", "weak")
 
-    def __init__(self, symbol: int, row: SymbolRow, role: int) -> None:
+    def __init__(self, symbol: int, row: SymbolRow, resolution: int) -> None:
         self.size = row.size
         self.file = row.file
         self.symbol = symbol
-        self.lost = role in (LOST, LOST_EARLY)
+        self.lost = resolution in (LOST, LOST_EARLY)
         self.common = row.shndx == SHN_COMMON
         self.function = row.info & 15 == STT_FUNC
         self.weak = row.info >> 4 == STB_WEAK
@@ -91,11 +91,11 @@ class ResolutionPass:
         first: dict[int, Definition] = {}
         found: dict[int, list[Definition]] = {}
         merged = self.merged
-        table = zip(merged.symbol_entity, self.view.symbols, merged.symbol_role, strict=True)
-        for symbol, (entity, row, role) in enumerate(table):
-            if entity < 0 or not role:  # without a role it is undefined
+        table = zip(merged.symbol_entity, self.view.symbols, merged.symbol_resolution, strict=True)
+        for symbol, (entity, row, resolution) in enumerate(table):
+            if entity < 0 or not resolution:  # without a resolution it is undefined
                 continue
-            definition = Definition(symbol, row, role)
+            definition = Definition(symbol, row, resolution)
             if entity not in first:
                 first[entity] = definition
             else:
@@ -165,8 +165,8 @@ class ResolutionPass:
     def _read_facts(self, file: int) -> tuple[dict[int, int], int]:
         """REGCOUNT of each function of a file, by the row of its symbol, and the SM of its PTX."""
         objects = self.merged.objects
-        told = objects.files[file]
-        first, virtual = told.first_symbol, told.ptx_sm
+        row = objects.files[file]
+        first, virtual = row.first_symbol, row.ptx_sm
         counts = {}
         for number in file_sections(objects, file):
             section = objects.sections[number]

@@ -40,7 +40,7 @@ class SourceMap:
 
     @property
     def has_code(self) -> bool:
-        """Whether the report has the code, so that addresses can be told from other numbers."""
+        """Whether the report has the code, which tells addresses from other numbers."""
         return bool(self._code)
 
     def is_code(self, address: int) -> bool:

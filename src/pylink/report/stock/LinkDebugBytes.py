@@ -36,7 +36,7 @@ def apply(phase, say):
     causes = instances(phase, "file__debug_bytes_by_option.sum")
     if causes and causes[0][0] == ALWAYS:
         return
-    told = "".join(
+    sections = "".join(
         " " + CAUSES[option].format("{:.0f}%".format(100.0 * value / debug))
         for option, value in causes[:1]
         if option in CAUSES and 100.0 * value >= MOST * debug
@@ -44,7 +44,9 @@ def apply(phase, say):
     say(
         "{:.0f}% of the input is debug data{}.{} The estimate is the part that debug data has in "
         "the processor time of reading, copying and writing, by size.".format(
-            100.0 * debug / total, _where(instances(phase, "file__debug_bytes.sum"), debug), told
+            100.0 * debug / total,
+            _where(instances(phase, "file__debug_bytes.sum"), debug),
+            sections,
         ),
         "file__debug_bytes.sum",
         debug,

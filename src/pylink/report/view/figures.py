@@ -72,7 +72,7 @@ def draw(
         for curve in _curves(report):
             if progress is not None:
                 progress.advance(words=curve.title)
-            title, words = f"Cost of {curve.title}", f"Cost against size of input: {curve.told}."
+            title, words = f"Cost of {curve.title}", f"Cost against size of input: {curve.caption}."
             drawn.costs.append(plots.svg(plots.curve(curve), title, words))
     return drawn
 
@@ -105,7 +105,7 @@ def _curves(report: aprof.Report) -> list[plots.Curve]:
             [(float(point.rms), point.min * scale) for point in fit.points],
             None if fit.model is None else _scaled(fit, scale),
             _expected(fit, scale),
-            told(fit),
+            describe_fit(fit),
             size_unit="byte" if fit.size_unit == "bytes" else "count",
             cost_unit="nsecond" if is_time else "count",
             size_title=f"input [{fit.size_unit or 'size'}]",
@@ -121,7 +121,7 @@ def _expected(fit: Fit, scale: float) -> tuple[float, float] | None:
     return (low * fit.cost * scale, high * fit.cost * scale) if high > 1 else None
 
 
-def told(fit: Fit) -> str:
+def describe_fit(fit: Fit) -> str:
     """The growth, its error and what follows from it, in words."""
     low, high = fit.interval
     if fit.model is None:

@@ -18,7 +18,7 @@ from pylink.report.view.numbers import text
 from pylink.report.view.overview import (
     advice,
     failures,
-    longest_alike,
+    longest_of_name,
     session_rows,
     shortened,
     summary,
@@ -46,7 +46,7 @@ def page(
     """The page: the last report in full, what changed since the first, and the plots of all.
 
     Reports come with the names that they go by. Without matplotlib a note takes the place of plots.
-    `progress` is told of each plot.
+    `progress` is called for each plot.
     """
     try:
         from pylink.report.view.figures import chart, draw
@@ -58,7 +58,7 @@ def page(
         figures = Figures(note=str(error))
     name, shown = reports[-1] if reports else ("", None)
     pages = action_pages(shown) if shown else []
-    kept = longest_alike(pages)
+    kept = longest_of_name(pages)
     changes: list[Change] = []
     words: list[str] = []
     if len(reports) > 1:

@@ -27,7 +27,7 @@ WARM = 90.0
 LONGEST = 160
 
 # Actions of one name, such as comparisons of two inputs, that a page shows.
-MOST_ALIKE = 4
+MOST_OF_NAME = 4
 
 
 def whole_first(pages: Sequence[ActionPage]) -> list[ActionPage]:
@@ -35,16 +35,16 @@ def whole_first(pages: Sequence[ActionPage]) -> list[ActionPage]:
     return sorted(pages, key=lambda page: page.action.scope is not Scope.RANGE)
 
 
-def longest_alike(pages: Sequence[ActionPage]) -> list[ActionPage]:
-    """The pages, of a link's actions of the same name only the `MOST_ALIKE` that took longest."""
+def longest_of_name(pages: Sequence[ActionPage]) -> list[ActionPage]:
+    """The pages, of a link's actions of the same name only the `MOST_OF_NAME` that took longest."""
     by_name: dict[str, list[ActionPage]] = defaultdict(list)
     for page in pages:
         if page.action.number(DURATION) is not None:
             by_name[page.action.function_name].append(page)
     left_out: set[int] = set()
-    for alike in by_name.values():
-        alike.sort(key=lambda page: page.action.number(DURATION) or 0, reverse=True)
-        left_out.update(page.index for page in alike[MOST_ALIKE:])
+    for namesakes in by_name.values():
+        namesakes.sort(key=lambda page: page.action.number(DURATION) or 0, reverse=True)
+        left_out.update(page.index for page in namesakes[MOST_OF_NAME:])
     return [page for page in pages if page.index not in left_out]
 
 

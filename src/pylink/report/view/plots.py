@@ -43,16 +43,16 @@ LONG_SPAN = 100.0
 class Curve:
     """Cost against size: measured points, and what was found about their growth.
 
-    `interval` holds the least and the largest cost to expect at twice the largest size; `told` says
-    the growth, its error and the forecast in words. `size_title` and `cost_title` are what the axes
-    show, with units.
+    `interval` holds the least and the largest cost to expect at twice the largest size; `caption`
+    says the growth, its error and the forecast in words. `size_title` and `cost_title` are what the
+    axes show, with units.
     """
 
     title: str
     points: Sequence[tuple[float, float]]
     fit: Growth | None = None
     interval: tuple[float, float] | None = None
-    told: str = ""
+    caption: str = ""
     size_unit: str = "count"
     cost_unit: str = "nsecond"
     size_title: str = "size of the input"
@@ -200,7 +200,7 @@ def _draw_curve(axes: Axes, curve: Curve) -> None:
     axes.set_ylabel(curve.cost_title, fontsize=8)
     _format(axes.xaxis, curve.size_unit, logarithmic=logarithmic)
     _format(axes.yaxis, curve.cost_unit, logarithmic=logarithmic)
-    _trim(axes, f"{curve.title}\n{curve.told}" if curve.told else curve.title)
+    _trim(axes, f"{curve.title}\n{curve.caption}" if curve.caption else curve.title)
 
 
 def svg(figure: Figure, title: str, description: str) -> str:

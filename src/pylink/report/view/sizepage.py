@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
     from pylink.size.model import Sizes
 
-# Parts of one node that are told apart; the rest is one more.
+# Parts of one node that are shown one by one; the rest is one more.
 MOST_PARTS = 40
-# Parts of less than this share of everything are not told apart, on two levels from the outside.
+# Parts of less than this share of everything are not shown one by one, on two levels from the
+# outside.
 _LEAST = 1 / 5000
 # Levels of the map, from the outside in. A kind and a target are one.
 _OUTER = ("archive", "file", "kind", "target")
@@ -43,7 +44,7 @@ OTHER, GONE = "#5b6577", "#b45f06"
 class Node:
     """A part with its bytes; `gone` are those that could go, of the measure that the map shows.
 
-    Parts of fewer bytes than `least` are not told apart.
+    Parts of fewer bytes than `least` are not shown one by one.
     """
 
     name: str

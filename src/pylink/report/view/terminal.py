@@ -22,7 +22,7 @@ from pylink.report.view.overview import (
     PROCESSOR,
     advice,
     failures,
-    longest_alike,
+    longest_of_name,
     phase_name,
     phases,
     session_rows,
@@ -101,7 +101,7 @@ def show_details(
         _heading(out, "Where the bytes of the output are")
         _show_tree(out, tree, tree.size, shortened(report))
         out.print()
-    shown = pages if instances else longest_alike(pages)
+    shown = pages if instances else longest_of_name(pages)
     for page in whole_first(shown):
         _show_page(out, page, instances=instances)
     if len(shown) < len(pages):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 WRITTEN_SIZE = 8 << 20
 
 
-class Draft:
+class OutputBuffer:
     """The bytes of the output: `canvas` takes them.
 
     At its end a `with` block lets go of the canvas, and of a file that was not committed.
@@ -49,7 +49,7 @@ class Draft:
             self._file = WholeFile(path)
         except (OSError, ValueError):
             return None
-        descriptor = self._file.draft
+        descriptor = self._file.unfinished
         canvas = None if descriptor is None else Canvas.on_file(descriptor, size)
         if canvas is None:
             self._discard()
@@ -64,7 +64,7 @@ class Draft:
         """Put the file in its place; False where there is none. OSError when that fails."""
         if self._file is None:
             return False
-        descriptor = self._file.draft
+        descriptor = self._file.unfinished
         assert descriptor is not None
         try:
             self._kept = KeptFile(descriptor, self._file.path)
@@ -83,7 +83,7 @@ class Draft:
             self._file.discard()
             self._file = None
 
-    def __enter__(self) -> Draft:
+    def __enter__(self) -> OutputBuffer:
         return self
 
     def __exit__(

@@ -7,7 +7,7 @@ from base.nameindex cimport NameIndex, NameSlot, hash_name, index_find
 from fleet.stamps cimport Stamp
 
 # What an index knew when it wrote all of it down, as it lies in its file, with the table by which
-# to find a file. Rows stay as they are; one that is no longer true is overtaken by a Known.
+# to find a file. Rows stay as they are; one that is no longer true is overtaken by a Indexed.
 ctypedef struct Base:
     const int64_t* end          # of each path, with a 0 in front
     const Stamp* stamp
@@ -23,7 +23,7 @@ cdef enum Mark:
     M_OVERTAKEN = 2
 
 # A file that an index has learned of since.
-ctypedef struct Known:
+ctypedef struct Indexed:
     const uint8_t* path         # below the root
     uint32_t size
     uint32_t root

@@ -8,8 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-# So many names are one; fewer are told apart.
-FEWEST_ALIKE = 3
+# This many similar names become one part; fewer stay separate.
+FEWEST_IN_GROUP = 3
 
 NUMBERS = re.compile(r"([0-9]+)")
 
@@ -35,7 +35,7 @@ def groups(named: Iterable[tuple[str, Hashable, int]]) -> list[list[int]]:
         found.setdefault((skeleton(name), equal), []).append(row)
     result: list[list[int]] = []
     for rows in found.values():
-        if len(rows) >= FEWEST_ALIKE:
+        if len(rows) >= FEWEST_IN_GROUP:
             result.append(rows)
         else:
             result += [[row] for row in rows]

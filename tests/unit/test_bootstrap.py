@@ -20,7 +20,7 @@ from helpers.fatbin_builder import container, entry
 from helpers.installed import Installed, build_scripts
 
 import pylink
-from pylink.startup.lean import compile_lean
+from pylink.startup.stripped import compile_stripped
 
 PT_INTERP = 3
 BY_SCRIPT = "from the script\n"
@@ -480,15 +480,15 @@ class Marked:
 '''
 
 
-def test_lean_code_does_the_same() -> None:
+def test_stripped_code_does_the_same() -> None:
     marked: list[type] = []
 
     def mark(made: type) -> type:
         marked.append(made)
         return made
 
-    space: dict[str, Any] = {"mark": mark, "__name__": "lean"}
-    code = compile_lean(SOURCE.encode(), "lean.py")
+    space: dict[str, Any] = {"mark": mark, "__name__": "stripped"}
+    code = compile_stripped(SOURCE.encode(), "stripped.py")
     exec(code, space)
     assert space["other"] == 1
     assert "nothing_of_that_name" not in code.co_names
@@ -506,11 +506,14 @@ def test_lean_code_does_the_same() -> None:
     )
 
 
-def test_every_module_has_lean_code() -> None:
+def test_every_module_has_stripped_code() -> None:
     for path in Path(pylink.__file__).parent.rglob("*.py"):
         source = path.read_bytes()
-        lean, whole = (
+        stripped, whole = (
             len(marshal.dumps(code))
-            for code in (compile_lean(source, "x"), compile(source, "x", "exec", dont_inherit=True))
+            for code in (
+                compile_stripped(source, "x"),
+                compile(source, "x", "exec", dont_inherit=True),
+            )
         )
-        assert lean <= whole
+        assert stripped <= whole

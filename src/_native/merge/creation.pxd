@@ -1,4 +1,4 @@
-# Births, per input: functions, other symbols, and the sections that no symbol called for.
+# Creation, per input: functions, other symbols, and the sections that no symbol called for.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -22,7 +22,7 @@ from tables.poolrows cimport POOL_BORN, POOL_LOST, PoolRow
 from tables.rows cimport (
     EF_INNER, EF_INTERNAL, EF_KERNEL, EF_LIVE, EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC,
     E_GLOBAL, E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, M_DEBUG, M_HOST_INFO, M_KEEP_RELOCS,
-    M_RELOCATABLE, OF_OWN_BYTES, PART_GLOBAL, ROLE_NONE, SYSTEM_RESERVE, EntityRow, FileRow,
+    M_RELOCATABLE, OF_OWN_BYTES, PART_GLOBAL, RESOLUTION_NONE, SYSTEM_RESERVE, EntityRow, FileRow,
     OutRow, OutSymbolRow, SectionRow, SymbolRow, has_lost, is_instance, is_root, was_current,
 )
 from traits cimport TRAIT_EARLY_FILES, TRAIT_LEAN_NAMES, TRAIT_WEAK_GLOBAL
@@ -90,7 +90,7 @@ cdef inline int32_t next_met(Merge* m, const FileRow* file, bint functions) noex
 
 
 cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
-    """Births of functions, each with the sections that it alone calls for."""
+    """Creation of functions, each with the sections that it alone calls for."""
     cdef int32_t i, e, null
     cdef const SymbolRow* s
     cdef bint defined
@@ -103,15 +103,15 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
         if not m.entities[e].flags & EF_LIVE:
             if m.mode & M_HOST_INFO and m.entities[e].flags & EF_KERNEL:
                 name_shared(m, e)
-            if was_current(m.role[i]):
+            if was_current(m.resolution[i]):
                 list_dead(m, e, BURIED_TEXT)
             continue
-        defined = was_current(m.role[i])
-        if m.born[e] < 0:
+        defined = was_current(m.resolution[i])
+        if m.created[e] < 0:
             enter_symbol(m, e, stands_early(m, s, defined))
             null = m.entity[file.first_symbol]
-            if null >= 0 and s.section < 0 and m.born[null] < 0:
-                m.born[null] = new_local(m, null, <const uint8_t*>b"", 0)
+            if null >= 0 and s.section < 0 and m.created[null] < 0:
+                m.created[null] = new_local(m, null, <const uint8_t*>b"", 0)
         if (defined and is_a(m.sections[s.section].kind, IS_CODE)
                 and not m.entities[e].flags & EF_INNER):
             code_section(m, e, &m.sections[s.section])
@@ -120,7 +120,7 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
 
 
 cdef inline void code_section(Merge* m, int32_t e, const SectionRow* text) noexcept nogil:
-    """Birth of a function's code, and of what else a kernel has."""
+    """Creation of a function's code, and of what else a kernel has."""
     cdef Head head = made_head(text.kind)
     cdef int32_t out
     if code_of(m, e) >= 0:
@@ -159,13 +159,13 @@ cdef inline bint stands_early(Merge* m, const SymbolRow* s, bint defined) noexce
 
 
 cdef inline void enter_symbol(Merge* m, int32_t e, bint early) noexcept nogil:
-    """Birth of an entity's symbol, in the list of the local ones or in that of the global ones."""
+    """Create an entity's symbol, in the list of the local ones or in that of the global ones."""
     cdef uint32_t size
     cdef const uint8_t* text = entity_name(m, e, &size)
     if early:
-        m.born[e] = new_local(m, e, text, size)
+        m.created[e] = new_local(m, e, text, size)
     else:
-        m.born[e] = new_symbol(m, e, -1, PART_GLOBAL)
+        m.created[e] = new_symbol(m, e, -1, PART_GLOBAL)
 
 
 cdef inline void optimizer_symbol(Merge* m, int32_t e, int32_t function,
@@ -190,11 +190,11 @@ cdef inline void optimizer_symbol(Merge* m, int32_t e, int32_t function,
     for i in range(digits):
         text[23 + size + digits - i] = <uint8_t>(48 + number % 10)
         number //= 10
-    m.born[e] = new_local(m, e, text, 24 + size + digits)
+    m.created[e] = new_local(m, e, text, 24 + size + digits)
 
 
 cdef inline void variables(Merge* m, const FileRow* file) noexcept nogil:
-    """Births of the other symbols, each after the section that holds it."""
+    """Creation of the other symbols, each after the section that holds it."""
     cdef uint32_t number = 0
     cdef int32_t i, e
     cdef const SymbolRow* s
@@ -208,26 +208,27 @@ cdef inline void variables(Merge* m, const FileRow* file) noexcept nogil:
         row = &m.entities[e]
         if s.section >= 0:
             # A definition that lost does nothing; its bytes find a section later, if it has any.
-            m.wanted[s.section] |= 1 if has_lost(m.role[i]) else 3
-            if not has_lost(m.role[i]):
+            m.wanted[s.section] |= 1 if has_lost(m.resolution[i]) else 3
+            if not has_lost(m.resolution[i]):
                 section_of_object(m, s.section)
             if (m.second and not m.traits & TRAIT_LEAN_NAMES
                     and m.mode & (M_RELOCATABLE | M_KEEP_RELOCS)
                     and is_plain(m.sections[s.section].kind, IS_LITERALS)):
                 number += 1
-                if m.born[e] < 0 and stays(m, e):
+                if m.created[e] < 0 and stays(m, e):
                     optimizer_symbol(m, e, m.function[s.section], number)
                 continue
         elif row.kind == E_SHARED and row.flags & EF_UNSIZED:
             debug_shared(m, -1)
-        if m.born[e] < 0 and (stays(m, e) or (row.kind == E_UNIFIED and row.flags & EF_LIVE)):
-            enter_symbol(m, e, stands_early(m, s, m.role[i] != ROLE_NONE or is_instance(row)))
-            if m.born[e] >= 0:
-                (<OutSymbolRow*>m.out_symbols.data)[m.born[e]].dropped = not stays(m, e)
+        if m.created[e] < 0 and (stays(m, e) or (row.kind == E_UNIFIED and row.flags & EF_LIVE)):
+            enter_symbol(m, e, stands_early(
+                m, s, m.resolution[i] != RESOLUTION_NONE or is_instance(row)))
+            if m.created[e] >= 0:
+                (<OutSymbolRow*>m.out_symbols.data)[m.created[e]].dropped = not stays(m, e)
 
 
 cdef inline void section_of_object(Merge* m, int32_t at) noexcept nogil:
-    """Birth of the section that holds an object, at the first object in it."""
+    """Creation of the section that holds an object, at the first object in it."""
     cdef const SectionRow* s = &m.sections[at]
     cdef int32_t e
     if is_a(s.kind, IS_KERNEL_SHARED):
@@ -242,10 +243,10 @@ cdef inline void section_of_object(Merge* m, int32_t at) noexcept nogil:
     elif is_a(s.kind, IS_COMMON_SHARED):
         debug_shared(m, at)
     else:
-        birth(m, at)
+        create_section(m, at)
 
 
-cdef inline void birth(Merge* m, int32_t at) noexcept nogil:
+cdef inline void create_section(Merge* m, int32_t at) noexcept nogil:
     """Make sure the output has a section for input section `at`, if it is to have one."""
     cdef const SectionRow* s = &m.sections[at]
     cdef int32_t e
@@ -310,7 +311,7 @@ cdef inline void constant_section(Merge* m, int32_t e, const SectionRow* s) noex
 
 
 cdef inline int32_t optimizer_section(Merge* m, int32_t e, const Head* head) noexcept nogil:
-    """Family C: bank 2 of a function is born as "optimizer" constants and renamed at the end."""
+    """Family C: bank 2 of a function is created as "optimizer" constants and renamed at the end."""
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(m, e, &size)
     cdef uint8_t* first = pool_join(&m.pool, b".nv.constant.optimizer.", 23, name, size)
@@ -326,7 +327,7 @@ cdef inline int32_t optimizer_section(Merge* m, int32_t e, const Head* head) noe
     return out
 
 
-cdef inline void born_pools(Merge* m) noexcept nogil:
+cdef inline void create_pools(Merge* m) noexcept nogil:
     """The pools that only device functions fill: of all kernels that reach a function together."""
     cdef const PoolRow* rows = m.pools
     cdef size_t first = 0, last, i
@@ -334,7 +335,7 @@ cdef inline void born_pools(Merge* m) noexcept nogil:
         last = first
         while last < m.pool_count and rows[last].function == rows[first].function:
             if rows[last].flags & POOL_BORN and pool_of(m, rows[last].kernel) < 0:
-                born_pool(m, rows[last].kernel)
+                create_pool(m, rows[last].kernel)
             last += 1
         for i in range(first, last):
             if not m.second or m.failed or not rows[i].flags & POOL_BORN:
@@ -343,7 +344,7 @@ cdef inline void born_pools(Merge* m) noexcept nogil:
         first = last
 
 
-cdef inline void born_pool(Merge* m, int32_t e) noexcept nogil:
+cdef inline void create_pool(Merge* m, int32_t e) noexcept nogil:
     cdef Head head = made_head(K_CONSTANT_FUNC)
     cdef int32_t out
     cdef uint32_t size
@@ -369,7 +370,7 @@ cdef inline void born_pool(Merge* m, int32_t e) noexcept nogil:
 
 
 cdef inline void rest(Merge* m, const FileRow* file) noexcept nogil:
-    """Births of the sections that no symbol called for, and the place of every piece."""
+    """Creation of the sections that no symbol called for, and the place of every piece."""
     cdef const KindFacts* facts
     cdef uint32_t i
     for i in range(file.first_section, file.first_section + file.section_count):
@@ -381,7 +382,7 @@ cdef inline void rest(Merge* m, const FileRow* file) noexcept nogil:
         if m.own_pool[i] & POOL_LOST:
             lost_pool(m, <int32_t>i)
         elif is_function_bank(m.sections[i].kind):
-            birth(m, <int32_t>i)
+            create_section(m, <int32_t>i)
         elif is_a(m.sections[i].kind, IS_COMMON_SHARED):
             debug_shared(m, <int32_t>i)
         if m.failed:
@@ -403,7 +404,7 @@ cdef inline void lost_pool(Merge* m, int32_t at) noexcept nogil:
 cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
     """The output section of input section `at` and the offset of its bytes there.
 
-    What all inputs have one section for is born here, if no symbol called for it before.
+    What all inputs have one section for is created here, if no symbol called for it before.
     """
     cdef const SectionRow* s = &m.sections[at]
     cdef int32_t out, e
@@ -486,7 +487,7 @@ cdef inline void append_piece(Merge* m, int32_t at, int32_t out) noexcept nogil:
 
 
 cdef inline int32_t mercury_section(Merge* m, int32_t at) noexcept nogil:
-    """The mercury twin of a debug section, `.nv.merc` and the plain name, born now if it is new."""
+    """The mercury twin of a debug section, `.nv.merc` and the plain name, created if it is new."""
     cdef const SectionRow* s = &m.sections[at]
     cdef int32_t plain = plain_of_mercury(m, s), out
     if plain < 0 or out_row(m, plain).merc >= 0:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
 
-def compile_lean(source: bytes, path: str) -> CodeType:
+def compile_stripped(source: bytes, path: str) -> CodeType:
     """The code of the module at `path`, which behaves as that of all its source does."""
     tree = ast.parse(source, path)
     flags = 0
@@ -24,12 +24,12 @@ def compile_lean(source: bytes, path: str) -> CodeType:
             tree.body.remove(statement)
             for name in statement.names:
                 flags |= getattr(__future__, name.name).compiler_flag
-    tree = ast.fix_missing_locations(Lean().visit(tree))
+    tree = ast.fix_missing_locations(Stripped().visit(tree))
     code: CodeType = compile(tree, path, "exec", flags, dont_inherit=True)
     return code
 
 
-class Lean(ast.NodeTransformer):
+class Stripped(ast.NodeTransformer):
     """Takes that out of a tree, in place."""
 
     def visit_Module(self, node: ast.Module) -> ast.Module:

@@ -26,9 +26,9 @@ from pylink._native import image as native_image
 from pylink._native.image import Canvas
 from pylink._native.tables import Patches
 from pylink.command.cli import main
-from pylink.files import draft
+from pylink.files import buffer
 from pylink.files.atomic import WholeFile
-from pylink.files.draft import Draft
+from pylink.files.buffer import OutputBuffer
 from pylink.files.lazyfile import KeptFile
 from pylink.phases.relocate import Image
 
@@ -42,16 +42,16 @@ def cubin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "a.cubin"
     path.write_bytes(one_kernel().build())
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(draft, "WRITTEN_SIZE", 0)
+    monkeypatch.setattr(buffer, "WRITTEN_SIZE", 0)
     return path
 
 
 def test_a_file_takes_the_bytes(tmp_path: Path) -> None:
-    with Draft(SIZE + (8 << 20), str(tmp_path / "o")) as made:
+    with OutputBuffer(SIZE + (8 << 20), str(tmp_path / "o")) as made:
         assert made.commit()
         assert isinstance(made.image, KeptFile)
         assert (tmp_path / "o").read_bytes() == made.image.read() == bytes(made.canvas.size)
-    with Draft(SIZE, str(tmp_path / "small")) as made:  # in memory
+    with OutputBuffer(SIZE, str(tmp_path / "small")) as made:  # in memory
         assert not made.commit()
     assert not (tmp_path / "small").exists()
 
@@ -59,7 +59,7 @@ def test_a_file_takes_the_bytes(tmp_path: Path) -> None:
 def test_what_nobody_commits_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "o").write_text("old")
     before = len(os.listdir("/proc/self/fd"))
-    with Draft(SIZE + (8 << 20), str(tmp_path / "o")):
+    with OutputBuffer(SIZE + (8 << 20), str(tmp_path / "o")):
         pass
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
     assert len(os.listdir("/proc/self/fd")) == before
@@ -69,7 +69,7 @@ def test_a_file_that_is_in_memory(
     cubin: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     image = pylink.link([cubin], arch="sm_80").image
-    monkeypatch.setattr(WholeFile, "draft", property(lambda file: descriptor))
+    monkeypatch.setattr(WholeFile, "unfinished", property(lambda file: descriptor))
     descriptor = os.memfd_create("output")
     try:
         result = pylink.link([cubin], arch="sm_80", output="o")
@@ -212,7 +212,7 @@ def test_no_room_for_it(cubin: Path, existing: bool) -> None:
     if existing:
         Path("o").write_text("old")
     program = (
-        "import sys; from pylink.files import draft; draft.WRITTEN_SIZE = 0\n"
+        "import sys; from pylink.files import buffer; buffer.WRITTEN_SIZE = 0\n"
         "from pylink.startup import program; program.run()"
     )
     done = subprocess.run(
@@ -241,12 +241,12 @@ def test_a_disk_that_is_full_when_it_is_written(
     real: Callable[..., object] = getattr(pipeline, phase)
 
     def fill(*arguments: object) -> object:
-        (made,) = (one for one in arguments if isinstance(one, Draft | Image))
-        file = (made.draft if isinstance(made, Image) else made)._file
+        (made,) = (one for one in arguments if isinstance(one, OutputBuffer | Image))
+        file = (made.buffer if isinstance(made, Image) else made)._file
         assert file is not None
-        assert file.draft is not None
+        assert file.unfinished is not None
         with open("/dev/full", "wb") as full:
-            os.dup2(full.fileno(), file.draft)
+            os.dup2(full.fileno(), file.unfinished)
         return real(*arguments)
 
     if existing:
@@ -280,7 +280,7 @@ def test_a_file_is_written_from_its_first_byte_to_its_last(
     inputs = [str(path) for path in sorted(golden.glob("m?.cubin"))]
     image = pylink.link(inputs, arch="sm_100").image
     assert len(image) > 20_000
-    monkeypatch.setattr(draft, "WRITTEN_SIZE", 0)
+    monkeypatch.setattr(buffer, "WRITTEN_SIZE", 0)
     real = native_image.write_output
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     parts: list[bytes] = []
@@ -292,8 +292,8 @@ def test_a_file_is_written_from_its_first_byte_to_its_last(
             return real(canvas, *arguments)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-            assert file.draft is not None
-            parts.append(os.pread(file.draft, len(image) + 1, 0))
+            assert file.unfinished is not None
+            parts.append(os.pread(file.unfinished, len(image) + 1, 0))
 
     class Recorded(WholeFile):
         def __init__(self, path: str) -> None:
@@ -301,7 +301,7 @@ def test_a_file_is_written_from_its_first_byte_to_its_last(
             files[:] = [self]
 
     files: list[WholeFile] = []
-    monkeypatch.setattr(draft, "WholeFile", Recorded)
+    monkeypatch.setattr(buffer, "WholeFile", Recorded)
     monkeypatch.setattr(native_image, "write_output", write)
     header = 64  # which comes last
     with threads(1):
@@ -318,9 +318,9 @@ ENDING = """
 import os, sys
 number, step = int(sys.argv[1]), sys.argv[2]
 del sys.argv[1:3]
-from pylink.files import draft
+from pylink.files import buffer
 from pylink import observer as observers
-draft.WRITTEN_SIZE = 0
+buffer.WRITTEN_SIZE = 0
 done = observers.Steps.done
 def end(self, name, detail=None):
     if name == step:

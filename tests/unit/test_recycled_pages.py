@@ -17,11 +17,11 @@ import pylink
 from pylink._native import elfread
 
 KERNELS = 8000  # whose tables have 16 MB
-MOST_SPARE = 512 << 20
+MOST_RECYCLED = 512 << 20
 OTHER_MREMAP = Path(__file__).parents[1] / "helpers" / "other_mremap.c"
-# Sizes of the mappings that child processes get empty: spare pages and nothing else.
-SPARES = """
-def spares():
+# Sizes of the mappings that child processes get empty: recycled pages and nothing else.
+RECYCLED = """
+def recycled():
     size = total = 0
     with open("/proc/self/smaps") as file:
         lines = file.readlines()
@@ -47,21 +47,21 @@ def link(prefix: str) -> bytes:
     return pylink.link([cubin(prefix)], arch="sm_80").image
 
 
-def spares() -> int:
+def recycled() -> int:
     found: dict[str, object] = {}
-    exec(SPARES, found)
-    return found["spares"]()  # type: ignore[operator, no-any-return]
+    exec(RECYCLED, found)
+    return found["recycled"]()  # type: ignore[operator, no-any-return]
 
 
 def in_a_process_of_its_own(folder: Path, code: str) -> list[int]:
-    """The numbers that `code` prints; it has `link()`, `spares()`, and `data`, a large cubin."""
+    """The numbers that `code` prints; it has `link()`, `recycled()`, and `data`, a large cubin."""
     (folder / "large.cubin").write_bytes(cubin("kernel"))
     before = f"""
 import os, pylink, resource
 data = open({str(folder / "large.cubin")!r}, "rb").read()
 def link():
     return pylink.link([data], arch="sm_80").image
-{SPARES}"""
+{RECYCLED}"""
     done = subprocess.run(
         [sys.executable, "-c", before + code], capture_output=True, text=True, check=True
     )
@@ -70,13 +70,13 @@ def link():
 
 def test_links_one_after_the_other_give_what_the_first_gave() -> None:
     first = {prefix: link(prefix) for prefix in ("kernel", "a_longer_name_of_a_kernel", "k")}
-    assert spares() > 0
+    assert recycled() > 0
     for _ in range(3):
         for prefix, image in first.items():
             assert link(prefix) == image
 
 
-def test_threads_share_spares() -> None:
+def test_threads_share_recycled_pages() -> None:
     prefixes = ["kernel", "another", "third", "k"]
     alone = {prefix: link(prefix) for prefix in prefixes}
     together: dict[str, set[bytes]] = {prefix: set() for prefix in prefixes}
@@ -91,7 +91,7 @@ def test_threads_share_spares() -> None:
     for thread in threads:
         thread.join()
     assert together == {prefix: {image} for prefix, image in alone.items()}
-    assert 0 < spares() <= MOST_SPARE
+    assert 0 < recycled() <= MOST_RECYCLED
 
 
 def parsed(times: int) -> tuple[memoryview, memoryview]:
@@ -106,16 +106,16 @@ def parsed(times: int) -> tuple[memoryview, memoryview]:
 
 def test_no_more_than_so_many_are_kept() -> None:
     held = [parsed(16) for _ in range(25)]
-    assert sum(sections.nbytes + symbols.nbytes for sections, symbols in held) > 1.2 * MOST_SPARE
+    assert sum(sections.nbytes + symbols.nbytes for sections, symbols in held) > 1.2 * MOST_RECYCLED
     held.clear()
-    assert MOST_SPARE // 2 < spares() <= MOST_SPARE
+    assert MOST_RECYCLED // 2 < recycled() <= MOST_RECYCLED
 
 
 def test_a_child_process_has_the_tables_of_its_parent() -> None:
     link("kernel")
-    before = spares()
+    before = recycled()
     sections, symbols = parsed(1)
-    assert spares() < before
+    assert recycled() < before
     expected = bytes(sections) + bytes(symbols)
     child = os.fork()
     if child == 0:
@@ -126,7 +126,7 @@ def test_a_child_process_has_the_tables_of_its_parent() -> None:
 def test_a_child_process_links_as_its_parent(tmp_path: Path) -> None:
     code = """
 image = link()
-print(spares())
+print(recycled())
 child = os.fork()
 if child == 0:
     os._exit(all(link() == image for _ in range(3)))
@@ -142,7 +142,7 @@ def test_a_process_with_limited_address_space_keeps_none(tmp_path: Path) -> None
     code = """
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 link()
-print(spares())
+print(recycled())
 """
     assert in_a_process_of_its_own(tmp_path, code) == [0]
     more = """
@@ -150,7 +150,7 @@ from pylink._native import elfread
 extents = b"".join(n.to_bytes(8, "little") for i in range(16) for n in (i * len(data), len(data)))
 held = [elfread.parse(data * 16, extents) for _ in range(6)]
 held.clear()
-print(spares())
+print(recycled())
 """
     kept, left = in_a_process_of_its_own(tmp_path, more + code)
     assert kept > 0
@@ -159,7 +159,7 @@ print(spares())
 
 @pytest.mark.parametrize("how", ["one", "seldom"])
 def test_pages_that_cannot_move_are_copied(tmp_path: Path, how: str) -> None:
-    """Blocks grow twice and more, then lie on spares of several mappings."""
+    """Blocks grow twice and more, then lie on recycled pages of several mappings."""
     prefixes = ["kernel", "another", "third"]
     for prefix in prefixes:
         (tmp_path / prefix).write_bytes(cubin(prefix))
@@ -186,7 +186,7 @@ def test_a_process_that_ends_after_a_link_keeps_none(tmp_path: Path) -> None:
 from pylink._native.inputfiles import keep_memory
 keep_memory()
 link()
-print(spares())
+print(recycled())
 """
     assert in_a_process_of_its_own(tmp_path, code) == [0]
 

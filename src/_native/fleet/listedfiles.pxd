@@ -5,11 +5,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy
 
-from fleet.knownfiles cimport Base, Known
+from fleet.indexedfiles cimport Base, Indexed
 from fleet.stamps cimport Stamp
 from base.vector cimport Vec, vec_push
 
-ctypedef struct Told:
+ctypedef struct Listed:
     const uint8_t* path
     const Stamp* stamp
     uint32_t size
@@ -17,63 +17,63 @@ ctypedef struct Told:
     uint32_t rank               # of the root among their names
 
 
-cdef inline int tell(Vec* told, uint32_t root, const uint8_t* path, size_t size,
+cdef inline int list_file(Vec* listed, uint32_t root, const uint8_t* path, size_t size,
                      const Stamp* stamp) except -1:
-    cdef Told* one = <Told*>vec_push(told)
+    cdef Listed* one = <Listed*>vec_push(listed)
     if one == NULL:
         raise MemoryError
     one.path, one.size, one.root, one.stamp = path, <uint32_t>size, root, stamp
     return 0
 
 
-cdef inline int tell_known(Vec* told, const Known* row) except -1:
-    return tell(told, row.root, row.path, row.size, &row.stamp)
+cdef inline int list_indexed(Vec* listed, const Indexed* row) except -1:
+    return list_file(listed, row.root, row.path, row.size, &row.stamp)
 
 
-cdef inline int tell_row(Vec* told, const Base* base, size_t i) except -1:
-    return tell(told, <uint32_t>base.root[i], base.text + base.end[i],
+cdef inline int list_row(Vec* listed, const Base* base, size_t i) except -1:
+    return list_file(listed, <uint32_t>base.root[i], base.text + base.end[i],
                 base.end[i + 1] - base.end[i], &base.stamp[i])
 
 
-cdef inline tuple columns_of(const Vec* told, list roots):
+cdef inline tuple columns_of(const Vec* listed, list roots):
     """Roots, the number of each file's, where its path ends, paths, and stamps."""
-    cdef const Told* one = <const Told*>told.data
+    cdef const Listed* one = <const Listed*>listed.data
     cdef size_t i, size = 0
-    cdef bytes numbers = PyBytes_FromStringAndSize(NULL, 4 * told.count)
-    cdef bytes ends = PyBytes_FromStringAndSize(NULL, 8 * (told.count + 1))
-    cdef bytes stamps = PyBytes_FromStringAndSize(NULL, told.count * sizeof(Stamp)), text
+    cdef bytes numbers = PyBytes_FromStringAndSize(NULL, 4 * listed.count)
+    cdef bytes ends = PyBytes_FromStringAndSize(NULL, 8 * (listed.count + 1))
+    cdef bytes stamps = PyBytes_FromStringAndSize(NULL, listed.count * sizeof(Stamp)), text
     cdef int32_t* number = <int32_t*>PyBytes_AS_STRING(numbers)
     cdef int64_t* end = <int64_t*>PyBytes_AS_STRING(ends)
     cdef Stamp* stamp = <Stamp*>PyBytes_AS_STRING(stamps)
     cdef char* place
-    for i in range(told.count):
+    for i in range(listed.count):
         number[i], end[i], stamp[i] = <int32_t>one[i].root, size, one[i].stamp[0]
         size += one[i].size
-    end[told.count] = size
+    end[listed.count] = size
     text = PyBytes_FromStringAndSize(NULL, size)
     place = PyBytes_AS_STRING(text)
-    for i in range(told.count):
+    for i in range(listed.count):
         memcpy(place + end[i], one[i].path, one[i].size)
     return list(roots), numbers, ends, text, stamps
 
 
-cdef inline tuple sorted_columns(Vec* told, list roots):
+cdef inline tuple sorted_columns(Vec* listed, list roots):
     """The same in the order of the roots' names and of the paths."""
-    cdef Told* one = <Told*>told.data
+    cdef Listed* one = <Listed*>listed.data
     cdef list order = sorted(range(len(roots)), key=roots.__getitem__)
     cdef dict rank = {number: place for place, number in enumerate(order)}
     cdef size_t i
-    for i in range(told.count):
+    for i in range(listed.count):
         one[i].rank = rank[one[i].root]
-    if told.count:
+    if listed.count:
         with nogil:
-            qsort(told.data, told.count, sizeof(Told), by_path)
-    return columns_of(told, roots)
+            qsort(listed.data, listed.count, sizeof(Listed), by_path)
+    return columns_of(listed, roots)
 
 
 cdef inline int by_path(const void* left, const void* right) noexcept nogil:
-    cdef const Told* a = <const Told*>left
-    cdef const Told* b = <const Told*>right
+    cdef const Listed* a = <const Listed*>left
+    cdef const Listed* b = <const Listed*>right
     cdef int found
     if a.rank != b.rank:
         return -1 if a.rank < b.rank else 1

@@ -1,6 +1,6 @@
-"""Spare names of files that are being written: whose they are, and what killed processes left.
+"""Temporary names of files that are being written: whose they are, and what killed processes left.
 
-The owner of a spare name holds a lock on the file, so that nobody takes what is in use for a
+The owner of a temporary name holds a lock on the file, so that nobody takes what is in use for a
 leftover.
 """
 
@@ -14,38 +14,38 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     Key = tuple[int, int, bytes]  # device and inode of the folder, and the name
 
-# Spare names that one file may have at once: links of the same output at the same moment.
-SPARES = 64
-# Bytes of the file's own name in a spare one; file systems take 255 for all of it.
+# Temporary names that one file may have at once: links of the same output at the same moment.
+MOST_NAMES = 64
+# Bytes of the file's own name in a temporary one; file systems take 255 for all of it.
 _KEPT_OF_NAME = 200
 
 _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
-# Spare names that this process holds: a lock keeps only other processes out.
+# Temporary names that this process holds: a lock keeps only other processes out.
 _held: dict[Key, object] = {}
 
 
-def spare_name(name: bytes, number: int) -> bytes:
-    """The spare name of that number for a file called `name`."""
+def temporary_name(name: bytes, number: int) -> bytes:
+    """The temporary name of that number for a file called `name`."""
     return b".%s.%d.pylink" % (name[:_KEPT_OF_NAME], number)
 
 
 def hold(folder: int, name: bytes, owner: object) -> Key | None:
-    """Keep a spare name in an open folder for `owner`; None when this process has given it away."""
+    """Keep a temporary name in an open folder for `owner`; None when this process has it in use."""
     status = os.fstat(folder)
     key = status.st_dev, status.st_ino, name
     return key if _held.setdefault(key, owner) is owner else None
 
 
 def let_go(key: Key) -> None:
-    """Give a spare name back."""
+    """Give a temporary name back."""
     _held.pop(key, None)
 
 
 def clean(folder: int, name: bytes) -> None:
-    """Remove what a killed process left of a file called `name`, under the first spare name."""
+    """Remove what a killed process left of a file called `name`, under the first temporary name."""
     owner = object()
-    key = hold(folder, spare_name(name, 0), owner)
+    key = hold(folder, temporary_name(name, 0), owner)
     if key is not None:
         try:
             remove_leftover(key[2], folder)
@@ -71,7 +71,7 @@ def has_name(descriptor: int, name: bytes, folder: int) -> bool:
 
 
 def remove_leftover(name: bytes, folder: int) -> bool:
-    """Remove what a killed process left under a spare name; whether the name is free now.
+    """Remove what a killed process left under a temporary name; whether the name is free now.
 
     What is locked belongs to a link that runs, and what another user or program put there is not
     ours to remove.
