@@ -13,9 +13,10 @@ import zstandard
 from helpers import oracle
 from helpers.containers import split, without_sizes
 
-from pylink._native.elfheaders import read_sections
-from pylink.devicelink.compression import LARGE, MODES, choose_mode
-from pylink.devicelink.container import make_container
+from pylink._native.elfheaders import find_section, read_sections
+from pylink.devicelink import compression
+from pylink.devicelink.compression import LARGE, MODES, Mode, choose_mode, compress
+from pylink.devicelink.container import EntryForm, make_container, make_entry
 from pylink.facts.fatbinentries import ENTRY, FLAG_LZ4, FLAG_ZSTD
 
 LINKED = Path(__file__).parents[2] / "demo" / "linked"
@@ -58,6 +59,11 @@ def sets() -> Iterator[list[tuple[str, bytes]]]:
         yield [(name, (LINKED / f"{name}.cubin").read_bytes()) for name in names]
 
 
+def packed(cubins: list[tuple[str, bytes]], form: EntryForm) -> bytes:
+    """The container of these cubins."""
+    return b"".join(make_container([make_entry(*cubin, form) for cubin in cubins]).pieces)
+
+
 def compare(
     folder: Path,
     cubins: list[tuple[str, bytes]],
@@ -73,7 +79,7 @@ def compare(
     words += [f"--ident={name}"] if name else []
     real = fatbinary(folder, cubins, *words)
     chosen = choose_mode(mode, debug=debug, compress_all=everything)
-    made = b"".join(make_container(cubins, chosen, debug=debug, name=name.encode()).pieces)
+    made = packed(cubins, EntryForm(chosen, debug=debug, name=name.encode()))
     exact = SAME_ZSTD or not chosen.flag
     if chosen.flag == FLAG_LZ4 or not exact:
         assert without_sizes(split(made)) == without_sizes(split(real))
@@ -117,17 +123,39 @@ def test_suffixes_are_flags(tmp_path: Path) -> None:
 
 def test_data_that_grows_is_stored_compressed_all_the_same() -> None:
     data = (LINKED / "sm_90a.cubin").read_bytes() + random.Random(2).randbytes(1 << 20)
-    made = make_container([("sm_90a", data)], choose_mode("size", debug=False))
-    entries = split(b"".join(made.pieces))
+    entries = split(packed([("sm_90a", data)], EntryForm(choose_mode("size", debug=False))))
     assert [payload for _, payload in entries] == [data]
     assert ENTRY.unpack_from(entries[0][0])[11] & FLAG_ZSTD
 
 
 def test_what_is_no_architecture_or_no_cubin_is_an_error() -> None:
+    form = EntryForm(MODES["none"])
     with pytest.raises(ValueError, match="compute_90"):
-        make_container([("compute_90", b"")], MODES["none"])
+        make_entry("compute_90", b"", form)
     with pytest.raises(ValueError, match="ELF header"):
-        make_container([("sm_100", b"no cubin")], MODES["none"])
+        make_entry("sm_100", b"no cubin", form)
+
+
+@pytest.mark.parametrize("level", [5, 19])
+def test_frames_are_those_of_the_package(monkeypatch: pytest.MonkeyPatch, level: int) -> None:
+    """They are made by its library, without the package, and where that cannot be, by itself."""
+    mode = Mode(FLAG_ZSTD, level, -1)
+    data = (LINKED / "sm_100.cubin").read_bytes()
+    for size in (0, 1, 1000, len(data), len(data) + (1 << 20)):
+        made = compress(sized(data, size)[:size], mode)
+        with monkeypatch.context() as patch:
+            patch.setattr(compression, "find_codec", lambda *_: False)
+            assert compress(sized(data, size)[:size], mode) == made
+
+
+def test_a_section_is_found_by_its_name() -> None:
+    for name in ("sm_90a", "sm_100"):
+        data = (LINKED / f"{name}.cubin").read_bytes()
+        sections = read_sections(data)[2]
+        for wanted in {*(section.name for section in sections if section.stored > 0), b".none"}:
+            first = [section for section in sections if section.name == wanted][:1]
+            places = [(section.offset, section.stored) for section in first]
+            assert find_section(data, wanted) == (places[0] if places else None)
 
 
 def test_the_demo_has_what_makes_a_block() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from pylink.devicelink.compression import NEVER
 from pylink.devicelink.container import make_container
 from pylink.devicelink.hostobject import LENT, OPTIONAL, Unit, make_object
 
@@ -58,7 +57,7 @@ def test_each_module_is_handed_over_once(tmp_path: Path, machine: str, shared: b
     compiler, emulator = MACHINES[machine]
     if shutil.which(compiler) is None or (emulator and shutil.which(emulator[0]) is None):
         pytest.skip("needs a compiler for aarch64: apt install g++-aarch64-linux-gnu qemu-user")
-    container = make_container([], NEVER)
+    container = make_container([])
     (tmp_path / "made.o").write_bytes(b"".join(make_object(UNITS, container, machine)))
     (tmp_path / "modules.c").write_text(MODULES)
     (tmp_path / "main.c").write_text(MAIN)
@@ -79,7 +78,7 @@ def test_each_module_is_handed_over_once(tmp_path: Path, machine: str, shared: b
 def test_only_this_file_sees_the_registration_of_a_module_that_may_be_elsewhere(
     tmp_path: Path,
 ) -> None:
-    container = make_container([], NEVER)
+    container = make_container([])
     (tmp_path / "made.o").write_bytes(b"".join(make_object(UNITS, container, "X86_64")))
     said = subprocess.run(
         ["readelf", "-sW", "made.o"], cwd=tmp_path, check=True, capture_output=True, text=True

@@ -303,14 +303,22 @@ cdef bint put_contents(File* file, Fresh* fresh) noexcept nogil:
     return True
 
 
-cdef bytes grown(bytes arena, const Fresh* fresh):
-    """The arena with what changed."""
-    cdef size_t size = PyBytes_GET_SIZE(arena)
+cdef bytes grown(ObjectTables objects, const Fresh* fresh):
+    """The arena with what changed; of an arena that is mostly other links', the files alone."""
+    cdef const char* arena = PyBytes_AS_STRING(objects.arena)
+    cdef size_t size = PyBytes_GET_SIZE(objects.arena), own = 0, i
     cdef bytes result = PyBytes_FromStringAndSize(NULL, fresh.base + fresh.data.count)
     cdef char* to = PyBytes_AS_STRING(result)
-    prefer_large_pages(<uint8_t*>to, fresh.base + fresh.data.count)
-    memcpy(to, PyBytes_AS_STRING(arena), size)
-    memset(to + size, 0, fresh.base - size)
+    cdef const FileRow* file = objects.files.rows
+    for i in range(objects.files.count):
+        own += file[i].size
+    if own < size // 2:
+        for i in range(objects.files.count):
+            memcpy(to + file[i].offset, arena + file[i].offset, file[i].size)
+    else:
+        prefer_large_pages(<uint8_t*>to, fresh.base + fresh.data.count)
+        memcpy(to, arena, size)
+        memset(to + size, 0, fresh.base - size)
     memcpy(to + fresh.base, fresh.data.data, fresh.data.count)
     return result
 
@@ -366,6 +374,6 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
                 slowed.append((number, guarded.others))
         if fresh.data.count == 0:
             return objects.arena, objects.sections, objects.symbols, faults, slowed
-        return grown(objects.arena, &fresh), sections, symbols, faults, slowed
+        return grown(objects, &fresh), sections, symbols, faults, slowed
     finally:
         scratch_free(&scratch)

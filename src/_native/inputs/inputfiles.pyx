@@ -17,7 +17,9 @@ from inputs.filemapping cimport (
     ALL_WORTH_MAPPING, LEASE_LASTS, MET, MOST_MAPPED, WORTH_MAPPING, MappedRow, end_files,
     was_written,
 )
-from inputs.filereading cimport Reading, is_shared, map_inputs, padded, read_input, read_shared
+from inputs.filereading cimport (
+    ALIGN, Reading, is_shared, map_inputs, padded, read_input, read_shared,
+)
 from base.heap cimport widen_heap
 from base.hugepages cimport PAGE, prefer_large_pages
 from inputs.picks cimport E_FILE, P_GOOD, STORED, PickRow
@@ -126,7 +128,8 @@ cdef uint64_t place_files(list paths, list sizes, uint64_t* extent, MappedRow* m
     return total
 
 
-def read_files(list paths, list sizes, list data, bytearray times=None, MappedFiles mapped=None):
+def read_files(list paths, list sizes, list data, bytearray times=None, MappedFiles mapped=None,
+               uint64_t tail=0):
     """Read every input into one arena, or map it there; see `inputfiles.pyi`."""
     cdef Py_ssize_t n = len(paths), i
     cdef bytes path, chunk
@@ -145,7 +148,9 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     cdef uint64_t total = place_files(paths, sizes, extent, r.mapped), before = 0
     if rows is not None:
         total += PAGE
-    cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
+    if tail > (<uint64_t>1 << 62) - total:
+        raise MemoryError
+    cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(total + tail))
     r.base = <uint8_t*>PyBytes_AS_STRING(arena)
     r.extent = extent
     if rows is not None:
@@ -201,7 +206,7 @@ def gather(bytes picks, list arenas, produce):
     left as it is: nobody but a damaged input says how large that is. ValueError for a place outside
     its arena, MemoryError when there is none for all.
     """
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(picks) // sizeof(PickRow), n_arenas = len(arenas), i
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef uint64_t size, total = 0, work = 0
     cdef bytes chunk
@@ -223,18 +228,8 @@ def gather(bytes picks, list arenas, produce):
         place[i].unpacked = False
         if pick[i].arena < 0 or pick[i].state != P_GOOD:
             continue
-        if pick[i].arena >= n_arenas:
-            raise IndexError(f"pick {i} is in no arena")
-        chunk = arenas[pick[i].arena]
-        size = <uint64_t>PyBytes_GET_SIZE(chunk)
-        if pick[i].offset > size or pick[i].size > size - pick[i].offset:
-            raise ValueError(f"pick {i} is outside of its arena")
-        place[i].codec = pick[i].codec
-        place[i].is_elf = pick[i].embedded != E_FILE
-        place[i].start = <const uint8_t*>PyBytes_AS_STRING(chunk) + pick[i].offset
-        place[i].size = pick[i].size
+        fill_packed(&place[i], &pick[i], i, arenas)
         place[i].to = base + extent[2 * i]
-        place[i].full_size = extent[2 * i + 1]
         work += place[i].full_size * (1 if pick[i].codec == STORED else UNPACKING)
     with nogil:
         for_each(unpack_one, place, n, work)
@@ -249,6 +244,81 @@ def gather(bytes picks, list arenas, produce):
         memcpy(base + extent[2 * i], PyBytes_AS_STRING(chunk), size)
         memset(base + extent[2 * i] + size, 0, padded(size) - size)
     return arena, extents
+
+
+cdef int fill_packed(Packed* place, const PickRow* pick, Py_ssize_t number,
+                     list arenas) except -1:
+    """What `unpack_one` needs to know of a row, except for where to."""
+    cdef bytes chunk
+    cdef uint64_t size
+    if pick.arena >= len(arenas):
+        raise IndexError(f"pick {number} is in no arena")
+    chunk = arenas[pick.arena]
+    size = <uint64_t>PyBytes_GET_SIZE(chunk)
+    if pick.offset > size or pick.size > size - pick.offset:
+        raise ValueError(f"pick {number} is outside of its arena")
+    place.codec = pick.codec
+    place.is_elf = pick.embedded != E_FILE
+    place.unpacked = False
+    place.start = <const uint8_t*>PyBytes_AS_STRING(chunk) + pick.offset
+    place.size = pick.size
+    place.full_size = pick.full_size
+    return 0
+
+
+@cython.no_gc
+cdef class Tail:
+    """The end of an arena, which is handed out piece by piece, see `inputfiles.pyi`."""
+    cdef bytes arena
+    cdef uint64_t start         # of what nobody has been given
+
+    def __init__(self, bytes arena not None, uint64_t size):
+        if size > <uint64_t>PyBytes_GET_SIZE(arena):
+            raise ValueError("the tail is longer than its arena")
+        self.arena = arena
+        self.start = round_up(<uint64_t>PyBytes_GET_SIZE(arena) - size, ALIGN)
+
+
+def gather_in_place(bytes picks, list arenas, Tail tail not None):
+    """The arena of `tail` with extents of what PickRows say, or None, see `inputfiles.pyi`."""
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i, n_packed = 0
+    cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
+    cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(tail.arena)
+    cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(tail.arena), end = 0, at = tail.start, work = 0
+    cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
+    cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
+    cdef bytes places = PyBytes_FromStringAndSize(NULL, n * sizeof(Packed))
+    cdef Packed* place = <Packed*>PyBytes_AS_STRING(places)
+    cdef Packed* packed
+    for i in range(n):
+        if pick[i].arena < 0 or pick[i].state != P_GOOD:
+            return None
+        packed = &place[n_packed]
+        fill_packed(packed, &pick[i], i, arenas)
+        if pick[i].codec == STORED and packed.size == packed.full_size \
+                and arenas[pick[i].arena] is tail.arena:
+            # In order, since it is not known that nobody asks for that.
+            if pick[i].offset % PLACE_ALIGN or pick[i].offset < end or not has_elf(packed):
+                return None
+            extent[2 * i] = pick[i].offset
+            end = pick[i].offset + pick[i].size
+        else:
+            if packed.full_size > limit or padded(packed.full_size) > limit - min(at, limit):
+                return None
+            extent[2 * i] = at
+            packed.to = base + at
+            n_packed += 1
+            at += padded(packed.full_size)
+            end = at
+            work += packed.full_size * (1 if pick[i].codec == STORED else UNPACKING)
+        extent[2 * i + 1] = pick[i].full_size
+    tail.start = at
+    with nogil:
+        for_each(unpack_one, place, n_packed, work)
+    for i in range(n_packed):
+        if not place[i].unpacked:
+            return None
+    return tail.arena, extents
 
 
 def measure(list paths, uint64_t largest, list outputs):
@@ -304,6 +374,7 @@ def are_unchanged(files, int folder):
 
 cdef enum:
     UNPACKING = 4               # a byte takes as long as so many that are copied
+    PLACE_ALIGN = 8             # of a cubin in place: that of its tables
 
 
 ctypedef struct Packed:
@@ -314,6 +385,11 @@ ctypedef struct Packed:
     uint64_t size
     uint8_t* to
     uint64_t full_size
+
+
+cdef inline bint has_elf(const Packed* one) noexcept nogil:
+    """Whether stored bytes begin as they must."""
+    return not one.is_elf or (one.size >= 4 and memcmp(one.start, b"\x7fELF", 4) == 0)
 
 
 cdef void unpack_one(void* context, size_t item) noexcept nogil:

@@ -6,7 +6,7 @@ For what no link does by itself: reports, hints, `pylink dedup`.
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, strlen
+from libc.string cimport memcpy, strcmp, strlen
 
 from base.elf64 cimport Shdr
 from base.elffile cimport (
@@ -96,6 +96,36 @@ cdef tuple sections_of(const uint8_t* data, uint64_t size):
             section.stored = <int64_t>header.sh_size if lies_in(&elf, header) else -1
         sections.append(section)
     return elf.header.e_type, elf.header.e_machine, sections
+
+
+def find_section(data not None, bytes wanted not None):
+    """Where the contents of a section are; see the stub."""
+    cdef Py_buffer view
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        return section_named(<const uint8_t*>view.buf, view.len, PyBytes_AS_STRING(wanted))
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef tuple section_named(const uint8_t* data, uint64_t size, const char* wanted):
+    cdef ElfFile elf
+    cdef const char* name
+    cdef uint64_t i
+    cdef int fault = open_sections(&elf, data, size)
+    if fault == ELF_NO_TABLE:
+        return None
+    if fault != ELF_GOOD:
+        raise ValueError(REASONS[fault].format(elf.value))
+    for i in range(elf.count):
+        name = name_at(&elf, &elf.table[i])
+        if name == NULL:
+            raise ValueError(f"section {i}: its name at {elf.table[i].sh_name:#x} is no name")
+        if strcmp(name, wanted) == 0 and has_bytes(elf.table[i].sh_type):
+            if not lies_in(&elf, &elf.table[i]):
+                raise ValueError(f"section {i} runs past the file")
+            return elf.table[i].sh_offset, elf.table[i].sh_size
+    return None
 
 
 def file_sections(ObjectTables objects not None, size_t number):

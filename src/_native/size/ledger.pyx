@@ -67,7 +67,7 @@ def use_codec(int codec, bytes path not None):
     return bool(open_codec(codec, PyBytes_AS_STRING(path)))
 
 
-def frame_of(bytes payload not None, int level):
+def frame_of(bytes payload not None, int level, bint checked=True):
     """A Zstandard frame that becomes the payload again; see `ledger.pyi`."""
     cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(payload)
     cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(payload)
@@ -80,12 +80,13 @@ def frame_of(bytes payload not None, int level):
     try:
         with nogil:
             frame = <uint8_t*>malloc(room)
-            again = <uint8_t*>malloc(size + 1)
-            if frame != NULL and again != NULL:
+            again = <uint8_t*>malloc(size + 1) if checked else NULL
+            if frame != NULL and (again != NULL or not checked):
                 made = make_frame(data, size, frame, room, level)
-                good = (made != 0 and decompress(ZSTD_FRAME, frame, made, again, size)
-                        and memcmp(data, again, size) == 0)
-        if frame == NULL or again == NULL:
+                good = made != 0 and (not checked
+                                      or (decompress(ZSTD_FRAME, frame, made, again, size)
+                                          and memcmp(data, again, size) == 0))
+        if frame == NULL or (again == NULL and checked):
             raise MemoryError
         return PyBytes_FromStringAndSize(<const char*>frame, made) if good else None
     finally:

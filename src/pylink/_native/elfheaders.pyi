@@ -31,6 +31,12 @@ def read_sections(data: Buffer) -> tuple[int, int, list[Section]]:
     ``ValueError`` says what is wrong with another file, or with its headers.
     """
 
+def find_section(data: Buffer, wanted: bytes) -> tuple[int, int] | None:
+    """Offset and size of the contents of the first section with this name; None without any.
+
+    ``ValueError`` as ``read_sections``, and for a section that runs past the file.
+    """
+
 def file_sections(objects: ObjectTables, number: int) -> list[Section]:
     """The sections of file ``number`` of a link; ``offset`` is that in the arena, ``header`` 0.
 

@@ -35,6 +35,7 @@ def read_files(
     data: list[bytes | None],
     times: bytearray | None = None,
     mapped: MappedFiles | None = None,
+    tail: int = 0,
 ) -> tuple[bytes, bytes, int, int]:
     """Read every input into one arena: (arena, extents, failed, error).
 
@@ -44,7 +45,8 @@ def read_files(
     errno, or 0 for a file that became shorter; the arena is of no use then. ``times`` takes a row
     for each input: its start as of ``time.perf_counter_ns``, wall time and processor time in
     nanoseconds, and 0 or, of the helping thread, 1; each a u64. With ``mapped``, cubins of 32 KiB
-    and more are mapped where that pays and is safe, and the arena is read-only there.
+    and more are mapped where that pays and is safe, and the arena is read-only there. The arena
+    ends with ``tail`` more bytes, which are not set: see ``Tail``.
     ``ValueError`` for data or times of another size, ``OSError`` never.
     """
 
@@ -64,6 +66,21 @@ def gather(
     not be decompressed, one by one, and each is let go before the next is asked for. What comes in
     another size than its row says is empty in ``extents``. Exceptions of ``produce`` pass through;
     ``ValueError`` for a place outside of its arena, ``MemoryError`` when there is none.
+    """
+
+class Tail:
+    """The last ``size`` bytes of an arena, which nobody has read yet.
+
+    ``gather_in_place`` hands them out, each of them once; also to several threads.
+    """
+
+    def __init__(self, arena: bytes, size: int) -> None: ...
+
+def gather_in_place(picks: bytes, arenas: list[bytes], tail: Tail) -> tuple[bytes, bytes] | None:
+    """As ``gather``, but in the arena of ``tail``: what is stored there stays where it is.
+
+    The rest goes into the tail. None where that cannot be: the tail is too short, a file must be
+    produced, or those in place do not follow each other at multiples of 8.
     """
 
 def keep_memory() -> None:

@@ -9,8 +9,10 @@ from typing_extensions import Buffer
 def use_codec(codec: int, path: bytes) -> bool:
     """Decompress with the library at ``path`` from now on; False when it has no such function."""
 
-def frame_of(payload: bytes, level: int) -> bytes | None:
-    """The payload as one Zstandard frame of that level, which was decompressed and compared.
+def frame_of(payload: bytes, level: int, checked: bool = True) -> bytes | None:
+    """The payload as one Zstandard frame of that level, decompressed and compared if ``checked``.
+
+    It is that of the package ``zstandard``, whose library this calls.
 
     None where ``use_codec`` found no library that compresses, or the frame does not become the
     payload again.

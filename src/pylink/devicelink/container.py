@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 
-from pylink._native.elfheaders import read_sections
+from pylink._native.elfheaders import find_section
 from pylink.devicelink.architectures import architecture_parts
 from pylink.devicelink.compression import compress
 from pylink.facts.fatbinentries import (
@@ -27,11 +27,9 @@ from pylink.facts.fatbinentries import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable
 
     from pylink.devicelink.compression import Mode
-
-    Compressed = tuple[int, bytes]
 
 # From this SM number on the header of an entry has the attributes of `.nv.compat`.
 FIRST_COMPAT = 100
@@ -49,42 +47,43 @@ class Container:
         self.size = sum(map(len, pieces))
 
 
-def make_container(
-    cubins: Sequence[tuple[str, bytes]],
-    mode: Mode,
-    *,
-    debug: bool = False,
-    name: bytes = b"",
-    run: Callable[[Callable[[bytes], Compressed], list[bytes]], Iterable[Compressed]] = map,
-) -> Container:
-    """The fat binary of pairs of an architecture, such as `sm_90a`, and its linked cubin.
+class EntryForm:
+    """What all entries of a container have in common.
 
-    `name` is that of each entry. `debug` marks the entries as compiled with -G. `run` compresses:
-    it is `map`, or its like with several threads. ValueError for what is not an architecture,
-    and for a file that is not a cubin.
+    `name` is the name of each entry. `debug` marks the entries as compiled with -G.
     """
-    stored = run(lambda data: compress(data, mode), [data for _, data in cubins])
-    pieces = []
-    for (architecture, data), (flag, payload) in zip(cubins, stored, strict=True):
-        pieces += _entry(architecture, data, flag, payload, debug=debug, name=name)
+
+    __slots__ = ("debug", "mode", "name")
+
+    def __init__(self, mode: Mode, *, debug: bool = False, name: bytes = b"") -> None:
+        self.mode = mode
+        self.debug = debug
+        self.name = name
+
+
+def make_container(entries: Iterable[list[bytes]]) -> Container:
+    """The fat binary of entries that `make_entry` made."""
+    pieces = [piece for entry in entries for piece in entry]
     size = sum(map(len, pieces))
     return Container([CONTAINER.pack(FATBIN_MAGIC, 1, CONTAINER.size, size), *pieces])
 
 
-def _entry(
-    architecture: str, data: bytes, codec: int, payload: bytes, *, debug: bool, name: bytes
-) -> list[bytes]:
-    """The pieces of one entry."""
+def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
+    """The pieces of one entry: a linked cubin for an architecture, such as `sm_90a`.
+
+    ValueError for what is not an architecture, and for a file that is not a cubin.
+    """
+    codec, payload = compress(data, form.mode)
     parts = architecture_parts(architecture, "sm_")
     if parts is None:
         raise ValueError(f"not an architecture: {architecture}")
     sm, letter = parts
     flags = FLAG_64_BIT | FLAG_LINUX | FLAG_SUFFIX[letter] | codec
-    if debug:
+    if form.debug:
         flags |= FLAG_DEBUG
-    rest = _padded(name + b"\0") if name else b""
+    rest = _padded(form.name + b"\0") if form.name else b""
     block = 0
-    compat = _compat(data) if sm >= FIRST_COMPAT else None
+    compat = find_compat(data) if sm >= FIRST_COMPAT else None
     if compat:
         flags |= FLAG_COMPAT
         block = ENTRY.size + len(rest)
@@ -100,8 +99,8 @@ def _entry(
         block,
         *CUBIN_VERSION,
         sm,
-        ENTRY.size if name else 0,
-        len(name),
+        ENTRY.size if form.name else 0,
+        len(form.name),
         flags,
         0,
         len(data) if codec else 0,
@@ -109,12 +108,10 @@ def _entry(
     return [header + rest, payload, padding]
 
 
-def _compat(cubin: bytes) -> bytes | None:
+def find_compat(cubin: bytes) -> bytes | None:
     """The contents of `.nv.compat`, None without any."""
-    for section in read_sections(cubin)[2]:
-        if section.name == COMPAT:
-            return cubin[section.offset : section.offset + section.stored]
-    return None
+    place = find_section(cubin, COMPAT)
+    return cubin[place[0] : sum(place)] if place is not None else None
 
 
 def _padded(data: bytes) -> bytes:

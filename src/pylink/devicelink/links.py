@@ -52,15 +52,18 @@ CPU_ARCHES = {62: "X86_64", 183: "AARCH64"}
 class Link:
     """One link: its sink, and when it is done the image and what it registers.
 
-    `members` has the files of the thin archives that it read.
+    `members` has the files of the thin archives that it read. `entry` are the pieces of its entry
+    in the container, which took `packing` milliseconds.
     """
 
     __slots__ = (
         "arch",
+        "entry",
         "failed",
         "image",
         "members",
         "milliseconds",
+        "packing",
         "registered",
         "sink",
     )
@@ -73,6 +76,8 @@ class Link:
         self.failed = False
         self.members: dict[str, list[str]] = {}
         self.milliseconds = 0.0
+        self.entry: list[bytes] | None = None
+        self.packing = 0.0
 
 
 class Followers:
@@ -150,9 +155,11 @@ def find_machine(shared: SharedInputs, sink: Sink) -> str | None:
     """The machine of the objects; None without any. A fatal diagnostic if there are two."""
     found: dict[int, str] = {}
     for name, head in shared.heads(HEADER_SIZE):
-        if head.startswith(ELF) and len(head) == HEADER_SIZE and not is_library(name):
-            machine = int.from_bytes(head[18:20], "little")
-            found.setdefault(machine, name)
+        machine = int.from_bytes(head[18:20], "little")
+        if machine in found or not head.startswith(ELF) or len(head) < HEADER_SIZE:
+            continue
+        if not is_library(name):
+            found[machine] = name
             if len(found) > 1:
                 sink.fatal("machines-differ", file=name, other=next(iter(found.values())))
     return CPU_ARCHES.get(next(iter(found), 0))
@@ -170,13 +177,18 @@ def link_all(
     toolkit: Toolkit,
     sink: Sink,
     following: Followers,
+    pack: Callable[[Link], None] | None = None,
 ) -> list[Link]:
     """The links of all that is shared, in order.
 
-    LinkError after the first that failed, with what came before it.
+    LinkError after the first that failed, with what came before it. `pack` is called with each
+    that is done, by the thread that did it: while others are linked, if they may be.
     """
     values = link_values(request, machine, toolkit)
     links = [Link(arch) for arch in request.archs]
+
+    count = thread_count(request)
+    one_by_one = count > 1 and writes_reports(values)
 
     def link(current: Link) -> None:
         # An earlier one that failed makes this one needless; a later one says nothing of it.
@@ -192,14 +204,17 @@ def link_all(
         current.milliseconds = elapsed_ms(start, now())
         if following.ended is not None:
             following.ended()
+        if pack is not None and not (one_by_one or current.failed):
+            pack(current)
 
-    count = 1 if writes_reports(values) else thread_count(request)
-    run_side_by_side(link, links, count)
+    run_side_by_side(link, links, 1 if one_by_one else count)
     for done in links:
         _show(done, sink, names_target=len(links) > 1)
         if done.failed:
             sink.terminated = done.sink.terminated
             sink.stop()
+    if pack is not None and one_by_one:
+        run_side_by_side(pack, links, count)
     return links
 
 

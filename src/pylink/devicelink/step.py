@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from pylink.devicelink.compression import choose_mode
-from pylink.devicelink.container import make_container
+from pylink.devicelink.container import EntryForm, make_container, make_entry
 from pylink.devicelink.hostobject import LENT, OPTIONAL, Unit, make_object
 from pylink.devicelink.links import (
     Followers,
@@ -13,7 +13,6 @@ from pylink.devicelink.links import (
     find_machine,
     link_all,
     open_step_reports,
-    thread_count,
 )
 from pylink.devicelink.request import CUBIN, DEFAULT_OUTPUTS, FATBIN, UNIT
 from pylink.devicelink.result import Made
@@ -25,7 +24,6 @@ from pylink.options.model import Input
 from pylink.outputs.depfile import files_of
 from pylink.outputs.registerlink import file_identifier
 from pylink.phases.sharing import SharedInputs
-from pylink.phases.sidebyside import map_side_by_side
 from pylink.timing import elapsed_ms, now
 
 TYPE_CHECKING = False
@@ -49,11 +47,13 @@ def make_step(
     opened: Sequence[Input] | None = None,
     stream: TextIO | None = None,
     following: Followers | None = None,
+    keeps_cubins: bool = True,
 ) -> Made:
     """What the request asks for, in memory; LinkError when a link failed.
 
     `opened` are the inputs, of which files must still be read; None for files by their names.
-    `stream` is where messages go, None for standard error.
+    `stream` is where messages go, None for standard error. With `keeps_cubins` the links have their
+    images, which take as much memory again as a container that compresses them.
     """
     if opened is None:
         opened = [Input(name) for name in request.inputs]
@@ -65,7 +65,29 @@ def make_step(
     libraries = find_libraries_once(request, machine, toolkit, sink)
     shared.add(libraries, plan, sink)
     shared.everything = [*opened, *libraries]
-    links = link_all(request, shared, machine, toolkit, sink, following or Followers())
+    is_unit = request.form == UNIT
+    form = EntryForm(
+        choose_mode(request.compress_mode, debug=request.debug, compress_all=is_unit),
+        debug=request.debug,
+        name=os.fsencode(request.entry_name),
+    )
+
+    def pack(link: Link) -> None:
+        start = now()
+        link.entry = make_entry(link.arch, link.image, form)
+        if not keeps_cubins:
+            link.image = b""
+        link.packing = elapsed_ms(start, now())
+
+    links = link_all(
+        request,
+        shared,
+        machine,
+        toolkit,
+        sink,
+        following or Followers(),
+        None if request.form == CUBIN else pack,
+    )
     made = Made(links, files_read(request, shared.everything, links))
     # From here on, no input is needed.
     del shared, libraries
@@ -73,20 +95,9 @@ def make_step(
         made.pieces = [links[0].image]
         return made
     start = now()
-    is_unit = request.form == UNIT
-    mode = choose_mode(request.compress_mode, debug=request.debug, compress_all=is_unit)
-    cubins = [(link.arch, link.image) for link in links]
-    name = os.fsencode(request.entry_name)
-    count = thread_count(request)
-    container = make_container(
-        cubins,
-        mode,
-        debug=request.debug,
-        name=name,
-        run=lambda work, items: map_side_by_side(work, items, count),
-    )
+    container = make_container([link.entry for link in links if link.entry is not None])
     packed = now()
-    made.packing = elapsed_ms(start, packed)
+    made.packing = sum(link.packing for link in links) + elapsed_ms(start, packed)
     if request.form == FATBIN:
         made.pieces = container.pieces
         return made
@@ -116,7 +127,7 @@ def run_step(request: Request, toolkit: Toolkit, sink: Sink) -> Made:
     """Do the step and write its output; LinkError, and the old output kept, when that fails."""
     assert request.output is not None
     start = now()
-    made = make_step(request, toolkit, sink)
+    made = make_step(request, toolkit, sink, keeps_cubins=False)
     written = now()
     write_step(made, request.output, sink)
     end = now()

@@ -21,6 +21,8 @@ _ARCHIVES = (kinds.ARCHIVE, kinds.THIN_ARCHIVE)
 # What may be other than its first bytes say.
 _LOOKED_INTO = (*_ARCHIVES, kinds.HOST, kinds.UNKNOWN)
 
+E_TYPE, ET_DYN = 16, b"\3\0"  # where an ELF file has its type
+
 
 def find_sources(job: Job, runs: Sequence[Run], sink: Sink) -> tuple[Sources, Libraries | None]:
     """The inputs of the link, which lie in these runs, with members in the place of archives."""
@@ -31,8 +33,12 @@ def find_sources(job: Job, runs: Sequence[Run], sink: Sink) -> tuple[Sources, Li
     for inputs in runs:
         sources.size += sum(memoryview(inputs.extents).cast("Q")[1::2])
         first = 0
+        starts = memoryview(inputs.extents).cast("Q")[::2]
         for number, kind in enumerate(inputs.kinds):
             if kind not in _LOOKED_INTO:
+                continue
+            # Most inputs are such, and making a `Source` of each takes longer than all else here.
+            if kind == kinds.HOST and not _is_dynamic(inputs.arena, starts[number]):
                 continue
             given, source = job.inputs[before + number], inputs[number]
             if kind not in _ARCHIVES and not is_shared(source):
@@ -63,12 +69,16 @@ def is_shared(source: Source) -> bool:
     """
     if source.kind == kinds.UNKNOWN:
         return source.name.endswith(".so")
-    at = source.offset + 16  # e_type
     return (
         source.kind == kinds.HOST
-        and source.arena[at : at + 2] == b"\x03\x00"
+        and _is_dynamic(source.arena, source.offset)
         and not source.name.endswith(".cubin")  # which must be for the device
     )
+
+
+def _is_dynamic(arena: bytes, offset: int) -> bool:
+    """Whether an ELF file has the type of shared libraries."""
+    return arena[offset + E_TYPE : offset + E_TYPE + 2] == ET_DYN
 
 
 def find_members(

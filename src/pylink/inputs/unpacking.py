@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
         def decompress(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, list[bytes]]: ...
 
+        def gather(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, bytes] | None: ...
+
 
 # What diagnostics call the result of LTO, as the table of -time does.
 OPTIMIZED = "lto.cubin"
@@ -91,14 +93,14 @@ def unpack(
     arenas = sources.arenas
     if shared is not None and picked.codecs:
         rows, arenas = shared.decompress(rows, arenas)
-    loaded = with_cubins(
-        job,
-        list(map(sources.names.__getitem__, homes)),
-        rows,
-        arenas,
-        lambda number: picked.take(numbers[number], sink),
-        sink,
-    )
+    names = list(map(sources.names.__getitem__, homes))
+    in_place = None if shared is None else shared.gather(rows, arenas)
+    if in_place is not None:
+        loaded = Loaded(job, names, *in_place)
+    else:
+        loaded = with_cubins(
+            job, names, rows, arenas, lambda number: picked.take(numbers[number], sink), sink
+        )
     loaded.homes, loaded.modules = homes, modules
     if sink.errors:  # what was decompressed only now
         sink.stop()

@@ -6,7 +6,8 @@ options or the target of another: its result is that of a link alone. What canno
 a file that is not there, is left to each link, which says what is wrong with it.
 
 Memory: the inputs once, and once more what several links take of those that are compressed. Each
-link adds what it takes, for as long as it runs.
+link adds what it takes, for as long as it runs, unless nearly all of that is stored in one large
+arena, where it stays.
 """
 
 from __future__ import annotations
@@ -31,6 +32,12 @@ if TYPE_CHECKING:
     from pylink.phases.init import Job
 
 
+# From so many bytes of inputs on, links leave in place what is stored. For the rest, such as the
+# device runtime, each has so much room after them: addresses, which take memory only when used.
+LARGE = 8 << 20
+ROOM = 1 << 20
+
+
 class SharedInputs:
     """Inputs that were read by `add`, for links that take some of them.
 
@@ -51,6 +58,7 @@ class SharedInputs:
         "_repeated",
         "_runs",
         "_stores",
+        "_tail",
         "archs",
         "everything",
         "optimizes",
@@ -73,6 +81,7 @@ class SharedInputs:
         # Where payloads are, decompressed: see `_native.sharing`.
         self._known: dict[int, int] = {}
         self._stores: list[bytes] = []
+        self._tail: inputfiles.Tail | None = None
         self._repeated: AbstractSet[int] | None = None if not archs else frozenset()
 
     def add(self, inputs: Sequence[Input], plan: Plan, sink: Sink) -> None:
@@ -95,18 +104,28 @@ class SharedInputs:
             return
         keys = [row[0] for row in rows]
         try:
+            tail = self._tail_size(sum(row[2] for row in rows))
             arena, extents, failed, _ = inputfiles.read_files(
-                [row[1] for row in rows], [row[2] for row in rows], [row[3] for row in rows]
+                [row[1] for row in rows],
+                [row[2] for row in rows],
+                [row[3] for row in rows],
+                tail=tail,
             )
         except MemoryError:
             return
         if failed >= 0:
             return
+        if tail:
+            self._tail = inputfiles.Tail(arena, tail)
         self._kept += [source.data for source in sources if source.data is not None]
         kinds = inputfiles.classify(arena, extents) or bytes(len(keys))
         home = len(self._runs)
         self._runs.append(Run(arena, [fresh[key].name for key in keys], kinds, extents))
         self._places.update({key: (home, place) for place, key in enumerate(keys)})
+
+    def _tail_size(self, size: int) -> int:
+        """How many bytes links have for other payloads, after so many bytes of inputs."""
+        return ROOM * len(self.archs) if size >= LARGE and self._tail is None else 0
 
     def heads(self, size: int) -> list[tuple[str, bytes]]:
         """The names of the inputs that were read, and so many bytes of each."""
@@ -219,6 +238,13 @@ class SharedInputs:
                 self._stores.append(store)
                 taken, _ = sharing.recall(rows, homes, first, self._known, frozenset())
             return taken, [*arenas, *self._stores]
+
+    def gather(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, bytes] | None:
+        """An arena with the payloads of PickRows and their extents, copied only where needed.
+
+        None where they do not lie in one shared arena, or what does not is too much.
+        """
+        return None if self._tail is None else inputfiles.gather_in_place(rows, arenas, self._tail)
 
     def _homes(self, arenas: Sequence[bytes]) -> bytes:
         """The number of the run that each arena is of, -1 for one of the link's own; int32."""
