@@ -337,6 +337,21 @@ def test_objects_of_two_machines_are_refused(folder: Path) -> None:
     assert "'other.o'" in said
 
 
+def test_what_nvcc_makes_of_objects_of_two_machines_cannot_be_linked(folder: Path) -> None:
+    """The reason to refuse them: the object wants a wrapper that is in the file of the other."""
+    data = bytearray((folder / "second.o").read_bytes())
+    data[18:20] = (183).to_bytes(2, "little")
+    (folder / "foreign.o").write_bytes(data)
+    names = ["first.o", "foreign.o", "third.o"]
+    assert real(folder, ["-arch=sm_90", *names, "-o", "two.o"])[0] == 0
+    undefined = run(folder, "nm", "-u", "two.o")
+    assert undefined.count("__fatbinwrap") == len(names)
+    command = ["gcc", "-shared", "-o", "two.so", *names, "two.o"]
+    linked = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert linked.returncode != 0
+    assert "foreign.o" in linked.stderr
+
+
 RUN_BY = {
     "80": ["sm_80", "sm_86", "sm_90", "compute_80"],
     "90": ["sm_90", "sm_100", "sm_120", "lto_90"],
