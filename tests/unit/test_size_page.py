@@ -114,3 +114,8 @@ def test_a_browser_draws_the_map(tmp_path: Path) -> None:
     assert len(tiles) == 3
     assert all(re.search(r"width: [1-9]", style) for _, style in tiles)
     assert any(label.startswith("a/lib.so: ") for label, _ in tiles)
+    # Parts in a part have labels, too: the target alone, since the colour says the kind.
+    boxes = re.findall(r'<div class="part"[^>]*>(.*?)</div>', done.stdout)
+    inside = [re.findall(r"<span>(.*?)</span>", box) for box in boxes]
+    assert [words[0] for words in inside if words][:1] == ["sm_80"]
+    assert all(re.fullmatch(r"~?[\d.]+ [kMG]?B", words[1]) for words in inside if words[1:])

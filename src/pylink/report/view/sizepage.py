@@ -44,11 +44,13 @@ OTHER, GONE = "#5b6577", "#b45f06"
 class Node:
     """A part with its bytes; `gone` are those that could go, of the measure that the map shows.
 
-    Parts of fewer bytes than `least` are not shown one by one.
+    Parts of fewer bytes than `least` are not shown one by one. `target` is that of a part which has
+    a kind and a target.
     """
 
     name: str
     kind: str = ""
+    target: str = ""
     size: int = 0
     installed: int = 0
     unpacked: int = 0
@@ -101,6 +103,7 @@ def size_tree(sizes: Sizes) -> Node:
             if step is not None:
                 node = node.parts.setdefault(step, Node(printable(step), kind))
                 node.is_file = depth == at_file + 1
+                node.target = named.strip() if depth == at_file + 2 else ""
             node.size += size
             node.installed += row.installed
             node.unpacked += row.unpacked
@@ -186,6 +189,8 @@ def _script_data(tree: Node, *, downloads: bool) -> str:
         row: dict[str, object] = {"n": node.name, "s": node.size, "k": node.kind}
         if node.is_file:
             row["b"] = node.name.rpartition("/")[2]
+        if node.target:
+            row["t"] = printable(node.target)
         row["i"], row["u"] = node.installed, node.unpacked
         if downloads:
             row["d"] = node.download
