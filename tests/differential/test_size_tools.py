@@ -13,6 +13,7 @@ from helpers.hostlink import contents, needs_host_compiler, nvcc, run
 from helpers.sized import linked
 
 from pylink._native.elfheaders import read_sections
+from pylink.prune.command import main as prune
 from pylink.size import measure
 from pylink.size.cuts import is_debug
 from pylink.size.experiments import Experiments
@@ -277,3 +278,37 @@ def rules_of(path: Path) -> dict[str, int]:
 def saved(path: Path, rule: str) -> int:
     """Installed bytes that a rule promises for a file."""
     return rules_of(path)[rule]
+
+
+@needs_host_compiler
+def test_code_for_link_time_optimization_is_measured_and_kept(tmp_path: Path) -> None:
+    """nvcc scrambles it, so it is compared as it is stored."""
+    (tmp_path / "a.cu").write_text("__global__ void k(int *p) { *p = 1; }\n")
+    codes = ["-gencode=arch=compute_80,code=lto_80", "-gencode=arch=compute_80,code=sm_80"]
+    nvcc(tmp_path, "-dc", *codes, "a.cu", "-o", "a.o")
+    path, made = tmp_path / "a.o", tmp_path / "b.o"
+    sizes = measure([str(path)])
+    assert sizes.unreadable == []
+    assert sorted(leaf.kind for leaf in sizes.leaves if leaf.container >= 0) == [
+        "LTO-IR",
+        "container header",
+        "relocatable cubin",
+    ]
+    assert prune([str(path), "-o", str(made), "--compress-mode", "none"]) == 0
+    stored = [
+        [path.read_bytes()[start : start + size] for start, size in lto_entries(path)]
+        for path in (path, made)
+    ]
+    assert len(stored[0]) == 1
+    assert stored[0] == stored[1]
+
+
+def lto_entries(path: Path) -> list[tuple[int, int]]:
+    """Where entries of LTO-IR are in a file, with their sizes in bytes."""
+    places = []
+    at = 0
+    for leaf in measure([str(path)]).leaves:
+        if leaf.kind == "LTO-IR":
+            places.append((at, leaf.installed))
+        at += leaf.installed
+    return places

@@ -7,6 +7,7 @@ import io
 import json
 import random
 import re
+import struct
 import subprocess
 import sys
 import zipfile
@@ -17,7 +18,7 @@ from pathlib import Path
 import pytest
 from helpers import archive_builder, size_reference
 from helpers.cubin_builder import CODE, Cubin, Section
-from helpers.fatbin_builder import PTX, container, entry, host_object
+from helpers.fatbin_builder import LTOIR, PTX, container, entry, host_object
 from helpers.sized import wheel
 
 from pylink._native.ledger import Ledger
@@ -304,6 +305,43 @@ def test_damaged_entries_are_rows_with_their_bytes(
     assert len(sizes.unreadable) == 3
     assert main([str(path)]) == 2
     assert "unreadable" in capsys.readouterr().out
+
+
+def scrambled(payload: bytes, sm: int, *, full: int) -> bytes:
+    """An entry of LTO-IR as nvcc makes it: what is stored is no frame, and its header has a key."""
+    made = bytearray(entry(b"", sm, kind=LTOIR, mode="zstd", stored=payload, stated=full))
+    made[48:56] = struct.pack("<Q", 0xEEB57FE6)
+    return bytes(made)
+
+
+def test_scrambled_code_is_one_piece_of_the_size_that_is_stated(tmp_path: Path) -> None:
+    good = entry(cubin("a"), 80)
+    code = scrambled(bytes(range(200)), 90, full=1000)
+    path = tmp_path / "a.o"
+    path.write_bytes(host_object([("__nv_relfatbin", container(good, code))]))
+    sizes = measure([str(path)])
+    check_sums(sizes, path.stat().st_size)
+    assert sizes.unreadable == []
+    (leaf,) = [leaf for leaf in sizes.leaves if leaf.kind == "LTO-IR"]
+    assert (leaf.target, leaf.codec, leaf.installed, leaf.unpacked) == (
+        "compute_90",
+        "zstd",
+        len(code),
+        1000,
+    )
+    assert main([str(path)]) == 0
+    for level in LEVELS:
+        assert sum(row.unpacked for row in rows(sizes, (level,))) == sum(
+            leaf.unpacked for leaf in sizes.leaves
+        )
+
+
+def test_scrambled_code_has_limits_like_any_other(tmp_path: Path) -> None:
+    path = tmp_path / "a.fatbin"
+    path.write_bytes(container(scrambled(bytes(64), 90, full=1 << 40)))
+    sizes = measure([str(path)])
+    assert [leaf.kind for leaf in sizes.leaves] == ["container header", "unreadable"]
+    assert "when decompressed" in sizes.unreadable[0][1]
 
 
 def test_a_link_in_an_archive_is_not_followed(tmp_path: Path) -> None:

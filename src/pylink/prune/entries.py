@@ -53,6 +53,11 @@ class Entry:
         return f"{word}_{sm}{suffix}" if word else f"kind {kind} of {sm}{suffix}"
 
     @property
+    def is_scrambled(self) -> bool:
+        """Whether only nvJitLink can decompress it: LTO-IR with a key in its header."""
+        return self.fields[0] == ENTRY_LTOIR and self.fields[12] != 0
+
+    @property
     def identity(self) -> tuple[object, ...]:
         """All that an entry says of itself but how it is compressed."""
         kind, mark, header, _, _, *rest, flags, last, _ = self.fields
@@ -61,7 +66,7 @@ class Entry:
     def payload(self, name: str) -> bytes:
         """The payload, decompressed, or as stored with its padding; NotPruned if that fails."""
         packed, full = self.fields[4], self.fields[13]
-        if not self.flags & _CODECS:
+        if not self.flags & _CODECS or self.is_scrambled:
             return self.stored
         if full > _MOST_BYTES:
             raise NotPruned(f"{name}: {full} bytes when decompressed, of {_MOST_BYTES}")
@@ -98,6 +103,8 @@ def read_container(data: bytes, start: int, end: int, name: str) -> list[Entry]:
 
 def compressed(entry: Entry, mode_name: str, name: str) -> Entry:
     """The entry in another mode of compression, or as it is where that does not make it smaller."""
+    if entry.is_scrambled:
+        return entry
     mode = MODES[mode_name]
     payload = entry.payload(name)
     flag, made = compress(payload, mode)

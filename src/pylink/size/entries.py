@@ -152,8 +152,7 @@ class Counter:
             limit = min(self._left, MOST_ENTRY_BYTES)
             return self.refuse(leaf, name, f"{full} bytes when decompressed, of {limit}")
         self._left -= full
-        leaf.kind = _KINDS.get(kind, f"kind {kind}")
-        leaf.codec, leaf.unpacked = CODEC_NAMES[codec], full
+        self._describe(leaf, kind, codec, full)
         leaf.number = self._sizes.numbers
         self._sizes.numbers += 1
         cost = payload_bytes + full
@@ -186,6 +185,25 @@ class Counter:
         self._in_memory += cost
         self._running.append(_Running(self._pool.submit(work), leaf, name, cost))
         return None
+
+    def count_whole(self, leaf: Leaf, name: str, kind: int, flags: int, full: int) -> None:
+        """Count a payload as one piece, of the size that its entry states.
+
+        Compilers scramble LTO-IR by a key in its entry: only nvJitLink decompresses that.
+        """
+        codec = flags & (LZ4 | ZSTD)
+        if codec == LZ4 | ZSTD:
+            self.refuse(leaf, name, "it is marked as both LZ4 and Zstandard")
+        elif full > min(self._left, MOST_ENTRY_BYTES):
+            limit = min(self._left, MOST_ENTRY_BYTES)
+            self.refuse(leaf, name, f"{full} bytes when decompressed, of {limit}")
+        else:
+            self._left -= full
+            self._describe(leaf, kind, codec, full)
+
+    def _describe(self, leaf: Leaf, kind: int, codec: int, full: int) -> None:
+        leaf.kind = _KINDS.get(kind, f"kind {kind}")
+        leaf.codec, leaf.unpacked = CODEC_NAMES[codec], full
 
     def refuse(self, leaf: Leaf, name: str, reason: str) -> None:
         """It stays a row with its bytes, and the reason is said."""

@@ -21,7 +21,7 @@ from pylink.inputs.archiveformat import (
     read_archive,
 )
 from pylink.inputs.archivethin import member_file
-from pylink.inputs.choice import ENTRY_ELF, ENTRY_PTX
+from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
 from pylink.inputs.payload import is_compressed
 from pylink.inspect.embedded import (
     CONTAINER_SIZE,
@@ -270,7 +270,7 @@ class Reader:
                 leaf.section, leaf.container = section, number
                 self._counter.refuse(leaf, where, "its header does not fit the container")
                 break
-            kind, _, header, size, packed, _, _, _, sm, name, length, flags, _, full = fields
+            kind, _, header, size, packed, _, _, _, sm, name, length, flags, key, full = fields
             stop = at + header + size
             leaf = self._leaf(source, at, stop, file, UNREADABLE, unit)
             leaf.header = header
@@ -281,8 +281,11 @@ class Reader:
                 leaf.unit = _entry_name(source, at, header, name, length) or f"container {number}"
             if not is_compressed(flags):
                 packed, full = size, size
-            read = partial(source.read, at + header, packed or size)
-            self._counter.count(leaf, where, kind, flags, read, full)
+            if kind == ENTRY_LTOIR and key:
+                self._counter.count_whole(leaf, where, kind, flags, full)
+            else:
+                read = partial(source.read, at + header, packed or size)
+                self._counter.count(leaf, where, kind, flags, read, full)
             leaves.append(leaf)
             at, index = stop, index + 1
         self._containers.append((leaves, section))
