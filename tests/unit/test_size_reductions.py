@@ -17,8 +17,9 @@ from pylink._native import ledger
 from pylink.command.sizes import main
 from pylink.inputs.payload import ZSTD_FRAME, find_codec
 from pylink.inspect.embedded import leaves_registration
-from pylink.size import Sizes, measure, recompress, rows
+from pylink.size import Sizes, hostnames, measure, recompress, rows
 from pylink.size import entries as entries_module
+from pylink.size.experiments import Experiments
 from pylink.size.reductions import Reduction, is_covered, reductions
 from pylink.size.sources import MemorySource
 
@@ -157,6 +158,69 @@ def test_templates_of_many_instances_are_named_and_nothing_is_advised(tmp_path: 
     assert line.title == "many<>: 16 instances"
     assert (line.letter, line.entries) == ("C", 16)
     assert main([str(tmp_path / "lib.so")]) == 0
+
+
+def named_library(
+    kernels: tuple[str, ...], *sections: tuple[str, bytes], elf_type: int = 3
+) -> bytes:
+    """A library with these kernels, and sections of its host code."""
+    code = container(entry(cubin(*kernels, device="helper", linked=True), 80))
+    return library([*sections, (".nv_fatbin", code)], elf_type=elf_type)
+
+
+def unnamed(tmp_path: Path, data: bytes, *, thorough: bool = True) -> Reduction | None:
+    path = tmp_path / "lib.so"
+    path.write_bytes(data)
+    sizes = measure([str(path)], experiments=Experiments(thorough))
+    lines = [line for line in reductions(sizes) if line.rule == "unnamed-kernels"]
+    return lines[0] if lines else None
+
+
+def test_kernels_that_host_code_does_not_name(tmp_path: Path) -> None:
+    """Names may share the tail of a string; symbols, code of the device and parts do not count."""
+    kernels = ("first", "second", "third", "fourth_one", "fifth")
+    strings = b"first\0_Zsecond\0thirdly\0a fourth_one\0"
+    tables = b"\0third\0fifth\0"
+    data = named_library(kernels, (".rodata", strings), (".dynstr", tables), (".strtab", tables))
+    line = unnamed(tmp_path, data)
+    assert line is not None
+    assert line.title == "2 kernels that host code does not name"
+    assert (line.letter, line.estimated, line.download) == ("C", True, None)
+    functions = {
+        row.keys[0]: row.installed for row in rows(measure([str(tmp_path)]), ("function",))
+    }
+    assert line.installed == functions["third"] + functions["fifth"]
+    assert unnamed(tmp_path, data, thorough=False) is None
+
+
+def test_nothing_is_said_where_all_are_named_or_nothing_is_registered(tmp_path: Path) -> None:
+    kernels = ("first", "second")
+    named = (".data.rel.ro", b"second\0first\0")
+    assert unnamed(tmp_path, named_library(kernels, named)) is None
+    # What is linked later is registered by another file.
+    assert unnamed(tmp_path, named_library(kernels, elf_type=1)) is None
+    line = unnamed(tmp_path, named_library(("only",)))
+    assert line is not None
+    assert line.title == "1 kernel that host code does not name"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_names_are_found_wherever_they_lie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Beside a search for each name with its zero, in windows that cut names."""
+    monkeypatch.setattr(hostnames, "WINDOW", 64)
+    choose = random.Random(seed)
+    names = sorted({"".join(choose.choices("ab_Z1", k=choose.randint(1, 12))) for _ in range(20)})
+    host = b""
+    for _ in range(60):
+        host += choose.choice([b"\0", b"a", b" ", b"\xff"]) + choose.choice(names).encode()
+        host += choose.choice([b"", b"\0", b"\0x"])
+    missing = [name for name in names if name.encode() + b"\0" not in host]
+    line = unnamed(tmp_path, named_library(tuple(names), (".rodata", host + b"!")))
+    assert (line is None) == (not missing)
+    if line is not None:
+        assert line.title.split()[0] == str(len(missing))
 
 
 def test_mercury_halves_are_never_offered(tmp_path: Path) -> None:

@@ -131,6 +131,11 @@ class Counter:
         finally:
             self._pool.shutdown(cancel_futures=True)
 
+    @property
+    def thorough(self) -> bool:
+        """Whether more is to be found out than sums, whatever time that takes."""
+        return self._experiments is not None and self._experiments.thorough
+
     def allow(self, size: int) -> None:
         """A file of `size` bytes will be read: its payloads may become a hundred times as much."""
         self._left += MOST_TIMES * size

@@ -41,6 +41,9 @@ DEVICE = (CUBIN, RELOCATABLE, PTX, RELOCATABLE_PTX, LTOIR)
 
 NO_NUMBER = -1
 
+# Types of ELF files that are loaded: programs and shared libraries.
+LOADED = (2, 3)
+
 
 @dataclass
 class Leaf:
@@ -78,7 +81,8 @@ class File:
     """A file that was measured; `archive` is the wheel that it is in, or empty.
 
     `elf_type` is 0 unless it is an ELF file. One that `is_open` leaves the registration of linked
-    code to somebody else.
+    code to somebody else. `unnamed` are the functions of the ledger that are kernels whose names
+    its host code does not have, where that was looked for.
     """
 
     name: str
@@ -90,6 +94,7 @@ class File:
     is_arm: bool = False
     is_x86: bool = False
     is_open: bool = False
+    unnamed: frozenset[int] = frozenset()
 
 
 @dataclass

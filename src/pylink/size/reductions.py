@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pylink.size.experiments import NO_DEBUG, SMALLER_MODE
 from pylink.size.levels import SHARED, rows
-from pylink.size.model import CUBIN, NO_NUMBER, PARTS, PTX, RELOCATABLE, Leaf, Sizes
+from pylink.size.model import CUBIN, LOADED, NO_NUMBER, PARTS, PTX, RELOCATABLE, Leaf, Sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,8 +24,6 @@ CAPABILITIES = (
     50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 110, 120, 121,
 )  # fmt: skip
 TEGRA = (53, 62, 72, 87, 101, 110)
-
-ET_EXEC, ET_DYN = 2, 3
 
 # Rules that `pylink prune` applies, and those of them that compress.
 COMPRESSION = frozenset({"stored-cubins", "lz4-cubins"})
@@ -70,6 +68,7 @@ def reductions(sizes: Sizes) -> list[Reduction]:
         *_measured(sizes, SMALLER_MODE),
         *_measured(sizes, NO_DEBUG),
         *_repeated(sizes),
+        *_unnamed(sizes),
         *_many_instances(sizes),
         *_other_hosts(sizes),
     ]
@@ -126,7 +125,7 @@ def _linked_copies(sizes: Sizes) -> Iterable[Reduction]:
         for leaf in sizes.leaves
         if leaf.kind == RELOCATABLE
         and leaf.section == "__nv_relfatbin"
-        and sizes.files[leaf.file].elf_type in (ET_EXEC, ET_DYN)
+        and sizes.files[leaf.file].elf_type in LOADED
         and not sizes.files[leaf.file].is_open
         and (leaf.file, leaf.target) in linked
         and (kernels[leaf.number] or functions[leaf.number]) <= linked[leaf.file, leaf.target]
@@ -372,6 +371,44 @@ def _repeated(sizes: Sizes) -> Iterable[Reduction]:
             how,
             True,
             list({id(leaf): leaf for leaf, _ in copies}.values()),
+        )
+
+
+def _unnamed(sizes: Sizes) -> Iterable[Reduction]:
+    """Kernels in linked code of files whose host code does not have their names.
+
+    It cannot register them, so it cannot launch them by `<<<>>>`. Others may: a program that loads
+    the code by itself, with names that it builds or lists.
+    """
+    entries = array("i", [-1]) * sizes.numbers
+    used: dict[int, list[Leaf]] = {}
+    for leaf in sizes.leaves:
+        if leaf.kind == CUBIN and leaf.number != NO_NUMBER and sizes.files[leaf.file].unnamed:
+            used.setdefault(leaf.file, []).append(leaf)
+            entries[leaf.number] = leaf.file
+    everything = array("i", range(len(sizes.ledger.functions()))).tobytes()
+    installed = download = 0
+    kernels: set[tuple[int, int]] = set()
+    for file, function, *_, bytes_installed, bytes_download in sizes.ledger.sums(
+        entries.tobytes(), everything, False
+    ):
+        if function in sizes.files[file].unnamed:
+            kernels.add((file, function))
+            installed += bytes_installed
+            download += bytes_download
+    if kernels:
+        leaves = [leaf for found in used.values() for leaf in found]
+        yield Reduction(
+            "unnamed-kernels",
+            f"{len(kernels)} kernel{'s' * (len(kernels) > 1)} that host code does not name",
+            "C",
+            installed,
+            download if sizes.downloads else None,
+            len(leaves),
+            "no program loads them by itself",
+            "leave out kernels that nothing launches",
+            True,
+            leaves,
         )
 
 

@@ -35,7 +35,17 @@ from pylink.inspect.embedded import (
 )
 from pylink.size import zips
 from pylink.size.entries import Counter, mark_relocatable, name_units, target_of
-from pylink.size.model import CONTAINER, DIRECTORY, HOST, UNREADABLE, File, Leaf, Sizes
+from pylink.size.hostnames import find_unnamed
+from pylink.size.model import (
+    CONTAINER,
+    DIRECTORY,
+    HOST,
+    LOADED,
+    UNREADABLE,
+    File,
+    Leaf,
+    Sizes,
+)
 from pylink.size.sources import FileSource, MemorySource, PartSource, Source, open_source
 
 _LEAST_HEADER = 64
@@ -125,6 +135,7 @@ class Reader:
         self, name: str, archive: str, source: Source, size: int, download: int | None, path: str
     ) -> None:
         file = self._add_file(name, archive, size, download)
+        first = len(self._sizes.leaves)
         self._counter.allow(size)
         self._number = 0
         head = source.read(0, 64)
@@ -135,6 +146,10 @@ class Reader:
             made.is_arm, made.is_x86 = machine == EM_AARCH64, machine == EM_X86_64
             made.is_open = leaves_registration(source)
         self._read_source(source, file, path, "", 0)
+        if self._counter.thorough and self._sizes.files[file].elf_type in LOADED:
+            self._counter.finish()
+            made = self._sizes.files[file]
+            made.unnamed = find_unnamed(self._sizes, source, self._sizes.leaves[first:])
 
     def _read_source(self, source: Source, file: int, path: str, unit: str, depth: int) -> None:
         """Anything that is not a zip file; `unit` is the member of an archive that it is."""

@@ -1,0 +1,104 @@
+"""Kernels that the host code of their file cannot register, since it does not have their names.
+
+The runtime learns of a kernel by its name, a string that ends with a zero. Linkers let strings
+share their tails, so the name is searched as the end of one. Tables of symbols do not count: the
+host function that launches a kernel has the kernel's name, whether anything registers it or not.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from typing import TYPE_CHECKING
+
+from pylink.size.model import CUBIN, HOST, NO_NUMBER, PARTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pylink.size.model import Leaf, Sizes
+    from pylink.size.sources import Source
+
+# Bytes that are searched at once.
+WINDOW = 8 << 20
+_TAIL = 8  # bytes at the end of a name by which it is looked up
+_TABLES = re.compile(r"\.(dynstr|dynsym|strtab|symtab|shstrtab|comment|debug|zdebug|gnu)")
+
+
+def find_unnamed(sizes: Sizes, source: Source, leaves: Sequence[Leaf]) -> frozenset[int]:
+    """The kernels of a file, as numbers of the ledger, whose names its host code does not have.
+
+    `leaves` are all of the file, which is `source`, and all of its entries have been counted.
+    """
+    functions = sizes.ledger.functions()
+    missing = {functions[number]: number for number in _kernels(sizes, leaves)}
+    places = [
+        (start, end)
+        for start, end, leaf in _with_places(leaves)
+        if leaf.kind == HOST and not _TABLES.match(leaf.section)
+    ]
+    for start, end in _joined(places):
+        if not missing:
+            break
+        for name in _names_in(source, start, end, missing.keys()):
+            missing.pop(name, None)
+    return frozenset(missing.values())
+
+
+def _kernels(sizes: Sizes, leaves: Iterable[Leaf]) -> set[int]:
+    """Functions of linked cubins with code and parameters."""
+    entries = array("i", [-1]) * sizes.numbers
+    for leaf in leaves:
+        if leaf.kind == CUBIN and leaf.number != NO_NUMBER:
+            entries[leaf.number] = 0
+    everything = array("i", range(len(sizes.ledger.functions()))).tobytes()
+    found: dict[str, set[int]] = {"code": set(), "constants": set()}
+    for _, function, part, *_ in sizes.ledger.sums(entries.tobytes(), everything, True):
+        if function and PARTS[part] in found:
+            found[PARTS[part]].add(function)
+    return found["code"] & found["constants"]
+
+
+def _with_places(leaves: Iterable[Leaf]) -> Iterator[tuple[int, int, Leaf]]:
+    """Leaves with where they begin and end: those of a file follow each other."""
+    at = 0
+    for leaf in leaves:
+        yield at, at + leaf.installed, leaf
+        at += leaf.installed
+
+
+def _joined(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Neighbors as one stretch."""
+    joined: list[tuple[int, int]] = []
+    for start, end in places:
+        if joined and joined[-1][1] == start:
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _names_in(source: Source, start: int, end: int, names: Iterable[bytes]) -> set[bytes]:
+    """Which of the names end a string in a stretch."""
+    wanted = set(names)
+    by_tail: dict[bytes, list[bytes]] = {}
+    for name in wanted:
+        by_tail.setdefault(name[-_TAIL:], []).append(name)
+    shortest, longest = min(map(len, wanted)), max(map(len, wanted))
+    letters = {byte for name in wanted for byte in name} - {0}
+    run = re.compile(b"[%s]{%d,}" % (re.escape(bytes(sorted(letters))), max(1, shortest)))
+    found: set[bytes] = set()
+    for at in range(start, end, WINDOW):
+        data = source.read(at, min(WINDOW + longest, end - at))
+        for match in run.finditer(data):
+            last = match.end()
+            if data[last : last + 1] != b"\0":
+                continue
+            text = match[0]
+            for length in range(min(len(text), _TAIL), 0, -1):
+                for name in by_tail.get(text[-length:], ()):
+                    if text.endswith(name):
+                        found.add(name)
+                if length <= shortest:
+                    break
+    return found
