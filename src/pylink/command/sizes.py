@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pylink._native.ledger import return_memory
 from pylink.diagnostics.stream import printable, show
 from pylink.files.atomic import write_whole
-from pylink.size import diffshow, formats, screen
+from pylink.size import screen
 from pylink.size.budget import BadBudget, broken, read_budget
 from pylink.size.experiments import Experiments
 from pylink.size.levels import LEVELS, Selection
@@ -155,13 +155,8 @@ def _text(sizes: Sizes, arguments: argparse.Namespace) -> str:
         return "\n".join([*aligned(table, " rrr"), "", what_if_note(without), ""])
     selects = bool(arguments.arch or arguments.match)
     by = arguments.by or (("function",) if arguments.match else ("target", "kind"))
-    if arguments.json:
-        measured = what_if(sizes) if arguments.what_if else None
-        return formats.json_text(sizes, arguments.by or (), selection, measured)
-    if arguments.csv:
-        return formats.csv_table(sizes, by, selection)
-    if arguments.markdown:
-        return formats.markdown_table(sizes, by, top, selection)
+    if arguments.json or arguments.csv or arguments.markdown:
+        return _formatted(sizes, arguments, by, top, selection)
     if arguments.by or selects:
         lines = [*screen.summary_lines(sizes), ""]
         lines += screen.level_table(sizes, by, top, selection)
@@ -170,7 +165,26 @@ def _text(sizes: Sizes, arguments: argparse.Namespace) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _formatted(
+    sizes: Sizes,
+    arguments: argparse.Namespace,
+    by: tuple[str, ...],
+    top: int,
+    selection: Selection,
+) -> str:
+    from pylink.size import formats  # what the first screen does without
+
+    if arguments.json:
+        measured = what_if(sizes) if arguments.what_if else None
+        return formats.json_text(sizes, arguments.by or (), selection, measured)
+    if arguments.csv:
+        return formats.csv_table(sizes, by, selection)
+    return formats.markdown_table(sizes, by, top, selection)
+
+
 def _diff_text(old: Sizes, new: Sizes, arguments: argparse.Namespace) -> str:
+    from pylink.size import diffshow
+
     selection = Selection(arguments.arch, arguments.match)
     top = TOP if arguments.top is None else arguments.top
     by = arguments.by or (("function",) if arguments.match else ())

@@ -170,14 +170,13 @@ def find_device_code(source: Source, sections: list[Section]) -> Iterator[Embedd
     while at < source.size:
         window = source.read(at, width)
         width = min(4 * width, _WINDOW)
-        places = [at + place for place in find_marks(window, CONTAINER_MARK)]
+        places = [(at + place, True) for place in find_marks(window, CONTAINER_MARK)]
         if not is_fatbin:
-            places += [at + place for place in find_marks(window, ELF_MARK) if at + place]
-        for place in sorted(places):
+            places += [(at + place, False) for place in find_marks(window, ELF_MARK) if at + place]
+        for place, is_container in sorted(places):
             if place < done:
                 continue
             name = section_at(sections, place)
-            is_container = source.read(place, len(CONTAINER_MARK)) == CONTAINER_MARK
             if is_container:
                 end = _end_of_container(source, place, is_fatbin or name in FATBIN_SECTIONS)
             else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,6 +32,7 @@ from pylink.size.model import (
     Leaf,
     Sizes,
 )
+from pylink.size.pool import Pool, Task
 from pylink.size.recompress import Recompressor
 
 if TYPE_CHECKING:
@@ -86,22 +86,10 @@ class _Found:
 class _Running:
     """An entry that is being counted, and compressed again; `cost` are its bytes in memory."""
 
-    future: Future[_Found]
+    task: Task[_Found]
     leaf: Leaf
     name: str
     cost: int
-
-
-class _Here:
-    """Does everything at once, in the thread of the caller: for a process that has one."""
-
-    def submit(self, work: Callable[[], _Found]) -> Future[_Found]:
-        made: Future[_Found] = Future()
-        made.set_result(work())
-        return made
-
-    def shutdown(self, *, cancel_futures: bool) -> None:
-        """There is nothing to wait for."""
 
 
 class Counter:
@@ -116,7 +104,7 @@ class Counter:
         self._sizes, self._experiments = sizes, experiments
         self._again = Recompressor() if recompress else None
         self._threads = min(_MOST_THREADS, count_cores())
-        self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else _Here()
+        self._pool = Pool(self._threads)
         self._running: list[_Running] = []
         self._left = MOST_BYTES
         self._in_memory = 0
@@ -129,11 +117,11 @@ class Counter:
         try:
             self.finish()
         finally:
-            self._pool.shutdown(cancel_futures=True)
+            self._pool.close()
 
     @property
     def thorough(self) -> bool:
-        """Whether more is to be found out than sums, whatever time that takes."""
+        """Whether to look for more than sums, whatever time that takes."""
         return self._experiments is not None and self._experiments.thorough
 
     def allow(self, size: int) -> None:
@@ -221,7 +209,7 @@ class Counter:
     def _take(self) -> None:
         running = self._running.pop(0)
         leaf, name = running.leaf, running.name
-        found = running.future.result()
+        found = running.task.result()
         if found.again is not None:
             leaf.as_zstd, leaf.as_zstd_download = found.again
         leaf.savings = found.savings

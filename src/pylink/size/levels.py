@@ -106,11 +106,10 @@ def rows(sizes: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> 
         if level not in LEVELS:
             raise ValueError(f"'{level}' is not a level: {', '.join(LEVELS)}")
     outer = [level for level in by if level not in INNER]
-    groups: dict[tuple[str, ...], list[Leaf]] = {}
-    for leaf in sizes.leaves:
-        if selection.takes(leaf):
-            key = tuple(_OF_LEAF[level](sizes, leaf) for level in outer)
-            groups.setdefault(key, []).append(leaf)
+    leaves = sizes.leaves
+    if selection.arch:
+        leaves = [leaf for leaf in leaves if selection.takes(leaf)]
+    groups = _grouped(sizes, leaves, [_OF_LEAF[level] for level in outer])
     if len(outer) == len(by) and selection.match is None:
         found = [_sum(key, leaves) for key, leaves in groups.items()]
     else:
@@ -132,14 +131,33 @@ def largest_functions(sizes: Sizes, most: int) -> list[tuple[str, int]]:
     return [*largest, (OTHER_FUNCTIONS, others), (SHARED, shared)]
 
 
+def _grouped(
+    sizes: Sizes, leaves: list[Leaf], levels: list[Callable[[Sizes, Leaf], str]]
+) -> dict[tuple[str, ...], list[Leaf]]:
+    """Leaves by their names at these levels."""
+    if not levels:
+        return {(): leaves} if leaves else {}
+    groups: dict[tuple[str, ...], list[Leaf]] = {}
+    if len(levels) == 1:  # what the first screen asks for
+        (name_of,) = levels
+        names: dict[str, list[Leaf]] = {}
+        for leaf in leaves:
+            names.setdefault(name_of(sizes, leaf), []).append(leaf)
+        return {(name,): found for name, found in names.items()}
+    for leaf in leaves:
+        key = tuple([name_of(sizes, leaf) for name_of in levels])
+        groups.setdefault(key, []).append(leaf)
+    return groups
+
+
 def _sum(key: tuple[str, ...], leaves: list[Leaf]) -> Row:
-    return Row(
-        key,
-        sum(leaf.kind in DEVICE for leaf in leaves),
-        sum(leaf.unpacked for leaf in leaves),
-        sum(leaf.installed for leaf in leaves),
-        sum(leaf.download or 0 for leaf in leaves),
-    )
+    count = unpacked = installed = download = 0
+    for leaf in leaves:
+        count += leaf.kind in DEVICE
+        unpacked += leaf.unpacked
+        installed += leaf.installed
+        download += leaf.download or 0
+    return Row(key, count, unpacked, installed, download)
 
 
 def _inner_rows(
@@ -181,25 +199,32 @@ def _inner_rows(
             row.functions.add(function)
     if selection.match is None:
         for group, leaves in enumerate(groups.values()):
-            for leaf in leaves:
-                _add_outer(row_of, group, leaf)
+            _add_outer(row_of, group, leaves)
     for row in table.values():
         row.count = len(row.functions)
     return list(table.values())
 
 
-def _add_outer(row_of: Callable[[int, str, str, str], Row], group: int, leaf: Leaf) -> None:
-    """What of a leaf is not in the ledger: all of it, or the header of an entry."""
-    if leaf.number == NO_NUMBER:
-        name = f"({leaf.kind})"
-        row = row_of(group, leaf.kind, name, name)
-        row.unpacked += leaf.unpacked
-        row.installed += leaf.installed
-        row.download += leaf.download or 0
-    elif leaf.header:
+def _add_outer(row_of: Callable[[int, str, str, str], Row], group: int, leaves: list[Leaf]) -> None:
+    """What of leaves is not in the ledger: all of one, or the header of an entry."""
+    whole: dict[str, list[Leaf]] = {}
+    headers = downloads = 0
+    for leaf in leaves:
+        if leaf.number == NO_NUMBER:
+            whole.setdefault(leaf.kind, []).append(leaf)
+        elif leaf.header:
+            headers += leaf.header
+            downloads += leaf.header_download
+    for kind, found in whole.items():
+        name = f"({kind})"
+        row, outside = row_of(group, kind, name, name), _sum((), found)
+        row.unpacked += outside.unpacked
+        row.installed += outside.installed
+        row.download += outside.download
+    if headers:
         row = row_of(group, ENTRY_HEADER, SHARED, SHARED)
-        row.installed += leaf.header
-        row.download += leaf.header_download
+        row.installed += headers
+        row.download += downloads
 
 
 _OF_LEAF: dict[str, Callable[[Sizes, Leaf], str]] = {

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from concurrent.futures import Future
 from threading import Lock
 
 from pylink._native import ledger as native
 from pylink.inputs.payload import LZ4, ZSTD, ZSTD_FRAME, find_codec
+from pylink.size.pool import Task
 
 # Zstandard level of -compress-mode=default, by equal sizes of what the two make.
 LEVEL = 5
@@ -20,7 +20,7 @@ class Recompressor:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._known: dict[object, Future[tuple[int, int] | None]] = {}
+        self._known: dict[object, Task[tuple[int, int] | None]] = {}
 
     def zstd_bytes(
         self, payload: bytes, flags: int, full: int, *, deflate: bool
@@ -29,15 +29,11 @@ class Recompressor:
         import xxhash  # loaded where something is compressed
 
         key = xxhash.xxh3_128_digest(payload), flags, full, deflate
-        made: Future[tuple[int, int] | None] = Future()
+        made: Task[tuple[int, int] | None] = Task()
         with self._lock:
             known = self._known.setdefault(key, made)
         if known is made:
-            try:
-                made.set_result(zstd_bytes(payload, flags, full, deflate=deflate))
-            except BaseException as error:
-                made.set_exception(error)
-                raise
+            made.run(lambda: zstd_bytes(payload, flags, full, deflate=deflate))
         return known.result()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ from pylink.size.model import CUBIN, LOADED, NO_NUMBER, PARTS, PTX, RELOCATABLE,
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from pylink.size.levels import Row
 
 # Compute capabilities of GPUs that there are, from NVIDIA's list; those of Tegra run only code made
 # for exactly them, and code made for them runs nowhere else.
@@ -57,8 +60,11 @@ class Reduction:
         return {name: value for name, value in vars(self).items() if name != "leaves"}
 
 
-def reductions(sizes: Sizes) -> list[Reduction]:
-    """All that was found, the largest first; of class C, which only a person can decide, last."""
+def reductions(sizes: Sizes, templates: list[Row] | None = None) -> list[Reduction]:
+    """All that was found, the largest first; of class C, which only a person can decide, last.
+
+    `templates` are the rows of that level, for callers that have them.
+    """
     found = [
         *_linked_copies(sizes),
         *_other_mode(sizes, "none", "stored-cubins", "stored, not compressed"),
@@ -69,7 +75,7 @@ def reductions(sizes: Sizes) -> list[Reduction]:
         *_measured(sizes, NO_DEBUG),
         *_repeated(sizes),
         *_unnamed(sizes),
-        *_many_instances(sizes),
+        *_many_instances(sizes, rows(sizes, ("template",)) if templates is None else templates),
         *_other_hosts(sizes),
     ]
     column = "download" if sizes.downloads else "installed"
@@ -115,6 +121,8 @@ def _linked_copies(sizes: Sizes) -> Iterable[Reduction]:
     libraries and programs that do register linked code: in objects and archives, and where that is
     left to somebody else, the copies are what is linked later.
     """
+    if all(leaf.kind != RELOCATABLE for leaf in sizes.leaves):
+        return ()
     functions, kernels = functions_by_entry(sizes)
     linked: dict[tuple[int, str], set[int]] = {}
     for leaf in sizes.leaves:
@@ -225,8 +233,13 @@ def _unreached_ptx(sizes: Sizes) -> Iterable[Reduction]:
 
 def plain_number(leaf: Leaf, kind: str) -> int:
     """The number of a target without suffix; 0 for other kinds and targets."""
-    number = leaf.target.partition("_")[2]
-    return int(number) if leaf.kind == kind and number.isdigit() else 0
+    return _number_of(leaf.target) if leaf.kind == kind else 0
+
+
+@cache
+def _number_of(target: str) -> int:
+    number = target.partition("_")[2]
+    return int(number) if number.isdigit() else 0
 
 
 def is_covered(gpu: int, cubins: set[int], *, is_arm: bool) -> bool:
@@ -412,13 +425,9 @@ def _unnamed(sizes: Sizes) -> Iterable[Reduction]:
         )
 
 
-def _many_instances(sizes: Sizes) -> Iterable[Reduction]:
+def _many_instances(sizes: Sizes, templates: list[Row]) -> Iterable[Reduction]:
     """Templates of which there are many instances: information, and no advice."""
-    many = [
-        row
-        for row in rows(sizes, ("template",))
-        if row.count >= _MANY_INSTANCES and row.keys[0] != SHARED
-    ]
+    many = [row for row in templates if row.count >= _MANY_INSTANCES and row.keys[0] != SHARED]
     for row in many[:_MOST_TEMPLATES]:
         yield Reduction(
             "many-instances",

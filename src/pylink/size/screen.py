@@ -63,8 +63,9 @@ def first_screen(sizes: Sizes, top: int) -> list[str]:
     """Kinds of code with a bar for each, and the largest templates."""
     lines = [*summary_lines(sizes), ""]
     lines += _kinds(sizes)
-    lines += _could_go(sizes)
-    found = [row for row in rows(sizes, ("template",)) if row.functions]
+    templates = rows(sizes, ("template",))
+    lines += _could_go(sizes, templates)
+    found = [row for row in templates if row.functions]
     if found:
         lines += ["", *_functions(sizes, "largest templates", found[:top])]
         lines += ["", ESTIMATE]
@@ -73,9 +74,11 @@ def first_screen(sizes: Sizes, top: int) -> list[str]:
 
 
 def _kinds(sizes: Sizes) -> list[str]:
-    whole = rows(sizes, ())[0] if sizes.leaves else Row(())
+    whole = Row(())
     merged: dict[str, Row] = {}
     for row in rows(sizes, ("kind",)):
+        whole.installed += row.installed
+        whole.download += row.download
         title = TITLES.get(row.keys[0], HOST_TITLE if row.keys[0] not in DEVICE else row.keys[0])
         if row.keys[0].startswith("kind "):
             title = row.keys[0]
@@ -104,12 +107,12 @@ def _kinds(sizes: Sizes) -> list[str]:
     return _indent(aligned(table, " r" + "r" * (len(table[0]) - 3)))
 
 
-def _could_go(sizes: Sizes) -> list[str]:
+def _could_go(sizes: Sizes, templates: list[Row]) -> list[str]:
     """For each reduction its bytes, what must be done before, and below it how it is done.
 
     Of class C, which is for people who know the sources, a few lines in a table of their own.
     """
-    found = reductions(sizes)
+    found = reductions(sizes, templates)
     sure = [line for line in found if line.letter != "C"]
     lines = _reductions(sizes, "what could go, each by itself", "before you do it", sure)
     # Templates have a table of their own below.

@@ -1,0 +1,77 @@
+"""A few threads that do what they are given, in order.
+
+`concurrent.futures` does more, and its import takes longer than a small file.
+"""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+
+class Task(Generic[T]):
+    """What will be done; `result` waits for it."""
+
+    __slots__ = ("_error", "_value", "_waiting")
+
+    def __init__(self) -> None:
+        self._waiting = allocate_lock()
+        self._waiting.acquire()
+        self._value: T | None = None
+        self._error: BaseException | None = None
+
+    def run(self, work: Callable[[], T]) -> None:
+        """Do it; an exception is raised by `result`."""
+        try:
+            self._value = work()
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._waiting.release()
+
+    def result(self) -> T:
+        with self._waiting:
+            pass
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value]
+
+
+class Pool:
+    """So many threads; with one, the caller does all of it at once."""
+
+    def __init__(self, count: int) -> None:
+        self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._count = count if count > 1 else 0
+        self._threads: list[Thread] = []
+        self._gives_up = False
+
+    def submit(self, work: Callable[[], T]) -> Task[T]:
+        task: Task[T] = Task()
+        if not self._count:
+            task.run(work)
+            return task
+        if len(self._threads) < self._count:
+            self._threads.append(Thread(target=self._take))
+            self._threads[-1].start()
+        self._queue.put(lambda: task.run(work))
+        return task
+
+    def close(self) -> None:
+        """End the threads; what they have not begun is not done."""
+        self._gives_up = True
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _take(self) -> None:
+        while (work := self._queue.get()) is not None and not self._gives_up:
+            work()
