@@ -163,9 +163,9 @@ def test_each_file_is_read_once_and_each_payload_decompressed_once(
     unpacked: Counter[tuple[int, int]] = Counter()
     real_read, real_gather = inputfiles.read_files, inputfiles.gather
 
-    def read_files(paths, *rest):  # type: ignore[no-untyped-def]
+    def read_files(paths, *rest, **named):  # type: ignore[no-untyped-def]
         read.update(paths)
-        return real_read(paths, *rest)
+        return real_read(paths, *rest, **named)
 
     def gather(picks, arenas, produce):  # type: ignore[no-untyped-def]
         for number in range(len(picks) // PICK.size):
