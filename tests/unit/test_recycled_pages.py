@@ -199,3 +199,43 @@ print(sum(int(words[1]) for words in lines) << 10)
 """
     (free,) = in_a_process_of_its_own(tmp_path, code)
     assert free >= 4 << 20
+
+
+@pytest.mark.skipif(
+    "[always]" in Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text(),
+    reason="faults count pages of one size",
+)
+@pytest.mark.parametrize("thread", ["main", "other"])
+def test_images_of_one_step_take_the_pages_of_the_one_before(thread: str) -> None:
+    """Each is a bit larger than the last, which the C library would get from the system anew."""
+    code = f"""
+import resource, sys, threading
+from pylink._native.inputfiles import keep_blocks
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+def images():
+    for number in range(12, 20):
+        image = bytes([1]) * (number << 20)
+        del image
+        if number == 12:
+            found.append(faults())
+    found.append(faults())
+found = []
+if sys.argv[1:] == ["keep"]:
+    keep_blocks()
+if {thread == "main"}:
+    images()
+else:
+    runner = threading.Thread(target=images)
+    runner.start()
+    runner.join()
+print(found[1] - found[0])
+"""
+    taken = []
+    for words in ([], ["keep"]):
+        command = [sys.executable, "-c", code, *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        taken.append(int(done.stdout))
+    page = os.sysconf("SC_PAGE_SIZE")
+    assert taken[1] * page <= 12 << 20
+    assert taken[0] > 4 * taken[1]

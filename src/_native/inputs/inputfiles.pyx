@@ -20,7 +20,7 @@ from inputs.filemapping cimport (
 from inputs.filereading cimport (
     ALIGN, Reading, is_shared, map_inputs, padded, read_input, read_shared,
 )
-from base.heap cimport widen_heap
+from base.heap cimport return_blocks, widen_heap
 from base.hugepages cimport PAGE, prefer_large_pages
 from inputs.picks cimport E_FILE, P_GOOD, STORED, PickRow
 from base.threads cimport for_each
@@ -374,6 +374,7 @@ def are_unchanged(files, int folder):
 
 cdef enum:
     UNPACKING = 4               # a byte takes as long as so many that are copied
+    KEPT_BLOCK = 32 << 20       # bytes; the most that glibc takes
     PLACE_ALIGN = 8             # of a cubin in place: that of its tables
 
 
@@ -439,6 +440,11 @@ def keep_memory():
     """Make the heap of this process one region of large pages that nothing is returned from."""
     with nogil:
         widen_heap()
+
+
+def keep_blocks():
+    """Keep blocks when they are freed, see `inputfiles.pyi`."""
+    return_blocks(KEPT_BLOCK)
 
 
 def classify(bytes arena, bytes extents):

@@ -89,6 +89,13 @@ def keep_memory() -> None:
     For a process that is all the link's; has an effect with glibc on Linux only.
     """
 
+def keep_blocks() -> None:
+    """Keep blocks of up to 32 MB in this process when they are freed, for the next of that size.
+
+    For a process that is all the step's: links one after the other need blocks that are each a bit
+    larger than the one before, which the C library would get from the system each time.
+    """
+
 def are_unchanged(files: Iterable[Row | Later], folder: int) -> bool:
     """Whether the file of each row has the size in bytes and the time in ns that the row says.
 

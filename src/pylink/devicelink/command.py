@@ -78,6 +78,9 @@ def _main(words: list[str], sink: Sink, root: str | None, *, as_nvcc: bool) -> i
         sink.renderers = [NvlinkRenderer(tool=tool, notes=request.values["notes"] == "yes")]
     if request.verbose:
         write(None, _described(request))
+    from pylink._native.inputfiles import keep_blocks  # a step for nvcc loads no kernels
+
+    keep_blocks()
     if request.links_program:
         from pylink.devicelink.program import link_program
 
