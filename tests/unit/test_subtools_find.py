@@ -24,6 +24,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
         "CUDA_PATH": fake_tool(tmp_path / "path" / "bin" / "ptxas", ""),
         "PATH": fake_tool(tmp_path / "bin" / "ptxas", ""),
     }
+    programs.version_text("/no/such/program")  # loads what starts programs, from the module path
     monkeypatch.setattr(sys, "path", [str(site)])
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CUDA_PATH", str(tmp_path / "path"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import subprocess
@@ -14,7 +15,8 @@ import pytest
 from helpers.fake_tool import fake_tool
 
 from pylink.subtools import process, runner
-from pylink.subtools.runner import Command, run_all
+from pylink.subtools.process import ends_within, run_in_front, start_helper
+from pylink.subtools.runner import Command, answer, run_all
 
 COPY = 'cat "$in" > "$out"'
 
@@ -241,3 +243,85 @@ def test_handlers_of_the_caller_stay(tmp_path: Path) -> None:
     finally:
         signal.signal(signal.SIGTERM, earlier[0])
         signal.signal(signal.SIGHUP, earlier[1])
+
+
+def test_an_answer_is_what_a_program_prints_to_standard_output(tmp_path: Path) -> None:
+    tool = fake_tool(tmp_path / "tool", "echo 13.2; echo a warning >&2")
+    assert answer([str(tool)], timeout=60) == "13.2\n"
+    failing = fake_tool(tmp_path / "failing", "echo 13.2; exit 1")
+    late = fake_tool(tmp_path / "late", "echo 13.2; sleep 60")
+    for words, seconds in (([str(failing)], 60.0), ([str(late)], 0.2), (["/no/such"], 60.0)):
+        assert answer(words, timeout=seconds) == ""
+
+
+def test_only_a_program_that_was_stopped_at_the_end_of_its_time_is_late(tmp_path: Path) -> None:
+    late = fake_tool(tmp_path / "late", "sleep 60")
+    failing = fake_tool(tmp_path / "failing", "exit 1")
+    for tool, is_late in ((late, True), (failing, False)):
+        (outcome,) = run_all([Command([str(tool)], b"in")], timeout=0.2 if is_late else 60)
+        assert (outcome.is_late, outcome.failure is not None) == (is_late, True)
+
+
+def test_a_command_runs_in_its_folder(tmp_path: Path) -> None:
+    command = Command(["/bin/pwd"], None, prints=True, folder=str(tmp_path))
+    (outcome,) = run_all([command], timeout=60)
+    assert outcome.log == f"{tmp_path}\n"
+
+
+def test_a_program_in_front_has_the_streams_and_the_environment(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tool = fake_tool(tmp_path / "tool", 'echo "$WORD"; echo error >&2; exit 3')
+    assert run_in_front([str(tool)], {**os.environ, "WORD": "word"}) == 3
+    assert capfd.readouterr() == ("word\n", "error\n")
+    with pytest.raises(FileNotFoundError):
+        run_in_front([str(tmp_path / "none")])
+
+
+def test_a_helper_answers_until_its_input_ends(tmp_path: Path) -> None:
+    helper = start_helper(["/bin/cat"], str(tmp_path))
+    assert helper.stdin is not None
+    assert helper.stdout is not None
+    helper.stdin.write("question\n")
+    helper.stdin.flush()
+    assert helper.stdout.readline() == "question\n"
+    assert os.getsid(helper.pid) == helper.pid
+    assert ends_within(helper, 60)
+    stuck = start_helper(["/bin/sleep", "60"], is_asked=False)
+    assert not ends_within(stuck, 0.1)
+    stuck.kill()
+    assert ends_within(stuck, None)
+
+
+# Who starts a process otherwise, and why.
+OWN_STARTS = {
+    "subtools/process.py": "what all others ask",
+    "subtools/worker.py": "goes on as itself, at fixed addresses",
+    "startup/bundle.py": "at the end of a link, which has loaded no module for this",
+    "serve/signals.py": "restores a mask of signals, which the module subprocess cannot",
+    "bench/launcher.py": "a program whose memory would count if it loaded more",
+}
+STARTS = {"Popen", "call", "check_call", "check_output", "getoutput", "popen", "system"}
+
+
+def starts(text: str) -> set[str]:
+    """What a source uses of the system's ways to start a program."""
+    return {
+        node.attr
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        if (node.value.id == "subprocess" and node.attr in STARTS | {"run"})
+        or (node.value.id == "os" and node.attr in STARTS)
+        or (node.value.id == "os" and node.attr.startswith(("exec", "spawn", "posix_spawn")))
+    }
+
+
+def test_programs_are_started_in_one_place() -> None:
+    assert starts("import os, subprocess\nsubprocess.run([])\nos.execv('', [])") == {"run", "execv"}
+    package = Path(process.__file__).parents[1]
+    found = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if starts(path.read_text(encoding="utf-8"))
+    }
+    assert found == set(OWN_STARTS)

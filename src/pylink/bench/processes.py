@@ -10,16 +10,17 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 from dataclasses import dataclass
 
 from pylink.bench import launcher, resident
+from pylink.subtools.process import ends_within, start_helper
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+    from subprocess import Popen
     from typing import Any
 
 
@@ -54,22 +55,13 @@ class Helper:
         self._command = [sys.executable, "-I", "-S", program, *words]
         self._folder = folder
         self._environment = environment
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Popen[str] | None = None
         self._working = False
 
     def ask(self, request: object) -> dict[str, Any]:
         """The answer to a request; Failed when the process ends without one."""
         if self._process is None:
-            self._process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                cwd=self._folder,
-                env=self._environment,
-                text=True,
-                # An interrupt of the terminal is for the measurement, which ends its processes.
-                start_new_session=True,
-            )
+            self._process = start_helper(self._command, self._folder, self._environment)
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
@@ -92,11 +84,9 @@ class Helper:
             return
         if self._working:
             _end_group(process.pid, signal.SIGTERM)
-        try:
-            process.communicate(timeout=PATIENCE if self._working else None)
-        except subprocess.TimeoutExpired:
+        if not ends_within(process, PATIENCE if self._working else None):
             _end_group(process.pid, signal.SIGKILL)
-            process.communicate()
+            ends_within(process, None)
 
 
 def _end_group(group: int, number: int) -> None:

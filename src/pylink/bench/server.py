@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 
 from pylink.bench.processes import Failed, Launcher
 from pylink.serve.server import VARIABLE
+from pylink.subtools.process import ends_within, start_helper
 
 
 class Server:
@@ -17,13 +17,7 @@ class Server:
     """
 
     def __init__(self, program: str) -> None:
-        self._process = subprocess.Popen(
-            [program, "serve"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        self._process = start_helper([program, "serve"], is_asked=False)
         assert self._process.stdout is not None
         words = shlex.split(self._process.stdout.readline())
         name, _, value = words[-1].partition("=") if words else ("", "", "")
@@ -39,4 +33,4 @@ class Server:
 
     def _end(self) -> None:
         self._process.terminate()
-        self._process.communicate()
+        ends_within(self._process, None)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,12 +17,14 @@ from pylink.diagnostics.stream import printable, show
 from pylink.inspect.compare import Ignore, differences
 from pylink.inspect.image import Image
 from pylink.packages.extras import MissingPackage, need
+from pylink.subtools.process import run_in_front
 from pylink.subtools.programs import find_cuda_tool, tool_version
+from pylink.subtools.runner import Command, run_all
 from pylink.terminal.running import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 HERE = Path(__file__).parent
 CHECKOUT = Path(__file__).parents[3] / "demo"
@@ -58,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(words: Sequence[str]) -> int:
     """Run the command; 0, or 1 when a result is not nvlink's."""
-    return run(parser(), words, _main, (DemoError, pylink.LinkError, subprocess.SubprocessError))
+    return run(parser(), words, _main, (DemoError, pylink.LinkError))
 
 
 def _main(options: argparse.Namespace) -> int:
@@ -132,13 +133,20 @@ def show_link(folder: Path, expected: Path, out: Path) -> bool:
     return not found
 
 
+def run_shown(words: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+    """Run a program that writes to this terminal; DemoError when it fails."""
+    status = run_in_front(words, environment)
+    if status:
+        raise DemoError(f"Command '{words}' returned non-zero exit status {status}.")
+
+
 def best_times(commands: Sequence[Sequence[str]]) -> list[float]:
     """Milliseconds of the fastest run of each command, taken in turn."""
     best = [float("inf")] * len(commands)
     for _ in range(ROUNDS):
         for number, command in enumerate(commands):
             start = time.perf_counter()
-            subprocess.run(command, check=True)
+            run_shown(command)
             best[number] = min(best[number], (time.perf_counter() - start) * 1000)
     return best
 
@@ -147,9 +155,9 @@ def show_error(folder: Path) -> None:
     """What pylink says about a link without one of the files."""
     names = [path.name for path in sorted(folder.glob("*.cubin")) if path.name != LEFT_OUT]
     command = [*program(), f"-arch={folder.name}", *names, "-o", os.devnull, "--notes=yes"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    (done,) = run_all([Command(command, None, prints=True, folder=str(folder))], timeout=0)
     say(f"without {LEFT_OUT} it says:")
-    for line in done.stderr.splitlines()[:SHOWN]:
+    for line in done.log.splitlines()[:SHOWN]:
         say(f"  {line}")
 
 
@@ -170,7 +178,7 @@ def show_next(folder: Path, out: Path) -> None:
     link += [f"--profile={report}", f"--profile-aprof={growth}"]
     # Sections from the package: a demo leaves nothing in anyone's home.
     here = {**os.environ, "PYLINK_DISABLE_SECTION_DEPLOYMENT": "1"}
-    subprocess.run(link, env=here, check=True)
+    run_shown(link, here)
     view = [*program(), "report", str(report), str(growth), "--html", str(page)]
-    subprocess.run(view, env=here, check=True)
+    run_shown(view, here)
     say(f"  open {page} in a browser: where the time of the link went")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
 
 from pylink.devicelink.toolkit import AS_NVCC
 from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.nvlink import OWN_NAME
 from pylink.diagnostics.stream import write
 from pylink.options.suggestions import dropped_note, suggest_value
+from pylink.subtools.process import run_in_front
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def hand_on(
     if shown:
         write(None, f"#$ {shlex.join(command)}\n")
     try:
-        status = subprocess.call(command, env=without_step())
+        status = run_in_front(command, without_step())
     except OSError as error:
         report_not_started(toolkit.nvcc, error, sink)
     arch = _dropped(option)

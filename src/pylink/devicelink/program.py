@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from contextlib import suppress
 
 from pylink.devicelink.handover import NO_STEP, report_no_nvcc, report_not_started, without_step
 from pylink.devicelink.step import run_step
+from pylink.subtools.process import run_in_front
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def link_program(request: Request, words: Sequence[str], toolkit: Toolkit, sink:
             return sink.exit_code()
         command = [toolkit.nvcc, NO_STEP, request.output, *words]
         try:
-            return subprocess.call(command, env=without_step())
+            return run_in_front(command, without_step())
         except OSError as error:
             report_not_started(toolkit.nvcc, error, sink)
     except Interrupted:

@@ -181,13 +181,8 @@ def compiler_machine(compiler: str | None) -> str:
     own = MACHINES.get(os.uname().machine, "X86_64")
     if compiler is None:
         return own
-    import subprocess
+    from pylink.subtools.runner import answer
 
     command = os.path.join(compiler, "gcc") if os.path.isdir(compiler) else compiler
-    try:
-        said = subprocess.run(
-            [command, "-dumpmachine"], capture_output=True, timeout=SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return own
-    return MACHINES.get(said.stdout.decode(errors="replace").partition("-")[0], own)
+    said = answer([command, "-dumpmachine"], timeout=SECONDS)
+    return MACHINES.get(said.partition("-")[0], own)

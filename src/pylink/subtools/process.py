@@ -1,9 +1,13 @@
-"""One program that runs on data in memory, bounded in time and output.
+"""Starting programs: every process of another program that pylink starts begins here.
 
-It reads one input and writes one output, both anonymous files that it reaches through
-`/proc/self/fd`. No path exists, so nothing is left over, not even when pylink itself is killed.
-What it prints comes through a pipe and is counted as it arrives. It has a process group of its own,
-so that what it started ends with it.
+`Run` is a program that works for pylink on data in memory, bounded in time and output (`runner.py`
+has several at once). It reads one input and writes one output, both anonymous files that it reaches
+through `/proc/self/fd`. No path exists, so nothing is left over, not even when pylink itself is
+killed. What it prints comes through a pipe and is counted as it arrives. It has a process group of
+its own, so that what it started ends with it.
+
+`run_in_front` is for a program that takes the place of pylink before the user, `start_helper` for
+one that is asked again and again.
 """
 
 from __future__ import annotations
@@ -15,12 +19,12 @@ import signal
 import subprocess
 import time
 
-from pylink.subtools.programs import search_path
+from pylink.subtools.environment import search_path
 from pylink.timing import now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pylink.timing import Moment
 
@@ -40,10 +44,11 @@ class Command:
     """A program by its absolute path, its arguments, and the bytes of its input, None for none.
 
     It is called as `ARGV... INPUT -o OUTPUT`; one that `prints` as `ARGV... INPUT`, and has no
-    other result than what it prints, `limit` bytes at most.
+    other result than what it prints, `limit` bytes at most. It runs in `folder` (default: that of
+    this process). What it writes to standard error counts as printed unless `drops_errors`.
     """
 
-    __slots__ = ("argv", "data", "limit", "prints")
+    __slots__ = ("argv", "data", "drops_errors", "folder", "limit", "prints")
 
     def __init__(
         self,
@@ -52,9 +57,13 @@ class Command:
         *,
         prints: bool = False,
         limit: int | None = None,
+        folder: str | None = None,
+        drops_errors: bool = False,
     ) -> None:
         self.argv = argv
         self.data = data
+        self.folder = folder
+        self.drops_errors = drops_errors
         self.prints = prints
         self.limit = LOG_LIMIT if limit is None else limit
 
@@ -62,18 +71,20 @@ class Command:
 class Outcome:
     """How a run ended: `failure` says what went wrong, None after success.
 
-    `printed` is what the program wrote to both its streams, `input` and `output` the paths by which
+    `is_late` says that it was stopped at the end of its time. `printed` is what the program wrote
+    to its streams, `input` and `output` the paths by which
     it knew its files. `elapsed` is its milliseconds of wall time; where programs ran side by side,
     each of them has its part of the time that they shared, so that all together took their sum.
     """
 
-    __slots__ = ("data", "elapsed", "failure", "input", "output", "printed", "status")
+    __slots__ = ("data", "elapsed", "failure", "input", "is_late", "output", "printed", "status")
 
     def __init__(self, failure: str | None = None) -> None:
         self.data = b""
         self.elapsed = 0.0
         self.failure = failure
         self.input = ""
+        self.is_late = False
         self.output = ""
         self.printed = b""
         self.status: int | None = None
@@ -126,7 +137,8 @@ class Run:
                 words,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
-                stderr=log,
+                stderr=subprocess.DEVNULL if command.drops_errors else log,
+                cwd=command.folder,
                 pass_fds=passed,
                 env={**os.environ, "PATH": search_path()},
                 start_new_session=True,
@@ -157,6 +169,7 @@ class Run:
             if time.monotonic() <= self.deadline:
                 return False
             outcome.failure = "did not end in time and was stopped; see --tool-timeout"
+            outcome.is_late = True
         self.kill()
         status = self.process.returncode
         if outcome.failure is None:
@@ -201,6 +214,45 @@ class Run:
     def close(self) -> None:
         while self.files:
             os.close(self.files.pop())
+
+
+def run_in_front(words: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
+    """The exit status of a program that has the streams of this process; OSError without a start.
+
+    `environment` is that of this process by default. The program ends with an exception here.
+    """
+    return subprocess.call(words, env=environment)
+
+
+def start_helper(
+    words: Sequence[str],
+    folder: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    *,
+    is_asked: bool = True,
+) -> subprocess.Popen[str]:
+    """Start a program that answers on standard output, and reads there what it `is_asked`.
+
+    It leads a session: an interrupt of the terminal is for this process, which ends the program.
+    """
+    return subprocess.Popen(
+        words,
+        stdin=subprocess.PIPE if is_asked else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        cwd=folder,
+        env=environment,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def ends_within(helper: subprocess.Popen[str], seconds: float | None) -> bool:
+    """Close the streams of a helper and wait for its end; False where it takes longer."""
+    try:
+        helper.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def anonymous_file(name: str) -> int:

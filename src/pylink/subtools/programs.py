@@ -14,6 +14,7 @@ import os
 import sys
 
 from pylink.packages.sites import add_sites
+from pylink.subtools.environment import search_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,19 +99,9 @@ def tool_version(path: str) -> str | None:
 
 def version_text(path: str) -> str:
     """What a program says of its version; nothing when it fails."""
-    import subprocess
+    from pylink.subtools.runner import answer
 
-    try:
-        done = subprocess.run(
-            [path, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return "" if done.returncode else done.stdout.decode(errors="replace")
+    return answer([path, "--version"], timeout=SECONDS)
 
 
 def find_program(name: str) -> str | None:
@@ -118,12 +109,6 @@ def find_program(name: str) -> str | None:
     import shutil
 
     return shutil.which(name, path=search_path())
-
-
-def search_path() -> str:
-    """PATH without its empty and relative elements, also for what programs start themselves."""
-    search = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return os.pathsep.join(filter(os.path.isabs, search))
 
 
 def find_python() -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pylink.timing import Moment
 
-__all__ = ["Command", "Outcome", "run_all"]
+__all__ = ["Command", "Outcome", "answer", "run_all"]
 
 # How long to wait for something to be printed before looking whether a program has ended: a look
 # costs microseconds, and the shortest run of ptxas some ten milliseconds.
@@ -65,6 +65,12 @@ def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
             run.close()
         guard.restore()
     return outcomes
+
+
+def answer(words: Sequence[str], *, timeout: float) -> str:
+    """What a program prints to standard output; nothing when it fails or takes too long."""
+    (outcome,) = run_all([Command(words, None, prints=True, drops_errors=True)], timeout=timeout)
+    return "" if outcome.failure else outcome.log
 
 
 def _divide(running: Sequence[Run], last: Moment) -> Moment:

@@ -27,9 +27,12 @@ _NOT_PLAIN = re.compile(r"\)[*+?{]|\(\?|\\[0-9]")
 
 _CHILD = """\
 import json, re, sys
-pattern, names = json.load(sys.stdin)
+source, _, result = sys.argv[1:]
+with open(source, "rb") as stream:
+    pattern, names = json.load(stream)
 wanted = re.compile(pattern)
-json.dump([name for name in names if wanted.fullmatch(name)], sys.stdout)
+with open(result, "w") as stream:
+    json.dump([name for name in names if wanted.fullmatch(name)], stream)
 """
 
 
@@ -65,22 +68,17 @@ def _is_fast(text: str, names: Collection[str]) -> bool:
 def _match_apart(text: str, names: Collection[str]) -> list[str]:
     """As `matching`, by another process."""
     import json
-    import subprocess
-    import sys
 
-    try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", "-c", _CHILD],
-            input=json.dumps([text, list(names)]).encode(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=LIMIT,
-            check=True,
-        )
-    except subprocess.TimeoutExpired:
+    from pylink.subtools.programs import find_python
+    from pylink.subtools.runner import Command, run_all
+
+    words = [find_python(), "-I", "-S", "-c", _CHILD]
+    command = Command(words, json.dumps([text, list(names)]).encode())
+    (outcome,) = run_all([command], timeout=LIMIT)
+    if outcome.is_late:
         _slow.add(text)
-        raise re.error(TOO_SLOW) from None
-    except (OSError, TypeError, subprocess.CalledProcessError) as error:  # no interpreter is known
-        raise re.error(f"it cannot be matched: {error}") from error
-    found: list[str] = json.loads(done.stdout)
+        raise re.error(TOO_SLOW)
+    if outcome.failure:
+        raise re.error(f"it cannot be matched: its process {outcome.failure}")
+    found: list[str] = json.loads(outcome.data)
     return found
