@@ -14,7 +14,7 @@ def functions(text: str) -> Iterator[tuple[str, int]]:
     """Name and number of lines of each function of a module or header."""
     lines = text.splitlines()
     for start, line in enumerate(lines):
-        head = re.match(r"( *)(?:cdef|def|cpdef)\b[^=(]*?(\w+)\(", line)
+        head = re.match(r"( *)(?:cdef(?! class)|def|cpdef)\b[^=(]*?(\w+)\(", line)
         if not head or ":" not in "".join(lines[start : start + 12]):
             continue
         end = start + 1

@@ -51,6 +51,42 @@ def numpy_type(kind: str) -> str:
     return str(np.dtype(kind.removesuffix("_t")).newbyteorder("<").str)
 
 
+# The views of results: what kernels read. A phase fills only what it needs of the rest.
+VIEWS = {
+    "ObjectsView": "ObjectTables",
+    "MergedView": "MergedTables",
+    "SharedView": "SharedTables",
+    "PlacedView": "PlacedTables",
+}
+
+
+def fields_of(text: str, head: str) -> list[tuple[str, str]]:
+    """Names and types of the pointers of a struct, or of the tables of a class."""
+    found = re.search(rf"{head}:\n((?:    .*\n)+)", text)
+    assert found, head
+    pairs = re.findall(r"^    (?:const (\w+)\* |cdef public (\w+) )(\w+)$", found[1], re.MULTILINE)
+    return [
+        (name, pointer or TYPES[kind]) for pointer, kind, name in pairs if pointer or kind in TYPES
+    ]
+
+
+@pytest.mark.parametrize(("view", "result"), VIEWS.items())
+def test_a_view_has_the_columns_of_its_result(view: str, result: str) -> None:
+    """And `tables.pyx` fills each from the column of that name."""
+    declared = (ROOT / "src/pylink/_native/tables.pxd").read_text(encoding="utf-8")
+    views = (NATIVE / "tables" / "views.pxd").read_text(encoding="utf-8")
+    columns = fields_of(declared, rf"cdef class {result}\(Result\)")
+    arena = [("arena", "uint8_t")] if view == "ObjectsView" else []
+    assert fields_of(views, f"ctypedef struct {view}") == arena + columns
+    source = (NATIVE / "tables" / "tables.pyx").read_text(encoding="utf-8")
+    body = source.partition(f"cdef void view(self, {view}* v)")[2].partition("\n\n")[0]
+    filled = re.findall(r"v\.(\w+) = self\.(\w+)\.rows", body)
+    assert filled == [(name, name) for name, _ in columns]
+    counts = re.findall(r"v\.\w+(?:_count|_size) = self\.(\w+)\.count", body)
+    assert len(counts) == len(re.findall(r"v\.\w+(?:_count|_size) = self", body))
+    assert {*counts} <= {name for name, _ in columns}
+
+
 def test_every_type_is_there() -> None:
     assert len(TYPES) > 20
     assert all(issubclass(getattr(tables, name), Table) for name in TYPES)

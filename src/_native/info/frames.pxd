@@ -19,8 +19,8 @@ ctypedef struct CodeFrame:
 
 cdef inline bint has_whole_file(const Info* m) noexcept nogil:
     cdef size_t f
-    for f in range(m.file_count):
-        if m.files[f].says & SAYS_WHOLE:
+    for f in range(m.objects.file_count):
+        if m.objects.files[f].says & SAYS_WHOLE:
             return True
     return False
 
@@ -32,30 +32,32 @@ cdef inline CodeFrame* find_frames(const Info* m, Scratch* scratch) noexcept nog
     are those of the file reversed. NULL without memory.
     """
     cdef CodeFrame* frames = <CodeFrame*>scratch_zeros(
-        scratch, m.section_count, sizeof(CodeFrame))
+        scratch, m.objects.section_count, sizeof(CodeFrame))
     cdef const SectionRow* s
     cdef const uint8_t* data
     cdef uint64_t at
     cdef size_t i
-    cdef int32_t symbol, e
+    cdef uint32_t symbol
+    cdef int32_t e, section
     if frames == NULL:
         return NULL
-    for i in range(m.section_count):
-        s = &m.sections[i]
+    for i in range(m.objects.section_count):
+        s = &m.objects.sections[i]
         if (not is_merc(s.kind, IS_RECORDS) or is_owned(s.kind)
-                or not m.files[s.file].says & SAYS_WHOLE):
+                or not m.objects.files[s.file].says & SAYS_WHOLE):
             continue
         at = 0
         while at < s.size:
-            data = m.arena + s.offset + at
+            data = m.objects.arena + s.offset + at
             at += record_size(data)
             if data[1] != EIATTR_FRAME_SIZE:
                 continue
-            symbol = <int32_t>(m.files[s.file].first_symbol + load32(data + 4))
-            e = m.entity[symbol]
-            if e < 0 or not m.entities[e].flags & EF_INNER or m.symbols[symbol].section < 0:
+            symbol = m.objects.files[s.file].first_symbol + load32(data + 4)
+            e = m.merged.symbol_entity[symbol]
+            section = m.objects.symbols[symbol].section
+            if e < 0 or not m.merged.entities[e].flags & EF_INNER or section < 0:
                 continue
-            if not frames[m.symbols[symbol].section].known:
-                frames[m.symbols[symbol].section].known = True
-                frames[m.symbols[symbol].section].size = load32(data + 8)
+            if not frames[section].known:
+                frames[section].known = True
+                frames[section].size = load32(data + 8)
     return frames

@@ -27,8 +27,8 @@ from info.frames cimport CodeFrame, find_frames, has_whole_file
 from info.inherit cimport inherit, mark_recursion, put_unknown_bits
 from info.preexit cimport find_preexits, put_closing
 from info.records cimport (
-    Info, InheritRow, Record, external, has_barriers, info_source, inherits, put, section_symbol,
-    set_length, set_record, set_rules,
+    Info, InheritRow, Record, entity_of, external, has_barriers, info_source, inherits, put,
+    section_symbol, set_length, set_record, set_rules,
 )
 from pylink._native.tables cimport Blob, MergedTables, ObjectTables, PlacedTables, Spans, take_rows
 from tables.kinds cimport is_a, is_function_info
@@ -59,25 +59,10 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
               PyBytes_GET_SIZE(inherited) // sizeof(InheritRow))
     m.closing = <const uint8_t*>PyBytes_AS_STRING(closing)
     m.closing_size = <uint32_t>PyBytes_GET_SIZE(closing)
-    m.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    m.files = objects.files.rows
-    m.sections = objects.sections.rows
-    m.symbols = objects.symbols.rows
-    m.entities = merged.entities.rows
-    m.entity = merged.symbol_entity.rows
-    m.resolution = merged.symbol_resolution.rows
-    m.functions = merged.functions.rows
-    m.outs = placed.outs.rows
-    m.out_of = merged.out_of.rows
-    m.index = placed.symbol_index.rows
-    m.section_index = placed.section_symbol_index.rows
-    m.file_count = objects.files.count
-    m.section_count = objects.sections.count
-    m.entity_count = merged.entities.count
-    m.out_count = placed.outs.count
-    m.traits = objects.traits
-    m.executable = objects.executable
-    cdef size_t nodes = m.entity_count + merged.prototypes.count, next_row = 0
+    objects.view(&m.objects)
+    merged.view(&m.merged)
+    placed.view(&m.placed)
+    cdef size_t nodes = m.merged.entity_count + merged.prototypes.count, next_row = 0
     cdef Scratch scratch
     cdef Info* parts
     cdef bint failed = False
@@ -85,16 +70,17 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     cdef set mixed = set()
     cdef int32_t kernel
     # Last: what raises before the block below would keep the threads.
-    cdef size_t part_count = 1 + claim(m.out_count * ROW_AS_BYTES, m.out_count, MOST_THREADS - 1)
+    cdef size_t rows = m.placed.out_count
+    cdef size_t part_count = 1 + claim(rows * ROW_AS_BYTES, rows, MOST_THREADS - 1)
     m.next = &next_row
     scratch_init(&scratch)
     try:
         graph_init(&m.graph, &scratch, &calls)
         scratch_vector(&scratch, &m.givers, 4)
-        m.info_out = scratch_nones(&scratch, m.entity_count)
-        m.gives = <uint8_t*>scratch_zeros(&scratch, m.entity_count, 1)
-        m.preexits = <uint8_t*>scratch_zeros(&scratch, m.entity_count, 1)
-        m.aliases = <uint32_t*>scratch_zeros(&scratch, m.entity_count, 4)
+        m.info_out = scratch_nones(&scratch, m.merged.entity_count)
+        m.gives = <uint8_t*>scratch_zeros(&scratch, m.merged.entity_count, 1)
+        m.preexits = <uint8_t*>scratch_zeros(&scratch, m.merged.entity_count, 1)
+        m.aliases = <uint32_t*>scratch_zeros(&scratch, m.merged.entity_count, 4)
         if not scratch.failed:
             with nogil:
                 count_aliases(&m)
@@ -145,16 +131,16 @@ cdef void emit_rows(void* context, size_t part) noexcept nogil:
     """Write records until no row of the output is left that nobody has begun with."""
     cdef Info* m = <Info*>context + part
     cdef size_t first = take_run(m.next, SOME_ROWS), i
-    while first < m.out_count:
-        for i in range(first, min(first + SOME_ROWS, m.out_count)):
-            if is_a(m.outs[i].kind, IS_RECORDS) and not emit_row(m, i):
+    while first < m.placed.out_count:
+        for i in range(first, min(first + SOME_ROWS, m.placed.out_count)):
+            if is_a(m.placed.outs[i].kind, IS_RECORDS) and not emit_row(m, i):
                 m.failed = True
                 return
         first = take_run(m.next, SOME_ROWS)
 
 
 cdef bint emit_row(Info* m, size_t i) noexcept nogil:
-    cdef const OutRow* out = &m.outs[i]
+    cdef const OutRow* out = &m.placed.outs[i]
     cdef uint64_t start = m.blob.count
     cdef SpanRow* span
     if out.entity < 0:
@@ -176,10 +162,12 @@ cdef bint emit_row(Info* m, size_t i) noexcept nogil:
 cdef void count_aliases(Info* m) noexcept nogil:
     cdef size_t i
     cdef const EntityRow* e
-    for i in range(m.entity_count):
-        e = &m.entities[i]
+    cdef int32_t section
+    for i in range(m.merged.entity_count):
+        e = &m.merged.entities[i]
         if e.flags & EF_ALIAS and e.flags & EF_LIVE:
-            m.aliases[m.entity[m.sections[m.symbols[e.winner].section].target]] += 1
+            section = m.objects.symbols[e.winner].section
+            m.aliases[m.merged.symbol_entity[m.objects.sections[section].target]] += 1
 
 
 cdef bint find_givers(Info* m) noexcept nogil:
@@ -191,19 +179,19 @@ cdef bint find_givers(Info* m) noexcept nogil:
     cdef const uint8_t* data
     cdef int32_t* row
     cdef uint8_t barriers[4]
-    for i in range(m.out_count):
-        out = &m.outs[i]
+    for i in range(m.placed.out_count):
+        out = &m.placed.outs[i]
         if not is_function_info(out.kind):
             continue
         m.info_out[out.entity] = <int32_t>i
-        if is_root(&m.entities[out.entity]):
+        if is_root(&m.merged.entities[out.entity]):
             m.live_kernels += 1
         s = info_source(m, out.entity)
         if s == NULL:
             continue
         at = 0
         while at < s.size:
-            data = m.arena + s.offset + at
+            data = m.objects.arena + s.offset + at
             if m.rules[data[1]].how != JOIN_NOTHING:
                 m.gives[out.entity] = True
             if m.rules[data[1]].how == JOIN_UNION:
@@ -211,8 +199,8 @@ cdef bint find_givers(Info* m) noexcept nogil:
             at += record_size(data)
         if has_barriers(m, s, barriers):
             m.gives[out.entity] = True
-    for i in range(m.out_count):
-        out = &m.outs[i]
+    for i in range(m.placed.out_count):
+        out = &m.placed.outs[i]
         if not is_function_info(out.kind) or info_source(m, out.entity) == NULL:
             continue
         if m.unknown_bits:
@@ -233,7 +221,7 @@ cdef bint emit_file_info(Info* m, uint16_t kind) noexcept nogil:
     cdef CodeFrame* frames = NULL
     cdef bint done
     scratch_init(&scratch)
-    if not KIND[kind].mercury and m.traits & TRAIT_MERCURY and has_whole_file(m):
+    if not KIND[kind].mercury and m.objects.traits & TRAIT_MERCURY and has_whole_file(m):
         frames = find_frames(m, &scratch)
     done = not scratch.failed and emit_file_records(m, kind, frames)
     scratch_free(&scratch)
@@ -252,17 +240,17 @@ cdef bint emit_file_records(Info* m, uint16_t kind, const CodeFrame* frames) noe
     cdef int32_t symbol, section
     cdef uint32_t value
     m.records.count = 0
-    for f in range(m.file_count):
-        for j in range(m.files[f].first_section,
-                       m.files[f].first_section + m.files[f].section_count):
-            s = &m.sections[j]
+    for f in range(m.objects.file_count):
+        for j in range(m.objects.files[f].first_section,
+                       m.objects.files[f].first_section + m.objects.files[f].section_count):
+            s = &m.objects.sections[j]
             if s.kind != kind:
                 continue
             at = 0
             while at < s.size:
-                data = m.arena + s.offset + at
+                data = m.objects.arena + s.offset + at
                 at += record_size(data)
-                if not file_record_stays(m, data, &m.files[f]):
+                if not file_record_stays(m, data, &m.objects.files[f]):
                     continue
                 record = <Record*>vec_push(&m.records)
                 if record == NULL:
@@ -274,16 +262,16 @@ cdef bint emit_file_records(Info* m, uint16_t kind, const CodeFrame* frames) noe
         if place == NULL:
             return False
         if names_function(record.data):
-            symbol = m.entity[m.files[record.file].first_symbol + load32(record.data + 4)]
-            memcpy(place + 4, &m.index[symbol], 4)
-            section = m.symbols[m.entities[symbol].winner].section
+            symbol = entity_of(m, record.file, load32(record.data + 4))
+            memcpy(place + 4, &m.placed.symbol_index[symbol], 4)
+            section = m.objects.symbols[m.merged.entities[symbol].winner].section
             if (frames != NULL and record.data[1] == EIATTR_FRAME_SIZE and section >= 0
                     and frames[section].known):
                 memcpy(place + 8, &frames[section].size, 4)
-            if m.executable and record.data[1] == EIATTR_REGCOUNT:
-                value = m.functions[symbol].regcount
+            if m.objects.executable and record.data[1] == EIATTR_REGCOUNT:
+                value = m.merged.functions[symbol].regcount
                 memcpy(place + 8, &value, 4)
-    return not m.executable or emit_stack_sizes(m)
+    return not m.objects.executable or emit_stack_sizes(m)
 
 
 def has_file_records(MergedTables merged not None):
@@ -299,20 +287,15 @@ def has_file_records(MergedTables merged not None):
         if e[i].kind == E_FUNC and e[i].flags & EF_LIVE and e[i].flags & EF_DEFINED:
             return True
     memset(&m, 0, sizeof(Info))
-    m.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    m.files = objects.files.rows
-    m.sections = objects.sections.rows
-    m.entities = e
-    m.entity = merged.symbol_entity.rows
-    m.resolution = merged.symbol_resolution.rows
-    m.executable = objects.executable
+    objects.view(&m.objects)
+    merged.view(&m.merged)
     for f in range(objects.files.count):
-        for i in range(m.files[f].first_section,
-                       m.files[f].first_section + m.files[f].section_count):
+        for i in range(m.objects.files[f].first_section,
+                       m.objects.files[f].first_section + m.objects.files[f].section_count):
             at = 0
-            while m.sections[i].kind == K_INFO and at < m.sections[i].size:
-                data = m.arena + m.sections[i].offset + at
-                if file_record_stays(&m, data, &m.files[f]):
+            while m.objects.sections[i].kind == K_INFO and at < m.objects.sections[i].size:
+                data = m.objects.arena + m.objects.sections[i].offset + at
+                if file_record_stays(&m, data, &m.objects.files[f]):
                     return True
                 at += record_size(data)
     return False
@@ -327,11 +310,13 @@ cdef bint file_record_stays(Info* m, const uint8_t* data, const FileRow* file) n
     cdef int32_t e
     if not names_function(data):
         return True
-    if m.executable and (data[1] == EIATTR_MAX_STACK_SIZE or data[1] == EIATTR_MIN_STACK_SIZE):
+    if m.objects.executable and (
+            data[1] == EIATTR_MAX_STACK_SIZE or data[1] == EIATTR_MIN_STACK_SIZE):
         return False
     symbol = file.first_symbol + load32(data + 4)
-    e = m.entity[symbol]
-    return e >= 0 and m.resolution[symbol] == RESOLUTION_WON and m.entities[e].flags & EF_LIVE != 0
+    e = m.merged.symbol_entity[symbol]
+    return (e >= 0 and m.merged.symbol_resolution[symbol] == RESOLUTION_WON
+            and m.merged.entities[e].flags & EF_LIVE != 0)
 
 
 cdef packed struct StackSize:
@@ -351,16 +336,16 @@ cdef bint emit_stack_sizes(Info* m) noexcept nogil:
     """MIN_STACK_SIZE of each kernel, by symbol index."""
     cdef size_t start = m.blob.count, i
     cdef StackSize* record
-    for i in range(m.entity_count):
-        if inherits(m, <int32_t>i) and m.entities[i].flags & EF_LIVE:
+    for i in range(m.merged.entity_count):
+        if inherits(m, <int32_t>i) and m.merged.entities[i].flags & EF_LIVE:
             record = <StackSize*>vec_extend(&m.blob, sizeof(StackSize))
             if record == NULL:
                 return False
             record.format = 4
             record.attribute = EIATTR_MIN_STACK_SIZE
             record.size = 8
-            record.symbol = m.index[i]
-            record.bytes = m.functions[i].stack
+            record.symbol = m.placed.symbol_index[i]
+            record.bytes = m.merged.functions[i].stack
     qsort(m.blob.data + start, (m.blob.count - start) // sizeof(StackSize), sizeof(StackSize),
           by_symbol)
     return True
@@ -371,18 +356,18 @@ cdef bint emit_stack_sizes(Info* m) noexcept nogil:
 
 cdef bint emit_function_info(Info* m, int32_t e, bint mercury) noexcept nogil:
     """One function's records. `sass` lists what only the machine code's own list has."""
-    cdef int32_t at = m.functions[e].merc_info
+    cdef int32_t at = m.merged.functions[e].merc_info
     cdef const SectionRow* s = NULL
     cdef const SectionRow* sass = NULL
     cdef uint64_t start
     cdef size_t i
     cdef Record* record
-    cdef bint kernel = m.executable and inherits(m, e)
+    cdef bint kernel = m.objects.executable and inherits(m, e)
     cdef uint8_t barriers[4]
-    if m.functions[e].info >= 0:
-        sass = &m.sections[m.functions[e].info]
+    if m.merged.functions[e].info >= 0:
+        sass = &m.objects.sections[m.merged.functions[e].info]
     if at >= 0:
-        s = &m.sections[at]
+        s = &m.objects.sections[at]
     else:
         s = sass
     if s == NULL:
@@ -392,7 +377,8 @@ cdef bint emit_function_info(Info* m, int32_t e, bint mercury) noexcept nogil:
     if not mercury and at >= 0 and sass != NULL:
         match_records(m, sass)
     start = m.blob.count
-    if m.traits & TRAIT_MERCURY and not m.traits & TRAIT_EARLY_FILES and not put_isa_version(m, s):
+    if (m.objects.traits & TRAIT_MERCURY and not m.objects.traits & TRAIT_EARLY_FILES
+            and not put_isa_version(m, s)):
         return False
     for i in range(m.records.count):
         record = <Record*>m.records.data + (m.records.count - 1 - i)
@@ -400,15 +386,15 @@ cdef bint emit_function_info(Info* m, int32_t e, bint mercury) noexcept nogil:
             continue
         if not mercury and closes(m, record.data[1]):
             continue
-        if m.executable and m.rules[record.data[1]].how == JOIN_NUMBERS and not kernel:
+        if m.objects.executable and m.rules[record.data[1]].how == JOIN_NUMBERS and not kernel:
             continue
         if not put_record(m, record, kernel):
             return False
     if has_barriers(m, s, barriers) and put(m, barriers, 4) == NULL:
         return False
-    if kernel and m.functions[e].stack == NO_STACK_BOUND and not mark_recursion(m, start):
+    if kernel and m.merged.functions[e].stack == NO_STACK_BOUND and not mark_recursion(m, start):
         return False
-    if m.executable and m.unknown_bits and not put_unknown_bits(m, e, start):
+    if m.objects.executable and m.unknown_bits and not put_unknown_bits(m, e, start):
         return False
     if kernel and not inherit(m, e, start):
         return False
@@ -421,7 +407,7 @@ cdef bint put_isa_version(Info* m, const SectionRow* s) noexcept nogil:
     """From sm_100 on functions of objects from before 13.0 get the version that those have."""
     cdef uint16_t version = FIRST_ISA_VERSION
     cdef uint8_t record[4]
-    if find_record(m.arena + s.offset, s.size, EIATTR_MERCURY_ISA_VERSION) != NULL:
+    if find_record(m.objects.arena + s.offset, s.size, EIATTR_MERCURY_ISA_VERSION) != NULL:
         return True
     record[0] = 3
     record[1] = EIATTR_MERCURY_ISA_VERSION
@@ -437,7 +423,7 @@ cdef bint list_records(Info* m, const SectionRow* s) noexcept nogil:
         record = <Record*>vec_push(&m.records)
         if record == NULL:
             return False
-        set_record(record, m.arena + s.offset + at, s.file)
+        set_record(record, m.objects.arena + s.offset + at, s.file)
         at += record.size
     return True
 
@@ -459,7 +445,7 @@ cdef void match_records(Info* m, const SectionRow* sass) noexcept nogil:
         attribute = record.data[1]
         at = cursor[attribute]
         while at < sass.size:
-            data = m.arena + sass.offset + at
+            data = m.objects.arena + sass.offset + at
             at += record_size(data)
             if data[1] == attribute:
                 record.twin = data
@@ -502,9 +488,9 @@ cdef bint put_record(Info* m, Record* record, bint keep_empty) noexcept nogil:
         memcpy(place + 4, &symbol, 4)
     elif data[0] == 4 and data[1] == EIATTR_KPARAM_INFO and load32(data + 4) == 0:
         # It names the null symbol, which stays that except for some releases and -g.
-        at = m.entity[m.files[record.file].first_symbol]
+        at = entity_of(m, record.file, 0)
         if at >= 0:
-            memcpy(place + 4, &m.index[at], 4)
+            memcpy(place + 4, &m.placed.symbol_index[at], 4)
     return True
 
 
@@ -519,7 +505,7 @@ cdef bint put_sass_only(Info* m, const SectionRow* sass) noexcept nogil:
     for i in range(m.records.count):
         rest[records[i].data[1]] += 1
     while at < sass.size:
-        set_record(&record, m.arena + sass.offset + at, sass.file)
+        set_record(&record, m.objects.arena + sass.offset + at, sass.file)
         at += record.size
         if rest[record.data[1]]:
             rest[record.data[1]] -= 1
@@ -530,8 +516,8 @@ cdef bint put_sass_only(Info* m, const SectionRow* sass) noexcept nogil:
 
 cdef inline bint closes(Info* m, uint8_t attribute) noexcept nogil:
     """Whether the link writes the record anew, or omits it, whatever inputs say."""
-    if (attribute == EIATTR_NVSAL_SW_WAR and m.traits & TRAIT_MERCURY
-            and m.traits & TRAIT_KEEPS_SHARED):
+    if (attribute == EIATTR_NVSAL_SW_WAR and m.objects.traits & TRAIT_MERCURY
+            and m.objects.traits & TRAIT_KEEPS_SHARED):
         # It follows the code, which all has become that of the release. Releases before 13.2 do not
         # know it, and leave it as it is.
         return True

@@ -52,7 +52,7 @@ cdef inline bint find_reached(Info* m, int32_t kernel) noexcept nogil:
     while depth:
         depth -= 1
         node = m.stack[depth]
-        if node < m.entity_count and m.gives[node] and m.info_out[node] >= 0:
+        if node < m.merged.entity_count and m.gives[node] and m.info_out[node] >= 0:
             row = <int32_t*>vec_push(&m.reached)
             if row == NULL:
                 return False
@@ -154,7 +154,7 @@ cdef inline bint next_record(Info* m, Walk* w) noexcept nogil:
     cdef bint silent
     while True:
         if w.source != NULL and w.offset < w.source.size:
-            w.data = m.arena + w.source.offset + w.offset
+            w.data = m.objects.arena + w.source.offset + w.offset
             w.offset += record_size(w.data)
             w.attribute = w.data[1]
             w.value = load16(w.data + 2)
@@ -168,7 +168,7 @@ cdef inline bint next_record(Info* m, Walk* w) noexcept nogil:
                 return True
         if w.source != NULL:
             silent = m.unknown_bits and (m.aliases[w.function] or find_record(
-                m.arena + w.source.offset, w.source.size, m.unknown_bits) == NULL)
+                m.objects.arena + w.source.offset, w.source.size, m.unknown_bits) == NULL)
             w.source = NULL
             if silent:
                 w.data = NULL
@@ -177,7 +177,7 @@ cdef inline bint next_record(Info* m, Walk* w) noexcept nogil:
                 return True
         if w.next == m.reached.count:
             return False
-        function = m.outs[(<int32_t*>m.reached.data)[w.next]].entity
+        function = m.placed.outs[(<int32_t*>m.reached.data)[w.next]].entity
         w.next += 1
         if function != w.kernel:
             w.function = function
@@ -359,13 +359,13 @@ cdef inline bint find_walked(Info* m) noexcept nogil:
     cdef size_t i
     cdef int32_t* row
     cdef const OutRow* out
-    for i in range(m.out_count):
-        out = &m.outs[i]
+    for i in range(m.placed.out_count):
+        out = &m.placed.outs[i]
         if is_function_info(out.kind) and m.gives[out.entity]:
             row = <int32_t*>vec_push(&m.walked)
             if row == NULL:
                 return False
-            row[0] = <int32_t>(info_source(m, out.entity) - m.sections)
+            row[0] = <int32_t>(info_source(m, out.entity) - m.objects.sections)
     qsort(m.walked.data, m.walked.count, 4, by_number)
     return True
 
@@ -378,7 +378,7 @@ cdef inline bint gather_list(Info* m, uint64_t start, uint8_t attribute) noexcep
     """
     cdef size_t i, next_
     cdef bint forward = (m.rules[attribute].alone != JOIN_SYMBOLS
-                         or m.traits & TRAIT_EXTERNS_LAST != 0)
+                         or m.objects.traits & TRAIT_EXTERNS_LAST != 0)
     cdef const SectionRow* s
     cdef uint64_t at, place
     cdef int64_t own
@@ -388,13 +388,13 @@ cdef inline bint gather_list(Info* m, uint64_t start, uint8_t attribute) noexcep
     if not m.walked.count and not find_walked(m):
         return False
     for i in range(m.walked.count):
-        s = &m.sections[(<int32_t*>m.walked.data)[i]]
+        s = &m.objects.sections[(<int32_t*>m.walked.data)[i]]
         at = 0
         while at < s.size:
-            if (m.arena[s.offset + at + 1] == attribute
-                    and not push_items(m, m.arena + s.offset + at, s.file)):
+            if (m.objects.arena[s.offset + at + 1] == attribute
+                    and not push_items(m, m.objects.arena + s.offset + at, s.file)):
                 return False
-            at += record_size(m.arena + s.offset + at)
+            at += record_size(m.objects.arena + s.offset + at)
     size = <uint32_t>(4 * m.listed.count)
     own = own_record(m, start, attribute)
     if size == 0 or size > 0xffff:

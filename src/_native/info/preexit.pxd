@@ -1,8 +1,7 @@
 # Whether a kernel lets grids that depend on it start before it ends, with the instruction PREEXIT
 # (griddepcontrol.launch_dependents): a record that ends those of each function says so from 13.4.
 
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
 from tables.attributes cimport find_record
 from attributetypes cimport EIATTR_PREEXIT_USED
@@ -21,28 +20,28 @@ cdef inline void find_preexits(Info* m) noexcept nogil:
     cdef size_t i
     if record == NULL:
         return
-    for i in range(m.entity_count):
-        if m.entities[i].kind == E_FUNC and has_preexit(m, <int32_t>i):
+    for i in range(m.merged.entity_count):
+        if m.merged.entities[i].kind == E_FUNC and has_preexit(m, <int32_t>i):
             m.preexits[i] = True
             m.preexit_at = <uint32_t>(record - m.closing) + VALUE_AT
 
 
 cdef inline bint has_preexit(Info* m, int32_t e) noexcept nogil:
     """Whether code of the function itself does it; that of older objects has no record of it."""
-    cdef int32_t info = m.functions[e].info
-    cdef int32_t code = m.symbols[m.entities[e].winner].section
+    cdef int32_t info = m.merged.functions[e].info
+    cdef int32_t code = m.objects.symbols[m.merged.entities[e].winner].section
     cdef const uint8_t* record = NULL
     cdef const uint8_t* word
     cdef uint64_t at
     if info >= 0:
-        record = find_record(m.arena + m.sections[info].offset, m.sections[info].size,
-                             EIATTR_PREEXIT_USED)
+        record = find_record(m.objects.arena + m.objects.sections[info].offset,
+                             m.objects.sections[info].size, EIATTR_PREEXIT_USED)
     if record != NULL:
         return record[VALUE_AT] != 0
     if code < 0:
         return False
-    for at in range(m.sections[code].size // WORD):
-        word = m.arena + m.sections[code].offset + at * WORD
+    for at in range(m.objects.sections[code].size // WORD):
+        word = m.objects.arena + m.objects.sections[code].offset + at * WORD
         if (word[0] | <uint32_t>word[1] << 8) & 0xfff == OP_PREEXIT:
             return True
     return False
@@ -52,7 +51,7 @@ cdef inline bint reaches_preexit(Info* m, int32_t e) noexcept nogil:
     """Whether the function does it or, for a kernel, one that it calls; pointers do not count."""
     cdef size_t depth = 1
     cdef uint32_t node, to, j
-    if not m.executable or not m.entities[e].flags & EF_KERNEL:
+    if not m.objects.executable or not m.merged.entities[e].flags & EF_KERNEL:
         return m.preexits[e]
     m.walk += 1
     m.stamp[e] = m.walk
@@ -64,7 +63,7 @@ cdef inline bint reaches_preexit(Info* m, int32_t e) noexcept nogil:
             return True
         for j in range(m.graph.start[node], m.graph.start[node + 1]):
             to = m.graph.edges[j]
-            if to < m.entity_count and m.stamp[to] != m.walk:
+            if to < m.merged.entity_count and m.stamp[to] != m.walk:
                 m.stamp[to] = m.walk
                 m.stack[depth] = to
                 depth += 1

@@ -1,19 +1,17 @@
 # EIATTR records: what `info.pyx` works on, and the reading and writing of single records.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
 from sectionkinds cimport KIND
 from tables.attributes cimport find_record, record_size
 from attributetypes cimport EIATTR_NUM_BARRIERS
 from tables.graph cimport CallGraph
-from tables.rows cimport (
-    EF_DEFINED, EF_KERNEL, KEEPS_ALL, EntityRow, FileRow, FunctionRow, OutRow, SectionRow,
-    SymbolRow,
-)
+from tables.rows cimport EF_DEFINED, EF_KERNEL, KEEPS_ALL, SectionRow
 from traits cimport TRAIT_EARLY_FILES
 from base.vector cimport Vec, vec_extend
+from tables.views cimport MergedView, ObjectsView, PlacedView
 
 
 # A record of an input, and the file whose symbol numbers it uses.
@@ -33,24 +31,9 @@ cdef packed struct InheritRow:
 
 
 ctypedef struct Info:
-    const uint8_t* arena
-    const FileRow* files
-    const SectionRow* sections
-    const SymbolRow* symbols
-    const EntityRow* entities
-    const int32_t* entity
-    const uint8_t* resolution
-    const FunctionRow* functions
-    const OutRow* outs
-    const int32_t* out_of
-    const uint32_t* index           # by entity: symbol index in the output, 0 when dropped
-    const uint32_t* section_index   # by OutRow: index of its section symbol
-    size_t file_count
-    size_t section_count
-    size_t entity_count
-    size_t out_count
-    uint32_t traits             # TRAIT_ bits
-    bint executable
+    ObjectsView objects
+    MergedView merged
+    PlacedView placed
     CallGraph graph
     uint32_t* stamp                 # by node: the last walk that came here
     uint32_t walk
@@ -89,7 +72,7 @@ cdef inline void set_rules(Info* m, const InheritRow* rows, size_t count) noexce
 
 cdef inline bint inherits(Info* m, int32_t e) noexcept nogil:
     """Whether it is a kernel that takes over; the only one that was selected does so alone."""
-    return m.entities[e].flags & EF_KERNEL and not m.functions[e].keeps & KEEPS_ALL
+    return m.merged.entities[e].flags & EF_KERNEL and not m.merged.functions[e].keeps & KEEPS_ALL
 
 
 cdef inline void set_record(Record* record, const uint8_t* data, uint32_t file) noexcept nogil:
@@ -111,30 +94,35 @@ cdef inline void set_length(uint8_t* record, uint32_t length) noexcept nogil:
     record[3] = <uint8_t>(length >> 8)
 
 
+cdef inline int32_t entity_of(const Info* m, uint32_t file, uint32_t symbol) noexcept nogil:
+    """The entity of a symbol that a file's records name, or -1."""
+    return m.merged.symbol_entity[m.objects.files[file].first_symbol + symbol]
+
+
 cdef inline uint32_t external(Info* m, uint32_t file, uint32_t symbol) noexcept nogil:
     """Output index of a function that EXTERNS still names, or 0."""
-    cdef int32_t e = m.entity[m.files[file].first_symbol + symbol]
+    cdef int32_t e = entity_of(m, file, symbol)
     if e < 0:
         return 0
     # Kernels stay listed: they are launched from the device.
-    if m.entities[e].flags & EF_DEFINED and not m.entities[e].flags & EF_KERNEL:
+    if m.merged.entities[e].flags & EF_DEFINED and not m.merged.entities[e].flags & EF_KERNEL:
         return 0
-    return m.index[e]
+    return m.placed.symbol_index[e]
 
 
 cdef inline uint32_t section_symbol(Info* m, uint32_t file, uint32_t symbol) noexcept nogil:
-    cdef int32_t section = m.symbols[m.files[file].first_symbol + symbol].section
-    if section < 0 or m.out_of[section] < 0:
+    cdef int32_t section = m.objects.symbols[m.objects.files[file].first_symbol + symbol].section
+    if section < 0 or m.merged.out_of[section] < 0:
         return 0
-    return m.section_index[m.out_of[section]]
+    return m.placed.section_symbol_index[m.merged.out_of[section]]
 
 
 cdef inline const SectionRow* info_source(Info* m, int32_t entity) noexcept nogil:
     """The records that decide: the mercury list where there is one."""
-    cdef int32_t at = m.functions[entity].merc_info
+    cdef int32_t at = m.merged.functions[entity].merc_info
     if at < 0:
-        at = m.functions[entity].info
-    return &m.sections[at] if at >= 0 else NULL
+        at = m.merged.functions[entity].info
+    return &m.objects.sections[at] if at >= 0 else NULL
 
 
 cdef inline bint has_barriers(Info* m, const SectionRow* s, uint8_t* record) noexcept nogil:
@@ -143,8 +131,8 @@ cdef inline bint has_barriers(Info* m, const SectionRow* s, uint8_t* record) noe
     `s` has the function's other records. A relocatable output keeps the flags, as do releases of
     that time.
     """
-    cdef uint64_t flags = m.sections[s.target].flags & SHF_BARRIERS
-    if (not m.executable or m.traits & TRAIT_EARLY_FILES or KIND[s.kind].mercury
+    cdef uint64_t flags = m.objects.sections[s.target].flags & SHF_BARRIERS
+    if (not m.objects.executable or m.objects.traits & TRAIT_EARLY_FILES or KIND[s.kind].mercury
             or flags == 0):
         return False
     record[0] = 2

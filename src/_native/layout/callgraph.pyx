@@ -7,8 +7,9 @@ from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros,
 )
 from pylink._native.tables cimport MergedTables, PlacedTables
-from tables.rows cimport BLOCK_PROTOTYPE, EF_TAKEN, CallRow, EntityRow
+from tables.rows cimport BLOCK_PROTOTYPE, EF_TAKEN, CallRow
 from base.vector cimport Vec, vec_push, vec_take
+from tables.views cimport MergedView, PlacedView
 
 
 def emit_callgraph(PlacedTables placed not None):
@@ -24,18 +25,14 @@ def emit_callgraph(PlacedTables placed not None):
     cdef Scratch scratch
     cdef Vec graph, prototypes
     cdef int32_t block
-    l.calls = merged.calls.rows
-    l.count = merged.calls.count
-    l.entities = merged.entities.rows
-    l.entity_count = merged.entities.count
-    l.index = placed.symbol_index.rows
-    l.offsets = merged.prototype_offsets.rows
+    merged.view(&l.merged)
+    placed.view(&l.placed)
     l.once = not merged.objects.executable
     scratch_init(&scratch)
     try:
-        l.head = <int32_t*>scratch_zeros(&scratch, l.entity_count, 4)
-        l.next_row = <int32_t*>scratch_zeros(&scratch, l.count, 4)
-        l.oldest = <int32_t*>scratch_zeros(&scratch, l.entity_count, 4)
+        l.head = <int32_t*>scratch_zeros(&scratch, l.merged.entity_count, 4)
+        l.next_row = <int32_t*>scratch_zeros(&scratch, l.merged.call_count, 4)
+        l.oldest = <int32_t*>scratch_zeros(&scratch, l.merged.entity_count, 4)
         scratch_vector(&scratch, &graph, 8)
         scratch_vector(&scratch, &prototypes, 8)
         with nogil:
@@ -52,12 +49,8 @@ def emit_callgraph(PlacedTables placed not None):
 
 # The rows of the link, and lists of those of one block.
 ctypedef struct CallLists:
-    const CallRow* calls
-    size_t count
-    const EntityRow* entities
-    size_t entity_count
-    const uint32_t* index       # of its symbol, by entity
-    const uint32_t* offsets     # of its string, by prototype
+    MergedView merged
+    PlacedView placed
     bint once                   # -r: of rows that are the same the oldest stays
     int32_t* head               # by caller: its newest row, or -1
     int32_t* next_row           # by row: the one before it
@@ -69,11 +62,11 @@ cdef void link_rows(CallLists* l, int32_t block) noexcept nogil:
     cdef const CallRow* call
     cdef size_t i
     cdef bint lists = block == -1 or block == -4
-    memset(l.head, 0xff, 4 * l.entity_count)
-    for i in range(l.count):
-        call = &l.calls[i]
-        if call.block == block and l.index[call.caller]:
-            if block == BLOCK_PROTOTYPE and l.entities[call.caller].flags & EF_TAKEN:
+    memset(l.head, 0xff, 4 * l.merged.entity_count)
+    for i in range(l.merged.call_count):
+        call = &l.merged.calls[i]
+        if call.block == block and l.placed.symbol_index[call.caller]:
+            if block == BLOCK_PROTOTYPE and l.merged.entities[call.caller].flags & EF_TAKEN:
                 continue
             if not lists and l.head[call.caller] >= 0 and block != -3:
                 continue
@@ -83,7 +76,7 @@ cdef void link_rows(CallLists* l, int32_t block) noexcept nogil:
 
 cdef bint emit_block(CallLists* l, int32_t block, Vec* out) noexcept nogil:
     """Write the rows of a block; False without memory."""
-    cdef const CallRow* call = l.calls
+    cdef const CallRow* call = l.merged.calls
     cdef size_t i
     cdef uint32_t* pair
     cdef int32_t at
@@ -95,19 +88,20 @@ cdef bint emit_block(CallLists* l, int32_t block, Vec* out) noexcept nogil:
         pair[0] = 0
         pair[1] = <uint32_t>block
     link_rows(l, block)
-    for i in range(l.entity_count):
+    for i in range(l.merged.entity_count):
         at = l.head[i]
         while once and at >= 0:
             l.oldest[call[at].callee] = at
             at = l.next_row[at]
         at = l.head[i]
         while at >= 0:
-            if (not lists or l.index[call[at].callee]) and (
+            if (not lists or l.placed.symbol_index[call[at].callee]) and (
                     not once or l.oldest[call[at].callee] == at):
                 pair = <uint32_t*>vec_push(out)
                 if pair == NULL:
                     return False
-                pair[0] = l.index[i]
-                pair[1] = l.index[call[at].callee] if lists else l.offsets[call[at].callee]
+                pair[0] = l.placed.symbol_index[i]
+                pair[1] = (l.placed.symbol_index[call[at].callee] if lists
+                           else l.merged.prototype_offsets[call[at].callee])
             at = l.next_row[at]
     return True

@@ -49,7 +49,8 @@ def assign_values(PlacedTables placed not None):
         raise ValueError("one function per section")
     if merged.symbol_entity.count != objects.symbols.count:
         raise ValueError("one entity per symbol")
-    take_symbols(&a, merged)
+    objects.view(&a.objects)
+    merged.view(&a.merged)
     a.outs = <OutRow*>outs.rows
     a.out_count = outs.count
     a.value = <uint64_t*>values.rows
@@ -68,21 +69,6 @@ def assign_values(PlacedTables placed not None):
     placed.values = values
     placed.homes = homes
     placed.outs = outs
-
-
-cdef void take_symbols(Assignment* a, MergedTables merged):
-    a.sections = merged.objects.sections.rows
-    a.symbols = merged.objects.symbols.rows
-    a.symbol_count = merged.objects.symbols.count
-    a.entities = merged.entities.rows
-    a.entity_count = merged.entities.count
-    a.out_symbols = merged.out_symbols.rows
-    a.out_symbol_count = merged.out_symbols.count
-    a.out_of = merged.out_of.rows
-    a.base = merged.base.rows
-    a.function = merged.section_function.rows
-    a.entity = merged.symbol_entity.rows
-    a.executable = merged.objects.executable
 
 
 def order(PlacedTables placed not None, bint has_file_records):
@@ -198,11 +184,8 @@ def place(PlacedTables placed not None):
     cdef uint64_t end
     cdef Scratch scratch
     memset(&p, 0, sizeof(Plan))
-    p.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    p.files = objects.files.rows
-    p.sections = objects.sections.rows
-    p.outs = placed.outs.rows
-    p.order = placed.section_order.rows
+    objects.view(&p.objects)
+    placed.view(&p.placed)
     p.count = placed.section_order.count
     p.place = <PlaceRow*>places.rows
     p.second = objects.traits & TRAIT_MERCURY != 0
@@ -243,7 +226,7 @@ cdef void take_sizes(Plan* p, PlacedTables placed):
     for i in range(symbol_count):
         early += symbol[symbols[i]].part != PART_TAIL
     for i in range(placed.outs.count):
-        row = &p.outs[i]
+        row = &p.placed.outs[i]
         rule = KIND[row.kind].size
         held = symbol_count if not KIND[row.kind].mercury or row.marks & OF_LATE else early
         p.place[i].offset = 0
@@ -277,7 +260,7 @@ cdef void find_leavings(Plan* p, PlacedTables placed):
     cdef size_t i
     p.gap = MERCURY_GAP
     for i in range(placed.outs.count):
-        row = &p.outs[i]
+        row = &p.placed.outs[i]
         if KIND[row.kind].size == SIZE_INDICES and row.marks & OF_LATE:
             p.gap = 0
         if placed.section_index.rows[i] and is_renamed(row):
@@ -299,8 +282,8 @@ cdef bint section_names(Plan* p, Vec* names, PlacedTables placed):
             return False
         p.gap = p.reserve = 0
     for i in range(p.count):
-        if p.outs[p.order[i]].kind == K_SHSTRTAB:
-            p.place[p.order[i]].size = names.count
+        if p.placed.outs[p.placed.section_order[i]].kind == K_SHSTRTAB:
+            p.place[p.placed.section_order[i]].size = names.count
     return True
 
 

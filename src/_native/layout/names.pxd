@@ -23,7 +23,7 @@ cdef inline bint mercury_names(Plan* p, Vec* names, const OutRow* row, const cha
 
     `strings` is .strtab as merge wrote it, `row` has its offsets: `lean_names` writes both anew.
     """
-    cdef const int32_t* order = p.order
+    cdef const int32_t* order = p.placed.section_order
     cdef size_t i
     cdef const OutRow* r
     cdef const char* prefix
@@ -76,11 +76,11 @@ cdef inline bint used_names(Plan* p, Vec* names) noexcept nogil:
     scratch_init(&scratch)
     scratch_strings(&scratch, &table)
     for i in range(p.count):
-        text = <const char*>all_names.data + p.place[p.order[i]].name
+        text = <const char*>all_names.data + p.place[p.placed.section_order[i]].name
         if not scratch.failed:
             at = strings_intern(&table, <const uint8_t*>text, <uint32_t>strlen(text))
             scratch.failed = at < 0
-        p.place[p.order[i]].name = <uint32_t>at
+        p.place[p.placed.section_order[i]].name = <uint32_t>at
     if not scratch.failed:
         names[0] = table.text           # the caller's from now on, as the old ones are ours
         table.text = all_names

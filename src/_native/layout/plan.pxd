@@ -1,22 +1,20 @@
 # Where every section of the output is in the file: what `place` of layout.pyx works with.
 
 from libc.stddef cimport size_t
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from base.elf64 cimport Ehdr, round_up
 from mercury.ties cimport can_fold
 from sectionkinds cimport IS_DEBUG, IS_VARIABLES, K_MERC_SYSTEM_SHARED, K_SHSTRTAB, K_STRTAB
 from tables.kinds cimport is_a, is_nobits
-from tables.rows cimport OF_OWN_BYTES, SAYS_WHOLE, FileRow, OutRow, PlaceRow, SectionRow
+from tables.rows cimport OF_OWN_BYTES, SAYS_WHOLE, OutRow, PlaceRow, SectionRow
+from tables.views cimport ObjectsView, PlacedView
 
 
 ctypedef struct Plan:
-    const uint8_t* arena
-    const FileRow* files
-    const SectionRow* sections
-    const OutRow* outs
-    const int32_t* order
+    ObjectsView objects
+    PlacedView placed
     size_t count                # sections of the file
     PlaceRow* place             # by OutRow
     bint second                 # a second program makes the final file
@@ -38,14 +36,15 @@ cdef inline bint shares_bytes(const Plan* p, const OutRow* row, bint same_size) 
         return row.marks & OF_OWN_BYTES == 0
     if not is_a(row.kind, IS_DEBUG) or row.source < 0:
         return False
-    source = &p.sections[row.source]
-    if not can_fold(p.arena, source):
+    source = &p.objects.sections[row.source]
+    if not can_fold(p.objects.arena, source):
         return True
     if p.lean and source.name_size == 19 and memcmp(
-            p.arena + source.name, <const char*>b".nv.merc.debug_info", 19) == 0:
+            p.objects.arena + source.name, <const char*>b".nv.merc.debug_info", 19) == 0:
         return True
     return (row.marks & OF_OWN_BYTES == 0 and same_size
-            and (p.outs[row.twin].rela < 0 or p.files[source.file].says & SAYS_WHOLE))
+            and (p.placed.outs[row.twin].rela < 0
+                 or p.objects.files[source.file].says & SAYS_WHOLE))
 
 
 cdef inline uint64_t take_offsets(Plan* p) noexcept nogil:
@@ -59,8 +58,8 @@ cdef inline uint64_t take_offsets(Plan* p) noexcept nogil:
     cdef PlaceRow* place
     cdef size_t i
     for i in range(p.count):
-        row = &p.outs[p.order[i]]
-        place = &p.place[p.order[i]]
+        row = &p.placed.outs[p.placed.section_order[i]]
+        place = &p.place[p.placed.section_order[i]]
         if row.twin >= 0 and shares_bytes(p, row, p.place[row.twin].size == place.size):
             place.offset = p.place[row.twin].offset
             place.size = p.place[row.twin].size

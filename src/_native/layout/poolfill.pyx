@@ -1,6 +1,5 @@
 """Fill the pools that `pools.place_pools` placed."""
 
-from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport bsearch, qsort
@@ -19,6 +18,7 @@ from pylink._native.tables cimport (
 )
 from tables.rows cimport E_CONSTANT, EntityRow, OutRow, SectionRow, SpanRow, SymbolRow
 from base.vector cimport Vec, vec_extend, vec_push
+from tables.views cimport MergedView, ObjectsView
 
 
 # A jump table names a place in the code twice: by its offset in `.text`, in the bytes, and by its
@@ -39,10 +39,8 @@ ctypedef struct Tables:
 
 # The pools that `apply_pools` fills.
 ctypedef struct Filling:
-    const uint8_t* arena
-    const SectionRow* sections
-    const PoolRow* rows
-    size_t row_count
+    ObjectsView objects
+    MergedView merged
     OutRow* outs
     int32_t* pool_of            # by kernel: OutRow, or -1
     int32_t* row_of             # by section: the last PoolRow that puts it somewhere, or -1
@@ -78,10 +76,8 @@ def apply_pools(PlacedTables placed not None):
     cdef Filling f
     cdef Scratch scratch
     memset(&f, 0, sizeof(Filling))
-    f.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    f.sections = objects.sections.rows
-    f.rows = merged.pools.rows
-    f.row_count = merged.pools.count
+    objects.view(&f.objects)
+    merged.view(&f.merged)
     f.outs = <OutRow*>outs.rows
     scratch_init(&scratch)
     try:
@@ -118,8 +114,8 @@ cdef void grow_pools(Filling* f, size_t out_count) noexcept nogil:
     for i in range(out_count):
         if is_pool(f.outs[i].kind, f.outs[i].bank):
             f.pool_of[f.outs[i].entity] = <int32_t>i
-    for i in range(f.row_count):
-        row = &f.rows[i]
+    for i in range(f.merged.pool_count):
+        row = &f.merged.pools[i]
         f.row_of[row.section] = <int32_t>i
         out = &f.outs[f.pool_of[row.kernel]]
         out.size = max(out.size, row.end)
@@ -140,14 +136,14 @@ cdef bint fill_pools(Filling* f) noexcept nogil:
     cdef const SectionRow* piece
     cdef uint8_t* place
     cdef int32_t o, stays = -1          # section: the pool of the copy that stays
-    for i in range(f.row_count):
-        row = &f.rows[i]
+    for i in range(f.merged.pool_count):
+        row = &f.merged.pools[i]
         o = f.pool_of[row.kernel]
         if f.start[o] == 0 and not start_pool(f, o, row.flags & POOL_ALONE == 0):
             return False
-        piece = &f.sections[row.section]
+        piece = &f.objects.sections[row.section]
         place = f.blob.data + f.start[o] - 1 + row.offset
-        memcpy(place, f.arena + piece.offset, piece.size)
+        memcpy(place, f.objects.arena + piece.offset, piece.size)
         if not row.flags & POOL_LOST:
             stays = row.section
             continue
@@ -163,6 +159,7 @@ cdef bint start_pool(Filling* f, int32_t o, bint own) noexcept nogil:
     cdef const OutRow* out = &f.outs[o]
     cdef SpanRow* span = <SpanRow*>vec_push(&f.spans)
     cdef uint8_t* place = <uint8_t*>vec_extend(&f.blob, out.size)
+    cdef const SectionRow* source
     if span == NULL or place == NULL:
         return False
     f.start[o] = f.blob.count - out.size + 1
@@ -171,7 +168,8 @@ cdef bint start_pool(Filling* f, int32_t o, bint own) noexcept nogil:
     span.size = out.size
     memset(place, 0, out.size)
     if own and out.source >= 0:
-        memcpy(place, f.arena + f.sections[out.source].offset, f.sections[out.source].size)
+        source = &f.objects.sections[out.source]
+        memcpy(place, f.objects.arena + source.offset, source.size)
     return True
 
 
@@ -184,7 +182,7 @@ cdef void move_constants(const Filling* f, const EntityRow* entities, size_t cou
     for i in range(count):
         symbol = &symbols[entities[i].winner]
         if entities[i].kind == E_CONSTANT and symbol.section >= 0 and f.row_of[symbol.section] >= 0:
-            row = &f.rows[f.row_of[symbol.section]]
+            row = &f.merged.pools[f.row_of[symbol.section]]
             value[i] = row.offset + symbol.value
             home[i] = f.pool_of[row.kernel]
 
@@ -202,12 +200,12 @@ def exceeds(PlacedTables placed not None, uint64_t limit):
 
 cdef void start_tables(Filling* f, Scratch* scratch, size_t section_count,
                        size_t symbol_count) noexcept nogil:
-    f.tables.arena = f.arena
-    f.tables.sections = f.sections
+    f.tables.arena = f.objects.arena
+    f.tables.sections = f.objects.sections
     f.tables.list_of = <int32_t*>scratch_zeros(scratch, symbol_count + 1, 4)
     f.tables.function = <uint32_t>-1
     if f.tables.list_of != NULL:
-        find_lists(f.tables.list_of, f.sections, section_count)
+        find_lists(f.tables.list_of, f.objects.sections, section_count)
 
 
 cdef int by_mercury(const void* a, const void* b) noexcept nogil:

@@ -60,8 +60,8 @@ cdef inline bint program_headers(const Plan* p, uint64_t at, Vec* headers) noexc
 
 cdef inline bint add_load(const Plan* p, Vec* headers, bint writable) noexcept nogil:
     """Families A and B: one load for constants and code, one for writable data."""
-    cdef const OutRow* row = p.outs
-    cdef const int32_t* order = p.order
+    cdef const OutRow* row = p.placed.outs
+    cdef const int32_t* order = p.placed.section_order
     cdef const PlaceRow* place = p.place
     cdef size_t i
     cdef int32_t first = -1
@@ -91,8 +91,8 @@ cdef inline bint add_load(const Plan* p, Vec* headers, bint writable) noexcept n
 
 cdef inline bint add_runs(const Plan* p, Vec* headers) noexcept nogil:
     """Family C: one load for each run of allocated sections with equal permissions."""
-    cdef const OutRow* row = p.outs
-    cdef const int32_t* order = p.order
+    cdef const OutRow* row = p.placed.outs
+    cdef const int32_t* order = p.placed.section_order
     cdef const PlaceRow* place = p.place
     cdef size_t i, j
     cdef uint32_t flags

@@ -9,25 +9,16 @@ from base.scratch cimport Scratch, scratch_room, scratch_zeros
 from sectionkinds cimport IS_PARAMETERS, K_GLOBAL
 from tables.kinds cimport is_a, is_pool, is_user_bank
 from tables.rows cimport (
-    EF_COMMON, E_CONST0_SIZE, E_SYSTEM_SHARED, SYSTEM_RESERVE, EntityRow, OutRow, OutSymbolRow,
-    SectionRow, SymbolRow, is_missing,
+    EF_COMMON, E_CONST0_SIZE, E_SYSTEM_SHARED, SYSTEM_RESERVE, EntityRow, OutRow, SymbolRow,
+    is_missing,
 )
+from tables.views cimport MergedView, ObjectsView
 
 
 # What is known of the symbols, and what they get.
 ctypedef struct Assignment:
-    const SectionRow* sections
-    const SymbolRow* symbols
-    size_t symbol_count
-    const EntityRow* entities
-    size_t entity_count
-    const OutSymbolRow* out_symbols
-    size_t out_symbol_count
-    const int32_t* out_of
-    const uint64_t* base
-    const int32_t* function     # by section
-    const int32_t* entity       # by symbol
-    bint executable
+    ObjectsView objects
+    MergedView merged
     OutRow* outs
     size_t out_count
     uint64_t* value             # by entity
@@ -44,26 +35,26 @@ cdef inline bint assign_all(Assignment* a, Scratch* scratch) noexcept nogil:
     cdef size_t i
     cdef int32_t section
     find_outs(a)
-    for i in range(a.entity_count):
-        winner = &a.symbols[a.entities[i].winner]
+    for i in range(a.merged.entity_count):
+        winner = &a.objects.symbols[a.merged.entities[i].winner]
         section = winner.section
         a.home[i] = -1
         a.value[i] = winner.value
-        if a.entities[i].kind == E_CONST0_SIZE:
+        if a.merged.entities[i].kind == E_CONST0_SIZE:
             a.value[i] = a.constants
-        if is_missing(&a.entities[i], winner):
+        if is_missing(&a.merged.entities[i], winner):
             a.value[i] = ~<uint64_t>0
         if section >= 0:
-            a.home[i] = a.out_of[section]
-            a.value[i] += a.base[section]
-            if a.entities[i].kind == E_SYSTEM_SHARED:
+            a.home[i] = a.merged.out_of[section]
+            a.value[i] += a.merged.base[section]
+            if a.merged.entities[i].kind == E_SYSTEM_SHARED:
                 a.value[i] = winner.value       # until it has a place, its alignment
             # Parameters and constants of a copy that went are those of the one that stays.
-            if a.home[i] < 0 and a.function[section] >= 0:
-                if is_a(a.sections[section].kind, IS_PARAMETERS):
-                    a.home[i] = a.parameters[a.function[section]] - 1
-                elif is_pool(a.sections[section].kind, a.sections[section].bank):
-                    a.home[i] = a.pool[a.function[section]] - 1
+            if a.home[i] < 0 and a.merged.section_function[section] >= 0:
+                if is_a(a.objects.sections[section].kind, IS_PARAMETERS):
+                    a.home[i] = a.parameters[a.merged.section_function[section]] - 1
+                elif is_pool(a.objects.sections[section].kind, a.objects.sections[section].bank):
+                    a.home[i] = a.pool[a.merged.section_function[section]] - 1
     place_system_shared(a)
     return a.common < 0 or place_common(a, scratch)
 
@@ -93,18 +84,18 @@ cdef inline bint place_common(Assignment* a, Scratch* scratch) noexcept nogil:
     definition there that has an alignment was common before: it moves (`replace_common`). False
     when memory is exhausted.
     """
-    cdef const EntityRow* e = a.entities
+    cdef const EntityRow* e = a.merged.entities
     cdef OutRow* out = &a.outs[a.common]
     cdef uint8_t* common = NULL         # by entity
     cdef int32_t* found
     cdef uint64_t align
     cdef size_t i, many = 0, last = 0
     cdef int32_t at
-    for i in range(a.out_symbol_count):
-        at = a.out_symbols[i].entity
+    for i in range(a.merged.out_symbol_count):
+        at = a.merged.out_symbols[i].entity
         if at >= 0 and (e[at].flags & EF_COMMON or (a.home[at] == a.common and e[at].align)):
             if common == NULL:
-                common = <uint8_t*>scratch_zeros(scratch, a.entity_count, 1)
+                common = <uint8_t*>scratch_zeros(scratch, a.merged.entity_count, 1)
                 if common == NULL:
                     return False
             common[at] = 1
@@ -114,9 +105,9 @@ cdef inline bint place_common(Assignment* a, Scratch* scratch) noexcept nogil:
     found = <int32_t*>scratch_room(scratch, many, sizeof(int32_t))
     if found == NULL:
         return False
-    for i in range(a.symbol_count):
-        at = a.entity[i]
-        if a.symbols[i].shndx == SHN_COMMON and at >= 0 and common[at]:
+    for i in range(a.objects.symbol_count):
+        at = a.merged.symbol_entity[i]
+        if a.objects.symbols[i].shndx == SHN_COMMON and at >= 0 and common[at]:
             common[at] = 0
             found[last] = at
             last += 1
@@ -139,22 +130,23 @@ cdef inline void place_system_shared(Assignment* a) noexcept nogil:
     Relocatable outputs have room for them and give them no place: `value` stays their alignment,
     at most MAX_ALIGN. One pass over the entities for each power of two, where there are any.
     """
-    cdef const EntityRow* e = a.entities
+    cdef const EntityRow* e = a.merged.entities
     cdef OutRow* outs = a.outs
-    cdef uint64_t reserve = SYSTEM_RESERVE if a.executable else 0, end = reserve, align = 0x10000
+    cdef uint64_t reserve = SYSTEM_RESERVE if a.objects.executable else 0
+    cdef uint64_t end = reserve, align = 0x10000
     cdef size_t i, node
     cdef int32_t out = -1
-    for i in range(a.entity_count):
+    for i in range(a.merged.entity_count):
         if e[i].kind == E_SYSTEM_SHARED and a.home[i] >= 0:
             out = a.home[i]
     while out >= 0 and align:
-        for i in range(a.entity_count):
-            node = a.entity_count - 1 - i
+        for i in range(a.merged.entity_count):
+            node = a.merged.entity_count - 1 - i
             if (e[node].kind == E_SYSTEM_SHARED
-                    and max(a.symbols[e[node].winner].value, <uint64_t>1) == align):
+                    and max(a.objects.symbols[e[node].winner].value, <uint64_t>1) == align):
                 outs[out].align = max(outs[out].align, <uint32_t>align)
                 end = round_up(end, align)
-                if a.executable:
+                if a.objects.executable:
                     a.value[node] = end
                 end += e[node].size
         align >>= 1

@@ -36,6 +36,7 @@ from base.scratch cimport (
 )
 from base.vector cimport vec_over, vec_push
 from base.threads cimport MOST_THREADS, claim, for_each, give_back, in_parts
+from tables.views cimport ObjectsView
 
 
 def parse(bytes arena, bytes extents, bytearray times=None):
@@ -349,11 +350,7 @@ cdef enum:
 
 # What is looked for in each file.
 ctypedef struct Search:
-    const uint8_t* arena
-    size_t size                 # of the arena
-    const FileRow* files
-    const SectionRow* sections
-    const SymbolRow* symbols
+    ObjectsView objects
     bint every
     uint8_t* found              # by file
     Tie* tie
@@ -363,11 +360,7 @@ ctypedef struct Search:
 cdef Search search_of(ObjectTables objects):
     cdef Search search
     memset(&search, 0, sizeof(Search))
-    search.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    search.size = <size_t>PyBytes_GET_SIZE(objects.arena)
-    search.files = objects.files.rows
-    search.sections = objects.sections.rows
-    search.symbols = objects.symbols.rows
+    objects.view(&search.objects)
     return search
 
 
@@ -383,21 +376,21 @@ def find_kernels(ObjectTables objects not None, bint every):
     search.every = every
     search.found = <uint8_t*>PyBytes_AS_STRING(found)
     with nogil:
-        for_each(find_kernel, &search, n, search.size)
+        for_each(find_kernel, &search, n, search.objects.arena_size)
     return [i for i in range(n) if search.found[i]]
 
 
 cdef void find_kernel(void* context, size_t number) noexcept nogil:
     cdef Search* search = <Search*>context
-    cdef const FileRow* file = &search.files[number]
+    cdef const FileRow* file = &search.objects.files[number]
     cdef const SectionRow* s
     cdef uint32_t i
     search.found[number] = False
     for i in range(file.first_section, file.first_section + file.section_count):
-        s = &search.sections[i]
+        s = &search.objects.sections[i]
         if is_a(s.kind, IS_CODE) and is_rewritten(
-                search.symbols[s.target].other & STO_ENTRY != 0, search.every,
-                search.arena + s.offset, s.size):
+                search.objects.symbols[s.target].other & STO_ENTRY != 0, search.every,
+                search.objects.arena + s.offset, s.size):
             search.found[number] = True
             return
 
@@ -434,13 +427,13 @@ def find_ties(ObjectTables objects not None):
         for i in range(n):
             tie[i].file = <int32_t>i
         with nogil:
-            for_each(find_key, &search, n, search.size)
+            for_each(find_key, &search, n, search.objects.arena_size)
             for i in range(n):
                 tie[count] = tie[i]
                 count += tie[i].key != 0
             count = keep_tied(tie, count)
             search.names = True
-            for_each(find_key, &search, count, search.size)
+            for_each(find_key, &search, count, search.objects.arena_size)
             count = keep_tied(tie, count)
         return sorted([tie[i].file for i in range(count)])
     finally:
@@ -450,4 +443,5 @@ def find_ties(ObjectTables objects not None):
 cdef void find_key(void* context, size_t number) noexcept nogil:
     cdef Search* search = <Search*>context
     cdef Tie* tie = &search.tie[number]
-    tie.key = tie_key(search.arena, search.sections, &search.files[tie.file], search.names)
+    tie.key = tie_key(search.objects.arena, search.objects.sections,
+                      &search.objects.files[tie.file], search.names)

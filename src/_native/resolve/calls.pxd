@@ -19,9 +19,9 @@ from base.vector cimport vec_push
 cdef inline bint is_node(Resolver* r, uint32_t symbol) noexcept nogil:
     """False for a function with the name of a variable that came before."""
     cdef int32_t entity = r.entity[symbol]
-    if (r.symbols[symbol].info & 15) != STT_FUNC or entity < 0:
+    if (r.objects.symbols[symbol].info & 15) != STT_FUNC or entity < 0:
         return True
-    return (r.symbols[(<EntityRow*>r.entities.data)[entity].first].info & 15) == STT_FUNC
+    return (r.objects.symbols[(<EntityRow*>r.entities.data)[entity].first].info & 15) == STT_FUNC
 
 
 cdef inline bint same_prototype(
@@ -42,7 +42,7 @@ cdef inline bint same_prototype(
 
 cdef inline int32_t prototype(Resolver* r, uint64_t name) noexcept nogil:
     """The number of a prototype string; -1 without memory."""
-    cdef const uint8_t* text = r.arena + name
+    cdef const uint8_t* text = r.objects.arena + name
     cdef uint32_t size = <uint32_t>strlen(<const char*>text)
     cdef NameSlot* slot
     cdef uint64_t* row
@@ -94,11 +94,11 @@ cdef inline bint read_rows(Resolver* r, const FileRow* file, Scratch* scratch) n
     cdef CallRow* call
     cdef bint graph
     for i in range(file.first_section, file.first_section + file.section_count):
-        s = &r.sections[i]
+        s = &r.objects.sections[i]
         if not is_a(s.kind, IS_CALLS):
             continue
         graph = s.kind == K_CALLGRAPH
-        pair = <const uint32_t*>(r.arena + s.offset)
+        pair = <const uint32_t*>(r.objects.arena + s.offset)
         block = 0 if graph else BLOCK_PROTOTYPE
         for j in range(s.size // 8):
             if pair[2 * j] == 0:

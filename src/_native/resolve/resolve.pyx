@@ -51,13 +51,7 @@ def resolve(MergedTables merged not None):
     cdef Resolver r
     cdef size_t symbol_count = objects.symbols.count
     cdef Scratch scratch
-    r.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    r.traits = objects.traits
-    r.mode = objects.mode
-    r.files = objects.files.rows
-    r.sections = objects.sections.rows
-    r.symbols = objects.symbols.rows
-    r.file_count = objects.files.count
+    objects.view(&r.objects)
     cdef Numbers entity = Numbers(new_rows(symbol_count * 4))
     cdef Marks resolution = Marks(new_rows(symbol_count))
     cdef Numbers met = Numbers(new_rows(symbol_count * 4))
@@ -113,17 +107,17 @@ cdef void take_room(Resolver* r, Scratch* scratch, size_t symbol_count) noexcept
 
 cdef bint resolve_all(Resolver* r) noexcept nogil:
     cdef size_t f
-    cdef int turns = symbol_turns(r.traits), turn
-    for f in range(r.file_count):
-        fetch_names(r, &r.files[f])
-        read_function_facts(r, &r.files[f])
+    cdef int turns = symbol_turns(r.objects.traits), turn
+    for f in range(r.objects.file_count):
+        fetch_names(r, &r.objects.files[f])
+        read_function_facts(r, &r.objects.files[f])
         for turn in range(turns):
-            if not enter_functions(r, &r.files[f], turn, turns):
+            if not enter_functions(r, &r.objects.files[f], turn, turns):
                 return False
         for turn in range(turns):
-            if not enter_others(r, &r.files[f], turn, turns):
+            if not enter_others(r, &r.objects.files[f], turn, turns):
                 return False
-        if not read_calls(r, &r.files[f]):
+        if not read_calls(r, &r.objects.files[f]):
             return False
         if r.clashes.count:
             return True             # of the first file that has any
@@ -148,9 +142,9 @@ cdef void assign_sections(const Resolver* r, size_t section_count, int32_t* func
     cdef const SectionRow* s
     cdef size_t i
     for i in range(section_count):
-        s = &r.sections[i]
+        s = &r.objects.sections[i]
         if not is_function(s.kind) and s.target >= 0:
-            s = &r.sections[s.target]
+            s = &r.objects.sections[s.target]
         function[i] = -1
         resolution[i] = RESOLUTION_NONE
         if is_function(s.kind) and s.target >= 0:
@@ -174,14 +168,15 @@ cdef inline bint waits(const SymbolRow* symbol, int turn, int turns) noexcept no
 
 cdef bint enter_functions(Resolver* r, const FileRow* file, int turn, int turns) noexcept nogil:
     """Functions as they stand, but a function in whose code others lie ahead of these."""
+    cdef const SymbolRow* s
     cdef uint32_t i
     cdef int32_t owner
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
-        if ((r.symbols[i].info & 15) != STT_FUNC or waits(&r.symbols[i], turn, turns)
-                or r.entity[i] >= 0):
+        s = &r.objects.symbols[i]
+        if (s.info & 15) != STT_FUNC or waits(s, turn, turns) or r.entity[i] >= 0:
             continue
         if is_inner(r, <int32_t>i):
-            owner = r.sections[r.symbols[i].section].target
+            owner = r.objects.sections[s.section].target
             if r.entity[owner] < 0 and not enter_function(r, file.first_symbol, owner):
                 return False
         if not enter_function(r, file.first_symbol, <int32_t>i):
@@ -190,11 +185,12 @@ cdef bint enter_functions(Resolver* r, const FileRow* file, int turn, int turns)
 
 
 cdef bint enter_others(Resolver* r, const FileRow* file, int turn, int turns) noexcept nogil:
+    cdef const SymbolRow* s
     cdef uint32_t i
     for i in range(file.first_symbol + 1, file.first_symbol + file.symbol_count):
-        if ((r.symbols[i].info & 15) != STT_FUNC and (r.symbols[i].info & 15) != STT_SECTION
-                and not is_label(&r.symbols[i]) and not is_system_alias(r, &r.symbols[i])
-                and not waits(&r.symbols[i], turn, turns)
+        s = &r.objects.symbols[i]
+        if ((s.info & 15) != STT_FUNC and (s.info & 15) != STT_SECTION and not is_label(s)
+                and not is_system_alias(r, s) and not waits(s, turn, turns)
                 and not enter(r, <int32_t>i)):
             return False
     return True

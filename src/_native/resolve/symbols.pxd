@@ -22,16 +22,11 @@ from tables.rows cimport (
 )
 from traits cimport TRAIT_COMMON_YIELDS, TRAIT_NULL_FUNCTIONS
 from base.vector cimport Vec, vec_push
+from tables.views cimport ObjectsView
 
 
 ctypedef struct Resolver:
-    const uint8_t* arena
-    const FileRow* files
-    const SectionRow* sections
-    const SymbolRow* symbols
-    size_t file_count
-    uint32_t traits         # TRAIT_ bits of the release
-    uint32_t mode
+    ObjectsView objects
     int32_t* entity         # by symbol row
     uint8_t* resolution           # by symbol row
     int32_t* met            # symbol rows in the order in which they get their entities
@@ -60,9 +55,9 @@ cdef inline void fetch_names(Resolver* r, const FileRow* file) noexcept nogil:
     cdef const SymbolRow* s
     cdef uint32_t i
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
-        s = &r.symbols[i]
+        s = &r.objects.symbols[i]
         if (s.info >> 4) != STB_LOCAL:
-            r.tag[i] = <uint32_t>hash_name(r.arena + s.name, s.name_size)
+            r.tag[i] = <uint32_t>hash_name(r.objects.arena + s.name, s.name_size)
             prefetch(&r.names.slots[r.tag[i] & r.names.mask])
 
 
@@ -77,8 +72,8 @@ cdef inline void read_function_facts(Resolver* r, const FileRow* file) noexcept 
     cdef uint32_t i, symbol
     cdef bint whole = file.says & SAYS_WHOLE != 0
     for i in range(file.first_section, file.first_section + file.section_count):
-        s = &r.sections[i]
-        data = r.arena + s.offset
+        s = &r.objects.sections[i]
+        data = r.objects.arena + s.offset
         if s.kind != K_INFO:
             continue
         at = 0
@@ -105,16 +100,16 @@ cdef inline bint is_unified(const uint8_t* name, uint32_t size) noexcept nogil:
 
 
 cdef inline bint names_const0_size(Resolver* r, const SymbolRow* s) noexcept nogil:
-    return s.name_size == 19 and memcmp(r.arena + s.name, b".nv.ptx.const0.size", 19) == 0
+    return s.name_size == 19 and memcmp(r.objects.arena + s.name, b".nv.ptx.const0.size", 19) == 0
 
 
 cdef inline uint32_t kind_of(Resolver* r, const SymbolRow* s) noexcept nogil:
-    cdef const uint8_t* name = r.arena + s.name
+    cdef const uint8_t* name = r.objects.arena + s.name
     cdef uint8_t kind
     if (s.info & 15) == STT_FUNC:
         return E_FUNC
     if s.section >= 0:
-        kind = KIND[r.sections[s.section].kind].holds
+        kind = KIND[r.objects.sections[s.section].kind].holds
         if kind != E_OTHER:
             return kind
     if s.name_size >= 17 and memcmp(name, b".nv.reservedSmem.", 17) == 0:
@@ -143,7 +138,7 @@ cdef inline bint is_label(const SymbolRow* s) noexcept nogil:
 cdef inline bint is_system_alias(Resolver* r, const SymbolRow* s) noexcept nogil:
     """A whole program's name for where the system's shared memory begins: a link drops it."""
     return (s.section >= 0 and (s.info & 15) == STT_NOTYPE
-            and KIND[r.sections[s.section].kind].holds == E_SYSTEM_SHARED)
+            and KIND[r.objects.sections[s.section].kind].holds == E_SYSTEM_SHARED)
 
 
 cdef inline bint clash(Resolver* r, uint32_t kind, int32_t symbol, int32_t first) noexcept nogil:
@@ -164,22 +159,22 @@ cdef inline bint is_better(Resolver* r, int32_t at, const EntityRow* e) noexcept
     """
     if r.regcount[at] != e.regcount:
         return r.regcount[at] < e.regcount
-    return (virtual_sm(&r.files[r.symbols[at].file])
+    return (virtual_sm(&r.objects.files[r.objects.symbols[at].file])
             > r.first_sm[e - <const EntityRow*>r.entities.data])
 
 
 cdef inline bint is_inner(const Resolver* r, int32_t at) noexcept nogil:
     """Whether a function lies in the code of another one, which the section is named after."""
-    cdef int32_t section = r.symbols[at].section
-    return (section >= 0 and is_a(r.sections[section].kind, IS_CODE)
-            and r.sections[section].target != at)
+    cdef int32_t section = r.objects.symbols[at].section
+    return (section >= 0 and is_a(r.objects.sections[section].kind, IS_CODE)
+            and r.objects.sections[section].target != at)
 
 
 cdef inline void choose(Resolver* r, int32_t at, EntityRow* e) noexcept nogil:
     """Make the definition `at` the current one of its entity."""
-    cdef const SymbolRow* s = &r.symbols[at]
+    cdef const SymbolRow* s = &r.objects.symbols[at]
     if not e.flags & EF_DEFINED:
-        r.first_sm[e - <EntityRow*>r.entities.data] = virtual_sm(&r.files[s.file])
+        r.first_sm[e - <EntityRow*>r.entities.data] = virtual_sm(&r.objects.files[s.file])
     e.winner = at
     e.kind = kind_of(r, s)
     e.size = s.size
@@ -221,18 +216,18 @@ cdef inline bint replace_common(Resolver* r, int32_t at, EntityRow* e) noexcept 
     is where its definition has room. A global that is not common and has an alignment says so.
     """
     cdef uint64_t align = e.align if e.align else 1
-    cdef const SymbolRow* s = &r.symbols[at]
+    cdef const SymbolRow* s = &r.objects.symbols[at]
     replace(r, at, e)
-    if (not r.traits & TRAIT_COMMON_YIELDS and s.section >= 0
-            and r.sections[s.section].kind == K_GLOBAL):
+    if (not r.objects.traits & TRAIT_COMMON_YIELDS and s.section >= 0
+            and r.objects.sections[s.section].kind == K_GLOBAL):
         e.align = align
     return True
 
 
 cdef inline bint has_bytes(Resolver* r, int32_t at) noexcept nogil:
     """Whether the symbol defines a variable that has an initializer."""
-    cdef int32_t section = r.symbols[at].section
-    return section >= 0 and KIND[r.sections[section].kind].given
+    cdef int32_t section = r.objects.symbols[at].section
+    return section >= 0 and KIND[r.objects.sections[section].kind].given
 
 
 cdef inline int32_t largest_common(Resolver* r, int32_t at, const EntityRow* e) noexcept nogil:
@@ -241,9 +236,9 @@ cdef inline int32_t largest_common(Resolver* r, int32_t at, const EntityRow* e) 
     Once for an error about sizes, and only where a later common symbol was larger: all symbols.
     """
     cdef int32_t i
-    for i in range(at if r.symbols[e.winner].size < e.size else 0):
-        if (r.entity[i] == r.entity[at] and r.symbols[i].shndx == SHN_COMMON
-                and r.symbols[i].size == e.size):
+    for i in range(at if r.objects.symbols[e.winner].size < e.size else 0):
+        if (r.entity[i] == r.entity[at] and r.objects.symbols[i].shndx == SHN_COMMON
+                and r.objects.symbols[i].size == e.size):
             return i
     return e.winner
 
@@ -254,7 +249,7 @@ cdef inline bint compare_sizes(Resolver* r, int32_t at, EntityRow* e) noexcept n
     Common symbols may differ from each other, and have less bytes than a definition with bytes.
     From 13.3 on what is said of those that have more is said of one in front of any definition.
     """
-    cdef const SymbolRow* s = &r.symbols[at]
+    cdef const SymbolRow* s = &r.objects.symbols[at]
     cdef bint common = s.shndx == SHN_COMMON
     cdef int32_t first = e.winner
     if common and e.flags & EF_COMMON:
@@ -264,8 +259,8 @@ cdef inline bint compare_sizes(Resolver* r, int32_t at, EntityRow* e) noexcept n
     if common and e.flags & EF_DEFINED and has_bytes(r, e.winner):
         return s.size < e.size or clash(r, CLASH_COMMON, at, at)
     if e.flags & EF_COMMON and s.section >= 0:
-        if e.size > s.size and (has_bytes(r, at) or r.traits & TRAIT_COMMON_YIELDS) and not clash(
-                r, CLASH_COMMON, first, first):
+        if (e.size > s.size and (has_bytes(r, at) or r.objects.traits & TRAIT_COMMON_YIELDS)
+                and not clash(r, CLASH_COMMON, first, first)):
             return False
         if has_bytes(r, at):
             return True
@@ -274,17 +269,17 @@ cdef inline bint compare_sizes(Resolver* r, int32_t at, EntityRow* e) noexcept n
 
 cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noexcept nogil:
     """Symbol `at` names an entity that an earlier symbol named."""
-    cdef const SymbolRow* s = &r.symbols[at]
+    cdef const SymbolRow* s = &r.objects.symbols[at]
     cdef bint weak = (s.info >> 4) == STB_WEAK
     cdef int32_t old = e.winner
     cdef int32_t said = old if e.flags & EF_DEFINED else e.first
     if (e.kind == E_FUNC and kind_of(r, s) == E_FUNC
-            and (s.other ^ r.symbols[said].other) & STO_ENTRY
+            and (s.other ^ r.objects.symbols[said].other) & STO_ENTRY
             and not clash(r, CLASH_GLOBAL, at, said)):
         return False
     if kind_of(r, s) != e.kind and not clash(r, CLASH_SPACE, at, old):
         return False
-    if ((s.info & 15) != STT_FUNC and (s.other ^ r.symbols[old].other) & STO_MANAGED
+    if ((s.info & 15) != STT_FUNC and (s.other ^ r.objects.symbols[old].other) & STO_MANAGED
             and not clash(r, CLASH_MANAGED, at, old)):
         return False
     if (s.size != e.size and s.size and e.size and (s.info & 15) != STT_FUNC
@@ -305,7 +300,7 @@ cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noex
     r.resolution[at] = RESOLUTION_LOST
     if s.shndx == SHN_COMMON:
         if not e.flags & EF_COMMON and (
-                r.traits & TRAIT_COMMON_YIELDS or has_bytes(r, e.winner)):
+                r.objects.traits & TRAIT_COMMON_YIELDS or has_bytes(r, e.winner)):
             return True
         if not e.flags & (EF_COMMON | EF_WEAK):
             return clash(r, CLASH_MULTIPLE, at, old)
@@ -315,7 +310,7 @@ cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noex
             e.size = s.size
         return True
     if e.flags & EF_COMMON:
-        if weak and not r.traits & TRAIT_COMMON_YIELDS and not has_bytes(r, at):
+        if weak and not r.objects.traits & TRAIT_COMMON_YIELDS and not has_bytes(r, at):
             return True
         return replace_common(r, at, e)
     if not weak and not e.flags & EF_WEAK:
@@ -341,9 +336,9 @@ cdef inline bint enter_function(Resolver* r, uint32_t first, int32_t at) noexcep
     cdef EntityRow* e
     if not enter(r, at):
         return False
-    if (not r.traits & TRAIT_NULL_FUNCTIONS or not r.mode & M_KEEP_CODE
-            or r.mode & M_RELOCATABLE or r.entities.count == before
-            or r.symbols[at].section >= 0 or r.entity[first] >= 0):
+    if (not r.objects.traits & TRAIT_NULL_FUNCTIONS or not r.objects.mode & M_KEEP_CODE
+            or r.objects.mode & M_RELOCATABLE or r.entities.count == before
+            or r.objects.symbols[at].section >= 0 or r.entity[first] >= 0):
         return True
     e = <EntityRow*>vec_push(&r.entities)
     if e == NULL:
@@ -358,7 +353,7 @@ cdef inline bint enter_function(Resolver* r, uint32_t first, int32_t at) noexcep
 
 cdef inline bint enter(Resolver* r, int32_t at) noexcept nogil:
     """Give symbol `at` its entity; decide between it and the definition that stood before."""
-    cdef const SymbolRow* s = &r.symbols[at]
+    cdef const SymbolRow* s = &r.objects.symbols[at]
     cdef bint defined = s.section >= 0 or s.shndx == SHN_COMMON
     cdef bint local = (s.info >> 4) == STB_LOCAL
     cdef NameSlot* slot = NULL
@@ -366,7 +361,7 @@ cdef inline bint enter(Resolver* r, int32_t at) noexcept nogil:
     r.met[r.met_count] = at
     r.met_count += 1
     if not local:
-        slot = index_find_hashed(&r.names, r.arena + s.name, s.name_size, r.tag[at])
+        slot = index_find_hashed(&r.names, r.objects.arena + s.name, s.name_size, r.tag[at])
         if slot == NULL:
             return False
         if slot.value >= 0:

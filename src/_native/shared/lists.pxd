@@ -10,12 +10,13 @@ from tables.graph cimport CallGraph, is_idle
 from tables.kinds cimport is_a
 from tables.rows cimport (
     EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, RESOLUTION_WON, SAYS_WHOLE, EmittedRow,
-    EntityRow, FileRow, FixupRow, OutRow, SectionRow, SymbolRow,
+    EntityRow, FixupRow, OutRow, SectionRow, SymbolRow,
 )
 from shared.rows cimport (
     COMMON, DEAD, EXTERN, LATE, REFERENCED, SAYS_ALIGN, STAYS, ExternUseRow, UseRow, VariableRow,
 )
 from base.vector cimport Vec, vec_push
+from tables.views cimport MergedView, ObjectsView
 
 # One reference from a function's code to a variable.
 ctypedef struct Reference:
@@ -25,24 +26,8 @@ ctypedef struct Reference:
 
 # What the lists are made from, and the lists.
 ctypedef struct SharedLists:
-    const SectionRow* sections
-    size_t section_count
-    const SymbolRow* symbols
-    size_t symbol_count
-    const FileRow* files
-    const EntityRow* entities
-    size_t entity_count
-    const int32_t* entity       # by symbol
-    const int32_t* function     # by section
-    const uint8_t* resolution         # by section
-    const uint8_t* used         # by entity: some code of any input refers to it
-    const uint64_t* array_align     # by entity
-    const OutRow* outs
-    size_t out_count
-    const FixupRow* fixups
-    size_t fixup_count
-    const EmittedRow* emitted
-    bint executable
+    ObjectsView objects
+    MergedView merged
     bint aligned                # arrays ask for the alignment that their symbols say
     bint every                  # bytes that no symbol names count in all files
     bint by_name                # an extern array ties its kernels, not the function with the use
@@ -63,17 +48,17 @@ cdef inline bint list_all(SharedLists* l, Scratch* scratch) noexcept nogil:
     """Fill all lists; False when memory is exhausted."""
     return (list_kernels(l) and list_variables(l) and list_nameless(l, scratch)
             and list_references(l)
-            and (l.executable or not l.by_name or list_kept_references(l))
+            and (l.objects.executable or not l.by_name or list_kept_references(l))
             and list_uses(l)
-            and (l.executable or list_instances(l))
+            and (l.objects.executable or list_instances(l))
             and mark_late(l, scratch))
 
 
 cdef inline bint list_kernels(SharedLists* l) noexcept nogil:
-    cdef const EntityRow* e = l.entities
+    cdef const EntityRow* e = l.merged.entities
     cdef size_t i
     cdef int32_t* row
-    for i in range(l.entity_count):
+    for i in range(l.merged.entity_count):
         if e[i].flags & EF_KERNEL and e[i].flags & EF_LIVE:
             row = <int32_t*>vec_push(&l.kernels)
             if row == NULL:
@@ -98,13 +83,13 @@ cdef inline bint list_variables(SharedLists* l) noexcept nogil:
 
     Arrays, and the instances of an earlier link, may ask for what their symbols say.
     """
-    cdef const SymbolRow* sym = l.symbols
-    cdef const EntityRow* e = l.entities
-    cdef const int32_t* entity = l.entity
+    cdef const SymbolRow* sym = l.objects.symbols
+    cdef const EntityRow* e = l.merged.entities
+    cdef const int32_t* entity = l.merged.symbol_entity
     cdef size_t i
     cdef int32_t at, kernel
     cdef VariableRow* row
-    for i in range(l.symbol_count):
+    for i in range(l.objects.symbol_count):
         at = entity[i]
         if at < 0 or e[at].kind != E_SHARED or e[at].winner != <int32_t>i:
             continue
@@ -120,12 +105,12 @@ cdef inline bint list_variables(SharedLists* l) noexcept nogil:
         if e[at].flags & EF_UNSIZED and sym[i].value:
             row.align = sym[i].value        # that of an instance looks like an alignment
         row.owner = COMMON
-        row.flags = (REFERENCED if l.used[at] else 0) | (
+        row.flags = (REFERENCED if l.merged.referenced[at] else 0) | (
             EXTERN if e[at].flags & EF_UNSIZED else 0)
         if l.aligned and e[at].flags & EF_UNSIZED and sym[i].value:
             row.flags |= SAYS_ALIGN
-        if sym[i].section >= 0 and is_a(l.sections[sym[i].section].kind, IS_KERNEL_SHARED):
-            kernel = l.function[sym[i].section]
+        if sym[i].section >= 0 and is_a(l.objects.sections[sym[i].section].kind, IS_KERNEL_SHARED):
+            kernel = l.merged.section_function[sym[i].section]
             row.owner = l.number[kernel] if kernel >= 0 and l.number[kernel] >= 0 else DEAD
         l.number[at] = <int32_t>(l.variables.count - 1)
     return True
@@ -134,10 +119,10 @@ cdef inline bint list_variables(SharedLists* l) noexcept nogil:
 cdef inline bint has_whole(const SharedLists* l) noexcept nogil:
     """Whether a whole program is among the files."""
     cdef size_t i = 0
-    while i < l.section_count:
-        if l.files[l.sections[i].file].says & SAYS_WHOLE:
+    while i < l.objects.section_count:
+        if l.objects.files[l.objects.sections[i].file].says & SAYS_WHOLE:
             return True
-        i += l.files[l.sections[i].file].section_count
+        i += l.objects.files[l.objects.sections[i].file].section_count
     return False
 
 
@@ -147,7 +132,7 @@ cdef inline bint list_nameless(SharedLists* l, Scratch* scratch) noexcept nogil:
     A link with -r gives such sections to kernels when extern arrays exist, and with `every` these
     count. Sections of whole programs (-ewp) always do, whose code knows where its variables are.
     """
-    cdef const SymbolRow* sym = l.symbols
+    cdef const SymbolRow* sym = l.objects.symbols
     cdef const SectionRow* s
     cdef size_t i
     cdef int32_t kernel
@@ -156,20 +141,21 @@ cdef inline bint list_nameless(SharedLists* l, Scratch* scratch) noexcept nogil:
     cdef bint whole
     if not l.every and not has_whole(l):
         return True
-    named = <uint8_t*>scratch_zeros(scratch, l.section_count, 1)
+    named = <uint8_t*>scratch_zeros(scratch, l.objects.section_count, 1)
     if named == NULL:
         return False
-    for i in range(l.symbol_count):
+    for i in range(l.objects.symbol_count):
         if sym[i].section >= 0 and sym[i].info & 15 != STT_SECTION:
             named[sym[i].section] = 1
-    for i in range(l.section_count):
-        s = &l.sections[i]
-        whole = l.files[s.file].says & SAYS_WHOLE
+    for i in range(l.objects.section_count):
+        s = &l.objects.sections[i]
+        whole = l.objects.files[s.file].says & SAYS_WHOLE
         if (not is_a(s.kind, IS_KERNEL_SHARED)
                 or not (whole or (l.every and s.size and not named[i]))):
             continue
-        kernel = l.function[i] if l.resolution[i] == RESOLUTION_WON else -1
-        if kernel < 0 or l.number[kernel] < 0:
+        kernel = l.merged.section_function[i]
+        if (l.merged.section_resolution[i] != RESOLUTION_WON or kernel < 0
+                or l.number[kernel] < 0):
             continue
         row = new_variable(l, -1)
         if row == NULL:
@@ -182,12 +168,13 @@ cdef inline bint list_nameless(SharedLists* l, Scratch* scratch) noexcept nogil:
 
 
 cdef inline bint list_references(SharedLists* l) noexcept nogil:
-    cdef const FixupRow* fixup = l.fixups
-    cdef const EntityRow* e = l.entities
+    cdef const FixupRow* fixup = l.merged.fixups
+    cdef const EntityRow* e = l.merged.entities
     cdef size_t i
-    for i in range(l.fixup_count):
+    for i in range(l.merged.fixup_count):
         if (fixup[i].entity < 0 or e[fixup[i].entity].kind != E_SHARED or fixup[i].function < 0
-                or not is_a(l.outs[fixup[i].out].kind, IS_CODE) or l.number[fixup[i].entity] < 0):
+                or not is_a(l.merged.outs[fixup[i].out].kind, IS_CODE)
+                or l.number[fixup[i].entity] < 0):
             continue
         if not add_reference(&l.references, l.number[fixup[i].entity], &l.first[fixup[i].function]):
             return False
@@ -196,18 +183,18 @@ cdef inline bint list_references(SharedLists* l) noexcept nogil:
 
 cdef inline bint list_kept_references(SharedLists* l) noexcept nogil:
     """Those that a relocatable link leaves to the next one."""
-    cdef const EmittedRow* emitted = l.emitted
-    cdef const OutRow* out = l.outs
+    cdef const EmittedRow* emitted = l.merged.emitted
+    cdef const OutRow* out = l.merged.outs
     cdef size_t i, code
     cdef int32_t at
-    for i in range(2 * l.out_count):
+    for i in range(2 * l.merged.out_count):
         code = i // 2
         if not is_a(out[code].kind, IS_CODE):
             continue
         at = out[code].rela if i & 1 else out[code].rel
         at = out[at].head if at >= 0 else -1
         while at >= 0:
-            if (emitted[at].entity >= 0 and l.entities[emitted[at].entity].kind == E_SHARED
+            if (emitted[at].entity >= 0 and l.merged.entities[emitted[at].entity].kind == E_SHARED
                     and l.number[emitted[at].entity] >= 0
                     and not add_reference(&l.references, l.number[emitted[at].entity],
                                           &l.first[out[code].entity])):
@@ -266,20 +253,20 @@ cdef inline bint list_uses(SharedLists* l) noexcept nogil:
     if l.references.count == 0:
         return True
     for k in range(l.kernels.count):
-        idle = is_idle(&l.entities[kernels[k]])     # its own code counts, not what it calls
+        idle = is_idle(&l.merged.entities[kernels[k]])     # its own code counts, not what it calls
         stack[0] = <uint32_t>kernels[k]
         stamp[kernels[k]] = <uint32_t>k + 1
         depth = 1
         while depth:
             depth -= 1
             node = stack[depth]
-            at = l.first[node] if node < l.entity_count else -1
+            at = l.first[node] if node < l.merged.entity_count else -1
             while at >= 0:
                 if not add_use(l, references[at].variable, k, node):
                     return False
                 at = references[at].next
             for j in range(l.graph.start[node],
-                           l.graph.start[node + (l.executable and not idle)]):
+                           l.graph.start[node + (l.objects.executable and not idle)]):
                 to = l.graph.edges[j]
                 if stamp[to] != <uint32_t>k + 1:
                     stamp[to] = <uint32_t>k + 1
@@ -289,10 +276,10 @@ cdef inline bint list_uses(SharedLists* l) noexcept nogil:
 
 
 cdef inline bint list_instances(SharedLists* l) noexcept nogil:
-    cdef const uint64_t* align = l.array_align
+    cdef const uint64_t* align = l.merged.array_align
     cdef size_t i
     cdef ExternUseRow* row
-    for i in range(l.entity_count):
+    for i in range(l.merged.entity_count):
         if align[i]:
             row = <ExternUseRow*>vec_push(&l.extern_uses)
             if row == NULL:
@@ -318,11 +305,11 @@ cdef inline bint mark_late(SharedLists* l, Scratch* scratch) noexcept nogil:
     if early == NULL:
         return False
     for i in range(l.kernels.count):
-        early[i] = not is_idle(&l.entities[kernels[i]])
+        early[i] = not is_idle(&l.merged.entities[kernels[i]])
     for i in range(l.variables.count):
         if variable[i].owner >= 0:
             early[variable[i].owner] = True
-    for i in range(l.uses.count if l.executable else 0):
+    for i in range(l.uses.count if l.objects.executable else 0):
         early[use[i].kernel] = True
     for i in range(l.extern_uses.count):
         if not early[extern_use[i].kernel]:

@@ -18,8 +18,7 @@ from pylink._native.tables cimport (
 )
 from tables.kinds cimport is_a
 from tables.rows cimport (
-    EF_UNSIZED, E_SHARED, M_DEBUG, OF_NO_SYMBOL, OF_STAYS, EntityRow, OutRow, SectionRow,
-    SymbolRow, is_instance,
+    EF_UNSIZED, E_SHARED, M_DEBUG, OF_NO_SYMBOL, OF_STAYS, EntityRow, OutRow, is_instance,
 )
 from shared.lists cimport Reference, SharedLists, list_all
 from shared.rows cimport HAS_SYMBOL, SURVIVES, ExternUseRow, KernelRow, UseRow, VariableRow
@@ -28,6 +27,7 @@ from traits cimport (
     TRAIT_NAMELESS_SHARED, TRAIT_SHARED_RESERVE,
 )
 from base.vector cimport vec_take
+from tables.views cimport MergedView, ObjectsView, SharedView
 
 
 def gather(MergedTables merged not None):
@@ -76,24 +76,8 @@ def gather(MergedTables merged not None):
 
 cdef void take_inputs(SharedLists* l, MergedTables merged):
     cdef ObjectTables objects = merged.objects
-    l.sections = objects.sections.rows
-    l.section_count = objects.sections.count
-    l.symbols = objects.symbols.rows
-    l.symbol_count = objects.symbols.count
-    l.files = objects.files.rows
-    l.entities = merged.entities.rows
-    l.entity_count = merged.entities.count
-    l.entity = merged.symbol_entity.rows
-    l.function = merged.section_function.rows
-    l.resolution = merged.section_resolution.rows
-    l.used = merged.referenced.rows
-    l.array_align = merged.array_align.rows
-    l.outs = merged.outs.rows
-    l.out_count = merged.outs.count
-    l.fixups = merged.fixups.rows
-    l.fixup_count = merged.fixups.count
-    l.emitted = merged.emitted.rows
-    l.executable = objects.executable
+    objects.view(&l.objects)
+    merged.view(&l.merged)
     l.aligned = objects.traits & TRAIT_ALIGNS_ARRAYS != 0
     # With -g, extern arrays have an address each instead of one in each function.
     l.by_name = objects.mode & M_DEBUG != 0
@@ -109,20 +93,9 @@ cdef enum:
 
 # What `apply` reads and fills in.
 ctypedef struct SharedPlaces:
-    const SectionRow* sections
-    const int32_t* function         # by input section: see MergedTables
-    const SymbolRow* symbols
-    const EntityRow* entities
-    size_t entity_count
-    const int32_t* variables        # entities, or -1
-    const VariableRow* rows         # by variable
-    const int64_t* offset           # by variable
-    size_t variable_count
-    const int32_t* kernels          # entities
-    const KernelRow* sizes          # by kernel, then of what is common
-    size_t kernel_count
-    const int64_t* ties             # by entity: the address of its extern arrays
-    size_t tie_count
+    ObjectsView objects
+    MergedView merged
+    SharedView shared
     OutRow* outs
     size_t out_count
     uint64_t* value                 # by entity: S in relocations
@@ -137,8 +110,6 @@ ctypedef struct SharedPlaces:
     int32_t common                  # .nv_debug.shared, or -1
     uint64_t reserved               # what symbol values count from
     uint64_t array_reserved         # the same for extern arrays
-    uint32_t traits
-    bint executable
     bint keep_symbols
     bint ties_arrays                # arrays have an address each
 
@@ -181,11 +152,11 @@ def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_
     scratch_init(&scratch)
     try:
         p.shared_out = scratch_nones(&scratch, n)
-        p.user = <int32_t*>scratch_room(&scratch, p.variable_count, 4)
+        p.user = <int32_t*>scratch_room(&scratch, p.shared.variable_count, 4)
         if scratch.failed:
             raise MemoryError
         with nogil:
-            find_users(use, use_count, p.user, p.variable_count)
+            find_users(use, use_count, p.user, p.shared.variable_count)
             find_sections(&p)
             start_variables(&p)
             take_sizes(&p)
@@ -206,31 +177,18 @@ cdef void take_tables(SharedPlaces* p, PlacedTables placed, SharedTables shared,
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
     cdef bint counts
-    p.sections = objects.sections.rows
-    p.function = merged.section_function.rows
-    p.symbols = objects.symbols.rows
-    p.entities = merged.entities.rows
-    p.entity_count = merged.entities.count
-    p.variables = shared.variable_entities.rows
-    p.rows = shared.variables.rows
-    p.offset = shared.offsets.rows
-    p.variable_count = shared.variable_entities.count
-    p.kernels = shared.kernel_entities.rows
-    p.sizes = shared.kernels.rows
-    p.kernel_count = shared.kernel_entities.count
-    p.ties = shared.ties.rows
-    p.tie_count = shared.ties.count
+    objects.view(&p.objects)
+    merged.view(&p.merged)
+    shared.view(&p.shared)
     p.out_count = placed.outs.count
     p.null_value = placed.null_value
-    p.traits = objects.traits
-    p.executable = objects.executable
     p.ties_arrays = objects.mode & M_DEBUG != 0
-    counts = p.executable and (
-        reserves or (p.traits & TRAIT_MERCURY and not p.traits & TRAIT_BARE_VALUES))
-    p.reserved = RESERVED if counts and p.traits & TRAIT_SHARED_RESERVE else 0
-    p.array_reserved = RESERVED if counts and p.traits & TRAIT_MERCURY else 0
-    if (p.executable and reserves and p.traits & TRAIT_FILLS_SHARED
-            and p.sizes[p.kernel_count].size > RESERVED):
+    counts = p.objects.executable and (
+        reserves or (p.objects.traits & TRAIT_MERCURY and not p.objects.traits & TRAIT_BARE_VALUES))
+    p.reserved = RESERVED if counts and p.objects.traits & TRAIT_SHARED_RESERVE else 0
+    p.array_reserved = RESERVED if counts and p.objects.traits & TRAIT_MERCURY else 0
+    if (p.objects.executable and reserves and p.objects.traits & TRAIT_FILLS_SHARED
+            and p.shared.kernels[p.shared.kernel_count].size > RESERVED):
         p.array_reserved = RESERVED
 
 
@@ -247,11 +205,11 @@ cdef void find_sections(SharedPlaces* p) noexcept nogil:
 cdef void start_variables(SharedPlaces* p) noexcept nogil:
     """What holds for those in no table: the own variables of a code copy that lost."""
     cdef size_t i
-    for i in range(p.entity_count):
-        p.dynamic[i] = <uint64_t>p.ties[i] if i < p.tie_count else 0
+    for i in range(p.merged.entity_count):
+        p.dynamic[i] = <uint64_t>p.shared.ties[i] if i < p.shared.tie_count else 0
         p.lost[i] = False
-        if p.entities[i].kind == E_SHARED:
-            p.lost[i] = p.executable
+        if p.merged.entities[i].kind == E_SHARED:
+            p.lost[i] = p.objects.executable
             p.home[i] = -1
 
 
@@ -259,29 +217,32 @@ cdef void take_sizes(SharedPlaces* p) noexcept nogil:
     """Sizes of the sections, and where a kernel's arrays are."""
     cdef size_t i
     cdef int32_t out
-    for i in range(p.kernel_count):
-        if p.sizes[i].extern_address >= 0:
-            p.dynamic[p.kernels[i]] = <uint64_t>p.sizes[i].extern_address
-        out = p.shared_out[p.kernels[i]]
+    for i in range(p.shared.kernel_count):
+        if p.shared.kernels[i].extern_address >= 0:
+            p.dynamic[p.shared.kernel_entities[i]] = <uint64_t>p.shared.kernels[i].extern_address
+        out = p.shared_out[p.shared.kernel_entities[i]]
         if out >= 0:
-            take_size(&p.outs[out], &p.sizes[i])
+            take_size(&p.outs[out], &p.shared.kernels[i])
     if p.common >= 0:
-        take_size(&p.outs[p.common], &p.sizes[p.kernel_count])
+        take_size(&p.outs[p.common], &p.shared.kernels[p.shared.kernel_count])
 
 
 cdef void place_variables(SharedPlaces* p) noexcept nogil:
     cdef size_t i
+    cdef int64_t offset
     cdef uint64_t nameless = 0      # those with bytes
     cdef bint found = False
-    for i in range(p.variable_count):
-        if p.variables[i] >= 0:
-            place_variable(p, p.variables[i], p.offset[i] if p.executable else -1, p.user[i])
+    for i in range(p.shared.variable_count):
+        offset = p.shared.offsets[i] if p.objects.executable else -1
+        if p.shared.variable_entities[i] >= 0:
+            place_variable(p, p.shared.variable_entities[i], offset, p.user[i])
             continue
         if not found:           # the kernels are placed from the last to the first
-            p.null_value = <uint64_t>p.offset[i] if p.executable else p.rows[i].align
+            p.null_value = (<uint64_t>offset if p.objects.executable
+                            else p.shared.variables[i].align)
         found = True
-        nameless += p.rows[i].size != 0
-    if p.traits & TRAIT_FILLS_SHARED:
+        nameless += p.shared.variables[i].size != 0
+    if p.objects.traits & TRAIT_FILLS_SHARED:
         p.null_value += nameless * p.reserved
 
 
@@ -298,39 +259,39 @@ cdef void find_users(const UseRow* use, size_t count, int32_t* user, size_t n) n
 
 
 cdef void place_variable(SharedPlaces* p, int32_t v, int64_t offset, int32_t user) noexcept nogil:
-    cdef const EntityRow* e = &p.entities[v]
-    cdef int32_t section = p.symbols[e.winner].section, kernel
+    cdef const EntityRow* e = &p.merged.entities[v]
+    cdef int32_t section = p.objects.symbols[e.winner].section, kernel
     cdef bint array = e.flags & EF_UNSIZED != 0
-    cdef bint common = section < 0 or is_a(p.sections[section].kind, IS_COMMON_SHARED)
+    cdef bint common = section < 0 or is_a(p.objects.sections[section].kind, IS_COMMON_SHARED)
     p.lost[v] = False
-    if p.executable:
+    if p.objects.executable:
         p.value[v] = <uint64_t>offset if offset >= 0 else 0
     if array:
         if p.keep_symbols and <int64_t>p.dynamic[v] == NOWHERE:
             p.dynamic[v] = 0            # no kernel uses it
         # With -r it has the address that a link with -g gave it, if any.
-        p.value[v] = (p.dynamic[v] if p.executable or p.keep_symbols
-                      else p.symbols[e.winner].value)
+        p.value[v] = (p.dynamic[v] if p.objects.executable or p.keep_symbols
+                      else p.objects.symbols[e.winner].value)
         p.home[v] = p.common
     elif common:
-        p.lost[v] = p.executable and offset < 0
+        p.lost[v] = p.objects.executable and offset < 0
         p.home[v] = p.common
-        if p.executable and user >= 0 and p.keep_symbols:
-            p.home[v] = p.shared_out[p.kernels[user]]
+        if p.objects.executable and user >= 0 and p.keep_symbols:
+            p.home[v] = p.shared_out[p.shared.kernel_entities[user]]
     else:
-        p.lost[v] = p.executable and offset < 0
-        kernel = p.function[section]
+        p.lost[v] = p.objects.executable and offset < 0
+        kernel = p.merged.section_function[section]
         p.home[v] = p.shared_out[kernel] if kernel >= 0 else -1
-    if not p.executable and not array and p.value[v] == 0:
+    if not p.objects.executable and not array and p.value[v] == 0:
         p.value[v] = 1                  # whole programs (-ewp) do not say how they are aligned
     p.merc_value[v] = p.value[v]
     p.symbol_value[v] = p.value[v] + (p.array_reserved if array else p.reserved)
-    if array and p.executable and p.keep_symbols and not p.ties_arrays:
+    if array and p.objects.executable and p.keep_symbols and not p.ties_arrays:
         p.symbol_value[v] = p.reserved + <uint64_t>NOWHERE      # if it has one: merge/users.pxd
-    elif (array and p.traits & TRAIT_ALIGNS_ARRAYS and not p.executable and not p.keep_symbols
-          and not is_instance(e)):
+    elif (array and p.objects.traits & TRAIT_ALIGNS_ARRAYS and not p.objects.executable
+          and not p.keep_symbols and not is_instance(e)):
         # It has no place yet: what its symbol says is the alignment.
-        p.dynamic[v] = p.symbol_value[v] = p.merc_value[v] = p.symbols[e.winner].value
+        p.dynamic[v] = p.symbol_value[v] = p.merc_value[v] = p.objects.symbols[e.winner].value
 
 
 cdef inline void take_size(OutRow* out, const KernelRow* size) noexcept nogil:

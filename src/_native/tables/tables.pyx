@@ -25,6 +25,7 @@ from columns cimport (
     FUNCTION_ROW, KERNEL_ROW, OUT_ROW, OUT_SYMBOL_ROW, PATCH_ROW, PLACE_ROW, POOL_ROW, REBUILD_ROW,
     SECTION_ROW, SPAN_ROW, SYMBOL_ROW, USE_ROW, VARIABLE_ROW,
 )
+from tables.views cimport MergedView, ObjectsView, PlacedView, SharedView
 from tables.rows cimport (
     M_RELOCATABLE, CallRow, ClashRow, EmittedRow, EntityRow, FaultRow, FileRow, FixupRow,
     FunctionRow, OutRow, OutSymbolRow, PatchRow, PlaceRow, RebuildRow, SectionRow, SpanRow,
@@ -446,6 +447,20 @@ cdef class ObjectTables(Result):
         self.traits = traits | FAMILY_TRAITS[family]
         self.executable = not mode & M_RELOCATABLE
 
+    cdef void view(self, ObjectsView* v) noexcept:
+        v.arena = <const uint8_t*>PyBytes_AS_STRING(self.arena)
+        v.arena_size = <size_t>PyBytes_GET_SIZE(self.arena)
+        v.files = self.files.rows
+        v.file_count = self.files.count
+        v.sections = self.sections.rows
+        v.section_count = self.sections.count
+        v.symbols = self.symbols.rows
+        v.symbol_count = self.symbols.count
+        v.family = self.family
+        v.mode = self.mode
+        v.traits = self.traits
+        v.executable = self.executable
+
 
 cdef class MergedTables(Result):
     """What the output consists of."""
@@ -494,6 +509,43 @@ cdef class MergedTables(Result):
         expect("marks of references", self.referenced, self.entities.count)
         expect("alignments of arrays", self.array_align, self.entities.count)
 
+    cdef void view(self, MergedView* v) noexcept:
+        v.entities = self.entities.rows
+        v.entity_count = self.entities.count
+        v.symbol_entity = self.symbol_entity.rows
+        v.symbol_resolution = self.symbol_resolution.rows
+        v.met = self.met.rows
+        v.met_count = self.met.count
+        v.section_function = self.section_function.rows
+        v.section_resolution = self.section_resolution.rows
+        v.calls = self.calls.rows
+        v.call_count = self.calls.count
+        v.prototypes = self.prototypes.rows
+        v.prototype_count = self.prototypes.count
+        v.functions = self.functions.rows
+        v.pools = self.pools.rows
+        v.pool_count = self.pools.count
+        v.stand_ins = self.stand_ins.rows
+        v.outs = self.outs.rows
+        v.out_count = self.outs.count
+        v.out_symbols = self.out_symbols.rows
+        v.out_symbol_count = self.out_symbols.count
+        v.emitted = self.emitted.rows
+        v.emitted_count = self.emitted.count
+        v.fixups = self.fixups.rows
+        v.fixup_count = self.fixups.count
+        v.rebuilds = self.rebuilds.rows
+        v.rebuild_count = self.rebuilds.count
+        v.out_of = self.out_of.rows
+        v.base = self.base.rows
+        v.shstrtab = self.shstrtab.rows
+        v.shstrtab_size = self.shstrtab.count
+        v.strtab = self.strtab.rows
+        v.strtab_size = self.strtab.count
+        v.prototype_offsets = self.prototype_offsets.rows
+        v.referenced = self.referenced.rows
+        v.array_align = self.array_align.rows
+
 
 cdef class SharedTables(Result):
     """Who uses which shared variable, and where that puts it."""
@@ -520,6 +572,21 @@ cdef class SharedTables(Result):
         expect("offsets", self.offsets, self.variables.count, optional=True)
         expect("sizes", self.kernels, self.kernel_count + 1)
         expect("ties", self.ties, self.tie_count)
+
+    cdef void view(self, SharedView* v) noexcept:
+        v.variables = self.variables.rows
+        v.variable_count = self.variables.count
+        v.uses = self.uses.rows
+        v.use_count = self.uses.count
+        v.extern_uses = self.extern_uses.rows
+        v.extern_use_count = self.extern_uses.count
+        v.variable_entities = self.variable_entities.rows
+        v.kernel_entities = self.kernel_entities.rows
+        v.kernel_count = self.kernel_entities.count
+        v.offsets = self.offsets.rows
+        v.kernels = self.kernels.rows
+        v.ties = self.ties.rows
+        v.tie_count = self.ties.count
 
 
 cdef class PlacedTables(Result):
@@ -573,3 +640,28 @@ cdef class PlacedTables(Result):
         expect("places", self.places, outs)
         expect("indices of sections", self.section_index, outs)
         expect("indices of section symbols", self.section_symbol_index, outs)
+
+    cdef void view(self, PlacedView* v) noexcept:
+        v.outs = self.outs.rows
+        v.out_count = self.outs.count
+        v.values = self.values.rows
+        v.symbol_values = self.symbol_values.rows
+        v.merc_values = self.merc_values.rows
+        v.homes = self.homes.rows
+        v.dynamic = self.dynamic.rows
+        v.lost = self.lost.rows
+        v.symbol_index = self.symbol_index.rows
+        v.instance_index = self.instance_index.rows
+        v.places = self.places.rows
+        v.section_index = self.section_index.rows
+        v.section_symbol_index = self.section_symbol_index.rows
+        v.section_order = self.section_order.rows
+        v.section_order_count = self.section_order.count
+        v.symbol_order = self.symbol_order.rows
+        v.symbol_order_count = self.symbol_order.count
+        v.out_symbols = self.out_symbols.rows
+        v.out_symbol_count = self.out_symbols.count
+        v.shstrtab = self.shstrtab.rows
+        v.shstrtab_size = self.shstrtab.count
+        v.strtab = self.strtab.rows
+        v.strtab_size = self.strtab.count

@@ -10,6 +10,7 @@ from tables.rows cimport (
     CallRow, ClashRow, EmittedRow, EntityRow, FaultRow, FileRow, FixupRow, FunctionRow, OutRow,
     OutSymbolRow, PatchRow, PlaceRow, RebuildRow, SectionRow, SpanRow, SymbolRow,
 )
+from tables.views cimport MergedView, ObjectsView, PlacedView, SharedView
 from shared.rows cimport ExternUseRow, KernelRow, UseRow, VariableRow
 from base.vector cimport Vec
 
@@ -126,6 +127,7 @@ cdef class ObjectTables(Result):
     cdef readonly uint32_t mode
     cdef readonly uint32_t traits
     cdef readonly bint executable
+    cdef void view(self, ObjectsView* v) noexcept
 
 cdef class MergedTables(Result):
     cdef public ObjectTables objects
@@ -152,6 +154,7 @@ cdef class MergedTables(Result):
     cdef public Indices prototype_offsets
     cdef public Marks referenced
     cdef public Values array_align
+    cdef void view(self, MergedView* v) noexcept
 
 cdef class SharedTables(Result):
     cdef public SharedVariables variables
@@ -164,6 +167,7 @@ cdef class SharedTables(Result):
     cdef public Offsets offsets
     cdef public SharedSizes kernels
     cdef public Offsets ties
+    cdef void view(self, SharedView* v) noexcept
 
 cdef class PlacedTables(Result):
     cdef readonly MergedTables merged
@@ -190,3 +194,4 @@ cdef class PlacedTables(Result):
     cdef public uint64_t size
     cdef public uint64_t table_offset
     cdef public uint64_t null_value
+    cdef void view(self, PlacedView* v) noexcept
