@@ -97,7 +97,7 @@ def measure_twins(label: str, vectors: Callable[[int], tuple[Plain, Plain]]) -> 
         fresh = []
         for _ in range(5):  # new objects each time, so that tables and digests count
             reference, candidate = (item.build() for item in vectors(count))
-            fresh.append(fastest(lambda: compare(reference, candidate), 1))  # noqa: B023
+            fresh.append(fastest(lambda: compare(reference, candidate), 1))  # noqa: B023 -- called at once
         times[count] = min(fresh)
     exponent = math.log(times[SWEEP[-1]] / times[SWEEP[0]]) / math.log(SWEEP[-1] / SWEEP[0])
     sweep = ", ".join(f"{count}: {ms(elapsed)}" for count, elapsed in times.items())
@@ -115,8 +115,8 @@ def measure_fold(label: str, early: bool) -> None:
     reading, folding = [], []
     for _ in range(3):
         items = build(BUILD, early)
-        reading.append(fastest(lambda: read_once(items), 3))  # noqa: B023
-        folding.append(fastest(lambda: fold(items), 1))  # noqa: B023
+        reading.append(fastest(lambda: read_once(items), 3))  # noqa: B023 -- called at once
+        folding.append(fastest(lambda: fold(items), 1))  # noqa: B023 -- called at once
     hashed, read = min(folding), min(reading)
     show(f"fold of {BUILD}, {label}, xxh3 / reading", f"{ms(hashed)}, {ms(read)}", hashed / read)
     linear = fastest(lambda: fold(items, prefilter="none"), 1)

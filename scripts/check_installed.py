@@ -19,9 +19,9 @@ DEMO = Path(__file__).resolve().parents[1] / "demo"
 
 def main() -> int:
     os.chdir("/")  # or the checkout's pylink would be what is imported
-    import pylink  # noqa: PLC0415
-    from pylink.inspect.compare import Ignore, differences  # noqa: PLC0415
-    from pylink.inspect.image import Image  # noqa: PLC0415
+    import pylink  # noqa: PLC0415 -- from there
+    from pylink.inspect.compare import Ignore, differences  # noqa: PLC0415 -- from there
+    from pylink.inspect.image import Image  # noqa: PLC0415 -- from there
 
     print(f"pylink {pylink.__version__} of {Path(pylink.__file__).parent}")
     wrong = 0

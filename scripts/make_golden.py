@@ -23,10 +23,10 @@ GOLDEN = ROOT / "tests" / "golden"
 os.environ["PYLINK_ORACLE_CACHE"] = "/tmp/pylink-golden"
 sys.path.insert(0, str(ROOT / "tests"))
 
-from differential import cases  # noqa: E402
-from differential.variants import TEXT, Link  # noqa: E402
-from helpers import older, oracle  # noqa: E402
-from helpers.programs import Module  # noqa: E402
+from differential import cases
+from differential.variants import TEXT, Link
+from helpers import older, oracle
+from helpers.programs import Module
 
 LINEINFO, DEBUG = ("-lineinfo",), ("-G",)
 Modules = tuple[tuple[str, tuple[str, ...]], ...]

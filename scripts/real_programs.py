@@ -25,14 +25,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from differential.check import as_pylink  # noqa: E402
-from hazards import collected  # noqa: E402
-from helpers import oracle  # noqa: E402
-from helpers.compare import compare  # noqa: E402
-from helpers.fatbin_builder import SEGMENT, container, entry, host_object  # noqa: E402
-from helpers.lto_sources import write_nvvm  # noqa: E402
-from helpers.words import without_notes  # noqa: E402
-from program_sources import (  # noqa: E402
+from differential.check import as_pylink
+from hazards import collected
+from helpers import oracle
+from helpers.compare import compare
+from helpers.fatbin_builder import SEGMENT, container, entry, host_object
+from helpers.lto_sources import write_nvvm
+from helpers.words import without_notes
+from program_sources import (
     CUBIN,
     FLAVOURS,
     IR,

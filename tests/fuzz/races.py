@@ -108,7 +108,7 @@ def depends_on_threads(given: list[str] | list[bytes], arch: str) -> bool:
 def linked(given: list[str] | list[bytes], arch: str) -> Iterator[bytes | str]:
     """The image that is made in memory, and that of a file; for one that failed, the reason."""
     import pylink  # noqa: PLC0415 - of the build that was chosen
-    from pylink.files import draft  # noqa: PLC0415
+    from pylink.files import draft  # noqa: PLC0415 -- the same
 
     with tempfile.TemporaryDirectory(prefix="pylink-races-") as folder:
         output = Path(folder) / "out"

@@ -6,6 +6,7 @@ where Debian's nsight-compute is not installed.
 
 from __future__ import annotations
 
+import atexit
 import csv
 import functools
 import io
@@ -47,8 +48,6 @@ needs_samples = pytest.mark.skipif(
 def home() -> str:
     """A home directory of the tests' own: ncu deploys files into it."""
     folder = tempfile.mkdtemp(prefix="pylink-ncu-")
-    import atexit  # noqa: PLC0415
-
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 

@@ -24,6 +24,7 @@ from pylink import Input
 from pylink.api.tables import SymbolRow
 from pylink.command.cli import main
 from pylink.tabular.table import Table
+from pylink.timing import HEADER
 
 if TYPE_CHECKING:
     from pylink.api.inputs import InputLike
@@ -228,7 +229,7 @@ def test_linker_takes_inputs_one_by_one(image: bytes) -> None:
         linker.add_file(path)
     linker.add_data(memoryview(FILES[-1].read_bytes()), "last")
     with pytest.raises(ValueError, match="not complete"):
-        linker.image  # noqa: B018
+        linker.image  # noqa: B018 -- what it raises is the test
     assert linker.complete().image == linker.image == image
 
 
@@ -256,8 +257,6 @@ def test_links_in_threads_do_not_disturb_each_other(image: bytes) -> None:
 
 
 def test_times_of_sub_tools_are_a_table_of_no_rows(tmp_path: Path) -> None:
-    from pylink.timing import HEADER  # noqa: PLC0415
-
     pylink.link([REDUCTION], arch=ARCH, time=tmp_path / "t")
     assert (tmp_path / "t").read_text() == HEADER
 

@@ -14,7 +14,9 @@ from helpers import sarif
 from helpers.cubin_builder import one_kernel
 
 from pylink.command.cli import main
+from pylink.diagnostics import KINDS
 from pylink.options.filenames import SIDE_OPTIONS
+from pylink.options.help import HELP
 from pylink.options.table import FLAG, NEVER, OPTIONS, SPELLINGS, Option
 
 # Each is one mistake that ends the reading of the options, and what was meant.
@@ -55,8 +57,6 @@ def run(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
 
 
 def kind_number(kind: str) -> str:
-    from pylink.diagnostics import KINDS  # noqa: PLC0415
-
     return f"EC{KINDS[kind][0]}"
 
 
@@ -169,8 +169,6 @@ def test_files_beside_the_output_are_named_after_the_link(
 
 def test_what_names_a_file_beside_the_output_is_marked_so() -> None:
     """Files that options have the link write, but for nvlink's own, which are taken as given."""
-    from pylink.options.help import HELP  # noqa: PLC0415
-
     read = {"ptxas-path", "options-file", "output-file", "section-folder"}
     writing = {
         option.long

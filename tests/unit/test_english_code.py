@@ -53,3 +53,14 @@ def test_one_is_the_name_of_nothing() -> None:
         or (isinstance(node, ast.arg) and node.arg == "one")
     ]
     assert found == []
+
+
+def test_an_exemption_from_a_rule_says_why() -> None:
+    places = [ROOT / name for name in ("src", "tests", "benchmarks", "scripts", "demo")]
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in (path for place in places for path in place.rglob("*.py"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r"[#] noqa(?!: [A-Z0-9]+(, [A-Z0-9]+)* --? ?\S)", line)
+    ]
+    assert found == []

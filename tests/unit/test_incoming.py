@@ -182,7 +182,7 @@ def test_a_depfile_of_what_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """It names what was read, and reads nothing again."""
     write(Path(), {"t.a": thin(["a.cubin"]), "lib.a": gnu([("x", b"text")])})
     from pylink import pipeline  # noqa: PLC0415 -- to be replaced
-    from pylink.phases.write import write as real  # noqa: PLC0415
+    from pylink.phases.write import write as real  # noqa: PLC0415 -- as it was
 
     def removing(*arguments: object) -> None:
         real(*arguments)  # type: ignore[arg-type]

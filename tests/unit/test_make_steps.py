@@ -15,7 +15,7 @@ STEP = ROOT / "scripts" / "step.py"
 sys.path.append(str(ROOT / "scripts"))
 
 import install  # noqa: E402 -- a script, found by the line above
-import test_versions as versions  # noqa: E402
+import test_versions as versions  # noqa: E402 -- the same
 
 PROJECT = install.read_project()
 SAMPLE = """# Recorded on 2026-01-02 by `make constraints`; what make installs. Do not edit.

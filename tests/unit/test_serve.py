@@ -375,7 +375,7 @@ def test_an_interrupt_comes_to_the_command_once(installed: Installed) -> None:
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            preexec_fn=settle,  # noqa: PLW1509
+            preexec_fn=settle,  # noqa: PLW1509 -- no threads here
         )
         assert process.stdout is not None
         while process.stdout.readline() != "begun\n":

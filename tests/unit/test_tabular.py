@@ -223,7 +223,7 @@ def test_names_are_escaped() -> None:
 def test_every_table_of_a_link_is_read_by_all(linked: dict[str, Table[Any]]) -> None:
     for name, table in linked.items():
         assert len(table) > 0, name
-        rows = table  # noqa: F841  # DuckDB finds it by this name
+        rows = table  # noqa: F841 -- DuckDB finds it by this name
         arrow = pyarrow.table(table)
         arrow.validate(full=True)
         assert arrow.column_names == list(table.columns), name

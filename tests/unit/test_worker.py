@@ -16,6 +16,7 @@ from helpers.cubin_builder import one_kernel
 from helpers.worker_client import Answer, Client
 
 import pylink
+from pylink.worker.command import main
 from pylink.worker.protocol import JsonProtocol, ProtocolError, ProtoProtocol
 
 PROTOCOLS = ["json", "proto"]
@@ -171,8 +172,6 @@ def test_without_being_asked_to_stay_it_links_once(tmp_path: Path) -> None:
 def test_protobuf_is_asked_for_by_name(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    from pylink.worker.command import main  # noqa: PLC0415
-
     def missing(self: object) -> None:
         raise ImportError("no module named google")
 

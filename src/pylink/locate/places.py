@@ -154,7 +154,7 @@ class Places:
         if self._reported or not self._has_lines(file):
             return
         try:
-            import elftools  # noqa: F401
+            import elftools  # noqa: F401 -- is it there?
         except ImportError:
             self._reported = True
             diagnostic.context = [note("lines-not-read", file=self._objects.names[file])]

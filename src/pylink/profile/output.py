@@ -43,7 +43,7 @@ class Collector(Recorder):
 def check_packages(options: Options, sink: Sink) -> None:
     """Refuse, before anything is linked, a report whose packages are not installed."""
     try:
-        from pylink.report.proto import messages  # noqa: F401
+        from pylink.report.proto import messages  # noqa: F401 -- is it there?
     except ImportError as error:
         sink.fatal("cannot-write-file", file=options.profile or "", reason=reason_of(error))
 

@@ -29,7 +29,9 @@ class BitstreamWriter:
         self._output = output
         self._version = version
         self._strings: dict[str, int] = {}
-        self._waiting = SpooledTemporaryFile(_IN_MEMORY) if version == LLVM_19 else None  # noqa: SIM115
+        self._waiting = None
+        if version == LLVM_19:
+            self._waiting = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 -- open until the end
         self._error: OSError | None = None
 
     def write(self, remarks: list[Remark]) -> None:

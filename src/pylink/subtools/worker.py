@@ -57,15 +57,15 @@ def main(argv: list[str]) -> int:
         text = compile_modules(nvjitlink, task["options"], modules)
         elapsed = 1000 * (time.perf_counter() - begun)
     except (ImportError, RuntimeError, OSError) as error:
-        print(error, file=sys.stderr)  # noqa: T201 -- standard error is the reply
+        sys.stderr.write(f"{error}\n")
         return MISSING
     except CompileError as error:
-        print(error, file=sys.stderr)  # noqa: T201
+        sys.stderr.write(f"{error}\n")
         return FAILED
     with open(result, "wb") as stream:
         stream.write(text)
     release = "{}.{}".format(*nvjitlink.version())
-    print(f"{NAME} {release}\n{COMPILED} {elapsed:.4f} ms", file=sys.stderr)  # noqa: T201
+    sys.stderr.write(f"{NAME} {release}\n{COMPILED} {elapsed:.4f} ms\n")
     return 0
 
 
