@@ -108,12 +108,12 @@ def depends_on_threads(given: list[str] | list[bytes], arch: str) -> bool:
 def linked(given: list[str] | list[bytes], arch: str) -> Iterator[bytes | str]:
     """The image that is made in memory, and that of a file; for one that failed, the reason."""
     import pylink  # noqa: PLC0415 - of the build that was chosen
-    from pylink.files import draft  # noqa: PLC0415 -- the same
+    from pylink.files import buffer  # noqa: PLC0415 -- the same
 
     with tempfile.TemporaryDirectory(prefix="pylink-races-") as folder:
         output = Path(folder) / "out"
-        before = draft.WRITTEN_SIZE
-        draft.WRITTEN_SIZE = 0
+        before = buffer.WRITTEN_SIZE
+        buffer.WRITTEN_SIZE = 0
         try:
             yield bytes(pylink.link(given, arch=f"sm_{arch}", whole_archive=True).image)
             pylink.link(given, arch=f"sm_{arch}", whole_archive=True, output=output)
@@ -121,7 +121,7 @@ def linked(given: list[str] | list[bytes], arch: str) -> Iterator[bytes | str]:
         except pylink.LinkError as error:
             yield str(error)
         finally:
-            draft.WRITTEN_SIZE = before
+            buffer.WRITTEN_SIZE = before
 
 
 def library() -> str:

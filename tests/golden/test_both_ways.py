@@ -13,7 +13,7 @@ from differential.variants import TEXT
 from helpers.threads import THREADS, threads
 
 from pylink.command.cli import main
-from pylink.files import draft
+from pylink.files import buffer
 
 CASES = [cases.load(path.parent) for path in sorted(Path(__file__).parent.glob("*/*/link.json"))]
 LINKS = [
@@ -42,7 +42,7 @@ def test_a_file_that_is_filled_and_one_that_is_written(
 ) -> None:
     images = []
     for largest in (1 << 30, 0):
-        monkeypatch.setattr(draft, "WRITTEN_SIZE", largest)
+        monkeypatch.setattr(buffer, "WRITTEN_SIZE", largest)
         assert main(argv, tool="pylink") == 0
         images.append(Path("out").read_bytes())
         os.remove("out")
