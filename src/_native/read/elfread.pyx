@@ -8,35 +8,24 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from elfnumbers cimport SHT_SYMTAB
 from sectionkinds cimport IS_CODE, K_SYMTAB
-from base.clocks cimport CLOCK_MONOTONIC, TimeRow, nanoseconds, time_rows
-from base.elf64 cimport EM_CUDA, ET_REL, ET_WHOLE, STO_ENTRY, Ehdr, Sym
-from read.faults cimport (
-    F_ABI, F_CLASS, F_ENDIAN, F_FLAGS, F_MACHINE, F_NONE, F_NOT_ELF, F_NOT_RELOCATABLE, F_OSABI,
-    F_SECTION_TABLE, F_STRING_TABLE, F_TOO_LARGE, F_TOO_SHORT, Reader, refuse,
-)
-from base.elffile cimport (
-    ELF_CLASS, ELF_ENDIAN, ELF_GOOD, ELF_MAGIC, ELF_NAMES, ELF_SHORT, ElfFile, open_elf,
-    open_names, open_table,
-)
+from base.clocks cimport time_rows
+from base.elf64 cimport STO_ENTRY
+from read.faults cimport F_NONE, Reader
 from read.links cimport check_links
-from read.notes cimport TOOL_STEP, read_flags, read_notes
-from read.sections cimport read_sections
-from read.symbols cimport check_symbols, read_symbols
+from read.notes cimport TOOL_STEP
+from read.symbols cimport check_symbols
 from exits.trap cimport only_traps
 from base.extents cimport count_files
 from pylink._native.tables cimport Faults, Files, ObjectTables, Sections, Symbols, take_rows
 from tables.kinds cimport is_a
-from objectformats cimport FORMAT, FORMAT_COUNT, FormatFacts
 from tables.rows cimport SAYS_NARROW, SAYS_UNCLASSED, FaultRow, FileRow, SectionRow, SymbolRow
 from mercury.ties cimport Tie, keep_tied, tie_key
-from base.scratch cimport (
-    Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector, scratch_zeros,
-)
-from base.vector cimport vec_over, vec_push
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
+from base.vector cimport vec_over
 from base.threads cimport MOST_THREADS, claim, for_each, give_back, in_parts
 from tables.views cimport ObjectsView
+from read.shares cimport Share, count_share, read_shares, reserve_rows
 
 
 def parse(bytes arena, bytes extents, bytearray times=None):
@@ -86,178 +75,6 @@ def parse(bytes arena, bytes extents, bytearray times=None):
     finally:
         give_back(helpers)
         scratch_free(&scratch)
-
-
-# The files that a thread reads: one after the other, into rows of their own in the tables of all.
-ctypedef struct Share:
-    const uint8_t* arena
-    const uint64_t* extent
-    TimeRow* times              # by file, or NULL
-    Py_ssize_t first
-    Py_ssize_t end
-    uint64_t sections           # rows that they can have
-    uint64_t symbols
-    size_t section              # its first row
-    size_t symbol
-    Reader reader
-    bint good
-
-
-cdef void count_share(void* context, size_t number) noexcept nogil:
-    cdef Share* share = <Share*>context + number
-    cdef Py_ssize_t i
-    for i in range(share.first, share.end):
-        count_rows(share.arena + share.extent[2 * i], share.extent[2 * i + 1], &share.sections,
-                   &share.symbols)
-
-
-cdef void reserve_rows(Scratch* scratch, Reader* whole, size_t files, const Share* shares,
-                       size_t count) noexcept nogil:
-    """Room for all rows that the shares can have."""
-    cdef uint64_t sections = 0, symbols = 0
-    cdef size_t k
-    for k in range(count):
-        sections += shares[k].sections
-        symbols += shares[k].symbols
-    scratch_reserve(scratch, &whole.files, files)
-    scratch_reserve(scratch, &whole.sections, sections)
-    scratch_reserve(scratch, &whole.symbols, symbols)
-
-
-cdef Share* read_shares(Reader* whole, Share* shares, size_t count) noexcept nogil:
-    """Fill the tables; the share that ended the reading, by a fault or at the last file."""
-    cdef uint64_t section = 0, symbol = 0
-    cdef Share* share = shares
-    cdef const Reader* r = &shares[0].reader
-    cdef size_t k
-    for k in range(count):
-        start_share(&shares[k], whole, section, symbol)
-        section += shares[k].sections
-        symbol += shares[k].symbols
-    in_parts(read_share, shares, count)
-    for k in range(1, count):
-        if not share.good:
-            break
-        share = &shares[k]
-        if share.section != r.sections.count or share.symbol != r.symbols.count:
-            # Those before it have fewer rows than they might have had: this one begins earlier.
-            start_share(share, whole, r.sections.count, r.symbols.count)
-            read_share(shares, k)
-        r = &share.reader
-    whole.files.count = r.files.count
-    whole.sections.count = r.sections.count
-    whole.symbols.count = r.symbols.count
-    return share
-
-
-cdef void start_share(Share* share, const Reader* whole, size_t section,
-                      size_t symbol) noexcept nogil:
-    """Have the share fill the tables of `whole` from these rows on."""
-    cdef Reader* r = &share.reader
-    share.section = section
-    share.symbol = symbol
-    r.arena = share.arena
-    vec_over(&r.files, whole.files.data, sizeof(FileRow), whole.files.room)
-    vec_over(&r.sections, whole.sections.data, sizeof(SectionRow), whole.sections.room)
-    vec_over(&r.symbols, whole.symbols.data, sizeof(SymbolRow), whole.symbols.room)
-    r.files.count = <size_t>share.first
-    r.sections.count = section
-    r.symbols.count = symbol
-    memset(&r.fault, 0, sizeof(FaultRow))
-
-
-cdef void read_share(void* context, size_t number) noexcept nogil:
-    """The files up to the first that has a fault."""
-    cdef Share* share = <Share*>context + number
-    cdef TimeRow* row
-    cdef Py_ssize_t i
-    share.good = True
-    for i in range(share.first, share.end):
-        row = NULL if share.times == NULL else &share.times[i]
-        if row != NULL:
-            row.start = nanoseconds(CLOCK_MONOTONIC)
-        share.reader.file = <int32_t>i
-        share.good = read_file(&share.reader, share.extent[2 * i], share.extent[2 * i + 1])
-        if not share.good:
-            break
-        if row != NULL:
-            row.wall = nanoseconds(CLOCK_MONOTONIC) - row.start
-
-
-cdef inline void count_rows(const uint8_t* image, uint64_t size, uint64_t* sections,
-                            uint64_t* symbols) noexcept nogil:
-    """Add up how many rows the file can have: what `read_file` refuses of it needs none."""
-    cdef ElfFile elf
-    cdef uint64_t i, most = 0
-    if open_elf(&elf, image, size) != ELF_GOOD or open_table(&elf) != ELF_GOOD:
-        return
-    sections[0] += elf.count
-    for i in range(elf.count):      # one of them is the symbol table
-        if elf.table[i].sh_type == SHT_SYMTAB:
-            most = max(most, min(elf.table[i].sh_size, size))
-    symbols[0] += most // sizeof(Sym)
-
-
-cdef inline int32_t reason_of(int fault) noexcept nogil:
-    """The ReadFault of an ElfFault."""
-    if fault == ELF_SHORT:
-        return F_TOO_SHORT
-    if fault == ELF_MAGIC:
-        return F_NOT_ELF
-    if fault == ELF_CLASS:
-        return F_CLASS
-    if fault == ELF_ENDIAN:
-        return F_ENDIAN
-    return F_STRING_TABLE if fault == ELF_NAMES else F_SECTION_TABLE
-
-
-cdef bint read_file(Reader* r, uint64_t offset, uint64_t size) noexcept nogil:
-    cdef ElfFile elf
-    cdef const Ehdr* header
-    cdef const FormatFacts* facts
-    cdef uint8_t format = 0
-    cdef FileRow* row
-    cdef int fault = open_elf(&elf, r.arena + offset, size)
-    if fault != ELF_GOOD:
-        return refuse(r, -1, -1, reason_of(fault), elf.value, elf.limit)
-    header = elf.header
-    if header.e_machine != EM_CUDA:
-        return refuse(r, -1, -1, F_MACHINE, header.e_machine, EM_CUDA)
-    while format < FORMAT_COUNT and header.e_ident[7] != FORMAT[format].os_abi:
-        format += 1
-    if format == FORMAT_COUNT:
-        return refuse(r, -1, -1, F_OSABI, header.e_ident[7], FORMAT[0].os_abi)
-    facts = &FORMAT[format]
-    if header.e_ident[8] != facts.abi_version:
-        return refuse(r, -1, -1, F_ABI, header.e_ident[8], facts.abi_version)
-    if header.e_flags & facts.refused:
-        return refuse(r, -1, -1, F_FLAGS, header.e_flags, 0)
-    if header.e_type != ET_REL and header.e_type != ET_WHOLE:
-        return refuse(r, -1, -1, F_NOT_RELOCATABLE, header.e_type, ET_REL)
-    fault = open_table(&elf)
-    if fault != ELF_GOOD:
-        return refuse(r, -1, -1, reason_of(fault), elf.value, elf.limit)
-    if r.sections.count + elf.count > 0x7fffffff:
-        return refuse(r, -1, -1, F_TOO_LARGE, r.sections.count + elf.count, 0x7fffffff)
-    r.names = 0
-    row = <FileRow*>vec_push(&r.files)
-    if row == NULL:
-        return False
-    memset(row, 0, sizeof(FileRow))
-    row.offset = offset
-    row.size = size
-    row.first_section = <uint32_t>r.sections.count
-    row.section_count = <uint32_t>elf.count
-    row.first_symbol = <uint32_t>r.symbols.count
-    row.format = format
-    read_flags(row, facts, header)
-    fault = open_names(&elf)
-    if fault != ELF_GOOD:
-        return refuse(r, <int32_t>elf.strings, -1, reason_of(fault), elf.value, elf.limit)
-    return (read_sections(r, row, &elf)
-            and read_notes(r, row)
-            and read_symbols(r, row)
-            and check_links(r, row))
 
 
 def check_again(ObjectTables objects not None, list numbers not None):
@@ -347,6 +164,7 @@ def find_apart(Files files not None, uint64_t low, uint64_t high):
 cdef enum:
     OP_FENCE = 0x92
     OP_EXIT = 0x4d
+
 
 # What is looked for in each file.
 ctypedef struct Search:

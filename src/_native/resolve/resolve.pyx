@@ -10,11 +10,10 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from libc.stdint cimport uint16_t
-from base.elf64 cimport STB_LOCAL, STT_FUNC, STT_SECTION
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros,
 )
-from tables.graph cimport CallGraph, CallRows, calls_of, graph_init
+from tables.graph cimport CallRows, calls_of, graph_init
 from resolve.kernelnames cimport Pattern, contains, is_referenced
 from tables.kinds cimport is_function
 from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
@@ -23,19 +22,17 @@ from pylink._native.tables cimport (
     take_rows,
 )
 from resolve.calls cimport read_calls
-from resolve.symbols cimport (
-    Resolver, enter, enter_function, fetch_names, is_inner, is_label, is_system_alias,
-    read_function_facts,
-)
+from resolve.symbols cimport Resolver, fetch_names, read_function_facts
 from tables.rows cimport (
-    EF_DEFINED, EF_DESELECTED, EF_INNER, EF_KERNEL, EF_LIVE, EF_LOCAL, EF_NAMED, EF_TAKEN,
-    EF_UNCALLED, EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_OTHER, E_RESERVED, E_UNIFIED,
-    RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_NONE, CallRow, ClashRow, EntityRow, FileRow,
+    EF_DEFINED, EF_DESELECTED, EF_KERNEL, EF_LIVE, EF_LOCAL, EF_NAMED, EF_TAKEN, EF_UNCALLED,
+    EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_OTHER, E_RESERVED, E_UNIFIED,
+    RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_NONE, CallRow, ClashRow, EntityRow,
     SectionRow, SymbolRow,
 )
 from merge.runtime cimport is_runtime_function
-from traits cimport TRAIT_LEAN_NAMES, TRAIT_MERCURY
 from base.vector cimport vec_take
+from resolve.liveness cimport Reaching, count_selected, follow_owners, reach, visit
+from resolve.entities cimport enter_functions, enter_others, symbol_turns
 
 
 def resolve(MergedTables merged not None):
@@ -152,66 +149,6 @@ cdef void assign_sections(const Resolver* r, size_t section_count, int32_t* func
             resolution[i] = r.resolution[s.target]
 
 
-cdef int symbol_turns(uint32_t traits) noexcept nogil:
-    """How often a file's symbols are walked over.
-
-    nvlink 13.5 sorts the table of a file for sm_100 and later when it reads it, local symbols
-    first. Objects of 13.4 and later are sorted already.
-    """
-    return 2 if traits & TRAIT_LEAN_NAMES and traits & TRAIT_MERCURY else 1
-
-
-cdef inline bint waits(const SymbolRow* symbol, int turn, int turns) noexcept nogil:
-    """The symbol is met in another turn than this."""
-    return turns == 2 and (symbol.info >> 4 == STB_LOCAL) != (turn == 0)
-
-
-cdef bint enter_functions(Resolver* r, const FileRow* file, int turn, int turns) noexcept nogil:
-    """Functions as they stand, but a function in whose code others lie ahead of these."""
-    cdef const SymbolRow* s
-    cdef uint32_t i
-    cdef int32_t owner
-    for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
-        s = &r.objects.symbols[i]
-        if (s.info & 15) != STT_FUNC or waits(s, turn, turns) or r.entity[i] >= 0:
-            continue
-        if is_inner(r, <int32_t>i):
-            owner = r.objects.sections[s.section].target
-            if r.entity[owner] < 0 and not enter_function(r, file.first_symbol, owner):
-                return False
-        if not enter_function(r, file.first_symbol, <int32_t>i):
-            return False
-    return True
-
-
-cdef bint enter_others(Resolver* r, const FileRow* file, int turn, int turns) noexcept nogil:
-    cdef const SymbolRow* s
-    cdef uint32_t i
-    for i in range(file.first_symbol + 1, file.first_symbol + file.symbol_count):
-        s = &r.objects.symbols[i]
-        if ((s.info & 15) != STT_FUNC and (s.info & 15) != STT_SECTION and not is_label(s)
-                and not is_system_alias(r, s) and not waits(s, turn, turns)
-                and not enter(r, <int32_t>i)):
-            return False
-    return True
-
-
-# A walk of the call graph.
-ctypedef struct Reaching:
-    CallGraph graph
-    EntityRow* entities
-    size_t count
-    uint8_t* seen               # by node
-    uint32_t* stack             # nodes that it still has before it
-    size_t depth
-
-
-cdef inline void visit(Reaching* w, uint32_t node) noexcept nogil:
-    w.seen[node] = True
-    w.stack[w.depth] = node
-    w.depth += 1
-
-
 def find_live(MergedTables merged not None, Marks selected not None, bint keep_all):
     """Mark the entities that reach the output, in `entities`.
 
@@ -281,41 +218,6 @@ def find_live(MergedTables merged not None, Marks selected not None, bint keep_a
     finally:
         scratch_free(&scratch)
     merged.entities = entities
-
-
-cdef size_t count_selected(const EntityRow* e, size_t n, const uint8_t* chosen) noexcept nogil:
-    """How many kernels are selected."""
-    cdef size_t i, count = 0
-    for i in range(n):
-        count += e[i].flags & EF_KERNEL and chosen[i]
-    return count
-
-
-cdef void follow_owners(const SymbolRow* symbols, const SectionRow* sections,
-                        const int32_t* entity, EntityRow* e, size_t n) noexcept nogil:
-    """Functions inside of others live and die with these."""
-    cdef size_t i
-    cdef int32_t owner, own
-    for i in range(n):
-        if e[i].flags & EF_INNER:
-            own = sections[symbols[e[i].winner].section].target
-            owner = entity[own]
-            e[i].flags &= ~<uint32_t>(EF_LIVE | EF_DESELECTED)
-            if e[owner].winner == own:
-                e[i].flags |= e[owner].flags & (EF_LIVE | EF_DESELECTED)
-
-
-cdef void reach(Reaching* w, uint32_t flags) noexcept nogil:
-    """Flag what the nodes on the stack reach and what was not yet seen."""
-    cdef uint32_t j, at
-    while w.depth:
-        w.depth -= 1
-        at = w.stack[w.depth]
-        if at < w.count:
-            w.entities[at].flags |= flags
-        for j in range(w.graph.start[at], w.graph.start[at + 1]):
-            if not w.seen[w.graph.edges[j]]:
-                visit(w, w.graph.edges[j])
 
 
 def select_kernels(MergedTables merged not None, list patterns):

@@ -1,0 +1,98 @@
+# One file: its header, and then all that is in it.
+
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from base.elffile cimport (
+    ELF_CLASS, ELF_ENDIAN, ELF_GOOD, ELF_MAGIC, ELF_NAMES, ELF_SHORT, ElfFile, open_elf, open_names,
+    open_table,
+)
+from base.elf64 cimport EM_CUDA, ET_REL, ET_WHOLE, Ehdr, Sym
+from objectformats cimport FORMAT, FORMAT_COUNT, FormatFacts
+from read.faults cimport (
+    F_ABI, F_CLASS, F_ENDIAN, F_FLAGS, F_MACHINE, F_NOT_ELF, F_NOT_RELOCATABLE, F_OSABI,
+    F_SECTION_TABLE, F_STRING_TABLE, F_TOO_LARGE, F_TOO_SHORT, Reader, refuse,
+)
+from tables.rows cimport FileRow
+from elfnumbers cimport SHT_SYMTAB
+from read.links cimport check_links
+from read.notes cimport read_flags, read_notes
+from read.sections cimport read_sections
+from read.symbols cimport read_symbols
+from base.vector cimport vec_push
+
+
+cdef inline int32_t reason_of(int fault) noexcept nogil:
+    """The ReadFault of an ElfFault."""
+    if fault == ELF_SHORT:
+        return F_TOO_SHORT
+    if fault == ELF_MAGIC:
+        return F_NOT_ELF
+    if fault == ELF_CLASS:
+        return F_CLASS
+    if fault == ELF_ENDIAN:
+        return F_ENDIAN
+    return F_STRING_TABLE if fault == ELF_NAMES else F_SECTION_TABLE
+
+
+cdef inline void count_rows(const uint8_t* image, uint64_t size, uint64_t* sections,
+                            uint64_t* symbols) noexcept nogil:
+    """Add up how many rows the file can have: what `read_file` refuses of it needs none."""
+    cdef ElfFile elf
+    cdef uint64_t i, most = 0
+    if open_elf(&elf, image, size) != ELF_GOOD or open_table(&elf) != ELF_GOOD:
+        return
+    sections[0] += elf.count
+    for i in range(elf.count):      # one of them is the symbol table
+        if elf.table[i].sh_type == SHT_SYMTAB:
+            most = max(most, min(elf.table[i].sh_size, size))
+    symbols[0] += most // sizeof(Sym)
+
+
+cdef inline bint read_file(Reader* r, uint64_t offset, uint64_t size) noexcept nogil:
+    cdef ElfFile elf
+    cdef const Ehdr* header
+    cdef const FormatFacts* facts
+    cdef uint8_t format = 0
+    cdef FileRow* row
+    cdef int fault = open_elf(&elf, r.arena + offset, size)
+    if fault != ELF_GOOD:
+        return refuse(r, -1, -1, reason_of(fault), elf.value, elf.limit)
+    header = elf.header
+    if header.e_machine != EM_CUDA:
+        return refuse(r, -1, -1, F_MACHINE, header.e_machine, EM_CUDA)
+    while format < FORMAT_COUNT and header.e_ident[7] != FORMAT[format].os_abi:
+        format += 1
+    if format == FORMAT_COUNT:
+        return refuse(r, -1, -1, F_OSABI, header.e_ident[7], FORMAT[0].os_abi)
+    facts = &FORMAT[format]
+    if header.e_ident[8] != facts.abi_version:
+        return refuse(r, -1, -1, F_ABI, header.e_ident[8], facts.abi_version)
+    if header.e_flags & facts.refused:
+        return refuse(r, -1, -1, F_FLAGS, header.e_flags, 0)
+    if header.e_type != ET_REL and header.e_type != ET_WHOLE:
+        return refuse(r, -1, -1, F_NOT_RELOCATABLE, header.e_type, ET_REL)
+    fault = open_table(&elf)
+    if fault != ELF_GOOD:
+        return refuse(r, -1, -1, reason_of(fault), elf.value, elf.limit)
+    if r.sections.count + elf.count > 0x7fffffff:
+        return refuse(r, -1, -1, F_TOO_LARGE, r.sections.count + elf.count, 0x7fffffff)
+    r.names = 0
+    row = <FileRow*>vec_push(&r.files)
+    if row == NULL:
+        return False
+    memset(row, 0, sizeof(FileRow))
+    row.offset = offset
+    row.size = size
+    row.first_section = <uint32_t>r.sections.count
+    row.section_count = <uint32_t>elf.count
+    row.first_symbol = <uint32_t>r.symbols.count
+    row.format = format
+    read_flags(row, facts, header)
+    fault = open_names(&elf)
+    if fault != ELF_GOOD:
+        return refuse(r, <int32_t>elf.strings, -1, reason_of(fault), elf.value, elf.limit)
+    return (read_sections(r, row, &elf)
+            and read_notes(r, row)
+            and read_symbols(r, row)
+            and check_links(r, row))
