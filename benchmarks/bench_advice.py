@@ -50,7 +50,7 @@ def in_turn(links: list[Callable[[], Profile]]) -> list[Profile]:
             made, known = link(), best[at]
             if known is None or made.cpu_ns < known.cpu_ns:
                 best[at] = made
-    return [one for one in best if one is not None]
+    return [time for time in best if time is not None]
 
 
 def linker(
@@ -111,7 +111,7 @@ def test_what_is_said_holds_for_other_programs(
     if flags:
         assert ("compile with -lineinfo" in told["LinkDebugBytes"]) == (flags == ("-G",))
         less = program(tmp_path, "100", ("-lineinfo",) if flags == ("-G",) else (), size, count)
-        before, after = in_turn([linker(one, "100", output) for one in (names, less)])
+        before, after = in_turn([linker(name, "100", output) for name in (names, less)])
         share = 100 * debug_ns(before) / before.cpu_ns
         check(share, before, after, f"{count} of {size}, {flags}")
 
@@ -150,7 +150,7 @@ def said(report: Report) -> dict[str, tuple[float, str]]:
     return {
         result.identifier: (
             max(
-                (one.metric_value or 0.0 for one in focus if one.metric_name == SPEEDUP_METRIC),
+                (item.metric_value or 0.0 for item in focus if item.metric_name == SPEEDUP_METRIC),
                 default=0.0,
             ),
             message.message,

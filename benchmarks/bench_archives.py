@@ -67,7 +67,7 @@ def floor(path: Path, sm: int, output: Path) -> Callable[[], float]:
     """Reads, decompresses and writes the code for an architecture; gives the seconds of that."""
     data = path.read_bytes()
     members = list(read_archive(data, 0, len(data)))
-    extents = b"".join(extent(one.offset, one.size) for one in members)
+    extents = b"".join(extent(member.offset, member.size) for member in members)
     rows, _, _ = find_entries([data], b"", extents, bytes([kinds.HOST]) * len(members))
     chosen = [row for row in ENTRY.iter_unpack(rows) if row[4] == sm]
     assert len(chosen) == MEMBERS

@@ -111,12 +111,12 @@ def test_bench_dlink(
     with capsys.disabled():
         print(f"\n{count} objects x {archs}: least and median s, processor, peak MiB, nvcc / it")
         for name, taken in runs.items():
-            seconds = [one.seconds for one in taken[1:] or taken]
+            seconds = [run.seconds for run in taken[1:] or taken]
             pairs = zip(runs[NVCC], taken, strict=True)
-            ratio = median(other.seconds / one.seconds for other, one in pairs)
+            ratio = median(other.seconds / ours.seconds for other, ours in pairs)
             goal = f" (goal: {goals[name]:g})" if name in goals else ""
             print(
                 f"  {name:<20} {min(seconds):.3f} {median(seconds):.3f} "
-                f"{min(one.cpu for one in taken):.3f} {max(one.rss for one in taken) >> 20} "
+                f"{min(run.cpu for run in taken):.3f} {max(run.rss for run in taken) >> 20} "
                 f"{ratio:.1f}{goal}"
             )

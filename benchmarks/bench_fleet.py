@@ -122,13 +122,13 @@ class Tree:
         sizes: Counter[str] = Counter()
         for kind, cubin in enumerate(self._cubins):
             image = Image(cubin)
-            for one in image.sections:
-                data = image.content(one)
-                name = family(one.name)
+            for section in image.sections:
+                data = image.content(section)
+                name = family(section.name)
                 if not data:
                     continue
                 plain, own = kinds[kind, False], kinds[kind, True]
-                if one.offset == self._code[kind]:
+                if section.offset == self._code[kind]:
                     alone[name] += own
                     sizes[name] += own * len(data)
                 else:
@@ -145,7 +145,9 @@ class Tree:
 
 def code_of(cubin: bytes) -> int:
     """Where the first function of a cubin begins."""
-    return next(one.offset for one in Image(cubin).sections if one.name.startswith(".text."))
+    return next(
+        section.offset for section in Image(cubin).sections if section.name.startswith(".text.")
+    )
 
 
 def family(name: str) -> str:
@@ -179,9 +181,9 @@ def forget(folder: Path) -> None:
 
 def least(costs: Sequence[Cost]) -> Cost:
     return Cost(
-        min(one.wall for one in costs),
-        min(one.processor for one in costs),
-        max(one.memory for one in costs),
+        min(cost.wall for cost in costs),
+        min(cost.processor for cost in costs),
+        max(cost.memory for cost in costs),
     )
 
 

@@ -44,8 +44,8 @@ def measure(arch: str, *, standin: bool) -> tuple[float, float]:
     words = ["yes" if standin else "no", arch, str(ROUNDS), str(THREADS)]
     command = [sys.executable, "-c", PROGRAM, *words, *map(str, demo.cubins(arch))]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    one, several = map(float, done.stdout.split())
-    return one, several
+    single, several = map(float, done.stdout.split())
+    return single, several
 
 
 @oracle.needs_oracle
@@ -56,5 +56,5 @@ def test_bench_jitlink(benchmark: BenchmarkFixture, report: Report, arch: str) -
     benchmark.group = "13 cubins through cuda.core"
     benchmark.pedantic(lambda: found.append(measure(arch, standin=True)), rounds=3)
     if benchmark.stats is not None:
-        one, several = (min(column) for column in zip(*found, strict=True))
-        report.jitlink[arch] = (one, several, *theirs)
+        single, several = (min(column) for column in zip(*found, strict=True))
+        report.jitlink[arch] = (single, several, *theirs)

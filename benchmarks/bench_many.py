@@ -79,7 +79,7 @@ def test_bench_many(
         with ProcessPoolExecutor(workers) as pool:
             alone = list(pool.map(link_alone, programs))
         seconds.append((between - start, time.perf_counter() - between))
-        assert [one.image for one in many if isinstance(one, pylink.LinkResult)] == alone
+        assert [result.image for result in many if isinstance(result, pylink.LinkResult)] == alone
 
     benchmark.group = f"{JOBS} links of {shared} objects and {MODULES} of their own"
     benchmark.pedantic(turn, rounds=rounds, warmup_rounds=1)

@@ -112,8 +112,8 @@ def measure(kind: Kind, arch: str, count: int, seconds: float, scratch: Path) ->
         text=True,
         check=True,
     )
-    one, twice = json.loads(done.stdout)
-    return {name: twice[name] / cost for name, cost in one.items() if cost and name in twice}
+    once, twice = json.loads(done.stdout)
+    return {name: twice[name] / cost for name, cost in once.items() if cost and name in twice}
 
 
 def link_in_turns(arch: str, seconds: float, output: str) -> None:

@@ -84,8 +84,8 @@ class Report:
 
     def lines(self) -> list[str]:
         lines = []
-        for _, links in groupby(self.outcomes, lambda one: (one.arch, one.size)):
-            same = sorted(links, key=lambda one: one.count)
+        for _, links in groupby(self.outcomes, lambda outcome: (outcome.arch, outcome.size)):
+            same = sorted(links, key=lambda outcome: outcome.count)
             lines += [*table(same), *goals(same), ""]
         for arch, found in self.growth.items():
             lines += growth_of_tiny(arch, found)
@@ -106,12 +106,13 @@ class Report:
         for name, (ratio, bound, goal) in self.archives.items():
             lines.append(verdict(f"archive, {name}: nvlink / pylink", ratio, goal, least=True))
             lines.append(f"         bound: nvlink / copy and decompression {bound:.2f}")
-        for arch, (one, several, real_one, real_several) in self.jitlink.items():
+        for arch, (single, several, real_single, real_several) in self.jitlink.items():
             lines.append(
-                f"{arch}, 13 cubins through cuda.core: {one:.2f} ms, in 8 threads {several:.2f}; "
-                f"nvJitLink {real_one:.2f} and {real_several:.2f}"
+                f"{arch}, 13 cubins through cuda.core: {single:.2f} ms, "
+                f"in 8 threads {several:.2f}; "
+                f"nvJitLink {real_single:.2f} and {real_several:.2f}"
             )
-            lines.append(verdict("nvJitLink / stand-in", real_one / one, 1, least=True))
+            lines.append(verdict("nvJitLink / stand-in", real_single / single, 1, least=True))
         for name, ratio in self.silences.items():
             lines.append(verdict(f"{name} / plain", ratio, 1.02, least=False))
         return lines
@@ -126,7 +127,7 @@ def growth_of_tiny(arch: str, found: dict[int, tuple[float, int]]) -> list[str]:
     ]
     counts = [math.log(count) for count in found]
     for place, what in enumerate(("processor time", "memory")):
-        taken = [math.log(max(one[place], 1e-9)) for one in found.values()]
+        taken = [math.log(max(row[place], 1e-9)) for row in found.values()]
         exponent = linear_regression(counts, taken).slope
         lines.append(verdict(f"growth exponent of {what}", exponent, 1.05, least=False))
     return lines
@@ -138,9 +139,9 @@ def growth(outcomes: list[Outcome], contender: str) -> float:
     Of the fastest rounds: what disturbs a long run more than a short one is no growth.
     """
     points = [
-        (math.log(one.count), math.log(min(one.times[contender])))
-        for one in outcomes
-        if one.count >= GROWTH_FROM and one.times.get(contender)
+        (math.log(outcome.count), math.log(min(outcome.times[contender])))
+        for outcome in outcomes
+        if outcome.count >= GROWTH_FROM and outcome.times.get(contender)
     ]
     if len(points) < 2:
         return math.nan
@@ -156,23 +157,25 @@ def table(outcomes: list[Outcome]) -> list[str]:
         + "".join(f"{name + ' ms':>15}" for name in CONTENDERS)
         + "  API/copy  nvlink/API  nvlink/CLI  nvJitLink/API  MB: input   API   CLI nvlink",
     ]
-    for one in outcomes:
-        times = "".join(f"{one.seconds(name) * 1000:15.1f}" for name in CONTENDERS)
+    for outcome in outcomes:
+        times = "".join(f"{outcome.seconds(name) * 1000:15.1f}" for name in CONTENDERS)
         ratios = (
-            f"{one.ratio(API, COPY):10.2f}{one.ratio(NVLINK, API):12.1f}"
-            f"{one.ratio(NVLINK, CLI):12.1f}{one.ratio(NVJITLINK, API):15.1f}"
+            f"{outcome.ratio(API, COPY):10.2f}{outcome.ratio(NVLINK, API):12.1f}"
+            f"{outcome.ratio(NVLINK, CLI):12.1f}{outcome.ratio(NVJITLINK, API):15.1f}"
         )
-        peaks = "".join(f"{one.peaks.get(name, math.nan) / MB:6.0f}" for name in (API, CLI, NVLINK))
-        lines.append(f"  {one.count:6}{times}{ratios}{one.input_bytes / MB:11.1f}{peaks}")
-    for one in outcomes:
-        taken = {name: times for name, times in one.rested.items() if times}
+        peaks = "".join(
+            f"{outcome.peaks.get(name, math.nan) / MB:6.0f}" for name in (API, CLI, NVLINK)
+        )
+        lines.append(f"  {outcome.count:6}{times}{ratios}{outcome.input_bytes / MB:11.1f}{peaks}")
+    for outcome in outcomes:
+        taken = {name: times for name, times in outcome.rested.items() if times}
         if taken:
             rested = ", ".join(
                 f"{name} {1000 * median(all_):.1f} ms" for name, all_ in taken.items()
             )
-            cli, api = (ratio(one.rested[name], one.rested[COPY]) for name in (CLI, API))
+            cli, api = (ratio(outcome.rested[name], outcome.rested[COPY]) for name in (CLI, API))
             factors = f"API/copy {api:.2f}, CLI/copy {cli:.2f}"
-            lines.append(f"  {one.count:6} after a rest: {rested}, {factors}")
+            lines.append(f"  {outcome.count:6} after a rest: {rested}, {factors}")
     if not math.isnan(growth(outcomes, COPY)):
         exponents = ", ".join(f"{name} {growth(outcomes, name):.2f}" for name in CONTENDERS)
         lines.append(f"  growth exponent from {GROWTH_FROM} inputs: {exponents}")
@@ -183,20 +186,20 @@ def goals(outcomes: list[Outcome]) -> list[str]:
     """Each goal of one arch and module size that was measured, and what came of it."""
     mercury = outcomes[0].arch == "100"
     found = [verdict("growth exponent of the API", growth(outcomes, API), 1.1, least=False)]
-    for one in outcomes:
-        api, cli = one.ratio(NVLINK, API), one.ratio(NVLINK, CLI)
-        if one.count == (100 if mercury else 400):
-            found.append(verdict(f"nvlink / CLI at {one.count}", cli, 1, least=True))
-        if one.count == 1600:
-            floor = one.ratio(API, COPY)
-            rested = ratio(one.rested[API], one.rested[COPY])
-            room = 4 * one.input_bytes / MB + 40
+    for outcome in outcomes:
+        api, cli = outcome.ratio(NVLINK, API), outcome.ratio(NVLINK, CLI)
+        if outcome.count == (100 if mercury else 400):
+            found.append(verdict(f"nvlink / CLI at {outcome.count}", cli, 1, least=True))
+        if outcome.count == 1600:
+            floor = outcome.ratio(API, COPY)
+            rested = ratio(outcome.rested[API], outcome.rested[COPY])
+            room = 4 * outcome.input_bytes / MB + 40
             found += [
                 verdict("nvlink / API at 1600", api, 40 if mercury else 2, least=True),
                 verdict("nvlink / CLI at 1600", cli, 30 if mercury else 1.5, least=True),
                 verdict("API / copy at 1600", floor, 1.5, least=False),
                 verdict("API / copy at 1600, rested", rested, 1.5, least=False),
-                verdict("peak MB of the CLI at 1600", one.peaks[CLI] / MB, room, least=False),
+                verdict("peak MB of the CLI at 1600", outcome.peaks[CLI] / MB, room, least=False),
             ]
     return [line for line in found if line]
 
@@ -206,8 +209,8 @@ def costs_of_profiles(link: str, times: dict[str, list[float]]) -> list[str]:
     plain, collected, *files = times
     lines = [f"{link}: processor time of a link with a profile / without"]
     for name in files:
-        one, other = median(times[name]), median(times[plain])
-        lines.append(f"  {name:16} {one / other:6.2f}  {1000 * (one - other):+8.1f} ms")
+        time, other = median(times[name]), median(times[plain])
+        lines.append(f"  {name:16} {time / other:6.2f}  {1000 * (time - other):+8.1f} ms")
     cost = ratio(times[collected], times[plain])
     lines.append(verdict("collecting a profile / plain", cost, 1.05, least=False))
     return lines

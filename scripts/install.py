@@ -115,7 +115,7 @@ def main() -> None:
     needed = requirements(read_project(), arguments.extras.split(","))
     if arguments.constraints:
         pinned = list(pins(Path(arguments.constraints).read_text(encoding="utf-8")))
-        roots = [canonical(match[1]) for one in needed if (match := REQUIREMENT.match(one))]
+        roots = [canonical(match[1]) for name in needed if (match := REQUIREMENT.match(name))]
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as chosen:
             chosen.write("\n".join(pin.text for pin in closure(pinned, roots)) + "\n")
             chosen.flush()

@@ -334,8 +334,8 @@ def test_kernels_that_two_files_export(
     build: HostBuild, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = audit(build, exported(build, *VISIBLE), capsys)
-    found = [one for one in said["findings"] if one["rule"] == "audit-kernel"]
-    assert [one["symbol"] for one in found] == ["_Z4fillIiEvPT_"]
+    found = [finding for finding in said["findings"] if finding["rule"] == "audit-kernel"]
+    assert [finding["symbol"] for finding in found] == ["_Z4fillIiEvPT_"]
     assert "-device-entity-has-hidden-visibility=true" in found[0]["steps"][0]
     assert not serious(audit(build, exported(build), capsys))
 
@@ -349,9 +349,8 @@ def test_code_for_a_gpu(build: HostBuild, capsys: pytest.CaptureFixture[str]) ->
         ("75", ["a80.o"], False),
     ):
         build.closed("libone.so", objects)
-        rules = {one["rule"] for one in audit(build, ["libone.so", "--gpu", option], capsys)[
-            "findings"
-        ]}  # fmt: skip
+        findings = audit(build, ["libone.so", "--gpu", option], capsys)["findings"]
+        rules = {finding["rule"] for finding in findings}
         assert ("audit-gpu" not in rules) == is_good, (option, objects)
 
 
@@ -381,7 +380,7 @@ def test_functions_that_launch_kernels(
         build.run("ar", "rcs", "libone.a", "one.o")
         for file in ("one.o", "libone.a"):
             found = audit(build, [file], capsys)["findings"]
-            symbols = [(one["symbol"], one["kernel"]) for one in found]
+            symbols = [(finding["symbol"], finding["kernel"]) for finding in found]
             assert symbols == [("_Z6launchIiEvPT_", "_Z4fillIiEvPT_")] * is_found, attribute
 
 
@@ -392,5 +391,5 @@ def test_variables_of_several_images(build: HostBuild, capsys: pytest.CaptureFix
     for name in ("one", "two"):
         build.closed(f"lib{name}.so", ["v.o"], "-Xlinker", "-Bsymbolic")
     said = audit(build, ["libone.so", "--plugin", "libtwo.so"], capsys)
-    found = [one for one in said["findings"] if one["rule"] == "audit-variable"]
-    assert [one["symbol"] for one in found] == ["level"]
+    found = [finding for finding in said["findings"] if finding["rule"] == "audit-variable"]
+    assert [finding["symbol"] for finding in found] == ["level"]

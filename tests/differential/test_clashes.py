@@ -100,8 +100,8 @@ CLASHES = {
         'extern "C" __constant__ int f; ' + use("b", "*q = f;"),
     ),
     **{
-        f"{one} and {other}": (says("a", VARIABLES[one]), says("b", VARIABLES[other]))
-        for one, other in [*product(MANAGED, PLAIN), *product(PLAIN, MANAGED)]
+        f"{pair} and {other}": (says("a", VARIABLES[pair]), says("b", VARIABLES[other]))
+        for pair, other in [*product(MANAGED, PLAIN), *product(PLAIN, MANAGED)]
     },
 }
 

@@ -46,7 +46,7 @@ def test_a_link_is_the_same_whatever_is_closed(
 ) -> None:
     output = tmp_path / "out"
     words = [sys.executable, "-m", "pylink", f"-arch=sm_{ARCH}", *LINKS[kind], "-o", str(output)]
-    shell = f'exec "$@" {" ".join(STREAMS[one] for one in closed)}'
+    shell = f'exec "$@" {" ".join(STREAMS[stream] for stream in closed)}'
     done = subprocess.run(["sh", "-c", shell, "sh", *words], cwd=folder, check=False)
     assert done.returncode == 0
     assert compare(output.read_bytes(), (folder / kind).read_bytes()) == []

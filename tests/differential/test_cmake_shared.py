@@ -123,4 +123,4 @@ def test_ordinary_targets(
             assert log.images == 1
             status = main([str(folder / name), "-L", str(tmp_path), "--json"])
             said = json.loads(capsys.readouterr().out)
-            assert (status, [one["rule"] for one in said["findings"]]) == (0, [])
+            assert (status, [finding["rule"] for finding in said["findings"]]) == (0, [])

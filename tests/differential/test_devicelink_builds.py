@@ -85,7 +85,9 @@ def test_cmake_builds_the_same_objects(tmp_path: Path, generator: str, kind: str
         assert differences(mine, theirs) == []
         assert len(split(mine)) == 2
         kinds = [
-            sorted((one[:4], one[4].partition("_")[0]) for one in symbols(tmp_path / at, file))
+            sorted(
+                (symbol[:4], symbol[4].partition("_")[0]) for symbol in symbols(tmp_path / at, file)
+            )
             for at in ("made", "real")
         ]
         assert kinds[0] == kinds[1]

@@ -69,14 +69,14 @@ def test_each_cubin_is_that_of_a_link_alone(folder: Path, home: Path) -> None:
     made = pylink.dlink(OBJECTS, archs=ARCHS, toolkit=home)
     for arch, cubin in made.cubins.items():
         assert compare(cubin, pylink.link(OBJECTS, arch=arch).image) == []
-    one = pylink.dlink(OBJECTS, archs=["sm_90", "sm_80"], form="cubin", toolkit=home)
-    assert list(one.cubins) == ["sm_90"]
-    assert one.data == one.cubins["sm_90"]
+    step = pylink.dlink(OBJECTS, archs=["sm_90", "sm_80"], form="cubin", toolkit=home)
+    assert list(step.cubins) == ["sm_90"]
+    assert step.data == step.cubins["sm_90"]
 
 
 def test_options_of_links_count(folder: Path, home: Path) -> None:
     warned = pylink.dlink(OBJECTS, archs="sm_75", toolkit=home)
-    assert [one.kind for one in warned.diagnostics] == ["arch-not-found"] * 3
+    assert [diagnostic.kind for diagnostic in warned.diagnostics] == ["arch-not-found"] * 3
     with pytest.raises(pylink.LinkError):
         pylink.dlink(OBJECTS, archs="sm_75", toolkit=home, warning_as_error=True)
     plain = pylink.dlink(OBJECTS, archs="sm_90", form="fatbin", toolkit=home)
@@ -88,7 +88,7 @@ def test_errors_name_the_architecture_that_failed_and_write_nothing(home: Path) 
     log = io.StringIO()
     with pytest.raises(pylink.LinkError) as caught:
         pylink.dlink(["first.o"], archs=ARCHS, output="none.o", toolkit=home, log=log)
-    assert [one.kind for one in caught.value.diagnostics] == ["undefined-reference"]
+    assert [diagnostic.kind for diagnostic in caught.value.diagnostics] == ["undefined-reference"]
     assert log.getvalue().splitlines()[0].endswith("(target: sm_80)")
     assert not os.path.exists("none.o")
 

@@ -86,7 +86,7 @@ def test_readers_find_nothing_wrong_and_frames_cover_all_code(folder: Path) -> N
     size = int(re.findall(r" \.text +PROGBITS +\w+ \w+ (\w+)", text)[0], 16)
     assert covered[0][0] == 0
     assert covered[-1][1] == size
-    assert all(one[1] == next[0] for one, next in itertools.pairwise(covered))
+    assert all(piece[1] == next[0] for piece, next in itertools.pairwise(covered))
 
 
 FORMS = {

@@ -286,7 +286,7 @@ def test_what_must_be_compiled_goes_to_nvcc(folder: Path) -> None:
     status, said = dlink(folder, words)
     assert status == 0
     assert said.startswith(f"#$ {oracle.toolchain().tool('nvcc')} -dlink ")
-    assert len([one for one in symbols(folder, "handed.o") if one[3] == "defined"]) == 3
+    assert len([symbol for symbol in symbols(folder, "handed.o") if symbol[3] == "defined"]) == 3
 
 
 def test_without_nvcc_it_is_refused_by_name(folder: Path, tmp_path: Path) -> None:

@@ -37,7 +37,9 @@ def notes(folder: Path, words: Sequence[str], *, same: bool = True) -> list[str]
     said = pylink(folder, [*words, "--diagnostics_format=sarif"], name="pylink").lines
     results = json.loads(f"[{''.join(said)}]")
     related = [
-        one["message"]["text"] for result in results for one in result.get("relatedLocations", [])
+        location["message"]["text"]
+        for result in results
+        for location in result.get("relatedLocations", [])
     ]
     for note in found:
         assert note in text

@@ -101,7 +101,7 @@ def test_inputs_of_every_kind(pair: list[bytes], tmp_path: Path) -> None:
     subprocess.run(["ar", "rcs", archive, *objects], check=True)
     fatbin = make_fatbin(tmp_path, pair[0])
     kinds = {
-        OBJECT: [data(OBJECT, one.read_bytes(), one.name.encode()) for one in objects],
+        OBJECT: [data(OBJECT, path.read_bytes(), path.name.encode()) for path in objects],
         LIBRARY: [data(LIBRARY, archive.read_bytes(), b"lib.a")],
         FATBIN: [data(FATBIN, fatbin), data(CUBIN, pair[1])],
     }
@@ -125,7 +125,10 @@ def test_what_compilers_take_goes_on(pair: list[bytes], tmp_path: Path) -> None:
         ([base], [data(ANY, caller + b"\0"), data(CUBIN, pair[1]), DONE]),
         ([base], [data(CUBIN, pair[1]), data(PTX, caller), DONE]),
         ([base], [data(PTX, b".version 8.0\n.target sm_90\nbogus\n\0"), DONE]),
-        ([base], [*(data(OBJECT, one.read_bytes(), one.name.encode()) for one in objects), DONE]),
+        (
+            [base],
+            [*(data(OBJECT, path.read_bytes(), path.name.encode()) for path in objects), DONE],
+        ),
         ([base, "-lto", "-ptx"], [DONE]),
         ([base, "-ptx"], []),
     ]
@@ -149,7 +152,7 @@ def test_files_that_do_not_agree() -> None:
     pairs = [("first", name) for name in texts if name != "first"]
     pairs += [("smaller", "first"), ("constant", "first"), ("smaller", "other")]
     pairs += [("managed", "first"), ("managed elsewhere", "first"), ("managed", "smaller")]
-    steps = [[data(CUBIN, made[one], one.encode()) for one in names] for names in pairs]
+    steps = [[data(CUBIN, made[name], name.encode()) for name in names] for names in pairs]
     requests: list[Request] = [(["-arch=sm_90a"], [*two, DONE]) for two in steps]
     for names, (ours, theirs) in zip(pairs, both(requests), strict=True):
         assert ours[0] == theirs[0], names

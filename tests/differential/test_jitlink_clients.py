@@ -139,8 +139,8 @@ def test_faults(client: str, tmp_path: Path) -> None:
 
     The client destroys its handle while the exception is on its way.
     """
-    one = demo.cubins(ARCH)[0]
-    text, image = check(client, [one], tmp_path)
+    path = demo.cubins(ARCH)[0]
+    text, image = check(client, [path], tmp_path)
     assert not image
     assert "Undefined reference to '_Z9block_sumf'" in text
     text_file = tmp_path / "text.cubin"

@@ -161,8 +161,8 @@ def test_from_python(arch: str) -> None:
     result = pylink.link(files, arch=f"sm_{arch}", lto=True)
     assert result.image == expected.image
     with pylink.Linker(arch=f"sm_{arch}", lto=True) as linker:
-        for one in files:
-            linker.add(one)
+        for file in files:
+            linker.add(file)
         assert linker.complete().image == expected.image
     with pytest.raises(pylink.LinkError, match="nvvm files when -lto"):
         pylink.link(files, arch=f"sm_{arch}")
@@ -482,8 +482,8 @@ def give_nvvm(root: Path) -> None:
         return
     nvvm.unlink()
     write_nvvm(root)
-    for one in real.iterdir():
-        (nvvm / one.name).symlink_to(one)
+    for path in real.iterdir():
+        (nvvm / path.name).symlink_to(path)
 
 
 def test_reports_about_a_link_that_is_none(capfd: pytest.CaptureFixture[str]) -> None:

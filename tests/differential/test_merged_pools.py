@@ -150,7 +150,9 @@ def program(seed: int, arch: str, tables: list[int], first: int) -> list[bytes]:
         text = kernel(f"k{number}", shape, "weak" if weak else "visible", calls)
         files += [with_pool(assembled(text, arch), chosen, first) for _ in range(1 + weak)]
     part = 0.9 if arch == "90a" else 0.67
-    room = LIMIT - int(part * sum(len(one.data) for file in files for one in constants(file)))
+    room = LIMIT - int(
+        part * sum(len(constant.data) for file in files for constant in constants(file))
+    )
     fill: Shape = [room // 100 * 25] if arch == "90a" else [0] * (min(room, LIMIT) // 80 * 10)
     files.append(assembled(function(FILLER, fill, "visible"), arch))
     chosen.shuffle(files)
@@ -158,7 +160,7 @@ def program(seed: int, arch: str, tables: list[int], first: int) -> list[bytes]:
 
 
 def pools(image: Image) -> list[bytes]:
-    return [image.content(one) for one in image.sections if one.name.startswith(POOL)]
+    return [image.content(section) for section in image.sections if section.name.startswith(POOL)]
 
 
 def misread(output: bytes, files: list[bytes]) -> set[tuple[str, int]]:
@@ -168,15 +170,15 @@ def misread(output: bytes, files: list[bytes]) -> set[tuple[str, int]]:
     bad, taken = set(), set()
     for file in files:
         found = constants(file)
-        names = {one.function for one in found}
-        for one in found:
-            text = image.section(f".text.{one.function}")
-            if one.reader < 0 or text is None or one.function in taken:
+        names = {row.function for row in found}
+        for row in found:
+            text = image.section(f".text.{row.function}")
+            if row.reader < 0 or text is None or row.function in taken:
                 continue
-            (word,) = struct.unpack_from("<Q", image.content(text), one.reader)
-            at = (word >> 38) + (0x8000 if one.type == 66 else 0) & 0xFFFF
-            if pool[at : at + len(one.data)] != one.data:
-                bad.add((f".text.{one.function}", one.reader))
+            (word,) = struct.unpack_from("<Q", image.content(text), row.reader)
+            at = (word >> 38) + (0x8000 if row.type == 66 else 0) & 0xFFFF
+            if pool[at : at + len(row.data)] != row.data:
+                bad.add((f".text.{row.function}", row.reader))
         taken |= names  # weak: the first copy stays
     return bad
 
@@ -201,15 +203,17 @@ def test_programs_are_merged_as_nvlink_does(arch: str, options: list[str], tmp_p
             assert all(REFUSED in line for line in theirs.lines if "error" in line)
             seen.append("refused")
             continue
-        ours_image, theirs_image = ((tmp_path / one).read_bytes() for one in (OURS, THEIRS))
+        ours_image, theirs_image = ((tmp_path / name).read_bytes() for name in (OURS, THEIRS))
         differences = compare(ours_image, theirs_image)
         if len(set(pools(Image(theirs_image)))) > 1:
             assert differences == []
             continue
         assert misread(ours_image, files) == set()
         wrong = {name for name, _ in misread(theirs_image, files)}
-        assert {text for text in wrong if any(text in one for one in differences)} == wrong
-        assert all(any(text in one for text in wrong) for one in differences)
+        assert {
+            text for text in wrong if any(text in difference for difference in differences)
+        } == wrong
+        assert all(any(text in difference for text in wrong) for difference in differences)
         seen.append("wrong in nvlink" if wrong else "merged")
     assert {"merged", "wrong in nvlink"} & set(seen)
     assert options or "refused" in seen

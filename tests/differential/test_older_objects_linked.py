@@ -88,7 +88,9 @@ def differences(
     source: str, flags: tuple[str, ...], made: str, linker: str, chip: str, folder: Path
 ) -> list[str]:
     """What differs in each kind of link of a source, nvlink's outputs against pylink's."""
-    ptx = oracle.compile_ptx(source, oracle.PTX_ARCH[chip], [one for one in flags if one == "-G"])
+    ptx = oracle.compile_ptx(
+        source, oracle.PTX_ARCH[chip], [flag for flag in flags if flag == "-G"]
+    )
     image = older.assemble(ptx, chip, flags, made)
     found = []
     with oracle.release(linker):

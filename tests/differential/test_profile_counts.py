@@ -45,9 +45,9 @@ def test_sections_and_their_bytes_are_those_of_nvlink(
     families = {family.name: family for family in profile.families}
     kinds = {".text.*": ".text.", ".nv.info.*": ".nv.info.", ".nv.constant0.*": ".nv.constant0."}
     for name, prefix in kinds.items():
-        found = [one for one in theirs["sections"] if one["name"].startswith(prefix)]
+        found = [section for section in theirs["sections"] if section["name"].startswith(prefix)]
         assert families[name].output_sections == len(found)
-        assert families[name].output_bytes == sum(one["sh_size"] for one in found)
+        assert families[name].output_bytes == sum(section["sh_size"] for section in found)
 
 
 @pytest.mark.skipif(CLANG is None, reason="needs clang: apt install clang-22")

@@ -134,8 +134,8 @@ def test_we_read_what_llvm_writes(
     made = to_yaml(release, data)
     # LLVM leaves some characters as they are that YAML does not allow.
     assume(not re.search("[\0-\x09\x0b-\x1f\x7f\x85\ufeff]", made.decode()))
-    assert [one.args for one in read_yaml(made, "f")] == [
-        one.args for one in read_bitstream(data, "f")
+    assert [remark.args for remark in read_yaml(made, "f")] == [
+        remark.args for remark in read_bitstream(data, "f")
     ]
 
 

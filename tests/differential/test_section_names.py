@@ -59,7 +59,7 @@ def test_a_section_under_another_name(case: str, relocatable: bool, tmp_path: Pa
     arch = case.partition("/")[0]
     inputs = modules(case)
     untouched = link(inputs, arch, relocatable, tmp_path)
-    changes = [(at, *one) for at, image in enumerate(inputs) for one in renamed(image)]
+    changes = [(at, *change) for at, image in enumerate(inputs) for change in renamed(image)]
     linked = refused = 0
     for at, name, other, image in changes[len(case) % STEP :: STEP]:
         files = [*inputs[:at], image, *inputs[at + 1 :]]

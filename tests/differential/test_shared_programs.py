@@ -227,7 +227,7 @@ def test_programs_run(build: HostBuild, libraries: list[str], flags: list[str]) 
     """Each launch finds the one image, and a host variable is the one of its library."""
     inputs = ["main.o"]
     for name in libraries:
-        inputs.append(build.library(f"libm{name}.so", [f"{one}.o" for one in name]))
+        inputs.append(build.library(f"libm{name}.so", [f"{letter}.o" for letter in name]))
     program = build.program("prog", inputs, *flags)
     log = build.start(program)
     assert log.ended
@@ -385,7 +385,9 @@ def test_what_is_no_library_with_device_code(build: HostBuild, inputs: str) -> N
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_a_library_with_a_runtime_of_its_own(build: HostBuild, level: str) -> None:
     """Optimized code calls fewer functions of the runtime."""
-    objects = [build.compile(f"{one}.cu", "-rdc=true", level, target=f"{one}x.o") for one in "bc"]
+    objects = [
+        build.compile(f"{letter}.cu", "-rdc=true", level, target=f"{letter}x.o") for letter in "bc"
+    ]
     runtime = ["-lcudart_static", "-ldl", "-lrt", "-lpthread"]
     build.run("g++", "-shared", *objects, f"-L{build.root}/lib64", *runtime, "-o", "libown.so")
     said = pylink(build.folder, [f"-arch={ARCH}", "main.o", "libown.so"])

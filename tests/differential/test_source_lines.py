@@ -107,10 +107,10 @@ def at(record: Diagnostic) -> tuple[str, int, str | None]:
 @pytest.mark.parametrize("arch", ARCHS)
 def test_undefined_symbols(arch: str, flag: str) -> None:
     diagnostics, _ = link(arch, oracle.compile(UNDEFINED, arch, [flag]))
-    lost, gone = sorted(diagnostics, key=lambda one: one.symbol or "")
-    uses = [at(one)[1] for one in (lost, *lost.notes) if one.kind != "inlined-here"]
+    lost, gone = sorted(diagnostics, key=lambda record: record.symbol or "")
+    uses = [at(record)[1] for record in (lost, *lost.notes) if record.kind != "inlined-here"]
     assert uses == [5, 9]
-    inlined = [at(one)[:2] for one in lost.notes if one.kind == "inlined-here"]
+    inlined = [at(note)[:2] for note in lost.notes if note.kind == "inlined-here"]
     assert inlined == ([("inlined-here", 14)] if flag == "-lineinfo" else [])
     assert at(gone) == ("undefined-reference", 15, "gone")
     assert gone.source is not None
@@ -141,7 +141,9 @@ def test_both_sides_of_a_clash(arch: str) -> None:
     second = "__device__ int v[8];\n\n__device__ int f(int x) { return x + 1; }\n"
     cubins = [oracle.compile(text, arch, ["-G"]) for text in (first, second)]
     diagnostics, _ = link(arch, *cubins)
-    shown = {(at(one), at(one.notes[-1])) for one in diagnostics if one.notes}
+    shown = {
+        (at(diagnostic), at(diagnostic.notes[-1])) for diagnostic in diagnostics if diagnostic.notes
+    }
     assert shown == {
         (("multiple-definition", 3, "_Z1fi"), ("first-defined-here", 4, "_Z1fi")),
         (("multiple-definition", 1, "v"), ("first-defined-here", 3, "v")),

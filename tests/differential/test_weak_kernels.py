@@ -30,7 +30,9 @@ def cubin(arch: str, linkage: str) -> bytes:
 
 def bank(image: bytes) -> bytes:
     """The kernel's parameters and what stands in front of them."""
-    (section,) = (one for one in Image(image).sections if one.name == ".nv.constant0.kernel")
+    (section,) = (
+        candidate for candidate in Image(image).sections if candidate.name == ".nv.constant0.kernel"
+    )
     return image[section.offset :][: section.size]
 
 

@@ -246,6 +246,8 @@ def test_frames_of_relocatable_outputs_keep_their_places(arch: str) -> None:
 
 def frame_offsets(image: bytes) -> list[int]:
     """Where the relocations of .debug_frame are."""
-    section = next(one for one in Image(image).sections if one.name == ".rela.debug_frame")
+    section = next(
+        candidate for candidate in Image(image).sections if candidate.name == ".rela.debug_frame"
+    )
     rows = struct.iter_unpack("<QQq", image[section.offset : section.offset + section.size])
     return sorted(offset for offset, _, _ in rows)

@@ -25,9 +25,12 @@ def findings(grid: Grid) -> list[str]:
     if (info.parameter_room or 0) != (info.parameter_size or 0):
         found.append(f"EIATTR_PARAM_CBANK has room for {info.parameter_room} bytes of parameters")
     for offset in sorted(usage.parameters):
-        if not any(one.offset - 3 <= offset < one.offset + one.size for one in info.parameters):
+        if not any(
+            parameter.offset - 3 <= offset < parameter.offset + parameter.size
+            for parameter in info.parameters
+        ):
             found.append(f"parameter bytes at {offset} used, no EIATTR_KPARAM_INFO has them")
-    ends = [one.offset + one.size for one in info.parameters]
+    ends = [parameter.offset + parameter.size for parameter in info.parameters]
     if info.parameter_size != max(ends, default=0):
         found.append(f"EIATTR_CBANK_PARAM_SIZE is {info.parameter_size}, descriptors end at {ends}")
     end = grid.program.loaded.layout.parameters + (info.parameter_size or 0)

@@ -62,8 +62,8 @@ class Build:
 
     def unsupported(self, what: str) -> Unsupported:
         """The error that names the instruction."""
-        one = self.instruction
-        return Unsupported(f"{what} of '{one.text}' ({one.encoding:#034x})")
+        instruction = self.instruction
+        return Unsupported(f"{what} of '{instruction.text}' ({instruction.encoding:#034x})")
 
     def finish(self) -> None:
         """Refuse the instruction if anything of it was not taken."""

@@ -109,7 +109,7 @@ FAULTS = {
 @pytest.mark.parametrize("arch", ARCHS)
 def test_planted_values_are_found(arch: str, fault: str) -> None:
     grid = launched(with_value(images(arch)[1], *FAULTS[fault]), arch)
-    assert any(fault in one for one in findings(grid))
+    assert any(fault in finding for finding in findings(grid))
 
 
 @pytest.mark.parametrize("arch", ARCHS)

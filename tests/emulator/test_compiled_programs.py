@@ -92,8 +92,8 @@ def test_memory_is_as_python_computes(
         (Loaded(theirs, arch) if theirs else None, Loaded(ours, arch))
         for theirs, ours in (case.images for case in cases)
     ]
-    Decoder.of(arch).learn(bytes(one.code) for pair in loaded for one in pair if one)
-    for case, (one, two) in zip(cases, loaded, strict=True):
-        assert check(two, case, stack=stack) == len(pool.KERNELS)
-        if one and not same_in_memory(one, two):
-            check(one, case, stack=stack)
+    Decoder.of(arch).learn(bytes(program.code) for pair in loaded for program in pair if program)
+    for case, (first, second) in zip(cases, loaded, strict=True):
+        assert check(second, case, stack=stack) == len(pool.KERNELS)
+        if first and not same_in_memory(first, second):
+            check(first, case, stack=stack)

@@ -102,17 +102,17 @@ def linked_programs(arch: str, seeds: range, folder: Path) -> Iterator[Linked]:
             yield Linked(program, way, link.arch, (theirs, _link_ours(place, link)))
 
 
-def same_in_memory(one: Loaded | None, two: Loaded) -> bool:
+def same_in_memory(first: Loaded | None, second: Loaded) -> bool:
     """Whether what runs is the same, but for scoreboards and stalls."""
     return (
-        one is not None
-        and len(one.code) == len(two.code)
-        and one.memory.bytes.tobytes() == two.memory.bytes.tobytes()
-        and one.kernels == two.kernels
-        and one.info == two.info
-        and one.banks == two.banks
-        and [e & ~CONTROL_MASK for e in encodings(bytes(one.code))]
-        == [e & ~CONTROL_MASK for e in encodings(bytes(two.code))]
+        first is not None
+        and len(first.code) == len(second.code)
+        and first.memory.bytes.tobytes() == second.memory.bytes.tobytes()
+        and first.kernels == second.kernels
+        and first.info == second.info
+        and first.banks == second.banks
+        and [e & ~CONTROL_MASK for e in encodings(bytes(first.code))]
+        == [e & ~CONTROL_MASK for e in encodings(bytes(second.code))]
     )
 
 
@@ -157,10 +157,10 @@ def test_memory_is_as_python_computes(arch: str, first: int, tmp_path: Path) -> 
     ]
     for target in {case.arch for case in cases}:
         Decoder.of(target).learn(
-            bytes(one.code)
+            bytes(program.code)
             for case, pair in zip(cases, loaded, strict=True)
-            for one in pair
-            if one and case.arch == target
+            for program in pair
+            if program and case.arch == target
         )
     ran = 0
     for case, (theirs, ours) in zip(cases, loaded, strict=True):

@@ -115,16 +115,23 @@ def test_a_linked_program_is_loaded(arch: str) -> None:
     name = "_Z5twiceiPi"
     assert struct.unpack("<Q", loaded.memory.read(pointer, size)) == (loaded.functions[name],)
     info = loaded.info["k"]
-    assert sorted((one.offset, one.size) for one in info.parameters) == [(0, 8), (8, 4)]
+    assert sorted((parameter.offset, parameter.size) for parameter in info.parameters) == [
+        (0, 8),
+        (8, 4),
+    ]
     assert info.barriers == 1
     assert info.parameter_offset == loaded.layout.parameters
     code = loaded.instructions
     assert all(loaded.instruction(address) == code[address] for address in code)
-    targets = [one.target() for one in code.values() if one.opcode == "BRA"]
+    targets = [instruction.target() for instruction in code.values() if instruction.opcode == "BRA"]
     assert targets
     assert all(target in code for target in targets)
-    assert any(one.write_scoreboard is not None for one in code.values() if one.opcode == "LDG")
-    exits = [one for one in code.values() if one.opcode == "EXIT"]
+    assert any(
+        instruction.write_scoreboard is not None
+        for instruction in code.values()
+        if instruction.opcode == "LDG"
+    )
+    exits = [instruction for instruction in code.values() if instruction.opcode == "EXIT"]
     assert exits
     assert loaded.text_of(exits[-1].address).name == "k"
     with pytest.raises(Fault, match="no code"):

@@ -155,9 +155,9 @@ def _with(source: str, changed: dict[str, types.ModuleType]) -> str:
                 end = source.index(")", end) + 1
             names = source[start:end].partition(" import ")[2].strip("()").replace("\n", " ")
             lines = "".join(
-                f"{one.strip()} = PLANTED['{name}'].{one.strip()}\n"
-                for one in names.split(",")
-                if one.strip()
+                f"{word.strip()} = PLANTED['{name}'].{word.strip()}\n"
+                for word in names.split(",")
+                if word.strip()
             )
             source = source[:start] + lines + source[end:]
             start = source.find(f"from emulator.semantics.{name} import ")

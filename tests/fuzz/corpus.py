@@ -29,7 +29,8 @@ def program(name: str) -> tuple[str, tuple[bytes, ...]]:
     else:
         modules = generate(int(which)).modules[:MOST_INPUTS]
         return arch, tuple(
-            oracle.compile(one.source, arch, one.flags, name=one.name) for one in modules
+            oracle.compile(module.source, arch, module.flags, name=module.name)
+            for module in modules
         )
     return arch, tuple(path.read_bytes() for path in paths[:MOST_INPUTS])
 

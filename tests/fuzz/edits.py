@@ -95,9 +95,9 @@ def section_field(draft: Draft, rng: Random, others: Sequence[bytes]) -> None:
 
 def section_like_another(draft: Draft, rng: Random, others: Sequence[bytes]) -> None:
     """A field gets the value that another section has there."""
-    one, other = (rng.randrange(1, len(draft.sections)) for _ in range(2))
+    left, right = (rng.randrange(1, len(draft.sections)) for _ in range(2))
     field = rng.choice((NAME, TYPE, LINK, INFO, OFFSET, SIZE, ENTSIZE))
-    draft.set(one, field, draft.sections[other][field])
+    draft.set(left, field, draft.sections[right][field])
 
 
 def section_type(draft: Draft, rng: Random, others: Sequence[bytes]) -> None:
@@ -132,11 +132,11 @@ def section_emptied(draft: Draft, rng: Random, others: Sequence[bytes]) -> None:
 
 def sections_swapped(draft: Draft, rng: Random, others: Sequence[bytes]) -> None:
     """Two rows of the section table change places; who refers to them by number is not told."""
-    one, other = (rng.randrange(1, len(draft.sections)) for _ in range(2))
-    rows = list(draft.sections[one]), list(draft.sections[other])
+    left, right = (rng.randrange(1, len(draft.sections)) for _ in range(2))
+    rows = list(draft.sections[left]), list(draft.sections[right])
     for field in range(len(FIELDS)):
-        draft.set(one, field, rows[1][field])
-        draft.set(other, field, rows[0][field])
+        draft.set(left, field, rows[1][field])
+        draft.set(right, field, rows[0][field])
 
 
 def name_byte(draft: Draft, rng: Random, others: Sequence[bytes]) -> None:
@@ -170,11 +170,11 @@ def symbol_field(draft: Draft, rng: Random, others: Sequence[bytes]) -> None:
 
 
 def symbol_like_another(draft: Draft, rng: Random, others: Sequence[bytes]) -> None:
-    one, other = _symbol(draft, rng), _symbol(draft, rng)
-    if one is None or other is None:
+    left, right = _symbol(draft, rng), _symbol(draft, rng)
+    if left is None or right is None:
         return
     at, size = rng.choice(SYMBOL_FIELDS)
-    draft.poke(draft.symbol_at(one) + at, size, draft.peek(draft.symbol_at(other) + at, size))
+    draft.poke(draft.symbol_at(left) + at, size, draft.peek(draft.symbol_at(right) + at, size))
 
 
 def symbol_binding(draft: Draft, rng: Random, others: Sequence[bytes]) -> None:
@@ -199,10 +199,10 @@ def symbol_undefined(draft: Draft, rng: Random, others: Sequence[bytes]) -> None
 
 
 def symbols_swapped(draft: Draft, rng: Random, others: Sequence[bytes]) -> None:
-    one, other = _symbol(draft, rng), _symbol(draft, rng)
-    if one is None or other is None:
+    left, right = _symbol(draft, rng), _symbol(draft, rng)
+    if left is None or right is None:
         return
-    places = draft.symbol_at(one), draft.symbol_at(other)
+    places = draft.symbol_at(left), draft.symbol_at(right)
     rows = [bytes(draft.data[at : at + SYM.size]) for at in places]
     for at, row in zip(places, reversed(rows), strict=True):
         if len(row) == SYM.size and at + SYM.size <= len(draft.data):
@@ -255,11 +255,11 @@ def relocation_field(draft: Draft, rng: Random, others: Sequence[bytes]) -> None
 
 
 def relocation_like_another(draft: Draft, rng: Random, others: Sequence[bytes]) -> None:
-    one, other = _relocation(draft, rng), _relocation(draft, rng)
-    if one is None or other is None:
+    left, right = _relocation(draft, rng), _relocation(draft, rng)
+    if left is None or right is None:
         return
-    at, size = rng.choice(RELA_FIELDS[: 4 if one[1] == other[1] == 24 else 3])
-    draft.poke(one[0] + at, size, draft.peek(other[0] + at, size))
+    at, size = rng.choice(RELA_FIELDS[: 4 if left[1] == right[1] == 24 else 3])
+    draft.poke(left[0] + at, size, draft.peek(right[0] + at, size))
 
 
 def relocation_type(draft: Draft, rng: Random, others: Sequence[bytes]) -> None:
@@ -366,14 +366,14 @@ def callgraph_rows(draft: Draft, rng: Random, others: Sequence[bytes]) -> None:
     number = rng.choice(tables)
     held = draft.contents(number)
     rows = [held[at : at + 8] for at in range(0, len(held), 8)]
-    one, other = rng.randrange(len(rows)), rng.randrange(len(rows))
+    left, right = rng.randrange(len(rows)), rng.randrange(len(rows))
     what = rng.randrange(3)
     if what == 0:
-        rows[one], rows[other] = rows[other], rows[one]
+        rows[left], rows[right] = rows[right], rows[left]
     elif what == 1:
-        del rows[one]
+        del rows[left]
     else:
-        rows.insert(other, rows[one])
+        rows.insert(right, rows[left])
     draft.put(number, b"".join(rows))
 
 

@@ -75,7 +75,7 @@ class Job:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Job:
         lists = {name: tuple(values[name]) for name in ("words", "extras", "left_out")}
-        changes = tuple(Change(**one) for one in values["changes"])
+        changes = tuple(Change(**value) for value in values["changes"])
         return cls(**{**values, **lists, "changes": changes})
 
     def inputs(self) -> list[tuple[str, bytes]]:
@@ -83,11 +83,11 @@ class Job:
         _, given = corpus.program(self.program)
         images = list(given)
         for change in self.changes:
-            others = [one for n, one in enumerate(images) if n != change.image]
+            others = [image for n, image in enumerate(images) if n != change.image]
             images[change.image] = edits.apply(
                 images[change.image], change.edit, change.seed, others
             )
-        images = [one for n, one in enumerate(images) if n not in self.left_out]
+        images = [image for n, image in enumerate(images) if n not in self.left_out]
         if self.order:
             Random(self.order).shuffle(images)
         return wrapping.wrap(self.wrapping, images, self.arch, self.wrapping_seed)

@@ -52,8 +52,8 @@ class Gpu:
         check(driver.cuCtxSetCurrent(check(driver.cuDevicePrimaryCtxRetain(self.device))))
         attribute = driver.CUdevice_attribute
         self.major, self.minor = (
-            int(check(driver.cuDeviceGetAttribute(one, self.device)))
-            for one in (
+            int(check(driver.cuDeviceGetAttribute(attribute_number, self.device)))
+            for attribute_number in (
                 attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
                 attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
             )

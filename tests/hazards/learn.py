@@ -71,17 +71,17 @@ def learn(arch: str, flows: Sequence[Flow], old: tables.Table | None = None) -> 
     for part in flows:
         for access in Waits(part, table).accesses():
             first, second = part.steps[access.first], part.steps[access.second]
-            one, other = first.instruction.base, second.instruction.base
+            left, right = first.instruction.base, second.instruction.base
             unit = RESULT_UNIT if access.kind == "overwrite" else SOURCE_UNIT
-            if access.kind in free and one in unit and unit[one] == unit.get(other):
+            if access.kind in free and left in unit and unit[left] == unit.get(right):
                 row = free[access.kind]
-                row[other] = row.get(other, frozenset()) | {one}
+                row[right] = row.get(right, frozenset()) | {left}
             elif access.naked and not adds:
-                if not dropped[access.kind == "source"][one]:
-                    print(f"{part.name}+{first.at:#x} to {second.at:#x}: {one} has no scoreboard")
-                dropped[access.kind == "source"][one] += 1
+                if not dropped[access.kind == "source"][left]:
+                    print(f"{part.name}+{first.at:#x} to {second.at:#x}: {left} has no scoreboard")
+                dropped[access.kind == "source"][left] += 1
             else:
-                what = f"{access.kind} {one} {other}"
+                what = f"{access.kind} {left} {right}"
                 if not strange[what]:
                     print(f"{part.name}+{first.at:#x} to {second.at:#x}: {what}")
                 strange[what] += 1

@@ -133,8 +133,8 @@ def _waits(flow: Flow, at: int) -> list[tuple[int, int]]:
 
 def _kinds(first: Step, step: Step, part: str, intact: bool, table: Table) -> list[str]:
     """What an instruction does to what is under way."""
-    one, other = first.instruction.guard, step.instruction.guard
-    if intact and one and other and one[:2] == other[:2] and one[2] != other[2]:
+    left, right = first.instruction.guard, step.instruction.guard
+    if intact and left and right and left[:2] == right[:2] and left[2] != right[2]:
         return []
     base, used = step.instruction.base, step.registers
     mine = set(first.registers.written)
@@ -160,14 +160,14 @@ def _kinds(first: Step, step: Step, part: str, intact: bool, table: Table) -> li
 
 
 def _free(table: Table, kind: str, first: Step, step: Step) -> bool:
-    one, other = first.instruction.base, step.instruction.base
-    if kind == "source" and (one in TEXTURE) == (other in TEXTURE):
-        unit = SOURCE_UNIT.get(one)
-        if unit is not None and unit == SOURCE_UNIT.get(other):
+    left, right = first.instruction.base, step.instruction.base
+    if kind == "source" and (left in TEXTURE) == (right in TEXTURE):
+        unit = SOURCE_UNIT.get(left)
+        if unit is not None and unit == SOURCE_UNIT.get(right):
             return True
-    if kind == "overwrite" and one == other == "LDS":
+    if kind == "overwrite" and left == right == "LDS":
         return True
-    return one in table.free.get(kind, {}).get(other, frozenset())
+    return left in table.free.get(kind, {}).get(right, frozenset())
 
 
 def _passed(first: Step, step: Step, part: str) -> int:

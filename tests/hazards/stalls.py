@@ -135,11 +135,11 @@ class Stalls:
 
     def _excluded(self, writer: int, index: int, state: Recent, since: int) -> bool:
         """Whether the guards of both say that never both run."""
-        one = self.flow.steps[writer].instruction.guard
+        guard = self.flow.steps[writer].instruction.guard
         other = self.flow.steps[index].instruction.guard
-        if one is None or other is None or one[:2] != other[:2] or one[2] == other[2]:
+        if guard is None or other is None or guard[:2] != other[:2] or guard[2] == other[2]:
             return False
-        predicate = FILES[one[0]] + one[1]
+        predicate = FILES[guard[0]] + guard[1]
         return all(at < since for at in state.get(predicate, {}).values())
 
 

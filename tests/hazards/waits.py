@@ -242,13 +242,13 @@ def leaves(flow: Flow, number: int, index: int) -> bool:
     return base == "RET" and number in flow.outer
 
 
-def join(one: State, other: State) -> State:
+def join(state: State, other: State) -> State:
     """The state where two paths meet: under way on either, the rest where it holds on both."""
-    active = one[0] | other[0]
+    active = state[0] | other[0]
     return (
         active,
         *(
-            (a | ~one[0]) & (b | ~other[0]) & active
-            for a, b in zip(one[1:], other[1:], strict=True)
+            (a | ~state[0]) & (b | ~other[0]) & active
+            for a, b in zip(state[1:], other[1:], strict=True)
         ),
     )

@@ -61,10 +61,10 @@ def differences(actual: bytes, expected: bytes) -> list[str]:
     if len(mine) != len(theirs):
         return [f"{len(mine)} entries, not {len(theirs)}"]
     found = []
-    for number, (one, other) in enumerate(zip(mine, theirs, strict=True)):
-        if _fixed(one[0]) != _fixed(other[0]):
-            found.append(f"header {number}: {one[0].hex()}, not {other[0].hex()}")
-        found += [f"entry {number}: {line}" for line in compare(one[1], other[1])]
+    for number, (own, other) in enumerate(zip(mine, theirs, strict=True)):
+        if _fixed(own[0]) != _fixed(other[0]):
+            found.append(f"header {number}: {own[0].hex()}, not {other[0].hex()}")
+        found += [f"entry {number}: {line}" for line in compare(own[1], other[1])]
     return found
 
 

@@ -46,9 +46,28 @@ def paragraphs(text: str) -> list[str]:
     return [" ".join(part.split()) for part in parts]
 
 
+# A comment of C, or a string or character that may hold what looks like one.
+C_COMMENT = re.compile(
+    r"""/\*(?P<block>.*?)\*/|(?P<lines>(?:(?<![^\n])[ \t]*//[^\n]*\n)+)|//(?P<rest>[^\n]*)"""
+    r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""",
+    re.DOTALL,
+)
+
+
+def c_comments(text: str) -> Iterator[str]:
+    """Comments of C; those that fill lines one below the other are one."""
+    for found in C_COMMENT.finditer(text):
+        whole = found["block"] or found["lines"] or found["rest"]
+        if whole:
+            yield re.sub(r"^[ \t]*(?://|\*)?[ \t]?", "", whole, flags=re.MULTILINE)
+
+
 def comments(path: Path) -> Iterator[str]:
-    """Docstrings and comments of a file of Python or Cython."""
+    """Docstrings and comments of a file of Python, Cython or C."""
     text = path.read_text(encoding="utf-8")
+    if path.suffix in (".c", ".h"):
+        yield from c_comments(text)
+        return
     if path.suffix in (".py", ".pyi"):
         kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
         nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]

@@ -114,9 +114,9 @@ def tally(cubins: Iterable[bytes]) -> dict[str, tuple[int, int, int, int]]:
     """What `repeats` should answer, by comparing all with all."""
     contents: Counter[tuple[str, bytes]] = Counter()
     for cubin in cubins:
-        for one in sections(cubin):
-            if one.data:
-                contents[family(one.name), one.data] += 1
+        for section in sections(cubin):
+            if section.data:
+                contents[family(section.name), section.data] += 1
     found: dict[str, tuple[int, int, int, int]] = {}
     for (name, data), copies in contents.items():
         sums = found.get(name, (0, 0, 0, 0))

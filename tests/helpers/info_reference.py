@@ -74,11 +74,11 @@ class Program:
 
     @property
     def kernels(self) -> list[int]:
-        return [one for one in self.sections if one in self.graph.kernels]
+        return [section for section in self.sections if section in self.graph.kernels]
 
     @property
     def knows_bits(self) -> bool:
-        return any(find(self.records.get(one, []), BITS) for one in self.sections)
+        return any(find(self.records.get(section, []), BITS) for section in self.sections)
 
     def external(self, number: int) -> bool:
         """Whether EXTERNS of the output names it: undefined, or a kernel that code launches."""
@@ -98,15 +98,19 @@ def find(records: list[Record], number: int) -> Record | None:
 
 def others(program: Program, kernel: int, *, alone: bool) -> list[int]:
     reached = program.graph.reached(kernel)
-    return [one for one in program.sections if one != kernel and (alone or one in reached)]
+    return [
+        section
+        for section in program.sections
+        if section != kernel and (alone or section in reached)
+    ]
 
 
 def given(program: Program, functions: list[int]) -> Iterator[Record]:
     """What the functions say, in order; one that is silent about its bits ends with that."""
-    for one in functions:
-        if one in program.records:
-            yield from program.records[one]
-            if program.knows_bits and not find(program.records[one], BITS):
+    for function in functions:
+        if function in program.records:
+            yield from program.records[function]
+            if program.knows_bits and not find(program.records[function], BITS):
                 yield Record(BITS, HVAL, UNKNOWN_BITS, items=None)
 
 
@@ -160,8 +164,10 @@ def join_alone(program: Program, kernel: int, own: list[Record]) -> None:
             own.append(Record(number, form, value))
     for number in (EXTERNS, FRAGMENTS):
         items: list[int] = []
-        for one in program.records:  # as the input has them
-            for record in program.records[one] if one in program.sections else []:
+        for section_records in program.records:  # as the input has them
+            for record in (
+                program.records[section_records] if section_records in program.sections else []
+            ):
                 if record.number == number:
                     items += [item for item in program.listed(record) if item not in items]
         mine = find(own, number)
@@ -214,7 +220,7 @@ def file_reference(program: Program, registers: list[int], stack: list[int]) -> 
             rows.append(pair(FRAME_SIZE, function, program.graph.frames[function]))
     sizes = []
     if program.executable:
-        kernels = sorted(program.kernels, key=lambda one: program.symbols[one])
+        kernels = sorted(program.kernels, key=lambda entity: program.symbols[entity])
         sizes = [pair(MIN_STACK_SIZE, kernel, stack[kernel]) for kernel in kernels]
     return b"".join([*reversed(rows), *sizes])
 

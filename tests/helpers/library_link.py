@@ -66,7 +66,7 @@ def understand(argv: list[str]) -> tuple[list[str], list[jitlink_client.Step], s
             archive = folder / f"lib{value or next(words)}.a"
             steps.append(("data", LIBRARY, archive.read_bytes(), str(archive).encode()))
         elif name in ("--kernels-used", "--variables-used"):
-            options += [f"{name[1:]}={one}" for one in value.split(",")]
+            options += [f"{name[1:]}={part}" for part in value.split(",")]
         elif word.startswith("-"):
             options.append(word)
         else:

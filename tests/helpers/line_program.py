@@ -97,9 +97,9 @@ class Lines:
             return directories + files + b"\0", b""
         strings = bytearray()
         directories = bytes([1, DW_LNCT_PATH, DW_FORM_LINE_STRP]) + uleb(len(self.directories))
-        for one in self.directories:
+        for directory in self.directories:
             directories += struct.pack("<I", len(strings))
-            strings += text(one)
+            strings += text(directory)
         form = [DW_LNCT_PATH, DW_FORM_LINE_STRP, DW_LNCT_DIRECTORY, DW_FORM_UDATA]
         files = bytes([2, *form]) + uleb(len(self.files))
         for name, at in self.files:

@@ -2,7 +2,7 @@
 
    MADVISE=refused: there is no MADV_POPULATE_READ, as before Linux 5.14.
    MADVISE=NAME: the file of that name has a bad block: neither are there all pages of a mapping of
-   it, nor can it be read, but for its first bytes. */
+   it, nor can it be read, except for its first bytes. */
 
 #define _GNU_SOURCE
 #include <errno.h>

@@ -76,9 +76,9 @@ class Merged:
         null = is_null(data, pool.align)
         if null and before in self.nulls:
             return self.nulls[before], None
-        for one in self.written if looked_at and not null else ():
-            if (one.data, one.align) == (data, pool.align):
-                return one.place, self.null_value if one.lost else one.place
+        for written in self.written if looked_at and not null else ():
+            if (written.data, written.align) == (data, pool.align):
+                return written.place, self.null_value if written.lost else written.place
         self.data += bytes(-len(self.data) % pool.align) + data
         place = len(self.data) - len(data)
         if null:

@@ -72,21 +72,25 @@ def same_named_statics(draft: Draft) -> None:
 
 def recursion(draft: Draft) -> None:
     """Recursion of one function, or of two that live in different modules."""
-    one, two = draft.module(), draft.module()
+    module, partner = draft.module(), draft.module()
     first = draft.name("rec")
-    if one is two or draft.rng.random() < 0.5:
-        one.body.append(
+    if module is partner or draft.rng.random() < 0.5:
+        module.body.append(
             f"__device__ __noinline__ int {first}(int x)"
             f" {{ return x < 2 ? x : {first}(x - 1) + {first}(x - 2); }}"
         )
     else:
         second = draft.name("rec")
-        one.declare(f"extern __device__ int {second}(int x);")
-        two.declare(f"extern __device__ int {first}(int x);")
-        one.body.append(f"__device__ int {first}(int x) {{ return x ? {second}(x - 1) + 1 : 0; }}")
-        two.body.append(f"__device__ int {second}(int x) {{ return x ? {first}(x - 1) * 3 : 1; }}")
-    draft.functions.append(Function(first, one.index, INT_CALL, "{f}({x})"))
-    draft.kernel(one, "int *p", f"p[threadIdx.x] = {first}(p[0]);")
+        module.declare(f"extern __device__ int {second}(int x);")
+        partner.declare(f"extern __device__ int {first}(int x);")
+        module.body.append(
+            f"__device__ int {first}(int x) {{ return x ? {second}(x - 1) + 1 : 0; }}"
+        )
+        partner.body.append(
+            f"__device__ int {second}(int x) {{ return x ? {first}(x - 1) * 3 : 1; }}"
+        )
+    draft.functions.append(Function(first, module.index, INT_CALL, "{f}({x})"))
+    draft.kernel(module, "int *p", f"p[threadIdx.x] = {first}(p[0]);")
 
 
 def function_table(draft: Draft) -> None:

@@ -73,20 +73,20 @@ def draw(seed: int) -> Program:
         return "".join(sorted(chance.sample(MODULES, chance.randint(1, most))))
 
     is_plugin = seed % 2 == 1
-    kinds = [one for one in KINDS if one != "open"] if is_plugin else list(KINDS)
+    kinds = [kind for kind in KINDS if kind != "open"] if is_plugin else list(KINDS)
     libraries = [(chance.choice(kinds), pick(3)) for _ in range(chance.randint(1, 2))]
     if sum(kind == "final" for kind, _ in libraries) == 2:
         libraries[1] = ("closed", libraries[1][1])
     objects = list(pick(1)) if chance.random() < 0.35 else []
-    archived = pick(2).translate({ord(one): None for one in objects})
+    archived = pick(2).translate({ord(name): None for name in objects})
     archives = [archived] if archived and chance.random() < 0.6 else []
     program = Program(is_plugin, objects, archives, libraries)
-    names = [f"{one}.o" for one in program.objects]
-    names += [f"archive_{one}.a" for one in program.archives]
+    names = [f"{name}.o" for name in program.objects]
+    names += [f"archive_{archive}.a" for archive in program.archives]
     for number, (kind, modules) in enumerate(libraries):
         names.append(f"lib{number}.so")
         if kind == "final":
-            names += [f"libopen{one}.so" for one in modules]
+            names += [f"libopen{module}.so" for module in modules]
     chance.shuffle(names)
     program.line = names
     return program
@@ -109,7 +109,7 @@ def run(build: HostBuild, program: Program) -> tuple[str, Log | None]:
         make_library(build, f"lib{number}.so", kind, modules)
     for modules in program.archives:
         (build.folder / f"archive_{modules}.a").unlink(missing_ok=True)
-        build.run("ar", "rcs", f"archive_{modules}.a", *(f"{one}.o" for one in modules))
+        build.run("ar", "rcs", f"archive_{modules}.a", *(f"{module}.o" for module in modules))
     write_uses(build, "use", program.modules)
     device = [str(build.nvcc), "-arch=sm_90", "-dlink", "-L."]
     if not program.is_plugin:
@@ -120,8 +120,8 @@ def run(build: HostBuild, program: Program) -> tuple[str, Log | None]:
                      "-o", "linked.o")  # fmt: skip
     host = ("g++", "-shared", "linked.o", "plugin.o", "use.o", *program.line)
     build.run(*host, "-L.", "-Lruntime", "-lcudart", "-o", "plugin.so")
-    libraries = [one for one in program.line if one.endswith(".so")]
-    write_uses(build, "loaded", sorted(set("".join(one for _, one in program.libraries))))
+    libraries = [word for word in program.line if word.endswith(".so")]
+    write_uses(build, "loaded", sorted(set("".join(used for _, used in program.libraries))))
     loader = (
         "g++",
         "loader.cc",
@@ -136,13 +136,13 @@ def run(build: HostBuild, program: Program) -> tuple[str, Log | None]:
 
 
 def make_library(build: HostBuild, name: str, kind: str, modules: str) -> None:
-    objects = [f"{one}.o" for one in modules]
+    objects = [f"{module}.o" for module in modules]
     if kind == "open":
         build.library(name, objects)
     elif kind == "final":
         build.run(build.nvcc, "-arch=sm_90", "-shared", "-dlink", "-Xcompiler", "-fPIC", *objects,
                   "-o", "final.o")  # fmt: skip
-        needed = [f"-lopen{one}" for one in modules]
+        needed = [f"-lopen{module}" for module in modules]
         build.run("g++", "-shared", "final.o", "-Wl,--no-as-needed", "-L.", *needed, "-o", name)
     else:
         flags = {"symbolic": ["-Xlinker", "-Bsymbolic"],
@@ -151,8 +151,8 @@ def make_library(build: HostBuild, name: str, kind: str, modules: str) -> None:
 
 
 def write_uses(build: HostBuild, name: str, modules: list[str]) -> None:
-    declared = "".join(f"void {one}_host(int *);" for one in modules)
-    called = "".join(f"{one}_host(nullptr);" for one in modules)
+    declared = "".join(f"void {module}_host(int *);" for module in modules)
+    called = "".join(f"{module}_host(nullptr);" for module in modules)
     build.write(use_cc=f'{declared} extern "C" void {name}() {{ {called} }}')
     build.run("g++", "-fPIC", "-c", "use.cc", "-o", f"{name}.o")
 

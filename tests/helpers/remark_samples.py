@@ -150,14 +150,14 @@ def bitstream_reference(remarks: list[Remark], version: int) -> bytes:
         return strings.setdefault(text, len(strings))
 
     blocks = []
-    for one in remarks:
-        pass_name, name, function = map(number, (one.pass_name, one.name, one.function))
-        records: list[Record] = [(HEADER, (one.kind, name, pass_name, function))]
-        if one.file is not None:
-            records.append((LOCATION, (number(one.file), one.line, one.column)))
-        if one.hotness is not None:
-            records.append((HOTNESS, (one.hotness,)))
-        for key, value, file, line, column in one.args:
+    for remark in remarks:
+        pass_name, name, function = map(number, (remark.pass_name, remark.name, remark.function))
+        records: list[Record] = [(HEADER, (remark.kind, name, pass_name, function))]
+        if remark.file is not None:
+            records.append((LOCATION, (number(remark.file), remark.line, remark.column)))
+        if remark.hotness is not None:
+            records.append((HOTNESS, (remark.hotness,)))
+        for key, value, file, line, column in remark.args:
             texts = number(key), number(value)
             if file is None:
                 records.append((ARGUMENT, texts))

@@ -60,19 +60,19 @@ class SharedLibrary:
             symbol(name, 1)
         for name in self.imports:
             symbol(name, 0)
-        for one, _ in self.modules:
-            closed = one in self.closed
-            symbol(f"__cudaRegisterLinkedBinary{one}", int(closed))
+        for name, _ in self.modules:
+            closed = name in self.closed
+            symbol(f"__cudaRegisterLinkedBinary{name}", int(closed))
             if self.interposable:
                 relocations += RELA.pack(0x2000, 7, len(symbols) - 1, 0)
-            if one not in self.hidden:
-                symbol(f"__fatbinwrap{one}", 1, OBJECT)
-        for one in self.linked:
-            symbol(f"__cudaRegisterLinkedBinary{one}", 1)
+            if name not in self.hidden:
+                symbol(f"__fatbinwrap{name}", 1, OBJECT)
+        for linked in self.linked:
+            symbol(f"__cudaRegisterLinkedBinary{linked}", 1)
         ptx = entry(b".version 8.0\n", self.sm, kind=PTX) if self.with_ptx else b""
         code = b"".join(container(entry(cubin, self.sm) + ptx) for _, cubin in self.modules)
-        ids: Sequence[str] = [*self.words, *(f"def {one}" for one in self.linked)]
-        ids = [*ids, *(one for one, _ in self.modules)] if self.ids is None else self.ids
+        ids: Sequence[str] = [*self.words, *(f"def {linked}" for linked in self.linked)]
+        ids = [*ids, *(name for name, _ in self.modules)] if self.ids is None else self.ids
         dynamic = struct.pack("<4Q", 30, 2 if self.symbolic else 0, 0, 0)
         sections: list[tuple[str, int, bytes, int]] = [
             (".dynsym", SHT_DYNSYM, b"".join(symbols), 2),
@@ -85,7 +85,7 @@ class SharedLibrary:
                 code or b"image",
                 0,
             ),
-            ("__nv_module_id", SHT_PROGBITS, b"".join(f"{one}\0".encode() for one in ids), 0),
+            ("__nv_module_id", SHT_PROGBITS, b"".join(f"{name}\0".encode() for name in ids), 0),
         ]
         for kind in LISTS:
             names = self.kernels if kind == "KE" else ()

@@ -47,4 +47,4 @@ def toolkit_of(image: bytes) -> int:
         return int.from_bytes(image[20:24], "little")
     places = [place for place in range(len(image)) if image.startswith(b"NVIDIA Corp\0", place)]
     notes = [struct.unpack_from("<II12s4H", image, place - 8) for place in places]
-    return int(next(one[5] for one in notes if one[1] == 1000))
+    return int(next(note[5] for note in notes if note[1] == 1000))

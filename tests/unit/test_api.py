@@ -244,15 +244,15 @@ def test_a_linker_of_data_keeps_no_view_of_it(image: bytes) -> None:
 
 
 def test_links_in_threads_do_not_disturb_each_other(image: bytes) -> None:
-    def one(number: int) -> bytes | str:
+    def link_files(number: int) -> bytes | str:
         try:
             return pylink.link(FILES if number % 2 else FILES[:-1], arch=ARCH).image
         except pylink.LinkError as error:
             return str(error)
 
-    expected = {True: image, False: one(0)}
+    expected = {True: image, False: link_files(0)}
     with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(one, range(24)))
+        results = list(pool.map(link_files, range(24)))
     assert results == [expected[bool(number % 2)] for number in range(24)]
 
 
@@ -384,7 +384,7 @@ def test_errors_name_the_input_by_its_number() -> None:
     archive = archive_builder.gnu([("a.o", b"\x7fELF but no more")])
     with pytest.raises(pylink.LinkError) as caught:
         pylink.link([RANDOM, ("lib.a", archive)], arch=ARCH, whole_archive=True)
-    assert {one.input for one in caught.value.errors} == {1}
+    assert {error.input for error in caught.value.errors} == {1}
 
 
 def test_the_text_of_an_error_has_source_line_name_and_notes() -> None:
@@ -411,20 +411,24 @@ def test_lto_needs_no_path_of_libraries_in_a_call() -> None:
     linker = pylink.Linker(arch=ARCH, lto=True)
     for path in FILES:
         linker.add(path)
-    assert [one.kind for one in linker.complete().diagnostics if one.kind == "lto-ignored"]
+    assert [
+        diagnostic.kind
+        for diagnostic in linker.complete().diagnostics
+        if diagnostic.kind == "lto-ignored"
+    ]
 
 
 def test_tables_of_a_result_are_for_numpy_and_pandas(image: bytes) -> None:
     result = pylink.link(FILES, arch=ARCH)
     elf = ELFFile(io.BytesIO(image))
     sections = list(elf.iter_sections())[1:]
-    assert [row.name for row in result.sections] == [one.name for one in sections]
-    assert list(result.sections.column("size")) == [one["sh_size"] for one in sections]
+    assert [row.name for row in result.sections] == [section.name for section in sections]
+    assert list(result.sections.column("size")) == [section["sh_size"] for section in sections]
     symtab = elf.get_section_by_name(".symtab")
     assert isinstance(symtab, SymbolTableSection)
     symbols = list(symtab.iter_symbols())[1:]
     assert [(row.value, row.size) for row in result.symbols] == [
-        (one["st_value"], one["st_size"]) for one in symbols
+        (symbol["st_value"], symbol["st_size"]) for symbol in symbols
     ]
     assert "step(const Particle *, Particle *, int, int, float)" in result.symbols.column(
         "demangled"
@@ -458,9 +462,9 @@ def test_results_cross_processes(arch: str, copied: Callable[[Any], Any]) -> Non
     again = copied(result)
     assert again.image == result.image
     assert again.timings == result.timings
-    said = [one.message for one in result.diagnostics]
+    said = [diagnostic.message for diagnostic in result.diagnostics]
     assert said
-    assert [one.message for one in again.diagnostics] == said
+    assert [diagnostic.message for diagnostic in again.diagnostics] == said
     assert result.profile is not None
     assert [phase.tag for phase in again.profile] == [phase.tag for phase in result.profile]
     if arch == "sm_100":
@@ -476,6 +480,10 @@ def test_a_name_of_two_inputs_tells_which(tmp_path: Path, monkeypatch: pytest.Mo
         with pytest.raises(pylink.LinkError) as caught:
             pylink.link(inputs, arch="sm_90a")
         for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
-            twice = [one for one in error.diagnostics if one.kind == "multiple-definition"]
-            assert [(one.file, one.input) for one in twice] == [("a", 1)] * len(twice)
+            twice = [
+                diagnostic
+                for diagnostic in error.diagnostics
+                if diagnostic.kind == "multiple-definition"
+            ]
+            assert [(record.file, record.input) for record in twice] == [("a", 1)] * len(twice)
             assert len(twice) > 1

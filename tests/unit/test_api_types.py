@@ -192,14 +192,16 @@ def described(name: str) -> str:
 def test_every_option_is_a_keyword_and_an_attribute_with_its_words() -> None:
     wanted = {option.attribute for option in OPTIONS if option.in_call and option.built}
     assert set(LinkKeywords.__annotations__) == wanted | set(ALIASES)
-    attributes = {name for name, one in vars(pylink.LinkOptions).items() if type(one) is property}
+    attributes = {
+        name for name, value in vars(pylink.LinkOptions).items() if type(value) is property
+    }
     assert attributes == wanted
     for name in wanted:
         assert described(name).endswith(".")
 
 
 @pytest.mark.parametrize(
-    "option", [one for one in generate.offered() if one.takes in (NUMBER, SIZE)]
+    "option", [option for option in generate.offered() if option.takes in (NUMBER, SIZE)]
 )
 def test_every_number_has_a_unit(option: Option) -> None:
     unit = generate.unit(option)

@@ -61,7 +61,10 @@ def test_every_tag_is_read() -> None:
     assert (main.id, main.name, main.image) == (0, "main", "/bin/prog")
     assert (main.mangled, main.full) == ("_Z4mainv", "main(int, char**)")
     assert f.mangled is f.full is None
-    assert [(one.id, one.routine, one.parent) for one in report.contexts] == [(0, 0, -1), (1, 1, 0)]
+    assert [(context.id, context.routine, context.parent) for context in report.contexts] == [
+        (0, 0, -1),
+        (1, 1, 0),
+    ]
     assert report.contexts[1].points == [Point(7, 20, 40, 60, 2000, 2, 60, 60, 20, 40, 2000)]
     assert report.points()[f.id] == report.contexts[1].points
     assert report.warnings == []
@@ -96,7 +99,7 @@ def test_a_routine_outside_any_context_is_written_with_one() -> None:
     again = parse(encode(report))
     assert again.points() == report.points() == {0: [called], 1: [alone], 2: []}
     # Readers that know contexts would count own costs of `p` and `q` lines of a routine twice.
-    assert [(one.routine, one.id, one.parent) for one in again.contexts] == [
+    assert [(context.routine, context.id, context.parent) for context in again.contexts] == [
         (0, 0, -1),
         (1, 1, -1),
         (2, 2, -1),
@@ -281,8 +284,8 @@ def test_ids_and_points_are_written_as_they_are() -> None:
         contexts=[Context(352, 30, points=[part]), Context(9, 7, 352)],
     )
     again = parse(encode(report))
-    assert [one.id for one in again.routines] == [30, 7]
-    assert [(one.id, one.routine, one.parent) for one in again.contexts] == [
+    assert [routine.id for routine in again.routines] == [30, 7]
+    assert [(context.id, context.routine, context.parent) for context in again.contexts] == [
         (352, 30, -1),
         (9, 7, 352),
     ]

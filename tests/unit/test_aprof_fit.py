@@ -164,8 +164,8 @@ def test_the_routines_that_will_hurt_are_named() -> None:
 
 def test_the_cost_of_a_size_can_be_any_of_three() -> None:
     points = [Point.of_calls(n, [100 * n, 103 * n, 106 * n]) for n in SIZES]
-    one = Report(routines=[Routine(0, "f", points=points)])
-    costs = {name: fit_report(one, name)[0].at(1000) for name in ("min", "mean", "max")}
+    report = Report(routines=[Routine(0, "f", points=points)])
+    costs = {name: fit_report(report, name)[0].at(1000) for name in ("min", "mean", "max")}
     assert costs == pytest.approx({"min": 100_000, "mean": 103_000, "max": 106_000}, rel=0.01)
 
 

@@ -21,8 +21,8 @@ HARMLESS = 2.2
 def fits(truth: Truth, noise: float, *, calls: int = 3, outliers: float = 0.0) -> list[Fit]:
     found = []
     for seed in SEEDS:
-        (one,) = fit_report(measured(truth, noise, seed, calls=calls, outliers=outliers))
-        found.append(one)
+        (fit,) = fit_report(measured(truth, noise, seed, calls=calls, outliers=outliers))
+        found.append(fit)
     return found
 
 

@@ -85,7 +85,7 @@ def test_an_archive_inside_a_buffer(before: bytes) -> None:
     inner = gnu(MEMBERS)
     data = before + inner + b"after"
     entries = list(read_archive(data, len(before), len(inner)))
-    assert [data[one.offset : one.offset + one.size] for one in entries] == [
+    assert [data[entry.offset : entry.offset + entry.size] for entry in entries] == [
         contents for _, contents in MEMBERS
     ]
     assert entries[0].header == inner.index(b"a.o/ ")
@@ -94,7 +94,7 @@ def test_an_archive_inside_a_buffer(before: bytes) -> None:
 def test_thin_members_have_names_alone() -> None:
     data = thin(["x.o", "sub/lib.a:68", "z.o"], [4000, 5, 10**9])
     entries = list(read_archive(data, 0, len(data)))
-    assert [(one.name, one.size, one.place) for one in entries] == [
+    assert [(entry.name, entry.size, entry.place) for entry in entries] == [
         ("x.o", 4000, -1),
         ("sub/lib.a", 5, 68),
         ("z.o", 10**9, -1),
@@ -154,8 +154,15 @@ def outcome(entries: Iterator[Row]) -> tuple[list[Row], str, str]:
 
 
 def walked(data: bytes, start: int, size: int) -> Iterator[Row]:
-    for one in read_archive(data, start, size):
-        yield one.name, one.header, one.offset, one.size, one.place, one.inline
+    for read_member in read_archive(data, start, size):
+        yield (
+            read_member.name,
+            read_member.header,
+            read_member.offset,
+            read_member.size,
+            read_member.place,
+            read_member.inline,
+        )
 
 
 LONG = gnu([(f"a_long_name_of_member_{number}.o", b"x" * number) for number in range(40)])
@@ -224,7 +231,7 @@ def test_members_as_the_tools_write_them(tmp_path: Path, tool: str, options: str
     subprocess.run([tool, options, "lib.a", *files], cwd=tmp_path, check=True, capture_output=True)
     data = (tmp_path / "lib.a").read_bytes()
     entries = list(read_archive(data, 0, len(data)))
-    assert [(one.name, one.size) for one in entries] == [
+    assert [(entry.name, entry.size) for entry in entries] == [
         (name, len(contents)) for name, contents in files.items()
     ]
     if "T" not in options:

@@ -131,8 +131,8 @@ def test_whole_archive_in_a_call(here: Path) -> None:
     assert functions(pylink.link([program, "a.a"], arch="sm_80").image) == {"k"}
     image = pylink.link([program, "a.a"], arch="sm_80", whole_archive=True).image
     assert functions(image) == {"k", "a"}
-    one = pylink.link([program, ("b.a", gnu([("f", F)]))], arch="sm_80", whole_archive=True)
-    assert functions(one.image) == {"k"}  # f is there, and removed as dead code
+    result = pylink.link([program, ("b.a", gnu([("f", F)]))], arch="sm_80", whole_archive=True)
+    assert functions(result.image) == {"k"}  # f is there, and removed as dead code
     with pytest.raises(TypeError, match="no_whole_archive"):
         pylink.link([program], arch="sm_80", no_whole_archive=True)  # type: ignore[call-arg]  # tested
 

@@ -87,7 +87,7 @@ def test_names_of_libraries_are_those_of_the_loader(tmp_path: Path, audit: Audit
     for flag in ("-Wl,--enable-new-dtags", "-Wl,--disable-new-dtags"):
         rpath = "-Wl,-rpath,$ORIGIN/below"
         program(tmp_path, "prog", Code(), "-Lbelow", "-lone", flag, rpath)
-        assert [Path(one["path"]).name for one in audit("prog")[1]["files"]] == ["libone.so.1"]
+        assert [Path(file["path"]).name for file in audit("prog")[1]["files"]] == ["libone.so.1"]
     program(tmp_path, "prog", Code(), "-Lbelow", "-lone")
     assert "libone.so.1" in audit("prog")[1]["not_found"]
     assert audit("prog", "-L", "below")[1]["files"]
@@ -210,7 +210,7 @@ def test_relocatable_code_beside_images(tmp_path: Path, audit: Audit) -> None:
         library(tmp_path, "one.so", code)
         status, said = audit("one.so")
         assert status == 0
-        found = [one for one in said["findings"] if one["rule"] == "audit-relocatable"]
+        found = [finding for finding in said["findings"] if finding["rule"] == "audit-relocatable"]
         assert bool(found) is is_found, (size, arch, kind)
         if found:
             assert f"{size} bytes of relocatable code" in found[0]["message"]

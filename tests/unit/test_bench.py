@@ -80,7 +80,7 @@ def test_a_program_that_sleeps_takes_as_long(link: list[str], tmp_path: Path) ->
     assert len(times) == 4
     assert min(times) >= 0.2
     assert median_of(times).value < 0.5  # a busy machine starts programs late
-    assert max(one.cpu for one in found.runs) < 0.1
+    assert max(run.cpu for run in found.runs) < 0.1
 
 
 def test_a_program_whose_time_is_linear_is_found_to_be(link: list[str], tmp_path: Path) -> None:
@@ -492,7 +492,7 @@ TIMES = {COPY: 0.01, "pylink CLI": 0.1, "nvlink": 0.3}
 
 
 def verdicts(before: Results, after: Results) -> dict[str, str]:
-    return {one.contender: one.verdict for one in compare.compare(before, after)[1]}
+    return {row.contender: row.verdict for row in compare.compare(before, after)[1]}
 
 
 def test_the_same_twice_is_no_difference() -> None:
@@ -540,8 +540,8 @@ def test_the_command_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     before, after = made(TIMES, seed=1), made(TIMES | {"pylink CLI": 0.14}, seed=2)
     after.facts |= {"load": "7.9", compare.DIGEST: "2", "kernel": "Linux 7"}
     names = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
-    for name, one in zip(names, (before, after), strict=True):
-        Path(name).write_text(to_csv(one))
+    for name, run in zip(names, (before, after), strict=True):
+        Path(name).write_text(to_csv(run))
     out = tmp_path / "out.html"
     assert main(["--compare", *names, "--html", str(out)]) == 0
     said = capsys.readouterr().out
@@ -568,9 +568,9 @@ def test_results_are_read_as_they_were_written() -> None:
     assert after.facts == before.facts
     assert after.answers == before.answers
     assert after.failures == {"nvJitLink": "two lines"}
-    assert [one.part for one in after.runs] == [one.part for one in before.runs]
-    for one, other in zip(after.runs, before.runs, strict=True):
-        assert math.isclose(one.seconds, other.seconds, abs_tol=1e-9)
+    assert [run.part for run in after.runs] == [run.part for run in before.runs]
+    for run, other in zip(after.runs, before.runs, strict=True):
+        assert math.isclose(run.seconds, other.seconds, abs_tol=1e-9)
 
 
 HEAD = "contender,mode,part,inputs,round,seconds,cpu_seconds,peak_bytes\n"

@@ -70,7 +70,7 @@ def test_the_first_help_fits_a_screen_and_leads_to_all() -> None:
     assert {"pylink help link", "pylink help all"} <= {" ".join(line.split()[:3]) for line in lines}
 
 
-@pytest.mark.parametrize("topic", [one for one in COMMANDS if one not in ("link", "help")])
+@pytest.mark.parametrize("topic", [name for name in COMMANDS if name not in ("link", "help")])
 def test_help_on_a_command_is_that_of_the_command(
     topic: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -91,7 +91,7 @@ def test_every_form_has_every_mistake_wherever_the_form_is_asked_for(
     document = json.loads(Path("document").read_text())
     sarif.validator().validate(document)
     (made,) = document["runs"]
-    assert [one["ruleId"] for one in made["results"]] == [kind_number(kind)]
+    assert [result["ruleId"] for result in made["results"]] == [kind_number(kind)]
     assert made["invocations"][0]["executionSuccessful"] is False
     assert Path("log").read_text()[0] == "C"
 
@@ -128,8 +128,8 @@ def test_a_redefinition_obeys_options_but_in_the_form_of_nvlink(
 
 @pytest.mark.parametrize(
     "option",
-    [one for one in OPTIONS if not one.short and one.recorded == NEVER],
-    ids=lambda one: one.long,
+    [option for option in OPTIONS if not option.short and option.recorded == NEVER],
+    ids=lambda option: option.long,
 )
 def test_own_options_work_with_one_dash(option: Option) -> None:
     for dashes in ("-", "--"):

@@ -63,12 +63,12 @@ def pairs(table: bytes) -> list[tuple[int, int]]:
 
 
 def test_sequences_follow_the_output_symbols_and_the_dead_ones_go() -> None:
-    one = line_unit([b"dead", b"third", b"first", b"lost"])
+    unit = line_unit([b"dead", b"third", b"first", b"lost"])
     two = line_unit([b"second"])
-    a, b, c, d = addresses(one)
+    a, b, c, d = addresses(unit)
     (e,) = addresses(two)
     pieces = [
-        (one, [(a, 0, DEAD), (b, 9, LIVE), (c, 4, LIVE), (d, 4, OVERRIDDEN)]),
+        (unit, [(a, 0, DEAD), (b, 9, LIVE), (c, 4, LIVE), (d, 4, OVERRIDDEN)]),
         (two, [(e, 7, LIVE)]),
     ]
     contents, moved, _ = debug.rebuild_line(*pack(pieces))
@@ -130,13 +130,13 @@ def test_header_fields_come_from_the_mercury_twin_of_the_same_unit() -> None:
 
 
 def test_a_dead_frame_goes_with_its_cie_and_pointers_follow() -> None:
-    one = cie(b"dead") + fde() + cie(b"live") + fde(b"body")
+    frames = cie(b"dead") + fde() + cie(b"live") + fde(b"body")
     two = cie(b"more") + fde(b"two!") + fde(b"three")
     dead = len(cie(b"dead")) + 20
-    live = len(one) - len(fde(b"body")) + 20
+    live = len(frames) - len(fde(b"body")) + 20
     second = len(cie(b"more")) + 20
     pieces = [
-        (one, [(live - 8, 0, OTHER), (live, 5, LIVE), (dead, 0, DEAD)]),
+        (frames, [(live - 8, 0, OTHER), (live, 5, LIVE), (dead, 0, DEAD)]),
         (two, [(second, 6, LIVE)]),
     ]
     contents, moved = debug.rebuild_frame(*pack(pieces))
@@ -159,9 +159,9 @@ def registers(name: bytes, ranges: list[tuple[int, int]]) -> bytes:
 
 def test_only_the_first_entry_of_a_live_name_keeps_its_ranges() -> None:
     ranges = [(0x10, 0x40), (0x30, 0x50)]
-    one = registers(b"kernel", ranges) + registers(b"dead", ranges) + registers(b"none", [])
+    table = registers(b"kernel", ranges) + registers(b"dead", ranges) + registers(b"none", [])
     two = registers(b"kernel", ranges) + registers(b"other", ranges)
-    arena, pieces, _ = pack([(one, []), (b"", []), (two, [])])
+    arena, pieces, _ = pack([(table, []), (b"", []), (two, [])])
     contents = debug.rebuild_reg_sass(arena, pieces, b"other\0none\0kernel\0")
     zero = [(0, 0), (0, 0)]
     assert contents == (

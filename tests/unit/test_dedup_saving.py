@@ -96,7 +96,7 @@ def test_objects_without_mercury_sections_fold_nothing() -> None:
 def test_a_trace_is_of_the_link_alone(capfd: pytest.CaptureFixture[str]) -> None:
     """What folding saves is found by merging twice more, of which -edbg says nothing."""
     result = pylink.link(CUBINS, arch="sm_100", edbg=1, pass_remarks_analysis="merc-dedup")
-    assert any(one.kind == "pass-remark-analysis" for one in result.diagnostics)
+    assert any(diagnostic.kind == "pass-remark-analysis" for diagnostic in result.diagnostics)
     lines = capfd.readouterr().err.splitlines()
     assert [line for line in lines if "folds into" in line]
     assert sum(line.startswith("link input ") for line in lines) == len(CUBINS)

@@ -10,7 +10,7 @@ H = (".nv.merc.debug_info", 16, 5 << 32 | 3, 1)
 T = (".nv.merc.rela.debug_info", b"entry")
 
 
-def one(
+def described(
     primary: list[bytes] | None = None,
     headers: list[tuple[str, int, int, int]] | None = None,
     targets: list[tuple[str, bytes]] | None = None,
@@ -32,7 +32,7 @@ def place(verdict: Verdict) -> tuple[int, int | None, int | None]:
 
 
 def test_equal_objects_fold(prefilter: str) -> None:
-    assert place(compare(one(), one(), prefilter=prefilter)) == (0, None, None)
+    assert place(compare(described(), described(), prefilter=prefilter)) == (0, None, None)
 
 
 def test_empty_objects_fold(prefilter: str) -> None:
@@ -40,7 +40,9 @@ def test_empty_objects_fold(prefilter: str) -> None:
 
 
 def test_data_that_differs_is_rejected_with_17(prefilter: str) -> None:
-    verdict = compare(one([b"same", b"data"]), one([b"same", b"dada"]), prefilter=prefilter)
+    verdict = compare(
+        described([b"same", b"data"]), described([b"same", b"dada"]), prefilter=prefilter
+    )
     assert place(verdict) == (17, 1, 1)
     assert verdict.offset == 2
     assert "74 61" in verdict.reason
@@ -48,26 +50,30 @@ def test_data_that_differs_is_rejected_with_17(prefilter: str) -> None:
 
 
 def test_stage_1_is_positional(prefilter: str) -> None:
-    assert place(compare(one([b"a", b"b"]), one([b"b", b"a"]), prefilter=prefilter)) == (17, 1, 0)
+    assert place(
+        compare(described([b"a", b"b"]), described([b"b", b"a"]), prefilter=prefilter)
+    ) == (17, 1, 0)
 
 
 def test_stage_1_reads_only_what_the_candidate_has(prefilter: str) -> None:
-    assert compare(one([b"data", b"more"]), one([b"data"]), prefilter=prefilter).code == 0
-    assert compare(one([b"database"]), one([b"data"]), prefilter=prefilter).code == 0
+    assert (
+        compare(described([b"data", b"more"]), described([b"data"]), prefilter=prefilter).code == 0
+    )
+    assert compare(described([b"database"]), described([b"data"]), prefilter=prefilter).code == 0
 
 
 def test_a_longer_candidate_vector_is_17_and_not_read(prefilter: str) -> None:
-    verdict = compare(one([b"data"]), one([b"data", b"more"]), prefilter=prefilter)
+    verdict = compare(described([b"data"]), described([b"data", b"more"]), prefilter=prefilter)
     assert place(verdict) == (17, 1, 1)
     assert "outside the vector of the reference" in verdict.reason
 
 
 def test_a_longer_candidate_vector_of_empty_entries_is_17_too(prefilter: str) -> None:
-    assert place(compare(one([]), one([b""]), prefilter=prefilter)) == (17, 1, 0)
+    assert place(compare(described([]), described([b""]), prefilter=prefilter)) == (17, 1, 0)
 
 
 def test_a_shorter_reference_entry_is_17_and_not_read(prefilter: str) -> None:
-    verdict = compare(one([b"dat"]), one([b"data"]), prefilter=prefilter)
+    verdict = compare(described([b"dat"]), described([b"data"]), prefilter=prefilter)
     assert place(verdict) == (17, 1, 0)
     assert "outside the entry of the reference" in verdict.reason
     assert verdict.stats.memcmp_calls == 0
@@ -75,7 +81,7 @@ def test_a_shorter_reference_entry_is_17_and_not_read(prefilter: str) -> None:
 
 def test_the_prefix_is_nine_characters_and_the_strip_eight(prefilter: str) -> None:
     def named(name: str) -> MercuryObject:
-        return one(headers=[(name, 16, 0, 1)])
+        return described(headers=[(name, 16, 0, 1)])
 
     def code(a: str, b: str) -> int:
         return compare(named(a), named(b), prefilter=prefilter).code
@@ -90,8 +96,8 @@ def test_the_prefix_is_nine_characters_and_the_strip_eight(prefilter: str) -> No
 
 
 def test_targets_are_named_by_the_same_strip(prefilter: str) -> None:
-    twin = one(targets=[(".rela.debug_info", T[1])])
-    assert compare(one(), twin, prefilter=prefilter).code == 0
+    twin = described(targets=[(".rela.debug_info", T[1])])
+    assert compare(described(), twin, prefilter=prefilter).code == 0
 
 
 @pytest.mark.parametrize(
@@ -106,39 +112,44 @@ def test_targets_are_named_by_the_same_strip(prefilter: str) -> None:
     ids=["name", "+0", "sh_link", "sh_info", "addralign"],
 )
 def test_each_field_of_a_header_counts(header: tuple[str, int, int, int], prefilter: str) -> None:
-    verdict = compare(one(), one(headers=[header]), prefilter=prefilter)
+    verdict = compare(described(), described(headers=[header]), prefilter=prefilter)
     assert place(verdict) == (19, 2, 0)
 
 
 def test_only_the_low_dword_of_addralign_counts(prefilter: str) -> None:
-    assert compare(one(), one(headers=[(*H[:3], 1 | 1 << 32)]), prefilter=prefilter).code == 0
+    assert (
+        compare(described(), described(headers=[(*H[:3], 1 | 1 << 32)]), prefilter=prefilter).code
+        == 0
+    )
 
 
 def test_header_numbers_must_agree(prefilter: str) -> None:
     other = (".nv.merc.debug_str", 1, 0, 1)
-    verdict = compare(one(headers=[H, other]), one(), prefilter=prefilter)
+    verdict = compare(described(headers=[H, other]), described(), prefilter=prefilter)
     assert place(verdict) == (19, 2, None)
     assert "1 section headers, the reference 2" in verdict.reason
 
 
 def test_headers_may_stand_in_another_order(prefilter: str) -> None:
     other = (".nv.merc.debug_str", 1, 0, 1)
-    verdict = compare(one(headers=[H, other]), one(headers=[other, H]), prefilter=prefilter)
+    verdict = compare(
+        described(headers=[H, other]), described(headers=[other, H]), prefilter=prefilter
+    )
     assert verdict.code == 0
 
 
 def test_multiplicity_of_headers_is_not_checked(prefilter: str) -> None:
     other = (".nv.merc.debug_str", 1, 0, 1)
-    twice = one(headers=[H, H])
-    assert compare(one(headers=[H, other]), twice, prefilter=prefilter).code == 0
-    assert place(compare(twice, one(headers=[H, other]), prefilter=prefilter)) == (19, 2, 1)
+    twice = described(headers=[H, H])
+    assert compare(described(headers=[H, other]), twice, prefilter=prefilter).code == 0
+    assert place(compare(twice, described(headers=[H, other]), prefilter=prefilter)) == (19, 2, 1)
 
 
 def test_multiplicity_of_targets_is_not_checked(prefilter: str) -> None:
     other = (T[0], b"other")
-    twice = one(targets=[T, T])
-    assert compare(one(targets=[T, other]), twice, prefilter=prefilter).code == 0
-    assert place(compare(twice, one(targets=[T, other]), prefilter=prefilter)) == (18, 3, 1)
+    twice = described(targets=[T, T])
+    assert compare(described(targets=[T, other]), twice, prefilter=prefilter).code == 0
+    assert place(compare(twice, described(targets=[T, other]), prefilter=prefilter)) == (18, 3, 1)
 
 
 @pytest.mark.parametrize(
@@ -147,25 +158,29 @@ def test_multiplicity_of_targets_is_not_checked(prefilter: str) -> None:
     ids=["name", "bytes", "shorter", "longer"],
 )
 def test_each_part_of_a_target_counts(target: tuple[str, bytes], prefilter: str) -> None:
-    assert place(compare(one(), one(targets=[target]), prefilter=prefilter)) == (18, 3, 0)
+    assert place(compare(described(), described(targets=[target]), prefilter=prefilter)) == (
+        18,
+        3,
+        0,
+    )
 
 
 def test_target_numbers_must_agree(prefilter: str) -> None:
-    verdict = compare(one(), one(targets=[]), prefilter=prefilter)
+    verdict = compare(described(), described(targets=[]), prefilter=prefilter)
     assert place(verdict) == (18, 3, None)
 
 
 def test_the_stages_reject_in_order(prefilter: str) -> None:
-    wrong = one([b"dada"], [], [])
-    assert compare(one(), wrong, prefilter=prefilter).code == 17
-    assert compare(one(), one(headers=[], targets=[]), prefilter=prefilter).code == 19
-    assert compare(one(), one(targets=[]), prefilter=prefilter).code == 18
+    wrong = described([b"dada"], [], [])
+    assert compare(described(), wrong, prefilter=prefilter).code == 17
+    assert compare(described(), described(headers=[], targets=[]), prefilter=prefilter).code == 19
+    assert compare(described(), described(targets=[]), prefilter=prefilter).code == 18
 
 
 def test_the_first_of_equal_targets_is_the_twin(prefilter: str) -> None:
     """Six probes: each candidate meets the first copy, at place 0 or behind the odd one."""
-    reference = one(targets=[T, (T[0], b"other"), T])
-    candidate = one(targets=[T, T, T])
+    reference = described(targets=[T, (T[0], b"other"), T])
+    candidate = described(targets=[T, T, T])
     verdict = compare(reference, candidate, prefilter=prefilter)
     assert verdict.code == 0
     assert verdict.stats.twin_probes == 1 + 3  # one header and three times the first target
@@ -193,4 +208,4 @@ def test_a_field_that_does_not_fit_is_refused(value: int) -> None:
 @pytest.mark.parametrize("option", [{"prefilter": "crc"}, {"identity": "names"}])
 def test_unknown_options_are_refused(option: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="is one of"):
-        compare(one(), one(), **option)
+        compare(described(), described(), **option)

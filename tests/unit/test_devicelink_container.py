@@ -160,5 +160,8 @@ def test_a_section_is_found_by_its_name() -> None:
 
 def test_the_demo_has_what_makes_a_block() -> None:
     """The comparisons would say nothing of the block otherwise."""
-    names = [one.name for one in read_sections((LINKED / "sm_100.cubin").read_bytes())[2]]
+    names = [
+        read_section.name
+        for read_section in read_sections((LINKED / "sm_100.cubin").read_bytes())[2]
+    ]
     assert b".nv.compat" in names

@@ -118,7 +118,7 @@ def test_a_tab_has_one_column_at_least(tmp_path: Path, width: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("text", "other"),
     [
         ("--wrap_diagnostics", "--wrap-diagnostics"),
         ("--no_source_context", "--no-source-context"),
@@ -129,8 +129,8 @@ def test_a_tab_has_one_column_at_least(tmp_path: Path, width: str) -> None:
         ("--diag_suppress=501", "--diag-suppress=501"),
     ],
 )
-def test_dashes_and_underscores_are_the_same(one: str, other: str) -> None:
-    assert parse([one], Sink()).values == parse([other], Sink()).values != {}
+def test_dashes_and_underscores_are_the_same(text: str, other: str) -> None:
+    assert parse([text], Sink()).values == parse([other], Sink()).values != {}
 
 
 def test_nvlinks_own_options_have_one_spelling() -> None:

@@ -248,8 +248,8 @@ def test_a_suppressed_kind_goes_wherever_it_hangs() -> None:
     below.notes = [note("first-defined-here", symbol="f"), note("referenced-here", symbol="g")]
     record = sink.report("undefined-reference", symbol="f", file="a.cubin", notes=[below])
     assert record is not None
-    assert [(one.kind, one.symbol) for one in record.notes] == [("referenced-here", "f")]
-    assert [(one.kind, one.symbol) for one in below.notes] == [("referenced-here", "g")]
+    assert [(note.kind, note.symbol) for note in record.notes] == [("referenced-here", "f")]
+    assert [(note.kind, note.symbol) for note in below.notes] == [("referenced-here", "g")]
     assert sink.report("stack-size", symbol="k") is None
 
 
@@ -334,7 +334,7 @@ def test_an_explanation_is_asked_for_once_and_only_by_who_looks() -> None:
     assert stream.getvalue() == "pylink error   : Undefined reference to 'f' in 'a.cubin'\n"
     assert asked == []
     assert record.where == "a.cubin: .text.k"
-    assert [one.kind for one in record.notes] == ["referenced-here"]
+    assert [note.kind for note in record.notes] == ["referenced-here"]
     assert record.notes[0].parent is record
     assert (record.offset, record.source, record.context) == (None, None, [])
     assert asked == ["undefined-reference"]

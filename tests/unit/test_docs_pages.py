@@ -119,7 +119,8 @@ def folder(tmp_path: Path, page: str, text: str) -> Path:
     cubins = CUBINS / arch
     shutil.copytree(cubins, tmp_path / "build")
     pair = [
-        shutil.copy(cubins / f"smoothing_{one}.cubin", tmp_path / f"{one}.cubin") for one in "ab"
+        shutil.copy(cubins / f"smoothing_{letter}.cubin", tmp_path / f"{letter}.cubin")
+        for letter in "ab"
     ]
     (tmp_path / "b.o").write_bytes(host_object(cubins / "random.cubin"))
     members = [("c.o", host_object(cubins / "reduction.cubin"))]

@@ -58,7 +58,7 @@ def test_the_page_shows_what_the_commands_print(tmp_path: Path) -> None:
             (folder / ("app.cu" if kind == "cuda" else "app.py")).write_text(text)
             return block[0]
         commands = [line for line in text.splitlines() if line.startswith("$ ")]
-        shown = "".join(f"{one}\n{run(one[2:], folder)}" for one in commands)
+        shown = "".join(f"{command}\n{run(command[2:], folder)}" for command in commands)
         return f"```{kind}\n{shown.rstrip()}\n```\n"
 
     made = BLOCK.sub(anew, page)

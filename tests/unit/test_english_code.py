@@ -7,12 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
-from helpers.english import WORDS, comments, long_sentences, paragraphs
+from helpers.english import WORDS, c_comments, comments, long_sentences, paragraphs
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src"
-PATTERNS = ("**/*.py", "**/*.pyi", "**/*.pyx", "**/*.pxd")
+PATTERNS = ("**/*.py", "**/*.pyi", "**/*.pyx", "**/*.pxd", "**/*.h", "**/*.c")
 FILES = [path for pattern in PATTERNS for path in SOURCES.glob(pattern)]
+HELPERS_IN_C = sorted(ROOT.glob("tests/**/*.c"))
 ROOMS = sorted({str(path.parent.relative_to(SOURCES)) for path in FILES})
 
 
@@ -31,9 +32,16 @@ def test_comments_of_all_sorts_are_found() -> None:
     assert "is no comment" not in said
 
 
-@pytest.mark.parametrize("room", ROOMS)
+def test_comments_of_c_are_found() -> None:
+    text = 'a; // first\n// second,\n// third\n/* fourth\n * fifth */ "// none" \'"\' /* sixth */\n'
+    found = [" ".join(comment.split()) for comment in c_comments(text)]
+    assert found == ["first", "second, third", "fourth fifth", "sixth"]
+
+
+@pytest.mark.parametrize("room", [*ROOMS, "C of tests"])
 def test_words_and_sentences(room: str) -> None:
-    for path in (path for path in FILES if path.parent == SOURCES / room):
+    files = [path for path in FILES if path.parent == SOURCES / room] or HELPERS_IN_C
+    for path in files:
         said = prose(path)
         assert long_sentences(said) == [], path.name
         for text in said:
@@ -44,13 +52,14 @@ def test_words_and_sentences(room: str) -> None:
 
 def test_one_is_the_name_of_nothing() -> None:
     """A variable says what it is."""
+    places = [ROOT / name for name in ("src", "tests", "benchmarks", "scripts", "demo")]
     found = [
-        f"{path.relative_to(SOURCES)}:{node.lineno}"
-        for path in FILES
-        if path.suffix == ".py"
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in (path for place in places for path in place.rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if (isinstance(node, ast.Name) and node.id == "one")
         or (isinstance(node, ast.arg) and node.arg == "one")
+        or (isinstance(node, ast.FunctionDef) and node.name == "one")
     ]
     assert found == []
 

@@ -294,12 +294,12 @@ def test_an_unknown_mode_is_refused() -> None:
 
 def test_files_that_number_more_sections_than_their_header_can() -> None:
     image = build([Kernel("k", [fence(), exit_()])])
-    plain_, wide = (rewrite(read(one), SHORT) for one in (image, with_wide_counts(image)))
+    plain_, wide = (rewrite(read(data), SHORT) for data in (image, with_wide_counts(image)))
     rows = list(zip(wide.sections, plain_.sections, strict=True))
     for ours, theirs in rows[1:]:
         contents = {
-            one.arena[row.offset : row.offset + row.size]
-            for one, row in ((wide, ours), (plain_, theirs))
+            objects.arena[row.offset : row.offset + row.size]
+            for objects, row in ((wide, ours), (plain_, theirs))
         }
         assert len(contents) == 1
 

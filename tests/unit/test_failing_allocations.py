@@ -108,7 +108,7 @@ def test_recorded_links(library: Path, tmp_path: Path, case: str) -> None:
     record = json.loads((GOLDEN / case / "link.json").read_text())
     lines = [
         [str(GOLDEN / case / word) if (GOLDEN / case / word).is_file() else word for word in words]
-        for words in (one["argv"][1:] for one in record["variants"].values())
+        for words in (variant["argv"][1:] for variant in record["variants"].values())
         if "-o" in words
     ]
     for line in lines:

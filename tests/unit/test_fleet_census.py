@@ -70,7 +70,7 @@ def test_a_walk_finds_what_is_there(tmp_path: Path) -> None:
         expected = reference(start, 5)
         assert found.count() == len(changed) == len(expected)
         assert {path: stamp for _, path, stamp in changed} == expected
-        assert {one for one, _, _ in changed} == {start}
+        assert {root for root, _, _ in changed} == {start}
         assert changed == sorted(changed)
         assert sorted(found.files()) == sorted((start, path) for path in expected)
         assert rows(found.unseen()) == []
@@ -78,7 +78,7 @@ def test_a_walk_finds_what_is_there(tmp_path: Path) -> None:
 
 def rows(columns: Columns, *, ordered: bool = True) -> list[tuple[bytes, bytes, tuple[int, ...]]]:
     """Root, path and stamp of each file, which are in order."""
-    found = [(one.root, one.path, tuple(one.stamp)) for one in Files(*columns).files()]
+    found = [(file.root, file.path, tuple(file.stamp)) for file in Files(*columns).files()]
     assert not ordered or found == sorted(found)
     return sorted(found)
 

@@ -133,10 +133,10 @@ def test_archives_that_lead_around_end(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_what_payloads_become_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(containers, "MOST_BYTES", 3 * len(CUBIN))
-    one = container(entry(CUBIN, 100, mode="zstd"))
-    assert len(list(parts("x", one * 3))) == 3
+    fatbin = container(entry(CUBIN, 100, mode="zstd"))
+    assert len(list(parts("x", fatbin * 3))) == 3
     with pytest.raises(UnreadableFile, match="entry 0 is damaged"):
-        list(parts("x", one * 4))
+        list(parts("x", fatbin * 4))
     lying = container(entry(CUBIN, 100, mode="zstd", stated=1 << 33))
     monkeypatch.undo()
     with pytest.raises(UnreadableFile, match="8589934592 bytes when decompressed"):

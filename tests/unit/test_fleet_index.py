@@ -53,7 +53,9 @@ def arena_of(cubins: list[bytes]) -> tuple[bytes, bytes]:
 
 
 def rows(index: Index, name: str) -> list[dict[str, Any]]:
-    tables = [pq.read_table(index.place(one, f"{name}.parquet")) for one in index.fragments]
+    tables = [
+        pq.read_table(index.place(fragment, f"{name}.parquet")) for fragment in index.fragments
+    ]
     found: list[dict[str, Any]] = pa.concat_tables(tables).to_pylist()
     return found
 
@@ -93,17 +95,21 @@ def test_sections_are_those_of_a_plain_reading() -> None:
     native = list_hashed(arena, extents, 1 << 40)
     assert fill(arena, extents, 1 << 40, native) == native
     table = table_of(native)
-    expected = [(i, one) for i, cubin in enumerate(cubins) for one in sections(cubin)]
+    expected = [(i, section) for i, cubin in enumerate(cubins) for section in sections(cubin)]
     assert len(table) == len(expected)
-    for row, (number, one) in zip(table, expected, strict=True):
+    for row, (number, fields) in zip(table, expected, strict=True):
         name = row["family"] + ("." + row["suffix"] if row["suffix"] else "")
         assert (row["object"], row["number"], name) == (
             number + (1 << 40),
-            one.number,
-            one.name,
+            fields.number,
+            fields.name,
         )
-        assert (row["size"], row["stored"], row["own"]) == (one.size, len(one.data), one.own)
-        assert row["digest"] == one.digest
+        assert (row["size"], row["stored"], row["own"]) == (
+            fields.size,
+            len(fields.data),
+            fields.own,
+        )
+        assert row["digest"] == fields.digest
 
 
 @pytest.mark.parametrize(
@@ -143,7 +149,7 @@ def test_a_tree_is_indexed_as_it_was_planted(tmp_path: Path, index: Index) -> No
     assert (done.files, done.read, done.gone) == (7, 7, 0)
     files = {row["file"]: row for row in rows(index, "files")}
     objects = rows(index, "objects")
-    found = [(files[one["file"]]["name"], one["member"]) for one in objects]
+    found = [(files[row["file"]]["name"], row["member"]) for row in objects]
     assert sorted(found) == sorted((file, member) for file, member, _, _ in planted.cubins)
     assert {row["kind"] for row in files.values()} == {
         "cubin",
@@ -155,10 +161,10 @@ def test_a_tree_is_indexed_as_it_was_planted(tmp_path: Path, index: Index) -> No
         "host/plain.o",
         "notes.txt",
     ]
-    assert {one["sm"] for one in objects} == {100}
+    assert {row["sm"] for row in objects} == {100}
     listed = rows(index, "sections")
     total = sum(len(sections(cubin)) for _, _, _, cubin in planted.cubins)
-    assert len(listed) == total == sum(one["sections"] for one in objects)
+    assert len(listed) == total == sum(row["sections"] for row in objects)
 
 
 def test_the_same_tree_gives_the_same_bytes(

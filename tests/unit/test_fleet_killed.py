@@ -110,7 +110,9 @@ def test_an_index_can_be_killed_at_any_moment(
     settle()
 
     def work(folder: Path, targets: str | None) -> None:
-        update(Index.open_or_make(folder), [bytes(one) for one in roots], Local(), targets=targets)
+        update(
+            Index.open_or_make(folder), [bytes(root) for root in roots], Local(), targets=targets
+        )
 
     at_once = tmp_path / "at once"
     update(Index.open_or_make(at_once), [bytes(tree)], Local(), targets=targets)
@@ -121,7 +123,7 @@ def test_an_index_can_be_killed_at_any_moment(
         Local(),
         targets=Index(whole).settings["targets"] if whole.exists() else None,
     )
-    expected = {Index(one).settings["targets"]: rows(one) for one in (before, at_once)}
+    expected = {Index(folder).settings["targets"]: rows(folder) for folder in (before, at_once)}
     killed = tmp_path / "killed"
     for moment in itertools.count():
         shutil.rmtree(killed, ignore_errors=True)

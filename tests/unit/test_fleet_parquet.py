@@ -65,17 +65,17 @@ def test_any_table_is_read_as_it_was_written(
         columns[kind], table[kind] = kind, Numbers(b"".join(chosen), valid)
         there = valid if valid is not None else b"\1" * rows
         expected[kind] = [
-            number(kind, one) if flag else None for one, flag in zip(chosen, there, strict=True)
+            number(kind, value) if flag else None for value, flag in zip(chosen, there, strict=True)
         ]
     names = [f"\u00e4{n}" * source.randrange(4) for n in range(values)]
-    picked = [None if one == 0 else names[one] for one in picks()]
+    picked = [None if pick == 0 else names[pick] for pick in picks()]
     columns |= {"words": "words", "string": "string", "binary": "binary", "bool_": "bool_"}
     table["words"], expected["words"] = words(picked), [*picked]
-    strings = [names[one] for one in picks()]
-    table["string"], expected["string"] = texts([one.encode() for one in strings]), [*strings]
-    blobs = [source.randbytes(one) for one in picks()]
+    strings = [names[pick] for pick in picks()]
+    table["string"], expected["string"] = texts([string.encode() for string in strings]), [*strings]
+    blobs = [source.randbytes(pick) for pick in picks()]
     table["binary"], expected["binary"] = texts(blobs), [*blobs]
-    flags = [one % 2 == 0 for one in picks()]
+    flags = [pick % 2 == 0 for pick in picks()]
     table["bool_"], expected["bool_"] = Numbers(bytes(flags)), [*flags]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet, "GROUP_ROWS", data.draw(st.sampled_from([1 << 20, 1, 7, 64])))
@@ -84,7 +84,7 @@ def test_any_table_is_read_as_it_was_written(
 
 @pytest.mark.parametrize("distinct", [1, 2, 3, 255, 256, 257, 1 << 15, (1 << 16) + 1, 100_000])
 def test_dictionaries_of_any_size_are_read(tmp_path: Path, distinct: int) -> None:
-    values = [one * 7919 for one in range(distinct)] * 2 + [0] * 50
+    values = [number * 7919 for number in range(distinct)] * 2 + [0] * 50
     table: Table = {"n": integers("int64", values), "w": words([*map(str, values)])}
     data = written({"n": "int64", "w": "words"}, table)
     assert read(data, tmp_path) == {"n": values, "w": [*map(str, values)]}
@@ -118,7 +118,7 @@ def test_dictionaries_are_joined_in_order_of_mention() -> None:
 
 
 def test_columns_that_do_not_fit_are_refused() -> None:
-    ends, one = ends_of([b"x"]), bytes(4)
+    ends, zero = ends_of([b"x"]), bytes(4)
     for width in (0, -4, 3, 32):
         with pytest.raises(ValueError, match="values of"):
             number_pages(bytes(32), width)
@@ -141,4 +141,4 @@ def test_columns_that_do_not_fit_are_refused() -> None:
             text_pages(*column)
     for numbers, error in ((minus, IndexError), (b"\1\0\0\0", IndexError), (b"x", ValueError)):
         with pytest.raises(error):
-            join_words([(one, ends, b"x"), (numbers, ends, b"x")])
+            join_words([(zero, ends, b"x"), (numbers, ends, b"x")])

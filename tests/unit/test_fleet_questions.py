@@ -72,9 +72,9 @@ def test_repeats_by_family(database: Database, planted: Planted) -> None:
 def test_contents_that_repeat(database: Database, planted: Planted) -> None:
     expected: Counter[tuple[str, str]] = Counter()
     for _, _, _, cubin in planted.cubins:
-        for one in sections(cubin):
-            if one.data:
-                expected[family(one.name), one.digest.hex()] += 1
+        for section in sections(cubin):
+            if section.data:
+                expected[family(section.name), section.digest.hex()] += 1
     rows = ask(database, "contents")
     found = {(family(str(row[0])), row[3]): row[5] for row in rows}
     assert found == {key: copies for key, copies in expected.items() if copies > 1}
@@ -232,9 +232,9 @@ def test_targets(database: Database, planted: Planted) -> None:
     everywhere: dict[tuple[str, bytes], set[str]] = {}
     inside: dict[str, Counter[tuple[str, bytes]]] = {}
     for _, _, target, cubin in planted.cubins:
-        for one in sections(cubin):
-            if one.data:
-                key = family(one.name), one.data
+        for section in sections(cubin):
+            if section.data:
+                key = family(section.name), section.data
                 everywhere.setdefault(key, set()).add(target)
                 inside.setdefault(target, Counter())[key] += 1
     for target, contents in inside.items():
@@ -277,12 +277,12 @@ def test_only_what_is_there_counts(planted: Planted, tmp_path: Path) -> None:
         update(index, [], Local())
         fresh = Index.open_or_make(tmp_path / f"fresh{number}")
         update(fresh, [bytes(tree)], Local())
-        one, two = Database(), Database()
-        one.add(index)
-        two.add(fresh)
+        first, second = Database(), Database()
+        first.add(index)
+        second.add(fresh)
         for name, question in QUESTIONS.items():
             if not set(question.needs) - {"functions"}:
-                assert ask(one, name) == ask(two, name), (number, name)
+                assert ask(first, name) == ask(second, name), (number, name)
 
 
 def test_names_are_taken_apart_once(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,9 +331,9 @@ def members(name: Path, text: str) -> dict[str, list[str]]:
     name.write_text(text)
     files = [(bytes(name.parent), path) for _, path in FILES]
     found: dict[str, list[str]] = {}
-    for one in by_description(str(name), files):
-        assert one.place == len(found.setdefault(one.target, []))
-        found[one.target].append(one.path.decode())
+    for file in by_description(str(name), files):
+        assert file.place == len(found.setdefault(file.target, []))
+        found[file.target].append(file.path.decode())
     return found
 
 
@@ -409,7 +409,9 @@ def test_equal_digests_are_confirmed(
     file.write_bytes(data)
     (tree / "host/main.o").unlink()
     result = confirm(database, Local())
-    number = next(one.number for one in sections(bytes(data)) if one.name == f".text.{SMOOTH}")
+    number = next(
+        section.number for section in sections(bytes(data)) if section.name == f".text.{SMOOTH}"
+    )
     found = [(place.path, place.entry, place.number) for place in result.different]
     assert found == [(b"lib/CMakeFiles/core.dir/a copy.cubin", 0, number)]
     assert {place.path for place in result.missing} == {b"host/main.o"}
@@ -543,7 +545,7 @@ def test_two_builds_are_compared(
         ("new", "CMakeFiles/app.dir/c.cubin"),
         ("gone", "lib/CMakeFiles/core.dir/a copy.cubin"),
     ]
-    stored = sum(len(one.data) for one in sections(new))
+    stored = sum(len(section.data) for section in sections(new))
     rows = {row["target"]: row for row in compare("targets")}
     # The new unit is a copy of one that was there: all of its bytes repeat.
     assert rows["app"]["change"] == stored

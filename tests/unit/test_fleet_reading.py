@@ -156,24 +156,24 @@ def test_a_fragment_is_the_same_without_the_function_of_xxhash(
 
 
 def test_columns_of_files_go_together() -> None:
-    one = Files.of([Found(b"/", b"x", Stamp(1, 0, 0, 0))])
+    files = Files.of([Found(b"/", b"x", Stamp(1, 0, 0, 0))])
     assert read_cubins(Files.of([]), 10, 0, 0)[0] == b""
-    assert read_cubins(one, 10, 0, 0)[0] == bytes([CLOSER])
+    assert read_cubins(files, 10, 0, 0)[0] == bytes([CLOSER])
     wrong: list[tuple[Files, type[Exception]]] = [
-        (one._replace(stamps=b""), ValueError),
-        (one._replace(stamps=bytes(33)), ValueError),
-        (one._replace(ends=bytes(8)), ValueError),
-        (one._replace(roots=bytes(3)), ValueError),
-        (one._replace(names=[]), IndexError),
-        (one._replace(roots=b"\xff" * 4), IndexError),
-        (one._replace(text=b""), IndexError),
-        (one._replace(ends=bytes(7) + b"\x80" + bytes(8)), IndexError),
+        (files._replace(stamps=b""), ValueError),
+        (files._replace(stamps=bytes(33)), ValueError),
+        (files._replace(ends=bytes(8)), ValueError),
+        (files._replace(roots=bytes(3)), ValueError),
+        (files._replace(names=[]), IndexError),
+        (files._replace(roots=b"\xff" * 4), IndexError),
+        (files._replace(text=b""), IndexError),
+        (files._replace(ends=bytes(7) + b"\x80" + bytes(8)), IndexError),
     ]
     for files, error in wrong:
         with pytest.raises(error):
             read_cubins(files, 10, 0, 0)
     with pytest.raises(ValueError, match="differ in length"):
-        read_cubins(one, -1, 0, 0)
+        read_cubins(files, -1, 0, 0)
     negative = Files.of([Found(b"/", b"x", Stamp(-1, 0, 0, 0))])
     assert read_cubins(negative, 10, 0, 0)[0] == bytes([CLOSER])
 

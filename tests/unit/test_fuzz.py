@@ -30,7 +30,9 @@ def campaign(folder: Path, *, sound: bool, jobs: int, seed: int) -> Tally:
 
 
 def told(findings: list[Finding]) -> str:
-    return "\n".join(f"{one.label}\n{json.dumps(one.job.to_json())}" for one in findings)
+    return "\n".join(
+        f"{finding.label}\n{json.dumps(finding.job.to_json())}" for finding in findings
+    )
 
 
 def test_damaged_inputs_end_in_an_image_or_an_error(tmp_path: Path) -> None:
@@ -70,7 +72,7 @@ def test_wrapped_programs_are_linked_until_they_are_damaged(kind: str, tmp_path:
     if kind != wrapping.BARE:
         made = [wrapping.wrap(kind, images, "80", seed) for seed in ("", "1", "1", "2")]
         assert made[1] == made[2]
-        assert len({str(one) for one in made}) == 3
+        assert len({str(job) for job in made}) == 3
 
 
 def test_a_job_is_drawn_from_its_number() -> None:
@@ -95,7 +97,7 @@ def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     }
 
     def ask(job: Job) -> dict[str, str]:
-        wanted = [answers[one.edit] for one in job.changes if one.edit in answers]
+        wanted = [answers[change.edit] for change in job.changes if change.edit in answers]
         return wanted[0] if wanted else {"state": LINKED, "text": ""}
 
     monkeypatch.setattr(made.process, "ask", ask)
@@ -106,8 +108,8 @@ def test_findings_are_counted_by_kind_and_made_smaller(scripted: Campaign, tmp_p
     bad = [Change(0, name, "1") for name in ("header-field", "section-cut", "name-byte")]
     harmless = Change(0, "code-bits", "1")
     jobs = [
-        Job(str(number), PROGRAM, "80", (harmless, one), words=("-r", "-g"), extras=("map",))
-        for number, one in enumerate(bad * 5)
+        Job(str(number), PROGRAM, "80", (harmless, image), words=("-r", "-g"), extras=("map",))
+        for number, image in enumerate(bad * 5)
     ]
     tally = scripted.run(jobs)
     assert sorted(tally.kinds.values()) == [5, 5, 5]
@@ -115,7 +117,7 @@ def test_findings_are_counted_by_kind_and_made_smaller(scripted: Campaign, tmp_p
     assert "broken: KeyError: N (merge.py:merge)" in tally.kinds
     for finding in tally.findings:
         small = minimise(finding, scripted)
-        assert [one.edit for one in small.job.changes] == [finding.job.changes[1].edit]
+        assert [change.edit for change in small.job.changes] == [finding.job.changes[1].edit]
         assert (small.job.words, small.job.extras) == ((), ())
         folder = write(small, tmp_path / "found")
         assert json.loads((folder / "job.json").read_text()) == json.loads(

@@ -89,7 +89,7 @@ def printed(arch: str, capfdbinary: pytest.CaptureFixture[bytes]) -> Printed:
         data = b"".join(capfdbinary.readouterr())
         data += b"".join(Path(file).read_bytes() for file in files)
         text = data.decode()
-        found = sorted({hex(ord(one)) for one in text if ord(one) in CONTROLS})
+        found = sorted({hex(ord(letter)) for letter in text if ord(letter) in CONTROLS})
         assert not found, text
         # A name did not end the line either: what followed its line end would start one.
         assert not any(line.startswith("_") for line in text.splitlines())
@@ -173,5 +173,5 @@ def test_exceptions(arch: str) -> None:
     data = Path(inputs()[0]).read_bytes()
     with pytest.raises(pylink.LinkError) as caught:
         pylink.link([(inputs()[0], data)] * 2, arch=f"sm_{arch}", log=io.StringIO())
-    assert not any(ord(one) in CONTROLS for one in str(caught.value))
+    assert not any(ord(letter) in CONTROLS for letter in str(caught.value))
     assert "\\x1b" in str(caught.value)

@@ -47,10 +47,10 @@ def imported(path: Path, known: dict[str, Path], *, types: bool = False) -> set[
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree) if types else run_time(tree):
         if isinstance(node, ast.Import):
-            names |= {one.name for one in node.names}
+            names |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.module, f"{path}: a relative import"
-            inner = {f"{node.module}.{one.name}" for one in node.names}
+            inner = {f"{node.module}.{name.name}" for name in node.names}
             names |= inner & set(known) or {node.module}
     return names & set(known)
 

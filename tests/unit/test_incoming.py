@@ -75,7 +75,7 @@ def test_commands_end_with_a_reason(
         assert reason in message
 
 
-@pytest.mark.parametrize("command", [one for one in COMMANDS if one != "dedup"])
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "dedup"])
 def test_commands_that_take_no_folder_say_so(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

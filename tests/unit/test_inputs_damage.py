@@ -260,12 +260,13 @@ def test_native_decompression_is_that_of_the_packages(
     assert all(map(payload.open_library, codecs.values()))
     stored = [compress(data, mode) for mode, data, _, _ in files]
     damaged = [
-        one[: len(one) // 2] if cut else one for one, (*_, cut) in zip(stored, files, strict=True)
+        packed[: len(packed) // 2] if cut else packed
+        for packed, (*_, cut) in zip(stored, files, strict=True)
     ]
     sizes = [len(data) + wrong for _, data, wrong, _ in files]
     rows = b"".join(
-        row(number, 4, len(one), codecs.get(mode, 0), size)
-        for number, (one, (mode, *_), size) in enumerate(zip(damaged, files, sizes, strict=True))
+        row(number, 4, len(packed), codecs.get(mode, 0), size)
+        for number, (packed, (mode, *_), size) in enumerate(zip(damaged, files, sizes, strict=True))
     )
     asked: list[int] = []
 
@@ -273,7 +274,7 @@ def test_native_decompression_is_that_of_the_packages(
         asked.append(number)
         return b"?" * sizes[number]
 
-    arena, extents = inputfiles.gather(rows, [b"head" + one for one in damaged], produce)
+    arena, extents = inputfiles.gather(rows, [b"head" + image for image in damaged], produce)
     places = memoryview(extents).cast("Q")
     for number, (_, data, wrong, cut) in enumerate(files):
         start, size = places[2 * number], places[2 * number + 1]

@@ -187,7 +187,9 @@ def test_patterns_agree_with_a_reference() -> None:
     for _ in range(60):
         found = {"".join(rng.choices("ab", k=rng.randrange(1, 6))) for _ in range(12)}
         patterns = ["".join(rng.choices("ab*", k=rng.randrange(1, 5))) for _ in range(3)]
-        expressions = [re.compile(one.replace("*", ".*")) for one in patterns]
-        wanted = {name for name in found if any(one.fullmatch(name) for one in expressions)}
+        expressions = [re.compile(pattern.replace("*", ".*")) for pattern in patterns]
+        wanted = {
+            name for name in found if any(expression.fullmatch(name) for expression in expressions)
+        }
         cubin = kernels(*sorted(found))
-        assert linked(host(cubin, [one.encode() for one in patterns])) == wanted, patterns
+        assert linked(host(cubin, [pattern.encode() for pattern in patterns])) == wanted, patterns

@@ -134,19 +134,19 @@ def test_an_executable_is_refused_wherever_it_is() -> None:
 
 def test_gather_takes_files_one_by_one() -> None:
     files = [b"abc", b"", b"x" * 16, b"y" * 17]
-    rows = b"".join(row_at(-1, 0, len(one)) for one in files)
+    rows = b"".join(row_at(-1, 0, len(file)) for file in files)
     arena, extents = inputfiles.gather(rows, [], files.__getitem__)
     paths: list[bytes | None] = [None] * 4
-    assert (arena, extents) == inputfiles.read_files(paths, [len(one) for one in files], [*files])[
-        :2
-    ]
+    assert (arena, extents) == inputfiles.read_files(
+        paths, [len(file) for file in files], [*files]
+    )[:2]
     # Or copies them from where they lie.
     whole = b"".join(files)
-    places = [(sum(map(len, files[:number])), len(one)) for number, one in enumerate(files)]
+    places = [(sum(map(len, files[:number])), len(data)) for number, data in enumerate(files)]
     rows = b"".join(row_at(0, *place) for place in places)
     assert (
         inputfiles.gather(rows, [whole], dict[int, bytes]().__getitem__)
-        == (inputfiles.read_files(paths, [len(one) for one in files], [*files])[:2])
+        == (inputfiles.read_files(paths, [len(file) for file in files], [*files])[:2])
     )
     # What is not as large as it was said to be is empty, however large that was.
     rows = row_at(-1, 0, 1 << 28) + row_at(-1, 0, 3)

@@ -89,7 +89,7 @@ def test_notes_of_any_size_are_told_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def note(name: bytes, kind: int, data: bytes) -> bytes:
-        padded = [one + bytes(-len(one) % 4) for one in (name, data)]
+        padded = [part + bytes(-len(part) % 4) for part in (name, data)]
         return struct.pack("<III", len(name), len(data), kind) + b"".join(padded)
 
     cubin = one_kernel()
@@ -97,7 +97,7 @@ def test_notes_of_any_size_are_told_apart(
     cubin.section(Section(".note.own", 7, data))
     (tmp_path / "a.cubin").write_bytes(cubin.build())
     found = document(capsys, "--notes", str(tmp_path / "a.cubin"))["notes"]
-    assert [(one["vendor"], one["type"]) for one in found] == [("ABCDE", 7), ("X", 8)]
+    assert [(note["vendor"], note["type"]) for note in found] == [("ABCDE", 7), ("X", 8)]
 
 
 def test_the_command_is_part_of_pylink(capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,8 +42,8 @@ def find(*names: str, paths: tuple[str, ...] = (), **options: bool | str) -> lis
     given = Options({"library": names, "library_path": paths, **options})
     found = find_libraries(given, [False] * len(names), Plan({}, (), sink), sink)
     assert not sink.diagnostics
-    assert all(one.skipped is None for one in found)
-    return [one.name for one in found]
+    assert all(library.skipped is None for library in found)
+    return [library.name for library in found]
 
 
 def test_directories_in_their_order(here: Path) -> None:
@@ -155,7 +155,7 @@ def searched(*paths: str) -> tuple[list[str], list[str]]:
     options = Options({"library": ("a",), "library_path": paths})
     found = find_libraries(options, [False], Plan({}, (), sink), sink)
     assert all(record.kind == "library-skipped" for record in sink.diagnostics)
-    return [one.name for one in found], [str(record.file) for record in sink.diagnostics]
+    return [library.name for library in found], [str(record.file) for record in sink.diagnostics]
 
 
 @pytest.mark.parametrize(

@@ -71,20 +71,20 @@ def alone(job: LinkJob) -> LinkResult | LinkError:
 
 def assert_same(made: Sequence[LinkResult | LinkError], jobs: Sequence[LinkJob]) -> None:
     assert len(made) == len(jobs)
-    for one, job in zip(made, jobs, strict=True):
+    for result, job in zip(made, jobs, strict=True):
         expected = alone(job)
         if isinstance(expected, LinkError):
-            assert isinstance(one, LinkError), job
-            assert str(one) == str(expected)
+            assert isinstance(result, LinkError), job
+            assert str(result) == str(expected)
         else:
-            assert isinstance(one, LinkResult), one
-            assert one.image == expected.image
-            assert one.arch == expected.arch
-            assert repr(one.inputs) == repr(expected.inputs)
-        assert [record.where for record in one.diagnostics] == [
+            assert isinstance(result, LinkResult), result
+            assert result.image == expected.image
+            assert result.arch == expected.arch
+            assert repr(result.inputs) == repr(expected.inputs)
+        assert [record.where for record in result.diagnostics] == [
             record.where for record in expected.diagnostics
         ]
-        assert [record.message for record in one.diagnostics] == [
+        assert [record.message for record in result.diagnostics] == [
             record.message for record in expected.diagnostics
         ]
 
@@ -121,7 +121,7 @@ def test_results_are_those_of_single_links(
     jobs = all_jobs(folder)
     made = pylink.link_many(jobs, threads)
     assert_same(made, jobs)
-    failed = [one for one in made if isinstance(one, LinkError)]
+    failed = [result for result in made if isinstance(result, LinkError)]
     assert 5 < len(failed) < len(jobs) // 2
 
 
@@ -178,7 +178,7 @@ def test_each_file_is_read_once_and_each_payload_decompressed_once(
     monkeypatch.setattr(inputfiles, "gather", gather)
     jobs = [LinkJob(objects(folder, "zstd"), arch=arch) for arch in ARCHS for _ in range(3)]
     made = pylink.link_many(jobs, 3)
-    assert all(isinstance(one, LinkResult) for one in made)
+    assert all(isinstance(result, LinkResult) for result in made)
     assert set(read.values()) == {1}
     assert len(read) == len(stems(folder))
     assert set(unpacked.values()) == {1}
@@ -194,7 +194,7 @@ def test_a_pipe_may_be_an_input_of_several_jobs(folder: Path, tmp_path: Path) ->
     made = pylink.link_many([LinkJob([pipe, *rest], arch="sm_90a")] * 3, 2)
     writer.join()
     expected = pylink.link([first, *rest], arch="sm_90a").image
-    assert [one.image for one in made if isinstance(one, LinkResult)] == [expected] * 3
+    assert [result.image for result in made if isinstance(result, LinkResult)] == [expected] * 3
 
 
 def test_jobs_that_are_watched_are_like_single_links(folder: Path, tmp_path: Path) -> None:
@@ -211,10 +211,10 @@ def test_jobs_that_are_watched_are_like_single_links(folder: Path, tmp_path: Pat
     assert made[1].profile is not None
     assert (tmp_path / "map").is_file()
     assert str(files[0]) in (tmp_path / "d").read_text()
-    for one, name in zip(made, ("a", None, "b", "c"), strict=True):
+    for result, name in zip(made, ("a", None, "b", "c"), strict=True):
         if name is not None:
-            assert isinstance(one, LinkResult)
-            assert (tmp_path / name).read_bytes() == one.image
+            assert isinstance(result, LinkResult)
+            assert (tmp_path / name).read_bytes() == result.image
 
 
 def test_outputs_of_jobs_may_not_meet(folder: Path, tmp_path: Path) -> None:

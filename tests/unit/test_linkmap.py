@@ -49,10 +49,10 @@ def symbols(text: str, heading: str) -> dict[tuple[str, str], str]:
 
 
 def test_why_symbols_are_kept_or_removed(tmp_path: Path) -> None:
-    one = one_kernel("main")
-    one.call(1, one.external("helper"))
-    one.function("unused")
-    one.function("twice", bind=WEAK)
+    cubin = one_kernel("main")
+    cubin.call(1, cubin.external("helper"))
+    cubin.function("unused")
+    cubin.function("twice", bind=WEAK)
     two = Cubin()
     helper = two.function("helper")
     two.call(helper, two.function("twice", bind=WEAK))
@@ -60,7 +60,7 @@ def test_why_symbols_are_kept_or_removed(tmp_path: Path) -> None:
     pointed = two.function("pointed")
     two.take_address(pointed, "v")
     two.symbol(Symbol("common", other=IN_GLOBAL, section=COMMON, value=4, size=4))
-    text = link(tmp_path, {"one.cubin": one.build(), "two.cubin": two.build()})
+    text = link(tmp_path, {"one.cubin": cubin.build(), "two.cubin": two.build()})
     assert symbols(text, "Kept") == {
         ("main", "one.cubin"): "kernel",
         ("helper", "two.cubin"): "called by main",
@@ -85,7 +85,11 @@ def test_common_symbols_have_the_size_of_the_largest(tmp_path: Path) -> None:
     with open(tmp_path / "out.cubin", "rb") as stream:
         table = ELFFile(stream).get_section_by_name(".symtab")
         assert isinstance(table, SymbolTableSection)
-        (size,) = (one["st_size"] for one in table.iter_symbols() if one.name == "pool")
+        (size,) = (
+            iter_symbol["st_size"]
+            for iter_symbol in table.iter_symbols()
+            if iter_symbol.name == "pool"
+        )
     assert f"{size:#12x}  pool  one.cubin: variable\n" in text
     assert symbols(text, "Removed") == {
         ("pool", "two.cubin"): "merged with that of one.cubin",
@@ -102,7 +106,11 @@ def test_symbols_have_sizes_and_readable_names(
     with open(tmp_path / "out.cubin", "rb") as stream:
         table = ELFFile(stream).get_section_by_name(".symtab")
         assert isinstance(table, SymbolTableSection)
-        (size,) = (one["st_size"] for one in table.iter_symbols() if one.name == "_Z4mainPi")
+        (size,) = (
+            iter_symbol["st_size"]
+            for iter_symbol in table.iter_symbols()
+            if iter_symbol.name == "_Z4mainPi"
+        )
     kept = text.partition("  Kept symbols\n")[2].splitlines()
     assert kept[0] == f"{size:#12x}  _Z4mainPi  a.cubin: kernel"
     assert kept[1].strip() == "main(int *)"
@@ -184,10 +192,10 @@ def test_a_link_that_fails_has_no_map(tmp_path: Path) -> None:
 
 
 def test_pieces_have_their_offsets(tmp_path: Path) -> None:
-    one, two = one_kernel("k"), Cubin()
-    for cubin, size in ((one, 6), (two, 3)):
+    first, second = one_kernel("k"), Cubin()
+    for cubin, size in ((first, 6), (second, 3)):
         cubin.section(Section(".nv.global.init", SHT_GLOBAL_INIT, bytes(size), 3, align=4))
-    text = link(tmp_path, {"a": one.build(), "b": two.build()})
+    text = link(tmp_path, {"a": first.build(), "b": second.build()})
     pieces = [match.groups() for line in text.splitlines() if (match := INNER.fullmatch(line))]
     assert [piece for piece in pieces if piece[4] == ".nv.global.init"] == [
         ("0x0", "0x6", "4", "a", ".nv.global.init"),

@@ -263,7 +263,7 @@ def test_a_recursion_is_looked_for_where_the_stack_has_no_bound() -> None:
     for callee in (first, second):
         cubin.call(callee, callee)
     result = pylink.link([("k.cubin", cubin.build())], arch="sm_80")
-    assert [[note.symbol for note in one.notes] for one in result.diagnostics] == [
+    assert [[note.symbol for note in diagnostic.notes] for diagnostic in result.diagnostics] == [
         ["first"],
         ["second"],
     ]
@@ -414,7 +414,7 @@ def test_the_name_that_source_code_has_for_a_symbol(symbol: str, name: str | Non
 @pytest.mark.usefixtures("folder")
 def test_a_record_that_was_looked_at_keeps_nothing_of_the_inputs() -> None:
     def inputs() -> int:
-        return sum(isinstance(one, Objects) for one in gc.get_objects())
+        return sum(isinstance(get_object, Objects) for get_object in gc.get_objects())
 
     gc.collect()
     before = inputs()

@@ -151,7 +151,7 @@ def test_inlined_code_has_a_frame_for_each_call(
 ) -> None:
     cubin = inlined()
     found = LineMap(cubin.build()).frames(cubin.find(".text.k"), offset)
-    assert [(one.line, one.function) for one in found] == frames
+    assert [(frame.line, frame.function) for frame in found] == frames
 
 
 def test_a_call_that_comes_after_its_code_ends_the_chain() -> None:
@@ -192,8 +192,10 @@ def test_ptx_without_source_lines_is_shown_itself() -> None:
     cubin = ptx_cubin()
     lines = LineMap(cubin.build())
     text = cubin.find(".text.k")
-    assert [shown(one) for one in lines.frames(text, 0)] == [(".nv_debug_ptx_txt.42", 3, ".func f")]
-    assert [shown(one) for one in lines.frames(text, 16)] == [(".nv_debug_ptx_txt.42", 99, "")]
+    assert [shown(frame) for frame in lines.frames(text, 0)] == [
+        (".nv_debug_ptx_txt.42", 3, ".func f")
+    ]
+    assert [shown(frame) for frame in lines.frames(text, 16)] == [(".nv_debug_ptx_txt.42", 99, "")]
 
 
 def test_ptx_tells_where_a_variable_is_declared() -> None:

@@ -42,7 +42,7 @@ gamma==3 \\
 def names(extras: str) -> set[str]:
     found = install.requirements(PROJECT, extras.split(","))
     return {
-        install.canonical(match[1]) for one in found if (match := install.REQUIREMENT.match(one))
+        install.canonical(match[1]) for line in found if (match := install.REQUIREMENT.match(line))
     }
 
 

@@ -326,7 +326,7 @@ def test_what_was_said_may_be_looked_at_later(inputs: list[str], folder: Path) -
     assert files.end(False) == -1  # for the second time
     assert arena[offset : offset + len(data)] == data
     result = pylink.link(inputs, arch="sm_80")
-    assert [one.number for one in result.diagnostics] == [501]
+    assert [diagnostic.number for diagnostic in result.diagnostics] == [501]
     assert mapped(folder) == []
 
 

@@ -35,15 +35,15 @@ def early(
     return pylink.Input(bytes(image), name=name)
 
 
-def refusal(one: pylink.Input, arch: str) -> list[str]:
+def refusal(source: pylink.Input, arch: str) -> list[str]:
     with pytest.raises(pylink.LinkError) as caught:
-        pylink.link([one], arch=arch)
+        pylink.link([source], arch=arch)
     return [found.message for found in caught.value.diagnostics]
 
 
 def records(image: bytes, section: str) -> list[tuple[int, int]]:
     """Attribute and 16-bit value of each short record."""
-    (found,) = [one for one in Image(image).sections if one.name == section]
+    (found,) = [candidate for candidate in Image(image).sections if candidate.name == section]
     data = Image(image).content(found)
     result, at = [], 0
     while at < len(data):
@@ -54,7 +54,7 @@ def records(image: bytes, section: str) -> list[tuple[int, int]]:
 
 
 def flags_of(image: bytes, section: str) -> int:
-    (found,) = [one for one in Image(image).sections if one.name == section]
+    (found,) = [candidate for candidate in Image(image).sections if candidate.name == section]
     return found.flags
 
 
@@ -87,7 +87,7 @@ def test_the_virtual_architecture_is_in_the_flags(made_from: int, expected: int)
 
 
 @pytest.mark.parametrize(
-    ("one", "arch", "words"),
+    ("source", "arch", "words"),
     [
         (early(one_kernel()), "sm_75", "arch does not match target 'sm_75'"),
         (early(one_kernel(), ident=(0x33, 8)), "sm_80", "abi does not match"),
@@ -106,14 +106,14 @@ def test_the_virtual_architecture_is_in_the_flags(made_from: int, expected: int)
         ),
     ],
 )
-def test_refusals_are_in_the_words_of_nvlink(one: pylink.Input, arch: str, words: str) -> None:
-    assert refusal(one, arch)[-1].endswith(words)
+def test_refusals_are_in_the_words_of_nvlink(source: pylink.Input, arch: str, words: str) -> None:
+    assert refusal(source, arch)[-1].endswith(words)
 
 
 def test_a_refused_object_says_which_toolkit_made_it() -> None:
-    one = early(one_kernel(), toolkit=118, e_flags=EARLY_SM_90A)
+    cubin = early(one_kernel(), toolkit=118, e_flags=EARLY_SM_90A)
     with pytest.raises(pylink.LinkError) as caught:
-        pylink.link([one], arch="sm_90a")
+        pylink.link([cubin], arch="sm_90a")
     (error,) = caught.value.diagnostics
     assert [note.message for note in error.notes] == [
         "it was made by CUDA 11.8; compile it with CUDA 12.0 or a later release"
@@ -129,7 +129,7 @@ def test_addresses_of_32_bits_are_warned_of_and_linked() -> None:
         early(one_kernel(name), e_flags=EARLY_SM_80 & ~WIDE, name=f"{name}.o") for name in "ab"
     ]
     result = pylink.link(inputs, arch="sm_80")
-    assert [one.message for one in result.diagnostics] == [
+    assert [diagnostic.message for diagnostic in result.diagnostics] == [
         f"expected 64bit object '{name}.o' to have EF_CUDA_64BIT_ADDRESS set" for name in "ab"
     ]
 

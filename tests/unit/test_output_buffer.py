@@ -152,7 +152,7 @@ def test_the_image_of_a_file_is_read_later(result: pylink.LinkResult) -> None:
     assert f"{len(image)} bytes" in repr(result)
     twin, copied = pickle.loads(pickle.dumps(result)), copy.copy(result)
     os.replace("a.cubin", "o")
-    assert [one.image for one in (result, twin, copied)] == [image] * 3
+    assert [linked.image for linked in (result, twin, copied)] == [image] * 3
     os.remove("o")
     assert result.image is result.image
     assert len(result.sections) > 1
@@ -241,7 +241,7 @@ def test_a_disk_that_is_full_when_it_is_written(
     real: Callable[..., object] = getattr(pipeline, phase)
 
     def fill(*arguments: object) -> object:
-        (made,) = (one for one in arguments if isinstance(one, OutputBuffer | Image))
+        (made,) = (argument for argument in arguments if isinstance(argument, OutputBuffer | Image))
         file = (made.buffer if isinstance(made, Image) else made)._file
         assert file is not None
         assert file.unfinished is not None

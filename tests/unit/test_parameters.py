@@ -54,7 +54,10 @@ def python(text: str) -> Iterator[tuple[str, int]]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             given = [*node.args.posonlyargs, *node.args.args]
-            yield node.name, len([one for one in given if one.arg not in ("self", "cls")])
+            yield (
+                node.name,
+                len([argument for argument in given if argument.arg not in ("self", "cls")]),
+            )
 
 
 def test_parameters_are_counted() -> None:

@@ -144,9 +144,13 @@ def test_output_sections_are_those_of_the_file(arch: str) -> None:
     steps = {step.name: (step.size, step.unit) for step in profile["finalize"].steps}
     assert steps["write_tables"] == (symbols, "symbols")
     by_name = {family.name: family for family in profile.families}
-    text = [one for one in elf.iter_sections() if one.name.startswith(".text.")]
+    text = [
+        iter_section
+        for iter_section in elf.iter_sections()
+        if iter_section.name.startswith(".text.")
+    ]
     assert by_name[".text.*"].output_sections == len(text)
-    assert by_name[".text.*"].output_bytes == sum(one["sh_size"] for one in text)
+    assert by_name[".text.*"].output_bytes == sum(section["sh_size"] for section in text)
     for family in profile.families:
         assert family.kept_sections <= family.input_sections
         assert family.copied_bytes <= family.input_bytes
@@ -276,7 +280,7 @@ def test_debug_data_of_g_is_told_from_lines(
         names[-1].write_bytes(oracle.compile(text, "100", flags, name=f"{name}.cu"))
     path = tmp_path / "link.ncu-rep"
     pylink.link(names, arch="sm_100", profile=path)
-    (read,) = [one for one in read_report(path).actions if one.function_name == "read"]
+    (read,) = [action for action in read_report(path).actions if action.function_name == "read"]
     assert read.number("file__with_debug_info.sum") == expected
     assert read.number("file__debug_bytes_by_option.sum") == read.number("file__debug_bytes.sum")
     assert [each.id for each in read.metrics["file__debug_bytes_by_option.sum"].instances] == list(

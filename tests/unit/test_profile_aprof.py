@@ -69,7 +69,7 @@ def test_contexts_follow_the_link(linked: tuple[Report, pylink.LinkResult]) -> N
         return found[::-1]
 
     ways = [way(context.id) for context in report.contexts]
-    assert {tuple(one) for one in ways if len(one) == 1} == {("link",), ("replay",)}
+    assert {tuple(way) for way in ways if len(way) == 1} == {("link",), ("replay",)}
     assert result.profile is not None
     for phase in result.profile:
         assert ["link", phase.tag] in ways
@@ -85,7 +85,7 @@ def test_parts_give_routines_several_sizes(linked: tuple[Report, pylink.LinkResu
     assert result.profile is not None
     count = len(parts_of(len(result.profile.names)))
     assert sizes["resolve"] == sizes["parse"] == count >= 5
-    resolve = next(one for one in report.routines if one.name == "resolve")
+    resolve = next(routine for routine in report.routines if routine.name == "resolve")
     assert report.points()[resolve.id][-1].rms == result.profile["merge"].symbols
 
 
@@ -98,8 +98,10 @@ def test_costs_add_up(linked: tuple[Report, pylink.LinkResult]) -> None:
     # What a program reads that adds up own costs may not exceed the total.
     tops = [context for context in report.contexts if context.parent == -1]
     assert report.total is not None
-    assert report.total >= sum(point.sum for one in tops for point in one.points)
-    assert report.total >= sum(point.self_sum for one in report.contexts for point in one.points)
+    assert report.total >= sum(point.sum for top in tops for point in top.points)
+    assert report.total >= sum(
+        point.self_sum for context in report.contexts for point in context.points
+    )
     below = {}
     for context in report.contexts:
         inclusive = sum(point.sum for point in context.points)
@@ -109,9 +111,9 @@ def test_costs_add_up(linked: tuple[Report, pylink.LinkResult]) -> None:
             assert 1 <= point.min <= point.max
             assert point.self_sum <= point.sum
     for context in report.contexts:
-        inner = [one for one in report.contexts if one.parent == context.id]
-        calls = sum(point.occ for one in inner for point in one.points)
-        costs = sum(point.sum for one in inner for point in one.points)
+        inner = [candidate for candidate in report.contexts if candidate.parent == context.id]
+        calls = sum(point.occ for child in inner for point in child.points)
+        costs = sum(point.sum for child in inner for point in child.points)
         # Each call is rounded to whole microseconds, up to one at least.
         own = sum(point.occ for point in context.points)
         assert below[context.id] <= costs + calls + own
@@ -122,7 +124,7 @@ def test_a_call_stands_in_a_report_once(linked: tuple[Report, pylink.LinkResult]
     report, _ = linked
     text = encode(report).decode()
     assert "\np " not in text
-    assert text.count("\nq ") == sum(len(one.points) for one in report.contexts) > 0
+    assert text.count("\nq ") == sum(len(context.points) for context in report.contexts) > 0
 
 
 def test_wall_time_stands_beside_processor_time(linked: tuple[Report, pylink.LinkResult]) -> None:
@@ -157,14 +159,14 @@ def test_what_a_second_thread_does_counts() -> None:
     report = aprof_report(profile)
     points = {routine.name: report.points()[routine.id] for routine in report.routines}
     inside = sum(50 if file.lane == 0 else 700 for file in profile.files)
-    assert [one.sum for one in points["link"]] == [5_700]
-    assert [one.sum for one in points["init"]] == [42]  # microseconds, rounded
+    assert [point.sum for point in points["link"]] == [5_700]
+    assert [point.sum for point in points["init"]] == [42]  # microseconds, rounded
     (reading,) = points["read_files"]
     assert (reading.sum, reading.self_sum) == (1_600, max(1_600 - inside, 0))
     (pair,) = profile.pairs
     sizes = (pair.stats.bytes_compared, len(pair.candidate.headers), len(pair.candidate.targets))
     stages = ("compare_primary", "compare_headers", "compare_targets")
-    assert tuple(one.rms for name in stages for one in points[name]) == sizes
+    assert tuple(point.rms for name in stages for point in points[name]) == sizes
 
 
 def test_parts_are_close_together_where_they_are_large() -> None:
@@ -214,12 +216,12 @@ def test_parts_in_which_symbols_are_undefined_go_on(
     assert pylink.link(cubins, arch="sm_100", profile_aprof=path).diagnostics == ()
     report = read(path)
     names = {routine.id: routine.name for routine in report.routines}
-    (top,) = [one.id for one in report.contexts if names[one.routine] == "replay"]
-    (link,) = [one.id for one in report.contexts if one.parent == top]
+    (top,) = [context.id for context in report.contexts if names[context.routine] == "replay"]
+    (link,) = [context.id for context in report.contexts if context.parent == top]
     calls = {
-        names[one.routine]: sum(point.occ for point in one.points)
-        for one in report.contexts
-        if one.parent == link
+        names[context.routine]: sum(point.occ for point in context.points)
+        for context in report.contexts
+        if context.parent == link
     }
     repetitions = (
         MOST_REPETITIONS if size <= SMALL_PART else REPETITIONS for size in parts_of(len(cubins))

@@ -118,7 +118,9 @@ def test_instances_are_those_of_the_profile(linked: tuple[Path, pylink.LinkResul
     left = actions["relocate"].metrics["reloc__left_dynamic.sum"].by_id()
     assert left == {row.name: row.kept for row in profile.relocations if row.kept}
     sections = actions["merge"].metrics["sect__input_bytes.sum"].by_id()
-    assert sections == {one.name: one.input_bytes for one in profile.families if one.input_bytes}
+    assert sections == {
+        family.name: family.input_bytes for family in profile.families if family.input_bytes
+    }
     written = actions["write"].value("elf__bytes_written.sum")
     assert written == (path.parent / "out.cubin").stat().st_size
 
@@ -297,7 +299,9 @@ def test_sections_and_what_rules_say_go_into_the_report(
     assert "mine.section" in warning.message
     actions = by_phase(read_report(tmp_path / "link.ncu-rep"))
     assert "LinkPhases" in [section.identifier for section in actions["merge"].sections]
-    assert "LinkKeptRelocations" in [one.identifier for one in actions["relocate"].rule_results]
+    assert "LinkKeptRelocations" in [
+        rule_result.identifier for rule_result in actions["relocate"].rule_results
+    ]
 
 
 def test_the_link_takes_sections_and_rules_as_asked_for(

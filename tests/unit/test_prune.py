@@ -257,15 +257,15 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_files_that_hold_other_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An archive of a BSD without an index is pruned; what to do about others is said."""
-    one = with_references(FAT)
-    (tmp_path / "one.o").write_bytes(one)
+    data = with_references(FAT)
+    (tmp_path / "one.o").write_bytes(data)
     path = tmp_path / "held"
     path.write_bytes(archive_builder.thin(["one.o"]))
     prune(path, "--arch", "sm_80", code=2)
     assert "a thin archive contains no code; prune its members" in capsys.readouterr().err
-    prune(wheel(path, {"one.o": one}), "--arch", "sm_80", code=2)
+    prune(wheel(path, {"one.o": data}), "--arch", "sm_80", code=2)
     assert "zip files are not pruned; unpack it, prune the files" in capsys.readouterr().err
-    members = [("one.o", one), ("a member of a long name.o", one)]
+    members = [("one.o", data), ("a member of a long name.o", data)]
     path.write_bytes(archive_builder.bsd(members))
     made = prune(path, "--arch", "sm_80")
     found = [(entry.name, made[entry.offset : entry.offset + entry.size])

@@ -264,7 +264,9 @@ def test_tables_of_the_reader() -> None:
     for number, row in enumerate(files):
         assert row.offset % 16 == 0
         assert arena[row.offset : row.offset + row.size] == images[number]
-        names = [section_name(objects, one) for one in file_sections(objects, number)]
+        names = [
+            section_name(objects, file_section) for file_section in file_sections(objects, number)
+        ]
         function = ("first", "second")[number]
         assert names[:5] == ["", ".shstrtab", ".strtab", ".symtab", f".text.{function}"]
     functions = [number for number, info in enumerate(symbols.column("info")) if info & 15 == 2]
@@ -466,14 +468,14 @@ def assert_reads_as_one_by_one(images: list[bytes]) -> None:
     for number, row in enumerate(files):
         (file,), own_sections, own_symbols, _ = elfread.parse(arena, extents[16 * number :][:16])
         assert (row.first_section, row.first_symbol, row.offset) == (section, symbol, file.offset)
-        for at, one in enumerate(own_sections):
+        for at, own in enumerate(own_sections):
             row_here = sections[section + at]
             assert (row_here.name, row_here.offset, row_here.size) == (
-                one.name,
-                one.offset,
-                one.size,
+                own.name,
+                own.offset,
+                own.size,
             )
-            assert (row_here.kind, row_here.file) == (one.kind, number)
+            assert (row_here.kind, row_here.file) == (own.kind, number)
             assert row_here.target < 0 or row_here.target >= min(section, symbol)
         for at, entry in enumerate(own_symbols):
             symbol_here = symbols[symbol + at]
@@ -498,7 +500,7 @@ def test_a_share_with_fewer_symbols_than_it_could_have(used: int) -> None:
     images = large_inputs(8)
     cubin = one_kernel("kernel")
     image = cubin.build()
-    (table,) = [one for one in Image(image).sections if one.name == ".symtab"]
+    (table,) = [section for section in Image(image).sections if section.name == ".symtab"]
     short = image[table.offset : table.offset + table.size]
     for number in range(40):
         cubin.external(f"more{number}")

@@ -95,12 +95,12 @@ print("--probe-it <bytes>" in help_text("pylink"))
 def test_what_contributing_names_is_there() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     places = [
-        *(ROOT / one for one in ("", "tests/unit", "src/_native/tables")),
-        *(ROOT / "src" / one for one in ("", "pylink", "pylink/facts", "pylink/options")),
+        *(ROOT / name for name in ("", "tests/unit", "src/_native/tables")),
+        *(ROOT / "src" / name for name in ("", "pylink", "pylink/facts", "pylink/options")),
     ]
-    places += [ROOT / "src/pylink" / one for one in ("remarks/passes", "api", "diagnostics")]
+    places += [ROOT / "src/pylink" / name for name in ("remarks/passes", "api", "diagnostics")]
     # Names that every room has, in rooms that have them.
     places += [ROOT / "src/pylink" / room for room in ("remarks", "size", "profile")]
     named = set(re.findall(r"`([\w./-]+\.(?:py|md|pyx|pxd|toml))`", text))
     assert len(named) > 15
-    assert {one for one in named if not any((place / one).exists() for place in places)} == set()
+    assert {name for name in named if not any((place / name).exists() for place in places)} == set()

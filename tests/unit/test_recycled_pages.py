@@ -96,11 +96,11 @@ def test_threads_share_recycled_pages() -> None:
 
 def parsed(times: int) -> tuple[memoryview, memoryview]:
     """Tables of sections and symbols of so many cubins, each on pages of its own."""
-    one = cubin("kernel")
+    image = cubin("kernel")
     extents = struct.pack(
-        f"<{2 * times}Q", *(number for i in range(times) for number in (i * len(one), len(one)))
+        f"<{2 * times}Q", *(number for i in range(times) for number in (i * len(image), len(image)))
     )
-    _, sections, symbols, _ = elfread.parse(one * times, extents)
+    _, sections, symbols, _ = elfread.parse(image * times, extents)
     return memoryview(sections), memoryview(symbols)
 
 

@@ -76,7 +76,7 @@ class Link:
         self.rows: list[dict[str, int]] = []
         self.expected: list[list[Constant]] = [[] for _ in self.functions]
         for number, slots in enumerate(self.functions):
-            size = sum(one.count for one in slots)
+            size = sum(slot.count for slot in slots)
             for instruction in range(size + beyond):
                 if rng.random() < 0.7 or instruction == size:
                     self.refer(number, instruction * INSTRUCTION + rng.choice((0, 4)))
@@ -111,7 +111,10 @@ class Link:
         outs += [{"kind": sectionkinds.CONSTANT, "bank": bank} for bank in BANKS]
         places = [
             *({} for _ in range(3)),
-            *({"offset": at, "size": len(one)} for at, one in zip(starts, capsules, strict=True)),
+            *(
+                {"offset": at, "size": len(capsule)}
+                for at, capsule in zip(starts, capsules, strict=True)
+            ),
             *({} for _ in BANKS),
         ]
         arena = b"".join(capsules)
@@ -119,8 +122,8 @@ class Link:
             objects(
                 arena,
                 sections=[
-                    {"offset": at - START, "size": len(one)}
-                    for at, one in zip(starts, capsules, strict=True)
+                    {"offset": at - START, "size": len(capsule)}
+                    for at, capsule in zip(starts, capsules, strict=True)
                 ],
             ),
             out_of=table(Numbers, range(3, 6)),
@@ -142,10 +145,14 @@ class Link:
         bad = native_image.write_contents(canvas, placed, Patches())
         image = canvas.image
         assert image[:START] == bytes(START)
-        found = [image[at : at + len(one)] for at, one in zip(starts, capsules, strict=True)]
-        for number, one in enumerate(found):  # the first field, as the code of the function has it
-            assert int.from_bytes(one[:2], "little") == SECTION + number
-        return bad, [old[:2] + one[2:] for old, one in zip(capsules, found, strict=True)]
+        found = [
+            image[at : at + len(capsule)] for at, capsule in zip(starts, capsules, strict=True)
+        ]
+        for number, capsule in enumerate(
+            found
+        ):  # the first field, as the code of the function has it
+            assert int.from_bytes(capsule[:2], "little") == SECTION + number
+        return bad, [old[:2] + new[2:] for old, new in zip(capsules, found, strict=True)]
 
 
 @pytest.mark.parametrize("seed", range(80))

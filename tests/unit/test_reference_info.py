@@ -82,16 +82,16 @@ def draw(rng: Random, *, executable: bool) -> Program:
     if rng.random() < 0.4:
         graph.kernels = set(list(graph.kernels)[:1])
     names = graph.count + EXTERNALS
-    sections = [one for one in range(graph.count) if one in live(graph)]
+    sections = [number for number in range(graph.count) if number in live(graph)]
     rng.shuffle(sections)
     held = {
-        one: records(rng, names)
-        for one in range(graph.count)
-        if one in graph.kernels or rng.random() < 0.9  # the compiler leaves none without
+        number: records(rng, names)
+        for number in range(graph.count)
+        if number in graph.kernels or rng.random() < 0.9  # the compiler leaves none without
     }
     if rng.random() < 0.6:
-        held = {one: [r for r in rows if r.number != BITS] for one, rows in held.items()}
-    unbounded = {one for one in graph.kernels if rng.random() < 0.3}
+        held = {function: [r for r in rows if r.number != BITS] for function, rows in held.items()}
+    unbounded = {kernel for kernel in graph.kernels if rng.random() < 0.3}
     symbols = rng.sample(range(1, 99), names)
     return Program(graph, sections, held, symbols, unbounded, executable)
 
@@ -104,8 +104,8 @@ class Link:
         graph = program.graph
         self.registers = [rng.randrange(8, 200) for _ in range(graph.count)]
         self.stack = [
-            NO_BOUND if one in program.unbounded else 8 * rng.randrange(9)
-            for one in range(graph.count)
+            NO_BOUND if number in program.unbounded else 8 * rng.randrange(9)
+            for number in range(graph.count)
         ]
 
     def emit(self) -> tuple[dict[int, bytes], list[int]]:
@@ -114,7 +114,7 @@ class Link:
         names = graph.count + EXTERNALS
         arena = bytearray()
         sections: list[dict[str, int]] = [
-            {"kind": sectionkinds.TEXT, "target": one} for one in range(graph.count)
+            {"kind": sectionkinds.TEXT, "target": number} for number in range(graph.count)
         ]
 
         def add(kind: int, rows: list[Record], target: int) -> int:
@@ -125,30 +125,33 @@ class Link:
             return len(sections) - 1
 
         lists = {
-            one: add(sectionkinds.INFO_FUNC, rows, one) for one, rows in program.records.items()
+            function: add(sectionkinds.INFO_FUNC, rows, function)
+            for function, rows in program.records.items()
         }
         # Sizes of the stack are those of the link, whatever a file says.
         said = [
-            Record(number, SVAL, items=[one, value])
-            for one in range(graph.count)
-            for number, value in ((REGCOUNT, 1), (FRAME_SIZE, graph.frames[one]))
+            Record(number, SVAL, items=[function, value])
+            for function in range(graph.count)
+            for number, value in ((REGCOUNT, 1), (FRAME_SIZE, graph.frames[function]))
         ]
-        stacks = [Record(MIN_STACK_SIZE, SVAL, items=[one, 1]) for one in sorted(graph.kernels)]
+        stacks = [
+            Record(MIN_STACK_SIZE, SVAL, items=[kernel, 1]) for kernel in sorted(graph.kernels)
+        ]
         add(sectionkinds.INFO, [*said, *(stacks if program.executable else [])], -1)
         flags = [
             tables.DEFINED
-            | tables.KERNEL * (one in graph.kernels)
-            | tables.LIVE * (one in program.sections)
-            for one in range(graph.count)
+            | tables.KERNEL * (number in graph.kernels)
+            | tables.LIVE * (number in program.sections)
+            for number in range(graph.count)
         ]
         functions = [
             {
-                "regcount": self.registers[one],
-                "stack": self.stack[one],
-                "info": lists.get(one, -1),
+                "regcount": self.registers[number],
+                "stack": self.stack[number],
+                "info": lists.get(number, -1),
                 "merc_info": -1,
             }
-            for one in range(graph.count)
+            for number in range(graph.count)
         ]
         whole = merged(
             objects(
@@ -166,7 +169,9 @@ class Link:
             prototypes=bytes(8 * graph.prototypes),
         )
         outs: list[dict[str, int]] = [{"kind": sectionkinds.INFO}]
-        outs += [{"kind": sectionkinds.INFO_FUNC, "entity": one} for one in program.sections]
+        outs += [
+            {"kind": sectionkinds.INFO_FUNC, "entity": section} for section in program.sections
+        ]
         placed = PlacedTables(
             whole, outs=table(Outs, outs), symbol_index=table(Indices, program.symbols)
         )
@@ -188,7 +193,7 @@ def test_records_agree_with_the_page(seed: int, *, executable: bool) -> None:
     found, mixed = link.emit()
     registers = link.registers if executable else [1] * program.graph.count
     assert found.pop(-1) == file_reference(program, registers, link.stack)
-    assert found == {one: function_reference(program, one) for one in program.sections}
+    assert found == {section: function_reference(program, section) for section in program.sections}
     assert mixed == program.mixed
 
 

@@ -83,11 +83,11 @@ class Link:
             {
                 "kind": SHARED,
                 "winner": self.count + at,
-                "size": one.size,
-                "align": one.align,
-                "flags": tables.UNSIZED if one.is_array else tables.DEFINED,
+                "size": variable.size,
+                "align": variable.align,
+                "flags": tables.UNSIZED if variable.is_array else tables.DEFINED,
             }
-            for at, one in enumerate(variables)
+            for at, variable in enumerate(variables)
         ]
         fixes = [
             {"out": 2 * function, "entity": self.count + variable, "function": function}
@@ -141,8 +141,8 @@ def test_users_agree_with_the_page(seed: int, mode: int) -> None:
     assert shares.variables.column("owner") == program.owners()
     named = {variable for _, variable in program.references}
     assert [(row.size, row.align, row.flags) for row in shares.variables] == [
-        (one.size, one.align, REFERENCED * (at in named) | EXTERN * one.is_array)
-        for at, one in enumerate(program.variables)
+        (variable.size, variable.align, REFERENCED * (at in named) | EXTERN * variable.is_array)
+        for at, variable in enumerate(program.variables)
     ]
     assert {(row.variable, row.kernel) for row in shares.uses} == program.uses(deep=deep)
     ties = program.ties(by_name=bool(mode & DEBUG), deep=deep)

@@ -125,7 +125,11 @@ def test_a_release_can_be_asked_for(release: releases.Release) -> None:
 def test_an_input_newer_than_the_release_asked_for_is_refused_in_the_words_of_nvlink() -> None:
     with pytest.raises(pylink.LinkError) as caught:
         pylink.link([made_by(130), made_by(135, "b")], arch="sm_80", nvlink_version="13.2")
-    (error,) = [one for one in caught.value.diagnostics if one.severity >= pylink.Severity.ERROR]
+    (error,) = [
+        diagnostic
+        for diagnostic in caught.value.diagnostics
+        if diagnostic.severity >= pylink.Severity.ERROR
+    ]
     assert error.message == "Input file 'b.o' newer than toolkit (135 vs 132)"
 
 
@@ -147,7 +151,7 @@ def test_an_input_newer_than_all_that_is_known_is_refused() -> None:
 def test_a_release_that_is_asked_for_links_what_nobody_knows() -> None:
     result = pylink.link([made_by(140)], arch="sm_80", nvlink_version="13.5")
     assert toolkit_of(result.image) == 135
-    assert [one.kind for one in result.diagnostics] == ["unknown-toolkit"]
+    assert [diagnostic.kind for diagnostic in result.diagnostics] == ["unknown-toolkit"]
 
 
 @pytest.mark.parametrize("toolkit", [130, 134])
@@ -165,7 +169,9 @@ def test_what_a_link_writes_names_the_release_followed(toolkit: int, tmp_path: P
     (run,) = json.loads((tmp_path / "sarif").read_text())["runs"]
     assert run["properties"] == {"follows": row.title}
     session = read_report(tmp_path / "profile.ncu-rep").session
-    assert ("Follows", row.linker) in [(one.provider, one.version) for one in session.version_info]
+    assert ("Follows", row.linker) in [
+        (version.provider, version.version) for version in session.version_info
+    ]
     assert f"\0{row.linker}\0".encode() in result.image  # the tool note
 
 

@@ -33,8 +33,8 @@ def remark(kind: int = PASSED, pass_name: str = "inline", hotness: int | None = 
 
 def shown(channel: Remarks, sink: Sink, *remarks: Remark) -> list[str]:
     before = len(sink.diagnostics)
-    for one in remarks:
-        channel.emit(one)
+    for remark in remarks:
+        channel.emit(remark)
     return [diagnostic.kind for diagnostic in sink.diagnostics[before:]]
 
 
@@ -74,7 +74,7 @@ def test_the_filter_is_for_the_file_alone() -> None:
     channel = Remarks(sink, file, passed=re.compile("gvn"), written=re.compile("inline"))
     assert shown(channel, sink, remark(), remark(pass_name="gvn")) == ["pass-remark"]
     channel.close()
-    assert [one.pass_name for one in file.remarks] == ["inline"]
+    assert [remark.pass_name for remark in file.remarks] == ["inline"]
     assert channel.wants("gvn")
     assert not channel.wants("gvn", MISSED)
     assert channel.wants("inline", MISSED)
@@ -85,8 +85,8 @@ def test_without_a_filter_the_file_gets_all_in_order() -> None:
     file = Listed()
     channel = Remarks(Sink(), file)
     made = [remark(KINDS[i % 6], f"pass-{i}") for i in range(3 * BATCH + 1)]
-    for one in made:
-        channel.emit(one)
+    for each in made:
+        channel.emit(each)
     channel.close()
     assert file.remarks == made
 
@@ -109,7 +109,7 @@ def test_hotness_is_left_out_written_or_a_threshold(
     channel = Remarks(sink, file, passed=every, hotness=hotness, threshold=threshold)
     kinds = shown(channel, sink, *(remark(hotness=value) for value in (None, 4, 5)))
     channel.close()
-    assert [one.hotness for one in file.remarks] == left
+    assert [remark.hotness for remark in file.remarks] == left
     assert len(kinds) == len(left)
 
 
@@ -119,8 +119,8 @@ def lines(format: str, *remarks: Remark, hotness: bool = False, **values: object
     obey(sink, {"diagnostics_format": format, **values}, stream=stream)
     every = re.compile("")
     channel = Remarks(sink, passed=every, missed=every, analysis=every, hotness=hotness)
-    for one in remarks:
-        channel.emit(one)
+    for remark in remarks:
+        channel.emit(remark)
     channel.close()
     sink.close()
     return stream.getvalue()
@@ -138,17 +138,17 @@ SPLIT = (
 )
 
 
-def copy(one: Remark) -> Remark:
+def copy(remark: Remark) -> Remark:
     return Remark(
-        one.kind,
-        one.pass_name,
-        one.name,
-        one.function,
-        file=one.file,
-        line=one.line,
-        column=one.column,
-        hotness=one.hotness,
-        args=one.args,
+        remark.kind,
+        remark.pass_name,
+        remark.name,
+        remark.function,
+        file=remark.file,
+        line=remark.line,
+        column=remark.column,
+        hotness=remark.hotness,
+        args=remark.args,
     )
 
 

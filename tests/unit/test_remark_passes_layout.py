@@ -52,9 +52,9 @@ def shared() -> SharedCubin:
         cubin.function(name, kernel=True)
     own = cubin.own("k", "own", 20, align=16)
     both = cubin.common("both", 12)
-    one = cubin.common("one", 8)
+    variable = cubin.common("one", 8)
     cubin.use("k", own, both)
-    cubin.use("l", one, both)
+    cubin.use("l", variable, both)
     return cubin
 
 

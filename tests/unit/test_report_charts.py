@@ -53,8 +53,8 @@ def action(**metrics: object) -> Action:
     return made
 
 
-def terminal(capfd: pytest.CaptureFixture[str], one: Action) -> str:
-    show_details(console(color=False), Report(actions=[one]))
+def terminal(capfd: pytest.CaptureFixture[str], action: Action) -> str:
+    show_details(console(color=False), Report(actions=[action]))
     return capfd.readouterr().out
 
 
@@ -67,9 +67,9 @@ def terminal(capfd: pytest.CaptureFixture[str], one: Action) -> str:
     ],
 )
 def test_what_a_pattern_stands_for_keeps_its_label(label: str | None, shown: list[str]) -> None:
-    one = action(**{"file__bytes_read.sum": 3, "a__other": 4})
-    one.set("regex:.*", "file__bytes_read.sum,a__other")
-    (block,) = blocks(one, BodyItem(table=Table("T", metrics=[SectionMetric("regex:.*", label)])))
+    drawn = action(**{"file__bytes_read.sum": 3, "a__other": 4})
+    drawn.set("regex:.*", "file__bytes_read.sum,a__other")
+    (block,) = blocks(drawn, BodyItem(table=Table("T", metrics=[SectionMetric("regex:.*", label)])))
     assert [row.label for row in block.rows] == shown
 
 
@@ -83,13 +83,13 @@ def test_what_a_pattern_stands_for_keeps_its_label(label: str | None, shown: lis
 def test_tables_have_their_columns_and_order(
     capfd: pytest.CaptureFixture[str], order: Order, lines: list[list[str]]
 ) -> None:
-    one = action(**{f"a__m{at}": at for at in range(1, 6)})
+    drawn = action(**{f"a__m{at}": at for at in range(1, 6)})
     metrics = [SectionMetric(f"a__m{at}", f"m{at}") for at in range(1, 6)]
-    (block,) = blocks(one, BodyItem(table=Table("T", None, 3, order, metrics)))
+    (block,) = blocks(drawn, BodyItem(table=Table("T", None, 3, order, metrics)))
     assert [[row.shown for row in line] for line in block.cells(9)] == lines
-    said = [line.split()[1::2] for line in terminal(capfd, one).splitlines() if " m" in line]
+    said = [line.split()[1::2] for line in terminal(capfd, drawn).splitlines() if " m" in line]
     assert said == lines
-    html = page([("r", Report(actions=[one]))], [])
+    html = page([("r", Report(actions=[drawn]))], [])
     cells = [line for line in html.splitlines() if line.startswith("<tr>") and ">m1<" in line]
     assert cells[0].count("<td") == 6
 
@@ -102,9 +102,9 @@ def test_cells_without_a_label_are_empty() -> None:
 
 def test_a_histogram_has_the_bins_of_the_window() -> None:
     # As release 2022.3 draws it: a bar per bin of what the values belong to, with their sum.
-    one = action(t__by_depth={1: 5, 2: 7, 3: 1, 10: 4, 20: 3, 40: 9})
+    drawn = action(t__by_depth={1: 5, 2: 7, 3: 1, 10: 4, 20: 3, 40: 9})
     chart = HistogramChart("H", HistogramAxis("Depth", 3), metric=SectionMetric("t__by_depth"))
-    (block,) = blocks(one, BodyItem(histogram_chart=chart))
+    (block,) = blocks(drawn, BodyItem(histogram_chart=chart))
     assert [value for _, value, _ in block.bars[0].bars] == [17, 3, 9]
     assert block.axes[0] == "Depth"
 
@@ -114,13 +114,13 @@ def test_a_histogram_of_named_parts_is_of_their_values() -> None:
     chart = HistogramChart(
         "H", HistogramAxis("Size", 2), metric=SectionMetric("file__bytes_read.sum")
     )
-    one = action(**{"file__bytes_read.sum": sizes})
-    (block,) = blocks(one, BodyItem(histogram_chart=chart))
+    drawn = action(**{"file__bytes_read.sum": sizes})
+    (block,) = blocks(drawn, BodyItem(histogram_chart=chart))
     assert block.bars[0].bars == (("100 B to 200 B", 3, "count"), ("200 B to 300 B", 1, "count"))
 
 
 def test_a_line_goes_through_its_instances_in_order() -> None:
-    one = action(t__curve={30: 9, 10: 4, 20: 6}, t__here=20)
+    drawn = action(t__curve={30: 9, 10: 4, 20: 6}, t__here=20)
     chart = LineChart(
         "L",
         ValueAxis("Threads"),
@@ -128,13 +128,13 @@ def test_a_line_goes_through_its_instances_in_order() -> None:
         [SectionMetric("t__curve", "warps")],
         MetricList([SectionMetric("t__here", "this one")]),
     )
-    (block,) = blocks(one, BodyItem(line_chart=chart))
+    (block,) = blocks(drawn, BodyItem(line_chart=chart))
     assert [name for name, _, _ in block.bars[0].bars] == ["10", "20", "30"]
     assert block.plot is not None
     assert block.plot.lines == (("warps", ((10, 4), (20, 6), (30, 9))),)
     assert block.plot.walls == (("this one", 20),)
-    drawn = page([("r", Report(actions=[one]))], [])
-    assert "Warps against Threads" in drawn
+    html = page([("r", Report(actions=[drawn]))], [])
+    assert "Warps against Threads" in html
 
 
 def rate(per_cycle: str) -> RooflineValue:
@@ -145,7 +145,7 @@ def rate(per_cycle: str) -> RooflineValue:
 def test_a_roofline_says_how_near_the_roof_is(capfd: pytest.CaptureFixture[str]) -> None:
     # 1,000 operations and 100 bytes a second: the ridge is at 10 operations a byte. 25 of them with
     # 50 bytes are 0.5 a byte, where the roof is 50.
-    one = action(t__cycles=10, t__peak=100, t__traffic=10, t__done=25, t__moved=50)
+    drawn = action(t__cycles=10, t__peak=100, t__traffic=10, t__done=25, t__moved=50)
     chart = RooflineChart(
         "R",
         rooflines=[Roofline(rate("t__peak"), rate("t__traffic"), RooflineOptions("Peak"))],
@@ -157,7 +157,7 @@ def test_a_roofline_says_how_near_the_roof_is(capfd: pytest.CaptureFixture[str])
             )
         ],
     )
-    (block,) = blocks(one, BodyItem(roofline_chart=chart))
+    (block,) = blocks(drawn, BodyItem(roofline_chart=chart))
     assert [(row.label, row.shown) for row in block.rows] == [
         ("Peak", "1 k from an intensity of 10 on"),
         ("Here", "25 at an intensity of 0.5, 50.0% of the roofs"),
@@ -166,31 +166,31 @@ def test_a_roofline_says_how_near_the_roof_is(capfd: pytest.CaptureFixture[str])
     ((_, points),) = block.plot.lines
     assert points[:2] == ((0.1, 10.0), (10.0, 1000.0))
     assert block.plot.points == (("Here", 0.5, 25.0),)
-    assert "50.0% of the roofs" in terminal(capfd, one)
-    assert "<svg" in page([("r", Report(actions=[one]))], [])
+    assert "50.0% of the roofs" in terminal(capfd, drawn)
+    assert "<svg" in page([("r", Report(actions=[drawn]))], [])
 
 
 def test_source_tables_name_the_costliest_instructions() -> None:
-    one = action(t__stalls={256: 5, 512: 50, 768: 7})
+    drawn = action(t__stalls={256: 5, 512: 50, 768: 7})
     chart = SourceMetricTable("Stalls", 2, [SectionMetric("t__stalls")])
-    (block,) = blocks(one, BodyItem(source_metric_table=chart))
+    (block,) = blocks(drawn, BodyItem(source_metric_table=chart))
     assert [name for name, _, _ in block.bars[0].bars] == ["0x200", "0x300"]
 
 
 @pytest.mark.parametrize("section", [None, "S"])
 def test_what_a_rule_adds_is_shown(capfd: pytest.CaptureFixture[str], section: str | None) -> None:
-    one = action(t__x=7)
-    blocks(one, BodyItem(table=Table("T", metrics=[SectionMetric("t__x", "x")])))
+    drawn = action(t__x=7)
+    blocks(drawn, BodyItem(table=Table("T", metrics=[SectionMetric("t__x", "x")])))
     result = RuleResult("R", "A rule", section_identifier=section)
     item = RuleItem(RuleMessage("Look at this."))
     item.focus_metrics.append(FocusMetric(1, "t__x", 7.0, info="the largest"))
     result.add(item)
     result.add(RuleItem(table=Table("Of the rule", metrics=[SectionMetric("t__x", "seven")])))
-    one.rule_results.append(result)
-    said = terminal(capfd, one)
+    drawn.rule_results.append(result)
+    said = terminal(capfd, drawn)
     for words in ("Look at this.", "t__x: 7 (the largest)", "Of the rule", "seven  7"):
         assert words in said
-    html = page([("r", Report(actions=[one]))], [])
+    html = page([("r", Report(actions=[drawn]))], [])
     for words in ("Look at this.", "t__x: 7 (the largest)", "Of the rule", "seven"):
         assert words in html
 

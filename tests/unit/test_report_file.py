@@ -54,7 +54,7 @@ def headers(data: bytes) -> list[pb.BlockHeader]:
     return found
 
 
-def one(*metrics: Metric) -> Report:
+def report_of(*metrics: Metric) -> Report:
     action = Action("a", "a", "a")
     for metric in metrics:
         action.add(metric)
@@ -94,7 +94,7 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "old.ncu-rep"
     path.write_bytes(b"old")
     with pytest.raises(ReportError, match=r"metric 'm'.* as uint64"):
-        write_report(one(Metric("m", 1 << 64)), path)
+        write_report(report_of(Metric("m", 1 << 64)), path)
     assert path.read_bytes() == b"old"
     assert [each.name for each in tmp_path.iterdir()] == ["old.ncu-rep"]
 
@@ -119,7 +119,7 @@ def test_every_block_names_its_process() -> None:
 
 
 def test_a_block_holds_only_names_that_are_new() -> None:
-    report = one(Metric("a", 1), Metric("b", 2))
+    report = report_of(Metric("a", 1), Metric("b", 2))
     total = Action(scope=Scope.RANGE)
     total.set("b", 3)
     total.set("c", 4)
@@ -165,13 +165,13 @@ def _payload(data: bytes) -> bytes:
     ],
 )
 def test_values_keep_their_kind(metric: Metric, value: object, kind: ValueKind) -> None:
-    found = metrics_of(one(metric))["m"]
+    found = metrics_of(report_of(metric))["m"]
     assert (found.value, found.kind) == (value, kind)
 
 
 def test_instances_keep_values_kinds_and_ids() -> None:
     rows = [Instance(1, "a"), Instance(2.5, 7), Instance("x"), Instance(3, 9, ValueKind.UINT32)]
-    found = metrics_of(one(Metric("m", None, instances=rows)))["m"]
+    found = metrics_of(report_of(Metric("m", None, instances=rows)))["m"]
     assert found.instances == rows
     assert found.value is None
     assert not found.has_ids
@@ -179,7 +179,7 @@ def test_instances_keep_values_kinds_and_ids() -> None:
 
 
 def test_metric_without_value_is_not_written() -> None:
-    assert list(metrics_of(one(Metric("nothing"), Metric("m", 1)))) == ["m"]
+    assert list(metrics_of(report_of(Metric("nothing"), Metric("m", 1)))) == ["m"]
 
 
 @pytest.mark.parametrize(
@@ -192,11 +192,11 @@ def test_metric_without_value_is_not_written() -> None:
 )
 def test_values_that_a_file_cannot_hold(metric: Metric, reason: str) -> None:
     with pytest.raises(ReportError, match=f"action 'a': metric 'm'.*{reason}"):
-        report_bytes(one(metric))
+        report_bytes(report_of(metric))
 
 
 def test_fields_that_a_file_cannot_hold() -> None:
-    report = one(Metric("m", 1))
+    report = report_of(Metric("m", 1))
     report.actions[0].sections.append(Section("S", "S", order=-1))
     with pytest.raises(ReportError, match=r"Section\.order"):
         report_bytes(report)
@@ -230,7 +230,7 @@ def test_fields_of_newer_tools_are_kept() -> None:
 
 
 def test_numbers_that_newer_tools_gave_meaning_are_kept() -> None:
-    report = one(Metric("m", 1))
+    report = report_of(Metric("m", 1))
     result = RuleResult("R", "R")
     result.add(RuleItem(RuleMessage("speed up", MessageType.OPTIMIZATION)))
     result.add(RuleItem(RuleMessage("?", 77)))
@@ -259,7 +259,7 @@ def test_large_reports_are_split_into_blocks(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_action_larger_than_a_message_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    report = one(Metric("m", "x" * 1000))
+    report = report_of(Metric("m", "x" * 1000))
     monkeypatch.setattr("pylink.report.file.writer._MESSAGE_LIMIT", 1000)
     with pytest.raises(ReportError, match="action 'a' has more than 2 GiB of data"):
         report_bytes(report)
@@ -292,7 +292,7 @@ def test_lengths_are_little_endian() -> None:
 
 
 def test_text_that_is_no_utf8_is_escaped() -> None:
-    report = one(Metric("m", "caf\udce9"), Metric("caf\udce9", 1))
+    report = report_of(Metric("m", "caf\udce9"), Metric("caf\udce9", 1))
     report.actions[0].function_name = "caf\udce9"
     again = parse_report(report_bytes(report)).actions[0]
     assert again.function_name == r"caf\udce9"

@@ -231,7 +231,9 @@ def test_axes_and_bars_of_plots_have_units() -> None:
         plots.bars(["read"], [("a", [2e7]), ("b", [3e6])], "nsecond"),
         plots.timeline([Stretch("read", 0, 2e7), Stretch("merge", 2e7, 3e6)]),
     ]
-    texts = [re.findall(r">([^<>]+)</text>", plots.image(one, "svg").decode()) for one in drawn]
+    texts = [
+        re.findall(r">([^<>]+)</text>", plots.image(figure, "svg").decode()) for figure in drawn
+    ]
     assert not [words for found in texts for words in found if "1e" in words or "10^" in words]
     for found in texts[:3]:
         assert any(words.endswith(" MB") for words in found)

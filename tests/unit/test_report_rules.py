@@ -209,9 +209,9 @@ fe.message(str(received))"""
 
 
 def test_rules_that_are_each_others_parents_still_run(tmp_path: Path) -> None:
-    for one, other in (("A", "B"), ("B", "A")):
+    for giver, other in (("A", "B"), ("B", "A")):
         extra = f"def get_parent_rules_identifiers():\n    return ['{other}']"
-        write(tmp_path, f"{one}.py", rule_text("fe.message('ran')", one, extra))
+        write(tmp_path, f"{giver}.py", rule_text("fe.message('ran')", giver, extra))
     assert [said(result) for result in results(tmp_path)] == [[(0, "ran")], [(0, "ran")]]
 
 

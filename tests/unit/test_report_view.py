@@ -224,8 +224,8 @@ def test_headings_of_many_counters_stay_readable(
 ) -> None:
     action = Action("kernel")
     named = [SectionMetric(f"counter{number}__count", f"Counter{number}") for number in range(40)]
-    for one in named:
-        action.set(one.name, 1, {16: 1})
+    for name in named:
+        action.set(name.name, 1, {16: 1})
     action.sections = [Section("S", "S", metrics=Metrics(named))]
     path = tmp_path / "code.ncu-rep"
     write_report(Report(actions=[action]), path)

@@ -117,9 +117,9 @@ def test_all_files_must_agree_on_what_is_managed() -> None:
     managed = deepcopy(plain)
     for cubin in managed:
         cubin.symbols[-1].other |= STO_MANAGED
-    for one, other in product(managed, plain):
-        assert 7 in Resolved(one, other).clashes.column("kind")
-        assert 7 in Resolved(other, one).clashes.column("kind")
+    for left, right in product(managed, plain):
+        assert 7 in Resolved(left, right).clashes.column("kind")
+        assert 7 in Resolved(right, left).clashes.column("kind")
     assert not Resolved(managed[0], managed[3]).clashes
     unified = function(WEAK)
     unified.symbols[-1].other |= STO_MANAGED

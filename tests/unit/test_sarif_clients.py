@@ -119,7 +119,7 @@ def test_places_are_source_lines_logical_and_bytes_of_the_file(report: Path) -> 
         },
     ]
     related = error["relatedLocations"]
-    assert [(one["id"], one["message"]["text"]) for one in related] == [
+    assert [(location["id"], location["message"]["text"]) for location in related] == [
         (0, "at k.cubin: .text.k+0x40"),
         (1, "'used(int)' is inlined here"),
         (2, "k.cubin: .text.k+0x10: '_Z4losti' is referenced here"),

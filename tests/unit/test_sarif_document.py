@@ -141,14 +141,14 @@ def test_the_results_are_those_of_the_stream() -> None:
     assert [(s["ruleId"], LEVELS[s["level"]], s["message"]) for s in streamed] == [
         (r["ruleId"], r["level"], r["message"]) for r in results
     ]
-    for one, other in zip(streamed, results, strict=True):
-        for place in one.get("locations", []):
+    for result, other in zip(streamed, results, strict=True):
+        for place in result.get("locations", []):
             physical = other["locations"][0]["physicalLocation"]
             assert place["physicalLocation"]["artifactLocation"] == physical["artifactLocation"]
             region = place["physicalLocation"].get("region", {})
             assert region.items() <= physical["region"].items()
         notes = [r["message"] for r in other.get("relatedLocations", [])]
-        assert all(r["message"] in notes for r in one.get("relatedLocations", []))
+        assert all(r["message"] in notes for r in result.get("relatedLocations", []))
 
 
 def test_rules_are_those_used_with_their_help() -> None:

@@ -38,13 +38,13 @@ class File:
 
 def chosen(files: list[File], *, relocatable: bool = False) -> list[bool]:
     arena, extents = b"", b""
-    for one in files:
-        data = one.build()
+    for file in files:
+        data = file.build()
         extents += struct.pack("<QQ", len(arena), len(data))
         arena += data
-    demand = bytes(one.demand for one in files)
-    groups = struct.pack(f"<{len(files)}i", *(one.group for one in files))
-    return [bool(one) for one in select(arena, extents, demand, groups, relocatable)]
+    demand = bytes(file.demand for file in files)
+    groups = struct.pack(f"<{len(files)}i", *(file.group for file in files))
+    return [bool(taken) for taken in select(arena, extents, demand, groups, relocatable)]
 
 
 def reference(files: list[File], *, relocatable: bool = False) -> list[bool]:
@@ -53,17 +53,20 @@ def reference(files: list[File], *, relocatable: bool = False) -> list[bool]:
 
     def defined() -> set[str]:
         return {
-            name for one, take in zip(files, taken, strict=True) if take for name in one.functions
+            name
+            for is_taken, take in zip(files, taken, strict=True)
+            if take
+            for name in is_taken.functions
         }
 
     def take(number: int) -> None:
         if not taken[number]:
             taken[number] = True
-            one = files[number]
+            file = files[number]
             # As in the symbol table: functions, then variables.
-            order.extend([*sorted(one.calls), *sorted(one.uses)])
+            order.extend([*sorted(file.calls), *sorted(file.uses)])
 
-    for number, one in enumerate(files):
+    for number, file in enumerate(files):
         known = defined()
         missing = {
             name
@@ -72,7 +75,7 @@ def reference(files: list[File], *, relocatable: bool = False) -> list[bool]:
             for name in other.calls
             if name not in known and name not in NAMES[4:]
         }
-        if one.demand == ALWAYS or (one.demand == SYSTEM and missing):
+        if file.demand == ALWAYS or (file.demand == SYSTEM and missing):
             take(number)
     at = 0
     while at < len(order):
@@ -80,19 +83,19 @@ def reference(files: list[File], *, relocatable: bool = False) -> list[bool]:
         at += 1
         if name in defined():
             continue
-        for number, one in enumerate(files):
-            if name not in one.functions or one.demand == ALWAYS:
+        for number, file in enumerate(files):
+            if name not in file.functions or file.demand == ALWAYS:
                 continue
-            if relocatable and one.demand != NEEDED:
+            if relocatable and file.demand != NEEDED:
                 continue
-            if one.demand == TOGETHER:
+            if file.demand == TOGETHER:
                 for other, member in enumerate(files):
-                    if member.demand == TOGETHER and member.group == one.group:
+                    if member.demand == TOGETHER and member.group == file.group:
                         take(other)
             else:
                 take(number)
             break
-    return taken if any(taken) else [one.demand == TOGETHER for one in files]
+    return taken if any(taken) else [file.demand == TOGETHER for file in files]
 
 
 subsets = st.sets(st.sampled_from(NAMES), max_size=3)

@@ -102,11 +102,11 @@ def test_a_served_link_is_that_of_a_process_of_its_own(server: Server) -> None:
     for words in links:
         outcomes = []
         for path in (server.path, ""):
-            one = server.run(*words, PYLINK_SERVER=path)
+            answer = server.run(*words, PYLINK_SERVER=path)
             made = folder / "same.cubin"
             image = made.read_bytes() if made.exists() else None
             made.unlink(missing_ok=True)
-            outcomes.append((one.returncode, one.stdout, one.stderr, image))
+            outcomes.append((answer.returncode, answer.stdout, answer.stderr, image))
         served, plain = outcomes
         assert plain[1].startswith(BY_SCRIPT)
         assert served == (plain[0], plain[1].removeprefix(BY_SCRIPT), *plain[2:])

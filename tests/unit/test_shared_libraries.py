@@ -51,7 +51,7 @@ def kernel_section(cubin: Cubin, name: str) -> int:
     return cubin.find(f".text.{name}")
 
 
-def host(one: str, cubin: bytes, *kernels: str) -> bytes:
+def host(text: str, cubin: bytes, *kernels: str) -> bytes:
     """A host object of one module, with the list of the kernels that it uses."""
     lists = [
         (
@@ -60,7 +60,7 @@ def host(one: str, cubin: bytes, *kernels: str) -> bytes:
         )
         for kind in LISTS
     ]
-    ids = ("__nv_module_id", one.encode() + b"\0")
+    ids = ("__nv_module_id", text.encode() + b"\0")
     return host_object([("__nv_relfatbin", container(entry(cubin, 80))), ids, *lists])
 
 

@@ -20,7 +20,7 @@ def _declared(stub: Path) -> dict[str, list[str]]:
     """Parameter names of each function of a stub."""
     tree = ast.parse(stub.read_text(encoding="utf-8"))
     return {
-        node.name: [one.arg for one in node.args.args]
+        node.name: [arg.arg for arg in node.args.args]
         for node in tree.body
         if isinstance(node, ast.FunctionDef)
     }

@@ -123,7 +123,9 @@ def test_settings_of_all_entries_must_agree() -> None:
         message = f"Cicc option values for '-{name.replace('_', '-')}' do not match"
         with pytest.raises(LinkError, match=message):
             check(f"-{name}=0", f"-{name}=1")
-    kinds = [one.kind for one in check("-generate-line-info -ftz=0", "-ftz=0").diagnostics]
+    kinds = [
+        diagnostic.kind for diagnostic in check("-generate-line-info -ftz=0", "-ftz=0").diagnostics
+    ]
     assert kinds == ["lto-line-info"]
     assert not check("-generate-line-info", "-generate-line-info").diagnostics
 

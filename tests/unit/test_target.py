@@ -116,7 +116,7 @@ def records(data: bytes) -> dict[int, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("attribute", "one", "other", "result"),
+    ("attribute", "number", "other", "result"),
     [
         (2, 1, 3, 3),
         (2, 0, 3, 0),
@@ -130,8 +130,8 @@ def records(data: bytes) -> dict[int, bytes]:
         (6, 0, 2, 1),
     ],
 )
-def test_unequal_attributes(attribute: int, one: int, other: int, result: int) -> None:
-    for pair in ((one, other), (other, one)):
+def test_unequal_attributes(attribute: int, number: int, other: int, result: int) -> None:
+    for pair in ((number, other), (other, number)):
         both = merged(*(byte(attribute, value) for value in pair))
         assert records(both)[attribute] == byte(attribute, result)
 

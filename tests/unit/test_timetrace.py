@@ -28,7 +28,11 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pylink.LinkRe
 
 
 def complete(events: list[Event]) -> list[Event]:
-    return [one for one in events if one["ph"] == "X" and not str(one["name"]).startswith("Total")]
+    return [
+        event
+        for event in events
+        if event["ph"] == "X" and not str(event["name"]).startswith("Total")
+    ]
 
 
 def span(event: Event) -> tuple[int, int]:
@@ -63,7 +67,7 @@ def test_events_nest(trace: tuple[Path, pylink.LinkResult]) -> None:
     assert events
     for lane in {event["tid"] for event in events}:
         open_ends: list[int] = []
-        for event in (one for one in events if one["tid"] == lane):
+        for event in (candidate for candidate in events if candidate["tid"] == lane):
             start, end = span(event)
             while open_ends and open_ends[-1] <= start:
                 open_ends.pop()
@@ -81,7 +85,7 @@ def test_the_link_contains_its_phases_and_they_their_steps(
     by_name = {event["name"]: event for event in events}
     phases = [span(by_name[tag]) for tag in PHASES]
     assert all(whole[0] <= start and end <= whole[1] for start, end in phases)
-    assert all(one[1] <= other[0] for one, other in pairwise(phases))
+    assert all(phase[1] <= other[0] for phase, other in pairwise(phases))
     assert result.profile is not None
     for phase in result.profile:
         outer = span(by_name[phase.tag])
@@ -94,7 +98,7 @@ def test_the_link_contains_its_phases_and_they_their_steps(
 def test_totals_stand_alone_and_add_up(trace: tuple[Path, pylink.LinkResult]) -> None:
     path, result = trace
     events = load(path)
-    totals = [one for one in events if str(one["name"]).startswith("Total ")]
+    totals = [event for event in events if str(event["name"]).startswith("Total ")]
     lanes = [event["tid"] for event in totals]
     assert len(set(lanes)) == len(lanes)
     assert not set(lanes) & {event["tid"] for event in complete(events)}

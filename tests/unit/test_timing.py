@@ -153,7 +153,7 @@ def test_a_header_without_room_is_said(tmp_path: Path, monkeypatch: pytest.Monke
     assert not CsvTiming(tmp_path / "t.csv").whole
     table = tmp_path / "u.csv"
     result = pylink.link([("a", one_kernel().build())], arch="sm_80", time=table)
-    assert [one.message for one in result.diagnostics] == [
+    assert [diagnostic.message for diagnostic in result.diagnostics] == [
         f"Could not append to the timing table '{table}'"
     ]
 

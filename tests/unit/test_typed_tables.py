@@ -185,11 +185,11 @@ def test_columns_have_a_row_for_each_of_what_they_tell_of() -> None:
     MergedTables(inputs, **sound, stand_ins=bytes(8)).seal()
     with pytest.raises(ValueError, match="1 stand-ins for 2 rows"):
         MergedTables(inputs, **sound, stand_ins=bytes(4)).seal()
-    one = merged(entities=table(Entities, [{}]))
+    result = merged(entities=table(Entities, [{}]))
     with pytest.raises(ValueError, match="0 values for 1 rows"):
-        PlacedTables(one).seal()
+        PlacedTables(result).seal()
     with pytest.raises(ValueError, match="0 values of symbols for 1 rows"):
-        PlacedTables(one, values=Values(bytes(8))).seal()
+        PlacedTables(result, values=Values(bytes(8))).seal()
 
 
 def many_outs() -> Table[object]:

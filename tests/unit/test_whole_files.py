@@ -166,7 +166,7 @@ def test_a_server_is_asked_to_keep_the_file(
     with pytest.raises(OSError, match=os.strerror(number)):
         write_whole(str(path), b"new")
     assert len(asked) == 1
-    assert [one.read_bytes() for one in tmp_path.iterdir()] == [b"old"]
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"old"]
 
 
 @pytest.mark.parametrize(
@@ -264,10 +264,10 @@ def test_links_of_one_output_at_once(tmp_path: Path, files: str) -> None:
     """None takes the temporary file of another for a leftover."""
     path = tmp_path / "o"
     path.write_text("old")
-    files = [WholeFile(str(path)) for _ in range(5)]
-    for number, file in enumerate(files):
+    outputs = [WholeFile(str(path)) for _ in range(5)]
+    for number, file in enumerate(outputs):
         file.write(b"%d" % number)
-    for file in files:
+    for file in outputs:
         file.commit()
     assert path.read_text() == "4"
     assert list(tmp_path.iterdir()) == [path]

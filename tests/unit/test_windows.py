@@ -110,12 +110,12 @@ def test_the_shapes_that_windows_meet_are_drawn() -> None:
         pieces, _, patches = drawn(seed)
         starts = {patch[0] for patch in patches}
         threads += sum(len(piece.data) for piece in pieces) >= 4 * WINDOW
-        for one, other in zip(pieces, [*pieces[1:], Piece(1 << 40, b"")], strict=True):
-            end, other_end = one.offset + len(one.data), other.offset + len(other.data)
+        for piece, other in zip(pieces, [*pieces[1:], Piece(1 << 40, b"")], strict=True):
+            end, other_end = piece.offset + len(piece.data), other.offset + len(other.data)
             ends += any(end - 8 < start < end for start in starts)
-            if len(one.data) <= WINDOW:
+            if len(piece.data) <= WINDOW:
                 continue
-            within = any(one.offset <= start < max(end, other_end) for start in starts)
+            within = any(piece.offset <= start < max(end, other_end) for start in starts)
             patched += within
             shared += not within and other.offset < end < other_end
             inside += not within and other.offset < end and other_end <= end

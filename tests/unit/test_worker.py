@@ -69,8 +69,8 @@ def test_a_thousand_requests_over_four_threads(protocol: str, tmp_path: Path) ->
             )
             if len(waiting) == 8:  # several of one thread are under way at once
                 check(*waiting.pop(0))
-        for one in waiting:
-            check(*one)
+        for answer in waiting:
+            check(*answer)
 
     def check(number: int, sandbox: str, status: int, text: str, queue: object) -> None:
         answer = queue.get(timeout=60)  # type: ignore[attr-defined]  # a queue of answers

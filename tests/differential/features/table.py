@@ -82,7 +82,7 @@ class Row:
 
     def waits(self, kind: str, chip: str, release: str) -> str:
         """Why this link is known to differ; empty when it is not."""
-        return next((one.reason for one in self.open if one.covers(kind, chip, release)), "")
+        return next((row.reason for row in self.open if row.covers(kind, chip, release)), "")
 
 
 def _open(value: str) -> Open:
@@ -105,8 +105,8 @@ def _row(name: str, place: str, text: str) -> Row:
             setattr(row, word, tuple(value.split()))
         else:
             raise ValueError(f"{place}: {name}: unknown property {word!r}")
-    for one in files:
-        first, _, body = one.partition("\n")
+    for file in files:
+        first, _, body = file.partition("\n")
         kind, *flags = first.split()
         if kind not in KINDS:
             raise ValueError(f"{place}: {name}: a file is one of {KINDS}, not {kind!r}")

@@ -80,8 +80,8 @@ def wide_address(b: Build) -> GetAddress:
     if descriptor is not None:
         parts[0] = _described(b, descriptor, parts[0])
     if len(parts) == 1:
-        one = parts[0]
-        return (lambda f: one(f) + offset) if operand.offset else one
+        part = parts[0]
+        return (lambda f: part(f) + offset) if operand.offset else part
     first, second = parts
     return lambda f: first(f) + second(f) + offset
 
@@ -131,8 +131,8 @@ def narrow_address(b: Build) -> Get:
         constant = np.array([offset], np.uint32)
         return lambda f: constant
     if len(parts) == 1:
-        one = parts[0]
-        return lambda f: one(f) + offset
+        part = parts[0]
+        return lambda f: part(f) + offset
     first, second = parts
     return lambda f: first(f) + second(f) + offset
 
@@ -191,7 +191,9 @@ def windows_of(
     highs = (addresses >> np.uint64(32)).tolist()
     found: list[tuple[Flags | None, Window, Wide]] = []
     for high in dict.fromkeys(highs):
-        chosen = None if len(set(highs)) == 1 else np.array([one == high for one in highs])
+        chosen = (
+            None if len(set(highs)) == 1 else np.array([candidate == high for candidate in highs])
+        )
         some = addresses if chosen is None else addresses[chosen]
         if high == LOCAL_HIGH:
             lanes = each_active(f, f.warp.lane)

@@ -72,14 +72,14 @@ def lop3(b: Build) -> Step:
 def plop3(b: Build) -> Step:
     if not b.take("LUT"):
         raise b.unsupported("missing modifier")
-    one, two = b.put_flags(), b.put_flags()
+    put_first, put_second = b.put_flags(), b.put_flags()
     x, y, z = b.flags(), b.flags(), b.flags()
     first, second = b.number(), b.number()
 
     def run(f: Fragment) -> None:
         index = x(f) * 4 + y(f) * 2 + z(f)
-        one(f, (first >> index & 1).astype(np.bool_))
-        two(f, (second >> index & 1).astype(np.bool_))
+        put_first(f, (first >> index & 1).astype(np.bool_))
+        put_second(f, (second >> index & 1).astype(np.bool_))
 
     return run
 

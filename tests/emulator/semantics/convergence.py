@@ -31,8 +31,8 @@ def lanes_taken(b: Build, *more: GetFlags) -> Callable[[Fragment], int]:
     if not conditions:
         return lambda f: f.bits
     if len(conditions) == 1:
-        one = conditions[0]
-        return lambda f: to_bits(one(f) & f.mask)
+        condition = conditions[0]
+        return lambda f: to_bits(condition(f) & f.mask)
 
     def bits(f: Fragment) -> int:
         mask = f.mask

@@ -152,14 +152,16 @@ def f2i(b: Build) -> Step:
     put_wide = b.put_wide(target)
     low, high = (-(1 << 63), (1 << 63) - 1) if sign else (0, (1 << 64) - 1)
 
-    def one(x: float) -> int:
+    def converted(x: float) -> int:
         if math.isnan(x):
             return for_nan
         if math.isinf(x):
             x = math.copysign(2.0**70, x)
         return min(max(int(x), low), high) & (1 << 64) - 1
 
-    return lambda f: put_wide(f, np.array([one(x) for x in whole(value(f)).tolist()], np.uint64))
+    return lambda f: put_wide(
+        f, np.array([converted(x) for x in whole(value(f)).tolist()], np.uint64)
+    )
 
 
 def f2f(b: Build) -> Step:

@@ -57,9 +57,9 @@ def dsetp(b: Build) -> Step:
     if extreme:
         return _dsetp_extreme(b, extreme)
     compare = b.need(COMPARE)
-    one, two = b.put_flags(), b.put_flags()
+    put_first, put_second = b.put_flags(), b.put_flags()
     x, y = b.double(), b.double()
-    write = put_comparison(b, one, two)
+    write = put_comparison(b, put_first, put_second)
     return lambda f: write(f, compare(x(f), y(f)))
 
 
@@ -78,12 +78,18 @@ def _dsetp_extreme(b: Build, is_extreme: Callable[[Double, Double], Flags]) -> S
     """
     if not b.take("AND"):
         raise b.unsupported("missing modifier")
-    one, two, x, y, more = b.put_flags(), b.put_flags(), b.double(), b.double(), b.flags()
+    put_first, put_second, x, y, more = (
+        b.put_flags(),
+        b.put_flags(),
+        b.double(),
+        b.double(),
+        b.flags(),
+    )
 
     def run(f: Fragment) -> None:
         p, q, third = x(f), y(f), more(f)
-        one(f, is_extreme(p, q) & ~np.isnan(p) & third)
-        two(f, np.isnan(p) & np.isnan(q) & third)
+        put_first(f, is_extreme(p, q) & ~np.isnan(p) & third)
+        put_second(f, np.isnan(p) & np.isnan(q) & third)
 
     return run
 

@@ -25,11 +25,11 @@ GetPair = Callable[[Fragment], Pair]
 
 @dataclass(frozen=True)
 class Format:
-    """How a half is made of a double, and back; `one` are the bits of 1.0, `nan` of a NaN."""
+    """How a half is made of a double, and back; `unit` are the bits of 1.0, `nan` of a NaN."""
 
     widen: Callable[[Row], Double]
     narrow: Callable[[Double], Row]
-    one: int
+    unit: int
     nan: int = 0x7FFF
 
 
@@ -96,7 +96,7 @@ def pair(b: Build, form: Format) -> GetPair:
 def _finish(form: Format, value: Double, saturate: bool, relu: bool) -> Row:
     bits = form.narrow(value)
     if saturate:
-        bits = np.where(value > 0, np.minimum(bits, np.uint32(form.one)), np.uint32(0))
+        bits = np.where(value > 0, np.minimum(bits, np.uint32(form.unit)), np.uint32(0))
     if relu:
         bits = np.where((value > 0) | np.isnan(value), bits, np.uint32(0))
     return bits
@@ -149,7 +149,7 @@ def hmnmx2(b: Build) -> Step:
     form, spread_nan = b.choose(_FORMATS, HALF), b.take("NAN")
     put, x, y, least = b.put(), pair(b, form), pair(b, form), b.flags()
 
-    def one(p: Double, q: Double, choice: Flags) -> Row:
+    def compared(p: Double, q: Double, choice: Flags) -> Row:
         low = np.where((p < q) | ((p == q) & np.signbit(p)), p, q)
         high = np.where((p > q) | ((p == q) & ~np.signbit(p)), p, q)
         value = np.where(choice, low, high)
@@ -160,7 +160,7 @@ def hmnmx2(b: Build) -> Step:
 
     def run(f: Fragment) -> None:
         p, q, choice = x(f), y(f), least(f)
-        put(f, one(p[0], q[0], choice) | one(p[1], q[1], choice) << 16)
+        put(f, compared(p[0], q[0], choice) | compared(p[1], q[1], choice) << 16)
 
     return run
 
@@ -169,7 +169,7 @@ def hset2(b: Build) -> Step:
     form, as_float = b.choose(_FORMATS, HALF), b.take("BF")
     compare, combine = b.need(COMPARE), b.need(COMBINE)
     put, x, y, more = b.put(), pair(b, form), pair(b, form), b.flags()
-    yes = np.uint32(form.one if as_float else 0xFFFF)
+    yes = np.uint32(form.unit if as_float else 0xFFFF)
 
     def run(f: Fragment) -> None:
         p, q, third = x(f), y(f), more(f)
@@ -183,19 +183,19 @@ def hset2(b: Build) -> Step:
 def hsetp2(b: Build) -> Step:
     form, both = b.choose(_FORMATS, HALF), b.take("H_AND")
     compare, combine = b.need(COMPARE), b.need(COMBINE)
-    one, two = b.put_flags(), b.put_flags()
+    put_first, put_second = b.put_flags(), b.put_flags()
     x, y, more = pair(b, form), pair(b, form), b.flags()
 
     def run(f: Fragment) -> None:
         p, q, third = x(f), y(f), more(f)
         low, high = compare(p[0], q[0]), compare(p[1], q[1])
         if both:
-            one(f, combine(low & high, third))
-            two(f, combine(~(low & high), third))
+            put_first(f, combine(low & high, third))
+            put_second(f, combine(~(low & high), third))
         else:
             first, second = combine(low, third), combine(high, third)
-            one(f, first)
-            two(f, second)
+            put_first(f, first)
+            put_second(f, second)
 
     return run
 

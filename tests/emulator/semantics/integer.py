@@ -93,7 +93,7 @@ def iadd3(b: Build) -> Step:
     put = b.put(0, target)
     if inputs and not extended:
         raise b.unsupported("carry")
-    if not inputs and all(one is _drop_flags for one in outputs):
+    if not inputs and all(output is _drop_flags for output in outputs):
         x, y, z = (b.integer(operand) for operand in sources)
         if is_zero(sources[2]):
             return lambda f: put(f, x(f) + y(f))
@@ -132,16 +132,16 @@ def _add_pairs(b: Build, extended: bool) -> Step:
     if len(outputs) > 1 or len(inputs) > 1 or bool(inputs) != extended:
         raise b.unsupported("carry")
     if not outputs and not inputs:
-        one, two = b.integer_wide(first), b.integer_wide(second)
-        return lambda f: write(f, one(f) + two(f))
+        left, right = b.integer_wide(first), b.integer_wide(second)
+        return lambda f: write(f, left(f) + right(f))
     x, y, negative = b.integer_wide(first), b.integer_wide(second), signs_of(second) == "-"
     if signs_of(first) not in ("", "~") or (negative and extended):
         raise b.unsupported("sign")
-    one = np.uint64(1)
+    unit = np.uint64(1)
 
     def run(f: Fragment) -> None:
         # A difference is the sum with the inverse and one: its carry says that nothing is lent.
-        left, right = x(f), y(f) - one if negative else y(f)
+        left, right = x(f), y(f) - unit if negative else y(f)
         total = left + right
         carry = total < left
         more = inputs[0](f).astype(np.uint64) if inputs else np.uint64(negative)
@@ -302,19 +302,21 @@ COMBINE: dict[str, Callable[[Flags, Flags], Flags]] = {
 }
 
 
-def put_comparison(b: Build, one: PutFlags, two: PutFlags) -> Callable[[Fragment, Flags], None]:
+def put_comparison(
+    b: Build, put_first: PutFlags, put_second: PutFlags
+) -> Callable[[Fragment, Flags], None]:
     """Writes a comparison and its opposite, each combined with the next predicate."""
     combine = b.need(COMBINE)
     more = b.flags()
 
     def put(f: Fragment, found: Flags) -> None:
         third = more(f)
-        if two is not _drop_flags:
+        if put_second is not _drop_flags:
             opposite = combine(~found, third)
-            one(f, combine(found, third))
-            two(f, opposite)
+            put_first(f, combine(found, third))
+            put_second(f, opposite)
         else:
-            one(f, combine(found, third))
+            put_first(f, combine(found, third))
 
     return put
 
@@ -324,13 +326,13 @@ def isetp(b: Build) -> Step:
     compare = _COMPARE[compare_name]
     kind, double = b.choose(_INTEGERS, (np.int32, False))
     extended = b.take("EX")
-    one, two = b.put_flags(), b.put_flags()
+    put_first, put_second = b.put_flags(), b.put_flags()
     if double:
         left, right = b.integer_wide(), b.integer_wide()
-        write = put_comparison(b, one, two)
+        write = put_comparison(b, put_first, put_second)
         return lambda f: write(f, compare(left(f).view(kind), right(f).view(kind)))
     x, y = b.integer(), b.integer()
-    write = put_comparison(b, one, two)
+    write = put_comparison(b, put_first, put_second)
     if not extended:
         return lambda f: write(f, compare(x(f).view(kind), y(f).view(kind)))
     lower = b.flags()

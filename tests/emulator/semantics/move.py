@@ -41,8 +41,13 @@ def r2ur(b: Build) -> Step:
 
 def sel(b: Build) -> Step:
     if b.take("64"):
-        put_wide, one, two, choice = b.put_wide(), b.integer_wide(), b.integer_wide(), b.flags()
-        return lambda f: put_wide(f, np.where(choice(f), one(f), two(f)))
+        put_wide, first, second, choice = (
+            b.put_wide(),
+            b.integer_wide(),
+            b.integer_wide(),
+            b.flags(),
+        )
+        return lambda f: put_wide(f, np.where(choice(f), first(f), second(f)))
     put, x, y, choice = b.put(), b.integer(), b.integer(), b.flags()
     return lambda f: put(f, np.where(choice(f), x(f), y(f)))
 
@@ -104,13 +109,13 @@ def r2p(b: Build) -> Step:
 
 
 def _lane_mask(name: str, f: Fragment) -> Row:
-    one = np.uint64(1) << f.warp.lane.astype(np.uint64)
+    bit = np.uint64(1) << f.warp.lane.astype(np.uint64)
     masks = {
-        "SR_LTMASK": one - np.uint64(1),
-        "SR_LEMASK": one * np.uint64(2) - np.uint64(1),
-        "SR_EQMASK": one,
-        "SR_GEMASK": ~(one - np.uint64(1)),
-        "SR_GTMASK": ~(one * np.uint64(2) - np.uint64(1)),
+        "SR_LTMASK": bit - np.uint64(1),
+        "SR_LEMASK": bit * np.uint64(2) - np.uint64(1),
+        "SR_EQMASK": bit,
+        "SR_GEMASK": ~(bit - np.uint64(1)),
+        "SR_GTMASK": ~(bit * np.uint64(2) - np.uint64(1)),
     }
     return masks[name].astype(np.uint32)
 

@@ -52,7 +52,7 @@ def minmax(b: Build) -> Step:
         return _minmax_wide(b)
     parts, relu = b.choose(_PARTS, (32, True)), b.take("RELU")
     put = b.put()
-    if not all(one is _drop_flags for one in carry_outputs(b)):
+    if not all(carry_output is _drop_flags for carry_output in carry_outputs(b)):
         raise b.unsupported("predicate")
     x, y, least = b.integer(), b.integer(), b.flags()
 
@@ -64,7 +64,7 @@ def minmax(b: Build) -> Step:
 
 
 def _minmax_wide(b: Build) -> Step:
-    if not all(one is _drop_flags for one in carry_outputs(b)):
+    if not all(carry_output is _drop_flags for carry_output in carry_outputs(b)):
         raise b.unsupported("predicate")
     put, x, y, least, last = b.put_wide(), b.integer_wide(), b.integer_wide(), b.flags(), b.next()
     if not isinstance(last, Register) or last.number != ZERO or last.signs != "!":

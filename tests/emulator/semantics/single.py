@@ -118,9 +118,9 @@ COMPARE: dict[str, Compare] = {
 
 def fsetp(b: Build) -> Step:
     compare, flush = b.need(COMPARE), b.take("FTZ")
-    one, two = b.put_flags(), b.put_flags()
+    put_first, put_second = b.put_flags(), b.put_flags()
     x, y = source(b, flush), source(b, flush)
-    write = put_comparison(b, one, two)
+    write = put_comparison(b, put_first, put_second)
     return lambda f: write(f, compare(x(f), y(f)))
 
 
