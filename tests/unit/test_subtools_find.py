@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import sysconfig
 from pathlib import Path
@@ -118,3 +119,24 @@ def test_the_ptxas_of_the_release_asked_for_comes_first(places: dict[str, Path])
 def test_a_tool_may_not_tell_its_release(body: str, tmp_path: Path) -> None:
     assert programs.tool_release(str(fake_tool(tmp_path / "ptxas", body))) is None
     assert programs.tool_release(str(tmp_path / "nothing")) is None
+
+
+def test_the_program_beside_this_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python3"))
+    assert programs.find_own() is None
+    own = fake_tool(tmp_path / "pylink", "")
+    assert programs.find_own() == str(own)
+    own.chmod(0o644)
+    assert programs.find_own() is None
+
+
+def test_programs_are_searched_for_in_one_place() -> None:
+    """The server looks for what it was started as itself."""
+    package = Path(programs.__file__).parents[1]
+    search = re.compile(r"\bshutil\.which\(|\bget_exec_path\(")
+    found = [
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if search.search(path.read_text(encoding="utf-8"))
+    ]
+    assert sorted(found) == ["serve/command.py", "subtools/programs.py"]

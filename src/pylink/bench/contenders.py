@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import sys
 from abc import ABC, abstractmethod
 
 from pylink import __version__
@@ -21,7 +19,13 @@ from pylink.inputs import kinds
 from pylink.jitlink import real
 from pylink.options.table import BY_ATTRIBUTE, FLAG, LIST
 from pylink.subtools.compilers import find_nvjitlink, library_release, number
-from pylink.subtools.programs import cuda_tools, find_cuda_tool, version_text
+from pylink.subtools.programs import (
+    cuda_tools,
+    find_cuda_tool,
+    find_own,
+    find_program,
+    version_text,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -245,7 +249,7 @@ def contenders(
         if len(pylinks) < 2:
             found.append(Served(path, said))
     named = list(nvlinks)
-    given = shutil.which(link.linker) if link.linker else None
+    given = find_program(link.linker) if link.linker else None
     if not named and given and _is_nvidia(given):
         named = [given]
     if not named:
@@ -285,8 +289,7 @@ UNKNOWN = "of unknown release"
 
 def this_program() -> str:
     """The program `pylink` that belongs to this Python."""
-    beside = os.path.join(os.path.dirname(sys.executable), "pylink")
-    return beside if os.access(beside, os.X_OK) else find_cuda_tool("pylink") or "pylink"
+    return find_own() or find_cuda_tool("pylink") or "pylink"
 
 
 def _is_nvidia(path: str) -> bool:

@@ -21,8 +21,8 @@ import shutil
 import sys
 import tempfile
 
-from pylink.command.toolkitrelease import RELEASE_FILE, SERVE_FILE
-from pylink.diagnostics.nvlink import NOTES_FILE
+from pylink.command.toolkitrelease import SERVE_FILE
+from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.diagnostics.stream import printable, write
 from pylink.facts.releases import release_named
 from pylink.packages.sites import add_sites

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import os
 
-from pylink.diagnostics.nvlink import NOTES_FILE
+from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.facts.releases import FOLLOWED
 
-# Beside the program `nvlink` of an overlay: the name of a release, such as 13.2.
-RELEASE_FILE = "nvlink.release"
 # An empty file there: links have a server, as with PYLINK_SERVER=auto (the launcher looks for it).
 SERVE_FILE = "nvlink.serve"
 

@@ -18,7 +18,7 @@ from pylink.inspect.compare import Ignore, differences
 from pylink.inspect.image import Image
 from pylink.packages.extras import MissingPackage, need
 from pylink.subtools.process import run_in_front
-from pylink.subtools.programs import find_cuda_tool, tool_version
+from pylink.subtools.programs import find_cuda_tool, find_own, tool_version
 from pylink.subtools.runner import Command, run_all
 from pylink.terminal.running import run
 
@@ -88,8 +88,8 @@ def number_of(arch: str) -> int:
 
 def program() -> list[str]:
     """The command that starts this pylink."""
-    beside = Path(sys.executable).with_name("pylink")
-    return [str(beside)] if beside.is_file() else [sys.executable, "-m", "pylink"]
+    beside = find_own()
+    return [beside] if beside else [sys.executable, "-m", "pylink"]
 
 
 def show_link(folder: Path, expected: Path, out: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from pylink.diagnostics.nvlink import NOTES_FILE
+from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.facts.releases import FOLLOWED, release_named
 from pylink.subtools.programs import cuda_tools
 
@@ -15,9 +15,7 @@ DEVICE_RUNTIME = "libcudadevrt.a"
 # nvcc searches one of these, by its release, which wheels may not have.
 LIBRARIES = ("lib64", "lib")
 PROFILE = "nvcc.profile"
-# Where an overlay says its release, and that it has notes (command/toolkitrelease.py); and the
-# metadata of a wheel.
-RELEASE_FILE = "nvlink.release"
+# The metadata of a wheel.
 WHEEL = "nvidia_cuda_nvcc-"
 
 

@@ -26,8 +26,10 @@ NVLINK = "nvlink"
 # What notes begin with, also under nvlink's name: they are not nvlink's.
 OWN_NAME = "pylink"
 MEANT = ("did-you-mean", "arch-dropped", "arch-renamed", "option-of-another")
-# An empty file beside the linker of an overlay: notes follow its lines.
+# In a toolkit with pylink in it (command/overlay.py), beside the linker: an empty file, with which
+# notes follow the lines of nvlink; and the name of the release, such as 13.2.
 NOTES_FILE = "nvlink.notes"
+RELEASE_FILE = "nvlink.release"
 
 
 class NvlinkRenderer(Renderer):

@@ -15,8 +15,7 @@ from typing import NamedTuple
 from pylink import __version__
 from pylink._native import OBJECT
 from pylink.command.overlay import find_program
-from pylink.command.toolkitrelease import RELEASE_FILE
-from pylink.diagnostics.nvlink import NOTES_FILE
+from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.startup import bundle
 from pylink.startup.usercache import cache_folder, cached_name
 from pylink.subtools.compilers import find_nvjitlink, library_release

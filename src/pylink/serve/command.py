@@ -119,7 +119,9 @@ def serve_auto(path: str, script: str, ready: int, idle: float) -> int:
 
 def find_script() -> str | None:
     """The script that clients of this installation name: that beside the program `pylink`."""
-    path = shutil.which(sys.argv[0]) or shutil.which("pylink", path=os.path.dirname(sys.executable))
+    from pylink.subtools.programs import find_own
+
+    path = shutil.which(sys.argv[0]) or find_own()
     beside = os.path.join(os.path.dirname(os.path.realpath(path)), SCRIPT) if path else ""
     return beside if os.path.isfile(beside) else None
 

@@ -14,6 +14,7 @@ import re
 from pylink.subtools.programs import (
     cuda_tools,
     find_ptxas,
+    is_program,
     tool_release,
     toolkits,
     wheel_directories,
@@ -159,10 +160,6 @@ def find_assemblers(options: Options) -> Iterator[str]:
         if os.path.realpath(path) not in seen:
             seen.add(os.path.realpath(path))
             yield path
-
-
-def is_program(path: str) -> bool:
-    return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 def named_toolkit(nvvmpath: str | None) -> list[str]:

@@ -73,7 +73,7 @@ def cuda_tools(name: str) -> Iterator[str]:
     folders = [os.path.join(place, "bin") for place in (*wheel_directories(), *toolkits())]
     for folder in (*folders, *search_path().split(os.pathsep)):
         path = os.path.join(folder, name)
-        if os.path.isabs(path) and os.path.isfile(path) and os.access(path, os.X_OK):
+        if os.path.isabs(path) and is_program(path):
             yield path
 
 
@@ -109,6 +109,17 @@ def find_program(name: str) -> str | None:
     import shutil
 
     return shutil.which(name, path=search_path())
+
+
+def is_program(path: str) -> bool:
+    """Whether it is a file that may be executed."""
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def find_own() -> str | None:
+    """The program `pylink` that is installed beside this Python; None where there is none."""
+    path = os.path.join(os.path.dirname(sys.executable), "pylink")
+    return path if is_program(path) else None
 
 
 def find_python() -> str:
