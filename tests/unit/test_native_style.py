@@ -73,14 +73,9 @@ OWN_MEMORY = {
     "mercury/objects.pxd": "the same",
     "image/windows.pxd": "a buffer for each of two threads",
     "reports/arrow.pyx": "structs that whoever reads the stream releases",
-    "reports/counts.pyx": "an observer lives as long as its link",
-    "reports/bitstream.pyx": "what is not part of a link",
-    "reports/remarkstream.pyx": "the same",
     "fleet/census.pyx": "a census lives as long as its index is open",
-    "fleet/columnpages.pyx": "what is not part of a link",
     "fleet/cubinfiles.pyx": "the same",
     "fleet/distinct.pxd": "the same",
-    "fleet/filepaths.pyx": "the same",
     "fleet/runs.pxd": "the same",
     "fleet/sectioncolumns.pxd": "the same",
     "size/cubincut.pxd": "what is not part of a link",
@@ -103,12 +98,9 @@ def test_memory_of_a_call_is_in_a_scratch() -> None:
     assert found == set(OWN_MEMORY)
 
 
-def test_a_kernel_of_a_link_raises_for_want_of_memory_once() -> None:
+def test_a_kernel_raises_for_want_of_memory_once() -> None:
     """Where several end so, one function raises for all of them."""
-    apart = {"fleet", "reports", "size"}
     for path in NATIVE.glob("*/*.pyx"):
-        if path.parent.name in apart:
-            continue
         text = path.read_text(encoding="utf-8")
         for body in re.split(r"^(?=def |cdef |cpdef |    def )", text, flags=re.MULTILINE):
             assert body.count("raise MemoryError") <= 1, f"{path.name}: {body.splitlines()[0]}"

@@ -21,6 +21,7 @@ from fleet.stamps cimport S_ISDIR, S_ISLNK, Stamp, Stat, fstatat, is_same, is_un
 from fleet.listedfiles cimport Listed, columns_of, list_file, sorted_columns, list_indexed, list_row
 from base.vector cimport Vec, vec_free, vec_init, vec_push
 from base.threads cimport for_each
+from base.memory cimport check_memory
 
 cdef enum:
     # A folder is as much work as so many bytes that are moved.
@@ -65,11 +66,9 @@ cdef class Census:
         if root in self.roots:
             return <uint32_t>self.roots.index(root)
         index = <NameIndex*>vec_push(&self.indices)
-        if index == NULL:
-            raise MemoryError
+        check_memory(index != NULL)
         index.slots = NULL
-        if not index_init(index, 64):
-            raise MemoryError
+        check_memory(index_init(index, 64))
         self.roots.append(root)
         return <uint32_t>(len(self.roots) - 1)
 
@@ -97,8 +96,7 @@ cdef class Census:
             if not 0 <= base.end[i] <= base.end[i + 1] <= stop - text:
                 raise IndexError(f"path {i} is outside the text")
         base.marks = <uint8_t*>calloc(n + 1, 1)
-        if base.marks == NULL:
-            raise MemoryError
+        check_memory(base.marks != NULL)
         self.held.append(data)
         for name in names:
             self.root_number(name)
@@ -127,8 +125,7 @@ cdef class Census:
                 raise IndexError(f"path {i} is outside the text")
             index = <NameIndex*>self.indices.data + <uint32_t>numbers[root[i]]
             slot = index_find(index, base + end[i], <uint32_t>(end[i + 1] - end[i]))
-            if slot == NULL:
-                raise MemoryError
+            check_memory(slot != NULL)
             if slot.value < 0:
                 self.add_indexed(index, slot, <uint32_t>numbers[root[i]])
                 self.overtake(slot, <uint32_t>numbers[root[i]])
@@ -139,8 +136,7 @@ cdef class Census:
     cdef Indexed* add_indexed(self, NameIndex* index, NameSlot* slot, uint32_t root) except NULL:
         """A row for a file that has none; nothing of it is known yet."""
         cdef Indexed* row = <Indexed*>vec_push(&self.indexed_files)
-        if row == NULL:
-            raise MemoryError
+        check_memory(row != NULL)
         slot.value = <int32_t>(self.indexed_files.count - 1)
         index.count += 1
         row.path, row.size, row.root = slot.text, slot.size, root
@@ -209,9 +205,9 @@ cdef class Census:
             files = folder.files.count
             if is_there and S_ISLNK(status.st_mode):
                 is_there = fstatat(AT_FDCWD, PyBytes_AS_STRING(full), &status, 0) == 0
-            if is_there and not add_file(&level, folder, &status, PyBytes_AS_STRING(full),
-                                         len(base)):
-                raise MemoryError
+            if is_there:
+                check_memory(add_file(&level, folder, &status, PyBytes_AS_STRING(full),
+                                      len(base)))
             if folder.files.count == files:
                 rest.append(path)
         return self.enter(place + 1, skipped, largest, youngest), rest
@@ -232,8 +228,7 @@ cdef class Census:
                 for_each(read_folder, &level, end - first, (end - first) * AS_BYTES)
             for i in range(first, end):
                 folder = <Folder*>self.folders.data + i
-                if folder.error == ENOMEM:
-                    raise MemoryError
+                check_memory(folder.error != ENOMEM)
                 # Inside, what is not there any more has nothing in it.
                 if folder.error and (i < roots or folder.error not in (ENOENT, ENOTDIR)):
                     closed.append((folder.path[:folder.size], folder.error))
@@ -252,16 +247,14 @@ cdef class Census:
     cdef int add_folder(self, uint32_t root, const char* path, uint64_t size,
                         uint64_t start) except -1:
         cdef Folder* folder = <Folder*>vec_push(&self.folders)
-        if folder == NULL:
-            raise MemoryError
+        check_memory(folder != NULL)
         memset(folder, 0, sizeof(Folder))
         vec_init(&folder.files, sizeof(File))
         vec_init(&folder.inner, sizeof(uint64_t))
         vec_init(&folder.text, 1)
         folder.root, folder.size, folder.start = root, size, start
         folder.path = <char*>malloc(size + 1)
-        if folder.path == NULL:
-            raise MemoryError
+        check_memory(folder.path != NULL)
         memcpy(folder.path, path, size)
         folder.path[size] = 0
         return 0
@@ -297,8 +290,7 @@ cdef class Census:
                 self.base.marks[below] |= M_SEEN
                 return 0
         slot = index_find(index, path, file.size)
-        if slot == NULL:
-            raise MemoryError
+        check_memory(slot != NULL)
         if slot.value < 0:
             row = self.add_indexed(index, slot, root)
             row.there = self.overtake(slot, root)
@@ -346,13 +338,11 @@ cdef class Census:
             for root, inside in zip(roots, paths):
                 number = self.root_number(root)
                 index_free(&index)
-                if not index_init(&index, len(inside)):
-                    raise MemoryError
+                check_memory(index_init(&index, len(inside)))
                 for path in inside:
                     slot = index_find(&index, <const uint8_t*>PyBytes_AS_STRING(path),
                                       <uint32_t>len(path))
-                    if slot == NULL:
-                        raise MemoryError
+                    check_memory(slot != NULL)
                     index.count += slot.value < 0
                     slot.value = 0
                 if index.count == 0:

@@ -10,11 +10,11 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from fleet.distinct cimport find_words
-from base.nameindex cimport NameIndex, NameSlot, index_find, index_free, index_init
+from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from fleet.runs cimport put_levels, put_numbered, put_numbers, put_texts
-from base.vector cimport (
-    Vec, vec_append, vec_extend, vec_free, vec_init, vec_over, vec_push, vec_take,
-)
+from base.vector cimport Vec, vec_append, vec_extend, vec_over, vec_push, vec_take
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
+from base.memory cimport check_memory
 
 cdef bytes rows_of(bytes data, Py_ssize_t width, Py_ssize_t rows):
     """The data, which must have so many rows."""
@@ -29,7 +29,8 @@ def number_pages(bytes values not None, int width, bytes valid=None):
     cdef uint8_t* value = <uint8_t*>PyBytes_AS_STRING(values)
     cdef const uint8_t* flags = NULL
     cdef Vec there, words, numbers, page
-    cdef bint good = True
+    cdef Scratch scratch
+    cdef bint good
     cdef size_t i, count
     if width not in (4, 8, 16):
         raise ValueError(f"values of {width} bytes")
@@ -37,11 +38,13 @@ def number_pages(bytes values not None, int width, bytes valid=None):
     rows_of(values, width, rows)
     if valid is not None:
         flags = <const uint8_t*>PyBytes_AS_STRING(rows_of(valid, 1, rows))
-    vec_init(&there, width)
-    vec_init(&words, width)
-    vec_init(&numbers, sizeof(int32_t))
-    vec_init(&page, 1)
+    scratch_init(&scratch)
     try:
+        scratch_vector(&scratch, &there, width)
+        scratch_vector(&scratch, &words, width)
+        scratch_vector(&scratch, &numbers, sizeof(int32_t))
+        scratch_vector(&scratch, &page, 1)
+        good = not scratch.failed
         with nogil:
             if flags == NULL:
                 vec_over(&there, value, width, rows)
@@ -56,15 +59,11 @@ def number_pages(bytes values not None, int width, bytes valid=None):
                                    words.count)
             elif good:
                 good = vec_append(&page, there.data, there.count * width)
-        if not good:
-            raise MemoryError
+        check_memory(good)
         count = words.count
         return (vec_take(&words) if count else None), count, vec_take(&page)
     finally:
-        vec_free(&there)
-        vec_free(&words)
-        vec_free(&numbers)
-        vec_free(&page)
+        scratch_free(&scratch)
 
 
 def flag_pages(bytes flags not None):
@@ -73,20 +72,20 @@ def flag_pages(bytes flags not None):
     cdef const uint8_t* flag = <const uint8_t*>PyBytes_AS_STRING(flags)
     cdef uint8_t* place
     cdef Vec page
-    vec_init(&page, 1)
+    cdef Scratch scratch
+    scratch_init(&scratch)
     try:
-        if not put_levels(&page, NULL, n):
-            raise MemoryError
+        scratch_vector(&scratch, &page, 1)
+        check_memory(put_levels(&page, NULL, n))
         place = <uint8_t*>vec_extend(&page, (n + 7) // 8)
-        if n and place == NULL:
-            raise MemoryError
+        check_memory(not n or place != NULL)
         for i in range(n):
             if i % 8 == 0:
                 place[i // 8] = 0
             place[i // 8] |= (flag[i] != 0) << i % 8
         return None, 0, vec_take(&page)
     finally:
-        vec_free(&page)
+        scratch_free(&scratch)
 
 
 def text_pages(bytes ends not None, bytes text not None, bytes numbers=None):
@@ -96,30 +95,30 @@ def text_pages(bytes ends not None, bytes text not None, bytes numbers=None):
     cdef const char* base = PyBytes_AS_STRING(text)
     cdef const int32_t* number = NULL
     cdef Vec page, plain
-    cdef bint good = True
+    cdef Scratch scratch
+    cdef bint good
     if numbers is not None:
         rows = PyBytes_GET_SIZE(numbers) // 4
         number = <const int32_t*>PyBytes_AS_STRING(rows_of(numbers, 4, rows))
         for i in range(rows):
             if not -1 <= number[i] < words:
                 raise IndexError(f"no text {number[i]}")
-    vec_init(&page, 1)
-    vec_init(&plain, 1)
+    scratch_init(&scratch)
     try:
+        scratch_vector(&scratch, &page, 1)
+        scratch_vector(&scratch, &plain, 1)
         with nogil:
             if number == NULL:
                 good = put_levels(&page, NULL, rows) and put_texts(&page, end, base, words)
             else:
                 good = (put_numbered(&page, number, rows, words)
                         and put_texts(&plain, end, base, words))
-        if not good:
-            raise MemoryError
+        check_memory(good)
         if number == NULL or words == 0:
             return None, 0, vec_take(&page)
         return vec_take(&plain), words, vec_take(&page)
     finally:
-        vec_free(&page)
-        vec_free(&plain)
+        scratch_free(&scratch)
 
 
 def join_words(list pieces not None):
@@ -128,19 +127,20 @@ def join_words(list pieces not None):
     cdef NameIndex index
     cdef NameSlot* slot
     cdef Vec joined, own, all_ends, all_text
+    cdef Scratch scratch
     cdef const int64_t* end
     cdef const int32_t* number
     cdef int32_t* place
     cdef int64_t* total
     cdef Py_ssize_t words, rows, i
-    index.slots = NULL
-    vec_init(&joined, sizeof(int32_t))
-    vec_init(&own, sizeof(int32_t))
-    vec_init(&all_ends, sizeof(int64_t))
-    vec_init(&all_text, 1)
+    scratch_init(&scratch)
     try:
-        if not index_init(&index, 64) or vec_push(&all_ends) == NULL:
-            raise MemoryError
+        scratch_vector(&scratch, &joined, sizeof(int32_t))
+        scratch_vector(&scratch, &own, sizeof(int32_t))
+        scratch_vector(&scratch, &all_ends, sizeof(int64_t))
+        scratch_vector(&scratch, &all_text, 1)
+        scratch_index(&scratch, &index, 64)
+        check_memory(not scratch.failed and vec_push(&all_ends) != NULL)
         (<int64_t*>all_ends.data)[0] = 0
         for numbers, ends, text in pieces:
             words = check_ends(ends, text)
@@ -152,32 +152,24 @@ def join_words(list pieces not None):
                 slot = index_find(&index, <const uint8_t*>PyBytes_AS_STRING(text) + end[i],
                                   <uint32_t>(end[i + 1] - end[i]))
                 place = <int32_t*>vec_push(&own)
-                if slot == NULL or place == NULL:
-                    raise MemoryError
+                check_memory(slot != NULL and place != NULL)
                 if slot.value < 0:
                     slot.value = <int32_t>index.count
                     index.count += 1
-                    if not vec_append(&all_text, slot.text, slot.size):
-                        raise MemoryError
                     total = <int64_t*>vec_push(&all_ends)
-                    if total == NULL:
-                        raise MemoryError
+                    check_memory(total != NULL
+                                 and vec_append(&all_text, slot.text, slot.size))
                     total[0] = <int64_t>all_text.count
                 place[0] = slot.value
             place = <int32_t*>vec_extend(&joined, rows)
-            if rows and place == NULL:
-                raise MemoryError
+            check_memory(not rows or place != NULL)
             for i in range(rows):
                 if not 0 <= number[i] < words:
                     raise IndexError(f"no text {number[i]}")
                 place[i] = (<int32_t*>own.data)[number[i]]
         return vec_take(&joined), vec_take(&all_ends), vec_take(&all_text)
     finally:
-        index_free(&index)
-        vec_free(&joined)
-        vec_free(&own)
-        vec_free(&all_ends)
-        vec_free(&all_text)
+        scratch_free(&scratch)
 
 
 cdef Py_ssize_t check_ends(bytes ends, bytes text) except -1:

@@ -21,6 +21,7 @@ from fleet.sectioncolumns cimport (
     Columns, Hasher, columns_free, columns_init, columns_take, list_object,
 )
 from fleet.stamps cimport S_ISREG, Stamp, Stat, fstat, is_same, is_unknown, stamp_of
+from base.memory cimport check_memory
 
 cdef extern from "<fcntl.h>" nogil:
     int c_open "open"(const char* path, int flags)
@@ -71,8 +72,7 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
                 if 0 <= stamp[i].size <= largest:
                     good = read_one(&columns, path, &stamp[i], buffer, &fate[i])
                 path += strlen(path) + 1
-        if not good:
-            raise MemoryError
+        check_memory(good)
         return fates, columns_take(&columns)
     finally:
         columns_free(&columns)
@@ -95,11 +95,10 @@ cdef int join_paths(Vec* paths, list names, bytes roots, bytes ends, bytes text)
         if not 0 <= end[i] <= end[i + 1] <= PyBytes_GET_SIZE(text):
             raise IndexError(f"path {i} is outside the text")
         name = names[root[i]]
-        if not (vec_append(paths, PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
-                and vec_append(paths, b"/", 1)
-                and vec_append(paths, base + end[i], end[i + 1] - end[i])
-                and vec_append(paths, b"\0", 1)):
-            raise MemoryError
+        check_memory(vec_append(paths, PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
+                     and vec_append(paths, b"/", 1)
+                     and vec_append(paths, base + end[i], end[i + 1] - end[i])
+                     and vec_append(paths, b"\0", 1))
     return 0
 
 

@@ -4,7 +4,9 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp
 
-from base.nameindex cimport NameIndex, NameSlot, index_find, index_free, index_init
+from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
+from base.scratch cimport Scratch, scratch_free, scratch_init
+from base.memory cimport check_memory
 
 
 def folders_of(bytes ends not None, bytes text not None, list own not None):
@@ -16,6 +18,7 @@ def folders_of(bytes ends not None, bytes text not None, list own not None):
     cdef bytes suffix, numbers
     cdef int32_t* number
     cdef NameIndex index
+    cdef Scratch scratch
     cdef NameSlot* slot
     cdef list folders = [], alone = []
     cdef bint is_own
@@ -23,9 +26,10 @@ def folders_of(bytes ends not None, bytes text not None, list own not None):
         raise ValueError("columns differ in length")
     numbers = PyBytes_FromStringAndSize(NULL, 4 * n)
     number = <int32_t*>PyBytes_AS_STRING(numbers)
-    if not index_init(&index, 64):
-        raise MemoryError
+    scratch_init(&scratch)
     try:
+        scratch_index(&scratch, &index, 64)
+        check_memory(not scratch.failed)
         for i in range(n):
             if not 0 <= end[i] <= end[i + 1] <= PyBytes_GET_SIZE(text):
                 raise IndexError(f"path {i} is outside the text")
@@ -40,8 +44,7 @@ def folders_of(bytes ends not None, bytes text not None, list own not None):
                 size -= 1
             # A folder keeps its slash here, so that no file has its name.
             slot = index_find(&index, path, <uint32_t>size)
-            if slot == NULL:
-                raise MemoryError
+            check_memory(slot != NULL)
             if slot.value < 0:
                 slot.value = <int32_t>len(folders)
                 index.count += 1
@@ -50,4 +53,4 @@ def folders_of(bytes ends not None, bytes text not None, list own not None):
             number[i] = slot.value
         return folders, alone, numbers
     finally:
-        index_free(&index)
+        scratch_free(&scratch)

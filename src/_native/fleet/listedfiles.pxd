@@ -8,6 +8,7 @@ from libc.string cimport memcmp, memcpy
 from fleet.indexedfiles cimport Base, Indexed
 from fleet.stamps cimport Stamp
 from base.vector cimport Vec, vec_push
+from base.memory cimport check_memory
 
 ctypedef struct Listed:
     const uint8_t* path
@@ -20,8 +21,7 @@ ctypedef struct Listed:
 cdef inline int list_file(Vec* listed, uint32_t root, const uint8_t* path, size_t size,
                      const Stamp* stamp) except -1:
     cdef Listed* one = <Listed*>vec_push(listed)
-    if one == NULL:
-        raise MemoryError
+    check_memory(one != NULL)
     one.path, one.size, one.root, one.stamp = path, <uint32_t>size, root, stamp
     return 0
 

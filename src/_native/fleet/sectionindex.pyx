@@ -8,6 +8,7 @@ from base.extents cimport count_files
 from fleet.sectioncolumns cimport (
     Columns, Hasher, columns_free, columns_init, columns_take, list_object,
 )
+from base.memory cimport check_memory
 
 cdef extern from "<dlfcn.h>" nogil:
     void* dlopen(const char* path, int flags)
@@ -29,8 +30,7 @@ def list_sections(bytes arena not None, bytes extents not None, int64_t first, u
                 if not good:
                     break
                 good = list_object(&columns, base + extent[2 * i], extent[2 * i + 1])
-        if not good:
-            raise MemoryError
+        check_memory(good)
         return columns_take(&columns)
     finally:
         columns_free(&columns)

@@ -23,6 +23,7 @@ from mercury.stages cimport (
     decide_data, decide_headers, decide_targets, lacks_digests, start_outcome,
 )
 from mercury.symbols cimport collect_uses, identity, read_symbols
+from base.memory cimport check_memory
 
 cdef enum:
     MAX_ROWS = 0x7fffffff       # a table's links are 32 bits wide
@@ -252,12 +253,6 @@ cdef class Vectors:
         if not 0 <= row < <Py_ssize_t>self.o.target_count:
             raise IndexError("no such target")
         return self.o.targets[row].digest if self.o.targets[row].hashed else None
-
-
-cdef int check_memory(bint had) except -1:
-    if not had:
-        raise MemoryError
-    return 0
 
 
 cdef Span stripped(bytes name) except *:

@@ -36,23 +36,22 @@ def export_stream(int64_t rows, tuple columns not None):
     """A capsule with an ArrowArrayStream; see arrow.pyi."""
     cdef int64_t count = len(columns), i
     cdef ArrowTable* table
-    cdef ArrowArrayStream* stream
+    cdef ArrowArrayStream* stream = NULL
     cdef object capsule
     for _name, form, values, valid, _nulls, offsets, texts in columns:
         check_column(rows, form, values, valid, offsets, texts)
     table = <ArrowTable*>calloc(1, sizeof(ArrowTable))
     if table != NULL:
         table.columns = <ArrowColumn*>calloc(count + 1, sizeof(ArrowColumn))
-    if table == NULL or table.columns == NULL:
-        free(table)
-        raise MemoryError
-    table.rows = rows
-    table.count = count
-    for i in range(count):
-        fill_column(&table.columns[i], columns[i])
-    stream = arrow_new_stream(table)
+    if table != NULL and table.columns != NULL:
+        table.rows = rows
+        table.count = count
+        for i in range(count):
+            fill_column(&table.columns[i], columns[i])
+        stream = arrow_new_stream(table)
     if stream == NULL:
-        free(table.columns)
+        if table != NULL:
+            free(table.columns)
         free(table)
         raise MemoryError
     # What the columns point to lives as long as anybody has the stream or an array of it.
@@ -113,7 +112,7 @@ cdef void fill_column(ArrowColumn* column, tuple parts) noexcept:
 
 cdef void release_capsule(object capsule) noexcept:
     """Let go of a stream that nobody took out of its capsule."""
-    cdef ArrowArrayStream* stream
+    cdef ArrowArrayStream* stream = NULL
     stream = <ArrowArrayStream*>PyCapsule_GetPointer(capsule, "arrow_array_stream")
     if stream.release != NULL:
         stream.release(stream)

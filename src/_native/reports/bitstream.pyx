@@ -9,7 +9,9 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from reports.bits cimport Cursor, align_read, fail, take, take_vbr
-from base.vector cimport Vec, vec_free, vec_init, vec_push, vec_reserve, vec_take
+from base.vector cimport Vec, vec_push, vec_reserve, vec_take
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
+from base.memory cimport check_memory
 
 cdef enum:
     # Abbreviation ids that every block has.
@@ -76,8 +78,7 @@ cdef int check(Cursor* c) except -1:
 cdef Abbreviation* new_abbreviation(Cursor* c, Vec* known) except NULL:
     """A row for one more abbreviation; a fault when there are too many."""
     cdef Abbreviation* row = <Abbreviation*>vec_push(known)
-    if row == NULL:
-        raise MemoryError
+    check_memory(row != NULL)
     if known.count > MOST_ABBREVIATIONS:
         fail(c, b"too many abbreviations")
     return row
@@ -90,12 +91,14 @@ def find_blocks(bytes data, uint64_t start):
     """
     cdef Cursor c
     cdef Vec rows
+    cdef Scratch scratch
     cdef BlockRow* row
     cdef uint64_t size = PyBytes_GET_SIZE(data), at = start, words, number, width
     if start > size or start % 4:
         raise ValueError("not the start of a block")
-    vec_init(&rows, sizeof(BlockRow))
+    scratch_init(&scratch)
     try:
+        scratch_vector(&scratch, &rows, sizeof(BlockRow))
         while at < size:
             open_cursor(&c, data, at, size)
             if take(&c, OUTER_WIDTH) != ENTER_BLOCK:
@@ -111,15 +114,14 @@ def find_blocks(bytes data, uint64_t start):
             if not 2 <= width <= MOST_WIDTH or number > MOST_BLOCK:
                 raise ValueError(f"byte {at:#x}: no block has such a head")
             row = <BlockRow*>vec_push(&rows)
-            if row == NULL:
-                raise MemoryError
+            check_memory(row != NULL)
             row.number = <uint32_t>number
             row.width = <uint32_t>width
             row.start = c.bit >> 3
             at = row.end = row.start + words * 4
         return vec_take(&rows)
     finally:
-        vec_free(&rows)
+        scratch_free(&scratch)
 
 
 cdef void define(Cursor* c, Abbreviation* a, uint32_t block) noexcept nogil:
@@ -249,14 +251,16 @@ def read_block_info(bytes data, uint64_t start, uint64_t end, uint32_t width):
     """
     cdef Cursor c
     cdef Vec known
+    cdef Scratch scratch
     cdef Record record
     cdef uint32_t block = MOST_BLOCK
     cdef uint64_t id
     if not start <= end <= <uint64_t>PyBytes_GET_SIZE(data) or not 2 <= width <= MOST_WIDTH:
         raise ValueError("no block of this file")
     open_cursor(&c, data, start, end)
-    vec_init(&known, sizeof(Abbreviation))
+    scratch_init(&scratch)
     try:
+        scratch_vector(&scratch, &known, sizeof(Abbreviation))
         while c.fault == NULL:
             id = take(&c, width)
             if id == END_BLOCK:
@@ -275,7 +279,7 @@ def read_block_info(bytes data, uint64_t start, uint64_t end, uint32_t width):
         check(&c)
         return vec_take(&known)
     finally:
-        vec_free(&known)
+        scratch_free(&scratch)
 
 
 def read_records(bytes data, bytes blocks, size_t first, size_t last, bytes abbreviations):
@@ -286,16 +290,17 @@ def read_records(bytes data, bytes blocks, size_t first, size_t last, bytes abbr
     """
     cdef Cursor c
     cdef Vec known
+    cdef Scratch scratch
     cdef const BlockRow* row = <const BlockRow*>PyBytes_AS_STRING(blocks)
     cdef size_t shared = PyBytes_GET_SIZE(abbreviations) // sizeof(Abbreviation), i
     cdef list result = [], records
     cdef uint64_t size = PyBytes_GET_SIZE(data)
     if last > PyBytes_GET_SIZE(blocks) // sizeof(BlockRow) or first > last:
         raise ValueError("there are no such rows")
-    vec_init(&known, sizeof(Abbreviation))
+    scratch_init(&scratch)
     try:
-        if not vec_reserve(&known, shared + 1):
-            raise MemoryError
+        scratch_vector(&scratch, &known, sizeof(Abbreviation))
+        check_memory(vec_reserve(&known, shared + 1))
         memcpy(known.data, PyBytes_AS_STRING(abbreviations), shared * sizeof(Abbreviation))
         for i in range(first, last):
             if not row[i].start <= row[i].end <= size or not 2 <= row[i].width <= MOST_WIDTH:
@@ -308,7 +313,7 @@ def read_records(bytes data, bytes blocks, size_t first, size_t last, bytes abbr
             result.append(records)
         return result
     finally:
-        vec_free(&known)
+        scratch_free(&scratch)
 
 
 cdef int read_block(Cursor* c, const BlockRow* row, Vec* known, list records) except -1:

@@ -6,7 +6,6 @@ cubins has some 60,000 sections and 300,000 relocations, which takes a milliseco
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from sectionkinds cimport IS_DEBUG, IS_ENTRIES, KIND_COUNT, K_OTHER
@@ -15,6 +14,8 @@ from pylink._native.tables cimport Fixups, MergedTables, ObjectTables, PlacedTab
 from tables.kinds cimport is_a, is_nobits
 from relocationtypes cimport FIRST_MERCURY_TYPE, MERCURY_TYPES, PLAIN_TYPES
 from tables.rows cimport EmittedRow, FileRow, FixupRow, OutRow, PlaceRow, SectionRow, SymbolRow
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
+from base.memory cimport check_memory
 
 cdef enum:
     # Relocation types that have a counter: plain numbers, mercury numbers, others.
@@ -62,6 +63,7 @@ def count_sections(PlacedTables placed not None):
     cdef size_t symbol_count = objects.symbols.count
     cdef Inputs c
     cdef Outputs o
+    cdef Scratch scratch
     cdef const FileRow* file = objects.files.rows
     cdef bytes file_rows = PyBytes_FromStringAndSize(NULL, n * sizeof(FileCount))
     cdef bytes sums = PyBytes_FromStringAndSize(NULL, sizeof(FileCount))
@@ -87,9 +89,9 @@ def count_sections(PlacedTables placed not None):
     o.index = placed.section_index.rows
     o.places = placed.places.rows
     o.fixups = merged.fixups.rows
-    o.copied = c.copied = <uint8_t*>calloc(o.count + 1, 1)
-    if o.copied == NULL:
-        raise MemoryError
+    scratch_init(&scratch)
+    o.copied = c.copied = <uint8_t*>scratch_zeros(&scratch, o.count + 1, 1)
+    check_memory(o.copied != NULL)
     with nogil:
         memset(c.files, 0, n * sizeof(FileCount))
         memset(total, 0, sizeof(FileCount))
@@ -100,7 +102,7 @@ def count_sections(PlacedTables placed not None):
             count_input_symbols(&c, &file[f], &c.files[f])
             for column in range(sizeof(FileCount) // 8):
                 total[column] += (<uint64_t*>&c.files[f])[column]
-    free(o.copied)
+    scratch_free(&scratch)
     return file_rows, sums, kind_rows
 
 

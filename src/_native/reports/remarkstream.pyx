@@ -11,11 +11,14 @@ from cpython.dict cimport PyDict_Size
 from cpython.list cimport PyList_GET_SIZE
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from reports.bits cimport Bits, align_write, put, put_vbr
-from base.vector cimport Vec, vec_free, vec_init, vec_push, vec_reserve
+from base.vector cimport Vec, vec_push
+from base.scratch cimport (
+    Scratch, scratch_free, scratch_init, scratch_reserve, scratch_room, scratch_vector,
+)
+from base.memory cimport check_memory
 
 cdef extern from "Python.h":
     # Declared here because the result is borrowed.
@@ -183,6 +186,7 @@ def encode(list remarks, dict strings):
     TypeError for what is not a remark.
     """
     cdef Vec rows, args
+    cdef Scratch scratch
     cdef Numbers numbers
     cdef object following = len(strings)
     cdef RemarkRow* row
@@ -190,21 +194,21 @@ def encode(list remarks, dict strings):
     cdef size_t n = PyList_GET_SIZE(remarks), i
     cdef size_t room, size = 0
     cdef uint8_t* data = NULL
-    vec_init(&rows, sizeof(RemarkRow))
-    vec_init(&args, sizeof(ArgRow))
+    scratch_init(&scratch)
     memset(&numbers, 0, sizeof(Numbers))
     Py_INCREF(following)
     numbers.strings = <PyObject*>strings
     numbers.following = <PyObject*>following
     try:
-        if not vec_reserve(&rows, n):
-            raise MemoryError
+        scratch_vector(&scratch, &rows, sizeof(RemarkRow))
+        scratch_vector(&scratch, &args, sizeof(ArgRow))
+        scratch_reserve(&scratch, &rows, n)
+        check_memory(not scratch.failed)
         for i in range(n):
             add_remark(<Remark?>remarks[i], &numbers, &rows, &args)
         room = n * MOST_REMARK + args.count * MOST_ARGUMENT + 8
-        data = <uint8_t*>malloc(room)
-        if data == NULL:
-            raise MemoryError
+        data = <uint8_t*>scratch_room(&scratch, room, 1)
+        check_memory(data != NULL)
         row = <RemarkRow*>rows.data
         arg = <ArgRow*>args.data
         with nogil:
@@ -212,9 +216,7 @@ def encode(list remarks, dict strings):
         return PyBytes_FromStringAndSize(<char*>data, size)
     finally:
         Py_DECREF(<object>numbers.following)
-        free(data)
-        vec_free(&rows)
-        vec_free(&args)
+        scratch_free(&scratch)
 
 
 cdef int add_remark(Remark remark, Numbers* numbers, Vec* rows, Vec* args) except -1:
@@ -239,8 +241,7 @@ cdef int add_remark(Remark remark, Numbers* numbers, Vec* rows, Vec* args) excep
         if len(piece) != 5:
             raise ValueError("an argument has five parts")
         arg = <ArgRow*>vec_push(args)
-        if arg == NULL:
-            raise MemoryError
+        check_memory(arg != NULL)
         arg.key = number(numbers, <str?>piece[0])
         arg.value = number(numbers, <str?>piece[1])
         arg.has_file = piece[2] is not None

@@ -24,6 +24,7 @@ from size.cutting cimport (
 )
 from size.ptxcut cimport cut_ptx
 from inputs.fatbinrows cimport ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
+from base.memory cimport check_memory
 
 cdef extern from "size/recompress.h":
     bint open_frames "pylink_open_frames"(const char* path) nogil
@@ -86,8 +87,7 @@ def frame_of(bytes payload not None, int level, bint checked=True):
                 good = made != 0 and (not checked
                                       or (decompress(ZSTD_FRAME, frame, made, again, size)
                                           and memcmp(data, again, size) == 0))
-        if frame == NULL or (again == NULL and checked):
-            raise MemoryError
+        check_memory(frame != NULL and (again != NULL or not checked))
         return PyBytes_FromStringAndSize(<const char*>frame, made) if good else None
     finally:
         free(frame)
@@ -135,8 +135,7 @@ def section_bytes(const uint8_t[::1] cubin not None):
                 or (has_bytes(elf.table[i].sh_type) and not lies_in(&elf, &elf.table[i]))):
             raise ValueError("not a cubin")
     stretches = <Stretch*>malloc((elf.count + 3) * sizeof(Stretch))
-    if stretches == NULL:
-        raise MemoryError
+    check_memory(stretches != NULL)
     try:
         with nogil:
             count = own_stretches(stretches, &elf)
@@ -170,8 +169,7 @@ cdef class Ledger:
         vec_init(&self.digests, sizeof(DigestRow))
         self.pool.chunk = NULL
         self.pool.used = self.pool.room = 0
-        if not index_init(&self.index, 1024):
-            raise MemoryError
+        check_memory(index_init(&self.index, 1024))
 
     def __dealloc__(self):
         vec_free(&self.rows)
@@ -210,8 +208,7 @@ cdef class Ledger:
                     else:
                         count_bytes(&c, SHARED, PART_LTOIR if kind == ENTRY_LTOIR else PART_OTHER,
                                     size)
-            if not good:
-                raise MemoryError
+            check_memory(good)
             if not unpacked or c.bad:
                 return None
             self.enter(&c, entry, size, installed, download)
@@ -244,8 +241,7 @@ cdef class Ledger:
                 now_i = sum * installed // size     # both below 2 ** 32
                 now_d = sum * download // size
                 row = <LedgerRow*>vec_push(&self.rows)
-                if row == NULL:
-                    raise MemoryError
+                check_memory(row != NULL)
                 row.entry, row.function, row.part = entry, function, <uint32_t>part
                 row.unpacked = <uint32_t>counts[owner * PARTS + part]
                 row.installed = <uint32_t>(now_i - before_i)
@@ -260,8 +256,7 @@ cdef class Ledger:
         cdef uint64_t i
         for i in range(c.digests.count):
             row = <DigestRow*>vec_push(&self.digests)
-            if row == NULL:
-                raise MemoryError
+            check_memory(row != NULL)
             row.entry, row.size, row.contents = entry, found[i].size, found[i].contents
             row.function = self.number_of(&functions[found[i].owner - 1]) if found[i].owner else 0
         return 0
@@ -289,13 +284,11 @@ cdef class Ledger:
         cdef NameSlot* slot = index_find(&self.index, name.data, name.size)
         cdef Text* text
         cdef uint8_t* place
-        if slot == NULL:
-            raise MemoryError
+        check_memory(slot != NULL)
         if slot.value < 0:
             place = pool_take(&self.pool, name.size)
             text = <Text*>vec_push(&self.names)
-            if place == NULL or text == NULL:
-                raise MemoryError
+            check_memory(place != NULL and text != NULL)
             memcpy(place, name.data, name.size)
             text.data, text.size = place, name.size
             slot.text = place
@@ -351,8 +344,7 @@ cdef class Ledger:
                     cell.unpacked += rows[i].unpacked
                     cell.installed += rows[i].installed
                     cell.download += rows[i].download
-            if not good:
-                raise MemoryError
+            check_memory(good)
             for i in range(mask + 1):
                 cell = &(<SumCell*>cells.data)[i]
                 if cell.key:
