@@ -239,3 +239,76 @@ print(found[1] - found[0])
     page = os.sysconf("SC_PAGE_SIZE")
     assert taken[1] * page <= 12 << 20
     assert taken[0] > 4 * taken[1]
+
+
+def test_a_later_link_reads_its_files_to_recycled_pages(tmp_path: Path) -> None:
+    """Nobody waits for a lease then, and the pages are kept for the link after it."""
+    (tmp_path / "other.cubin").write_bytes(cubin("another"))
+    code = f"""
+paths = [{str(tmp_path / "large.cubin")!r}, {str(tmp_path / "other.cubin")!r}]
+size = sum(os.path.getsize(path) for path in paths)
+def link_files():
+    return pylink.link(paths, arch="sm_80").image
+first = link_files()
+tables = recycled()
+print(int(link_files() == first))
+print(int(recycled() >= tables + size // 2))
+print(int(link_files() == first and recycled() >= tables + size // 2))
+os.rename(paths[1], paths[1] + ".old")
+open(paths[1], "wb").write(open(paths[1] + ".old", "rb").read().replace(b"another", b"others_"))
+changed = link_files()
+print(int(changed == first.replace(b"another", b"others_")))
+os.rename(paths[1] + ".old", paths[1])
+child = os.fork()
+if child == 0:
+    os._exit(link_files() == first)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert in_a_process_of_its_own(tmp_path, code) == [1, 1, 1, 1, 1]
+
+
+def test_threads_read_files_to_pages_of_their_own(tmp_path: Path) -> None:
+    prefixes = ["kernel", "another", "third"]
+    for prefix in prefixes:
+        (tmp_path / prefix).write_bytes(cubin(prefix))
+    link("kernel")
+
+    def link_file(prefix: str) -> bytes:
+        return pylink.link([tmp_path / prefix], arch="sm_80").image
+
+    alone = {prefix: link_file(prefix) for prefix in prefixes}
+    together: dict[str, set[bytes]] = {prefix: set() for prefix in prefixes}
+
+    def links(prefix: str) -> None:
+        for _ in range(4):
+            together[prefix].add(link_file(prefix))
+
+    threads = [threading.Thread(target=links, args=(prefix,)) for prefix in prefixes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert together == {prefix: {image} for prefix, image in alone.items()}
+
+
+def test_medium_tables_share_recycled_pages() -> None:
+    """Those of 500 kernels: what was in a page before is not in them."""
+    built = Cubin()
+    for number in range(500):
+        built.function(f"medium{number}", code=bytes(16), kernel=True)
+    small = built.build()
+    extents = struct.pack("<2Q", 0, len(small))
+    held = [elfread.parse(cubin("kernel"), struct.pack("<2Q", 0, len(cubin("kernel"))))]
+    held.clear()
+    before = recycled()
+    held = [elfread.parse(small, extents) for _ in range(60)]
+    expected = [bytes(table) for table in held[0][:3]]
+    assert 64 << 10 < len(expected[1]) < 1 << 20
+    assert all([bytes(table) for table in tables[:3]] == expected for tables in held)
+    assert recycled() < before
+    del held[::2]
+    more = [elfread.parse(small, extents) for _ in range(60)]
+    assert all([bytes(table) for table in tables[:3]] == expected for tables in held + more)
+    held.clear()
+    more.clear()
+    assert recycled() == before

@@ -29,6 +29,18 @@ static inline int pylink_put_run(size_t at, uint64_t run) {
                                        __ATOMIC_RELAXED);
 }
 
+/* Recycled pages that are divided: where each begins, plus a bit for each part that is in use. */
+#define PYLINK_DIVIDED 32
+__attribute__((weak, visibility("hidden"))) uint64_t pylink_divided[PYLINK_DIVIDED];
+static inline uint64_t pylink_see_divided(size_t at) {
+    return __atomic_load_n(&pylink_divided[at], __ATOMIC_ACQUIRE);
+}
+
+static inline int pylink_set_divided(size_t at, uint64_t from, uint64_t to) {
+    return __atomic_compare_exchange_n(&pylink_divided[at], &from, to, 0, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
+}
+
 static inline int pylink_space_is_limited(void) {
     struct rlimit limit;
     return getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
@@ -62,6 +74,21 @@ static inline size_t pylink_move_pages(char* from, size_t size, char* to) {
     while (moved < size
            && mremap(from + moved, PYLINK_LARGE_PAGE, PYLINK_LARGE_PAGE,
                      MREMAP_MAYMOVE | MREMAP_FIXED, to + moved) == to + moved)
+        moved += PYLINK_LARGE_PAGE;
+#else
+    (void)from; (void)size; (void)to;
+#endif
+    return moved;
+}
+
+/* Move pages to the beginning of a room and leave zeros where they were; how many bytes moved. One
+   at a time, as above. */
+static inline size_t pylink_part_with_pages(char* from, size_t size, char* to) {
+    size_t moved = 0;
+#ifdef MREMAP_DONTUNMAP
+    while (moved < size
+           && mremap(from + moved, PYLINK_LARGE_PAGE, PYLINK_LARGE_PAGE,
+                     MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to + moved) == to + moved)
         moved += PYLINK_LARGE_PAGE;
 #else
     (void)from; (void)size; (void)to;

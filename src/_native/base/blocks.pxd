@@ -1,6 +1,9 @@
 # Blocks of memory that grow: small ones in the heap, others on large pages of their own, since a
 # heap that grows step by step has none. Whoever has a block remembers its size.
 #
+# Where pages wait to be recycled, blocks of medium size share some: the heap returns what is at its
+# end to the system between links, and gets it again as new memory.
+#
 # Pages that nobody needs any more stay with the process. The next block of this link or of the
 # next link recycles them: new memory is most of what a large link waits for (base/hugepages.pxd).
 # The kernel takes them when memory is short, and a child process has none of their contents. A
@@ -8,7 +11,7 @@
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 from base.hugepages cimport LARGE_PAGE, large_pages_pay, madvise, MADV_HUGEPAGE, whole_pages
@@ -21,12 +24,19 @@ cdef extern from "base/blocks.h":
     bint set_aside "pylink_set_aside"(char* start, size_t size) noexcept nogil
     bint bring_back "pylink_bring_back"(char* start, size_t size) noexcept nogil
     size_t move_pages "pylink_move_pages"(char* start, size_t size, char* to) noexcept nogil
+    size_t part_with_pages "pylink_part_with_pages"(char* start, size_t size,
+                                                    char* to) noexcept nogil
     char* new_pages "pylink_new_pages"(size_t size) noexcept nogil
+    uint64_t see_divided "pylink_see_divided"(size_t at) noexcept nogil
+    bint set_divided "pylink_set_divided"(size_t at, uint64_t before, uint64_t page) noexcept nogil
+    size_t DIVIDED "PYLINK_DIVIDED"
     int munmap(void* start, size_t size) nogil
     bint no_recycling "pylink_no_recycling"   # set once, before there are threads
     size_t RECYCLED_RUNS "PYLINK_RECYCLED_RUNS"
 
 cdef enum:
+    PART_SIZE = 128 << 10       # what recycled pages that medium blocks share are divided into
+    MEDIUM_BLOCK = 64 << 10
     LARGE_BLOCK = 1 << 20       # zeroing a large page takes as long as faulting in 0.5 MB
     MOST_RECYCLED = 256         # pages; the tables of a link of 1,600 inputs take 40, of 10,000 300
 
@@ -96,11 +106,105 @@ cdef inline size_t fill_room(char* start, size_t size) noexcept nogil:
     return used
 
 
+cdef inline bint has_recycled() noexcept nogil:
+    """Whether pages wait to be recycled: the process has linked before, and keeps them."""
+    cdef size_t i
+    for i in range(RECYCLED_RUNS):
+        if see_run(i):
+            return True
+    return False
+
+
+cdef inline void recycle_pages(char* start, size_t size) noexcept nogil:
+    """Keep whole pages of a place that stays what it is, with zeros in it from now on.
+
+    Where the system cannot, the pages stay there, too.
+    """
+    cdef char* room = find_room(size)
+    cdef size_t moved
+    if room == NULL:
+        return
+    moved = part_with_pages(start, size, room)
+    if moved < size:
+        munmap(room + moved, size - moved)
+    if moved:
+        give_pages(room, moved)
+
+
+cdef inline uint64_t mask_of(size_t parts) noexcept nogil:
+    return (<uint64_t>1 << parts) - 1
+
+
+cdef inline void* take_parts(size_t size) noexcept nogil:
+    """A medium block in a recycled page that it may share; NULL where there is none.
+
+    In the heap it would lie on new memory, one small page after the other.
+    """
+    cdef size_t parts = (size + PART_SIZE - 1) // PART_SIZE, i, k
+    cdef uint64_t page, mask = mask_of(parts)
+    cdef char* start
+    for i in range(DIVIDED):
+        page = see_divided(i)
+        k = 0
+        while page and k + parts <= LARGE_PAGE // PART_SIZE:
+            if page & mask << k:
+                k += 1
+            elif set_divided(i, page, page | mask << k):
+                return <char*>(page - page % LARGE_PAGE) + k * PART_SIZE
+            else:
+                page = see_divided(i)       # another thread took or gave up a part
+                k = 0
+    start = find_room(LARGE_PAGE) if has_recycled() else NULL
+    if start == NULL:
+        return NULL
+    if reuse_pages(start, LARGE_PAGE) == 0:
+        munmap(start, LARGE_PAGE)
+        return NULL
+    for i in range(DIVIDED):
+        if see_divided(i) == 0 and set_divided(i, 0, <uint64_t>start | mask):
+            return start
+    give_pages(start, LARGE_PAGE)
+    return NULL
+
+
+cdef inline bint is_in_parts(const void* block) noexcept nogil:
+    """Whether a medium block is in a recycled page."""
+    cdef uint64_t base = <uint64_t>block - <uint64_t>block % LARGE_PAGE, page
+    cdef size_t i
+    for i in range(DIVIDED):
+        page = see_divided(i)
+        if page and page - page % LARGE_PAGE == base:
+            return True
+    return False
+
+
+cdef inline bint give_parts(void* block, size_t size) noexcept nogil:
+    """Give up a medium block, if it is in a recycled page; whoever has the last part gives that."""
+    cdef uint64_t base = <uint64_t>block - <uint64_t>block % LARGE_PAGE, page, left
+    cdef uint64_t mask = mask_of((size + PART_SIZE - 1) // PART_SIZE)
+    cdef size_t i
+    mask <<= <uint64_t>block % LARGE_PAGE // PART_SIZE
+    for i in range(DIVIDED):
+        page = see_divided(i)
+        while page and page - page % LARGE_PAGE == base:
+            left = page & ~mask
+            if set_divided(i, page, 0 if left == base else left):
+                if left == base:
+                    give_pages(<char*>base, LARGE_PAGE)
+                return True
+            page = see_divided(i)
+    return False
+
+
 cdef inline void* block_zeros(size_t size) noexcept nogil:
     """A block of zeros, or NULL."""
     cdef char* start
     if size < LARGE_BLOCK:
-        return calloc(size, 1)
+        start = <char*>take_parts(size) if size >= MEDIUM_BLOCK else NULL
+        if start == NULL:
+            return calloc(size, 1)
+        memset(start, 0, size)
+        return start
     start = find_room(whole_pages(size))
     if start != NULL:
         memset(start, 0, fill_room(start, whole_pages(size)))
@@ -116,8 +220,24 @@ cdef inline void block_cut(void* block, size_t size, size_t needed) noexcept nog
 cdef inline void block_free(void* block, size_t size) noexcept nogil:
     if size >= LARGE_BLOCK:
         give_pages(<char*>block, whole_pages(size))
-    else:
+    elif size < MEDIUM_BLOCK or not give_parts(block, size):
         free(block)
+
+
+cdef inline void* widen_medium(void* block, size_t size, size_t wider) noexcept nogil:
+    """`block_widen` to less than a large block."""
+    cdef void* start
+    if wider < MEDIUM_BLOCK:
+        return realloc(block, wider)
+    start = take_parts(wider)
+    if start == NULL and (size < MEDIUM_BLOCK or not is_in_parts(block)):
+        return realloc(block, wider)
+    if start == NULL:
+        start = malloc(wider)
+    if start != NULL:
+        memcpy(start, block, size)
+        block_free(block, size)
+    return start
 
 
 cdef inline void* block_widen(void* block, size_t size, size_t wider) noexcept nogil:
@@ -129,7 +249,7 @@ cdef inline void* block_widen(void* block, size_t size, size_t wider) noexcept n
     cdef size_t after = whole_pages(wider), moved
     cdef char* start
     if wider < LARGE_BLOCK:
-        return realloc(block, wider)
+        return widen_medium(block, size, wider)
     if before == after:
         return block
     start = find_room(after)
@@ -140,7 +260,7 @@ cdef inline void* block_widen(void* block, size_t size, size_t wider) noexcept n
     if moved < size:
         memcpy(start + moved, <char*>block + moved, size - moved)
     if before == 0:
-        free(block)
+        block_free(block, size)
     elif moved < before:
         give_pages(<char*>block + moved, before - moved)
     return start

@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport malloc
 from libc.string cimport memset
 
-from base.blocks cimport LARGE_BLOCK, block_free, block_widen, block_zeros
+from base.blocks cimport MEDIUM_BLOCK, block_free, block_widen, block_zeros
 from base.vector cimport Vec, vec_free, vec_init, vec_reserve
 
 
@@ -42,7 +42,7 @@ cdef inline void* scratch_block(Scratch* s, size_t count, size_t size, bint zero
         if zeros:
             held = <Held*>block_zeros(whole)
         else:
-            held = <Held*>(block_widen(NULL, 0, whole) if whole >= LARGE_BLOCK else malloc(whole))
+            held = <Held*>(block_widen(NULL, 0, whole) if whole >= MEDIUM_BLOCK else malloc(whole))
     if held == NULL:
         s.failed = True
         return NULL

@@ -21,7 +21,8 @@ from inputs.filereading cimport (
     ALIGN, Reading, is_shared, map_inputs, padded, read_input, read_shared,
 )
 from base.heap cimport return_blocks, widen_heap
-from base.hugepages cimport PAGE, prefer_large_pages
+from base.blocks cimport fill_room, has_recycled, recycle_pages
+from base.hugepages cimport LARGE_PAGE, PAGE, prefer_large_pages, whole_pages
 from inputs.picks cimport E_FILE, P_GOOD, STORED, PickRow
 from base.threads cimport for_each
 
@@ -44,6 +45,10 @@ cdef extern from "<sys/stat.h>" nogil:
     bint S_ISREG(uint32_t mode)
 
 
+cdef enum:
+    MOST_PAGES = 128            # recycled ones for an arena: half of what is kept
+
+
 @cython.no_gc
 cdef class MappedFiles:
     """Which files of an arena are mapped instead of read, see `inputfiles.pyi`."""
@@ -52,6 +57,8 @@ cdef class MappedFiles:
     cdef bytearray rows         # a MappedRow of each
     cdef uint64_t since         # ns
     cdef int process            # that has them mapped
+    cdef char* pages            # recycled ones with all files in place of mappings, or NULL
+    cdef size_t size            # of these
 
     def __enter__(self):
         return self
@@ -73,6 +80,13 @@ cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
     cdef Py_ssize_t n, written
     cdef bint ended
     if mapped.arena is None:
+        return -1
+    if mapped.pages != NULL:
+        if not keeps and mapped.process == getpid():
+            with nogil:
+                recycle_pages(mapped.pages, mapped.size)
+        mapped.pages = NULL
+        mapped.arena = None
         return -1
     # There is nothing in their places in a child process, nor is that memory to be given back.
     if mapped.process != getpid():
@@ -128,6 +142,14 @@ cdef uint64_t place_files(list paths, list sizes, uint64_t* extent, MappedRow* m
     return total
 
 
+cdef inline bint takes_pages(MappedFiles mapped, uint64_t size) noexcept:
+    """Whether files are read to recycled pages, which takes less time than to map them.
+
+    Only a process that has linked before has any. It keeps those of the arena as well then.
+    """
+    return mapped is not None and size // LARGE_PAGE < MOST_PAGES and has_recycled()
+
+
 def read_files(list paths, list sizes, list data, bytearray times=None, MappedFiles mapped=None,
                uint64_t tail=0):
     """Read every input into one arena, or map it there; see `inputfiles.pyi`."""
@@ -138,7 +160,12 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     cdef Reading r
     cdef bytearray rows = None, met = None
     r.mapped = NULL
-    if mapped is not None and sum(sizes) >= ALL_WORTH_MAPPING:
+    cdef uint64_t size = sum(sizes)
+    if size < ALL_WORTH_MAPPING:
+        mapped = None
+    # The pages of an arena with a tail are not its own alone.
+    cdef bint recycles = tail == 0 and takes_pages(mapped, size)
+    if mapped is not None and not recycles:
         rows = bytearray(n * sizeof(MappedRow))
         r.mapped = <MappedRow*>PyByteArray_AS_STRING(rows)
         met = bytearray(MET * sizeof(uint64_t))
@@ -148,6 +175,8 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     cdef uint64_t total = place_files(paths, sizes, extent, r.mapped), before = 0
     if rows is not None:
         total += PAGE
+    elif recycles:
+        total = whole_pages(total) + LARGE_PAGE
     if tail > (<uint64_t>1 << 62) - total:
         raise MemoryError
     cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(total + tail))
@@ -158,6 +187,15 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
         for i in range(n):
             extent[2 * i] += before
         mapped.since = nanoseconds(CLOCK_MONOTONIC)
+    elif recycles:
+        before = whole_pages(<uint64_t>r.base) - <uint64_t>r.base
+        for i in range(n):
+            extent[2 * i] += before
+        mapped.arena, mapped.pages = arena, <char*>r.base + before
+        mapped.size = total - LARGE_PAGE
+        with nogil:
+            fill_room(mapped.pages, mapped.size)
+    if mapped is not None:
         mapped.process = getpid()
     cdef bytes outcomes = PyBytes_FromStringAndSize(NULL, n * sizeof(int))
     r.outcome = <int*>PyBytes_AS_STRING(outcomes)
@@ -178,7 +216,7 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
             path = paths[i]
             r.path[i] = PyBytes_AS_STRING(path)
     with nogil:
-        if not map_inputs(&r, n, total):
+        if not map_inputs(&r, n, total) and not recycles:
             prefer_large_pages(r.base, total)
         for_each(read_input, &r, n, total)
         for i in range(n):

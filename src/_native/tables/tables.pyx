@@ -19,7 +19,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy, memset
 
 from base cimport blocks
-from base.blocks cimport LARGE_BLOCK, block_cut, block_free, block_widen
+from base.blocks cimport LARGE_BLOCK, MEDIUM_BLOCK, block_cut, block_free, block_widen
 from columns cimport (
     CALL_ROW, CLASH_ROW, EMITTED_ROW, ENTITY_ROW, EXTERN_USE_ROW, FAULT_ROW, FILE_ROW, FIXUP_ROW,
     FUNCTION_ROW, KERNEL_ROW, OUT_ROW, OUT_SYMBOL_ROW, PATCH_ROW, PLACE_ROW, POOL_ROW, REBUILD_ROW,
@@ -78,22 +78,26 @@ cdef class Pages:
 
     cdef uint8_t* start
     cdef size_t size
+    cdef size_t room            # of the block
 
     def __dealloc__(self):
         if self.start != NULL:
-            block_free(self.start, self.size)
+            block_free(self.start, self.room)
 
 
 cdef object take_rows(Vec* rows):
     """The memory of a Vec, which is empty afterwards."""
     cdef size_t size = rows.count * rows.row, room = rows.room * rows.row
     cdef Pages pages
-    if rows.lent or size < LARGE_BLOCK:
+    if rows.lent or size < MEDIUM_BLOCK:
         return vec_take(rows)
     pages = Pages()
-    block_cut(rows.data, room, size)
     pages.start = rows.data
     pages.size = size
+    pages.room = room
+    if room >= LARGE_BLOCK:
+        pages.room = max(size, <size_t>LARGE_BLOCK)
+        block_cut(rows.data, room, pages.room)
     rows.data = NULL
     rows.count = rows.room = 0
     return pages
@@ -102,11 +106,11 @@ cdef object take_rows(Vec* rows):
 cdef object new_rows(size_t size):
     """Memory of `size` bytes that have no values yet."""
     cdef Pages pages
-    if size < (LARGE_TABLE if blocks.no_recycling else LARGE_BLOCK):
+    if size < (LARGE_TABLE if blocks.no_recycling else MEDIUM_BLOCK):
         return PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
     pages = Pages()
     pages.start = <uint8_t*>block_widen(NULL, 0, size)
-    pages.size = size
+    pages.size = pages.room = size
     if pages.start == NULL:
         raise MemoryError
     return pages

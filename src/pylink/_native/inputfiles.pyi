@@ -45,8 +45,10 @@ def read_files(
     errno, or 0 for a file that became shorter; the arena is of no use then. ``times`` takes a row
     for each input: its start as of ``time.perf_counter_ns``, wall time and processor time in
     nanoseconds, and 0 or, of the helping thread, 1; each a u64. With ``mapped``, cubins of 32 KiB
-    and more are mapped where that pays and is safe, and the arena is read-only there. The arena
-    ends with ``tail`` more bytes, which are not set: see ``Tail``.
+    and more are mapped where that pays and is safe, and the arena is read-only there. A process
+    that has recycled pages reads all files to some instead, and keeps them when ``mapped`` ends.
+    The arena ends with ``tail`` more bytes, which are not set: see ``Tail``; no pages are recycled
+    for it then.
     ``ValueError`` for data or times of another size, ``OSError`` never.
     """
 
