@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 #define take_run(next, run) __atomic_fetch_add((next), (run), __ATOMIC_RELAXED)
+/* For marks that several threads may set, and nobody takes away. */
+#define set_mark(mark) __atomic_store_n((mark), 1, __ATOMIC_RELAXED)
 
 /* One for all kernels of a process: threads that work besides the first of each link, and bytes that
    are worth one more. Starting a thread costs as much as moving 0.1 MB. */

@@ -6,7 +6,7 @@
 # task writes depends on its item alone: results are the same however the items fall.
 
 from libc.stddef cimport size_t
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint8_t, uint64_t
 
 cdef extern from "<pthread.h>" nogil:
     ctypedef struct pthread_t:
@@ -17,6 +17,7 @@ cdef extern from "<pthread.h>" nogil:
 
 cdef extern from "base/threads.h" nogil:
     size_t take_run(size_t* next, size_t run) noexcept
+    void set_mark(uint8_t* mark) noexcept
     size_t claim "pylink_claim"(uint64_t size, size_t items, size_t most) noexcept
     void give_back "pylink_give_back"(size_t count) noexcept
     size_t thread_number "pylink_thread_number"

@@ -24,6 +24,7 @@ from merge.state cimport (
 )
 from merge.users cimport NO_KERNEL, is_unrecorded, joins
 from base.nameindex cimport pool_join
+from base.threads cimport set_mark
 from relocationtypes cimport R_CUDA_64
 from tables.rows cimport (
     EF_ALIAS, EF_LIVE, E_FUNC, FIXUP_CLEAR, FIXUP_REL, M_KEEP_RELOCS, OF_EMPTY_STAYS,
@@ -192,7 +193,7 @@ cdef inline void find_referenced(Merge* m, const FileRow* file) noexcept nogil:
             e = m.entity[file.first_symbol
                          + (<const Rel*>(m.arena + s.offset + k * entsize)).r_sym]
             if e >= 0:
-                m.referenced[e] = True
+                set_mark(&m.referenced[e])     # files are gone through side by side
                 if user != NO_KERNEL:
                     joins(&m.users[e], user)
 

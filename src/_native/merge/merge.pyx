@@ -38,6 +38,7 @@ from merge.state cimport (
     new_made, new_symbol, out_row, own_section, simple,
 )
 from merge.users cimport asks_for_users, keeps_arrays, start_users, take_users
+from base.threads cimport for_each
 from base.nameindex cimport (
     scratch_index, scratch_strings, scratch_texts, strings_find, strings_intern,
 )
@@ -191,6 +192,15 @@ cdef void take_room(Merge* m, Scratch* scratch, MergedTables merged) noexcept:
         take_users(m, scratch)
 
 
+cdef enum:
+    FILE_AS_BYTES = 16 << 10    # moved in the time that `find_referenced` takes
+
+
+cdef void find_referenced_by(void* context, size_t number) noexcept nogil:
+    cdef Merge* m = <Merge*>context
+    find_referenced(m, &m.files[number])
+
+
 cdef void read_inputs(Merge* m) noexcept nogil:
     """The events of docs/order.md up to the end of input."""
     cdef size_t f
@@ -200,7 +210,10 @@ cdef void read_inputs(Merge* m) noexcept nogil:
         start_users(m)
     for f in range(m.file_count):
         prototype_strings(m, &m.files[f])
-        find_referenced(m, &m.files[f])
+        if m.users != NULL:
+            find_referenced(m, &m.files[f])
+    if m.users == NULL:
+        for_each(find_referenced_by, m, m.file_count, m.file_count * FILE_AS_BYTES)
     m.arrays_stay = keeps_arrays(m)
     start(m)
     for f in range(m.file_count):

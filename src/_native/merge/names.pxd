@@ -7,7 +7,9 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from libc.stdint cimport int32_t
 from merge.state cimport Listed, Merge, empty_string, entity_name, out_row
-from base.nameindex cimport StringTable, prefetch, strings_enter, strings_expect, strings_intern
+from base.nameindex cimport (
+    StringTable, hash_name, prefetch, strings_enter, strings_expect, strings_intern,
+)
 from tables.rows cimport PART_GLOBAL, OutSymbolRow
 from base.vector cimport Vec
 from base.threads cimport claim, give_back, in_parts
@@ -63,6 +65,7 @@ cdef inline void name_symbols(Merge* m) noexcept nogil:
     cdef size_t i
     cdef const Listed* row
     cdef OutSymbolRow* symbol
+    cdef uint32_t[2 * AHEAD] tag
     cdef int64_t at
     if not expect_names(&m.local_list, &m.str, m.out_symbols.count):
         m.failed = True
@@ -74,7 +77,11 @@ cdef inline void name_symbols(Merge* m) noexcept nogil:
             out_row(m, row.out).symbol_name = <uint32_t>at
         if row.symbol >= 0:
             (<OutSymbolRow*>m.out_symbols.data)[row.symbol].name = <uint32_t>at
+    for i in range(min(<size_t>AHEAD, m.out_symbols.count)):
+        find_global(m, i, tag)
     for i in range(m.out_symbols.count):
+        if i + AHEAD < m.out_symbols.count:
+            find_global(m, i + AHEAD, tag)
         symbol = <OutSymbolRow*>m.out_symbols.data + i
         if symbol.section >= 0:
             symbol.name = out_row(m, symbol.section).symbol_name
@@ -84,15 +91,19 @@ cdef inline void name_symbols(Merge* m) noexcept nogil:
                 m.failed = True
             symbol.name = <uint32_t>at
         elif symbol.part == PART_GLOBAL:
-            symbol.name = global_name(m, symbol.entity)
+            symbol.name = global_name(m, symbol.entity, tag[i % (2 * AHEAD)])
 
 
 cdef inline const Listed* next_of(const Vec* list, StringTable* table, size_t i) noexcept nogil:
-    """Element `i`; the cell of a later one is fetched while its name is written."""
-    cdef const Listed* rows = <const Listed*>list.data
-    if i + AHEAD < list.count:
-        prefetch(&table.cells[rows[i + AHEAD].tag & table.mask])
-        prefetch(rows[i + AHEAD].text)
+    """Element `i`; a later one is hashed and its cell fetched while its name is written."""
+    cdef Listed* rows = <Listed*>list.data
+    cdef size_t ahead
+    for ahead in range(0 if i == 0 else i + AHEAD, min(i + AHEAD + 1, list.count)):
+        if rows[ahead].text != NULL:
+            rows[ahead].tag = <uint32_t>hash_name(rows[ahead].text, rows[ahead].size)
+            prefetch(&table.cells[rows[ahead].tag & table.mask])
+    if i + 2 * AHEAD < list.count:
+        prefetch(rows[i + 2 * AHEAD].text)
     return rows + i
 
 
@@ -106,10 +117,21 @@ cdef inline uint32_t written(Merge* m, StringTable* table, const Listed* row) no
     return <uint32_t>at
 
 
-cdef inline uint32_t global_name(Merge* m, int32_t entity) noexcept nogil:
+cdef inline void find_global(Merge* m, size_t i, uint32_t* tag) noexcept nogil:
+    """Hash the name of a global symbol and fetch its cell, for `global_name`."""
+    cdef const OutSymbolRow* symbol = <const OutSymbolRow*>m.out_symbols.data + i
+    cdef uint32_t size
+    cdef const uint8_t* text
+    if symbol.section < 0 and symbol.part == PART_GLOBAL and symbol.instance < 0:
+        text = entity_name(m, symbol.entity, &size)
+        tag[i % (2 * AHEAD)] = <uint32_t>hash_name(text, size)
+        prefetch(&m.str.cells[tag[i % (2 * AHEAD)] & m.str.mask])
+
+
+cdef inline uint32_t global_name(Merge* m, int32_t entity, uint32_t tag) noexcept nogil:
     cdef uint32_t size
     cdef const uint8_t* text = entity_name(m, entity, &size)
-    cdef int64_t at = strings_intern(&m.str, text, size)
+    cdef int64_t at = strings_enter(&m.str, text, size, tag)
     if at < 0:
         m.failed = True
     return <uint32_t>at

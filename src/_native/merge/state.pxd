@@ -15,7 +15,7 @@ from base.elf64 cimport Rel
 from tables.graph cimport CallGraph
 from tables.kinds cimport first_name, is_renamed
 from base.nameindex cimport (
-    NameIndex, NameSlot, StringTable, TextPool, hash_name, index_find, pool_join, strings_append,
+    NameIndex, NameSlot, StringTable, TextPool, index_find, pool_join, strings_append,
 )
 from tables.poolrows cimport PoolRow
 from tables.rows cimport (
@@ -29,7 +29,7 @@ from base.vector cimport Vec, vec_push
 ctypedef struct Listed:
     const uint8_t* text         # its name; NULL has a number alone
     uint32_t size
-    uint32_t tag                # hash of the name
+    uint32_t tag                # hash of the name, from when names are written
     int32_t out                 # OutRow; -1 for a section that leaves its name or number alone
     int32_t symbol              # OutSymbolRow of a symbol that is not a section's, or -1
 
@@ -121,7 +121,6 @@ cdef inline Listed* add_listed(Merge* m, Vec* list, const uint8_t* text, uint32_
         return NULL
     row.text = text
     row.size = size
-    row.tag = <uint32_t>hash_name(text, size) if text != NULL else 0
     row.out = out
     row.symbol = symbol
     return row
@@ -198,7 +197,6 @@ cdef inline void name_out(Merge* m, int32_t out, const uint8_t* text, uint32_t s
         return
     section.text = text
     section.size = size
-    section.tag = symbol.tag
 
 
 cdef inline void keep_name(Merge* m, const uint8_t* text, uint32_t size) noexcept nogil:

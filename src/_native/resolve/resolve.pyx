@@ -22,7 +22,7 @@ from pylink._native.tables cimport (
     take_rows,
 )
 from resolve.calls cimport read_calls
-from resolve.symbols cimport Resolver, fetch_names, read_function_facts
+from resolve.symbols cimport Resolver, fetch_names, hash_names, read_function_facts
 from tables.rows cimport (
     EF_DEFINED, EF_DESELECTED, EF_KERNEL, EF_LIVE, EF_LOCAL, EF_NAMED, EF_TAKEN, EF_UNCALLED,
     EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_OTHER, E_RESERVED, E_UNIFIED,
@@ -30,9 +30,17 @@ from tables.rows cimport (
     SectionRow, SymbolRow,
 )
 from merge.runtime cimport is_runtime_function
+from base.threads cimport for_each
 from base.vector cimport vec_take
 from resolve.liveness cimport Reaching, count_selected, follow_owners, reach, visit
 from resolve.entities cimport enter_functions, enter_others, symbol_turns
+
+
+# Of which copy each section is a part, by section.
+ctypedef struct Copies:
+    const Resolver* resolver
+    int32_t* function
+    uint8_t* resolution
 
 
 def resolve(MergedTables merged not None):
@@ -46,6 +54,7 @@ def resolve(MergedTables merged not None):
     merged.fill()
     cdef ObjectTables objects = merged.objects
     cdef Resolver r
+    cdef Copies copies
     cdef size_t symbol_count = objects.symbols.count
     cdef Scratch scratch
     objects.view(&r.objects)
@@ -71,7 +80,11 @@ def resolve(MergedTables merged not None):
             with nogil:
                 scratch.failed = not resolve_all(&r)
                 settle_roles(&r, symbol_count)
-                assign_sections(&r, objects.sections.count, function_of, resolution_of)
+                copies.resolver = &r
+                copies.function = function_of
+                copies.resolution = resolution_of
+                for_each(assign_sections, &copies, r.objects.file_count,
+                         r.objects.file_count * FILE_AS_BYTES)
         if scratch.failed:
             raise MemoryError
         merged.entities = Entities(take_rows(&r.entities))
@@ -102,12 +115,23 @@ cdef void take_room(Resolver* r, Scratch* scratch, size_t symbol_count) noexcept
     r.unbounded = <uint8_t*>scratch_zeros(scratch, symbol_count, 1)
 
 
+cdef enum:
+    FILE_AS_BYTES = 16 << 10    # moved in the time that a file takes to prepare
+
+
+cdef void prepare_file(void* context, size_t number) noexcept nogil:
+    """What a file says by itself: the order of files does not matter for it."""
+    cdef Resolver* r = <Resolver*>context
+    hash_names(r, &r.objects.files[number])
+    read_function_facts(r, &r.objects.files[number])
+
+
 cdef bint resolve_all(Resolver* r) noexcept nogil:
     cdef size_t f
     cdef int turns = symbol_turns(r.objects.traits), turn
+    for_each(prepare_file, r, r.objects.file_count, r.objects.file_count * FILE_AS_BYTES)
     for f in range(r.objects.file_count):
         fetch_names(r, &r.objects.files[f])
-        read_function_facts(r, &r.objects.files[f])
         for turn in range(turns):
             if not enter_functions(r, &r.objects.files[f], turn, turns):
                 return False
@@ -133,20 +157,22 @@ cdef void settle_roles(Resolver* r, size_t symbol_count) noexcept nogil:
         calls[i].won = e[calls[i].caller].winner == <int32_t>calls[i].won
 
 
-cdef void assign_sections(const Resolver* r, size_t section_count, int32_t* function,
-                          uint8_t* resolution) noexcept nogil:
-    """Give each section of a function the copy that it is part of."""
+cdef void assign_sections(void* context, size_t number) noexcept nogil:
+    """Give each section of a function the copy that it is part of; of one file."""
+    cdef const Copies* copies = <const Copies*>context
+    cdef const Resolver* r = copies.resolver
+    cdef const FileRow* file = &r.objects.files[number]
     cdef const SectionRow* s
-    cdef size_t i
-    for i in range(section_count):
+    cdef uint32_t i
+    for i in range(file.first_section, file.first_section + file.section_count):
         s = &r.objects.sections[i]
         if not is_function(s.kind) and s.target >= 0:
             s = &r.objects.sections[s.target]
-        function[i] = -1
-        resolution[i] = RESOLUTION_NONE
+        copies.function[i] = -1
+        copies.resolution[i] = RESOLUTION_NONE
         if is_function(s.kind) and s.target >= 0:
-            function[i] = r.entity[s.target]
-            resolution[i] = r.resolution[s.target]
+            copies.function[i] = r.entity[s.target]
+            copies.resolution[i] = r.resolution[s.target]
 
 
 def find_live(MergedTables merged not None, Marks selected not None, bint keep_all):

@@ -41,17 +41,24 @@ ctypedef struct Resolver:
     NameIndex prototype_names
 
 
-cdef inline void fetch_names(Resolver* r, const FileRow* file) noexcept nogil:
-    """Hash the names that other files may have, and fetch where the index may have them.
-
-    Each is at a place that only its hash knows: a cache miss that is waited for alone otherwise.
-    """
+cdef inline void hash_names(Resolver* r, const FileRow* file) noexcept nogil:
+    """Hash the names that other files may have."""
     cdef const SymbolRow* s
     cdef uint32_t i
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
         s = &r.objects.symbols[i]
         if (s.info >> 4) != STB_LOCAL:
             r.tag[i] = <uint32_t>hash_name(r.objects.arena + s.name, s.name_size)
+
+
+cdef inline void fetch_names(const Resolver* r, const FileRow* file) noexcept nogil:
+    """Fetch where the index may have the names of a file.
+
+    Each is at a place that only its hash knows: a cache miss that is waited for alone otherwise.
+    """
+    cdef uint32_t i
+    for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
+        if r.tag[i]:
             prefetch(&r.names.slots[r.tag[i] & r.names.mask])
 
 
