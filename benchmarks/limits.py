@@ -1,0 +1,186 @@
+"""What stands in the way of a faster link: counters of large links beside a copy of their bytes.
+
+`python -m benchmarks.limits` prints, for each architecture, what a link and a copy take in turn,
+what the link does (page faults, bytes, rows), what each of these costs on this machine, and which
+share of the link has one thread alone. `--space` finds the least address space of a link instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import mmap
+import os
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+import pylink
+from benchmarks import inputs
+from pylink._native import elfread, inputfiles
+from pylink.bench.resident import copy
+
+ARCHS = ("100", "90a")
+PAGE = mmap.PAGESIZE
+# Memory that no cache holds.
+LARGE = 256 << 20
+RELA_SIZE, SHT_RELA = 24, 4
+# Links in a space of so many bytes, named by its parent.
+IN_SPACE = """
+import resource, sys
+import pylink
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), resource.RLIM_INFINITY))
+pylink.link(sys.argv[4:], arch=sys.argv[2], output=sys.argv[3])
+"""
+PEAK = """
+import re, sys
+import pylink
+for _ in range(int(sys.argv[1])):
+    pylink.link(sys.argv[4:], arch=sys.argv[2], output=sys.argv[3])
+print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--count", type=int, default=1600, help="inputs (default: 1600)")
+    parser.add_argument("--size", default="50KB", help="of modules, 15KB or 50KB (default: 50KB)")
+    parser.add_argument("--rounds", type=int, default=15, help="links of each kind (default: 15)")
+    parser.add_argument("--rest", type=float, default=0, help="seconds before each (default: 0)")
+    parser.add_argument("--space", action="store_true", help="find the least address space")
+    asked = parser.parse_args()
+    for arch in ARCHS:
+        folder, names = inputs.cubins(arch, asked.size, asked.count)
+        os.chdir(folder)
+        print(f"sm_{arch}, {asked.count} inputs of {asked.size}")
+        with TemporaryDirectory(dir=folder.parent) as made:
+            output = str(Path(made) / "linked.cubin")
+            if asked.space:
+                print_space(arch, names, output)
+            else:
+                print_counters(arch, names, output, asked.rounds, asked.rest)
+
+
+def print_counters(arch: str, names: list[str], output: str, rounds: int, rest: float) -> None:
+    """Times in turn, and counters of the median link."""
+
+    def link(threads: int | None = None) -> None:
+        pylink.link(names, arch=f"sm_{arch}", output=output, threads=threads)
+
+    link()
+    link()
+    links, copies, alone = [], [], []
+    for _ in range(rounds):
+        for run, taken in (
+            (link, links),
+            (lambda: copy(names, output), copies),
+            (lambda: link(1), alone),
+        ):
+            Path(output).unlink(missing_ok=True)
+            time.sleep(rest)
+            taken.append(measure(run))
+    wall, user, system, faults = (statistics.median(column) for column in zip(*links, strict=True))
+    copied = statistics.median(row[0] for row in copies)
+    one = statistics.median(row[0] for row in alone)
+    ratio = statistics.median(a[0] / b[0] for a, b in zip(links, copies, strict=True))
+    print(f"  link {wall * 1e3:.0f} ms, copy {copied * 1e3:.0f} ms, ratio {ratio:.2f}")
+    print(f"  processor time {user * 1e3:.0f} ms, {system * 1e3:.0f} ms of the system")
+    # Amdahl's law for two threads: wall = serial + (one - serial) / 2.
+    serial = max(2 * wall - one, 0) if len(os.sched_getaffinity(0)) > 1 else one
+    print(
+        f"  by one thread {one * 1e3:.0f} ms, so serial {serial * 1e3:.0f} ms of {wall * 1e3:.0f}"
+    )
+    fault = fault_cost()
+    print(f"  {faults:.0f} page faults of {fault * 1e6:.2f} us: {faults * fault * 1e3:.1f} ms")
+    read = sum(Path(name).stat().st_size for name in names)
+    written = Path(output).stat().st_size
+    speed = bandwidth()
+    moved = 2 * (read + written)
+    print(
+        f"  {read / 1e6:.0f} MB read, {written / 1e6:.0f} MB written; moving both once at "
+        f"{speed / 1e9:.1f} GB/s: {moved / speed * 1e3:.0f} ms"
+    )
+    sections, symbols, relocations = rows_of(names)
+    print(
+        f"  {sections} sections, {symbols} symbols, {relocations} relocations: one for each "
+        f"{read / (sections + symbols + relocations):.0f} bytes, of which a copy reads none; "
+        f"{(wall - copied) / (sections + symbols + relocations) * 1e9:.0f} ns each above the copy"
+    )
+
+
+def measure(run: Callable[[], object]) -> tuple[float, float, float, int]:
+    """Wall time, processor time of the program and of the system in s, and page faults."""
+    before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+    run()
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
+    user = after.ru_utime - before.ru_utime
+    return wall, user, after.ru_stime - before.ru_stime, after.ru_minflt - before.ru_minflt
+
+
+def fault_cost() -> float:
+    """Seconds that the first touch of a small page takes: the least of several maps."""
+    pages, best = 4096, float("inf")
+    for _ in range(5):
+        with mmap.mmap(-1, pages * PAGE) as memory:
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
+            bytes_of = np.frombuffer(memory, np.uint8)
+            start = time.perf_counter()
+            bytes_of[::PAGE] = 1
+            best = min(best, time.perf_counter() - start)
+            del bytes_of
+    return best / pages
+
+
+def bandwidth() -> float:
+    """Bytes read and written in a second by a copy in memory that no cache holds."""
+    source, target = np.ones(LARGE, np.uint8), np.ones(LARGE, np.uint8)
+    best = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        np.copyto(target, source)
+        best = min(best, time.perf_counter() - start)
+    return 2 * LARGE / best
+
+
+def rows_of(names: list[str]) -> tuple[int, int, int]:
+    """Sections, symbols and relocations of all inputs."""
+    paths: list[bytes | None] = [os.fsencode(name) for name in names]
+    sizes = [Path(name).stat().st_size for name in names]
+    arena, extents, _, _ = inputfiles.read_files(paths, sizes, [None] * len(names))
+    _, sections, symbols, _ = elfread.parse(arena, extents)
+    entries = zip(sections.column("type"), sections.column("size"), strict=True)
+    relocations = sum(size // RELA_SIZE for kind, size in entries if kind == SHT_RELA)
+    return len(sections), len(symbols), relocations
+
+
+def print_space(arch: str, names: list[str], output: str) -> None:
+    """The least RLIMIT_AS in which a process links, and peaks of one link and of three."""
+    least, most = 0, 64 << 30
+    while most - least > 1 << 20:
+        middle = (least + most) // 2
+        if links_within(middle, arch, names, output):
+            most = middle
+        else:
+            least = middle
+    print(f"  least address space {most / 1e6:.0f} MB")
+    for links in (1, 3):
+        command = [sys.executable, "-c", PEAK, str(links), f"sm_{arch}", output, *names]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        (peak,) = re.findall(r"\d+", done.stdout)
+        print(f"  peak of {links} links in a process {int(peak) * 1024 / 1e6:.0f} MB")
+
+
+def links_within(space: int, arch: str, names: list[str], output: str) -> bool:
+    command = [sys.executable, "-c", IN_SPACE, str(space), f"sm_{arch}", output, *names]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+if __name__ == "__main__":
+    main()
