@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -31,6 +32,18 @@ OTHER_MADVISE = Path(__file__).parents[1] / "helpers" / "other_madvise.c"
 SYSTEMS = ("ext2/ext3", "xfs", "btrfs", "f2fs", "tmpfs")
 
 Hook = Callable[[PlacedTables], None]
+
+
+@pytest.fixture(autouse=True)
+def _keeps_no_memory() -> Iterator[None]:
+    """A process with a limit of its address space maps files in all links, not in the first alone.
+
+    Others read them to memory that they have kept (test_recycled_pages.py).
+    """
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 46, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def cubin(number: int, code: bytes = CODE, *, recurses: bool = False) -> bytes:

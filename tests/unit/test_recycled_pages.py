@@ -311,4 +311,5 @@ def test_medium_tables_share_recycled_pages() -> None:
     assert all([bytes(table) for table in tables[:3]] == expected for tables in held + more)
     held.clear()
     more.clear()
-    assert recycled() == before
+    # More runs of pages than so many are not kept.
+    assert recycled() >= before - (16 << 20)

@@ -21,7 +21,8 @@ from inputs.filereading cimport (
     ALIGN, Reading, is_shared, map_inputs, padded, read_input, read_shared,
 )
 from base.heap cimport return_blocks, widen_heap
-from base.blocks cimport fill_room, has_recycled, recycle_pages
+from base cimport blocks
+from base.blocks cimport fill_room, has_recycled, recycle_pages, space_is_limited
 from base.hugepages cimport LARGE_PAGE, PAGE, prefer_large_pages, whole_pages
 from inputs.picks cimport E_FILE, P_GOOD, STORED, PickRow
 from base.threads cimport for_each
@@ -75,6 +76,7 @@ cdef class MappedFiles:
 
 cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
     """The first file that somebody wrote to, or -1."""
+    global has_mapped
     cdef uint8_t* base
     cdef MappedRow* row
     cdef Py_ssize_t n, written
@@ -100,6 +102,7 @@ cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
     # What is over sooner than a lease can be needs no look at its files.
     if nanoseconds(CLOCK_MONOTONIC) - mapped.since > LEASE_LASTS:
         written = find_written(mapped.paths, row)
+    has_mapped = True
     with nogil:
         ended = end_files(base, row, n, keeps)
     # Memory that is still mapped to a file must not be reused, so it is leaked.
@@ -142,12 +145,17 @@ cdef uint64_t place_files(list paths, list sizes, uint64_t* extent, MappedRow* m
     return total
 
 
+# Whether a link of this process has mapped files and ended: another one will read them.
+cdef bint has_mapped = False
+
+
 cdef inline bint takes_pages(MappedFiles mapped, uint64_t size) noexcept:
     """Whether files are read to recycled pages, which takes less time than to map them.
 
     Only a process that has linked before has any. It keeps those of the arena as well then.
     """
-    return mapped is not None and size // LARGE_PAGE < MOST_PAGES and has_recycled()
+    return (mapped is not None and size // LARGE_PAGE < MOST_PAGES and not blocks.no_recycling
+            and not space_is_limited() and (has_mapped or has_recycled()))
 
 
 def read_files(list paths, list sizes, list data, bytearray times=None, MappedFiles mapped=None,

@@ -16,10 +16,13 @@ from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject, PyObject_GenericSetAttr
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport realloc
 from libc.string cimport memchr, memcpy, memset
 
 from base cimport blocks
-from base.blocks cimport LARGE_BLOCK, MEDIUM_BLOCK, block_cut, block_free, block_widen
+from base.blocks cimport (
+    LARGE_BLOCK, MEDIUM_BLOCK, block_cut, block_free, block_widen, is_in_parts,
+)
 from columns cimport (
     CALL_ROW, CLASH_ROW, EMITTED_ROW, ENTITY_ROW, EXTERN_USE_ROW, FAULT_ROW, FILE_ROW, FIXUP_ROW,
     FUNCTION_ROW, KERNEL_ROW, OUT_ROW, OUT_SYMBOL_ROW, PATCH_ROW, PLACE_ROW, POOL_ROW, REBUILD_ROW,
@@ -32,7 +35,7 @@ from tables.rows cimport (
     SymbolRow,
 )
 from traits cimport FAMILY_A, FAMILY_TRAITS
-from base.vector cimport Vec, vec_take
+from base.vector cimport Vec, vec_free, vec_take
 
 cdef extern from "Python.h":
     object PySeqIter_New(object sequence)
@@ -91,13 +94,28 @@ cdef object take_rows(Vec* rows):
     cdef Pages pages
     if rows.lent or size < MEDIUM_BLOCK:
         return vec_take(rows)
+    if size < LARGE_BLOCK and room >= LARGE_BLOCK:
+        if blocks.no_recycling:
+            return vec_take(rows)
+        # A large page that was reserved for what turned out to need a part of one.
+        pages = new_rows(size)
+        memcpy(pages.start, rows.data, size)
+        vec_free(rows)
+        return pages
     pages = Pages()
     pages.start = rows.data
     pages.size = size
     pages.room = room
     if room >= LARGE_BLOCK:
-        pages.room = max(size, <size_t>LARGE_BLOCK)
-        block_cut(rows.data, room, pages.room)
+        pages.room = size
+        block_cut(rows.data, room, size)
+    elif not is_in_parts(rows.data):
+        # The heap gets back what is not needed; the block is not made smaller without memory.
+        pages.start = <uint8_t*>realloc(rows.data, size)
+        if pages.start == NULL:
+            pages.start = rows.data
+        else:
+            pages.room = size
     rows.data = NULL
     rows.count = rows.room = 0
     return pages
