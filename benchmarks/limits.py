@@ -93,7 +93,7 @@ def print_counters(arch: str, names: list[str], output: str, rounds: int, rest: 
     print(f"  link {wall * 1e3:.0f} ms, copy {copied * 1e3:.0f} ms, ratio {ratio:.2f}")
     print(f"  processor time {user * 1e3:.0f} ms, {system * 1e3:.0f} ms of the system")
     # Amdahl's law for two threads: wall = serial + (one - serial) / 2.
-    serial = max(2 * wall - one, 0) if len(os.sched_getaffinity(0)) > 1 else one
+    serial = min(max(2 * wall - one, 0), wall) if len(os.sched_getaffinity(0)) > 1 else one
     print(
         f"  by one thread {one * 1e3:.0f} ms, so serial {serial * 1e3:.0f} ms of {wall * 1e3:.0f}"
     )
