@@ -48,6 +48,9 @@ print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 """
 
 
+Row = tuple[float, float, float, int]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--count", type=int, default=1600, help="inputs (default: 1600)")
@@ -76,7 +79,9 @@ def print_counters(arch: str, names: list[str], output: str, rounds: int, rest: 
 
     link()
     link()
-    links, copies, alone = [], [], []
+    links: list[Row] = []
+    copies: list[Row] = []
+    alone: list[Row] = []
     for _ in range(rounds):
         for run, taken in (
             (link, links),
@@ -115,7 +120,7 @@ def print_counters(arch: str, names: list[str], output: str, rounds: int, rest: 
     )
 
 
-def measure(run: Callable[[], object]) -> tuple[float, float, float, int]:
+def measure(run: Callable[[], object]) -> Row:
     """Wall time, processor time of the program and of the system in s, and page faults."""
     before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     run()
