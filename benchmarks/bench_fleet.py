@@ -346,7 +346,7 @@ def main() -> None:
     )
     found = options.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="pylink-fleet-", dir=found.folder))
-    # As installed: compiling all modules anew is no part of the work.
+    # As installed: compiling all modules anew is not a part of the work.
     environment = {**os.environ, "PYTHONPATH": str(Path(pylink.__file__).parents[1])}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     launcher = Launcher(environment)

@@ -93,14 +93,14 @@ def print_counters(arch: str, names: list[str], output: str, rounds: int, rest: 
             taken.append(measure(run))
     wall, user, system, faults = (statistics.median(column) for column in zip(*links, strict=True))
     copied = statistics.median(row[0] for row in copies)
-    one = statistics.median(row[0] for row in alone)
+    single = statistics.median(row[0] for row in alone)
     ratio = statistics.median(a[0] / b[0] for a, b in zip(links, copies, strict=True))
     print(f"  link {wall * 1e3:.0f} ms, copy {copied * 1e3:.0f} ms, ratio {ratio:.2f}")
     print(f"  processor time {user * 1e3:.0f} ms, {system * 1e3:.0f} ms of the system")
-    # Amdahl's law for two threads: wall = serial + (one - serial) / 2.
-    serial = min(max(2 * wall - one, 0), wall) if len(os.sched_getaffinity(0)) > 1 else one
+    # Amdahl's law for two threads: wall = serial + (single - serial) / 2.
+    serial = min(max(2 * wall - single, 0), wall) if len(os.sched_getaffinity(0)) > 1 else single
     print(
-        f"  by one thread {one * 1e3:.0f} ms, so serial {serial * 1e3:.0f} ms of {wall * 1e3:.0f}"
+        f"  one thread {single * 1e3:.0f} ms, so serial {serial * 1e3:.0f} ms of {wall * 1e3:.0f}"
     )
     fault = fault_cost()
     print(f"  {faults:.0f} page faults of {fault * 1e6:.2f} us: {faults * fault * 1e3:.1f} ms")

@@ -136,7 +136,7 @@ def growth_of_tiny(arch: str, found: dict[int, tuple[float, int]]) -> list[str]:
 def growth(outcomes: list[Outcome], contender: str) -> float:
     """The exponent e of time ~ inputs ** e, by least squares over the logarithms.
 
-    Of the fastest rounds: what disturbs a long run more than a short one is no growth.
+    Of the fastest rounds: what disturbs a long run more than a short one is not growth.
     """
     points = [
         (math.log(outcome.count), math.log(min(outcome.times[contender])))

@@ -22,7 +22,7 @@ class FileRow:
     sm: int  # of the code
     ptx_sm: int  # of the PTX that it was made from, or UNKNOWN_SM
     format: int  # row of FORMAT
-    says: int  # FileSays bits
+    flags: int  # FileFlag bits
     strtab: int  # arena offset of the string table of .symtab
     strtab_size: int
     merc_symtab: int  # arena offset, 0 when there is none
@@ -211,7 +211,7 @@ class PlaceRow:
     offset: int
     size: int
     name: int  # offset in .shstrtab
-    made: int  # 1: a SpanRow holds its bytes, 2: it shares its twin's
+    contents: int  # ContentsFrom
 
 
 class PatchRow:

@@ -25,6 +25,11 @@ TAKEN = 64
 UNSIZED = 512
 DESELECTED = 2048
 
+# ContentsFrom: where the contents of a section of the output come from.
+FROM_INPUTS = 0
+FROM_SPAN = 1
+FROM_TWIN = 2
+
 # Resolutions of a definition: it lost to the one that won or to one that was replaced later; a
 # later one came; it reaches the output.
 LOST = 1

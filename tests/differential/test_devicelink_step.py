@@ -134,7 +134,12 @@ STEPS: dict[str, list[str]] = {
     "one": ["-arch=sm_90", "-shared", *OBJECTS],
     "several": [*ALL, "-shared", *OBJECTS],
     "backwards": ["-arch=compute_80", "-code=sm_80,sm_86", "-shared", *OBJECTS],
-    "PTX is no part": ["-gencode", "arch=compute_90,code=[sm_90,compute_90]", "-shared", *OBJECTS],
+    "PTX is not a part": [
+        "-gencode",
+        "arch=compute_90,code=[sm_90,compute_90]",
+        "-shared",
+        *OBJECTS,
+    ],
     "cmake": CMAKE,
     "torch": TORCH,
     "xmake": [

@@ -86,7 +86,7 @@ def check(client: str, paths: list[Path], folder: Path, **options: object) -> tu
     return text, image
 
 
-# numba-cuda is no part of the test environment (pyproject.toml says why).
+# numba-cuda is not a part of the test environment (pyproject.toml says why).
 FOUND = {"cuda.core": CORE}
 if importlib.util.find_spec("numba_cuda") is not None:
     FOUND["numba-cuda"] = NUMBA

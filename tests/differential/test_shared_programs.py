@@ -252,7 +252,7 @@ def registered_once(build: HostBuild, files: Sequence[str], *, modules: int) -> 
         assert "TEXTREL" not in build.run("readelf", "-d", file)
     assert len(defined) == len(set(defined))
     assert wanted <= set(defined)
-    assert len(wanted) == modules - 1  # the program's own is no matter of other files
+    assert len(wanted) == modules - 1  # the program's own is not a matter of other files
 
 
 def test_programs_with_a_file_that_is_not_relocatable(build: HostBuild) -> None:

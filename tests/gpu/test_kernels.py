@@ -48,7 +48,7 @@ def results(gpu: Gpu, image: bytes, names: list[str]) -> Iterator[tuple[str, byt
 def test_golden_kernels(folder: Path, gpu: Gpu, tmp_path: Path) -> None:
     case = load(folder)
     if not gpu.runs(case.arch):
-        pytest.skip(f"this GPU is no sm_{case.arch}")
+        pytest.skip(f"this GPU is not sm_{case.arch}")
     for expected in case.links:
         theirs = expected.image_bytes(folder)
         if expected.code or theirs is None or "-r" in expected.link.options:
@@ -92,7 +92,7 @@ def simulate(gpu: Gpu, image: bytes) -> bytes:
 @pytest.mark.parametrize("arch", ["90a", "100"])
 def test_demo(arch: str, gpu: Gpu) -> None:
     if not gpu.runs(arch):
-        pytest.skip(f"this GPU is no sm_{arch}")
+        pytest.skip(f"this GPU is not sm_{arch}")
     cubins = sorted((DEMO / "cubins" / f"sm_{arch}").glob("*.cubin"))
     ours = simulate(gpu, pylink.link(cubins, arch=f"sm_{arch}").image)
     theirs = simulate(gpu, (DEMO / "linked" / f"sm_{arch}.cubin").read_bytes())

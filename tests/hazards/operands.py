@@ -300,7 +300,7 @@ def _address(instruction: Instruction, operand: str, file: str, digits: str, suf
 
 
 def _source(instruction: Instruction, file: str, at: int, count: int, suffix: str) -> int:
-    """Registers of an operand that is no address."""
+    """Registers of an operand that is not an address."""
     base, mods = instruction.base, instruction.mods
     if widths := _product(instruction):
         return widths[1 + at] if at < 3 else 1

@@ -42,7 +42,7 @@ def members(data: bytes, start: int, size: int) -> Iterator[Row]:
         if data[at + 58 : offset] != HEADER_END:
             raise ArchiveError(f"the header at {where:#x} does not end as a header does")
         if not (count.isascii() and count.isdigit()):
-            _fail(f"its size {_shown(count)} is no decimal number", field, where)
+            _fail(f"its size {_shown(count)} is not a decimal number", field, where)
         size = int(count)
         external = thin and field not in INDEXES and field != LONG_NAMES
         if not external and size > end - offset:
@@ -74,9 +74,9 @@ def _long_name(field: bytes, long_names: bytes | None, at: int) -> tuple[bytes, 
     """The name that `/OFFSET` stands for, and the PLACE of `/OFFSET:PLACE`."""
     digits, colon, place = field[1:].partition(b":")
     if not (digits.isascii() and digits.isdigit()):
-        _fail("its name begins with a slash and is no offset", field, at)
+        _fail("its name begins with a slash and is not an offset", field, at)
     if colon and not (place.isascii() and place.isdigit()):
-        _fail(f"its place {_shown(place)} is no decimal number", field, at)
+        _fail(f"its place {_shown(place)} is not a decimal number", field, at)
     offset = int(digits)
     if long_names is None:
         _fail("it has a long name, and no member // comes before it", field, at)

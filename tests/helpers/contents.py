@@ -52,7 +52,7 @@ def place(pieces: Sequence[Piece], size: int) -> PlacedTables:
         places=table(
             FilePlaces,
             [
-                {"offset": piece.offset, "size": len(piece.data), "made": piece.made}
+                {"offset": piece.offset, "size": len(piece.data), "contents": piece.made}
                 for piece in pieces
             ],
         ),

@@ -73,7 +73,7 @@ def comments(path: Path) -> Iterator[str]:
         nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
         yield from filter(None, map(ast.get_docstring, nodes))
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-        # What stands in strings is no comment.
+        # What stands in strings is not a comment.
         found = [token for token in tokens if token.type == tokenize.COMMENT]
         numbered = [(token.start[0] - 1, token.start[1], token.string) for token in found]
     else:

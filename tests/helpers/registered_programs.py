@@ -158,7 +158,7 @@ def write_uses(build: HostBuild, name: str, modules: list[str]) -> None:
 
 
 def start(build: HostBuild, link: Sequence[str]) -> Log | None:
-    """What a program did, None if the host linker refuses it: that is no silent loss."""
+    """What a program did, None if the host linker refuses it: that is not a silent loss."""
     try:
         build.run(*link)
     except Failed:

@@ -201,7 +201,7 @@ def test_thin_archives_in_thin_archives(here: Path, capsys: pytest.CaptureFixtur
         ),
         pytest.param(
             {"lib.a": thin(["sub"]), "sub/x": b""},
-            "lib.a:sub: file 'sub' of the thin archive cannot be read: it is no regular file",
+            "lib.a:sub: file 'sub' of the thin archive cannot be read: it is not a regular file",
             id="folder",
         ),
         pytest.param(
@@ -238,7 +238,7 @@ def test_thin_archives_in_thin_archives(here: Path, capsys: pytest.CaptureFixtur
         ),
         pytest.param(
             {"lib.a": gnu([("ünd.o", b"")]).replace(b"0         `", b"x         `")},
-            "lib.a:ünd.o: archive is damaged: its size 'x' is no decimal number (header at 0x8)",
+            "lib.a:ünd.o: archive is damaged: its size 'x' is not a decimal number (header at 0x8)",
             id="name of other letters",
         ),
     ],

@@ -388,7 +388,7 @@ def test_words_that_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["-arch=sm_80", "a.cubin"]) == 2
     assert "usage: pylink bench [options] -- <link>" in capsys.readouterr().err
     assert main(["--without=nobody", "--folder=.", "--", "-arch=sm_80", __file__]) == 1
-    assert "there is no 'nobody' to leave out, but copy," in capsys.readouterr().err
+    assert "there is no 'nobody' to omit; the contenders are copy," in capsys.readouterr().err
 
 
 def test_the_words_of_a_part(link: list[str], tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_undefined_symbols_do_not_hide_what_is_saved() -> None:
     assert saved_by_cubins([(name.name, name.read_bytes()) for name in pair], "sm_100") == (
         difference(pair)
     )
-    # Of the last module the others need what is no input here.
+    # Of the last module the others need what is not an input here.
     rest = [(name.name, name.read_bytes()) for name in CUBINS if name.stem != "random"]
     assert (saved_by_cubins(rest, "sm_100") or 0) > 0
 

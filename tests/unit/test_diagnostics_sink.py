@@ -86,7 +86,7 @@ def test_a_fatal_is_rendered_then_raises_with_all_records() -> None:
 
 def test_fatal_refuses_a_kind_that_is_not_fatal() -> None:
     sink, _ = make()
-    with pytest.raises(ValueError, match="stack-size is no fatal diagnostic"):
+    with pytest.raises(ValueError, match="stack-size is not a fatal diagnostic"):
         sink.fatal("stack-size", symbol="k")
 
 

@@ -6,6 +6,7 @@ nvlink's own words stay as they are; none of them breaks these rules.
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 from collections.abc import Iterator
 from importlib import import_module
@@ -44,6 +45,29 @@ def test_there_are_texts_of_all_sorts() -> None:
     assert len(TEXTS) > 600
     assert {"message unknown-input", "explanation internal-error", "--arch"} <= set(TEXTS)
     assert len([name for name in TEXTS if name.startswith("pylink ")]) > 100
+
+
+def raised_texts() -> Iterator[tuple[str, str]]:
+    """What exceptions say, by file and line; fields of a text are empty."""
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Raise) and node.exc is not None:
+                parts = (part for part in ast.walk(node.exc) if isinstance(part, ast.Constant))
+                text = " ".join(part.value for part in parts if isinstance(part.value, str))
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", text
+
+
+RAISED = dict(raised_texts())
+
+
+def test_there_are_texts_of_exceptions() -> None:
+    assert len([text for text in RAISED.values() if " " in text]) > 400
+
+
+@pytest.mark.parametrize(("pattern", "better"), WORDS.items())
+def test_words_of_exceptions(pattern: str, better: str) -> None:
+    found = re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)
+    assert {place: text for place, text in RAISED.items() if found.search(text)} == {}, better
 
 
 @pytest.mark.parametrize(("pattern", "better"), WORDS.items())

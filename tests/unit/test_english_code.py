@@ -29,7 +29,7 @@ def test_comments_of_all_sorts_are_found() -> None:
     said = " ".join(prose(Path(__file__)))
     assert "Comments and docstrings follow" in said  # and this, at the end of a line
     assert "and this, at the end of a line" in said
-    assert "is no comment" not in said
+    assert "is not a comment" not in said
 
 
 def test_comments_of_c_are_found() -> None:
@@ -45,6 +45,7 @@ def test_words_and_sentences(room: str) -> None:
         said = prose(path)
         assert long_sentences(said) == [], path.name
         for text in said:
+            assert not re.search(r"(?:^|[.:?!] )Of [a-z]", text), f"{path.name}: {text}: of what?"
             for pattern, better in WORDS.items():
                 found = re.search(rf"\b(?:{pattern})\b", text, re.IGNORECASE)
                 assert not found, f"{path.name}: {text}: {better}"

@@ -340,4 +340,4 @@ def test_no_damage_is_worse_than_an_error() -> None:
         try:
             assert rewrite(read(bytes(image)), rng.randrange(3)).files
         except (MalformedKernel, Refused) as error:
-            assert error.reason  # noqa: PT017 - most damage is no error at all
+            assert error.reason  # noqa: PT017 - most damage is not an error at all

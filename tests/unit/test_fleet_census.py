@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pylink._native.census import Census, slots_of
-from pylink.fleet.walk import Files, Found, Stamp
+from pylink.fleet.walk import Files, Stamp, TreeFile
 
 if TYPE_CHECKING:
     from pylink._native.census import Columns
@@ -149,7 +149,7 @@ def test_a_census_knows_what_changed(small: list[bytes], data: st.DataObject) ->
 
 
 def files_of(known: Sequence[tuple[Key, tuple[int, ...]]]) -> Files:
-    return Files.of(Found(*key, Stamp(*stamp)) for key, stamp in known)
+    return Files.of(TreeFile(*key, Stamp(*stamp)) for key, stamp in known)
 
 
 def gone_of(learnt: Sequence[tuple[Key, tuple[int, ...], bool]]) -> bytes:
@@ -241,7 +241,7 @@ def test_some_files_alone_are_looked_at(tmp_path: Path) -> None:
     assert known.known()[1:] == (b"", bytes(8), b"", b"")  # found is not known
 
     found = Census()
-    files = Files.of(Found(root, path, Stamp(*stamp)) for path, stamp in whole.items())
+    files = Files.of(TreeFile(root, path, Stamp(*stamp)) for path, stamp in whole.items())
     found.know(*files, bytes(len(whole)))
     assert found.known() == files
     (tmp_path / "a").write_bytes(b"other bytes")

@@ -62,7 +62,7 @@ def changed(at: int, form: str, value: int, cubin: bytes = CUBIN) -> bytes:
 
 
 def test_each_damage_has_its_reason(tmp_path: Path) -> None:
-    header = TABLE + 64 * 3  # of the first section that is no string table
+    header = TABLE + 64 * 3  # of the first section that is not a string table
     files = {
         "short": CUBIN[:30],
         "table": changed(40, "<Q", len(CUBIN) - 10),

@@ -30,7 +30,7 @@ from pylink.fleet.columns import MOST_RUNS, SECTIONS
 from pylink.fleet.database import Database
 from pylink.fleet.digests import fill, hasher, list_hashed
 from pylink.fleet.engine import Local
-from pylink.fleet.fragment import OBJECT_SIZE, Found
+from pylink.fleet.fragment import OBJECT_SIZE, FragmentRows
 from pylink.fleet.index import BrokenIndex, Index
 from pylink.fleet.locks import BusyIndex, Writing
 from pylink.fleet.parquet import written
@@ -62,7 +62,7 @@ def rows(index: Index, name: str) -> list[dict[str, Any]]:
 
 def table_of(native: Columns) -> list[dict[str, Any]]:
     """The sections of a call of the native reader, as a reader of Parquet has them."""
-    found = Found(1 << 40)
+    found = FragmentRows(1 << 40)
     found.take(range(len(native[0]) // OBJECT_SIZE), None, native)
     table = pq.read_table(pa.BufferReader(written(SECTIONS, found.sections())))
     rows: list[dict[str, Any]] = table.to_pylist()
@@ -327,7 +327,7 @@ def test_an_index_inside_its_tree_is_known_by_any_name(tmp_path: Path) -> None:
 
 def test_a_closed_folder_of_the_whole_system_loses_nothing() -> None:
     """Names of files and of folders are put together the same way below any root."""
-    unseen = walk.Files.of([walk.Found(b"/", b"proc/1/x", walk.Stamp(1, 1, 1, 1))])
+    unseen = walk.Files.of([walk.TreeFile(b"/", b"proc/1/x", walk.Stamp(1, 1, 1, 1))])
     tree = walk.Tree(parts.NO_FILES, unseen, [(b"/proc/1", "Permission denied")])
     assert updates._gone(tree, [b"/"]).rows == 0
 
@@ -362,7 +362,7 @@ def test_two_runs_do_not_write_at_once(index: Index, tmp_path: Path) -> None:
 
 def test_what_is_no_index_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(BrokenIndex, match="is no index"):
+    with pytest.raises(BrokenIndex, match="is not an index"):
         Index.open_or_make(tmp_path)
     with pytest.raises(BrokenIndex, match="make one with"):
         Index(tmp_path)

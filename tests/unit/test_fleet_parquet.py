@@ -89,7 +89,7 @@ def test_dictionaries_of_any_size_are_read(tmp_path: Path, distinct: int) -> Non
     data = written({"n": "int64", "w": "words"}, table)
     assert read(data, tmp_path) == {"n": values, "w": [*map(str, values)]}
     assert number_pages(table["n"][0], 8)[1] == distinct
-    # Where most values differ a dictionary is no gain.
+    # Where most values differ a dictionary is not a gain.
     other = integers("int64", range(2 * distinct + 100))
     assert number_pages(other.values, 8)[0] is None
     assert read(written({"n": "int64"}, {"n": other}), tmp_path)["n"] == [

@@ -458,7 +458,7 @@ def test_the_commands(planted: Planted, tmp_path: Path, capfd: pytest.CaptureFix
         (["ask", folder, "files", "--plot", "x.bmp"], "a plot is .svg, .png or .pdf"),
         (["ask", folder, "--sql", "SELEC"], "syntax error"),
         (["index", "nowhere", "-o", folder], "nowhere: no folder"),
-        (["index", str(planted.root), "-o", str(planted.root)], "is no index"),
+        (["index", str(planted.root), "-o", str(planted.root)], "is not an index"),
         (["index", "-o", folder, "--targets", "none.json"], "none.json: No such file"),
         (["compare", folder, str(tmp_path / "none")], "no index"),
     ):

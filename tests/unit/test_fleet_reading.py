@@ -23,22 +23,22 @@ from pylink.fleet import fragment
 from pylink.fleet.digests import hasher, list_hashed
 from pylink.fleet.fragment import FATES, make_fragment
 from pylink.fleet.parts import SNIFFED, Part
-from pylink.fleet.walk import Files, Found, Stamp
+from pylink.fleet.walk import Files, Stamp, TreeFile
 
 pytest.importorskip("pyarrow")
 
 CUBIN, OTHER, CLOSER = range(3)
 
 
-def found(path: Path) -> Found:
-    return Found(bytes(path.parent), os.fsencode(path.name), Stamp.of(path.stat()))
+def found(path: Path) -> TreeFile:
+    return TreeFile(bytes(path.parent), os.fsencode(path.name), Stamp.of(path.stat()))
 
 
-def fates(*files: Found) -> list[int]:
+def fates(*files: TreeFile) -> list[int]:
     return list(read_cubins(Files.of(files), SNIFFED, 0, hasher())[0])
 
 
-def written(folder: Path, *contents: bytes) -> list[Found]:
+def written(folder: Path, *contents: bytes) -> list[TreeFile]:
     files = []
     for number, data in enumerate(contents):
         (folder / f"{number}").write_bytes(data)
@@ -67,7 +67,7 @@ def test_files_are_listed_as_an_arena_is(tmp_path: Path) -> None:
     cubins = damaged_cubins()
     files = written(tmp_path, *cubins)
     told, columns = read_cubins(Files.of(files), SNIFFED, 1 << 50, hasher())
-    # Even in these bytes the machine stays; who is cut off before the header ends is no cubin.
+    # Even in these bytes the machine stays; who is cut off before the header ends is not a cubin.
     assert list(told) == [CUBIN] * len(cubins)
     extents, at = b"", 0
     for cubin in cubins:
@@ -156,7 +156,7 @@ def test_a_fragment_is_the_same_without_the_function_of_xxhash(
 
 
 def test_columns_of_files_go_together() -> None:
-    files = Files.of([Found(b"/", b"x", Stamp(1, 0, 0, 0))])
+    files = Files.of([TreeFile(b"/", b"x", Stamp(1, 0, 0, 0))])
     assert read_cubins(Files.of([]), 10, 0, 0)[0] == b""
     assert read_cubins(files, 10, 0, 0)[0] == bytes([CLOSER])
     wrong: list[tuple[Files, type[Exception]]] = [
@@ -174,7 +174,7 @@ def test_columns_of_files_go_together() -> None:
             read_cubins(files, 10, 0, 0)
     with pytest.raises(ValueError, match="differ in length"):
         read_cubins(files, -1, 0, 0)
-    negative = Files.of([Found(b"/", b"x", Stamp(-1, 0, 0, 0))])
+    negative = Files.of([TreeFile(b"/", b"x", Stamp(-1, 0, 0, 0))])
     assert read_cubins(negative, 10, 0, 0)[0] == bytes([CLOSER])
 
 

@@ -142,7 +142,7 @@ def test_what_has_no_numbers_is_not_drawn(
 def test_words_that_are_no_number_of_rows(index: str, capfd: pytest.CaptureFixture[str]) -> None:
     for words in ("-3", "x", ""):
         assert main(["dedup", "ask", index, "repeats", f"--top={words}"]) == 2
-        assert f"{words} is no number of rows" in capfd.readouterr().err
+        assert f"{words} is not a number of rows" in capfd.readouterr().err
 
 
 def test_a_file_is_no_index(index: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -151,7 +151,7 @@ def test_a_file_is_no_index(index: str, tmp_path: Path, capfd: pytest.CaptureFix
     assert main(["dedup", "ask", str(file), "repeats"]) == 1
     assert f"{file}: no index: make one with" in capfd.readouterr().err
     assert main(["dedup", "index", str(tmp_path), "-o", str(file)]) == 1
-    assert capfd.readouterr().err.endswith(f"{file}: it is no folder: name another one\n")
+    assert capfd.readouterr().err.endswith(f"{file}: it is not a folder: name another one\n")
 
 
 def test_an_index_has_one_name_for_all_that_read_it(

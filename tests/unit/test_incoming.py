@@ -173,7 +173,7 @@ def test_libraries(capsys: pytest.CaptureFixture[str]) -> None:
     write(Path(), {"libthin.a": thin(["fifo"]), "in.a": thin(["libthin.a"])})
     for words in (["-L.", "-lthin"], ["libthin.a"], ["in.a"], ["--whole-archive", "libthin.a"]):
         assert link("a.cubin", *words) == 1
-        assert "of the thin archive cannot be read: it is no regular file" in (
+        assert "of the thin archive cannot be read: it is not a regular file" in (
             capsys.readouterr().err
         )
 

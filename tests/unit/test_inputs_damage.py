@@ -160,9 +160,9 @@ def test_entries_that_are_not_chosen_may_hold_anything() -> None:
 
 @pytest.mark.parametrize("mode", ["none", "zstd", "lz4"])
 def test_an_entry_without_a_cubin_is_named(mode: str) -> None:
-    text = b"this is no cubin".ljust(4096)
+    text = b"this is not a cubin".ljust(4096)
     data = container(entry(CUBIN, 75), entry(text, 80, mode=mode))
-    assert in_fatbin(data) == "[1] its cubin is no ELF file"
+    assert in_fatbin(data) == "[1] its cubin is not an ELF file"
 
 
 def test_every_truncation_is_refused() -> None:

@@ -62,7 +62,7 @@ CASES = {
     "symbol-name": (changed(0x2B8 + 24, "<I", 0x5000), ".strtab: no string at 0x5000"),
     "table-size": (
         changed(SECTION_HEADERS + 64 * 11 + 32, "<Q", 15),
-        ".rel.debug_frame: 0xf bytes are no 16-byte entries",
+        ".rel.debug_frame: 0xf bytes are not a multiple of 16",
     ),
 }
 

@@ -182,7 +182,7 @@ def test_response_files_stand_for_their_words(
     line = parsed("first", "@words", "last")
     assert line.inputs == ["first", "a", "b c", "d", "last"]
     assert line.values["verbose"] is True
-    # What is no response file is an input, and so is a file of the whole name, as with nvlink.
+    # What is not a response file is an input, and so is a file of the whole name, as with nvlink.
     assert parsed("@none", "@").inputs == ["@none", "@"]
     Path("@words").touch()
     assert parsed("@words").inputs == ["@words"]

@@ -143,7 +143,7 @@ def test_other_directories_are_left_alone(
     (mine / "notes.txt").write_text("keep")
     assert overlay(mine, toolkit) == 1
     assert (mine / "notes.txt").read_text() == "keep"
-    assert "is no overlay: remove it or choose another" in capfd.readouterr().err
+    assert "is not an overlay: remove it or choose another" in capfd.readouterr().err
     assert overlay(toolkit / "inside", toolkit) == 1
     assert "is inside the toolkit" in capfd.readouterr().err
     assert not (toolkit / "inside").exists()

@@ -228,7 +228,7 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     path = tmp_path / "a.o"
     path.write_bytes(with_references(FAT))
     prune(path, "--arch", "sm_75", code=2)
-    assert "it has no code for sm_75, but for compute_90, sm_80" in capsys.readouterr().err
+    assert "it has no code for sm_75; its targets are compute_90, sm_80" in capsys.readouterr().err
     before = path.read_bytes()
     assert main(["--arch", "sm_80", "-o", str(path), str(path)]) == 2
     assert "would overwrite an input" in capsys.readouterr().err

@@ -322,7 +322,7 @@ def test_the_bank_of_a_section(name: str, bank: int, flags: int, expected: tuple
         (".oote.nv.tkinfo", SHT_NOTE, 0x2000000, OTHER_NAME),
         (".ov.global.init", 0x70000008, 3, OTHER_NAME),
         (".text.g", SHT_PROGBITS, 6, WRONG_TARGET),
-        # What no kind has is no plain data, least of all where it takes memory.
+        # What no kind has is not plain data, least of all where it takes memory.
         (".nv.uft", 0x7000000E, 3, UNKNOWN_TYPE),
         (".nv.odd", 0x70000020, 0, UNKNOWN_TYPE),
         (".data", SHT_PROGBITS, 3, UNKNOWN_TYPE),

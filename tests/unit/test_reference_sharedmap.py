@@ -93,7 +93,7 @@ class Link:
             {"out": 2 * function, "entity": self.count + variable, "function": function}
             for function, variable in self.program.references
         ]
-        # Debug data that names a variable is no user, nor is code that names a function.
+        # Debug data that names a variable is not a user, nor is code that names a function.
         fixes += [
             {"out": self.common + 1, "entity": self.count + at, "function": function}
             for function in range(self.count)

@@ -135,7 +135,10 @@ class Link:
             outs=table(Outs, outs),
             places=table(
                 FilePlaces,
-                [{"offset": p.start, "made": SHARED_TWIN * p.shares_bytes} for p in self.places],
+                [
+                    {"offset": p.start, "contents": SHARED_TWIN * p.shares_bytes}
+                    for p in self.places
+                ],
             ),
             values=table(Values, [s.value for s in self.symbols]),
             homes=table(Numbers, homes),

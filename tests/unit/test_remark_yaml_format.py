@@ -213,7 +213,7 @@ MISSING = "Pass, Name or Function missing"
         (BASE + "Hotness: 0x10\n", "line 5: expected a value of integer type"),
         (BASE + f"Hotness: {'9' * 5000}\n", "line 5: expected a value of integer type"),
         (BASE + "? [a]\n: b\n", "line 5: key is not a string"),
-        ("--- !Passed\nPass: &a p\nName: *a\n", "line 3: an alias is no value of a remark"),
+        ("--- !Passed\nPass: &a p\nName: *a\n", "line 3: an alias is not a value of a remark"),
         (BASE + "Args: [[[[[[a]]]]]]\n", "line 5: values are nested too deeply"),
         # Here PyYAML may stop before pylink does, in words of its own.
         (BASE + f"Args: {'[' * 50_000}\n", "line 5: "),

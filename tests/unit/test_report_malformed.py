@@ -50,8 +50,8 @@ NAMELESS.MetricResults.add(NameId=3).MetricValue.Uint64Value = 1
 INCOMPLETE = result()
 INCOMPLETE.ClearField("KernelID")
 BAD = {
-    "empty": (b"", "file: header, offset 0x0: this is no report"),
-    "other": (b"\x7fELF" + bytes(60), "file: header, offset 0x0: this is no report"),
+    "empty": (b"", "file: header, offset 0x0: this is not a report"),
+    "other": (b"\x7fELF" + bytes(60), "file: header, offset 0x0: this is not a report"),
     "magic alone": (MAGIC, "header, offset 0x4: 0 bytes are left where a FileHeader should begin"),
     "cut header": (HEADER[:-1], "header, offset 0x4: FileHeader of 2 bytes does not fit in the 1"),
     "no version": (MAGIC + framed(b""), "header, offset 0x8: FileHeader lacks required fields: V"),

@@ -402,7 +402,7 @@ def test_programs_are_told_too_when_a_link_waited(
 
 
 def test_of_two_links_each_quantity_is_compared_once(tmp_path: Path) -> None:
-    """Twice the input: what is another metric again, for its parts, is no change of its own."""
+    """Twice the input: what is another metric again, for its parts, is not a change of its own."""
     cubins = demo.cubins("sm_90a")
     paths = [tmp_path / "few.ncu-rep", tmp_path / "all.ncu-rep"]
     for path, few in zip(paths, (cubins[:1], cubins[:2]), strict=True):

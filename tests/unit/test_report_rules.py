@@ -182,8 +182,7 @@ for rows, error in ((short, ValueError), (long, ValueError), (mixed, TypeError))
         ),
         (
             "fe.message(1, 2)",
-            "r.py failed: line 8: TypeError: message takes a type, which may be left out, a text "
-            "and a name",
+            "r.py failed: line 8: TypeError: message takes an optional type, a text and a name",
         ),
     ],
 )

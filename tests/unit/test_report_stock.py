@@ -188,7 +188,7 @@ def test_a_link_without_faults_is_told_nothing() -> None:
 @pytest.mark.parametrize(
     ("rule", "phase", "values", "instances"),
     [
-        # Loading modules, which is no matter of the link's size.
+        # Loading modules, which is not a matter of the link's size.
         (
             "LinkDominatingPhase",
             "merge",

@@ -308,7 +308,7 @@ def test_damaged_entries_are_rows_with_their_bytes(
 
 
 def scrambled(payload: bytes, sm: int, *, full: int) -> bytes:
-    """An entry of LTO-IR as nvcc makes it: what is stored is no frame, and its header has a key."""
+    """An entry of LTO-IR by nvcc: what is stored is not a frame, and its header has a key."""
     made = bytearray(entry(b"", sm, kind=LTOIR, mode="zstd", stored=payload, stated=full))
     made[48:56] = struct.pack("<Q", 0xEEB57FE6)
     return bytes(made)

@@ -28,8 +28,8 @@ static inline int pylink_read_line(const char* path, char* line, int room) {
 }
 
 /* The smallest quota of a group and of those that it is in; 0 where there is none. `groups` is like
-   /proc/self/cgroup, and `root` where control groups are mounted. Of the first version of control
-   groups only that of the whole container is looked at. */
+   /proc/self/cgroup, and `root` where control groups are mounted. In the first version of
+   control groups only the quota of the whole container counts. */
 static inline size_t pylink_read_quota(const char* groups, const char* root) {
     char path[4096], group[2048], values[128];
     size_t least = 0, found, end;

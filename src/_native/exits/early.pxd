@@ -7,9 +7,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from base.elf64 cimport load16, load32
-from exits.capsule cimport (
-    ONE_WORD, CodeBuffer, Slot, emit, emit_counted, emit_record, emit_slot,
-)
+from exits.capsule cimport ONE_WORD, CodeBuffer, Slot, emit, emit_counted, emit_record, emit_slot
 from exits.code cimport Rewriting, emit_code, finish_changed, put_capsule
 from exits.rows cimport R_MEMORY, fail, put32
 from exits.words cimport LONGEST_STALL, M_EARLY, OP_NOP, WORD, opcode, set_stall, stall
@@ -21,7 +19,7 @@ cdef enum:
     # Records that 12.8 does not have. As numbers: the first byte is the lowest.
     CALL_RECORD = 0x0e020a42
     RETURN_RECORD = 0x0e003342
-    # Of slots whose instructions differ: WARPSYNC, whose third byte varies, and a barrier with a
+    # Slots whose instructions differ: WARPSYNC, whose third byte varies, and a barrier with a
     # number that is not constant.
     WARPSYNC_RECORD = 0x0a004701
     WARPSYNC_MASK = 0xff00ffffU

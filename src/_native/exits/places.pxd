@@ -8,8 +8,8 @@ from attributetypes cimport ATTRIBUTE, EIATTR_ANNOTATIONS, EIATTR_INDIRECT_BRANC
 from base.elf64 cimport load16, load32, load64
 from exits.file cimport File
 from exits.rows cimport (
-    R_FRAME, R_FRAME_OP, R_INFO, R_MEMORY, R_REGISTERS, R_TABLE, Code, Fault, Place, View,
-    editable, fail, moved, put32, put64, read_uleb,
+    R_FRAME, R_FRAME_OP, R_INFO, R_MEMORY, R_REGISTERS, R_TABLE, Code, Fault, Place, View, editable,
+    fail, moved, put32, put64, read_uleb,
 )
 from base.nameindex cimport NameIndex, NameSlot, index_find
 from relocationtypes cimport R_MERCURY_CODE_OFFSET32

@@ -8,8 +8,8 @@ from base.elf64 cimport load16, load32
 from exits.capsule cimport INSERTED, ONE_WORD, CodeBuffer, Slot, emit, emit_counted
 from exits.rows cimport put64
 from exits.words cimport (
-    LONGEST_STALL, MEMBAR_BYTE, MEMBAR_GUARD, OP_NOP, WORD, W_CCTL, W_ERRBAR, W_MEMBAR, W_NOP,
-    Kind, Needs, has_result, is_dummy_load, is_membar, is_unscheduled, opcode, put_instruction,
+    LONGEST_STALL, MEMBAR_BYTE, MEMBAR_GUARD, OP_NOP, WORD, W_CCTL, W_ERRBAR, W_MEMBAR, W_NOP, Kind,
+    Needs, is_dummy_load, is_membar, is_unscheduled, may_write_predicate, opcode, put_instruction,
     put_unscheduled, put_waits, set_stall, sets_of, stall, waits_of,
 )
 
@@ -102,7 +102,7 @@ cdef inline bint is_known(const uint8_t* words, size_t count, uint32_t predicate
     while count and cycles < PREDICATE_CYCLES:
         count -= 1
         word = words + count * WORD
-        if has_result(word, predicate):
+        if may_write_predicate(word, predicate):
             return False
         if count:
             cycles += stall(word - WORD)

@@ -48,8 +48,8 @@ cdef enum:
     FLUSH_READS = 0x03e4
     FLUSH_AWAITED = 0x2fe2
 
-    # IADD3 of two operands and IADD, by the low 9 bits of the operation. Of the upper half of the
-    # instruction: third source RZ and not negated, no second carry in, no second carry out.
+    # IADD3 of two operands and IADD, by the low 9 bits of the operation. The upper half of the
+    # instruction has the third source RZ, not negated, and no second carry.
     OP_IADD3 = 0x010
     OP_IADD = 0x035
     THIRD = 0x71e8ff
@@ -216,7 +216,7 @@ cdef inline bint emit_update(Rewriting* r) noexcept nogil:
     if r.mode & U_FENCES:
         set_guards(&r.buffer, slot.count, r.careful)
     if r.mode & U_ADDS and slot.count > 1:
-        # Of a longer slot the record says nothing of these.
+        # The record of a longer slot does not say where these are.
         for i in range(r.buffer.words.count - slot.count, r.buffer.words.count):
             if is_short(r.buffer.words.data + i * WORD):
                 shorten_add(r.buffer.words.data + i * WORD)

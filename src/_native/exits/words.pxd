@@ -106,7 +106,7 @@ cdef inline void put_waits(uint8_t* word, uint32_t waits) noexcept nogil:
     word[CONTROL_BYTE + 2] |= waits >> 4
 
 
-cdef inline bint has_result(const uint8_t* word, uint32_t predicate) noexcept nogil:
+cdef inline bint may_write_predicate(const uint8_t* word, uint32_t predicate) noexcept nogil:
     """Whether bits 81 to 83 or 84 to 86 name a predicate, which many instructions then write.
 
     In those of FP64 arithmetic and in NOPs they are 0.
@@ -117,7 +117,7 @@ cdef inline bint has_result(const uint8_t* word, uint32_t predicate) noexcept no
 
 
 cdef inline bint is_unscheduled(const uint8_t* word) noexcept nogil:
-    """Of code that was not optimized."""
+    """Whether it is from code that was not optimized."""
     cdef uint32_t control = load16(word + CONTROL_BYTE)
     return control == CAREFUL or control == CARELESS
 

@@ -323,7 +323,7 @@ cdef class Census:
             vec_free(&listed)
 
     def unseen_of(self, list roots, list paths):
-        """Of these those that are files of these paths, or in folders of these; see census.pyi."""
+        """Like `unseen`, for files at these paths or in folders at these paths; see census.pyi."""
         cdef NameIndex index
         cdef NameSlot* slot = NULL
         cdef Indexed* row

@@ -20,14 +20,14 @@ ctypedef struct Listed:
 
 cdef inline int list_file(Vec* listed, uint32_t root, const uint8_t* path, size_t size,
                      const Stamp* stamp) except -1:
-    cdef Listed* one = <Listed*>vec_push(listed)
-    check_memory(one != NULL)
-    one.path, one.size, one.root, one.stamp = path, <uint32_t>size, root, stamp
+    cdef Listed* row = <Listed*>vec_push(listed)
+    check_memory(row != NULL)
+    row.path, row.size, row.root, row.stamp = path, <uint32_t>size, root, stamp
     return 0
 
 
-cdef inline int list_indexed(Vec* listed, const Indexed* row) except -1:
-    return list_file(listed, row.root, row.path, row.size, &row.stamp)
+cdef inline int list_indexed(Vec* listed, const Indexed* indexed) except -1:
+    return list_file(listed, indexed.root, indexed.path, indexed.size, &indexed.stamp)
 
 
 cdef inline int list_row(Vec* listed, const Base* base, size_t i) except -1:
@@ -37,7 +37,7 @@ cdef inline int list_row(Vec* listed, const Base* base, size_t i) except -1:
 
 cdef inline tuple columns_of(const Vec* listed, list roots):
     """Roots, the number of each file's, where its path ends, paths, and stamps."""
-    cdef const Listed* one = <const Listed*>listed.data
+    cdef const Listed* row = <const Listed*>listed.data
     cdef size_t i, size = 0
     cdef bytes numbers = PyBytes_FromStringAndSize(NULL, 4 * listed.count)
     cdef bytes ends = PyBytes_FromStringAndSize(NULL, 8 * (listed.count + 1))
@@ -47,24 +47,24 @@ cdef inline tuple columns_of(const Vec* listed, list roots):
     cdef Stamp* stamp = <Stamp*>PyBytes_AS_STRING(stamps)
     cdef char* place
     for i in range(listed.count):
-        number[i], end[i], stamp[i] = <int32_t>one[i].root, size, one[i].stamp[0]
-        size += one[i].size
+        number[i], end[i], stamp[i] = <int32_t>row[i].root, size, row[i].stamp[0]
+        size += row[i].size
     end[listed.count] = size
     text = PyBytes_FromStringAndSize(NULL, size)
     place = PyBytes_AS_STRING(text)
     for i in range(listed.count):
-        memcpy(place + end[i], one[i].path, one[i].size)
+        memcpy(place + end[i], row[i].path, row[i].size)
     return list(roots), numbers, ends, text, stamps
 
 
 cdef inline tuple sorted_columns(Vec* listed, list roots):
-    """The same in the order of the roots' names and of the paths."""
-    cdef Listed* one = <Listed*>listed.data
+    """Like `columns_of`, sorted by root name and path."""
+    cdef Listed* row = <Listed*>listed.data
     cdef list order = sorted(range(len(roots)), key=roots.__getitem__)
     cdef dict rank = {number: place for place, number in enumerate(order)}
     cdef size_t i
     for i in range(listed.count):
-        one[i].rank = rank[one[i].root]
+        row[i].rank = rank[row[i].root]
     if listed.count:
         with nogil:
             qsort(listed.data, listed.count, sizeof(Listed), by_path)

@@ -349,7 +349,7 @@ cdef inline const uint8_t* keep_name(Columns* c, const uint8_t* name, uint32_t s
 cdef inline size_t skip(const uint8_t* name, size_t length, size_t at, const char* word,
                         size_t size) noexcept nogil:
     """Where `name` goes on after `word`; `at` when that does not follow, or no dot after it."""
-    if length - at <= size or memcmp(name + at, word, size) != 0 or name[at + size] != 46:
+    if length - at <= size or memcmp(name + at, word, size) != 0 or name[at + size] != c".":
         return at
     return at + size
 
@@ -371,8 +371,8 @@ cdef inline size_t stem_size(const uint8_t* name, size_t length) noexcept nogil:
     # Banks have numbers: `.nv.constant0.F`, and bank 3 and the named ones belong to no function.
     if length - start > 12 and memcmp(name + start, b".nv.constant", 12) == 0:
         at = start + 12
-        while at < length and 48 <= name[at] <= 57:
+        while at < length and c"0" <= name[at] <= c"9":
             at += 1
-        if at > start + 12 and at < length and name[at] == 46:
+        if at > start + 12 and at < length and name[at] == c".":
             return at
     return length

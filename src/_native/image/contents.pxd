@@ -13,7 +13,7 @@ from base.elf64 cimport Rela
 from image.capsules cimport Reference, patch_capsule, references_of
 from image.patches cimport patch_field
 from tables.kinds cimport is_a, is_nobits
-from tables.rows cimport EmittedRow, OutRow, PatchRow, PlaceRow, SectionRow
+from tables.rows cimport FROM_INPUTS, FROM_SPAN, EmittedRow, OutRow, PatchRow, PlaceRow, SectionRow
 from base.vector cimport Vec, vec_append, vec_push
 from image.windows cimport WINDOW, Window, sort_windows
 
@@ -63,7 +63,7 @@ ctypedef struct Contents:
 cdef inline bint is_copied(const Contents* c, size_t at) noexcept nogil:
     """Whether input section `at` is a part of an output section that keeps the input's bytes."""
     cdef int32_t o = c.out_of[at]
-    if o < 0 or is_nobits(&c.outs[o]) or c.places[o].made:
+    if o < 0 or is_nobits(&c.outs[o]) or c.places[o].contents != FROM_INPUTS:
         return False
     if c.stand_in != NULL and c.stand_in[at] >= 0:
         return False
@@ -140,7 +140,7 @@ cdef inline bint list_sections(Contents* c, const uint32_t* first,
         o = c.order[i]
         row = &c.outs[o]
         place = &c.places[o]
-        if place.made == 1:
+        if place.contents == FROM_SPAN:
             if not add_unit(c, o, place.offset, place.size, c.made[o]):
                 return False
         elif KIND[row.kind].info == HEAD_TARGET and row.head >= 0:

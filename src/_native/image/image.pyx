@@ -20,7 +20,7 @@ from traits cimport TRAIT_LEAN_NAMES
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec
 from image.windows cimport (
-    Drawing, Make, Window, clear_rest, draw, list_bytes, reserve, sort_windows, write_at,
+    Make, Window, WindowQueue, clear_rest, draw, list_bytes, reserve, sort_windows, write_at,
 )
 
 
@@ -65,8 +65,8 @@ cdef int expect_size(Canvas image, PlacedTables placed) except -1:
     return 0
 
 
-cdef void start_drawing(Drawing* d, Canvas image, Make make, void* context, Vec* windows):
-    memset(d, 0, sizeof(Drawing))
+cdef void start_queue(WindowQueue* d, Canvas image, Make make, void* context, Vec* windows):
+    memset(d, 0, sizeof(WindowQueue))
     d.make = make
     d.context = context
     d.windows = <const Window*>windows.data
@@ -131,7 +131,7 @@ cdef draw_output(Canvas image, PlacedTables placed, Patches patches, bint whole,
     """Draw contents and, where it is to be the `whole` output, tables."""
     cdef Output output
     cdef Contents* c = &output.contents
-    cdef Drawing d
+    cdef WindowQueue d
     cdef Vec tables
     cdef int error = ENOMEM
     cdef ConstantUses uses
@@ -160,7 +160,7 @@ cdef draw_output(Canvas image, PlacedTables placed, Patches patches, bint whole,
                     scratch.failed = not (list_windows(c, &scratch, &tables)
                                           and find_references(&uses, &c.references))
         if not scratch.failed:
-            start_drawing(&d, image, make_window, &output, &c.windows)
+            start_queue(&d, image, make_window, &output, &c.windows)
             with nogil:
                 clear_rest(&d, image.size)
                 error = draw(&d)
@@ -220,7 +220,7 @@ def write_tables(Canvas image not None, PlacedTables placed not None, bint prese
     With `preserved` (--preserve-relocs) shared variables have internal visibility.
     """
     cdef Writer w
-    cdef Drawing d
+    cdef WindowQueue d
     cdef Vec windows
     cdef int error = ENOMEM
     cdef Scratch scratch
@@ -230,7 +230,7 @@ def write_tables(Canvas image not None, PlacedTables placed not None, bint prese
     scratch_vector(&scratch, &windows, sizeof(Window))
     if not scratch.failed and list_tables(&windows, &w, placed):
         sort_windows(&windows)
-        start_drawing(&d, image, make_table, &w, &windows)
+        start_queue(&d, image, make_table, &w, &windows)
         with nogil:
             error = draw(&d)
     scratch_free(&scratch)

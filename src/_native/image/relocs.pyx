@@ -15,7 +15,7 @@ from relocationtypes cimport (
 )
 from tables.rows cimport (
     EF_UNSIZED, E_CONST0_SIZE, E_CONSTANT, E_SHARED, FIXUP_CLEAR, FIXUP_MERC, FIXUP_REL, FIXUP_ZERO,
-    M_DEBUG, M_RELOCATABLE, EntityRow, FixupRow, OutRow, PatchRow, PlaceRow,
+    FROM_TWIN, M_DEBUG, M_RELOCATABLE, EntityRow, FixupRow, OutRow, PatchRow, PlaceRow,
 )
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector
 from base.vector cimport Vec, vec_push
@@ -71,7 +71,7 @@ def resolve_values(PlacedTables placed not None):
             for i in range(0 if scratch.failed else n):
                 if fixup[i].how & FIXUP_MERC and is_a(out[fixup[i].out].kind, IS_CODE):
                     continue
-                if fixup[i].how & FIXUP_MERC and place[fixup[i].out].made == 2:
+                if fixup[i].how & FIXUP_MERC and place[fixup[i].out].contents == FROM_TWIN:
                     continue            # the plain section's own relocation does it
                 row = <PatchRow*>vec_push(&patches)
                 row.offset = place[fixup[i].out].offset + fixup[i].offset

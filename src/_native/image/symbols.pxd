@@ -13,9 +13,9 @@ from base.elf64 cimport (
 from image.writer cimport Writer, contents_at, set_section
 from tables.kinds cimport is_renamed
 from tables.rows cimport (
-    EF_DEFINED, EF_INNER, EF_LOCAL, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_NULL, E_RESERVED,
-    E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, PART_LOCAL, PART_TAIL, SYSTEM_RESERVE, EntityRow,
-    FileRow, OutSymbolRow, SymbolRow, is_instance, is_missing,
+    EF_DEFINED, EF_INNER, EF_LOCAL, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_NULL, E_RESERVED, E_SHARED,
+    E_SYSTEM_SHARED, E_UNIFIED, PART_LOCAL, PART_TAIL, SYSTEM_RESERVE, EntityRow, FileRow,
+    OutSymbolRow, SymbolRow, is_instance, is_missing,
 )
 from traits cimport TRAIT_EARLY_FILES, TRAIT_LEAN_NAMES, TRAIT_MERCURY, TRAIT_SHARED_LOCAL
 from base.vector cimport Vec

@@ -45,7 +45,7 @@ ctypedef struct Window:
 ctypedef void (*Make)(void* context, const Window* window, uint8_t* to) noexcept nogil
 
 
-ctypedef struct Drawing:
+ctypedef struct WindowQueue:
     Make make
     void* context
     const Window* windows
@@ -121,9 +121,9 @@ cdef inline int write_at(int file, const uint8_t* data, uint64_t size,
     return 0
 
 
-cdef inline void draw_part(void* context, size_t part) noexcept nogil:
+cdef inline void write_windows(void* context, size_t part) noexcept nogil:
     """Make windows until nobody has any left to begin with."""
-    cdef Drawing* d = <Drawing*>context
+    cdef WindowQueue* d = <WindowQueue*>context
     cdef uint8_t* buffer = NULL
     cdef const uint8_t* made
     cdef const Window* window
@@ -154,7 +154,7 @@ cdef inline void draw_part(void* context, size_t part) noexcept nogil:
     free(buffer)
 
 
-cdef inline int draw(Drawing* d) noexcept nogil:
+cdef inline int draw(WindowQueue* d) noexcept nogil:
     """Make all windows; errno of what failed, or 0."""
     cdef uint64_t size = 0
     cdef size_t i, helpers
@@ -165,12 +165,12 @@ cdef inline int draw(Drawing* d) noexcept nogil:
         if d.windows[i].source == NULL:
             d.room = max(d.room, <size_t>d.windows[i].size)
     helpers = claim(size, d.count, MOST_THREADS - 1)
-    in_parts(draw_part, d, helpers + 1)
+    in_parts(write_windows, d, helpers + 1)
     give_back(helpers)
     return d.error
 
 
-cdef inline void clear_rest(const Drawing* d, uint64_t size) noexcept nogil:
+cdef inline void clear_rest(const WindowQueue* d, uint64_t size) noexcept nogil:
     """Zeros outside of all windows; a file has them from the start."""
     cdef uint64_t at = 0
     cdef size_t i

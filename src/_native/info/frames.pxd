@@ -9,7 +9,7 @@ from tables.attributes cimport record_size
 from attributetypes cimport EIATTR_FRAME_SIZE
 from info.records cimport Info
 from tables.kinds cimport is_merc, is_owned
-from tables.rows cimport EF_INNER, SAYS_WHOLE, SectionRow
+from tables.rows cimport EF_INNER, FILE_WHOLE, SectionRow
 
 # The frame of the code in a section: one of the functions in it gives that of all.
 ctypedef struct CodeFrame:
@@ -20,7 +20,7 @@ ctypedef struct CodeFrame:
 cdef inline bint has_whole_file(const Info* m) noexcept nogil:
     cdef size_t f
     for f in range(m.objects.file_count):
-        if m.objects.files[f].says & SAYS_WHOLE:
+        if m.objects.files[f].flags & FILE_WHOLE:
             return True
     return False
 
@@ -44,7 +44,7 @@ cdef inline CodeFrame* find_frames(const Info* m, Scratch* scratch) noexcept nog
     for i in range(m.objects.section_count):
         s = &m.objects.sections[i]
         if (not is_merc(s.kind, IS_RECORDS) or is_owned(s.kind)
-                or not m.objects.files[s.file].says & SAYS_WHOLE):
+                or not m.objects.files[s.file].flags & FILE_WHOLE):
             continue
         at = 0
         while at < s.size:

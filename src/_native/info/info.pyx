@@ -64,15 +64,15 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     scratch_init(&scratch)
     try:
         graph_init(&m.graph, &scratch, &calls)
-        scratch_vector(&scratch, &m.givers, 4)
+        scratch_vector(&scratch, &m.contributors, 4)
         m.info_out = scratch_nones(&scratch, m.merged.entity_count)
-        m.gives = <uint8_t*>scratch_zeros(&scratch, m.merged.entity_count, 1)
+        m.contributes = <uint8_t*>scratch_zeros(&scratch, m.merged.entity_count, 1)
         m.preexits = <uint8_t*>scratch_zeros(&scratch, m.merged.entity_count, 1)
         m.aliases = <uint32_t*>scratch_zeros(&scratch, m.merged.entity_count, 4)
         if not scratch.failed:
             with nogil:
                 count_aliases(&m)
-                scratch.failed = not find_givers(&m)
+                scratch.failed = not find_contributors(&m)
                 find_preexits(&m)
         parts = <Info*>scratch_zeros(&scratch, part_count, sizeof(Info))
         for i in range(part_count if parts != NULL else 0):
@@ -158,7 +158,7 @@ cdef void count_aliases(Info* m) noexcept nogil:
             m.aliases[m.merged.symbol_entity[m.objects.sections[section].target]] += 1
 
 
-cdef bint find_givers(Info* m) noexcept nogil:
+cdef bint find_contributors(Info* m) noexcept nogil:
     """Functions with records that kernels take over; all, where one knows the bits it uses."""
     cdef size_t i
     cdef const SectionRow* s
@@ -181,20 +181,20 @@ cdef bint find_givers(Info* m) noexcept nogil:
         while at < s.size:
             data = m.objects.arena + s.offset + at
             if m.rules[data[1]].how != JOIN_NOTHING:
-                m.gives[out.entity] = True
+                m.contributes[out.entity] = True
             if m.rules[data[1]].how == JOIN_UNION:
                 m.unknown_bits = data[1]
             at += record_size(data)
         if has_barriers(m, s, barriers):
-            m.gives[out.entity] = True
+            m.contributes[out.entity] = True
     for i in range(m.placed.out_count):
         out = &m.placed.outs[i]
         if not is_function_info(out.kind) or info_source(m, out.entity) == NULL:
             continue
         if m.unknown_bits:
-            m.gives[out.entity] = True
-        if m.gives[out.entity]:
-            row = <int32_t*>vec_push(&m.givers)
+            m.contributes[out.entity] = True
+        if m.contributes[out.entity]:
+            row = <int32_t*>vec_push(&m.contributors)
             if row == NULL:
                 return False
             row[0] = <int32_t>i

@@ -40,11 +40,11 @@ cdef inline bint find_reached(Info* m, int32_t kernel) noexcept nogil:
     cdef uint32_t node, to, j
     cdef int32_t* row
     m.reached.count = 0
-    if m.givers.count == 0:
+    if m.contributors.count == 0:
         return True
     if m.live_kernels == 1:
         # A single kernel takes over from every live function.
-        return vec_append(&m.reached, m.givers.data, m.givers.count)
+        return vec_append(&m.reached, m.contributors.data, m.contributors.count)
     m.walk += 1
     m.stamp[kernel] = m.walk
     m.stack[0] = <uint32_t>kernel
@@ -52,7 +52,7 @@ cdef inline bint find_reached(Info* m, int32_t kernel) noexcept nogil:
     while depth:
         depth -= 1
         node = m.stack[depth]
-        if node < m.merged.entity_count and m.gives[node] and m.info_out[node] >= 0:
+        if node < m.merged.entity_count and m.contributes[node] and m.info_out[node] >= 0:
             row = <int32_t*>vec_push(&m.reached)
             if row == NULL:
                 return False
@@ -361,7 +361,7 @@ cdef inline bint find_walked(Info* m) noexcept nogil:
     cdef const OutRow* out
     for i in range(m.placed.out_count):
         out = &m.placed.outs[i]
-        if is_function_info(out.kind) and m.gives[out.entity]:
+        if is_function_info(out.kind) and m.contributes[out.entity]:
             row = <int32_t*>vec_push(&m.walked)
             if row == NULL:
                 return False

@@ -48,7 +48,7 @@ cdef inline bint has_preexit(Info* m, int32_t e) noexcept nogil:
 
 
 cdef inline bint reaches_preexit(Info* m, int32_t e) noexcept nogil:
-    """Whether the function does it or, for a kernel, one that it calls; pointers do not count."""
+    """Whether the function does it or, for a kernel, one that it calls directly does."""
     cdef size_t depth = 1
     cdef uint32_t node, to, j
     if not m.objects.executable or not m.merged.entities[e].flags & EF_KERNEL:

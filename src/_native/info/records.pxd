@@ -39,11 +39,11 @@ ctypedef struct Info:
     uint32_t walk
     uint32_t* stack
     int32_t* info_out               # by entity: its .nv.info.F OutRow, -1 without
-    uint8_t* gives                  # by entity: has records that kernels take over
+    uint8_t* contributes                  # by entity: has records that kernels take over
     uint32_t* aliases               # by entity: how many other names the function has
     uint32_t live_kernels
     Vec reached                     # int32 OutRow numbers of .nv.info.F, for one kernel
-    Vec givers                      # int32 OutRow numbers of all functions that give
+    Vec contributors                      # int32 OutRow numbers of all functions that give
     Vec records
     Vec walked                      # int32 SectionRow numbers: records, for one kernel
     Vec listed                      # uint32 symbol indices or numbers, for one kernel

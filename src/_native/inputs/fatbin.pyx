@@ -2,8 +2,8 @@
 
 A fat binary is a row of containers: a header of 16 bytes, then entries back to back, each a header
 of 64 bytes or more and a payload. A host object holds one, for each source file that it was made
-of, in `__nv_relfatbin`. docs/inputs.md has the fields. Of the entries of a container a link takes
-one: `pick_entries` makes rows of what it takes, for `inputfiles.gather` to decompress.
+of, in `__nv_relfatbin`. docs/inputs.md has the fields. A link takes one entry of each container:
+`pick_entries` makes rows of these, for `inputfiles.gather` to decompress.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -104,10 +104,10 @@ def pick_entries(tuple found not None, tuple sources not None, rank, uint64_t li
                  dict linked not None):
     """What a link takes of its sources, in their order.
 
-    `found` is what `find_entries` gave for `sources`: homes, extents and kinds. Of each container
-    the entry of the highest `rank(kind, sm, flags)` is taken, of equal ones the first; none where
-    the highest is negative or the source is damaged. Of a source in `linked` only containers
-    of that set are looked at. Compressed payloads become at most `limit` bytes in all. A source of
+    `found` is what `find_entries` gave for `sources`: homes, extents and kinds. The entry with the
+    highest `rank(kind, sm, flags)` of each container is taken, the first of equals; none where the
+    highest is negative or the source is damaged. If a source is in `linked`, only containers of
+    that set are looked at. Compressed payloads become at most `limit` bytes in all. A source of
     another kind is taken as it is.
 
     Returns `(picks, sources, odd, missing, bare, codecs)`: PickRow, the number of the source of

@@ -1,6 +1,7 @@
-/* A link by the server that PYLINK_SERVER names, `pylink serve`: this process lends it its words,
- * environment, directory and streams, and ends as the link does. src/pylink/serve/request.py is the
- * other side. Nothing unexpected is an error: the link is then done without a server.
+/* A link by the server that PYLINK_SERVER names, `pylink serve`: this process sends it its
+ * arguments, environment, directory and streams, and exits with the link's status. The other side
+ * is src/pylink/serve/request.py. Nothing unexpected is an error: the link is then done without a
+ * server.
  */
 #include <poll.h>
 #include <stdint.h>
@@ -8,7 +9,7 @@
 #include <sys/un.h>
 
 #define SERVER "PYLINK_SERVER"
-#define PATIENCE 500 /* ms until a server that takes no request is done without */
+#define ANSWER_MS 500 /* how long to wait for an answer, in ms, before linking without a server */
 
 extern char **environ;
 
@@ -73,8 +74,8 @@ static int find_server(const char *path) {
     return server;
 }
 
-/* The request: its size, then strings that end in zeros: script, umask, number of words, words,
- * environment. */
+/* The request: its size, then strings that end in zeros: script, umask, number of arguments,
+ * arguments, environment. */
 static char *make_request(const char *script, int argc, char **argv, size_t *size) {
     char mask[16], count[16], *request, *end;
     const char *head[3];
@@ -116,7 +117,7 @@ static int link_by(int server, const char *script, int argc, char **argv) {
     request = make_request(script, argc, argv, &size);
     lent[3] = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (request && lent[3] >= 0 && send_all(server, request, size, lent, 4) &&
-        poll(&taken, 1, PATIENCE) == 1 && read(server, answer, 1) == 1 && answer[0] == 'y') {
+        poll(&taken, 1, ANSWER_MS) == 1 && read(server, answer, 1) == 1 && answer[0] == 'y') {
         ssize_t got;
         do
             got = read(server, answer + 1, 1);

@@ -7,7 +7,9 @@ from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros,
 )
 from pylink._native.tables cimport MergedTables, PlacedTables
-from tables.rows cimport BLOCK_PROTOTYPE, EF_TAKEN, CallRow
+from tables.rows cimport (
+    BLOCK_CANDIDATE, BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_PROTOTYPE, EF_TAKEN, CallRow,
+)
 from base.vector cimport Vec, vec_push, vec_take
 from tables.views cimport MergedView, PlacedView
 
@@ -61,14 +63,14 @@ cdef void link_rows(CallLists* l, int32_t block) noexcept nogil:
     """Lists of the rows of a block that the output has."""
     cdef const CallRow* call
     cdef size_t i
-    cdef bint lists = block == -1 or block == -4
+    cdef bint lists = block == BLOCK_DIRECT or block == BLOCK_CANDIDATE
     memset(l.head, 0xff, 4 * l.merged.entity_count)
     for i in range(l.merged.call_count):
         call = &l.merged.calls[i]
         if call.block == block and l.placed.symbol_index[call.caller]:
             if block == BLOCK_PROTOTYPE and l.merged.entities[call.caller].flags & EF_TAKEN:
                 continue
-            if not lists and l.head[call.caller] >= 0 and block != -3:
+            if not lists and l.head[call.caller] >= 0 and block != BLOCK_INDIRECT:
                 continue
             l.next_row[i] = l.head[call.caller]
             l.head[call.caller] = <int32_t>i
@@ -80,7 +82,7 @@ cdef bint emit_block(CallLists* l, int32_t block, Vec* out) noexcept nogil:
     cdef size_t i
     cdef uint32_t* pair
     cdef int32_t at
-    cdef bint lists = block == -1 or block == -4, once = lists and l.once
+    cdef bint lists = block == BLOCK_DIRECT or block == BLOCK_CANDIDATE, once = lists and l.once
     if block != BLOCK_PROTOTYPE:
         pair = <uint32_t*>vec_push(out)
         if pair == NULL:

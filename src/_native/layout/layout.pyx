@@ -23,8 +23,8 @@ from pylink._native.tables cimport (
     PlacedTables, Spans, Table, Values, new_rows, take_rows,
 )
 from tables.rows cimport (
-    BLOCK_PROTOTYPE, EF_LIVE, EF_TAKEN, E_CONSTANT, OF_LATE, OF_NO_SYMBOL, PART_LOCAL, PART_TAIL,
-    CallRow, EntityRow, OutRow, OutSymbolRow, PlaceRow, SpanRow,
+    BLOCK_PROTOTYPE, EF_LIVE, EF_TAKEN, E_CONSTANT, FROM_INPUTS, FROM_SPAN, OF_LATE, OF_NO_SYMBOL,
+    PART_LOCAL, PART_TAIL, CallRow, EntityRow, OutRow, OutSymbolRow, PlaceRow, SpanRow,
 )
 from traits cimport TRAIT_MERCURY
 from base.vector cimport Vec, vec_take
@@ -231,7 +231,7 @@ cdef void take_sizes(Plan* p, PlacedTables placed):
         held = symbol_count if not KIND[row.kind].mercury or row.marks & OF_LATE else early
         p.place[i].offset = 0
         p.place[i].name = row.name
-        p.place[i].made = 0
+        p.place[i].contents = FROM_INPUTS
         p.place[i].size = row.size
         if rule == SIZE_ENTRIES:
             p.place[i].size = <uint64_t>row.count * row.entsize
@@ -245,7 +245,7 @@ cdef void take_sizes(Plan* p, PlacedTables placed):
         for i in range(made.count):
             span = made.rows + i
             p.place[span.out].size = span.size
-            p.place[span.out].made = 1
+            p.place[span.out].contents = FROM_SPAN
 
 
 cdef void find_leavings(Plan* p, PlacedTables placed):

@@ -8,7 +8,7 @@ from tables.kinds cimport is_plain, is_renamed
 from base.nameindex cimport StringTable, scratch_strings, strings_intern
 from base.scratch cimport Scratch, scratch_free, scratch_init
 from layout.plan cimport Plan
-from tables.rows cimport PART_TAIL, OutRow, OutSymbolRow
+from tables.rows cimport BLOCK_INDIRECT, BLOCK_TAKEN, PART_TAIL, OutRow, OutSymbolRow
 from base.vector cimport Vec, vec_append, vec_extend
 
 
@@ -136,7 +136,7 @@ cdef inline bint renew_prototypes(StringTable* table, const char* strings, uint3
     for i in range(count):
         if not all_rows and pair[2 * i] == 0:
             block = <int32_t>pair[2 * i + 1]
-        elif all_rows or block == -2 or block == -3:
+        elif all_rows or block == BLOCK_TAKEN or block == BLOCK_INDIRECT:
             at = renewed(table, strings, pair[2 * i + 1])
             if at < 0:
                 return False

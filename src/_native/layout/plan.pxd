@@ -8,7 +8,7 @@ from base.elf64 cimport Ehdr, round_up
 from mercury.ties cimport can_fold
 from sectionkinds cimport IS_DEBUG, IS_VARIABLES, K_MERC_SYSTEM_SHARED, K_SHSTRTAB, K_STRTAB
 from tables.kinds cimport is_a, is_nobits
-from tables.rows cimport OF_OWN_BYTES, SAYS_WHOLE, OutRow, PlaceRow, SectionRow
+from tables.rows cimport FILE_WHOLE, FROM_TWIN, OF_OWN_BYTES, OutRow, PlaceRow, SectionRow
 from tables.views cimport ObjectsView, PlacedView
 
 
@@ -44,7 +44,7 @@ cdef inline bint shares_bytes(const Plan* p, const OutRow* row, bint same_size) 
         return True
     return (row.marks & OF_OWN_BYTES == 0 and same_size
             and (p.placed.outs[row.twin].rela < 0
-                 or p.objects.files[source.file].says & SAYS_WHOLE))
+                 or p.objects.files[source.file].flags & FILE_WHOLE))
 
 
 cdef inline uint64_t take_offsets(Plan* p) noexcept nogil:
@@ -63,7 +63,7 @@ cdef inline uint64_t take_offsets(Plan* p) noexcept nogil:
         if row.twin >= 0 and shares_bytes(p, row, p.place[row.twin].size == place.size):
             place.offset = p.place[row.twin].offset
             place.size = p.place[row.twin].size
-            place.made = 2
+            place.contents = FROM_TWIN
             continue
         at = place.offset = round_up(at, row.align)
         # One has no room where a release does not copy what the mercury file has in its place.

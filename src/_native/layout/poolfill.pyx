@@ -130,7 +130,7 @@ cdef void grow_pools(Filling* f, size_t out_count) noexcept nogil:
 
 
 cdef bint fill_pools(Filling* f) noexcept nogil:
-    """The bytes of each row in the pool of its kernel; False without memory."""
+    """Copy the bytes of each row into the pool of its kernel; False without memory."""
     cdef size_t i
     cdef const PoolRow* row
     cdef const SectionRow* piece

@@ -52,7 +52,7 @@ ctypedef struct Piece:
 
 
 # Where a piece was put.
-ctypedef struct Found:
+ctypedef struct PiecePlace:
     int32_t at                  # in the one pool
     bint moved                  # nvlink gives its symbol a value: that of
     bint follows                # the null symbol, else `at`
@@ -72,7 +72,7 @@ ctypedef struct Pools:
     NameIndex kept              # a piece's bytes and alignment: twice its place, + 1: a lost copy's
     NameIndex nulls             # where a literal 0 was placed: where it is
     TextPool keys
-    Found found                 # where the last piece was put
+    PiecePlace found                 # where the last piece was put
     uint64_t null_value         # of the null symbol, which all pools of copies that lost have
     bint failed                 # memory is exhausted
 
@@ -224,7 +224,7 @@ cdef bint join_section(Pools* p, int32_t at, uint64_t start) noexcept nogil:
     cdef const SectionRow* s = &p.sections[at]
     cdef bint again = p.seen[at]
     cdef Piece* piece
-    cdef const Found* found = &p.found
+    cdef const PiecePlace* found = &p.found
     cdef size_t i
     p.seen[at] = True
     p.align = max(p.align, s.align)
@@ -251,7 +251,7 @@ cdef bint join_section(Pools* p, int32_t at, uint64_t start) noexcept nogil:
 cdef bint join_lost(Pools* p, const PoolRow* row) noexcept nogil:
     """Add the pool of a copy that lost, which is one piece, of the null symbol."""
     cdef const SectionRow* s = &p.sections[row.section]
-    cdef const Found* found = &p.found
+    cdef const PiecePlace* found = &p.found
     p.align = max(p.align, s.align)
     if not join_piece(p, p.arena + s.offset, s.size, s.align, row.offset, True):
         return False
@@ -263,7 +263,7 @@ cdef bint join_lost(Pools* p, const PoolRow* row) noexcept nogil:
 cdef bint join_piece(Pools* p, const uint8_t* bytes_, uint64_t size, uint64_t align,
                      uint64_t old, bint lost) noexcept nogil:
     """Have a piece that was placed at `old` in the one pool, at `found`; False without room."""
-    cdef Found* found = &p.found
+    cdef PiecePlace* found = &p.found
     cdef bint null = is_null(bytes_, size)
     cdef NameSlot* slot = NULL
     cdef NameIndex* index = &p.nulls if null else &p.kept

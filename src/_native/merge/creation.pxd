@@ -9,16 +9,18 @@ from sectionkinds cimport (
     K_COMPAT, K_CONSTANT_FUNC, K_INFO_FUNC, K_SHARED, PLACE_JOINED, KindFacts,
 )
 from base.elf64 cimport STB_LOCAL, STB_WEAK, STT_FUNC
+from elfnumbers cimport SHF_ALLOC, SHF_INFO_LINK
 from tables.kinds cimport is_a, is_function_bank, is_function_info, is_merc, is_plain
 from merge.state cimport (
-    BURIED_INFO, BURIED_PARAMETERS, BURIED_POOL, BURIED_TEXT, Head, Merge, add_listed, code_of,
-    debug_shared, entity_name, file_section, function_kept, function_read, function_section,
-    head_of, is_folded, joined_section, keep_name, list_dead, list_number, made_head, name_out,
-    new_function_section, new_local, new_out, new_symbol, optimizer_twin, out_row, own_section,
-    plain_of_mercury, pool_of, pool_relocations, section_symbol, unnamed_function_section,
+    BURIED_INFO, BURIED_PARAMETERS, BURIED_POOL, BURIED_TEXT, WANTED_DEFINITION, WANTED_SYMBOLS,
+    Head, Merge, add_listed, code_of, debug_shared, entity_name, file_section, function_kept,
+    function_read, function_section, head_of, is_folded, joined_section, keep_name, list_dead,
+    list_number, made_head, name_out, new_function_section, new_local, new_out, new_symbol,
+    optimizer_twin, out_row, own_section, plain_of_mercury, pool_of, pool_relocations,
+    section_symbol, unnamed_function_section,
 )
 from base.nameindex cimport pool_join, pool_take
-from tables.poolrows cimport POOL_BORN, POOL_LOST, PoolRow
+from tables.poolrows cimport POOL_LOST, POOL_NEW, PoolRow
 from tables.rows cimport (
     EF_INNER, EF_INTERNAL, EF_KERNEL, EF_LIVE, EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC,
     E_GLOBAL, E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, M_DEBUG, M_HOST_INFO, M_KEEP_RELOCS,
@@ -89,7 +91,7 @@ cdef inline int32_t next_met(Merge* m, const FileRow* file, bint functions) noex
     return symbol
 
 
-cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
+cdef inline void create_functions(Merge* m, const FileRow* file) noexcept nogil:
     """Creation of functions, each with the sections that it alone calls for."""
     cdef int32_t i, e, null
     cdef const SymbolRow* s
@@ -107,11 +109,11 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
                 list_dead(m, e, BURIED_TEXT)
             continue
         defined = was_current(m.resolution[i])
-        if m.created[e] < 0:
+        if m.symbol_of[e] < 0:
             enter_symbol(m, e, stands_early(m, s, defined))
             null = m.entity[file.first_symbol]
-            if null >= 0 and s.section < 0 and m.created[null] < 0:
-                m.created[null] = new_local(m, null, <const uint8_t*>b"", 0)
+            if null >= 0 and s.section < 0 and m.symbol_of[null] < 0:
+                m.symbol_of[null] = new_local(m, null, <const uint8_t*>b"", 0)
         if (defined and is_a(m.sections[s.section].kind, IS_CODE)
                 and not m.entities[e].flags & EF_INNER):
             code_section(m, e, &m.sections[s.section])
@@ -145,10 +147,10 @@ cdef inline void shared_section(Merge* m, int32_t kernel) noexcept nogil:
 
 
 cdef inline void name_shared(Merge* m, int32_t kernel) noexcept nogil:
-    """Of a kernel that host code does not name, the name of its shared memory alone stays."""
+    """Keep only the name of the shared memory section of a kernel that host code does not name."""
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(m, kernel, &size)
-    keep_name(m, pool_join(&m.pool, b".nv.shared.", 11, name, size), 11 + size)
+    keep_name(m, pool_join(&m.texts, b".nv.shared.", 11, name, size), 11 + size)
 
 
 cdef inline bint stands_early(Merge* m, const SymbolRow* s, bint defined) noexcept nogil:
@@ -163,9 +165,9 @@ cdef inline void enter_symbol(Merge* m, int32_t e, bint early) noexcept nogil:
     cdef uint32_t size
     cdef const uint8_t* text = entity_name(m, e, &size)
     if early:
-        m.created[e] = new_local(m, e, text, size)
+        m.symbol_of[e] = new_local(m, e, text, size)
     else:
-        m.created[e] = new_symbol(m, e, -1, PART_GLOBAL)
+        m.symbol_of[e] = new_symbol(m, e, -1, PART_GLOBAL)
 
 
 cdef inline void optimizer_symbol(Merge* m, int32_t e, int32_t function,
@@ -180,20 +182,20 @@ cdef inline void optimizer_symbol(Merge* m, int32_t e, int32_t function,
     while rest >= 10:
         rest //= 10
         digits += 1
-    text = pool_take(&m.pool, 24 + size + digits)
+    text = pool_take(&m.texts, 24 + size + digits)
     if text == NULL:
         m.failed = True
         return
     memcpy(text, <const char*>b".nv.constant.optimizer.", 23)
     memcpy(text + 23, name, size)
-    text[23 + size] = 46
+    text[23 + size] = c"."
     for i in range(digits):
-        text[23 + size + digits - i] = <uint8_t>(48 + number % 10)
+        text[23 + size + digits - i] = <uint8_t>(c"0" + number % 10)
         number //= 10
-    m.created[e] = new_local(m, e, text, 24 + size + digits)
+    m.symbol_of[e] = new_local(m, e, text, 24 + size + digits)
 
 
-cdef inline void variables(Merge* m, const FileRow* file) noexcept nogil:
+cdef inline void create_objects(Merge* m, const FileRow* file) noexcept nogil:
     """Creation of the other symbols, each after the section that holds it."""
     cdef uint32_t number = 0
     cdef int32_t i, e
@@ -208,23 +210,24 @@ cdef inline void variables(Merge* m, const FileRow* file) noexcept nogil:
         row = &m.entities[e]
         if s.section >= 0:
             # A definition that lost does nothing; its bytes find a section later, if it has any.
-            m.wanted[s.section] |= 1 if has_lost(m.resolution[i]) else 3
+            m.wanted[s.section] |= (
+                WANTED_SYMBOLS if has_lost(m.resolution[i]) else WANTED_SYMBOLS | WANTED_DEFINITION)
             if not has_lost(m.resolution[i]):
                 section_of_object(m, s.section)
             if (m.second and not m.traits & TRAIT_LEAN_NAMES
                     and m.mode & (M_RELOCATABLE | M_KEEP_RELOCS)
                     and is_plain(m.sections[s.section].kind, IS_LITERALS)):
                 number += 1
-                if m.created[e] < 0 and stays(m, e):
+                if m.symbol_of[e] < 0 and stays(m, e):
                     optimizer_symbol(m, e, m.function[s.section], number)
                 continue
         elif row.kind == E_SHARED and row.flags & EF_UNSIZED:
             debug_shared(m, -1)
-        if m.created[e] < 0 and (stays(m, e) or (row.kind == E_UNIFIED and row.flags & EF_LIVE)):
+        if m.symbol_of[e] < 0 and (stays(m, e) or (row.kind == E_UNIFIED and row.flags & EF_LIVE)):
             enter_symbol(m, e, stands_early(
                 m, s, m.resolution[i] != RESOLUTION_NONE or is_instance(row)))
-            if m.created[e] >= 0:
-                (<OutSymbolRow*>m.out_symbols.data)[m.created[e]].dropped = not stays(m, e)
+            if m.symbol_of[e] >= 0:
+                (<OutSymbolRow*>m.out_symbols.data)[m.symbol_of[e]].dropped = not stays(m, e)
 
 
 cdef inline void section_of_object(Merge* m, int32_t at) noexcept nogil:
@@ -298,7 +301,7 @@ cdef inline void constant_section(Merge* m, int32_t e, const SectionRow* s) noex
     if named:
         # Families A and B also name a relocation section that never exists: it comes before the
         # section among the symbols, and after it among the sections.
-        text = pool_join(&m.pool, b".rel", 4, m.arena + s.name, s.name_size)
+        text = pool_join(&m.texts, b".rel", 4, m.arena + s.name, s.name_size)
         if text == NULL:
             m.failed = True
             return
@@ -314,7 +317,7 @@ cdef inline int32_t optimizer_section(Merge* m, int32_t e, const Head* head) noe
     """Family C: bank 2 of a function is created as "optimizer" constants and renamed at the end."""
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(m, e, &size)
-    cdef uint8_t* first = pool_join(&m.pool, b".nv.constant.optimizer.", 23, name, size)
+    cdef uint8_t* first = pool_join(&m.texts, b".nv.constant.optimizer.", 23, name, size)
     cdef int32_t out
     if first == NULL:
         m.failed = True
@@ -334,11 +337,11 @@ cdef inline void create_pools(Merge* m) noexcept nogil:
     while first < m.pool_count and not m.failed:
         last = first
         while last < m.pool_count and rows[last].function == rows[first].function:
-            if rows[last].flags & POOL_BORN and pool_of(m, rows[last].kernel) < 0:
+            if rows[last].flags & POOL_NEW and pool_of(m, rows[last].kernel) < 0:
                 create_pool(m, rows[last].kernel)
             last += 1
         for i in range(first, last):
-            if not m.second or m.failed or not rows[i].flags & POOL_BORN:
+            if not m.second or m.failed or not rows[i].flags & POOL_NEW:
                 continue
             pool_relocations(m, rows[i].kernel)
         first = last
@@ -353,13 +356,13 @@ cdef inline void create_pool(Merge* m, int32_t e) noexcept nogil:
     head.type = SHT_CUDA_CONSTANT_B0 + 2
     head.align = 1
     if m.second:
-        head.flags = 0x42
+        head.flags = SHF_ALLOC | SHF_INFO_LINK
         out = optimizer_section(m, e, &head)
         if out >= 0:
             optimizer_twin(m, out, -1)
         return
     name = entity_name(m, e, &size)
-    text = pool_join(&m.pool, b".nv.constant2.", 14, name, size)
+    text = pool_join(&m.texts, b".nv.constant2.", 14, name, size)
     if text == NULL:
         m.failed = True
         return
@@ -369,13 +372,14 @@ cdef inline void create_pool(Merge* m, int32_t e) noexcept nogil:
         section_symbol(m, out)
 
 
-cdef inline void rest(Merge* m, const FileRow* file) noexcept nogil:
+cdef inline void create_other_sections(Merge* m, const FileRow* file) noexcept nogil:
     """Creation of the sections that no symbol called for, and the place of every piece."""
     cdef const KindFacts* facts
     cdef uint32_t i
     for i in range(file.first_section, file.first_section + file.section_count):
         facts = &KIND[m.sections[i].kind]
-        if m.wanted[i] == 1 and facts.nobits and facts.holds in (E_GLOBAL, E_SYSTEM_SHARED):
+        if (m.wanted[i] == WANTED_SYMBOLS and facts.nobits
+                and facts.holds in (E_GLOBAL, E_SYSTEM_SHARED)):
             continue            # every symbol in it lost: it takes no room
         if facts.holds == E_SYSTEM_SHARED and m.sections[i].size == 0:
             continue            # a whole program's, without variables
@@ -502,7 +506,7 @@ cdef inline int32_t mercury_section(Merge* m, int32_t at) noexcept nogil:
     return out
 
 
-cdef inline void info_sections(Merge* m, const FileRow* file) noexcept nogil:
+cdef inline void create_info_sections(Merge* m, const FileRow* file) noexcept nogil:
     cdef uint32_t i
     cdef int32_t e, out
     cdef const SectionRow* s

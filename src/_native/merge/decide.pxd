@@ -1,4 +1,4 @@
-# What becomes of one relocation: kept, resolved, dropped, and why.
+# What becomes of one relocation: emitted, resolved or dropped, and why.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
@@ -29,10 +29,9 @@ cdef enum Action:
 
 
 cdef inline bint out_of_debug(Merge* m, int32_t symbol, bint cleaned) noexcept nogil:
-    """Whether a function copy's frames and lines go.
+    """Whether the frames and lines of a copy are removed.
 
-    Those of a copy that lost do, and of a replaced one with relocations where the output's section
-    is `cleaned`.
+    Yes if it lost, or if it was replaced, has relocations and the output section is `cleaned`.
     """
     cdef uint8_t resolution = m.resolution[symbol]
     return has_lost(resolution) or (resolution == RESOLUTION_REPLACED and cleaned
@@ -80,7 +79,7 @@ cdef inline bint rebuilt(Merge* m, const SectionRow* target) noexcept nogil:
     return m.second and not KIND[target.kind].mercury and is_frame_or_line(m, target)
 
 
-cdef inline bint is_left(const EntityRow* row) noexcept nogil:
+cdef inline bint may_be_defined_later(const EntityRow* row) noexcept nogil:
     """Whether a later stage may define it; with -g nvlink places extern arrays in the first."""
     return not row.flags & (EF_DEFINED | EF_UNSIZED)
 
@@ -90,7 +89,7 @@ cdef enum:
 
 
 # One input relocation section while its entries are decided.
-ctypedef struct Given:
+ctypedef struct RelocList:
     const FileRow* file
     int32_t at                  # input section
     const SectionRow* target    # what it patches
@@ -118,10 +117,10 @@ ctypedef struct Entry:
     uint32_t how                # FixupHow bits
 
 
-cdef inline int32_t decide(Merge* m, const Given* given, Entry* x) noexcept nogil:
+cdef inline int32_t decide(Merge* m, const RelocList* relocs, Entry* x) noexcept nogil:
     """The Action for one entry, whose `how` gets FixupHow bits."""
-    cdef const SectionRow* target = given.target
-    cdef int32_t symbol = x.symbol, function = given.function, e = m.entity[symbol]
+    cdef const SectionRow* target = relocs.target
+    cdef int32_t symbol = x.symbol, function = relocs.function, e = m.entity[symbol]
     cdef uint32_t type = x.r.r_type
     cdef bint debug = is_a(target.kind, IS_DEBUG)
     cdef const RelocationFacts* facts = facts_of(type)
@@ -151,7 +150,7 @@ cdef inline int32_t decide(Merge* m, const Given* given, Entry* x) noexcept nogi
                 return GONE     # of a function that is there for its address alone
             if has_lost(resolution):
                 if is_frame_or_line(m, target):
-                    return EMIT if m.second and not given.mercury else DROP
+                    return EMIT if m.second and not relocs.mercury else DROP
                 # The rest of a copy that lost names the winner, and goes with it only later.
                 return GONE
             if facts.clear:
@@ -159,8 +158,8 @@ cdef inline int32_t decide(Merge* m, const Given* given, Entry* x) noexcept nogi
                 return GONE if out_of_debug(m, symbol, True) else CLEAR
             # .debug_info and .debug_loc lose their entries only later, frames and lines at once.
             return DEAD if is_frame_or_line(m, target) else GONE
-        if out_of_debug(m, symbol, given.cleaned) and is_frame_or_line(m, target):
-            if m.second and not given.mercury:
+        if out_of_debug(m, symbol, relocs.cleaned) and is_frame_or_line(m, target):
+            if m.second and not relocs.mercury:
                 return EMIT
             # Those of a replaced copy were created, and went when their code did.
             return GONE if resolution == RESOLUTION_REPLACED else DROP
@@ -168,7 +167,7 @@ cdef inline int32_t decide(Merge* m, const Given* given, Entry* x) noexcept nogi
             return GONE
         return EMIT
     if row.kind == E_CONSTANT:
-        if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or is_left(row)):
+        if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or may_be_defined_later(row)):
             return EMIT         # a later stage may have a strong definition
         return EMIT if facts.loader else RESOLVE
     if row.kind == E_SHARED:
@@ -181,7 +180,7 @@ cdef inline int32_t decide(Merge* m, const Given* given, Entry* x) noexcept nogi
             if not m.traits & TRAIT_ALIGNS_ARRAYS:
                 x.how |= FIXUP_ZERO
                 return RESOLVE
-        if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or is_left(row)
+        if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or may_be_defined_later(row)
                                        or m.traits & TRAIT_KEEPS_SHARED):
             return EMIT
         return RESOLVE
@@ -193,7 +192,7 @@ cdef inline int32_t decide(Merge* m, const Given* given, Entry* x) noexcept nogi
             return EMIT
         x.how |= FIXUP_ZERO
         return RESOLVE
-    if row.kind == E_SYSTEM_SHARED and not m.mode & M_RELOCATABLE and not given.mercury:
+    if row.kind == E_SYSTEM_SHARED and not m.mode & M_RELOCATABLE and not relocs.mercury:
         return RESOLVE
     if row.kind == E_CONST0_SIZE:
         return RESOLVE
@@ -234,7 +233,7 @@ cdef inline int64_t addend_of_winner(Merge* m, int32_t twin, uint64_t i, const R
         return addend
     s = &m.sections[twin]
     size = <int64_t>m.sections[winner.section].size
-    if i >= s.size // 24:
+    if i >= s.size // sizeof(Rela):
         return addend
     other = <const Rela*>(m.arena + s.offset) + i
     if other.r_sym != r.r_sym or other.r_offset != r.r_offset:

@@ -5,7 +5,7 @@ from libc.string cimport memcmp
 
 from sectionkinds cimport IS_LITERALS, IS_VARIABLES, PIC_BANK
 from tables.kinds cimport is_a, is_renamed
-from merge.decide cimport Entry, Given, out_of_debug
+from merge.decide cimport Entry, RelocList, out_of_debug
 from merge.state cimport (
     Merge, listed, name_out, new_mercury_relocations, new_relocations, optimizer_relocations,
     out_row, resolved_row,
@@ -57,7 +57,7 @@ cdef inline void name_relocations(Merge* m, int32_t row, const SectionRow* s,
             and memcmp(m.arena + s.name + size, m.arena + target.name, target.name_size) == 0):
         name_out(m, row, m.arena + s.name, s.name_size)
         return
-    text = pool_join(&m.pool, b".rela" if explicit else b".rel", size, m.arena + target.name,
+    text = pool_join(&m.texts, b".rela" if explicit else b".rel", size, m.arena + target.name,
                      target.name_size)
     if text == NULL:
         m.failed = True
@@ -110,7 +110,7 @@ cdef inline void count_entry(Merge* m, int32_t counter, int32_t out, bint explic
     if m.traits & TRAIT_LEAN_NAMES:
         return
     size = listed(m, out).size
-    text = pool_join(&m.pool, b".rel", 4, listed(m, out).text, size)
+    text = pool_join(&m.texts, b".rel", 4, listed(m, out).text, size)
     rel = new_relocations(m, out, False)
     if text == NULL or rel < 0:
         m.failed = True
@@ -118,27 +118,27 @@ cdef inline void count_entry(Merge* m, int32_t counter, int32_t out, bint explic
     name_out(m, rel, text, 4 + size)
 
 
-cdef inline void add_emitted(Merge* m, const Given* given, const Entry* x) noexcept nogil:
+cdef inline void add_emitted(Merge* m, const RelocList* relocs, const Entry* x) noexcept nogil:
     cdef EmittedRow* emitted = <EmittedRow*>vec_push(&m.emitted)
-    cdef OutRow* row = out_row(m, given.reloc)
+    cdef OutRow* row = out_row(m, relocs.reloc)
     cdef uint64_t* align
     if emitted == NULL:
         m.failed = True
         return
-    emitted.offset = x.r.r_offset + given.base
+    emitted.offset = x.r.r_offset + relocs.base
     emitted.addend = x.addend
     emitted.type = x.r.r_type if m.mode & M_RELOCATABLE else facts_of(x.r.r_type).plain
     emitted.entity = x.entity
     emitted.section = -1
     if x.how & FIXUP_INSTANCE:
-        align = &m.array_align[given.function]
+        align = &m.array_align[relocs.function]
         if align[0] == 0:
             align[0] = 1
-            m.failed |= not vec_append(&m.array_kernels, &given.function, 1)
+            m.failed |= not vec_append(&m.array_kernels, &relocs.function, 1)
         if m.traits & TRAIT_ALIGNS_ARRAYS:
             align[0] = max(align[0], m.symbols[m.entities[x.entity].first].value)
         emitted.entity = -1
-        emitted.section = -2 - given.function
+        emitted.section = -2 - relocs.function
     if x.section >= 0:
         emitted.section = m.out_of[x.section]
         if emitted.section >= 0 and out_row(m, emitted.section).twin >= 0:
@@ -149,32 +149,32 @@ cdef inline void add_emitted(Merge* m, const Given* given, const Entry* x) noexc
     row.count += 1
 
 
-cdef inline void add_fixup(Merge* m, const Given* given, const Entry* x,
+cdef inline void add_fixup(Merge* m, const RelocList* relocs, const Entry* x,
                          int32_t reloc) noexcept nogil:
     cdef FixupRow* fixup = <FixupRow*>vec_push(&m.fixups)
     if fixup == NULL:
         m.failed = True
         return
-    fixup.offset = x.r.r_offset + given.base
+    fixup.offset = x.r.r_offset + relocs.base
     fixup.addend = x.addend
     fixup.type = x.r.r_type
-    fixup.out = given.patched
+    fixup.out = relocs.patched
     fixup.entity = x.entity
     fixup.section = x.section
-    fixup.function = given.function
-    fixup.how = x.how | (FIXUP_MERC if given.mercury else 0)
+    fixup.function = relocs.function
+    fixup.how = x.how | (FIXUP_MERC if relocs.mercury else 0)
     fixup.reloc = reloc
 
 
-cdef inline void add_rebuild(Merge* m, const Given* given, const Entry* x) noexcept nogil:
+cdef inline void add_rebuild(Merge* m, const RelocList* relocs, const Entry* x) noexcept nogil:
     cdef RebuildRow* row = <RebuildRow*>vec_push(&m.rebuilds)
     if row == NULL:
         m.failed = True
         return
     row.offset = x.r.r_offset
     row.addend = x.addend
-    row.out = given.out
-    row.piece = m.sections[given.at].target
+    row.out = relocs.out
+    row.piece = m.sections[relocs.at].target
     row.type = x.r.r_type
     row.entity = x.entity
     row.section = x.section

@@ -22,13 +22,13 @@ from merge.state cimport (
 )
 from base.nameindex cimport pool_take, strings_append, strings_intern_both
 from tables.rows cimport (
-    EF_KERNEL, EF_LIVE, E_SYSTEM_SHARED, M_RELOCATABLE, OF_EMPTY_STAYS, OF_LATE, OF_OWN_BYTES,
-    PART_TAIL, SAYS_WHOLE, SYSTEM_RESERVE, FileRow, OutRow, OutSymbolRow, SectionRow,
+    EF_KERNEL, EF_LIVE, E_SYSTEM_SHARED, FILE_WHOLE, M_RELOCATABLE, OF_EMPTY_STAYS, OF_LATE,
+    OF_OWN_BYTES, PART_TAIL, SYSTEM_RESERVE, FileRow, OutRow, OutSymbolRow, SectionRow,
 )
 from base.vector cimport vec_push
 
 
-cdef inline void second_program(Merge* m) noexcept nogil:
+cdef inline void make_final_file(Merge* m) noexcept nogil:
     """Make the final file of the mercury file, whose sections, symbols and names stand."""
     rename_sections(m)
     if not m.wide and mercury_count(m) >= SHN_LORESERVE:
@@ -81,7 +81,7 @@ cdef inline void rename_sections(Merge* m) noexcept nogil:
         if symbol.section < 0 or not gets_final_name(m, out_row(m, symbol.section)):
             continue
         size = <uint32_t>strlen(<const char*>m.str.text.data + symbol.name)
-        text = pool_take(&m.pool, size + 1)
+        text = pool_take(&m.texts, size + 1)
         if text == NULL:
             m.failed = True
             return
@@ -207,7 +207,7 @@ cdef inline void mercury_twins(Merge* m) noexcept nogil:
             out_row(m, out).size = m.sections[i].size
             out_row(m, out).source = <int32_t>i
     for i in range(m.file_count):
-        if m.files[i].says & SAYS_WHOLE:
+        if m.files[i].flags & FILE_WHOLE:
             own_variables(m, &m.files[i])
 
 

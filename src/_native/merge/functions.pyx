@@ -99,7 +99,7 @@ def analyze(MergedTables merged not None):
                 rows[i].barriers = 0
                 if e[i].flags & EF_KERNEL:
                     rows[i].barriers = s.barriers[i]
-                    rows[i].keeps = what_it_keeps(&s, e, n, i, alone)
+                    rows[i].keeps = find_kept_parts(&s, e, n, i, alone)
                     if rows[i].keeps:
                         rows[i].raised_by = -1
                     else:
@@ -111,7 +111,7 @@ def analyze(MergedTables merged not None):
 
 cdef inline uint32_t flag_barriers(const SectionRow* sections, const SymbolRow* symbols,
                                    const EntityRow* e) noexcept nogil:
-    """The number of barriers that code from before 13.0 and sm_100 has in sh_flags."""
+    """Barriers by sh_flags, where objects before CUDA 13.0 for targets below sm_100 have them."""
     cdef int32_t section = symbols[e.winner].section
     if section < 0:
         return 0
@@ -130,7 +130,7 @@ cdef int64_t lone_kernel(const EntityRow* e, size_t n) noexcept nogil:
     return found
 
 
-cdef uint32_t what_it_keeps(const Search* s, const EntityRow* e, size_t n, size_t kernel,
+cdef uint32_t find_kept_parts(const Search* s, const EntityRow* e, size_t n, size_t kernel,
                             int64_t alone) noexcept nogil:
     """KeepsBit bits of a kernel. A lone one takes over from every live function, others nothing.
 
@@ -226,7 +226,7 @@ cdef void count_recursive(const Search* s, const EntityRow* e, size_t n, uint32_
 
 cdef inline void inherit(Search* s, uint32_t caller, uint32_t callee) noexcept nogil:
     if s.regcount[callee] > s.regcount[caller] or (
-            # Of equals, the function created first is named.
+            # The function that was created first is named if several are equal.
             s.regcount[callee] == s.regcount[caller] and not s.kernel[caller]
             and s.highest[callee] < s.highest[caller]):
         s.regcount[caller] = s.regcount[callee]
@@ -239,7 +239,7 @@ cdef inline void inherit(Search* s, uint32_t caller, uint32_t callee) noexcept n
 
 cdef size_t close_component(Search* s, uint32_t root, size_t waiting, const EntityRow* e,
                             size_t n) noexcept nogil:
-    """Give the component its common values; `stack` holds the deepest callee until here."""
+    """Give the component its common values; `stack` is that of the deepest callee seen so far."""
     cdef size_t first = waiting, i
     cdef uint32_t node, best = root, stack = 0, barriers = 0
     cdef uint8_t reconfigures = 0
@@ -301,7 +301,7 @@ cdef void find_info(FunctionRow* rows, size_t n, MergedTables merged):
             rows[e].info = <int32_t>i
 
 
-def find_trouble(MergedTables merged not None):
+def find_recursive(MergedTables merged not None):
     """Kernels whose callees ask too much: `(recursive, crowded)`.
 
     `recursive` lists, in creation order, kernels without a bound on their stack, once for each

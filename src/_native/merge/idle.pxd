@@ -15,7 +15,7 @@ from tables.graph cimport is_idle
 from tables.kinds cimport is_a
 from merge.creation cimport shared_section
 from merge.state cimport Merge, function_section, out_row
-from merge.users cimport is_common
+from merge.sharedusers cimport is_common
 from tables.rows cimport EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, M_RELOCATABLE, FixupRow
 from shared.rows cimport VariableRow, sort_list
 from base.vector cimport Vec, vec_push

@@ -27,29 +27,31 @@ from base.scratch cimport (
 )
 from tables.graph cimport CallRows, calls_of, graph_init
 from tables.kinds cimport is_a
-from merge.creation cimport create_pools, functions, info_sections, rest, variables
-from merge.final cimport second_program, wide_indices
+from merge.creation cimport (
+    create_functions, create_info_sections, create_objects, create_other_sections, create_pools,
+)
+from merge.final cimport make_final_file, wide_indices
 from merge.idle cimport idle_sections
-from merge.lists cimport find_referenced, relocations
-from merge.lost cimport Range
+from merge.relocations cimport find_referenced, sort_relocations
+from merge.lostbytes cimport Range
 from merge.names cimport write_names
 from merge.state cimport (
     Listed, Merge, empty_string, keep_name, list_number, made_file_section, name_out, new_local,
-    new_made, new_symbol, out_row, own_section, simple,
+    new_made, new_symbol, out_row, own_section, own_section_with_symbol,
 )
-from merge.users cimport asks_for_users, keeps_arrays, start_users, take_users
+from merge.sharedusers cimport asks_for_users, keeps_arrays, start_users, take_users
 from base.threads cimport for_each
 from base.nameindex cimport (
     scratch_index, scratch_strings, scratch_texts, strings_find, strings_intern,
 )
-from tables.poolrows cimport POOL_BORN, PoolRow
+from tables.poolrows cimport POOL_NEW, PoolRow
 from pylink._native.tables cimport (
     Blob, Emitted, Fixups, Indices, Marks, MergedTables, Numbers, ObjectTables, OutSymbols, Outs,
     Rebuilds, Values, new_rows, take_rows,
 )
 from tables.rows cimport (
-    EF_COMMON, M_RELOCATABLE, OF_NO_SYMBOL, PART_GLOBAL, EmittedRow, EntityRow, FileRow, FixupRow,
-    OutRow, OutSymbolRow, RebuildRow, SectionRow,
+    BLOCK_INDIRECT, BLOCK_TAKEN, EF_COMMON, M_RELOCATABLE, OF_NO_SYMBOL, PART_GLOBAL, EmittedRow,
+    EntityRow, FileRow, FixupRow, OutRow, OutSymbolRow, RebuildRow, SectionRow,
 )
 from traits cimport TRAIT_COMPAT, TRAIT_EARLY_FILES, TRAIT_MERCURY, TRAIT_WEAK_GLOBAL
 
@@ -80,7 +82,7 @@ def merge(MergedTables merged not None):
                     write_names(&m)
                     prototype_names(&m, offset_of)
                 if m.second and not m.failed:
-                    second_program(&m)
+                    make_final_file(&m)
         if m.failed:
             raise MemoryError
         merged.shstrtab = Blob(take_rows(&m.shstr.text))
@@ -176,13 +178,13 @@ cdef void take_room(Merge* m, Scratch* scratch, MergedTables merged) noexcept:
     scratch_strings(scratch, &m.shstr)
     scratch_strings(scratch, &m.str)
     scratch_index(scratch, &m.by_name, 64)
-    scratch_texts(scratch, &m.pool)
+    scratch_texts(scratch, &m.texts)
     m.wanted = <uint8_t*>scratch_zeros(scratch, m.section_count, 1)
     m.own_pool = <uint8_t*>scratch_zeros(scratch, m.section_count, 1)
     m.patched = <uint8_t*>scratch_zeros(scratch, m.section_count, 1)
     m.pool_end = <uint64_t*>scratch_zeros(scratch, m.entity_count, 8)
     m.buried = <uint8_t*>scratch_zeros(scratch, m.entity_count, 1)
-    m.created = scratch_nones(scratch, m.entity_count)
+    m.symbol_of = scratch_nones(scratch, m.entity_count)
     m.sections_of = scratch_nones(scratch, m.entity_count)
     scratch_reserve(scratch, &m.section_list, m.section_count)
     scratch_reserve(scratch, &m.local_list, m.section_count)
@@ -215,14 +217,14 @@ cdef void read_inputs(Merge* m) noexcept nogil:
     if m.users == NULL:
         for_each(find_referenced_by, m, m.file_count, m.file_count * FILE_AS_BYTES)
     m.arrays_stay = keeps_arrays(m)
-    start(m)
+    create_first_sections(m)
     for f in range(m.file_count):
         file = &m.files[f]
-        functions(m, file)
-        variables(m, file)
-        rest(m, file)
-        info_sections(m, file)
-        relocations(m, file)
+        create_functions(m, file)
+        create_objects(m, file)
+        create_other_sections(m, file)
+        create_info_sections(m, file)
+        sort_relocations(m, file)
         if m.failed:
             return
     end_of_input(m)
@@ -234,7 +236,7 @@ cdef void find_own_pools(Merge* m) noexcept nogil:
     for i in range(m.pool_count):
         pool = &m.pools[i]
         m.pool_end[pool.kernel] = pool.end
-        if pool.flags & POOL_BORN and pool.kernel == <int32_t>pool.function:
+        if pool.flags & POOL_NEW and pool.kernel == <int32_t>pool.function:
             m.own_pool[pool.section] = <uint8_t>pool.flags
 
 
@@ -249,19 +251,19 @@ cdef void end_of_input(Merge* m) noexcept nogil:
             # Common symbols get room in .nv.global; no input's section need exist.
             made_file_section(m, K_GLOBAL, -1)
             break
-    simple(m, K_CALLGRAPH)
-    simple(m, K_PROTOTYPE)
-    instances(m)
+    own_section_with_symbol(m, K_CALLGRAPH)
+    own_section_with_symbol(m, K_PROTOTYPE)
+    create_array_instances(m)
     idle_sections(m)
     create_pools(m)
     if not m.second and not m.mode & M_RELOCATABLE:
-        simple(m, K_REL_ACTION)
+        own_section_with_symbol(m, K_REL_ACTION)
     m.wide = m.section_list.count + 1 >= SHN_LORESERVE
     if m.wide:
         wide_indices(m, False)
 
 
-cdef void start(Merge* m) noexcept nogil:
+cdef void create_first_sections(Merge* m) noexcept nogil:
     own_section(m, K_SHSTRTAB)
     own_section(m, K_STRTAB)
     own_section(m, K_SYMTAB)
@@ -270,8 +272,8 @@ cdef void start(Merge* m) noexcept nogil:
     if m.traits & TRAIT_EARLY_FILES:
         early_notes(m)
     else:
-        simple(m, K_TKINFO)
-        simple(m, K_CUINFO)
+        own_section_with_symbol(m, K_TKINFO)
+        own_section_with_symbol(m, K_CUINFO)
         if not m.traits & TRAIT_COMPAT and not m.failed:
             out_row(m, <int32_t>m.outs.count - 1).flags &= ~<uint64_t>SHF_INFO_LINK
     own_section(m, K_INFO)
@@ -311,7 +313,7 @@ cdef void prototype_strings(Merge* m, const FileRow* file) noexcept nogil:
             for j in range(s.size // 8):
                 if not pass_ and pair[2 * j] == 0:
                     block = <int32_t>pair[2 * j + 1]
-                elif pass_ or block == -2 or block == -3:
+                elif pass_ or block == BLOCK_TAKEN or block == BLOCK_INDIRECT:
                     text = m.arena + file.strtab + pair[2 * j + 1]
                     size = <uint32_t>strlen(<const char*>text)
                     if size == 0:
@@ -331,7 +333,7 @@ cdef void prototype_names(Merge* m, uint32_t* offsets) noexcept nogil:
         offsets[i] = strings_find(&m.str, text, size).at if size else m.nameless
 
 
-cdef void instances(Merge* m) noexcept nogil:
+cdef void create_array_instances(Merge* m) noexcept nogil:
     """-r: each kernel that uses extern arrays itself has one symbol for them all.
 
     They are made when relocations are gone through, which follow the code of the inputs, not the

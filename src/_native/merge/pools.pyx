@@ -17,7 +17,7 @@ from base.scratch cimport (
 )
 from tables.graph cimport CallGraph, CallRows, calls_of, graph_init, is_idle
 from tables.kinds cimport is_pool
-from tables.poolrows cimport POOL_ALONE, POOL_BORN, POOL_LOST, PoolRow
+from tables.poolrows cimport POOL_ALONE, POOL_LOST, POOL_NEW, PoolRow
 from pylink._native.tables cimport LiteralPools, MergedTables, ObjectTables, Table
 from tables.rows cimport (
     EF_KERNEL, EF_LIVE, RESOLUTION_LOST, RESOLUTION_WON, EntityRow, SectionRow, SymbolRow,
@@ -227,7 +227,7 @@ cdef bint place_own(Pools* p, uint32_t kernel, bint stay) noexcept nogil:
         row = new_row(p, p.piece[kernel], <int32_t>kernel, kernel)
         if row == NULL:
             return False
-        row.flags = POOL_BORN
+        row.flags = POOL_NEW
         row.end = p.size[kernel]
         row.align = p.align[kernel]
     while at:
@@ -236,7 +236,7 @@ cdef bint place_own(Pools* p, uint32_t kernel, bint stay) noexcept nogil:
             return False
         row.flags = POOL_LOST | (POOL_ALONE if alone else 0)
         if at == p.alone[kernel]:
-            row.flags |= POOL_BORN
+            row.flags |= POOL_NEW
         row.offset = rounded(p.size[kernel], p.sections[at].align)
         p.size[kernel] = row.end = row.offset + p.sections[at].size
         p.align[kernel] = row.align = max(p.align[kernel], p.sections[at].align)
@@ -269,7 +269,7 @@ cdef bint place_shared(Pools* p, uint32_t function) noexcept nogil:
                 return False
             if p.piece[node] < 0:
                 p.piece[node] = p.piece[function]
-                row.flags = POOL_BORN
+                row.flags = POOL_NEW
             start = max(start, p.size[node])
             align = max(align, p.align[node])
         for j in range(p.callers.start[node], p.callers.start[node + 1]):

@@ -44,6 +44,12 @@ cdef enum Buried:
     BURIED_REL = 32
 
 
+# Why a section that nobody has created yet is not omitted.
+cdef enum Wanted:
+    WANTED_SYMBOLS = 1          # it has symbols, or it is listed already
+    WANTED_DEFINITION = 2       # one of its symbols counts
+
+
 ctypedef struct Merge:
     const uint8_t* arena
     const FileRow* files
@@ -51,7 +57,7 @@ ctypedef struct Merge:
     const SymbolRow* symbols
     EntityRow* entities
     const int32_t* entity       # by symbol
-    const uint8_t* resolution         # by symbol
+    const uint8_t* resolution   # by symbol
     const int32_t* met          # symbols in the order in which they are met
     size_t met_count
     size_t met_before           # how many of them the walk over the files has met
@@ -74,22 +80,22 @@ ctypedef struct Merge:
     Vec emitted
     Vec fixups
     Vec rebuilds
-    Vec lost                    # Range: of the relocation section at hand, see merge/lost.pxd
+    Vec lost                    # Range: of the relocation section at hand, see merge/lostbytes.pxd
     Vec section_list            # Listed: every section that has a number
     Vec local_list              # Listed: every section's symbol and the local symbols
     StringTable shstr
     StringTable str
     uint32_t nameless           # offset of an empty string of its own, or 0
     NameIndex by_name           # file-scope sections
-    TextPool pool
+    TextPool texts
     int32_t* out_of             # by input section
     uint64_t* base              # by input section
     const int32_t* stand_in     # by input section: the one that stands for it, or NULL
-    uint8_t* wanted             # by input section: 1 it has symbols, 2 one of them counts
+    uint8_t* wanted             # by input section: Wanted bits
     uint8_t* own_pool           # by input section: PoolFlag bits of a pool that its function gets
     uint64_t* pool_end          # by entity: the size of its pool with what other functions bring
     uint8_t* patched            # by input section: code that has relocations
-    int32_t* created               # by entity: out symbol, or -1
+    int32_t* symbol_of          # by entity: out symbol, or -1
     int32_t* sections_of        # by entity: newest OutRow, or -1
     uint8_t* referenced         # by entity: some code, dead code too, refers to it
     uint64_t* array_align       # by entity: -r, kernels whose code uses extern arrays, else 0
@@ -98,8 +104,8 @@ ctypedef struct Merge:
     int32_t merc_shndx          # .nv.merc.symtab_shndx of the file at hand, or -1
     uint8_t* buried             # by entity: Buried bits
     size_t wide_place           # of .symtab_shndx in the section list
-    bint arrays_stay            # extern arrays keep symbols (merge/users.pxd)
-    int32_t* users              # by entity: who uses a shared variable (merge/users.pxd), or NULL
+    bint arrays_stay            # extern arrays keep symbols (merge/sharedusers.pxd)
+    int32_t* users              # by entity: its users (merge/sharedusers.pxd), or NULL
     int32_t* reached            # by node of the call graph: who reaches it
     uint32_t* waiting           # nodes that a walk of the call graph has before it
     CallGraph calls             # for these, or empty
@@ -156,7 +162,7 @@ cdef inline void resolved_row(Merge* m, int32_t out) noexcept nogil:
     """--preserve-relocs: the section that will list what was resolved, named as `out` was."""
     cdef const Listed* named = listed(m, out)
     cdef uint32_t size = named.size
-    cdef uint8_t* text = pool_join(&m.pool, b".nv.resolvedrela", 16, named.text, size)
+    cdef uint8_t* text = pool_join(&m.texts, b".nv.resolvedrela", 16, named.text, size)
     cdef int32_t row = new_made(m, K_RESOLVED_RELA)
     if text == NULL or row < 0:
         m.failed = True
@@ -243,7 +249,7 @@ cdef inline int32_t own_section(Merge* m, uint16_t kind) noexcept nogil:
     return out
 
 
-cdef inline void simple(Merge* m, uint16_t kind) noexcept nogil:
+cdef inline void own_section_with_symbol(Merge* m, uint16_t kind) noexcept nogil:
     """A section that the link makes once, with its section symbol."""
     cdef int32_t out = own_section(m, kind)
     if out >= 0:
@@ -339,7 +345,7 @@ cdef inline int32_t joined_section(Merge* m, int32_t entity, uint16_t kind) noex
     cdef Head head = made_head(kind)
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(m, entity, &size)
-    cdef uint8_t* text = pool_join(&m.pool, facts.name, facts.stem, name, size)
+    cdef uint8_t* text = pool_join(&m.texts, facts.name, facts.stem, name, size)
     if text == NULL:
         m.failed = True
         return -1
@@ -446,7 +452,7 @@ cdef inline int32_t optimizer_relocations(Merge* m, int32_t out) noexcept nogil:
     if row >= 0:
         return row
     name = entity_name(m, out_row(m, out).entity, &size)
-    first = pool_join(&m.pool, b".rela.nv.constant.optimizer.", 28, name, size)
+    first = pool_join(&m.texts, b".rela.nv.constant.optimizer.", 28, name, size)
     row = new_relocations(m, out, True)
     if first == NULL or row < 0:
         m.failed = True

@@ -16,9 +16,7 @@ from pylink._native.tables cimport Entities, MergedTables, ObjectTables, Table
 from resolve.kernelnames cimport contains
 from sectionkinds cimport IS_ENTRIES, IS_VARIABLES, USER_BANK
 from tables.kinds cimport is_a, is_merc, is_user_bank
-from tables.rows cimport (
-    EF_INTERNAL, EF_LIVE, E_CONSTANT, EntityRow, FileRow, SectionRow, SymbolRow,
-)
+from tables.rows cimport EF_INTERNAL, EF_LIVE, E_CONSTANT, EntityRow, FileRow, SectionRow, SymbolRow
 
 cdef enum:
     REL = 16                    # bytes of an entry

@@ -76,7 +76,7 @@ cdef tuple sections_of(const uint8_t* data, uint64_t size):
         header = &elf.table[i]
         name = name_at(&elf, header)
         if name == NULL:
-            raise ValueError(f"section {i}: its name at {header.sh_name:#x} is no name")
+            raise ValueError(f"section {i}: its name at {header.sh_name:#x} is not a name")
         section = Section.__new__(Section)
         section.name = name
         names += strlen(name)
@@ -120,7 +120,7 @@ cdef tuple section_named(const uint8_t* data, uint64_t size, const char* wanted)
     for i in range(elf.count):
         name = name_at(&elf, &elf.table[i])
         if name == NULL:
-            raise ValueError(f"section {i}: its name at {elf.table[i].sh_name:#x} is no name")
+            raise ValueError(f"section {i}: its name at {elf.table[i].sh_name:#x} is not a name")
         if strcmp(name, wanted) == 0 and has_bytes(elf.table[i].sh_type):
             if not lies_in(&elf, &elf.table[i]):
                 raise ValueError(f"section {i} runs past the file")

@@ -19,7 +19,7 @@ from exits.trap cimport only_traps
 from base.extents cimport count_files
 from pylink._native.tables cimport Faults, Files, ObjectTables, Sections, Symbols, take_rows
 from tables.kinds cimport is_a
-from tables.rows cimport SAYS_NARROW, SAYS_UNCLASSED, FaultRow, FileRow, SectionRow, SymbolRow
+from tables.rows cimport FILE_NARROW, FILE_UNCLASSED, FaultRow, FileRow, SectionRow, SymbolRow
 from mercury.ties cimport Tie, keep_tied, tie_key
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport vec_over
@@ -129,7 +129,7 @@ def find_changes(Files files not None):
     cdef size_t i
     cdef list numbers = []
     for i in range(files.count):
-        if (i == 0 or f[i].says & (SAYS_NARROW | SAYS_UNCLASSED) or f[i].says != f[i - 1].says
+        if (i == 0 or f[i].flags & (FILE_NARROW | FILE_UNCLASSED) or f[i].flags != f[i - 1].flags
                 or f[i].toolkit != f[i - 1].toolkit or f[i].patch != f[i - 1].patch
                 or f[i].sm != f[i - 1].sm
                 or f[i].ptx_sm != f[i - 1].ptx_sm or f[i].format != f[i - 1].format):
@@ -137,13 +137,13 @@ def find_changes(Files files not None):
     return numbers
 
 
-def find_saying(Files files not None, int bit):
+def find_flagged(Files files not None, int bit):
     """Numbers of the files that say it of themselves."""
     cdef const FileRow* f = files.rows
     cdef size_t i
     cdef list numbers = []
     for i in range(files.count):
-        if f[i].says & bit:
+        if f[i].flags & bit:
             numbers.append(i)
     return numbers
 

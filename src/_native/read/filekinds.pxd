@@ -29,7 +29,7 @@ cdef inline uint8_t input_kind(const uint8_t* data, uint64_t size) noexcept nogi
         return IN_EMPTY
     if size >= 4:
         if memcmp(data, b"\x7fELF", 4) == 0:
-            # Of another class or byte order, or cut off: the reader of cubins says what is wrong.
+            # With another class or byte order, or cut off: the reader of cubins says what is wrong.
             if (size < sizeof(Ehdr) or data[4] != 2 or data[5] != 1
                     or header.e_machine == EM_CUDA):
                 return IN_CUBIN

@@ -10,7 +10,7 @@ from read.faults cimport Reader
 from read.sections cimport FIRST_MERCURY_SM
 from objectformats cimport FormatFacts
 from tables.rows cimport (
-    SAYS_EARLY, SAYS_NARROW, SAYS_SPECIFIC, SAYS_UNCLASSED, SAYS_WHOLE, UNKNOWN_SM, FileRow,
+    FILE_EARLY, FILE_NARROW, FILE_SPECIFIC, FILE_UNCLASSED, FILE_WHOLE, UNKNOWN_SM, FileRow,
     SectionRow,
 )
 
@@ -60,11 +60,11 @@ cdef inline void read_flags(FileRow* row, const FormatFacts* facts,
     if row.sm >= facts.versioned:
         row.toolkit = header.e_version
     if header.e_flags & facts.specific:
-        row.says |= SAYS_SPECIFIC
+        row.flags |= FILE_SPECIFIC
     if header.e_type == ET_WHOLE:
-        row.says |= SAYS_WHOLE
+        row.flags |= FILE_WHOLE
     if facts.wide and not header.e_flags & facts.wide:
-        row.says |= SAYS_NARROW
+        row.flags |= FILE_NARROW
 
 
 cdef inline bint read_notes(Reader* r, FileRow* row) noexcept nogil:
@@ -81,9 +81,9 @@ cdef inline bint read_notes(Reader* r, FileRow* row) noexcept nogil:
         elif s.kind == K_COMPAT:
             record = find_record(r.arena + s.offset, s.size, COMPAT_SPECIFIC)
             if record != NULL and record[2] != 0:
-                row.says |= SAYS_SPECIFIC
+                row.flags |= FILE_SPECIFIC
             if find_record(r.arena + s.offset, s.size, COMPAT_ISA_CLASS) == NULL:
-                row.says |= SAYS_UNCLASSED
+                row.flags |= FILE_UNCLASSED
     if tool // TOOL_STEP == row.toolkit:
         row.patch = <uint16_t>(tool % TOOL_STEP)
     return True
@@ -98,7 +98,7 @@ cdef inline void read_toolkit(FileRow* row, const uint8_t* notes, uint64_t size)
         if note.version >= CUINFO_VERSION:
             row.toolkit = max(row.toolkit, <uint32_t>note.toolkit)
         elif row.sm >= FIRST_MERCURY_SM:
-            row.says |= SAYS_EARLY
+            row.flags |= FILE_EARLY
         at += sizeof(CuinfoNote) - 8 + (<uint64_t>note.size + 3) // 4 * 4
 
 

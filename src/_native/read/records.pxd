@@ -11,7 +11,7 @@ from read.faults cimport (
     F_CALLGRAPH_BLOCK, F_CALLGRAPH_STRING, F_CALLGRAPH_SYMBOL, F_NAMES, F_RECORD_END,
     F_RECORD_FORMAT, F_RECORD_SIZE, F_RECORD_SYMBOL, F_SIZE, Reader, refuse, take_name,
 )
-from tables.rows cimport FileRow, SectionRow
+from tables.rows cimport BLOCK_INDIRECT, BLOCK_TAKEN, FileRow, SectionRow
 
 
 cdef inline bint check_info(Reader* r, FileRow* row, SectionRow* s,
@@ -80,7 +80,7 @@ cdef inline bint check_pairs(Reader* r, FileRow* row, SectionRow* s,
         if pair[0] >= row.symbol_count:
             return refuse(r, <int32_t>index, <int64_t>i, F_CALLGRAPH_SYMBOL, pair[0],
                           row.symbol_count)
-        if not graph or block == -2 or block == -3:
+        if not graph or block == BLOCK_TAKEN or block == BLOCK_INDIRECT:
             if pair[1] >= row.strtab_size:
                 return refuse(r, <int32_t>index, <int64_t>i, F_CALLGRAPH_STRING, pair[1],
                               row.strtab_size)

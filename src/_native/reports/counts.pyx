@@ -13,7 +13,9 @@ from base.elf64 cimport STB_WEAK, STT_FUNC, STT_SECTION
 from pylink._native.tables cimport Fixups, MergedTables, ObjectTables, PlacedTables, Values
 from tables.kinds cimport is_a, is_nobits
 from relocationtypes cimport FIRST_MERCURY_TYPE, MERCURY_TYPES, PLAIN_TYPES
-from tables.rows cimport EmittedRow, FileRow, FixupRow, OutRow, PlaceRow, SectionRow, SymbolRow
+from tables.rows cimport (
+    FROM_INPUTS, EmittedRow, FileRow, FixupRow, OutRow, PlaceRow, SectionRow, SymbolRow,
+)
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from base.memory cimport check_memory
 
@@ -136,7 +138,7 @@ cdef void count_outputs(Outputs* o) noexcept nogil:
     cdef int32_t at
     cdef KindCount* k
     for i in range(o.count):
-        o.copied[i] = not is_nobits(&o.outs[i]) and not o.places[i].made
+        o.copied[i] = not is_nobits(&o.outs[i]) and o.places[i].contents == FROM_INPUTS
         if o.index[i] == 0:
             continue
         k = counter(o.kinds, o.outs[i].kind)

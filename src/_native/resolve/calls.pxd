@@ -10,8 +10,9 @@ from base.nameindex cimport NameSlot, index_find
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from resolve.symbols cimport Resolver, clash
 from tables.rows cimport (
-    BLOCK_PROTOTYPE, CLASH_NO_NODE, CLASH_PROTOTYPE, EF_DEFINED, EF_NAMED, EF_TAKEN,
-    RESOLUTION_LOST, RESOLUTION_WON, CallRow, EntityRow, FileRow, SectionRow,
+    BLOCK_CANDIDATE, BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_PROTOTYPE, BLOCK_TAKEN, CLASH_NO_NODE,
+    CLASH_PROTOTYPE, EF_DEFINED, EF_NAMED, EF_TAKEN, RESOLUTION_LOST, RESOLUTION_WON, CallRow,
+    EntityRow, FileRow, SectionRow,
 )
 from base.vector cimport vec_push
 
@@ -33,7 +34,7 @@ cdef inline bint same_prototype(
     """
     cdef int32_t entity = r.entity[symbol]
     cdef const EntityRow* e = <EntityRow*>r.entities.data + entity
-    if r.prototype_of[entity] == 0 or block == -2:
+    if r.prototype_of[entity] == 0 or block == BLOCK_TAKEN:
         r.prototype_of[entity] = number + 1
     elif r.prototype_of[entity] != number + 1:
         return clash(r, CLASH_PROTOTYPE, symbol, e.winner if e.flags & EF_DEFINED else e.first)
@@ -70,7 +71,8 @@ cdef inline void take_by_winners(Resolver* r, const FileRow* file, const uint32_
     for j in range(count):
         if pair[2 * j] == 0:
             block = <int32_t>pair[2 * j + 1]
-        elif block == -4 and r.resolution[file.first_symbol + pair[2 * j]] == RESOLUTION_WON:
+        elif (block == BLOCK_CANDIDATE
+                and r.resolution[file.first_symbol + pair[2 * j]] == RESOLUTION_WON):
             taken[pair[2 * j + 1]] = 1
 
 
@@ -108,10 +110,10 @@ cdef inline bint read_rows(Resolver* r, const FileRow* file, Scratch* scratch) n
             symbol = file.first_symbol + pair[2 * j]
             if r.entity[symbol] < 0 or block == 0:
                 continue
-            if not is_node(r, symbol) or ((block == -1 or block == -4) and not is_node(
+            if not is_node(r, symbol) or (block in (BLOCK_DIRECT, BLOCK_CANDIDATE) and not is_node(
                     r, file.first_symbol + pair[2 * j + 1])):
                 return clash(r, CLASH_NO_NODE, <int32_t>symbol, <int32_t>symbol)
-            if block == -1 or block == -4:
+            if block == BLOCK_DIRECT or block == BLOCK_CANDIDATE:
                 second = r.entity[file.first_symbol + pair[2 * j + 1]]
                 if r.resolution[symbol] != RESOLUTION_WON:
                     continue
@@ -119,10 +121,10 @@ cdef inline bint read_rows(Resolver* r, const FileRow* file, Scratch* scratch) n
                 second = prototype(r, file.strtab + pair[2 * j + 1])
                 if second < 0:
                     return False
-                if block != -3 and not same_prototype(
+                if block != BLOCK_INDIRECT and not same_prototype(
                         r, <int32_t>symbol, second, block):
                     return False
-                if block == -2 and r.resolution[symbol] == RESOLUTION_LOST:
+                if block == BLOCK_TAKEN and r.resolution[symbol] == RESOLUTION_LOST:
                     if taken == NULL:
                         taken = <uint8_t*>scratch_zeros(scratch, file.symbol_count, 1)
                         if taken == NULL:
@@ -132,9 +134,9 @@ cdef inline bint read_rows(Resolver* r, const FileRow* file, Scratch* scratch) n
                         # No row of the link; but a table of that file may well hold the address.
                         (<EntityRow*>r.entities.data)[r.entity[symbol]].flags |= EF_NAMED
                         continue
-                if block == -2:
+                if block == BLOCK_TAKEN:
                     (<EntityRow*>r.entities.data)[r.entity[symbol]].flags |= EF_TAKEN
-                elif block == -3 and r.resolution[symbol] != RESOLUTION_WON:
+                elif block == BLOCK_INDIRECT and r.resolution[symbol] != RESOLUTION_WON:
                     continue
             if second < 0:
                 continue

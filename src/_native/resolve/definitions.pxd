@@ -124,7 +124,8 @@ cdef inline bint compare_sizes(Resolver* r, int32_t at, EntityRow* e) noexcept n
     return clash(r, CLASH_SIZE, at, first)
 
 
-cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noexcept nogil:
+cdef inline bint resolve_repeated(Resolver* r, int32_t at, EntityRow* e,
+                                  bint defined) noexcept nogil:
     """Symbol `at` names an entity that an earlier symbol named."""
     cdef const SymbolRow* s = &r.objects.symbols[at]
     cdef bint weak = (s.info >> 4) == STB_WEAK

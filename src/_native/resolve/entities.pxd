@@ -12,7 +12,7 @@ from resolve.symbols cimport (
 )
 from base.elf64 cimport SHN_COMMON, STB_LOCAL, STB_WEAK, STT_FUNC, STT_SECTION
 from traits cimport TRAIT_LEAN_NAMES, TRAIT_MERCURY, TRAIT_NULL_FUNCTIONS
-from resolve.definitions cimport again, choose
+from resolve.definitions cimport resolve_repeated, choose
 from base.vector cimport vec_push
 
 
@@ -31,7 +31,7 @@ cdef inline bint enter(Resolver* r, int32_t at) noexcept nogil:
             return False
         if slot.value >= 0:
             r.entity[at] = slot.value
-            return again(r, at, <EntityRow*>r.entities.data + slot.value, defined)
+            return resolve_repeated(r, at, <EntityRow*>r.entities.data + slot.value, defined)
     elif names_const0_size(r, s):
         # Local in each file, but the link's own, which has one.
         if r.const0_size >= 0:

@@ -26,8 +26,8 @@ from resolve.symbols cimport Resolver, fetch_names, hash_names, read_function_fa
 from tables.rows cimport (
     EF_DEFINED, EF_DESELECTED, EF_KERNEL, EF_LIVE, EF_LOCAL, EF_NAMED, EF_TAKEN, EF_UNCALLED,
     EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_OTHER, E_RESERVED, E_UNIFIED,
-    RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_NONE, CallRow, ClashRow, EntityRow,
-    FileRow, SectionRow, SymbolRow,
+    RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_NONE, CallRow, ClashRow, EntityRow, FileRow,
+    SectionRow, SymbolRow,
 )
 from merge.runtime cimport is_runtime_function
 from base.threads cimport for_each

@@ -13,7 +13,7 @@ from tables.kinds cimport is_a
 from base.nameindex cimport NameIndex, hash_name, prefetch
 from tables.rows cimport (
     E_CONST0_SIZE, E_CONSTANT, E_FUNC, E_GLOBAL, E_OTHER, E_RESERVED, E_SHARED, E_SYSTEM_SHARED,
-    E_UNIFIED, NO_STACK_BOUND, SAYS_WHOLE, ClashRow, FileRow, SectionRow, SymbolRow,
+    E_UNIFIED, FILE_WHOLE, NO_STACK_BOUND, ClashRow, FileRow, SectionRow, SymbolRow,
 )
 from base.vector cimport Vec, vec_push
 from tables.views cimport ObjectsView
@@ -71,7 +71,7 @@ cdef inline void read_function_facts(Resolver* r, const FileRow* file) noexcept 
     cdef const uint8_t* data
     cdef uint64_t at
     cdef uint32_t i, symbol
-    cdef bint whole = file.says & SAYS_WHOLE != 0
+    cdef bint whole = file.flags & FILE_WHOLE != 0
     for i in range(file.first_section, file.first_section + file.section_count):
         s = &r.objects.sections[i]
         data = r.objects.arena + s.offset

@@ -9,11 +9,11 @@ from base.elf64 cimport STT_SECTION
 from tables.graph cimport CallGraph, is_idle
 from tables.kinds cimport is_a
 from tables.rows cimport (
-    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, RESOLUTION_WON, SAYS_WHOLE, EmittedRow,
+    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, FILE_WHOLE, RESOLUTION_WON, EmittedRow,
     EntityRow, FixupRow, OutRow, SectionRow, SymbolRow,
 )
 from shared.rows cimport (
-    COMMON, DEAD, EXTERN, LATE, REFERENCED, SAYS_ALIGN, STAYS, ExternUseRow, UseRow, VariableRow,
+    COMMON, DEAD, EXTERN, LATE, REFERENCED, FILE_ALIGN, STAYS, ExternUseRow, UseRow, VariableRow,
 )
 from base.vector cimport Vec, vec_push
 from tables.views cimport MergedView, ObjectsView
@@ -108,7 +108,7 @@ cdef inline bint list_variables(SharedLists* l) noexcept nogil:
         row.flags = (REFERENCED if l.merged.referenced[at] else 0) | (
             EXTERN if e[at].flags & EF_UNSIZED else 0)
         if l.aligned and e[at].flags & EF_UNSIZED and sym[i].value:
-            row.flags |= SAYS_ALIGN
+            row.flags |= FILE_ALIGN
         if sym[i].section >= 0 and is_a(l.objects.sections[sym[i].section].kind, IS_KERNEL_SHARED):
             kernel = l.merged.section_function[sym[i].section]
             row.owner = l.number[kernel] if kernel >= 0 and l.number[kernel] >= 0 else DEAD
@@ -120,7 +120,7 @@ cdef inline bint has_whole(const SharedLists* l) noexcept nogil:
     """Whether a whole program is among the files."""
     cdef size_t i = 0
     while i < l.objects.section_count:
-        if l.objects.files[l.objects.sections[i].file].says & SAYS_WHOLE:
+        if l.objects.files[l.objects.sections[i].file].flags & FILE_WHOLE:
             return True
         i += l.objects.files[l.objects.sections[i].file].section_count
     return False
@@ -149,7 +149,7 @@ cdef inline bint list_nameless(SharedLists* l, Scratch* scratch) noexcept nogil:
             named[sym[i].section] = 1
     for i in range(l.objects.section_count):
         s = &l.objects.sections[i]
-        whole = l.objects.files[s.file].says & SAYS_WHOLE
+        whole = l.objects.files[s.file].flags & FILE_WHOLE
         if (not is_a(s.kind, IS_KERNEL_SHARED)
                 or not (whole or (l.every and s.size and not named[i]))):
             continue
@@ -230,7 +230,7 @@ cdef inline bint add_use(SharedLists* l, int32_t variable, size_t kernel,
     if extern_use == NULL:
         return False
     extern_use.kernel = <uint32_t>kernel
-    extern_use.align = row.align if row.flags & SAYS_ALIGN else 0
+    extern_use.align = row.align if row.flags & FILE_ALIGN else 0
     extern_use.flags = 0
     if l.by_name:
         extern_use.tie = (<const int32_t*>l.owners.data)[variable]

@@ -10,7 +10,7 @@ cdef enum:
     DEAD = -2           # owner of a variable of a kernel that is not linked
     REFERENCED = 1      # variable flags
     EXTERN = 2
-    SAYS_ALIGN = 4      # an extern array whose symbol has its alignment
+    FILE_ALIGN = 4      # an extern array whose symbol has its alignment
     LATE = 4            # extern use, kernel while it is placed: it has a section for arrays alone
     STAYS = 8           # variable, kernel while it is placed: its section is there without bytes
     SURVIVES = 1        # kernel flags

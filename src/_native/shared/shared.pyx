@@ -302,6 +302,7 @@ cdef bint check_tables(SharedTables shared) except -1:
 
 def layout_shared(SharedTables shared not None, int family, bint keeps_common, bint aligns_arrays,
                   bint ties_arrays, bint reserves=True):
+    """Lay out shared memory; see shared.pyi."""
     shared.fill()
     cdef Placing w
     cdef Py_ssize_t kernel_count = shared.kernel_count, tie_count = shared.tie_count, i
@@ -369,6 +370,7 @@ cdef bytes start_kernels(Py_ssize_t count):
 
 
 def layout_relocatable(SharedTables shared not None, bint aligns_arrays, bint ties_arrays):
+    """Sizes of shared memory for -r; see shared.pyi."""
     shared.fill()
     cdef Py_ssize_t kernel_count = shared.kernel_count, tie_count = shared.tie_count
     cdef const VariableRow* rows = shared.variables.rows

@@ -287,7 +287,7 @@ cdef void place_variable(SharedPlaces* p, int32_t v, int64_t offset, int32_t use
     p.merc_value[v] = p.value[v]
     p.symbol_value[v] = p.value[v] + (p.array_reserved if array else p.reserved)
     if array and p.objects.executable and p.keep_symbols and not p.ties_arrays:
-        p.symbol_value[v] = p.reserved + <uint64_t>NOWHERE      # if it has one: merge/users.pxd
+        p.symbol_value[v] = p.reserved + <uint64_t>NOWHERE  # if it has one: merge/sharedusers.pxd
     elif (array and p.objects.traits & TRAIT_ALIGNS_ARRAYS and not p.objects.executable
           and not p.keep_symbols and not is_instance(e)):
         # It has no place yet: what its symbol says is the alignment.

@@ -315,7 +315,7 @@ cdef inline bint digest_cubin(Cutting* c, const ElfFile* elf, const uint32_t* ow
     functions = <Fingerprint*>calloc(c.functions.count + 1, sizeof(Fingerprint))
     code = <uint64_t*>calloc(c.functions.count + 1, sizeof(uint64_t))
     good = functions != NULL and code != NULL
-    # Of e_flags the chip is not compared, which has its bits in two places by the ABI's version.
+    # The chip's bits in e_flags are ignored; the ABI version decides where they are.
     absorb_words(&c.exact, elf.data[8], elf.header.e_flags & <uint32_t>(
         0xff00ff00 if elf.data[8] < 8 else 0xff0000ff))
     c.like = c.exact

@@ -41,7 +41,7 @@ ctypedef struct Cutting:
     Text unit                   # a symbol that names the source file, or NULL
     uint32_t type               # e_type of a cubin
     Vec digests                 # Digest, of linked cubins alone
-    # Of all but notes and the chip, with and without the mark that `absorb_records` omits.
+    # Everything but notes and the chip, with and without the mark that `absorb_records` omits.
     Fingerprint exact
     Fingerprint like
     bint bad                    # the payload is not what its entry says

@@ -18,25 +18,25 @@ cdef extern from "size/ptxscan.h":
 
 
 cdef inline bint is_space(uint8_t sign) noexcept nogil:
-    return sign in (32, 9, 10, 13)
+    return sign in (c" ", c"\t", c"\n", c"\r")
 
 
 cdef inline bint is_word(uint8_t sign) noexcept nogil:
-    return (48 <= sign <= 57 or 65 <= sign <= 90 or 97 <= sign <= 122
-            or sign in (95, 36, 37))            # _ $ %
+    return (c"0" <= sign <= c"9" or c"A" <= sign <= c"Z" or c"a" <= sign <= c"z"
+            or sign in (c"_", c"$", c"%"))
 
 
 cdef inline uint64_t skip_comment(const uint8_t* data, uint64_t at, uint64_t size) noexcept nogil:
     """After a comment that begins at `at`, or `at` itself."""
     cdef const uint8_t* end
-    if at + 1 >= size or data[at] != 47:
+    if at + 1 >= size or data[at] != c"/":
         return at
-    if data[at + 1] == 47:
-        end = <const uint8_t*>memchr(data + at, 10, size - at)
+    if data[at + 1] == c"/":
+        end = <const uint8_t*>memchr(data + at, c"\n", size - at)
         return size if end == NULL else <uint64_t>(end - data)
-    if data[at + 1] == 42:
+    if data[at + 1] == c"*":
         at += 2
-        while at + 1 < size and not (data[at] == 42 and data[at + 1] == 47):
+        while at + 1 < size and not (data[at] == c"*" and data[at + 1] == c"/"):
             at += 1
         return min(size, at + 2)
     return at
@@ -45,8 +45,8 @@ cdef inline uint64_t skip_comment(const uint8_t* data, uint64_t at, uint64_t siz
 cdef inline uint64_t skip_string(const uint8_t* data, uint64_t at, uint64_t size) noexcept nogil:
     """After a string that begins at `at`."""
     at += 1
-    while at < size and data[at] != 34:
-        at += 2 if data[at] == 92 else 1
+    while at < size and data[at] != c"\"":
+        at += 2 if data[at] == c"\\" else 1
     return min(size, at + 1)
 
 
@@ -57,16 +57,16 @@ cdef inline uint64_t end_of_body(const uint8_t* data, uint64_t at, uint64_t size
         at = skip_plain(data, at, size, IN_BODY)
         if at == size:
             return size
-        if data[at] == 123:
+        if data[at] == c"{":
             depth += 1
-        elif data[at] == 125:
+        elif data[at] == c"}":
             depth -= 1
             if depth == 0:
                 return at + 1
-        elif data[at] == 34:
+        elif data[at] == c"\"":
             at = skip_string(data, at, size)
             continue
-        elif data[at] == 47:
+        elif data[at] == c"/":
             next = skip_comment(data, at, size)
             if next != at:
                 at = next
@@ -79,8 +79,8 @@ cdef inline uint64_t name_of(const uint8_t* data, uint64_t at, uint64_t size,
     """Where the name after `.entry` or `.func` begins, and its end; a result may be in front."""
     while at < size and is_space(data[at]):
         at += 1
-    if at < size and data[at] == 40:
-        while at < size and data[at] != 41:
+    if at < size and data[at] == c"(":
+        while at < size and data[at] != c")":
             at += 1
         at += 1
         while at < size and is_space(data[at]):
@@ -103,26 +103,26 @@ cdef inline bint cut_ptx(Cutting* c, const uint8_t* data, uint64_t size) noexcep
         at = skip_plain(data, at, size, OUTSIDE)
         if at == size:
             break
-        if data[at] == 34:
+        if data[at] == c"\"":
             at = skip_string(data, at, size)
             continue
         next = skip_comment(data, at, size)
         if next != at:
             at = next
             continue
-        if data[at] in (59, 125):               # ; }
+        if data[at] in (c";", c"}"):
             line = at + 1
-        if not (data[at] == 46 and (
+        if not (data[at] == c"." and (
                 (size - at > 6 and memcmp(data + at, b".entry", 6) == 0 and is_space(data[at + 6]))
                 or (size - at > 5 and memcmp(data + at, b".func", 5) == 0
-                    and (is_space(data[at + 5]) or data[at + 5] == 40)))):
+                    and (is_space(data[at + 5]) or data[at + 5] == c"(")))):
             at += 1
             continue
-        name = name_of(data, at + (6 if data[at + 1] == 101 else 5), size, &end)
+        name = name_of(data, at + (6 if data[at + 1] == c"e" else 5), size, &end)
         next = end
-        while next < size and data[next] not in (59, 123):
+        while next < size and data[next] not in (c";", c"{"):
             next += 1
-        if next >= size or data[next] == 59 or end == name:
+        if next >= size or data[next] == c";" or end == name:
             at = next
             continue
         next = end_of_body(data, next, size)

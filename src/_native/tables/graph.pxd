@@ -6,7 +6,9 @@ from libc.stdint cimport uint32_t
 
 from base.scratch cimport Scratch, scratch_zeros
 from pylink._native.tables cimport MergedTables
-from tables.rows cimport EF_TAKEN, EF_UNSELECTED, CallRow, EntityRow
+from tables.rows cimport (
+    BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_TAKEN, EF_TAKEN, EF_UNSELECTED, CallRow, EntityRow,
+)
 
 
 # The rows that a graph is made from.
@@ -40,15 +42,15 @@ cdef inline bint is_idle(const EntityRow* e) noexcept nogil:
 cdef inline bint call_edge(const CallRow* call, size_t entities, uint32_t* tail,
                            uint32_t* head) noexcept nogil:
     """The edge that a row stands for; False for rows that are not edges."""
-    if call.block == -1:
+    if call.block == BLOCK_DIRECT:
         tail[0] = call.caller
         head[0] = call.callee
         return True
-    if call.block == -3:
+    if call.block == BLOCK_INDIRECT:
         tail[0] = call.caller
         head[0] = <uint32_t>entities + call.callee
         return True
-    if call.block == -2:
+    if call.block == BLOCK_TAKEN:
         tail[0] = <uint32_t>entities + call.callee
         head[0] = call.caller
         return True

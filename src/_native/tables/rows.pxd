@@ -20,18 +20,18 @@ cdef packed struct FileRow:
     uint16_t sm                 # of the code
     uint16_t ptx_sm             # of the PTX that it was made from, or UNKNOWN_SM
     uint8_t format              # row of FORMAT
-    uint8_t says                # FileSays bits
+    uint8_t flags               # FileFlag bits
     uint64_t strtab             # arena offset of the string table of .symtab
     uint64_t strtab_size
     uint64_t merc_symtab        # arena offset, 0 when there is none
 
 # What a file says of itself (tables.py names the bits).
-cdef enum FileSays:
-    SAYS_SPECIFIC = 1           # its code is for one architecture alone
-    SAYS_NARROW = 2             # that addresses have 32 bits
-    SAYS_UNCLASSED = 4          # .nv.compat has no ISA_CLASS: it runs on the target alone
-    SAYS_EARLY = 8              # from sm_100 on: it is from before 13.0
-    SAYS_WHOLE = 16             # it is a whole program, of the type ET_WHOLE
+cdef enum FileFlag:
+    FILE_SPECIFIC = 1           # its code is for one architecture alone
+    FILE_NARROW = 2             # that addresses have 32 bits
+    FILE_UNCLASSED = 4          # .nv.compat has no ISA_CLASS: it runs on the target alone
+    FILE_EARLY = 8              # from sm_100 on: it is from before 13.0
+    FILE_WHOLE = 16             # it is a whole program, of the type ET_WHOLE
 
 cdef enum:
     UNKNOWN_SM = 0xffff
@@ -98,11 +98,11 @@ cdef enum EntityFlag:
     EF_LOCAL = 4
     EF_LIVE = 8             # reaches the output
     EF_COMMON = 32
-    EF_TAKEN = 64           # a block -2 row names it
+    EF_TAKEN = 64           # a BLOCK_TAKEN row names it
     EF_INTERNAL = 128       # local or constant, of internal visibility: dropped from executables
     EF_WEAK = 256           # every definition is weak
     EF_UNSIZED = 512        # extern __shared__ array
-    EF_NAMED = 1024         # a block -2 row of a copy that lost names it, and none of a current one
+    EF_NAMED = 1024         # a BLOCK_TAKEN row of a lost copy names it, and none of a current one
     EF_DESELECTED = 2048    # dead only because some kernels were not selected
     EF_UNSELECTED = 4096    # a kernel that lives only where device code launches it
     EF_UNCALLED = 8192      # a function whose address is taken and that no kernel reaches
@@ -129,13 +129,13 @@ cdef inline bint is_root(const EntityRow* e) noexcept nogil:
     """Whether it is a kernel, and not one that lives because other code launches it."""
     return e.flags & EF_KERNEL and not e.flags & EF_UNSELECTED
 
-# What became of the definition that one input symbol gives. Of those of an entity one has won,
-# unless there is none.
+# What became of the definition that one input symbol gives. Each entity with a definition has
+# exactly one that won.
 cdef enum Resolution:
-    RESOLUTION_NONE = 0               # no definition
-    RESOLUTION_LOST = 1               # to the one that won, which came before
-    RESOLUTION_LOST_EARLY = 2         # to one that was replaced later
-    RESOLUTION_REPLACED = 3           # was current until a later definition replaced it
+    RESOLUTION_NONE = 0         # no definition
+    RESOLUTION_LOST = 1         # to the one that won, which came before
+    RESOLUTION_LOST_EARLY = 2   # to one that was replaced later
+    RESOLUTION_REPLACED = 3     # was current until a later definition replaced it
     RESOLUTION_WON = 4
 
 
@@ -151,13 +151,17 @@ cdef inline bint was_current(uint8_t resolution) noexcept nogil:
 
 # One row of .nv.callgraph or .nv.prototype, of a function copy that was current when its file
 # was merged (address-taken rows: of any copy).
-cdef enum:
-    BLOCK_PROTOTYPE = -5        # a row of .nv.prototype; the others are the markers of the file
+cdef enum Block:
+    BLOCK_DIRECT = -1           # the markers of the file: a direct call
+    BLOCK_TAKEN = -2            # a function whose address is taken, with its prototype
+    BLOCK_INDIRECT = -3         # an indirect call by a prototype
+    BLOCK_CANDIDATE = -4        # a function that an indirect call may reach
+    BLOCK_PROTOTYPE = -5        # a row of .nv.prototype
 
 cdef packed struct CallRow:
     uint32_t caller             # entity
-    uint32_t callee             # entity; blocks -2, -3 and -5: number of a prototype string
-    int32_t block               # -1 direct, -2 address taken, -3 indirect, -4 its candidate
+    uint32_t callee             # entity; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: number of a string
+    int32_t block               # Block
     uint32_t won                # the row belongs to the copy that stays
 
 # A clash between definitions; pylink/phases/report_symbols.py words it.
@@ -216,7 +220,7 @@ cdef packed struct OutRow:
     uint32_t marks              # OutFlag bits
     int32_t source              # an input section that it was created for
     int32_t text                # the .text row of its function, or -1
-    uint32_t created              # its number among all sections created, 1 for the first
+    uint32_t created            # its number among all sections created, 1 for the first
 
 
 cdef inline void start_out(OutRow* row, uint16_t kind, uint32_t type, uint64_t flags,
@@ -318,11 +322,16 @@ cdef packed struct SpanRow:
     uint64_t size
 
 # Where one section lies in the output file.
+cdef enum ContentsFrom:
+    FROM_INPUTS = 0
+    FROM_SPAN = 1               # a SpanRow holds the bytes, which the link made
+    FROM_TWIN = 2               # its twin's bytes are its own
+
 cdef packed struct PlaceRow:
     uint64_t offset
     uint64_t size
     uint32_t name               # offset in .shstrtab
-    uint32_t made               # 1: a SpanRow holds its bytes, 2: it shares its twin's
+    uint32_t contents           # ContentsFrom
 
 # A relocation with its value: what the patching loop needs and nothing else.
 cdef packed struct PatchRow:

@@ -79,4 +79,4 @@ class Census:
         """After ``compare``: what is known, below whatever root, and was not found."""
 
     def unseen_of(self, roots: list[bytes], paths: list[list[bytes]]) -> Columns:
-        """Of these the files below each root that are one of its ``paths``, or in such a folder."""
+        """Like `unseen`, for files at these ``paths`` of each root or in folders at them."""

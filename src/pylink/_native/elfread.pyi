@@ -35,7 +35,7 @@ def find_changes(files: Files) -> list[int]:
     of 32-bit addresses, and without ISA_CLASS. In ascending order.
     """
 
-def find_saying(files: Files, bit: int) -> list[int]:
+def find_flagged(files: Files, bit: int) -> list[int]:
     """Numbers of the files with a bit in the column of what they say. In ascending order."""
 
 def find_apart(files: Files, low: int, high: int) -> list[int]:

@@ -13,8 +13,8 @@ def analyze(merged: MergedTables) -> None:
     or its own where it or one of them sets the number of registers itself.
     """
 
-def find_trouble(merged: MergedTables) -> tuple[list[int], bool]:
-    """Kernels in creation order whose callees ask too much: (recursive, crowded).
+def find_recursive(merged: MergedTables) -> tuple[list[int], bool]:
+    """Kernels that recurse, in creation order, and whether one lacks registers.
 
     ``recursive`` has the entity of a kernel without a bound on its stack once for each such
     callee. ``crowded`` says whether any kernel reaches a function with more registers than the

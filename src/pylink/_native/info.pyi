@@ -1,4 +1,4 @@
-"""EIATTR records: .nv.info, .nv.info.F, their mercury twins, and the call graph.
+"""EIATTR records: .nv.info, .nv.info.F, and their mercury twins.
 
 Records of the inputs are kept in reverse order; kernels take over what the functions they reach
 need (docs/format-notes.md, "Attributes of kernels"). Tables are packed rows of ``rows.pxd``.

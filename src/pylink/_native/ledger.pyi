@@ -61,8 +61,8 @@ class Ledger:
     def repeats(self, entry_groups: bytes) -> list[tuple[int, int, int, int]]:
         """Functions and data of linked cubins that an earlier entry of the group has.
 
-        Each as (group, function or 0 for data, entry, bytes). Of functions their code, constants,
-        relocations by symbol and attributes are the same, and the bytes are those of the code.
+        Each as (group, function or 0 for data, entry, bytes). Functions of a group have the same
+        code, constants, relocations by symbol and attributes, and the bytes are those of the code.
         Data of fewer than 256 bytes does not count. Groups are as for ``sums``.
         """
 

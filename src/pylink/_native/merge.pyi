@@ -2,7 +2,7 @@
 
 The output behaves as if its sections and symbols were created one after the other while the inputs
 are read in command-line order; string tables, symbol order and section order all follow from
-this creation (docs/format-notes.md). Afterwards no section or symbol appears.
+this creation (docs/order.md). Afterwards no section or symbol appears.
 """
 
 from pylink._native.tables import MergedTables

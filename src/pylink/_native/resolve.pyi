@@ -14,8 +14,8 @@ def resolve(merged: MergedTables) -> Clashes:
     Fills ``entities``, ``symbol_entity``, ``symbol_resolution``, ``calls`` and ``prototypes``;
     returns the clashes of the first file that has any, none when the link can go on.
 
-    A strong definition replaces weak ones and common symbols. Of weak functions the one that needs
-    fewest registers wins, of equals the first; of other weak definitions the first. Common
+    A strong definition replaces weak ones and common symbols. The weak function that needs the
+    fewest registers wins, the first of equals; among other weak definitions the first wins. Common
     symbols take the largest size.
     """
 

@@ -15,7 +15,7 @@ from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.inputs.libraries import find_libraries
 from pylink.options.model import Options
-from pylink.options.plan import Plan, identity, place_of, planned
+from pylink.options.plan import Plan, identity, place_of, plan_outputs
 from pylink.phases.sharing import SharedInputs
 from pylink.phases.sidebyside import run_side_by_side
 
@@ -219,7 +219,7 @@ def _check_outputs(jobs: Sequence[_Prepared], inputs: Sequence[Sequence[LinkInpu
     for number, job in enumerate(jobs):
         if job.linker is None:
             continue
-        for output in planned(job.linker._values, Sink()):
+        for output in plan_outputs(job.linker._values, Sink()):
             place = place_of(output.path)
             if place is None:
                 continue

@@ -4,7 +4,7 @@ What a fit misses is compared with how far repeated measurements of one size lie
 scatter. docs/growth.md explains the criterion to users.
 
 1. A sum of functions, or a power of the size, is the model where it misses no more than the scatter
-   excuses. Of those that do, the one with the best balance of error and number of parts is chosen:
+   excuses. Among these, the one with the best balance of error and number of parts is chosen:
    squares / scatter**2 + `PER_PART` for each part.
 2. Where none does for all sizes, the larger ones may still have one: a cost may change its course
    where the link does something else from some size on. The widest range with a model is taken.

@@ -41,7 +41,7 @@ def parse(data: bytes, name: str = "<report>") -> Report:
     if not data:
         raise MalformedReport(f"{name}:1: the file is empty")
     if not is_text(data[:HEAD_SIZE]):
-        raise MalformedReport(f"{name}:1: it is no report but binary data")
+        raise MalformedReport(f"{name}:1: it is not a report but binary data")
     text = data.decode("utf-8", "surrogateescape")
     if text.startswith("\ufeff"):
         reader.line = 1
@@ -134,7 +134,7 @@ class _Reader:
     def number(self, what: str, text: str, limit: int, least: int = 0) -> int:
         text = text.strip()
         if not NUMBER.fullmatch(text):
-            raise self.fail(f"{what} is no whole number: {text[:40]!r}")
+            raise self.fail(f"{what} is not a whole number: {text[:40]!r}")
         value = int(text)
         if not least <= value <= limit:
             raise self.fail(f"{what} {value} is not from {least} to {limit}")

@@ -5,12 +5,12 @@ same at every cost. Functions are divided by their value at the largest size, an
 there. A point at a hundredth of the largest size has a third of its weight (`LARGE_COUNT`): what
 twice the size costs, the large sizes tell. Costs that were rounded count less where that matters.
 
-`Points.profile` answers what the data leave open. Of each multiple of the cost at twice the size
-(`multiples`) it gives the least sum of squared errors that any sum of the functions has which
-forecasts just that. All such sums are made of pairs of functions, one that forecasts less and one
-that forecasts more, mixed so that they meet it: least squares over those mixtures, of two at once,
-which is as many as a few points tell apart. A multiple is as likely as its sum of squares is
-small; so a square that the data do not show, but do not exclude either, widens the interval.
+`Points.profile` answers what the data leave open. For each multiple of the cost at twice the size
+(`multiples`) it gives the least sum of squared errors of any sum of the functions that forecasts
+just that. All such sums are made of pairs of functions, one that forecasts less and one that
+forecasts more, mixed so that they meet it: least squares over those mixtures, of two at once, which
+is as many as a few points tell apart. A multiple is as likely as its sum of squares is small; so a
+square that the data do not show, but do not exclude either, widens the interval.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from pylink._native.elfheaders import read_sections
 from pylink.facts.elf import SHT_SYMTAB
 from pylink.facts.objectformats import sm_of_cubin
+from pylink.facts.records import SYM
 from pylink.inspect.containers import UnreadableFile, parts
 from pylink.size.sources import FileSource
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pylink.audit.process import Group
 
 STO_CUDA_ENTRY = 0x10
-_SYMBOL = struct.Struct("<IBBHQQ")
 _STT_OBJECT, _STT_FUNC = 1, 2
 _STB_LOCAL = 0
 _VARIABLES = (b".nv.global", b".nv.constant3")
@@ -59,8 +58,8 @@ def read_symbols(cubin: bytes) -> Symbols:
             continue
         names = sections[table.link]
         strings = cubin[names.offset : names.offset + max(names.stored, 0)]
-        rows = cubin[table.offset : table.offset + table.stored - table.stored % _SYMBOL.size]
-        for name, info, other, number, value, size in _SYMBOL.iter_unpack(rows):
+        rows = cubin[table.offset : table.offset + table.stored - table.stored % SYM.size]
+        for name, info, other, number, value, size in SYM.iter_unpack(rows):
             end = strings.find(b"\0", name)
             if info >> 4 == _STB_LOCAL or not 0 < number < len(sections) or end <= name:
                 continue

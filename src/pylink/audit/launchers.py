@@ -7,7 +7,6 @@ the device code of the same object. Launches by a pointer are not seen.
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from pylink._native.elfheaders import read_sections
 from pylink.audit.kernels import read_symbols
 from pylink.facts.elf import SHT_RELA, SHT_SYMTAB
+from pylink.facts.records import RELA, SYM
 from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
 from pylink.inspect.containers import UnreadableFile, parts
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from pylink._native.elfheaders import Section
 
-_SYMBOL = struct.Struct("<IBBHQQ")
-_RELOCATION = struct.Struct("<QIIq")
 _SHF_EXECINSTR = 4
 _STT_FUNC, _STT_SECTION = 2, 3
 _STB_WEAK = 2
@@ -100,9 +98,9 @@ def _of_object(name: str, data: bytes) -> Iterator[Launcher]:
             continue
         if not sections[section.info].flags & _SHF_EXECINSTR:
             continue
-        whole = section.stored - section.stored % _RELOCATION.size
+        whole = section.stored - section.stored % RELA.size
         rows = data[section.offset : section.offset + whole]
-        for offset, _, number, addend in _RELOCATION.iter_unpack(rows):
+        for offset, _, number, addend in RELA.iter_unpack(rows):
             if number >= len(symbols):
                 continue
             caller = functions.at(section.info, offset)
@@ -128,8 +126,8 @@ def _kernels(name: str, data: bytes) -> set[bytes]:
 def _symbols(data: bytes, sections: list[Section], table: Section) -> Iterator[_Symbol]:
     names = sections[table.link]
     strings = data[names.offset : names.offset + max(names.stored, 0)]
-    whole = table.stored - table.stored % _SYMBOL.size
-    for name, *fields in _SYMBOL.iter_unpack(data[table.offset : table.offset + whole]):
+    whole = table.stored - table.stored % SYM.size
+    for name, *fields in SYM.iter_unpack(data[table.offset : table.offset + whole]):
         end = strings.find(b"\0", name)
         yield _Symbol(strings[name:end] if end >= 0 else b"", *fields)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from pylink._native.ledger import find_marks
 from pylink.facts.elf import EM_AARCH64, EM_X86_64, PT_LOAD
 from pylink.facts.fatbinentries import CONTAINER
+from pylink.facts.records import DYN, EHDR, PHDR, SYM
 from pylink.inputs.sharedlib import DEFINED, LENT, module_ids
 from pylink.inspect.embedded import CONTAINER_MARK, ELF_MARK, entry_at, sections_of
 
@@ -36,10 +37,6 @@ _DT_JMPREL, _DT_RUNPATH, _DT_FLAGS = 23, 29, 30
 _DT_GNU_HASH, _DT_FLAGS_1 = 0x6FFFFEF5, 0x6FFFFFFB
 _DF_SYMBOLIC, _DF_1_PIE = 2, 0x08000000
 
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SEGMENT = struct.Struct("<IIQQQQQQ")
-_DYNAMIC = struct.Struct("<QQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION_SYMBOL = struct.Struct("<12xI8x")
 _STT_FUNC = 2
 
@@ -135,14 +132,14 @@ def _here() -> str:
 
 def read_header(source: Source) -> tuple[int, int]:
     """e_type and e_machine of an ELF file; NotLinked for anything else, or for other machines'."""
-    head = source.read(0, _HEADER.size)
+    head = source.read(0, EHDR.size)
     if not head.startswith(b"\x7fELF"):
         raise NotLinked("it is not an ELF file")
     if not head.startswith(ELF_MARK):
         raise NotLinked("it is for a 32-bit or big-endian machine")
-    if len(head) < _HEADER.size:
+    if len(head) < EHDR.size:
         raise NotLinked("its ELF header is cut off")
-    fields = _HEADER.unpack(head)
+    fields = EHDR.unpack(head)
     return fields[1], fields[2]
 
 
@@ -162,12 +159,12 @@ def read_linked_file(source: Source, path: str) -> LinkedFile:
 
 
 def _segments(source: Source) -> Iterator[tuple[int, ...]]:
-    head = _HEADER.unpack(source.read(0, _HEADER.size))
+    head = EHDR.unpack(source.read(0, EHDR.size))
     start, width, count = head[5], head[9], head[10]
-    if width != _SEGMENT.size:
+    if width != PHDR.size:
         return
     rows = source.read(start, count * width)
-    yield from _SEGMENT.iter_unpack(rows[: len(rows) - len(rows) % width])
+    yield from PHDR.iter_unpack(rows[: len(rows) - len(rows) % width])
 
 
 class _Dynamic:
@@ -188,7 +185,7 @@ class _Dynamic:
             if kind == PT_DYNAMIC:
                 rows = self._source.read(offset, min(size, _MOST_TABLE))
         needed: list[int] = []
-        for tag, value in _DYNAMIC.iter_unpack(rows[: len(rows) - len(rows) % _DYNAMIC.size]):
+        for tag, value in DYN.iter_unpack(rows[: len(rows) - len(rows) % DYN.size]):
             if tag == _DT_NULL:
                 break
             if tag == _DT_NEEDED:
@@ -221,10 +218,10 @@ class _Dynamic:
         """The names of the dynamic symbols by number; fills those of the file."""
         file, strings = self._file, self._strings
         rows = self._table(
-            self._values.get(_DT_SYMTAB, 0), self._count() * _SYMBOL.size, "dynamic symbols"
+            self._values.get(_DT_SYMTAB, 0), self._count() * SYM.size, "dynamic symbols"
         )
         names = []
-        for name, info, _, section, _, _ in _SYMBOL.iter_unpack(rows):
+        for name, info, _, section, _, _ in SYM.iter_unpack(rows):
             end = strings.find(b"\0", name)
             text = strings[name:end] if end >= 0 else b""
             names.append(text)
@@ -242,7 +239,7 @@ class _Dynamic:
         """How many dynamic symbols there are, by one of the hash tables."""
         if _DT_HASH in self._values:
             head = self._table(self._values[_DT_HASH], 8, "hash table")
-            return min(int.from_bytes(head[4:8], "little"), self._source.size // _SYMBOL.size)
+            return min(int.from_bytes(head[4:8], "little"), self._source.size // SYM.size)
         if _DT_GNU_HASH not in self._values:
             return 0
         place = self._values[_DT_GNU_HASH]
@@ -258,14 +255,14 @@ class _Dynamic:
         if last < first:
             return first  # Only undefined symbols.
         chains = place + 16 + 8 * n_bloom + 4 * n_buckets
-        while last < self._source.size // _SYMBOL.size:
+        while last < self._source.size // SYM.size:
             # The last word of a chain is odd.
             chain = self._bytes(chains + 4 * (last - first), _CHAIN)
             end = chain[::4].translate(_IS_ODD).find(1)
             if end >= 0 or len(chain) < _CHAIN:
                 return last + end + 1
             last += len(chain) // 4
-        return self._source.size // _SYMBOL.size
+        return self._source.size // SYM.size
 
     def _relocated(self) -> set[int]:
         """The numbers of the dynamic symbols that relocations name, which the loader looks up."""
@@ -281,7 +278,7 @@ class _Dynamic:
         rows = self._bytes(address, size)
         if len(rows) < size:
             self._file.add_fault(f"its {noun} are cut off")
-        width = _SYMBOL.size if noun == "dynamic symbols" else 1
+        width = SYM.size if noun == "dynamic symbols" else 1
         return rows[: len(rows) - len(rows) % width]
 
     def _bytes(self, address: int, size: int) -> bytes:

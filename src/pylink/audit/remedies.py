@@ -65,7 +65,7 @@ class Remedies:
     def _helps(self, modules: set[Module], candidate: Remedy) -> bool:
         changes = {**self._base, **candidate.changes}
         tried = simulate(self._groups, changes)
-        # Of a copy that is omitted, another one must be registered.
+        # If a copy is omitted, another one must be registered.
         copies = {
             module.id
             for module in modules

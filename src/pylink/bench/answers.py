@@ -15,7 +15,7 @@ FIRST_WITH_SCOREBOARDS = 100
 # Sections that are named of those that differ.
 NAMED = 3
 
-# Of pylink's note: the nvlink whose output it made.
+# pylink's note names the nvlink whose output it made.
 FOLLOWED = re.compile(rb"nvlink ([0-9]+(?:\.[0-9]+)+)")
 
 

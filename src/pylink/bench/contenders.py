@@ -1,8 +1,8 @@
 """Who links: a contender makes the output of a link in its own way, and says what that took.
 
-Of programs the whole process counts. What is called, pylink's Python interface and nvJitLink, stays
-in a process of its own, and the call counts, from file names to the file in its place. So does the
-copy: it reads every input and writes the bytes to one file, and no linker can do less.
+A program's time is that of its whole process. pylink's Python interface and nvJitLink are called in
+a process that stays, and the time is that of the call, from file names to the file in its place. So
+does the copy: it reads every input and writes the bytes to one file, and no linker can do less.
 """
 
 from __future__ import annotations

@@ -31,14 +31,15 @@ PARTS = (Fraction(1, 8), Fraction(1, 4), Fraction(1, 2))
 # Inputs below which an eighth of them is less than two.
 FEWEST_INPUTS = 16
 
-# A contender that is slow sits out after so many rounds: two results with fewer cannot be compared.
+# A contender that is slow is dropped after so many rounds: two results with fewer cannot be
+# compared.
 FEWEST_ROUNDS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How much is measured: rounds, those after a rest of so many seconds, and when a slow
-    contender sits out. `with_parts` asks for growth."""
+    contender is dropped. `with_parts` asks for growth."""
 
     rounds: int = 11
     rest: float = 0.0

@@ -124,7 +124,7 @@ def _taking(found: Sequence[Contender], without: Sequence[str]) -> list[Contende
     names = [contender.name for contender in found]
     unknown = [name for name in without if name not in names]
     if unknown:
-        raise BadLink(f"there is no {unknown[0]!r} to leave out, but {', '.join(names)}")
+        raise BadLink(f"there is no {unknown[0]!r} to omit; the contenders are {', '.join(names)}")
     return [contender for contender in found if contender.name not in without]
 
 

@@ -28,7 +28,7 @@ class Bar(NamedTuple):
     text: str
 
 
-class Shown(NamedTuple):
+class ModeTimes(NamedTuple):
     """The times of one mode."""
 
     mode: str
@@ -45,7 +45,7 @@ def page(results: Results) -> str:
         columns = formats.time_columns(results)
         title = formats.mode_title(results, mode)
         rows = formats.time_rows(results, mode)
-        modes.append(Shown(mode, title, _bars(results, mode), columns, rows))
+        modes.append(ModeTimes(mode, title, _bars(results, mode), columns, rows))
     rounds = [
         [
             *(run.contender, run.mode, str(run.part), str(run.inputs), str(run.round + 1)),

@@ -222,7 +222,7 @@ class Results:
 
 
 def median(results: Results, contender: str, mode: str = WARM) -> Estimate | None:
-    """Of the seconds with all inputs; None for what did not run."""
+    """Statistics of the seconds with all inputs; None for a contender that did not run."""
     seconds = results.seconds(contender, mode)
     return median_of(seconds) if seconds else None
 

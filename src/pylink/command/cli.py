@@ -155,10 +155,12 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
 
 
 def read_options(words: Sequence[str], line: CommandLine, sink: Sink, tool: str) -> Plan | None:
-    """Parse the words; the plan of files if there was something to say. LinkError after a mistake.
+    """Parse the arguments.
 
-    What there is to say about them is said the way they ask for: it is kept until the options are
-    known, also those that stand after a mistake.
+    Returns a plan if there are diagnostics, else None. Raises LinkError for a wrong argument.
+
+    Diagnostics about the arguments wait until all options are known, since these choose their
+    format.
     """
     early = Sink()
     environment = os.environ.get(VARIABLE, "")

@@ -90,7 +90,7 @@ def make_overlay(
         toolkit = os.path.abspath(toolkit)
         _check_toolkit(toolkit, directory)
     if os.path.lexists(directory) and not _may_replace(directory):
-        raise OverlayError(f"{directory} is there and is no overlay: remove it or choose another")
+        raise OverlayError(f"{directory} exists and is not an overlay: remove it or choose another")
     parent = os.path.dirname(directory)
     try:
         os.makedirs(parent, exist_ok=True)

@@ -13,7 +13,7 @@ LARGE = 10_000_000
 
 DEFAULT_LEVEL = 5
 SMALLEST_LEVEL = 19
-# Of the levels of LZ4HC, that with about the sizes of fatbinary, whose bytes none has.
+# The level of LZ4HC with about the sizes of fatbinary; no level has its bytes.
 LZ4_LEVEL = 3
 
 

@@ -19,7 +19,7 @@ from pylink.inputs.libraries import find_libraries
 from pylink.options.check import check
 from pylink.options.filenames import SIDE_OPTIONS, expand_names
 from pylink.options.model import Options
-from pylink.options.plan import Plan, place_of, planned
+from pylink.options.plan import Plan, place_of, plan_outputs
 from pylink.phases.sidebyside import run_side_by_side
 from pylink.pipeline import Registered
 from pylink.renderers.configuration import obey, open_reports
@@ -124,7 +124,7 @@ def refuse_shared_files(request: Request, sink: Sink) -> None:
         values = {option: request.values.get(option) for option in LINK_FILES}
         named: dict[str, Value] = {**values, "Xopt": request.values.get("Xopt"), "arch": arch}
         expand_names(named, request.named)
-        for output in planned(named, sink):
+        for output in plan_outputs(named, sink):
             place = place_of(output.path)
             other = arch if place is None else first.setdefault(place, arch)
             if other != arch:

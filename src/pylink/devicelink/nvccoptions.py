@@ -166,7 +166,7 @@ JOINED = {f"-{row.short}": row for row in ROWS if row.joined}
 # Words of a host compiler that leave the object as it is except for the code of nvcc's stub.
 HOST_PREFIXES = ("-f", "-m", "-W", "-O", "-g", "-D", "-I", "-std=", "-pedantic")
 HOST_WORDS = ("-w", "-pipe", "-pthread", "-ansi")
-# Of these, words that change it in ways that are not written here.
+# Options among these that change the object in ways that are not written here.
 HOST_EXCEPT = (
     "-flto",
     "-fno-pi",

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from pylink.devicelink.links import Link
 
 
-class Made:
+class StepResult:
     """What a step makes: the pieces of its output, in order, and the links.
 
     `read` are the files that it is made of; `packing` and `finishing` the milliseconds that the fat

@@ -15,7 +15,7 @@ from pylink.devicelink.links import (
     open_step_reports,
 )
 from pylink.devicelink.request import CUBIN, DEFAULT_OUTPUTS, FATBIN, UNIT
-from pylink.devicelink.result import Made
+from pylink.devicelink.result import StepResult
 from pylink.devicelink.unitobject import make_unit
 from pylink.diagnostics.errors import reason_of
 from pylink.files.atomic import WholeFile, refuse_output
@@ -48,7 +48,7 @@ def make_step(
     stream: TextIO | None = None,
     following: Followers | None = None,
     keeps_cubins: bool = True,
-) -> Made:
+) -> StepResult:
     """What the request asks for, in memory; LinkError when a link failed.
 
     `opened` are the inputs, of which files must still be read; None for files by their names.
@@ -88,7 +88,7 @@ def make_step(
         following or Followers(),
         None if request.form == CUBIN else pack,
     )
-    made = Made(links, files_read(request, shared.everything, links))
+    made = StepResult(links, files_read(request, shared.everything, links))
     # From here on, no input is needed.
     del shared, libraries
     if request.form == CUBIN:
@@ -123,7 +123,7 @@ def files_read(request: Request, inputs: Sequence[Input], links: Sequence[Link])
     return [*files_of(names, members), *request.options_files]
 
 
-def run_step(request: Request, toolkit: Toolkit, sink: Sink) -> Made:
+def run_step(request: Request, toolkit: Toolkit, sink: Sink) -> StepResult:
     """Do the step and write its output; LinkError, and the old output kept, when that fails."""
     assert request.output is not None
     start = now()
@@ -141,7 +141,7 @@ def run_step(request: Request, toolkit: Toolkit, sink: Sink) -> Made:
     return made
 
 
-def write_step(made: Made, output: str, sink: Sink) -> None:
+def write_step(made: StepResult, output: str, sink: Sink) -> None:
     """Write the output whole, or report why that cannot be done."""
     try:
         file = WholeFile(output)

@@ -9,11 +9,11 @@ from pylink.timing import CsvTiming
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.devicelink.request import Request
-    from pylink.devicelink.result import Made
+    from pylink.devicelink.result import StepResult
     from pylink.diagnostics import Sink
 
 
-def write_depfiles(request: Request, made: Made, sink: Sink) -> None:
+def write_depfiles(request: Request, made: StepResult, sink: Sink) -> None:
     """Write a rule of the result, which names all that was read."""
     target = str(request.values.get("depfile_target") or request.named or request.output)
     for file in depfiles(request):
@@ -31,7 +31,7 @@ def depfiles(request: Request) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def write_times(request: Request, made: Made, whole: float, sink: Sink) -> None:
+def write_times(request: Request, made: StepResult, whole: float, sink: Sink) -> None:
     """Rows of -time, by the names that nvcc has for what it starts; the driver is the rest.
 
     A link of a program has a driver of its own, which is nvcc.

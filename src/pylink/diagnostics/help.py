@@ -555,7 +555,7 @@ HELP: dict[str, str] = {
     "suppression-hint": "How to silence a warning by its number. Shown once, where numbers are.",
 }
 
-# Of kinds that say what is damaged; what to do is the same for all of them.
+# For kinds that say what is damaged; what to do is the same for all of them.
 DAMAGED = "Make the input again; if a compiler wrote it so, please report it with the input."
 # Those in between that say what to do themselves.
 OWN_ADVICE = ("debug-format", "fatbin-format", "fatbin-limit", "no-symbol-table", "section-name")

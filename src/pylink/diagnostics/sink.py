@@ -123,7 +123,7 @@ class Sink:
         ValueError when the kind is not a fatal one.
         """
         self.report(kind, source=None, children=(), notes=(), hints=hints, explain=explain, **facts)
-        raise ValueError(f"{kind} is no fatal diagnostic")
+        raise ValueError(f"{kind} is not a fatal diagnostic")
 
     def take(self, records: Iterable[Diagnostic]) -> None:
         """Report what another sink kept until it was known how; raises as `report` does."""

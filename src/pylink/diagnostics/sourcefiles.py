@@ -28,7 +28,7 @@ LONGEST = 1 << 12
 OUTSIDE = (
     "it is outside of the working directory, of the folders of inputs and of those of --source-root"
 )
-IRREGULAR = "it is no regular file"
+IRREGULAR = "it is not a regular file"
 TOO_LARGE = f"it has more than {LARGEST} bytes"
 TOO_LONG = f"the line has more than {LONGEST} bytes"
 

@@ -54,7 +54,7 @@ class Row:
 
 
 _B, _C = (FAMILY_B,), (FAMILY_C,)
-# `since` is the toolkit of a release. Of the rows of one attribute the last that holds counts.
+# `since` is the toolkit of a release. The last row that holds for an attribute counts.
 ROWS = (
     Row(0x09, BVAL, COMPAT_TARGET, since=130),
     Row(0x02, BVAL, COMPAT_WEAKEST, COMPAT_COUNTS | COMPAT_LATE, 0),

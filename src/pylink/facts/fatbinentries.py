@@ -28,7 +28,7 @@ FLAG_LINUX = 0x10
 FLAG_LZ4 = 0x2000
 FLAG_ZSTD = 0x8000
 FLAG_COMPAT = 0x1000000
-# Of the suffix of an architecture.
+# By the suffix of an architecture.
 FLAG_SUFFIX = {"": 0, "a": 0x100000, "f": 0x200000}
 
 # Options of the compiler before LTO; all modules must be compiled with the same ones.

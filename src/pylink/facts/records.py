@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from struct import Struct
 
+# e_ident, type, machine, version, entry, phoff, shoff, flags, and six sizes, counts and an index.
+EHDR = Struct("<16sHHIQQQIHHHHHH")
+# p_type, flags, offset, vaddr, paddr, filesz, memsz, align.
+PHDR = Struct("<IIQQQQQQ")
+# st_name, info, other, shndx, value, size.
+SYM = Struct("<IBBHQQ")
+# d_tag, d_val.
+DYN = Struct("<QQ")
 # sh_name, type, flags, addr, offset, size, link, info, addralign, entsize.
 SHDR = Struct("<IIQQQQIIQQ")
 # r_offset, the halves of r_info (type and symbol), and r_addend.
 REL = Struct("<QII")
 RELA = Struct("<QIIq")
+# As RELA, with r_info as one number.
+RELA_INFO = Struct("<QQq")

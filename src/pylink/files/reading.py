@@ -108,8 +108,8 @@ def read_incoming(
 ) -> bytes:
     """The contents of a file or, with `pipes`, of a pipe.
 
-    OSError when it cannot be read or has more than `limit` bytes. Of what is not `wanted` by its
-    first `HEAD_SIZE` bytes no more than these are read: the file is none for the caller.
+    OSError when it cannot be read or has more than `limit` bytes. If the first `HEAD_SIZE` bytes
+    show that a file is not `wanted`, no more of it is read.
     """
     try:
         with Incoming(path, pipes=pipes) as stream:

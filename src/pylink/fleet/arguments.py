@@ -49,7 +49,7 @@ def _rows(text: str) -> int:
     if not text.isdecimal():
         from argparse import ArgumentTypeError
 
-        raise ArgumentTypeError(f"{text} is no number of rows")
+        raise ArgumentTypeError(f"{text} is not a number of rows")
     return int(text)
 
 

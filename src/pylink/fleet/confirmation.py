@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylink.fleet.contents import read_contents
-from pylink.fleet.walk import Files, Found, Stamp
+from pylink.fleet.walk import Files, Stamp, TreeFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -145,7 +145,7 @@ def read_file(root: bytes, path: bytes) -> dict[int, bytes]:
     except OSError:
         return {}
     found = {}
-    for batch in read_contents([0], Files.of([Found(root, path, stamp)]), {}):
+    for batch in read_contents([0], Files.of([TreeFile(root, path, stamp)]), {}):
         extents = memoryview(batch.extents).cast("Q")
         for row, source in enumerate(batch.cubins):
             offset, size = extents[2 * row], extents[2 * row + 1]

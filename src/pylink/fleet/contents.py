@@ -1,8 +1,8 @@
 """What files hold that are looked at closely (see `fragment`), some megabytes at a time.
 
-Files are read whole and at once, as a link reads them. Of large ones the beginning is looked at
-first: a build tree has more than inputs. What changes while it is read is taken as it is then, and
-read again by the next run.
+Files are read whole and at once, as a link reads them. The beginning of large files is read first:
+a build tree has more than inputs. What changes while it is read is taken as it is then, and read
+again by the next run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pylink.tables import extent, extent_at
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pylink.fleet.walk import Files, Found, Stamp
+    from pylink.fleet.walk import Files, Stamp, TreeFile
 
 # An arena of this size is still in the processor's cache when its sections are hashed.
 ARENA_SIZE = 16 << 20
@@ -101,7 +101,7 @@ def read_contents(
 
 
 def _read_some(
-    rows: Sequence[int], files: Sequence[Found], results: dict[int, FileResult]
+    rows: Sequence[int], files: Sequence[TreeFile], results: dict[int, FileResult]
 ) -> Iterator[Batch]:
     """The same of some that fit into one arena."""
     arena, extents = _arena(files)
@@ -147,7 +147,7 @@ def _kind_name(kind: int, head: bytes) -> str:
     return EXECUTABLE if loaded else SHARED
 
 
-def _arena(files: Sequence[Found]) -> tuple[bytes | None, bytes]:
+def _arena(files: Sequence[TreeFile]) -> tuple[bytes | None, bytes]:
     """All files, one after the other; None where one needs a closer look."""
     if any(file.stamp.size > SNIFFED for file in files):
         return None, b""
@@ -160,7 +160,7 @@ def _arena(files: Sequence[Found]) -> tuple[bytes | None, bytes]:
     return arena, extents
 
 
-def _read_alone(file: Found, row: int, results: dict[int, FileResult]) -> Iterator[Batch]:
+def _read_alone(file: TreeFile, row: int, results: dict[int, FileResult]) -> Iterator[Batch]:
     """One file, whatever it has become."""
     name = os.fsdecode(file.full)
     result = FileResult(OTHER, None, file.stamp)
@@ -190,7 +190,7 @@ def _read_alone(file: Found, row: int, results: dict[int, FileResult]) -> Iterat
         result.kind = OTHER
 
 
-def _take_apart(file: Found, row: int, data: bytes, result: FileResult) -> Iterator[Batch]:
+def _take_apart(file: TreeFile, row: int, data: bytes, result: FileResult) -> Iterator[Batch]:
     """What a file holds that has device code inside; less where it is damaged."""
     name = os.fsdecode(file.full)
     if result.kind == KIND_NAMES[kinds.THIN_ARCHIVE]:

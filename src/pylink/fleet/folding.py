@@ -2,7 +2,7 @@
 
 Equal digests only propose. A target whose objects all differ in the digests of their Mercury debug
 sections folds nothing, because what folds is equal section by section, and it is not read again.
-Of the others the files are linked as far as a layout, with folding and without; what they differ in
+The files of other targets are linked as far as a layout, with folding and without; the difference
 is what folding saves, and each fold in it was compared byte by byte. Results are kept under a key
 that changes with every file of the target.
 """

@@ -71,10 +71,10 @@ class Fragment(NamedTuple):
 
 
 def make_fragment(part: Part) -> Fragment:
-    """The same bytes wherever and whenever it is made."""
+    """Equal parts give identical bytes on every machine."""
     first = first_number(part.run, part.number)
     rows = part.files.rows
-    found = Found(first)
+    found = FragmentRows(first)
     fates = bytes([FATES.index("")]) * rows
     if hasher():
         found.check(rows)
@@ -153,7 +153,7 @@ def _each(column: Texts) -> list[bytes]:
     return [column.text[start:end] for start, end in itertools.pairwise(ends)]
 
 
-class Found:
+class FragmentRows:
     """Objects and sections, batch by batch."""
 
     def __init__(self, first: int) -> None:

@@ -88,9 +88,9 @@ class Index:
             try:
                 os.makedirs(folder, exist_ok=True)
             except (FileExistsError, NotADirectoryError):
-                raise BrokenIndex(f"{folder}: it is no folder: name another one") from None
+                raise BrokenIndex(f"{folder}: it is not a folder: name another one") from None
             if not _is_free(folder):
-                raise BrokenIndex(f"{folder}: it has files and is no index: name another folder")
+                raise BrokenIndex(f"{folder}: it has files and is not an index: name another one")
             with Writing(folder):
                 if not os.path.exists(mark):  # nor made by another run since
                     for name in _FOLDERS:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylink._native.census import Census, slots_of
 from pylink.files.atomic import write_whole
 from pylink.fleet.columns import GONE
-from pylink.fleet.walk import Files, Found, Stamp
+from pylink.fleet.walk import Files, Stamp, TreeFile
 from pylink.packages.extras import need
 
 if TYPE_CHECKING:
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 FILE = "state"
 
-# Of a piece: magic, checksum of what follows, and bytes of each of its parts: ends, stamps, roots,
-# slots by which to find a file (in the first piece), text, which files are gone (in others), names
-# of roots (each ended by NUL), fragments. Numbers of eight bytes lie at multiples of eight.
+# The header of a piece: magic, checksum of what follows, and bytes of each of its parts: ends,
+# stamps, roots, slots by which to find a file (in the first piece), text, which files are gone (in
+# others), names of roots (each ended by NUL), fragments. Numbers of eight bytes lie at multiples of
+# eight.
 _HEAD = struct.Struct("=8sQ8Q")
 _MAGIC = b"PYLINKS2"
 
@@ -161,7 +162,7 @@ class State:
         table = self._index.read_files(fragment, COLUMNS)
         roots, paths, *stamps, kinds = (table[name].to_pylist() for name in COLUMNS)
         rows = zip(roots, paths, zip(*stamps, strict=True), strict=True)
-        files = Files.of(Found(root, path, Stamp(*stamp)) for root, path, stamp in rows)
+        files = Files.of(TreeFile(root, path, Stamp(*stamp)) for root, path, stamp in rows)
         return Rows(fragment, files, bytes(kind == GONE for kind in kinds))
 
     def _described(self, fragment: str) -> bytes:

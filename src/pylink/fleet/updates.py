@@ -50,7 +50,7 @@ def update(
     targets: str | None = None,
     names: Sequence[bytes] | None = None,
 ) -> Update:
-    """Index the files below `roots`, absolute paths, or below those indexed before without any.
+    """Index the files below `roots`, absolute paths; without roots, below those of the index.
 
     Files of other roots stay as they are. With `names`, only files of these names are looked at,
     and all in folders of these names. `progress` is called with the bytes done and the bytes in

@@ -58,7 +58,7 @@ class Stamp(NamedTuple):
         return Stamp(self.size, *UNKNOWN)
 
 
-class Found(NamedTuple):
+class TreeFile(NamedTuple):
     """A file: `path` is below `root`, both as the system has them."""
 
     root: bytes
@@ -87,13 +87,13 @@ class Files(NamedTuple):
     def sizes(self) -> array[int]:
         return array("q", self.stamps)[::4]
 
-    def file(self, row: int) -> Found:
+    def file(self, row: int) -> TreeFile:
         start, end = _PAIR.unpack_from(self.ends, 8 * row)
         (root,) = _NUMBER.unpack_from(self.roots, 4 * row)
         stamp = Stamp(*_STAMP.unpack_from(self.stamps, _STAMP.size * row))
-        return Found(self.names[root], self.text[start:end], stamp)
+        return TreeFile(self.names[root], self.text[start:end], stamp)
 
-    def files(self) -> Iterator[Found]:
+    def files(self) -> Iterator[TreeFile]:
         return map(self.file, range(self.rows))
 
     def part(self, first: int, last: int) -> Files:
@@ -109,7 +109,7 @@ class Files(NamedTuple):
         )
 
     @classmethod
-    def of(cls, files: Iterable[Found]) -> Files:
+    def of(cls, files: Iterable[TreeFile]) -> Files:
         found = list(files)
         names = list(dict.fromkeys(file.root for file in found))
         number = {name: place for place, name in enumerate(names)}

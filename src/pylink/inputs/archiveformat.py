@@ -38,11 +38,11 @@ OF_ARCHIVE = {
     2: "the header at {header:#x} does not end as a header does",
 }
 OF_MEMBER = {
-    3: "its size {size} is no decimal number",
+    3: "its size {size} is not a decimal number",
     4: "its header says {value} bytes, and {limit} are left",
     5: "its name has {length} bytes, of {limit} in all",
-    6: "its name begins with a slash and is no offset",
-    7: "its place {place} is no decimal number",
+    6: "its name begins with a slash and is not an offset",
+    7: "its place {place} is not a decimal number",
     8: "it has a long name, and no member // comes before it",
     9: "its name is at {value} of the long names, which have {limit} bytes",
     10: "its name at {value} of the long names is empty",

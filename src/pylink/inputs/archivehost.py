@@ -88,7 +88,7 @@ def _headers(file: str, root: str, ends: list[str] | None = None) -> Iterator[tu
         opened = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     with opened as data:
         if data[:4] == ELF_MAGIC:
-            raise ArchiveError("it is no archive")
+            raise ArchiveError("it is not an archive")
         if data[:2] != b"!<":
             return
         thin = is_thin(data, 0, len(data))

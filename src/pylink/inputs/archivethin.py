@@ -81,7 +81,7 @@ def _size(archive: Source, entry: Entry, file: str, plan: Plan, sink: Sink) -> i
         status = os.stat(file)
         plan.reads(file, sink, status)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(0, "it is no regular file")
+            raise OSError(0, "it is not a regular file")
     except (OSError, ValueError) as error:
         _fail(archive, entry.name, file, reason_of(error), sink)
     return status.st_size

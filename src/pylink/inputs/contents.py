@@ -14,11 +14,11 @@ ENTRY = Struct("<6I5Q")
 SOURCE = Struct("<16Q")
 
 
-class Found:
+class DeviceContents:
     """What was found in the host objects and fat binaries among the sources, by their number.
 
-    `rows` has a SourceRow each, `entries` the EntryRows of all. Of a shared library, containers and
-    ids are those that are linked, once that is known.
+    `rows` has a SourceRow each, `entries` the EntryRows of all. The containers and ids of a shared
+    library are those that are linked, once that is known.
     """
 
     __slots__ = ("_listed", "_restricted", "entries", "rows", "sources")

@@ -7,7 +7,7 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
-    from pylink.inputs.contents import Found
+    from pylink.inputs.contents import DeviceContents
     from pylink.options.model import Options
     from pylink.phases.init import Job
 
@@ -27,7 +27,7 @@ def this_machine() -> int:
     return SYSTEMS.get(os.uname().machine, _X86_64)
 
 
-def warn_of_machines(job: Job, found: Found, sink: Sink) -> None:
+def warn_of_machines(job: Job, found: DeviceContents, sink: Sink) -> None:
     """Name objects for another host than the link's, or, if it names none, than other objects.
 
     Their device code is the same for all, so it is linked; the program of the host is not.

@@ -6,11 +6,11 @@ from pylink._native import elfread, fatbin
 from pylink.facts.fatbinentries import entry_text, pack_entry
 from pylink.facts.releases import TRAIT_PARTS_ACCELERATED, followed
 from pylink.inputs.choice import CHIP, ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, FAMILY, Chooser
-from pylink.inputs.contents import ENTRY, Found
+from pylink.inputs.contents import ENTRY, DeviceContents
 from pylink.inputs.damage import report_damage, report_entry
 from pylink.inputs.kinds import CUBIN, LTOIR, SYSTEM_LIBRARY
 from pylink.inputs.payload import Unpacker
-from pylink.inputs.picks import FILE, GOOD, HOSTED, TOO_LARGE, Pick, Picked
+from pylink.inputs.picks import FILE, GOOD, HOSTED, TOO_LARGE, Pick, Picks
 from pylink.inputs.pieces import Piece
 from pylink.inputs.sources import WHOLE
 
@@ -28,7 +28,7 @@ NO_LIMIT = (1 << 64) - 1
 CODE_WORDS = {ENTRY_ELF: "sm_", ENTRY_PTX: "compute_", ENTRY_LTOIR: "lto_"}
 
 
-def unpack_hosted(job: Job, opened: Contents, sink: Sink) -> tuple[Found, Picked]:
+def unpack_hosted(job: Job, opened: Contents, sink: Sink) -> tuple[DeviceContents, Picks]:
     """What is in the sources, and what the link takes of that.
 
     A container without code for the target is warned of, a damaged one reported. Like nvlink, the
@@ -56,16 +56,16 @@ def unpack_hosted(job: Job, opened: Contents, sink: Sink) -> tuple[Found, Picked
     return found, picked
 
 
-def scan(sources: Sources) -> tuple[Found, bytes]:
+def scan(sources: Sources) -> tuple[DeviceContents, bytes]:
     """What is in the sources, and a FaultRow for each that is damaged."""
     homes, extents, kinds = bytes(sources.homes), bytes(sources.extents), bytes(sources.kinds)
     entries, rows, faults = fatbin.find_entries(sources.arenas, homes, extents, kinds)
-    return Found(sources, entries, rows), faults
+    return DeviceContents(sources, entries, rows), faults
 
 
 def pick_entries(
-    job: Job, found: Found, faults: bytes, linked: dict[int, set[int]], sink: Sink
-) -> tuple[Picked, list[int]]:
+    job: Job, found: DeviceContents, faults: bytes, linked: dict[int, set[int]], sink: Sink
+) -> tuple[Picks, list[int]]:
     """What the link takes, and the sources with containers of which it takes nothing.
 
     Of a source in `linked` it takes these containers alone.
@@ -73,10 +73,10 @@ def pick_entries(
     sources = found.sources
     unpacker = Unpacker(job.options.max_uncompressed_size, sources.size, sink)
 
-    def pick(chooser: Chooser) -> tuple[Picked, list[int]]:
+    def pick(chooser: Chooser) -> tuple[Picks, list[int]]:
         picked = _pick(found, faults, chooser, unpacker.limit, linked)
         rows, homes, odd, missing, bare, codecs = picked
-        return Picked(
+        return Picks(
             sources, rows, homes, odd=odd, bare=bare, codecs=codecs, unpacker=unpacker
         ), missing
 
@@ -90,7 +90,7 @@ def pick_entries(
 
 
 def _pick(
-    found: Found, faults: bytes, chooser: Chooser, limit: int, linked: dict[int, set[int]]
+    found: DeviceContents, faults: bytes, chooser: Chooser, limit: int, linked: dict[int, set[int]]
 ) -> tuple[bytes, list[int], list[int], list[int], list[int], int]:
     """What native code picks, see `fatbin.pick_entries`."""
     sources = found.sources
@@ -109,7 +109,7 @@ def pick_rows(contents: Contents, target: Target, *, optimizes: bool) -> bytes:
     return _pick(contents.found, contents.faults, chooser, NO_LIMIT, {})[0]
 
 
-def picks_parting(picked: Picked) -> bool:
+def picks_parting(picked: Picks) -> bool:
     """Whether a cubin that was picked makes the link follow a release that parts accelerated code.
 
     Only links that hold code for their very chip, but are for what runs everywhere, come here.
@@ -147,7 +147,7 @@ def entry_word(kind: int, sm: int, flags: int) -> str:
     return f"{CODE_WORDS.get(kind, '')}{sm}{suffix}"
 
 
-def take_odd(pick: Pick, picked: Picked, sink: Sink) -> Piece | None:
+def take_odd(pick: Pick, picked: Picks, sink: Sink) -> Piece | None:
     """The piece of an entry that is compiled before it is linked; what is refused is reported."""
     source = picked.sources[pick.source]
     if pick.state != GOOD:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.inputs.contents import Found
+    from pylink.inputs.contents import DeviceContents
     from pylink.inputs.pieces import Piece
     from pylink.inputs.references import References
     from pylink.inputs.sharedlib import Libraries
@@ -20,37 +20,41 @@ class Contents:
 
     __slots__ = ("faults", "found", "libraries", "sources")
 
-    def __init__(self, found: Found, faults: bytes, libraries: Libraries | None) -> None:
+    def __init__(self, found: DeviceContents, faults: bytes, libraries: Libraries | None) -> None:
         self.sources = found.sources
         self.found = found
         self.faults = faults
         self.libraries = libraries
 
 
-class Opened:
+class OpenedInputs:
     """All sources of a link, what is in them, its shared libraries, and which sources have code for
     it.
 
-    `having` has the numbers of those.
+    `with_code` has the numbers of those.
     """
 
-    __slots__ = ("found", "having", "libraries", "sources")
+    __slots__ = ("found", "libraries", "sources", "with_code")
 
     def __init__(
-        self, sources: Sources, found: Found, libraries: Libraries | None, having: set[int]
+        self,
+        sources: Sources,
+        found: DeviceContents,
+        libraries: Libraries | None,
+        with_code: set[int],
     ) -> None:
         self.sources = sources
         self.found = found
         self.libraries = libraries
-        self.having = having
+        self.with_code = with_code
 
 
-class Spare:
+class Candidates:
     """What a link could have taken: `loaded` before any choice among the sources of `opened`."""
 
     __slots__ = ("loaded", "opened")
 
-    def __init__(self, loaded: Loaded, opened: Opened) -> None:
+    def __init__(self, loaded: Loaded, opened: OpenedInputs) -> None:
         self.loaded = loaded
         self.opened = opened
 
@@ -64,11 +68,12 @@ class Loaded:
     kernels that host code uses, None unless all others are removed. `registered` is what
     --register-link-binaries lists, names of files and with True module ids, where it is not all
     inputs. `libraries` are the shared libraries with device code, if there are any; with them
-    `spare` is what the link could have taken, until that is looked through.
+    `candidates` is what the link could have taken, until that is looked through.
     """
 
     __slots__ = (
         "arena",
+        "candidates",
         "extents",
         "homes",
         "job",
@@ -78,7 +83,6 @@ class Loaded:
         "opened",
         "references",
         "registered",
-        "spare",
     )
 
     def __init__(
@@ -98,8 +102,8 @@ class Loaded:
         self.extents = extents
         self.homes = homes or []
         self.modules = modules or []
-        self.opened: Opened | None = None
+        self.opened: OpenedInputs | None = None
         self.references = references
         self.registered: list[tuple[str, bool]] | None = None
         self.libraries: Libraries | None = None
-        self.spare: Spare | None = None
+        self.candidates: Candidates | None = None

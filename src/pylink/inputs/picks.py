@@ -77,7 +77,7 @@ def row_at(arena: int, offset: int, size: int) -> bytes:
     return PICK.pack(0, arena, 0, 0, 0, CUBIN, 0, GOOD, FILE, 0, offset, offset, size, size, size)
 
 
-class Picked:
+class Picks:
     """What a link takes of `sources`: a PickRow in `rows` each, in their order.
 
     `homes` has the number of the source of each, and `odd` are the rows that are not plain cubins:
@@ -118,7 +118,7 @@ class Picked:
         left = {number for number in self.odd if not self.is_taken(number)}
         return [home for number, home in enumerate(self.homes) if number not in left]
 
-    def in_order(self) -> list[Piece]:
+    def pieces_in_order(self) -> list[Piece]:
         """What is compiled."""
         return [self.pieces[number] for number in sorted(self.pieces)]
 
@@ -163,7 +163,7 @@ class Picked:
             payload = self.unpacker.unpack(packed, pick.flags, pick.full_size, source.name)
             # What follows could not say which entry of which file this was.
             if pick.kind == CUBIN and payload[:4] != ELF_MAGIC:
-                raise DamagedPayload("its cubin is no ELF file")
+                raise DamagedPayload("its cubin is not an ELF file")
         except DamagedPayload as damage:
             report_entry(source, pick.index, str(damage), sink, damage.kind)
             return b""

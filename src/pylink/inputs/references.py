@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pylink.inputs.contents import Found
+    from pylink.inputs.contents import DeviceContents
 
 
 class References:
@@ -34,7 +34,7 @@ class References:
         self.variables = variables
 
 
-def host_references(numbers: list[int], found: Found) -> References | None:
+def host_references(numbers: list[int], found: DeviceContents) -> References | None:
     """The kernels that the host code of these sources uses, None when that is not known.
 
     One source without a list is enough not to know it, and so are lists without any name. Linkers
@@ -61,7 +61,7 @@ def host_references(numbers: list[int], found: Found) -> References | None:
     return References(list(external), list(internal), list(variables))
 
 
-def variable_patterns(found: Found, numbers: Iterable[int]) -> list[bytes] | None:
+def variable_patterns(found: DeviceContents, numbers: Iterable[int]) -> list[bytes] | None:
     """Patterns for all variables that the host code of these sources names; None if not known."""
     wanted = list(numbers)
     if not all(found.lists_hold(number, found.containers(number)) for number in wanted):
@@ -71,18 +71,20 @@ def variable_patterns(found: Found, numbers: Iterable[int]) -> list[bytes] | Non
     return None if collected is None else list(collected[2])
 
 
-def identifiers(numbers: Sequence[int], found: Found, having: set[int]) -> list[tuple[str, bool]]:
+def identifiers(
+    numbers: Sequence[int], found: DeviceContents, with_code: set[int]
+) -> list[tuple[str, bool]]:
     """What --register-link-binaries lists: module ids with True, names of files with False.
 
     A host object counts even without code for the target, a fat binary if it is among those
-    `having` some.
+    `with_code` some.
     """
     sources = found.sources
     listed: list[tuple[str, bool]] = []
     for number in numbers:
         name, kind = sources.names[number], sources.kinds[number]
         if kind == FATBIN:
-            listed += [(name, False)] * (number in having)
+            listed += [(name, False)] * (number in with_code)
         elif kind not in OF_HOST:
             listed.append((name, False))
         else:

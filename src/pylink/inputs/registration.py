@@ -129,7 +129,7 @@ def find_losses(
             own = (library.contained | library.closed.keys()) - library.interposable
             own -= library.open.keys()
             files.append(_File(len(files) + 1, library, library.contained, library.closed, own))
-    # Of several modules the first one is named.
+    # The message names the first of several modules.
     ids = list(static)
     for library in libraries:
         ids += [*library.open, *library.closed, *sorted(library.contained)]

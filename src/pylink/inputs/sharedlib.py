@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mmap import mmap
 
     from pylink.diagnostics import Sink
-    from pylink.inputs.contents import Found
+    from pylink.inputs.contents import DeviceContents
     from pylink.inputs.sources import Source, Sources
     from pylink.options.plan import Identity
     from pylink.phases.init import Job
@@ -91,10 +91,10 @@ class Libraries:
 
     What is borrowed is linked here and registered by another file. `lent` has the ids of modules
     in libraries whose wrapper this link hands over, `optional` those of archives, which are only
-    registered here if the linker of the host takes the member. Of the sources in `borrowed` no
-    kernel is needed for its own sake. `copied` has those whose variables are in another image, too,
-    with the file of that; `written` are patterns for the variables that host code of the libraries
-    names, None if that is not known.
+    registered here if the linker of the host takes the member. No kernel of the sources in
+    `borrowed` is needed for its own sake. `copied` has those whose variables are in another image,
+    too, with the file of that; `written` are patterns for the variables that host code of the
+    libraries names, None if that is not known.
     """
 
     __slots__ = (
@@ -153,7 +153,9 @@ class Libraries:
         self.found.append(library)
         return library if library.open else None
 
-    def choose(self, job: Job, sources: Sources, found: Found, sink: Sink) -> dict[int, set[int]]:
+    def choose(
+        self, job: Job, sources: Sources, found: DeviceContents, sink: Sink
+    ) -> dict[int, set[int]]:
         """Which containers of each library are linked, by number; sets what `found` says of it.
 
         An open module is, unless an object or archive has it as well, or another library of the
@@ -199,7 +201,7 @@ class Libraries:
         job: Job,
         static: dict[bytes, Module],
         libraries: Sequence[Library],
-        found: Found,
+        found: DeviceContents,
     ) -> set[bytes]:
         """The modules of archives, in a link for a shared library, that another library registers.
 
@@ -251,7 +253,7 @@ class Libraries:
             self.anchors[os.fsdecode(identifier)] = os.fsdecode(library.anchor or b"")
 
 
-def static_modules(job: Job, sources: Sources, found: Found) -> dict[bytes, Module]:
+def static_modules(job: Job, sources: Sources, found: DeviceContents) -> dict[bytes, Module]:
     """The modules that the program registers of objects and of archives; of objects rather.
 
     The host program has all of an object, and of an archive what no library has.

@@ -15,7 +15,7 @@ from pylink.inputs import kinds
 from pylink.inputs.expansion import find_sources
 from pylink.inputs.hostmachine import warn_of_machines
 from pylink.inputs.hostobjects import scan, unpack_hosted
-from pylink.inputs.loaded import Contents, Loaded, Opened, Spare
+from pylink.inputs.loaded import Candidates, Contents, Loaded, OpenedInputs
 from pylink.inputs.payload import open_libraries
 from pylink.inputs.picks import FILE, Pick, row_at
 from pylink.inputs.pieces import Piece
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from pylink.diagnostics import Sink
-    from pylink.inputs.contents import Found
-    from pylink.inputs.picks import Picked
+    from pylink.inputs.contents import DeviceContents
+    from pylink.inputs.picks import Picks
     from pylink.inputs.references import References
     from pylink.inputs.sources import Run, Source, Sources
     from pylink.phases.init import Job
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 # What diagnostics call the result of LTO, as the table of -time does.
 OPTIMIZED = "lto.cubin"
 
-# Of a file with fewer bytes nvlink says that it could not open it; it ignores longer ones that it
-# does not know.
+# nvlink says of a shorter file that it could not be opened, and ignores longer files of unknown
+# kind.
 LEAST_BYTES = 56
 
 
@@ -80,7 +80,7 @@ def unpack(
         _refuse_nothing(job, hosts, sink)
     if sink.errors:
         sink.stop()
-    pieces = picked.in_order()
+    pieces = picked.pieces_in_order()
     modules = [piece for piece in pieces if piece.kind == kinds.LTOIR]
     if pieces and not job.options.compiles:
         sink.fatal("needs-compiler", file=pieces[0].name)
@@ -104,7 +104,7 @@ def unpack(
     loaded.homes, loaded.modules = homes, modules
     if sink.errors:  # what was decompressed only now
         sink.stop()
-    opened = Opened(sources, hosts, libraries, set(taken))
+    opened = OpenedInputs(sources, hosts, libraries, set(taken))
     if modules:  # what these need is known only when they are compiled
         loaded.opened = opened
         return loaded
@@ -118,7 +118,7 @@ def look_into(job: Job, inputs: Sequence[Run], sink: Sink) -> Contents:
     return Contents(found, faults, libraries)
 
 
-def _refuse_nothing(job: Job, found: Found, sink: Sink) -> None:
+def _refuse_nothing(job: Job, found: DeviceContents, sink: Sink) -> None:
     """Report that no input has code for the target, if some have code: nothing could run."""
     options = job.options
     if sink.errors or options.suppress_arch_warning or options.allows_no_code:
@@ -175,16 +175,16 @@ def find_place(loaded: Loaded) -> int:
     return sum(home < hosted[-1] for home in loaded.homes)
 
 
-def settle(loaded: Loaded, opened: Opened, sink: Sink, lent: bytes = b"") -> Loaded:
+def settle(loaded: Loaded, opened: OpenedInputs, sink: Sink, lent: bytes = b"") -> Loaded:
     """The link of what it takes of all sources; also settles what host code has a say in.
 
     Modules that libraries lend have numbers after all sources, and the demands `lent`.
     """
     job, sources, found = loaded.job, opened.sources, opened.found
     libraries = opened.libraries
-    spare = Spare(loaded, opened) if libraries is not None and not lent else None
+    candidates = Candidates(loaded, opened) if libraries is not None and not lent else None
     loaded = select(loaded, sources, lent)
-    loaded.libraries, loaded.spare = libraries, spare
+    loaded.libraries, loaded.candidates = libraries, candidates
     borrowed = libraries.borrowed if libraries is not None else set()
     if not lent:  # else they were warned of before
         warn_of_skipped(loaded, sources, sink)
@@ -196,7 +196,7 @@ def settle(loaded: Loaded, opened: Opened, sink: Sink, lent: bytes = b"") -> Loa
             registered = [number for number in registered if number not in unlisted]
             if not loaded.homes:  # nvlink has the files of a whole program in the other direction
                 registered.reverse()
-        loaded.registered = identifiers(registered, found, opened.having)
+        loaded.registered = identifiers(registered, found, opened.with_code)
     if job.uses_host_info:
         system = find_system(job, sources.names)
         unseen = ((system | sources.overlooked()) - taken) | borrowed
@@ -245,7 +245,7 @@ def with_cubins(
     return Loaded(job, names, arena, extents)
 
 
-def take_files(picked: Picked, sink: Sink) -> None:
+def take_files(picked: Picks, sink: Sink) -> None:
     """Settle what is taken of sources that are not cubins and have no entries."""
     sources = picked.sources
     wrong = [number for number in picked.bare if sources.names[number].endswith(".cubin")]
@@ -278,7 +278,7 @@ def _refuse_file(source: Source, sink: Sink, *, is_host: bool) -> None:
     sink.report("unknown-input", file=source.name, hints=hints)
 
 
-def compile_ptx(job: Job, picked: Picked, timing: CsvTiming, sink: Sink) -> None:
+def compile_ptx(job: Job, picked: Picks, timing: CsvTiming, sink: Sink) -> None:
     """Make cubins of all PTX among what was picked."""
     numbers = [
         number for number in sorted(picked.pieces) if picked.pieces[number].kind == kinds.PTX

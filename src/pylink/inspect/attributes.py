@@ -56,7 +56,7 @@ def _split(image: Image, section: Section) -> list[tuple[int, int, int, bytes | 
     data, at, rows = image.content(section), 0, []
     while at < len(data):
         if len(data) - at < 4:
-            raise MalformedCubin(f"{section.name}+{at:#x}: {len(data) - at} bytes are no record")
+            raise MalformedCubin(f"{section.name}+{at:#x}: {len(data) - at} bytes are not a record")
         form, number, small = struct.unpack_from("<BBH", data, at)
         if form not in ei.FORMATS:
             raise MalformedCubin(f"{section.name}+{at:#x}: no record format {form}")

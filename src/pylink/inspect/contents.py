@@ -139,7 +139,7 @@ def notes(image: Image, section: Section) -> list[Note]:
     data, at, rows = image.content(section), 0, []
     while at < len(data):
         if len(data) - at < 12:
-            raise MalformedCubin(f"{section.name}+{at:#x}: {len(data) - at} bytes are no note")
+            raise MalformedCubin(f"{section.name}+{at:#x}: {len(data) - at} bytes are not a note")
         name_size, size, kind = struct.unpack_from("<III", data, at)
         name_at, start = at + 12, at + 12 + -(-name_size // 4) * 4
         if start > len(data) or size > len(data) - start:

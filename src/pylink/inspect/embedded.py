@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from pylink._native.ledger import find_marks
 from pylink.facts.elf import EM_CUDA, SHT_NOBITS, SHT_NULL
 from pylink.facts.fatbinentries import FATBIN_MAGIC
+from pylink.facts.records import EHDR, SHDR, SYM
 from pylink.inputs.payload import is_compressed
 
 if TYPE_CHECKING:
@@ -26,12 +27,9 @@ _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
 # Bytes that are searched at once: few after what was found, since the next often follows, and more
 # and more where nothing is. So payloads are hardly searched, and the bytes of a file read once.
 _LEAST_WINDOW, _WINDOW = 1 << 12, 1 << 20
-_SYMBOL = struct.Struct("<IBBHQQ")
 _REGISTERS = b"__cudaRegisterLinkedBinary"
 
 ELF_MARK = b"\x7fELF\x02\x01"
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
 _MOST_SECTIONS = 1 << 20
 # Sections of CUDA without contents: global, local and shared memory.
 _EMPTY = (SHT_NULL, SHT_NOBITS, 0x70000007, 0x70000009, 0x7000000A, 0x70000015)
@@ -93,34 +91,34 @@ def leaves_registration(source: Source) -> bool:
         place = strings.find(_REGISTERS, place + 1)
     if not wanted:
         return False
-    whole = len(symbols) - len(symbols) % _SYMBOL.size
+    whole = len(symbols) - len(symbols) % SYM.size
     return any(
         section == 0 and name in wanted
-        for name, _, _, section, _, _ in _SYMBOL.iter_unpack(symbols[:whole])
+        for name, _, _, section, _, _ in SYM.iter_unpack(symbols[:whole])
     )
 
 
 def sections_of(source: Source) -> list[Section]:
     """Sections in the order of their offsets; none where the headers do not hold."""
-    head = source.read(0, _HEADER.size)
-    if len(head) < _HEADER.size or not head.startswith(ELF_MARK):
+    head = source.read(0, EHDR.size)
+    if len(head) < EHDR.size or not head.startswith(ELF_MARK):
         return []
-    *_, table, _, _, _, _, width, count, names = _HEADER.unpack(head)
-    if width != _SECTION.size or not table:
+    *_, table, _, _, _, _, width, count, names = EHDR.unpack(head)
+    if width != SHDR.size or not table:
         return []
     first = source.read(table, width)
     if len(first) < width:
         return []
     if count == 0:
-        count = _SECTION.unpack(first)[5]
+        count = SHDR.unpack(first)[5]
     if names == 0xFFFF:
-        names = _SECTION.unpack(first)[6]
+        names = SHDR.unpack(first)[6]
     if count > _MOST_SECTIONS or names >= count:
         return []
     rows = source.read(table, count * width)
     if len(rows) < count * width:
         return []
-    headers = list(_SECTION.iter_unpack(rows))
+    headers = list(SHDR.iter_unpack(rows))
     strings = source.read(headers[names][4], headers[names][5])
     found = []
     for name, kind, _, _, offset, size, *_ in headers:
@@ -141,19 +139,19 @@ def section_at(sections: list[Section], offset: int) -> str:
 
 def end_of_cubin(source: Source, start: int) -> int | None:
     """Where the cubin that begins at `start` ends; None if none does."""
-    head = source.read(start, _HEADER.size)
-    if len(head) < _HEADER.size or not head.startswith(ELF_MARK):
+    head = source.read(start, EHDR.size)
+    if len(head) < EHDR.size or not head.startswith(ELF_MARK):
         return None
     _, _, machine, _, _, segments, table, _, own, segment, n_segments, width, count, _ = (
-        _HEADER.unpack(head)
+        EHDR.unpack(head)
     )
-    if machine != EM_CUDA or own != _HEADER.size or width != _SECTION.size or not count:
+    if machine != EM_CUDA or own != EHDR.size or width != SHDR.size or not count:
         return None
     rows = source.read(start + table, count * width)
     if len(rows) < count * width:
         return None
     end = max(table + count * width, segments + segment * n_segments)
-    for _, kind, _, _, offset, size, *_ in _SECTION.iter_unpack(rows):
+    for _, kind, _, _, offset, size, *_ in SHDR.iter_unpack(rows):
         if kind not in _EMPTY:
             end = max(end, offset + size)
     return start + end if end <= source.size - start else None

@@ -222,7 +222,9 @@ class Image:
         size = struct.calcsize(form)
         data = self.content(section)
         if len(data) % size:
-            raise MalformedCubin(f"{section.name}: {len(data):#x} bytes are no {size}-byte entries")
+            raise MalformedCubin(
+                f"{section.name}: {len(data):#x} bytes are not a multiple of {size}"
+            )
         return list(struct.iter_unpack(form, data))
 
     def symbol_name(self, index: int, section: Section) -> str:

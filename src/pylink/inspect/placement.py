@@ -8,7 +8,7 @@ from pylink.inspect.layout import TOOL_NOTE, actual_layout, expected_layout
 
 
 def placement_differences(first: Image, second: Image, *, tool_note: bool) -> list[Difference]:
-    """Of cubins with the same sections, of the same sizes.
+    """Differences in placement between two cubins whose sections have the same names and sizes.
 
     With `tool_note` the first one's tool note may have another size, and its parts must lie where
     the second one's would with a note of that size.

@@ -65,7 +65,7 @@ TYPES = {
 }
 COMPILED = (kinds.PTX, kinds.LTOIR)
 
-# Of every link: what the real library does, too.
+# Options of every link, as in the real library.
 ALWAYS: dict[str, Value] = {"allow_empty": True, "ignore_host_info": True, "merc_dedup": "off"}
 
 # Errors after which the real library goes on: it compiles, and of two definitions, sizes, memory

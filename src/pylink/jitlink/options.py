@@ -71,7 +71,7 @@ def understand(words: Iterable[str]) -> Wishes | None:
             _store(values, WITH_VALUE[beginning], word[len(beginning) :])
         else:
             return None
-    # Of a virtual architecture there is only PTX.
+    # A virtual architecture has only PTX.
     arch = str(values.get("arch", ""))
     if not arch.startswith("sm_") or arch not in BY_ATTRIBUTE["arch"].choices:
         return None

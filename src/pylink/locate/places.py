@@ -38,7 +38,7 @@ def places_of(objects: Objects) -> Places:
     """The places of the inputs, kept with them: what was read of their lines is used again."""
     found = objects.places
     if not isinstance(found, Places):
-        # Of the same inputs once more: a cycle would keep them in memory.
+        # A second object of the same inputs: a cycle would keep them in memory.
         found = objects.places = Places(objects.replaced())
     return found
 

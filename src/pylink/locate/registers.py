@@ -2,7 +2,7 @@
 
 ptxas (13.0, sm_75 to sm_100) writes the limit as MAXREG_COUNT. A kernel with __launch_bounds__ or
 __block_size__ has its threads in MAX_THREADS or REQNTID, and then neither `-maxrregcount` nor
-__maxnreg__ counts. Of the other two __maxnreg__ wins; the options of ptxas are in its note.
+__maxnreg__ counts. Without it __maxnreg__ wins over the option, which is in the note of ptxas.
 """
 
 from __future__ import annotations

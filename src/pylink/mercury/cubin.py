@@ -83,7 +83,7 @@ def symbol_table(sections: list[Section], targets: list[Section], file: str) -> 
     for target in targets:
         if target.stored % RELA.size:
             raise MalformedCubin(
-                f"{file}: {show(target.name)}: {target.stored} bytes are no whole entries"
+                f"{file}: {show(target.name)}: {target.stored} bytes are not whole entries"
             )
         if target.link != tables[0] or target.info >= len(sections):
             raise MalformedCubin(f"{file}: {show(target.name)}: bad sh_link or sh_info")

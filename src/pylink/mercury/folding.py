@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink._native import dedup as kernel
-from pylink.mercury.index import FoldIndex, Kept
+from pylink.mercury.index import FoldIndex, KeptObjects
 from pylink.mercury.reasons import ACCEPTED
 from pylink.mercury.stages import Tally, Verdict, check_options, decide
 from pylink.mercury.stats import Stats
@@ -79,7 +79,7 @@ def _by_walk(
     items: list[MercuryObject], symbols: bool, tally: Tally
 ) -> Iterator[tuple[int, int | None, Verdict | None]]:
     """All pairs in order."""
-    kept = Kept()
+    kept = KeptObjects()
     for row, item in enumerate(items):
         found, verdict = _walk(items, kept, item, symbols, tally)
         yield row, found, verdict
@@ -88,7 +88,7 @@ def _by_walk(
 
 
 def _walk(
-    items: list[MercuryObject], kept: Kept, item: MercuryObject, symbols: bool, tally: Tally
+    items: list[MercuryObject], kept: KeptObjects, item: MercuryObject, symbols: bool, tally: Tally
 ) -> tuple[int | None, Verdict | None]:
     """The first of the kept objects that accepts `item`, and the verdict of the last one tried."""
     at, last, total = kernel.first_accepting(kept.vectors, item.vectors, symbols)

@@ -81,7 +81,7 @@ class Forest:
         return self.trees[shape]
 
 
-class Kept:
+class KeptObjects:
     """Kept objects in order: their rows, and their vectors for the kernel."""
 
     __slots__ = ("rows", "vectors")
@@ -102,7 +102,7 @@ class FoldIndex:
         self.objects = objects
         self.tally = tally
         # All kept objects by numbers of headers and targets, and the trees by signature.
-        self.by_count: dict[tuple[int, int], Kept] = {}
+        self.by_count: dict[tuple[int, int], KeptObjects] = {}
         self.forests: dict[tuple[int, ...], Forest] = {}
 
     def walks(self, item: MercuryObject) -> bool:
@@ -113,9 +113,9 @@ class FoldIndex:
         headers, targets, _, _, distinct = item.signature()
         return not distinct and headers + targets <= WALKED
 
-    def candidates(self, item: MercuryObject) -> Kept:
+    def candidates(self, item: MercuryObject) -> KeptObjects:
         """The kept objects with as many headers and targets."""
-        return self.by_count.get(item.signature()[:2]) or Kept()
+        return self.by_count.get(item.signature()[:2]) or KeptObjects()
 
     def find(self, item: MercuryObject) -> list[int]:
         """Rows of the kept objects that could accept `item`, ascending."""
@@ -139,7 +139,7 @@ class FoldIndex:
         """Keep object `row`, which the objects in `verdicts` rejected."""
         item = self.objects[row]
         signature = item.signature()
-        self.by_count.setdefault(signature[:2], Kept()).add(row, item)
+        self.by_count.setdefault(signature[:2], KeptObjects()).add(row, item)
         if not signature[4]:
             return
         tree = self.forests.setdefault(signature[:4], Forest()).tree(item.vectors.shape())

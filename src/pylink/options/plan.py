@@ -64,7 +64,7 @@ class Plan:
         So is one that names a file which was `opened` already, such as an options file. `inputs`
         will be, but some outputs cannot wait until they are.
         """
-        self.outputs = planned(values, sink)
+        self.outputs = plan_outputs(values, sink)
         self.members: dict[str, list[str]] = {}
         self.opened = tuple(opened)
         self.refused: list[Output] = []
@@ -130,7 +130,7 @@ class Plan:
         sink.fatal("output-is-input", file=file, option=output.option, path=output.path)
 
 
-def planned(values: Mapping[str, Value], sink: Sink) -> list[Output]:
+def plan_outputs(values: Mapping[str, Value], sink: Sink) -> list[Output]:
     """The files that options name for writing, in the order of the table of options."""
     outputs = []
     for option in OPTIONS:
@@ -140,11 +140,11 @@ def planned(values: Mapping[str, Value], sink: Sink) -> list[Output]:
                 short = option.attribute == "output_file"
                 outputs.append(Output("-o" if short else f"--{option.long}", str(path)))
     if values.get("Xopt"):
-        outputs += _behind_xopt(values, sink)
+        outputs += _xopt_outputs(values, sink)
     return outputs
 
 
-def _behind_xopt(values: Mapping[str, Value], sink: Sink) -> list[Output]:
+def _xopt_outputs(values: Mapping[str, Value], sink: Sink) -> list[Output]:
     """What words for the optimizer name, whose errors are reported where they are obeyed."""
     from pylink.options.xopt import read_words
 
@@ -152,7 +152,7 @@ def _behind_xopt(values: Mapping[str, Value], sink: Sink) -> list[Output]:
     named = values["Xopt"]
     assert isinstance(named, tuple)
     read_words(named, words, sink)
-    return [] if "pass_remarks_output" in values else planned(words, sink)
+    return [] if "pass_remarks_output" in values else plan_outputs(words, sink)
 
 
 def _section_files(values: Mapping[str, Value]) -> list[str]:

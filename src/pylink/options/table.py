@@ -241,9 +241,9 @@ SPELLINGS.update(
     {f"-{name}": BY_ATTRIBUTE[name] for name in ("help", "version")},
 )
 SPELLINGS["-register-link-binaries"] = BY_ATTRIBUTE["register_link_binaries"]
-# Of the names that nvlink does not have, some are the EDG front end's, which has underscores and
-# two dashes, and some nvcc's and LLVM's, which have dashes and one; nobody should have to remember
-# which. As everywhere, an exact name wins over a short one with its argument joined.
+# Some names that nvlink does not have are the EDG front end's, with underscores and two dashes, and
+# some nvcc's and LLVM's, with dashes and one; nobody should have to remember which. As everywhere,
+# an exact name wins over a short one with its argument joined.
 for option in OPTIONS:
     if not option.short and option.recorded == NEVER:
         for name in (option.long.replace("-", "_"), option.long.replace("_", "-")):

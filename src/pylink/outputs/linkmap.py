@@ -15,6 +15,7 @@ from pylink.phases.results import Placed
 from pylink.tables import (
     DEFINED,
     DIRECT_CALL,
+    FROM_SPAN,
     FUNCTION_KIND,
     KERNEL,
     LIVE,
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from pylink.rows import EntityRow
 
 STANDARD_OUTPUT = "-"
-
-WRITTEN_ANEW = 1  # PlaceRow.made; rows.pxd has the same
 
 
 class MapObserver(Observer):
@@ -106,7 +105,7 @@ def section_lines(placed: Placed) -> Iterator[str]:
             section = objects.sections[number]
             file = printable(objects.names[section.file])
             inner = printable(section_name(objects, number))
-            at = "-" if place.made == WRITTEN_ANEW else f"{base:#x}"
+            at = "-" if place.contents == FROM_SPAN else f"{base:#x}"
             yield f"{at:>12} {'':8} {section.size:#12x} {section.align:6}      {file}:({inner})\n"
 
 

@@ -147,7 +147,7 @@ class Reproducer:
             elif stat.S_ISREG(status.st_mode):
                 places[place] = file
             else:
-                missing.append(f"{file}: it is no regular file")
+                missing.append(f"{file}: it is not a regular file")
         contents = {
             f"{DATA}/{n}": source.data for n, source in enumerate(self._inputs) if source.data
         }

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Of packages that another extra than REPORT has.
+# Packages of another extra than REPORT.
 EXTRAS = {
     "distributed": "fleet-dask",
     "duckdb": "fleet",

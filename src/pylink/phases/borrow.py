@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink.diagnostics import Sink
-    from pylink.inputs.contents import Found
-    from pylink.inputs.loaded import Loaded, Spare
+    from pylink.inputs.contents import DeviceContents
+    from pylink.inputs.loaded import Candidates, Loaded
     from pylink.inputs.sharedlib import Libraries
     from pylink.inputs.sources import Library
     from pylink.timing import CsvTiming
 
 
-class Lent:
+class LendableModules:
     """Modules that could be borrowed: `loaded` has the cubins, `ids` and `libraries` that of each.
 
     `found` is what was found in the files, and `places` has source and container of each cubin.
@@ -52,7 +52,7 @@ class Lent:
     def __init__(
         self,
         loaded: Loaded,
-        found: Found,
+        found: DeviceContents,
         ids: list[bytes],
         libraries: list[Library],
         places: list[tuple[int, int]],
@@ -66,8 +66,8 @@ class Lent:
 
 def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) -> Loaded:
     """The link with what it lacks and libraries have; `loaded` itself where that is nothing."""
-    spare, loaded.spare = loaded.spare, None
-    if spare is None or not loaded.job.executable:
+    candidates, loaded.candidates = loaded.candidates, None
+    if candidates is None or not loaded.job.executable:
         return loaded
     lenders = libraries.lenders()
     if not lenders or not selection.find_missing(loaded.arena, loaded.extents):
@@ -80,13 +80,13 @@ def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) 
         sink.stop()
     if lent is None:
         return loaded
-    needed = find_needed(spare, lent, sink)
+    needed = find_needed(candidates, lent, sink)
     if not needed:
         return loaded
-    first = len(spare.opened.sources) + 1
+    first = len(candidates.opened.sources) + 1
     # Before the host code of sources is asked for kernels: these are not roots.
     libraries.borrowed |= {first + number for number in needed}
-    made = take(spare, lent, needed, sink)
+    made = take(candidates, lent, needed, sink)
     if missing.issubset(selection.find_missing(made.arena, made.extents)):
         libraries.borrowed -= {first + number for number in needed}
         return loaded
@@ -126,7 +126,7 @@ def find_undefined(loaded: Loaded) -> set[bytes]:
 
 def read_modules(
     loaded: Loaded, lenders: dict[Library, set[bytes]], timing: CsvTiming, sink: Sink
-) -> Lent | None:
+) -> LendableModules | None:
     """The modules that libraries lend, with PTX compiled; None where they have no code for this."""
     job = loaded.job
     sources = Sources()
@@ -184,7 +184,7 @@ def read_modules(
         lambda number: picked.take(numbers[number], sink),
         sink,
     )
-    return Lent(
+    return LendableModules(
         modules,
         found,
         [names[pick.source][pick.container] for pick in picks],
@@ -204,33 +204,37 @@ def _read(loaded: Loaded, library: Library, sink: Sink) -> bytes:
         sink.fatal("cannot-read-file", file=library.file, reason=reason_of(error))
 
 
-def find_needed(spare: Spare, lent: Lent, sink: Sink) -> list[int]:
+def find_needed(candidates: Candidates, lent: LendableModules, sink: Sink) -> list[int]:
     """Which of the lent modules the link needs, if they count as members of a last archive."""
-    count, first = len(lent.ids), len(spare.opened.sources) + 1
-    made = combine(spare, lent, range(count), len(spare.loaded.names), sink)
-    chosen = select(made, spare.opened.sources, bytes([NEEDED]) * count)
+    count, first = len(lent.ids), len(candidates.opened.sources) + 1
+    made = combine(candidates, lent, range(count), len(candidates.loaded.names), sink)
+    chosen = select(made, candidates.opened.sources, bytes([NEEDED]) * count)
     return [home - first for home in chosen.homes if home >= first]
 
 
-def take(spare: Spare, lent: Lent, needed: Sequence[int], sink: Sink) -> Loaded:
+def take(
+    candidates: Candidates, lent: LendableModules, needed: Sequence[int], sink: Sink
+) -> Loaded:
     """The link of what it takes of its sources, and these modules.
 
     They come before the device runtime, which is not linked for what they define.
     """
-    names = spare.loaded.names
-    place = min(find_system(spare.loaded.job, names), default=len(names))
-    made = combine(spare, lent, needed, place, sink)
-    return settle(made, spare.opened, sink, bytes([ALWAYS]) * len(lent.ids))
+    names = candidates.loaded.names
+    place = min(find_system(candidates.loaded.job, names), default=len(names))
+    made = combine(candidates, lent, needed, place, sink)
+    return settle(made, candidates.opened, sink, bytes([ALWAYS]) * len(lent.ids))
 
 
-def combine(spare: Spare, lent: Lent, numbers: Sequence[int], place: int, sink: Sink) -> Loaded:
+def combine(
+    candidates: Candidates, lent: LendableModules, numbers: Sequence[int], place: int, sink: Sink
+) -> Loaded:
     """Everything that was loaded, with some of the lent modules inserted before input `place`."""
-    loaded, modules = spare.loaded, lent.loaded
+    loaded, modules = candidates.loaded, lent.loaded
     rows = [row_at(0, *extent_at(loaded.extents, at)) for at in range(len(loaded.names))]
     rows[place:place] = [row_at(1, *extent_at(modules.extents, at)) for at in numbers]
     names, homes = list(loaded.names), list(loaded.homes)
     names[place:place] = [modules.names[at] for at in numbers]
-    homes[place:place] = [len(spare.opened.sources) + 1 + at for at in numbers]
+    homes[place:place] = [len(candidates.opened.sources) + 1 + at for at in numbers]
     arenas = [loaded.arena, modules.arena]
     made = with_cubins(loaded.job, names, b"".join(rows), arenas, lambda number: b"", sink)
     made.homes = homes
@@ -238,7 +242,7 @@ def combine(spare: Spare, lent: Lent, numbers: Sequence[int], place: int, sink: 
 
 
 def note_borrowed(
-    lent: Lent, taken: Sequence[int], libraries: Libraries, first: int, sink: Sink
+    lent: LendableModules, taken: Sequence[int], libraries: Libraries, first: int, sink: Sink
 ) -> None:
     """Note which modules are borrowed; warn of those that the driver does not get."""
     if not libraries.optional:

@@ -50,7 +50,7 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     """The inputs with rewritten kernels; `objects` itself when there is nothing to do."""
     # What the finalizer makes of old code counts as its input. That of 12.9 leaves code as it is.
     early = EARLY_CAPSULES if objects.traits & TRAIT_EARLY_FILES else EARLY_CODE
-    steps = [(number, early) for number in elfread.find_saying(objects.files, EARLY)]
+    steps = [(number, early) for number in elfread.find_flagged(objects.files, EARLY)]
     steps += _updates(objects)
     mode = _mode(objects)
     if mode is not None:

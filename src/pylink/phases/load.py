@@ -56,7 +56,7 @@ def load(sink: Sink, job: Job, timing: CsvTiming, shared: Shared | None = None) 
     from pylink.inputs.unpacking import unpack  # plain cubins need none of it
 
     loaded = unpack(job, opened, timing, sink, shared)
-    if loaded.libraries is not None and loaded.spare is not None:
+    if loaded.libraries is not None and loaded.candidates is not None:
         from pylink.phases.borrow import borrow  # few links have libraries that lend
 
         loaded = borrow(loaded, loaded.libraries, timing, sink)

@@ -90,7 +90,7 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
 def _report_files(merged: Merged, clashes: Clashes, sink: Sink) -> None:
     """Report inputs that do not go together, and definitions that exclude each other."""
     objects = merged.objects
-    if elfread.find_saying(objects.files, WHOLE):
+    if elfread.find_flagged(objects.files, WHOLE):
         from pylink.phases.whole import warn_of_others
 
         warn_of_others(objects, clashes, sink)
@@ -101,7 +101,7 @@ def _report_files(merged: Merged, clashes: Clashes, sink: Sink) -> None:
 
 
 def _drop_constants(merged: Merged) -> Objects:
-    """The inputs without constants that only code reads that was not selected, if room is short."""
+    """The inputs without the constants of unselected code, if the bank would overflow."""
     from pylink._native import unused  # few links select kernels
 
     names = [to_bytes(name) for name in merged.objects.job.options.variables_used]
@@ -112,7 +112,7 @@ def _drop_constants(merged: Merged) -> Objects:
 
 
 def _fold_mercury(merged: Merged, sink: Sink) -> None:
-    """Find sections that equal Mercury sections stand for; most links have no sizes alike."""
+    """Find Mercury sections that repeat another input's. In most links no two sizes are equal."""
     job = merged.objects.job
     numbers = elfread.find_ties(merged.objects)
     job.steps.done("find_ties")
@@ -177,7 +177,7 @@ def _check_patches(merged: Merged, sink: Sink) -> None:
 
 def _report_recursion(merged: Merged, sink: Sink) -> bool:
     """Warn of kernels that recurse; whether kernels call functions with too many registers."""
-    recursive, crowded = native_functions.find_trouble(merged)
+    recursive, crowded = native_functions.find_recursive(merged)
     if recursive and not merged.objects.job.options.suppress_stack_size_warning:
         from pylink.phases.report_symbols import report_recursion
 

@@ -102,14 +102,14 @@ def compat_note(merged: Merged, *, has_code: bool) -> bytes:
     objects = merged.objects
     target = objects.job.target
     if not objects.names and target.family != FAMILY_A:
-        # Of a link without any cubin: the target's suffix, and no features.
+        # A link without any cubin has the target's suffix, and no features.
         specific = bytes((2, 9, target.specific, 0))
         return specific + (bytes((4, 0x0B, 8, *[0] * 9)) if target.family == FAMILY_C else b"")
     known = has_code or objects.traits & TRAIT_SURE_FEATURES
     features = target.features if known else 0
     # From 13.1 on code that other targets run as well promises less to one with the suffix.
     apart = has_code and target.specific and objects.traits & TRAIT_PARTS_ACCELERATED
-    if apart and not all(says & SPECIFIC for says in objects.files.column("says")):
+    if apart and not all(flags & SPECIFIC for flags in objects.files.column("flags")):
         features &= ~OWN_FEATURES
     fastpath = 0
     if features & FASTPATH_CODE:

@@ -64,27 +64,27 @@ def _unhosted(loaded: Loaded) -> list[str]:
 def _check_targets(objects: Objects, changed: list[tuple[int, FileRow]], sink: Sink) -> None:
     """Refuse inputs that the target cannot run, and those of a toolkit too old or too new.
 
-    `changed` has number and row of each file that says other things of itself than the one before.
+    `changed` has number and row of each file whose properties differ from the previous file's.
     """
     job, release = objects.job, objects.release
     whole = False
     for number, row in changed:
         name = objects.names[number]
-        specific = bool(row.says & SPECIFIC)
-        if row.says & NARROW and job.target.family != FAMILY_C:
+        specific = bool(row.flags & SPECIFIC)
+        if row.flags & NARROW and job.target.family != FAMILY_C:
             sink.report("wrong-os-abi", file=name)
         apart = (
             specific and not job.target.specific and release.traits & TRAIT_PARTS_ACCELERATED != 0
         )
         if apart or not job.target.accepts_cubin(row.sm, specific):
             _refuse_target(job, name, row.sm, specific, apart, sink)
-        if row.says & UNCLASSED and job.target.family != FAMILY_A:
+        if row.flags & UNCLASSED and job.target.family != FAMILY_A:
             sink.report("isa-class-missing", file=name, arch=str(job.target.sm))
         if row.format == VERSIONED and row.toolkit < job.target.since:
             _refuse_old(name, row.toolkit, job.target.since, sink)
         if row.toolkit > release.toolkit:
             _refuse_toolkit(job, name, row.toolkit, release, sink)
-        whole = whole or bool(row.says & WHOLE)
+        whole = whole or bool(row.flags & WHOLE)
         if whole and row.toolkit < release.toolkit:
             from pylink.phases.whole import refuse_old
 

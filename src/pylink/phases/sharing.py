@@ -201,10 +201,10 @@ class SharedInputs:
                     silent = False
                 if silent and contents.libraries is None and not job.plan.members:
                     self._contents = contents
-                    self._count(contents)
+                    self._find_repeated(contents)
         return look_into(job, runs, sink) if self._contents is None else self._contents
 
-    def _count(self, contents: Contents) -> None:
+    def _find_repeated(self, contents: Contents) -> None:
         """Find the payloads that the links for more than one architecture take."""
         from pylink.inputs.hostobjects import pick_rows
 

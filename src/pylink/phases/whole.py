@@ -35,9 +35,9 @@ def warn_of_others(objects: Objects, clashes: Clashes, sink: Sink) -> None:
     last = len(objects.files) - 1
     if clashes:
         last = objects.symbols[clashes[0].symbol].file
-    for number, says in enumerate(objects.files.column("says")[: last + 1]):
+    for number, flags in enumerate(objects.files.column("flags")[: last + 1]):
         name = objects.names[number]
-        if says & WHOLE or SYSTEM_LIBRARY in name:
+        if flags & WHOLE or SYSTEM_LIBRARY in name:
             continue
         sink.report("whole-program-mixed", file=name)
         if sink.errors:

@@ -79,7 +79,7 @@ class Recorder(Observer):
         self._clock.close()
 
     def results(self) -> Results | None:
-        """Of a link that worked; None when LTO made the whole program and no cubins were linked."""
+        """The results of a successful link; None when LTO made the whole program."""
         if "read" not in self.seen:
             return None
         objects, merged = self.seen["read"], self.seen["merge"]

@@ -2,9 +2,9 @@
 
 A byte belongs to the section whose place it is in, there to the input section that it was copied
 from, and there to the symbol that is defined at it. What the link makes itself, and what lies
-between sections, has names of its own. Of each kind the inputs with most bytes are listed one by
-one, and of each of these the largest symbols. Inputs of equally many bytes whose names differ in
-their numbers alone are one part, such as `400 x g*_m5.cubin`.
+between sections, has names of its own. The inputs with most bytes of each kind are listed one by
+one, each with its largest symbols. Inputs of equally many bytes whose names differ in their numbers
+alone are one part, such as `400 x g*_m5.cubin`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pylink._native.ledger import section_bytes
 from pylink.demangle import demangle
 from pylink.profile.families import family_name
 from pylink.profile.groups import groups, pattern, skeleton, title
-from pylink.tables import symbol_name
+from pylink.tables import FROM_SPAN, symbol_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ HEADERS = "headers and padding"
 MADE = "made by the link"
 UNNAMED = "without a symbol"
 OTHER_FILES, OTHER_SYMBOLS = "other files", "other symbols"
-
-WRITTEN_ANEW = 1  # PlaceRow.made; rows.pxd has the same
 
 # Kind, file and symbol, the last of which may be missing; bytes.
 Part = tuple[tuple[str, ...], int]
@@ -127,8 +125,8 @@ def _copied(
     """
     merged = placed.merged
     found: dict[tuple[int, int, int], int] = {}
-    made = placed.places.column("made")
-    room = {out: size for out, size in sizes.items() if made[out] != WRITTEN_ANEW}
+    contents = placed.places.column("contents")
+    room = {out: size for out, size in sizes.items() if contents[out] != FROM_SPAN}
     sections = merged.objects.sections
     given, files = sections.column("size"), sections.column("file")
     for number, out in enumerate(merged.out_of):

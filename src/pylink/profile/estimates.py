@@ -86,7 +86,7 @@ def reading(profile: Profile) -> Cost:
 
 
 def debug_options(results: Results) -> dict[int, str]:
-    """Of each input with debug data its number, and the option that makes such data."""
+    """Map the number of each input with debug data to the option that produced it."""
     objects = results.objects
     found: dict[int, str] = {}
     for row in objects.sections:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pylink.facts.elf import SHT_NOBITS, SHT_NULL
+from pylink.facts.records import EHDR, RELA_INFO, SHDR, SYM
 from pylink.prune.errors import NotPruned
 
 if TYPE_CHECKING:
@@ -18,10 +19,6 @@ SHT_SYMTAB, SHT_RELA, SHT_REL, SHT_DYNSYM = 2, 4, 9, 11
 STT_SECTION = 3
 # More than a large page: what is lost between two sections stays small.
 _LARGEST_ALIGNMENT = 1 << 22
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
-_RELA = struct.Struct("<QQq")
 
 
 @dataclass
@@ -54,19 +51,19 @@ class HostElf:
 
     def __init__(self, data: bytes, name: str) -> None:
         self.data, self.name = data, name
-        if len(data) < _HEADER.size or not data.startswith(b"\x7fELF\2\1"):
+        if len(data) < EHDR.size or not data.startswith(b"\x7fELF\2\1"):
             raise NotPruned(f"{name}: it is not a 64-bit little-endian ELF file")
-        self.header = list(_HEADER.unpack_from(data))
+        self.header = list(EHDR.unpack_from(data))
         self.type: int = self.header[1]
         table, width, count, names = (self.header[n] for n in (6, 11, 12, 13))
-        if width != _SECTION.size or table > len(data) - width:
+        if width != SHDR.size or table > len(data) - width:
             raise NotPruned(f"{name}: it has no section headers")
-        first = _SECTION.unpack_from(data, table)
+        first = SHDR.unpack_from(data, table)
         count = count or first[5]
         names = first[6] if names == 0xFFFF else names
         if count > (len(data) - table) // width or names >= count:
             raise NotPruned(f"{name}: its section headers run past the file")
-        rows = [list(_SECTION.unpack_from(data, table + width * n)) for n in range(count)]
+        rows = [list(SHDR.unpack_from(data, table + width * n)) for n in range(count)]
         strings = data[rows[names][4] : rows[names][4] + rows[names][5]]
         self.sections = [
             Section(strings[row[0] : strings.find(b"\0", row[0])] if row[0] else b"", row)
@@ -85,8 +82,8 @@ class HostElf:
             raise NotPruned(f"{self.name}: its symbol table has no names")
         strings = self.contents(self.sections[link])
         data = self.contents(table)
-        for name, info, _, section, value, _ in _SYMBOL.iter_unpack(
-            data[: len(data) - len(data) % _SYMBOL.size]
+        for name, info, _, section, value, _ in SYM.iter_unpack(
+            data[: len(data) - len(data) % SYM.size]
         ):
             yield strings[name : max(name, strings.find(b"\0", name))], section, value, info & 15
 
@@ -123,7 +120,7 @@ def with_contents(elf: HostElf, new: dict[int, tuple[bytes, dict[int, int]]]) ->
         contents[number] = bytearray(data)
     _move_references(elf, contents, {number: places for number, (_, places) in new.items()})
     order = sorted(range(len(elf.sections)), key=lambda n: (elf.sections[n].offset, n))
-    image = bytearray(_HEADER.size)
+    image = bytearray(EHDR.size)
     rows = [[*section.fields] for section in elf.sections]
     for number in order:
         section = elf.sections[number]
@@ -137,8 +134,8 @@ def with_contents(elf: HostElf, new: dict[int, tuple[bytes, dict[int, int]]]) ->
     image += bytes(-len(image) % 8)
     header = [*elf.header]
     header[6] = len(image)
-    image[: _HEADER.size] = _HEADER.pack(*header)
-    return bytes(image) + b"".join(_SECTION.pack(*row) for row in rows)
+    image[: EHDR.size] = EHDR.pack(*header)
+    return bytes(image) + b"".join(SHDR.pack(*row) for row in rows)
 
 
 def _move_references(
@@ -156,7 +153,7 @@ def _move_references(
                 bases[index] = section
                 continue
             place = _place(elf, moved[section], value, name)
-            struct.pack_into("<Q", contents[number], index * _SYMBOL.size + 8, place)
+            struct.pack_into("<Q", contents[number], index * SYM.size + 8, place)
         for relocations in elf.sections:
             if relocations.fields[6] == number and relocations.kind in (SHT_REL, SHT_RELA):
                 _move_addends(elf, relocations, contents, bases, moved)
@@ -172,7 +169,7 @@ def _move_addends(
     number = elf.sections.index(table)
     if table.fields[7] in moved:
         raise NotPruned(f"{elf.name}: its device code has relocations")
-    width = _RELA.size if table.kind == SHT_RELA else 16
+    width = RELA_INFO.size if table.kind == SHT_RELA else 16
     data = contents[number]
     for at in range(0, len(data) - width + 1, width):
         info = int.from_bytes(data[at + 8 : at + 16], "little")

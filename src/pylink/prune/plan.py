@@ -105,7 +105,7 @@ def _of_other_targets(path: str, leaves: list[Leaf], targets: tuple[str, ...]) -
     for target in targets:
         if target not in there:
             words = ", ".join(there) or "nothing"
-            raise NotPruned(f"{path}: it has no code for {target}, but for {words}")
+            raise NotPruned(f"{path}: it has no code for {target}; its targets are {words}")
     return [leaf for leaf in leaves if target_name(leaf) not in targets]
 
 
@@ -194,7 +194,7 @@ def _units_without_registration(path: str, data: bytes, registered: set[bytes]) 
         parts = {}
         for name, _, offset, size in members(data, path):
             part = data[offset : offset + size]
-            # Of members of one name all must be registered.
+            # If several members have one name, all must be registered.
             if name in parts and parts[name] != part:
                 raise NotPruned(f"{path}: several members have the name '{name}'")
             parts[name] = part

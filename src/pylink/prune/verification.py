@@ -107,7 +107,7 @@ class _Comparison:
                     raise _wrong(name, "bytes outside of containers changed")
             for was, now in pairs:
                 if new[now.end : was.end].strip(b"\0"):
-                    raise _wrong(name, "bytes behind a container are not zero")
+                    raise _wrong(name, "bytes after a container are not zero")
             return
         _compare_objects(HostElf(old, name), HostElf(new, name), pairs)
 

@@ -127,7 +127,7 @@ class _Events:
                 value.text = event.value
             return value
         if isinstance(event, self._yaml.AliasEvent):
-            raise _Fault(value.line, "an alias is no value of a remark")
+            raise _Fault(value.line, "an alias is not a value of a remark")
         if depth > _DEEPEST:
             raise _Fault(value.line, "values are nested too deeply")
         parts = []

@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO, Any
 
-# Of one archive, unpacked.
+# Limits of an archive, unpacked.
 MAX_BYTES = 1 << 33
 MAX_FILES = 1 << 18
 MAX_MANIFEST = 1 << 26

@@ -20,7 +20,7 @@ from pylink.linker import run_link
 from pylink.options.check import check
 from pylink.options.model import Input, output_noted, recorded
 from pylink.options.parse import CommandLine, parse
-from pylink.options.plan import Plan, planned
+from pylink.options.plan import Plan, plan_outputs
 from pylink.options.table import FILE, OPTIONS
 from pylink.outputs.reproducer import (
     DATA,
@@ -175,7 +175,7 @@ class Again:
         values = {name: value for name, value in given.items() if name not in NEVER_TAKEN}
         arch = values.pop("arch")
         if not isinstance(arch, str):
-            raise TypeError("arch is no text")
+            raise TypeError("arch is not a string")
         if not trusted and any(values.get(name) for name in COMPILER_WORDS):
             raise BadArchiveError(
                 "it has words for compilers (-Xptxas, -Xnvvm), which could write any file; "
@@ -185,7 +185,7 @@ class Again:
         check_choices(read, Sink())
         if given.get("register_link_binaries"):  # so nothing was said of kernels that went
             read["diag_suppress"] = (*_items(read.get("diag_suppress")), "kernels-removed")
-        if read.get("Xopt") and planned({"Xopt": read["Xopt"]}, Sink()):
+        if read.get("Xopt") and plan_outputs({"Xopt": read["Xopt"]}, Sink()):
             del read["Xopt"]  # it would write a file
         for attribute in ("library_path", "source_root"):
             for name in _items(read.get(attribute, ())):
@@ -201,7 +201,7 @@ class Again:
     def _input(self, number: int, row: dict[str, Any]) -> Input:
         name, whole = row["name"], bool(row["whole"])
         if not isinstance(name, str):
-            raise TypeError("the name of an input is no text")
+            raise TypeError("the name of an input is not a string")
         if row["data"] is None:
             self._in_archive(os.path.join(self._folder, name))
             return Input(name, whole=whole)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from pylink._native.elfheaders import Section, read_sections
 from pylink.facts.elf import SHT_NOBITS
+from pylink.facts.records import SYM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 SHT_SYMTAB, SHT_STRTAB = 2, 3
-_SYMBOL = struct.Struct("<IBBHQQ")
 _HEADER = struct.calcsize("<IIQQQQIIQQ")  # of a section
 _MERCURY, _RELOCATIONS = b".nv.merc", (b".rela", b".rel")
 _DEBUG, _FRAMES = (b".debug", b".nv_debug"), b".debug_frame"
@@ -162,13 +162,13 @@ def _symbol_ranges(
         return
     end = strings.offset + strings.stored
     taken: set[int] = set()
-    for at in range(table.offset, table.offset + table.stored - _SYMBOL.size + 1, _SYMBOL.size):
-        name, _, _, section, _, _ = _SYMBOL.unpack_from(cubin, at)
+    for at in range(table.offset, table.offset + table.stored - SYM.size + 1, SYM.size):
+        name, _, _, section, _, _ = SYM.unpack_from(cubin, at)
         start = strings.offset + name
         stop = cubin.find(b"\0", start, end)
         text = cubin[start:stop] if name and 0 <= start < stop else b""
         if section in owned or text in names:
-            yield at, at + _SYMBOL.size
+            yield at, at + SYM.size
             if text and stop not in taken:
                 yield start, stop + 1
         taken.add(stop)

@@ -150,7 +150,7 @@ def _modes(leaves: list[Leaf]) -> str:
 
 
 def _templates(old: Sizes, new: Sizes) -> list[Reason]:
-    """Of targets and kinds that both have: a target that came has its own line."""
+    """Only targets and kinds that both have; a new target has its own line."""
     both = set(_groups(old)) & set(_groups(new))
     before, after = (_template_rows(sizes, both) for sizes in (old, new))
     least = max(_BYTES, _PART * sum(row.unpacked for row in after.values()))

@@ -74,7 +74,7 @@ def unit_of(mark: bytes) -> str:
 
 
 @dataclass
-class _Found:
+class _EntryResult:
     """What a thread found of an entry: what `Ledger.measure` says, and what was compressed."""
 
     counted: tuple[int, bytes, bytes, bytes] | None
@@ -86,7 +86,7 @@ class _Found:
 class _Running:
     """An entry that is being counted, and compressed again; `cost` are its bytes in memory."""
 
-    task: Task[_Found]
+    task: Task[_EntryResult]
     leaf: Leaf
     name: str
     cost: int
@@ -165,10 +165,10 @@ class Counter:
         deflate = leaf.download is not None
         shared = payload_bytes, (leaf.download or 0) - leaf.header_download
 
-        def work() -> _Found:
+        def work() -> _EntryResult:
             ledger = self._sizes.ledger
             counted = ledger.measure(payload, number, full, kind, leaf.number, shared)
-            found = _Found(counted, None, {})
+            found = _EntryResult(counted, None, {})
             if again is not None:
                 found.again = again.zstd_bytes(packed, codec, full, deflate=deflate)
             if self._experiments and leaf.header:

@@ -25,7 +25,7 @@ class Recompressor:
     def zstd_bytes(
         self, payload: bytes, flags: int, full: int, *, deflate: bool
     ) -> tuple[int, int] | None:
-        """See `zstd_bytes`. Of libcurand's stored cubins, one in four is there twice."""
+        """See `zstd_bytes`. One in four of libcurand's stored cubins is there twice."""
         import xxhash  # loaded where something is compressed
 
         key = xxhash.xxh3_128_digest(payload), flags, full, deflate

@@ -44,8 +44,8 @@ def compile_lto(
     LinkError when they cannot be compiled.
 
     They are a whole program, unless `keep` names the functions that other parts of the link call:
-    those stay visible, and so do all kernels and variables. Of a whole program only what is `used`
-    by host code stays, where that is known.
+    those stay visible, and so do all kernels and variables. A whole program keeps only what is
+    `used` by host code, where that is known.
     """
     check_entries(modules, sink)
     options = job.options

@@ -97,7 +97,7 @@ class JsonProtocol(Protocol):
         words = fields.get("arguments", [])
         number, sandbox = fields.get("requestId", 0), fields.get("sandboxDir", "")
         if not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
-            raise ProtocolError("the arguments of a request are no list of texts")
+            raise ProtocolError("the arguments of a request are not a list of strings")
         if not (isinstance(number, int) and isinstance(sandbox, str)):
             raise ProtocolError("the number or the sandbox of a request is of another type")
         return Request(words, number, cancel=fields.get("cancel") is True, sandbox=sandbox)
@@ -112,13 +112,13 @@ class JsonProtocol(Protocol):
                     value, end = self._json.raw_decode(text)
                 except ValueError as error:
                     if ended or "\n" in text:
-                        raise ProtocolError(f"a request is no JSON: {error}") from None
+                        raise ProtocolError(f"a request is not JSON: {error}") from None
                 except RecursionError:
                     raise ProtocolError("a request is nested too deeply") from None
                 else:
                     self._text = text[end:]
                     if not isinstance(value, dict):
-                        raise ProtocolError("a request is no JSON object")
+                        raise ProtocolError("a request is not a JSON object")
                     return value
             if ended:
                 return None
@@ -160,7 +160,7 @@ class ProtoProtocol(Protocol):
         try:
             message = self._request.FromString(data)
         except DecodeError as error:
-            raise ProtocolError(f"a request is no WorkRequest: {error}") from None
+            raise ProtocolError(f"a request is not a WorkRequest: {error}") from None
         return Request(
             list(message.arguments),
             message.request_id,
@@ -231,4 +231,4 @@ def _read_size(stream: BinaryIO) -> int | None:
         size |= (byte[0] & 127) << shift
         if byte[0] < 128:
             return size
-    raise ProtocolError("the size of a request is no varint of 32 bits")
+    raise ProtocolError("the size of a request is not a 32-bit varint")

@@ -213,7 +213,7 @@ class Reading(Entries):
             part.home = symbol.parameters
         elif part.kind == "pool":
             part.home = self._pool(file, part, part.owner, symbol)
-        elif part.kind == "shared":  # of a kernel that is no root
+        elif part.kind == "shared":  # of a kernel that is not a root
             symbol.shared = symbol.shared or self.lists.section(part.name, "nobits", symbol)
             part.home = symbol.shared
 

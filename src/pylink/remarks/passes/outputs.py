@@ -31,9 +31,9 @@ class Outputs:
         """Bytes in the file."""
         return self.placed.places[out].size
 
-    def made(self, out: int) -> int:
-        """PlaceRow.made: whose bytes the section has."""
-        return self.placed.places[out].made
+    def contents(self, out: int) -> int:
+        """PlaceRow.contents: whose bytes the section has."""
+        return self.placed.places[out].contents
 
     def place(self, out: int) -> Place:
         """The input that the section was created for; the output for what the link makes."""

@@ -46,7 +46,7 @@ def emit(merged: Merged, remarks: Remarks) -> None:
 
 def _tell_limits(merged: Merged, remarks: Remarks, view: View) -> None:
     """Kernels that call functions with more registers than they may have: the link fails."""
-    _, crowded = native_functions.find_trouble(merged)
+    _, crowded = native_functions.find_recursive(merged)
     if not crowded:
         return
     for registers, function, kernel, limit in report.propagations(merged):

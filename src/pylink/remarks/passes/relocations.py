@@ -10,7 +10,7 @@ from pylink.facts.relocations import relocation_name
 from pylink.remarks.passes.catalogue import RELOCATIONS_APPLIED, RELOCATIONS_KEPT
 from pylink.remarks.passes.outputs import Outputs
 from pylink.remarks.record import MISSED, PASSED
-from pylink.tables import CONSTANT_KIND
+from pylink.tables import CONSTANT_KIND, FROM_TWIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 FIXUP_REL = 1
 FIXUP_MERCURY = 16
 
-SHARES_TWIN = 2  # PlaceRow.made
 
 PASS = "relocate"
 
@@ -48,7 +47,7 @@ def _tell_applied(outputs: Outputs, remarks: Remarks) -> None:
                 if fix.entity < 0 or kinds[fix.entity] != CONSTANT_KIND or row.merc < 0:
                     continue
                 target = row.merc
-            elif outputs.made(out) == SHARES_TWIN:
+            elif outputs.contents(out) == FROM_TWIN:
                 continue
         counts[target, fix.type] += 1
         saved[target, fix.type] += (REL if fix.how & FIXUP_REL else RELA).size

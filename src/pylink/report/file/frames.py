@@ -34,7 +34,7 @@ class Frames:
     def file_header(self) -> pb.FileHeader:
         """Check the magic and read the file header."""
         if self.data[: len(MAGIC)] != MAGIC:
-            raise self.fail("this is no report: it does not start with NVR and a zero byte")
+            raise self.fail("this is not a report: it does not start with NVR and a zero byte")
         self.at = len(MAGIC)
         return self.message(pb.FileHeader, len(self.data))[0]
 

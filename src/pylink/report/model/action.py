@@ -42,7 +42,7 @@ class SectionComment(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class SeriesInfo(Message):
-    """Of which series of runs the action is one, and with which combination of settings."""
+    """The series of runs that the action belongs to, and its combination of settings."""
 
     series_id: int = 0
     combination_str: str | None = None
@@ -62,8 +62,8 @@ class Action(Message):
 
     `thread_id` is what NVTX stacks are looked up by. `source` refers to an entry of
     `Report.sources`. `stream_name` and `context_name` are shown in place of their numbers.
-    `creation_time` is Unix seconds. Of a range, the names, sizes and source are not stored, and
-    what rules say of it only pylink shows.
+    `creation_time` is Unix seconds. The names, sizes and source of a range are not stored, and only
+    pylink shows what rules say of it.
     """
 
     function_name: str = ""
@@ -97,7 +97,7 @@ class Action(Message):
     context_name: str | None = None
     stream_name: str | None = None
     cpu_stack: CpuStack | None = None
-    # Of a range: the `Source.reference` of the code that ran in it.
+    # For a range: the `Source.reference` of the code that ran in it.
     references: list[int] = field(default_factory=list)
 
     def add(self, metric: Metric) -> Metric:

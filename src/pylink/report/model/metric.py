@@ -45,7 +45,7 @@ class Instance:
     kind: ValueKind
     id_kind: ValueKind
 
-    # Of a link with many inputs there are tens of thousands: one call makes each.
+    # A link with many inputs has tens of thousands: one call makes each.
     def __init__(
         self,
         value: Scalar,

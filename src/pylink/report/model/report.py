@@ -28,7 +28,7 @@ class Report(Message):
     actions: list[Action] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     version: int = VERSION
-    # Of the blocks' headers, what `unknown` is of the file's.
+    # What `unknown` is for the file's header, this is for the blocks' headers.
     block_unknown: bytes = field(default=b"", repr=False)
 
     def launches(self) -> Iterator[Action]:

@@ -20,7 +20,7 @@ except ImportError as error:
     ) from error
 
 _POOL = descriptor_pool.DescriptorPool()
-# Of several packages, in which no name is twice.
+# They are from several packages, in which no name occurs twice.
 _DESCRIPTORS = {
     name: message
     for file in map(_POOL.AddSerializedFile, FILES)

@@ -27,7 +27,7 @@ NOT_APPLIED = "Rule not applied"
 
 
 class SpeedupType(IntEnum):
-    """Of what a speedup is a share: GLOBAL the whole run time, LOCAL the part in isolation."""
+    """What a speedup refers to: GLOBAL the whole run time, LOCAL the part in isolation."""
 
     UNKNOWN = 0
     LOCAL = 1
@@ -92,7 +92,7 @@ class IFrontend:
         words = list(arguments)
         kind = words.pop(0) if words and isinstance(words[0], int) else MessageType.NONE
         if not 1 <= len(words) <= 2 or not all(isinstance(word, str) for word in words):
-            raise TypeError("message takes a type, which may be left out, a text and a name")
+            raise TypeError("message takes an optional type, a text and a name")
         if kind == MessageType.OPTIMIZATION and not self._newer:
             kind = MessageType.WARNING
         title = str(words[1]) if len(words) == 2 else name

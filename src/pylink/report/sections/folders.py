@@ -28,7 +28,7 @@ class Findings:
     warnings: list[str] = field(default_factory=list)
 
     def replaces(self, what: str, file: Path, earlier: Path) -> None:
-        """Of equal identifiers the last file counts; in silence where it has the same name, too."""
+        """The last file with an identifier counts; without a warning if the names are equal."""
         if file.name != earlier.name:
             self.warnings.append(
                 f"{what}: {file} replaces {earlier}, which has the same identifier"

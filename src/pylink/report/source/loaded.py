@@ -17,7 +17,7 @@ from pylink.report.model import Source
 # Where the first function lies. Any address but 0 will do; this one is seen to be none of a file.
 BASE = 0x7F00_0000_0000
 _ALIGNMENT = 0x100
-# Of the levels that Nsight Compute knows, that of its newest reports.
+# The level that the newest reports of Nsight Compute have.
 _SASS_LEVEL = 8
 
 

@@ -16,7 +16,7 @@ def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         prog="pylink report",
         description="Show what links cost: reports of --profile (.ncu-rep, of Nsight Compute, too) "
-        "and of --profile-aprof. Of several reports the first is the baseline.",
+        "and of --profile-aprof. If there are several, the first is the baseline.",
     )
     options.add_argument("files", nargs="*", metavar="FILE")
     form = options.add_mutually_exclusive_group()

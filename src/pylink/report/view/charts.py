@@ -151,7 +151,7 @@ def roofline(
         roofs.append((work, traffic))
         ends = (LEFT_OF_RIDGE * ridge, ridge, RIGHT_OF_RIDGE * ridge)
         lines.append((name, tuple((x, min(work, x * traffic)) for x in ends)))
-        rows.append(_said(name, f"{_short(work)} from an intensity of {_short(ridge)} on"))
+        rows.append(_text_row(name, f"{_short(work)} from an intensity of {_short(ridge)} on"))
     for achieved in chart.achieved_values:
         work, traffic = value(achieved.achieved_work), value(achieved.achieved_traffic)
         if work is None or not traffic:
@@ -162,7 +162,7 @@ def roofline(
         above = [min(peak, x * rate) for peak, rate in roofs]
         shares = ", ".join(f"{100 * work / roof:.1f}%" for roof in above if roof)
         words = f"{_short(work)} at an intensity of {_short(x)}"
-        rows.append(_said(name, f"{words}, {shares} of the roofs" if shares else words))
+        rows.append(_text_row(name, f"{words}, {shares} of the roofs" if shares else words))
     if not rows:
         return None
     walls = []
@@ -189,7 +189,7 @@ def roofline(
     )
 
 
-def _said(name: str, words: str) -> Row:
+def _text_row(name: str, words: str) -> Row:
     return Row("roofline", name, words, "")
 
 

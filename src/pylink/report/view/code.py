@@ -33,7 +33,7 @@ class Column:
 
 
 def show_source(out: Console, report: Report, *, instances: bool = False) -> None:
-    """Of each action the instructions that its counters point at, the highest counts first."""
+    """For each action, the instructions with the highest counters first."""
     found = False
     sources = SourceMaps(report)
     for page in action_pages(report):
@@ -61,7 +61,7 @@ def show_source(out: Console, report: Report, *, instances: bool = False) -> Non
 
 
 def source_rows(report: Report) -> Iterator[tuple[ActionPage, list[str], list[list[str]]]]:
-    """Of each action with source counters: its page, the headings, and a row per instruction."""
+    """For each action with source counters: its page, the headings, and a row per instruction."""
     sources = SourceMaps(report)
     for page in action_pages(report):
         code = sources.of(page.action)

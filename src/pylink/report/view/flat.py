@@ -12,7 +12,7 @@ from pylink.report.view.code import source_rows
 from pylink.report.view.markup import plain
 from pylink.report.view.numbers import base_text
 from pylink.report.view.overview import session_rows, summary
-from pylink.report.view.pages import ActionPage, Said, action_pages
+from pylink.report.view.pages import ActionPage, RuleMessage, action_pages
 from pylink.terminal.tables import csv_text
 
 DETAILS = (
@@ -50,7 +50,7 @@ def _metric_cells(blocks: Iterable[Block], section: str) -> Iterator[list[str]]:
                 yield [section, row.name, row.label or block.title, row.unit, value, "", "", ""]
 
 
-def _said_cells(said: Iterable[Said], section: str) -> Iterator[list[str]]:
+def _said_cells(said: Iterable[RuleMessage], section: str) -> Iterator[list[str]]:
     for message in said:
         yield [section, "", "", "", "", message.rule, message.mark, plain(message.text)]
 

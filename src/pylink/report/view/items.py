@@ -28,7 +28,7 @@ NOT_SHOWN = "not drawn here; Nsight Compute does"
 def block_of(
     item: BodyItem | RuleItem, section: Section, action: Action, target: Target, title: str = ""
 ) -> Block | None:
-    """A table or chart; `title` where it has none. Of what is not drawn the name is shown."""
+    """A table or chart; `title` where it has none. What is not drawn is shown by name."""
     if item.roofline_chart is not None:
         return charts.roofline(item.roofline_chart, section, action, target, title)
     chart = (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pylink.report.model import Scalar
 
-# Of each unit that scales: its steps, smallest first, each as the factor and what it is called.
+# The steps of each unit that scales, smallest first: the factor and the name.
 SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "nsecond": ((1, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")),
     "second": ((1, "s"),),

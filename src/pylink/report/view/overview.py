@@ -12,7 +12,7 @@ from pylink.report.model import Action, Report, Scalar, Scope
 from pylink.report.rules.frontend import NOT_APPLIED
 from pylink.report.view.bytetree import ORIGINS
 from pylink.report.view.numbers import text
-from pylink.report.view.pages import DURATION, ActionPage, Said, action_name
+from pylink.report.view.pages import DURATION, ActionPage, RuleMessage, action_name
 
 # Processor nanoseconds of an action.
 PROCESSOR = "link__cpu_time_duration.sum"
@@ -48,9 +48,9 @@ def longest_of_name(pages: Sequence[ActionPage]) -> list[ActionPage]:
     return [page for page in pages if page.index not in left_out]
 
 
-def advice(pages: Sequence[ActionPage]) -> list[tuple[str, Said]]:
+def advice(pages: Sequence[ActionPage]) -> list[tuple[str, RuleMessage]]:
     """What rules warn of and call errors, by action, the largest estimated gain first, once."""
-    found: dict[tuple[str, str], tuple[str, Said]] = {}
+    found: dict[tuple[str, str], tuple[str, RuleMessage]] = {}
     for page in pages:
         for said in page.all_said():
             if said.mark in ("WRN", "OPT", "ERR") and said.title != NOT_APPLIED:
@@ -58,12 +58,12 @@ def advice(pages: Sequence[ActionPage]) -> list[tuple[str, Said]]:
     return sorted(found.values(), key=lambda pair: -_speedup(pair[1]))
 
 
-def failures(pages: Sequence[ActionPage]) -> list[Said]:
+def failures(pages: Sequence[ActionPage]) -> list[RuleMessage]:
     """What kept rules from working, each once: no advice, but what to do about the rule.
 
     An error that a rule itself speaks of is advice.
     """
-    found: dict[tuple[str, str], Said] = {}
+    found: dict[tuple[str, str], RuleMessage] = {}
     for page in pages:
         for said in page.all_said():
             if said.title == NOT_APPLIED:
@@ -102,7 +102,7 @@ def were_judged(pages: Sequence[ActionPage]) -> bool:
     return any(page.action.rule_results for page in pages)
 
 
-def _speedup(said: Said) -> float:
+def _speedup(said: RuleMessage) -> float:
     values = [each.metric_value for each in said.focus if "speedup" in (each.metric_name or "")]
     return max((value for value in values if value is not None), default=0.0)
 

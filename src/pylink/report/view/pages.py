@@ -40,7 +40,7 @@ DURATION = "link__time_duration.sum"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RuleMessage:
     """A message of a rule: `mark` is INF, WRN, ERR, OPT or empty."""
 
     rule: str
@@ -58,7 +58,7 @@ class SectionPage:
     title: str
     description: str
     blocks: list[Block] = field(default_factory=list)
-    said: list[Said] = field(default_factory=list)
+    said: list[RuleMessage] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -69,10 +69,10 @@ class ActionPage:
     name: str
     action: Action
     sections: list[SectionPage]
-    said: list[Said]
+    said: list[RuleMessage]
     blocks: list[Block] = field(default_factory=list)
 
-    def all_said(self) -> Iterator[Said]:
+    def all_said(self) -> Iterator[RuleMessage]:
         """What rules said, those of sections first."""
         for section in self.sections:
             yield from section.said
@@ -102,7 +102,7 @@ def _action_page(index: int, action: Action) -> ActionPage:
     shown = {page.identifier for page in sections}
     alone = [each for each in action.rule_results if each.section_identifier not in shown]
     blocks = [block for each in alone for block in rule_blocks(each, action, target)]
-    return ActionPage(index, action_name(action), action, sections, list(_said(alone)), blocks)
+    return ActionPage(index, action_name(action), action, sections, list(_messages(alone)), blocks)
 
 
 def _tell_apart(pages: list[SectionPage]) -> None:
@@ -141,7 +141,7 @@ def _section_page(section: Section, action: Action, target: Target) -> SectionPa
             if block is not None and (block.rows or block.bars):
                 page.blocks.append(block)
     mine = [each for each in action.rule_results if each.section_identifier == section.identifier]
-    page.said = list(_said(mine))
+    page.said = list(_messages(mine))
     for result in mine:
         page.blocks += rule_blocks(result, action, target)
     return page
@@ -155,11 +155,13 @@ def rule_blocks(result: RuleResult, action: Action, target: Target) -> Iterator[
             yield block
 
 
-def _said(results: Iterable[RuleResult]) -> Iterator[Said]:
+def _messages(results: Iterable[RuleResult]) -> Iterator[RuleMessage]:
     for result in results:
         for message, focus in result.messages():
             mark = MARKS.get(message.type, "")
-            yield Said(result.display_name, mark, message.name or "", message.message, tuple(focus))
+            yield RuleMessage(
+                result.display_name, mark, message.name or "", message.message, tuple(focus)
+            )
 
 
 def focus_words(metric: FocusMetric) -> str:

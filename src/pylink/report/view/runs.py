@@ -28,7 +28,7 @@ def size_and_time(report: Report) -> tuple[float, float] | None:
 
 
 def sizes_and_times(reports: Iterable[Report]) -> list[tuple[float, float]]:
-    """Of each report that says them, in the order of the reports."""
+    """Size and time of each report that has both, in the order of the reports."""
     return [point for report in reports if (point := size_and_time(report)) is not None]
 
 

@@ -31,7 +31,7 @@ from pylink.report.view.overview import (
     were_judged,
     whole_first,
 )
-from pylink.report.view.pages import DURATION, ActionPage, Said, action_pages, focus_words
+from pylink.report.view.pages import DURATION, ActionPage, RuleMessage, action_pages, focus_words
 
 BAR_WIDTH = 32
 NAME_WIDTH = 44
@@ -81,7 +81,11 @@ def show_details(
     if advised:
         _heading(out, "\nWhat to do")
         _show_said(
-            out, [Said(message.rule, message.mark, name, message.text) for name, message in advised]
+            out,
+            [
+                RuleMessage(message.rule, message.mark, name, message.text)
+                for name, message in advised
+            ],
         )
         out.print()
     elif were_judged(pages):
@@ -334,7 +338,7 @@ def bar(value: float, longest: float) -> str:
     return BAR * (halves // 2) + HALF_BAR * (halves % 2)
 
 
-def _show_said(out: Console, said: Iterable[Said], *, focus: bool = False) -> None:
+def _show_said(out: Console, said: Iterable[RuleMessage], *, focus: bool = False) -> None:
     """What rules said; with `focus`, the metrics that it is about, too."""
     for message in said:
         mark = Text(f"    {message.mark or '   '}  ", style=STYLES.get(message.mark, ""))

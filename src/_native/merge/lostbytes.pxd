@@ -87,7 +87,7 @@ cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
     lost.count = kept + 1
 
 
-cdef inline bint goes(Merge* m, const Vec* lost, uint16_t kind, uint64_t offset,
+cdef inline bint goes_with_lost_bytes(Merge* m, const Vec* lost, uint16_t kind, uint64_t offset,
                       int32_t symbol) noexcept nogil:
     """Whether the entry of a section of that kind goes with the bytes that it patches."""
     return (is_data(kind) or has_lost(m.resolution[symbol])) and in_lost_bytes(lost, offset)

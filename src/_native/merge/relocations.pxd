@@ -11,18 +11,18 @@ from sectionkinds cimport (
 from base.elf64 cimport Rel, Rela
 from tables.kinds cimport is_a, is_function, is_function_bank, is_merc, is_plain
 from merge.decide cimport (
-    CLEAR, DEAD, DROP, EMIT, GONE, NOT_SOUGHT, Entry, Given, addend_of_winner, decide, is_cleaned,
-    mercury_home, rebuilt,
+    CLEAR, DEAD, DROP, EMIT, GONE, NOT_SOUGHT, Entry, RelocList, addend_of_winner, decide,
+    is_cleaned, mercury_home, rebuilt,
 )
 from merge.entries cimport (
     add_emitted, add_fixup, add_rebuild, count_entry, mercury_relocation_row, relocation_row,
 )
-from merge.lost cimport find_lost_bytes, goes
+from merge.lostbytes cimport find_lost_bytes, goes_with_lost_bytes
 from merge.state cimport (
-    BURIED_REL, BURIED_RELA, Merge, code_of, entity_name, function_kept, function_read, is_folded,
-    keep_name, list_dead, out_row, plain_of_mercury, pool_relocations,
+    BURIED_REL, BURIED_RELA, WANTED_SYMBOLS, Merge, code_of, entity_name, function_kept,
+    function_read, is_folded, keep_name, list_dead, out_row, plain_of_mercury, pool_relocations,
 )
-from merge.users cimport NO_KERNEL, is_unrecorded, joins
+from merge.sharedusers cimport NO_KERNEL, is_unrecorded, joins
 from base.nameindex cimport pool_join
 from base.threads cimport set_mark
 from relocationtypes cimport R_CUDA_64
@@ -32,7 +32,7 @@ from tables.rows cimport (
 )
 
 
-cdef inline void relocations(Merge* m, const FileRow* file) noexcept nogil:
+cdef inline void sort_relocations(Merge* m, const FileRow* file) noexcept nogil:
     """Each relocation section, a mercury twin right after its plain section."""
     cdef uint32_t i, end = file.first_section + file.section_count
     cdef int32_t twin
@@ -43,16 +43,16 @@ cdef inline void relocations(Merge* m, const FileRow* file) noexcept nogil:
             m.merc_shndx = <int32_t>i
     for i in range(file.first_section, end):
         if is_plain(m.sections[i].kind, IS_ENTRIES):
-            relocation_section(m, file, <int32_t>i, False)
+            sort_relocation_section(m, file, <int32_t>i, False)
             twin = mercury_relocations(m, file, <int32_t>i) if m.second else -1
             if twin >= 0:
-                m.wanted[twin] = 1
-                relocation_section(m, file, twin, True)
+                m.wanted[twin] = WANTED_SYMBOLS
+                sort_relocation_section(m, file, twin, True)
         if m.failed:
             return
     for i in range(file.first_section, end):
         if is_merc(m.sections[i].kind, IS_ENTRIES) and not m.wanted[i]:
-            relocation_section(m, file, <int32_t>i, True)
+            sort_relocation_section(m, file, <int32_t>i, True)
         if m.failed:
             return
 
@@ -92,13 +92,13 @@ cdef inline bint is_twin(Merge* m, int32_t plain, int32_t mercury) noexcept nogi
         and memcmp(m.arena + t.name + 8, m.arena + s.name, s.name_size) == 0)
 
 
-cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
+cdef inline void sort_relocation_section(Merge* m, const FileRow* file, int32_t at,
                              bint mercury) noexcept nogil:
     cdef const SectionRow* s = &m.sections[at]
     cdef const SectionRow* target = &m.sections[s.target]
     cdef int32_t out, reloc, function = -1
     cdef bint replaced = False
-    cdef Given given
+    cdef RelocList relocs
     if is_folded(m, s.target):
         return
     if is_function(target.kind):
@@ -132,14 +132,14 @@ cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
         reloc = relocation_row(m, at, out, True)
         if reloc >= 0:
             out_row(m, reloc).marks |= OF_EMPTY_STAYS
-    given.file = file
-    given.at = at
-    given.target = target
-    given.out = out
-    given.function = function
-    given.mercury = mercury
-    given.replaced = replaced
-    entries(m, &given)
+    relocs.file = file
+    relocs.at = at
+    relocs.target = target
+    relocs.out = out
+    relocs.function = function
+    relocs.mercury = mercury
+    relocs.replaced = replaced
+    decide_entries(m, &relocs)
 
 
 cdef inline void dead_relocations(Merge* m, const SectionRow* s, int32_t function) noexcept nogil:
@@ -150,7 +150,7 @@ cdef inline void dead_relocations(Merge* m, const SectionRow* s, int32_t functio
     list_dead(m, function, BURIED_REL if s.type == SHT_REL else BURIED_RELA)
     if s.type == SHT_REL:
         return
-    for i in range(1, s.size // 24):
+    for i in range(1, s.size // sizeof(Rela)):
         if (<const Rela*>(m.arena + s.offset) + i).r_addend == 0:
             list_dead(m, function, BURIED_REL)
             return
@@ -163,14 +163,14 @@ cdef inline void resolved_pool_name(Merge* m, int32_t function) noexcept nogil:
     if function < 0 or not m.entities[function].flags & EF_LIVE:
         return
     name = entity_name(m, function, &size)
-    keep_name(m, pool_join(&m.pool, b".nv.resolvedrela.nv.constant.optimizer.", 39, name, size),
+    keep_name(m, pool_join(&m.texts, b".nv.resolvedrela.nv.constant.optimizer.", 39, name, size),
               39 + size)
 
 
 cdef inline void find_referenced(Merge* m, const FileRow* file) noexcept nogil:
     """Mark what the code of function copies that count refers to, dead ones included.
 
-    Of live code also the kernels that use it so, where somebody asks (merge/users.pxd).
+    Of live code also the kernels that use it so, where somebody asks (merge/sharedusers.pxd).
     """
     cdef uint32_t i
     cdef uint64_t entsize, k
@@ -188,7 +188,7 @@ cdef inline void find_referenced(Merge* m, const FileRow* file) noexcept nogil:
         user = NO_KERNEL
         if m.users != NULL and m.entities[function].flags & EF_LIVE:
             user = m.reached[function]
-        entsize = 16 if s.type == SHT_REL else 24
+        entsize = sizeof(Rel) if s.type == SHT_REL else sizeof(Rela)
         for k in range(s.size // entsize):
             e = m.entity[file.first_symbol
                          + (<const Rel*>(m.arena + s.offset + k * entsize)).r_sym]
@@ -198,134 +198,135 @@ cdef inline void find_referenced(Merge* m, const FileRow* file) noexcept nogil:
                     joins(&m.users[e], user)
 
 
-cdef inline bint counted(Merge* m, const Given* given) noexcept nogil:
+cdef inline bint counts_forms(Merge* m, const RelocList* relocs) noexcept nogil:
     """Whether entries of this section count for the rule of two forms.
 
     On family C those of the mercury file do where it has any: that of `.debug_line` names
     `.debug_str`, which the plain one does not, and those of a whole program's tables name functions
     whose offsets the plain ones have already. Code has a count for each of its lists.
     """
-    cdef bint both = is_a(given.target.kind, IS_DEBUG | IS_VARIABLES | IS_LITERALS)
-    if given.mercury:
+    cdef bint both = is_a(relocs.target.kind, IS_DEBUG | IS_VARIABLES | IS_LITERALS)
+    if relocs.mercury:
         return both
-    return not m.second or not both or mercury_relocations(m, given.file, given.at) < 0
+    return not m.second or not both or mercury_relocations(m, relocs.file, relocs.at) < 0
 
 
-cdef inline void entries(Merge* m, Given* given) noexcept nogil:
+cdef inline void decide_entries(Merge* m, RelocList* relocs) noexcept nogil:
     """Decide each entry of one input relocation section."""
-    cdef const SectionRow* s = &m.sections[given.at]
+    cdef const SectionRow* s = &m.sections[relocs.at]
     cdef uint64_t entsize, i
-    given.explicit = s.type != SHT_REL
-    given.rebuilt = not given.mercury and rebuilt(m, given.target)
-    given.counts = counted(m, given)
-    given.cleaned = is_cleaned(m, given.out, given.explicit)
-    given.reloc = -1
-    given.twin = NOT_SOUGHT
-    find_patched(m, given)
+    relocs.explicit = s.type != SHT_REL
+    relocs.rebuilt = not relocs.mercury and rebuilt(m, relocs.target)
+    relocs.counts = counts_forms(m, relocs)
+    relocs.cleaned = is_cleaned(m, relocs.out, relocs.explicit)
+    relocs.reloc = -1
+    relocs.twin = NOT_SOUGHT
+    find_patched(m, relocs)
     m.lost.count = 0
-    find_lost_bytes(m, given.file, s.target, &m.lost)
-    entsize = 24 if given.explicit else 16
+    find_lost_bytes(m, relocs.file, s.target, &m.lost)
+    entsize = sizeof(Rela) if relocs.explicit else sizeof(Rel)
     for i in range(s.size // entsize):
-        if not entry(m, given, <const Rela*>(m.arena + s.offset + i * entsize), i):
+        if not decide_entry(m, relocs, <const Rela*>(m.arena + s.offset + i * entsize), i):
             break
-    if (given.replaced or is_plain(given.target.kind, IS_VARIABLES)
-            or is_a(given.target.kind, IS_DEBUG)):
+    if (relocs.replaced or is_plain(relocs.target.kind, IS_VARIABLES)
+            or is_a(relocs.target.kind, IS_DEBUG)):
         # Data and debug data count file by file, code through all files.
-        out_row(m, given.out).counted = 0
-    if given.replaced and given.mercury and given.reloc >= 0:
-        out_row(m, given.reloc).counted = 0      # as above, in the list that mercury code has
+        out_row(m, relocs.out).counted = 0
+    if relocs.replaced and relocs.mercury and relocs.reloc >= 0:
+        out_row(m, relocs.reloc).counted = 0      # as above, in the list that mercury code has
 
 
-cdef inline void find_patched(Merge* m, Given* given) noexcept nogil:
+cdef inline void find_patched(Merge* m, RelocList* relocs) noexcept nogil:
     """Which section has the bytes, and where those of this file begin there."""
-    cdef const FileRow* file = given.file
+    cdef const FileRow* file = relocs.file
     cdef uint32_t i
-    given.patched = given.out
-    given.base = m.base[m.sections[given.at].target]
-    if not given.mercury:
+    relocs.patched = relocs.out
+    relocs.base = m.base[m.sections[relocs.at].target]
+    if not relocs.mercury:
         return
-    if is_a(given.target.kind, IS_DEBUG | IS_LITERALS):
-        given.patched = out_row(m, given.out).merc
-    elif not is_a(given.target.kind, IS_CAPSULE):
+    if is_a(relocs.target.kind, IS_DEBUG | IS_LITERALS):
+        relocs.patched = out_row(m, relocs.out).merc
+    elif not is_a(relocs.target.kind, IS_CAPSULE):
         # Constants and initialized data share their bytes with the plain section.
-        given.base = 0
+        relocs.base = 0
         for i in range(file.first_section, file.first_section + file.section_count):
-            if m.out_of[i] == given.out:
-                given.base = m.base[i]
+            if m.out_of[i] == relocs.out:
+                relocs.base = m.base[i]
 
 
-cdef inline bint entry(Merge* m, Given* given, const Rela* r, uint64_t number) noexcept nogil:
+cdef inline bint decide_entry(Merge* m, RelocList* relocs, const Rela* r,
+                              uint64_t number) noexcept nogil:
     """Decide an entry; False without memory."""
     cdef Entry x
     cdef int32_t action, recorded
     x.r = r
-    x.addend = r.r_addend if given.explicit else 0
-    x.symbol = <int32_t>(given.file.first_symbol + r.r_sym)
+    x.addend = r.r_addend if relocs.explicit else 0
+    x.symbol = <int32_t>(relocs.file.first_symbol + r.r_sym)
     x.section = -1
     x.how = 0
-    action = decide(m, given, &x)
+    action = decide(m, relocs, &x)
     x.entity = unaliased(m, m.entity[x.symbol])
-    if action == DROP or (action == CLEAR and given.rebuilt):
+    if action == DROP or (action == CLEAR and relocs.rebuilt):
         return True
     if action == DEAD:
-        if not given.mercury and relocation_row(m, given.at, given.out, given.explicit) < 0:
+        if not relocs.mercury and relocation_row(m, relocs.at, relocs.out, relocs.explicit) < 0:
             return False
-        if given.counts:
-            count_entry(m, given.out, given.out, given.explicit, x.addend)
-        if given.rebuilt:
-            add_rebuild(m, given, &x)
+        if relocs.counts:
+            count_entry(m, relocs.out, relocs.out, relocs.explicit, x.addend)
+        if relocs.rebuilt:
+            add_rebuild(m, relocs, &x)
         return True
-    if is_of_lost_bytes(m, given, r, x.symbol):
+    if is_of_lost_bytes(m, relocs, r, x.symbol):
         return True
     if x.entity < 0:
         x.section = m.symbols[x.symbol].section
-        if given.mercury:
-            x.section = mercury_home(m, given.file, r.r_sym)
+        if relocs.mercury:
+            x.section = mercury_home(m, relocs.file, r.r_sym)
     if action == CLEAR:
-        if not given.mercury and relocation_row(m, given.at, given.out, given.explicit) < 0:
+        if not relocs.mercury and relocation_row(m, relocs.at, relocs.out, relocs.explicit) < 0:
             return False
-        if not given.replaced:
+        if not relocs.replaced:
             x.how = FIXUP_CLEAR
-            add_fixup(m, given, &x, -1)
+            add_fixup(m, relocs, &x, -1)
         return True
-    if not list_entry(m, given, x.addend, x.section):
+    if not list_entry(m, relocs, x.addend, x.section):
         return False
-    if given.replaced or action == GONE:
+    if relocs.replaced or action == GONE:
         return True
-    if given.rebuilt:
-        add_rebuild(m, given, &x)
+    if relocs.rebuilt:
+        add_rebuild(m, relocs, &x)
     elif action == EMIT:
-        if is_of_other_copy(m, given, x.symbol, x.addend):
-            if given.twin == NOT_SOUGHT:
-                given.twin = mercury_relocations(m, given.file, given.at)
-            x.addend = addend_of_winner(m, given.twin, number, r, x.addend, x.symbol)
-        add_emitted(m, given, &x)
+        if is_of_other_copy(m, relocs, x.symbol, x.addend):
+            if relocs.twin == NOT_SOUGHT:
+                relocs.twin = mercury_relocations(m, relocs.file, relocs.at)
+            x.addend = addend_of_winner(m, relocs.twin, number, r, x.addend, x.symbol)
+        add_emitted(m, relocs, &x)
     else:
-        if not given.explicit:
+        if not relocs.explicit:
             x.how |= FIXUP_REL
-            if has_recorded_field(m, given, r):
-                x.addend = recorded_field(m, given, r)
-        recorded = -1 if is_unrecorded(m, x.entity, given.function) else given.reloc
-        add_fixup(m, given, &x, recorded)
+            if has_recorded_field(m, relocs, r):
+                x.addend = recorded_field(m, relocs, r)
+        recorded = -1 if is_unrecorded(m, x.entity, relocs.function) else relocs.reloc
+        add_fixup(m, relocs, &x, recorded)
     return True
 
 
-cdef inline bint has_recorded_field(const Merge* m, const Given* given,
+cdef inline bint has_recorded_field(const Merge* m, const RelocList* relocs,
                                     const Rela* r) noexcept nogil:
     """Whether the list of resolved relocations says what the field held.
 
     ptxas asks for whole addresses in 32-bit variables, too, where that is not 0.
     """
-    return (m.mode & M_KEEP_RELOCS and r.r_type == R_CUDA_64 and given.target.offset
-            and is_a(given.target.kind, IS_VARIABLES))
+    return (m.mode & M_KEEP_RELOCS and r.r_type == R_CUDA_64 and relocs.target.offset
+            and is_a(relocs.target.kind, IS_VARIABLES))
 
 
-cdef inline int64_t recorded_field(const Merge* m, const Given* given,
+cdef inline int64_t recorded_field(const Merge* m, const RelocList* relocs,
                                    const Rela* r) noexcept nogil:
     """The field of a whole address, as far as the section goes."""
     cdef int64_t field = 0
-    memcpy(&field, m.arena + given.target.offset + r.r_offset,
-           min(<uint64_t>8, given.target.size - r.r_offset))
+    memcpy(&field, m.arena + relocs.target.offset + r.r_offset,
+           min(<uint64_t>8, relocs.target.size - r.r_offset))
     return field
 
 
@@ -336,36 +337,37 @@ cdef inline int32_t unaliased(const Merge* m, int32_t e) noexcept nogil:
     return m.entity[m.sections[m.symbols[m.entities[e].winner].section].target]
 
 
-cdef inline bint is_of_lost_bytes(Merge* m, const Given* given, const Rela* r,
+cdef inline bint is_of_lost_bytes(Merge* m, const RelocList* relocs, const Rela* r,
                                   int32_t symbol) noexcept nogil:
     """Whether an entry goes with bytes of variables that lost, or that the output does not have."""
-    cdef const OutRow* out = out_row(m, given.out)
-    if m.lost.count and goes(m, &m.lost, given.target.kind, r.r_offset, symbol):
+    cdef const OutRow* out = out_row(m, relocs.out)
+    if m.lost.count and goes_with_lost_bytes(m, &m.lost, relocs.target.kind, r.r_offset, symbol):
         return True
     # Pools may be cut: `pools.cut_pools`.
-    return (is_merc(given.target.kind, IS_LITERALS)
+    return (is_merc(relocs.target.kind, IS_LITERALS)
             and r.r_offset >= max(out.size, m.pool_end[out.entity]))
 
 
-cdef inline bint list_entry(Merge* m, Given* given, int64_t addend, int32_t section) noexcept nogil:
+cdef inline bint list_entry(Merge* m, RelocList* relocs, int64_t addend,
+                            int32_t section) noexcept nogil:
     """Enter an entry into the list of its form; False without memory."""
-    if given.mercury:
-        given.reloc = mercury_relocation_row(m, given.at, given.out)
+    if relocs.mercury:
+        relocs.reloc = mercury_relocation_row(m, relocs.at, relocs.out)
     else:
-        given.reloc = relocation_row(m, given.at, given.out, given.explicit)
-    if given.reloc < 0:
+        relocs.reloc = relocation_row(m, relocs.at, relocs.out, relocs.explicit)
+    if relocs.reloc < 0:
         return False
-    if is_a(given.target.kind, IS_CAPSULE):
-        count_entry(m, given.reloc, given.out, True, addend)
-    elif given.counts:
-        count_entry(m, given.out, given.out, given.explicit,
+    if is_a(relocs.target.kind, IS_CAPSULE):
+        count_entry(m, relocs.reloc, relocs.out, True, addend)
+    elif relocs.counts:
+        count_entry(m, relocs.out, relocs.out, relocs.explicit,
                     addend + (<int64_t>m.base[section] if section >= 0 else 0))
     return True
 
 
-cdef inline bint is_of_other_copy(Merge* m, const Given* given, int32_t symbol,
+cdef inline bint is_of_other_copy(Merge* m, const RelocList* relocs, int32_t symbol,
                                   int64_t addend) noexcept nogil:
     """Whether debug data that stays names a place in a copy of a function that is not linked."""
-    return (m.second and is_plain(given.target.kind, IS_DEBUG) and addend > 0
+    return (m.second and is_plain(relocs.target.kind, IS_DEBUG) and addend > 0
             and m.entity[symbol] >= 0 and m.entities[m.entity[symbol]].kind == E_FUNC
             and m.resolution[symbol] not in (RESOLUTION_NONE, RESOLUTION_WON))
