@@ -1,7 +1,7 @@
 /* In the place of the CUDA runtime: a line for each registration, to standard error, as it happens.
 
-   Handles are numbered. Of a wrapper and its containers: version, size and a hash; REGISTRATIONS names a
-   file stem under which each container is also written. */
+   Handles are numbered. The line of a wrapper has its version, and size and hash of its containers.
+   REGISTRATIONS names a file stem under which each container is also written. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>

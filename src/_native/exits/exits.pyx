@@ -125,7 +125,7 @@ cdef bint rewrite_function(File* file, Rewriting* r, const SymbolRow* symbol, in
 cdef bint rewrite_functions(File* file, int mode, Fault* fault) noexcept nogil:
     """Rewrite text and capsule of each kernel, or function, that has both.
 
-    Of functions only those exit that have an EXIT; their callers are not known.
+    Only functions that have an EXIT exit; their callers are not known.
     """
     cdef int32_t* capsule_of = <int32_t*>scratch_zeros(&file.scratch, file.count, sizeof(int32_t))
     cdef Rewriting r

@@ -170,7 +170,7 @@ cdef inline void resolved_pool_name(Merge* m, int32_t function) noexcept nogil:
 cdef inline void find_referenced(Merge* m, const FileRow* file) noexcept nogil:
     """Mark what the code of function copies that count refers to, dead ones included.
 
-    Of live code also the kernels that use it so, where somebody asks (merge/sharedusers.pxd).
+    For live code also mark the kernels that use it so, where somebody asks (merge/sharedusers.pxd).
     """
     cdef uint32_t i
     cdef uint64_t entsize, k

@@ -36,7 +36,7 @@ from resolve.liveness cimport Reaching, count_selected, follow_owners, reach, vi
 from resolve.entities cimport enter_functions, enter_others, symbol_turns
 
 
-# Of which copy each section is a part, by section.
+# The copy that each section is a part of, by section.
 ctypedef struct Copies:
     const Resolver* resolver
     int32_t* function

@@ -49,7 +49,7 @@ def rebuild_line(
 def rebuild_frame(arena: bytes, pieces: bytes, relocs: bytes) -> tuple[bytes, bytes]:
     """Rebuild ``.debug_frame`` (64-bit DWARF): (contents, moved).
 
-    Of the relocations only those at the address field of an FDE count.
+    Only the relocations at the address field of an FDE count.
     """
 
 def rebuild_reg_sass(arena: bytes, pieces: bytes, names: bytes) -> bytes:

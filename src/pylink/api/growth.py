@@ -200,8 +200,8 @@ def _grouped(sizes: list[float], costs: list[float]) -> dict[float, list[float]]
 def _scatter(by_size: dict[float, list[float]]) -> float:
     """The relative error of the least cost of a size, as far as several of them show it.
 
-    Of n costs that are disturbed at random, the least is about an nth of the others' distance away
-    from one that nothing disturbed.
+    If n costs are disturbed at random, the least is about an nth of the others' distance away from
+    an undisturbed one.
     """
     several = [costs for costs in by_size.values() if len(costs) > 1]
     return median((mean(of) / min(of) - 1) / len(of) for of in several) if several else 0.0

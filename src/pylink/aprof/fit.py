@@ -381,7 +381,7 @@ def _parts(found: Sum) -> int:
 def _roughness(points: Points, found: Sum) -> float:
     """How far points jump about their neighbors: what no smooth curve explains.
 
-    Of three points the middle one is compared with the line through the others.
+    The middle one of three points is compared with the line through the others.
     """
     missed = points.missed(found).tolist()
     places = [log(size) for size in points.sizes.tolist()]

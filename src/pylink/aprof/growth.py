@@ -113,8 +113,8 @@ def fit_report(report: Report, cost: str = "min") -> list[Fit]:
 def _scatter(points: Sequence[Point]) -> float:
     """The relative error that the fastest call of a size has at least, from how calls differ.
 
-    Of n calls that are disturbed at random, the fastest is about an nth of the others' distance
-    away from one that nothing disturbed.
+    If n calls are disturbed at random, the fastest is about an nth of the others' distance away
+    from an undisturbed one.
     """
     several = [point for point in points if point.occ > 1 and point.min]
     return median((point.mean / point.min - 1) / point.occ for point in several) if several else 0.0

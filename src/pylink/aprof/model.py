@@ -167,7 +167,7 @@ class Report:
     def points(self) -> dict[int, list[Point]]:
         """By id of a routine, all its points by size.
 
-        Of a routine without points of its own, those of its contexts, equal sizes joined.
+        A routine without points of its own has those of its contexts, equal sizes joined.
         """
         found: dict[int, dict[int, Point]] = {routine.id: {} for routine in self.routines}
         owners = [(routine.id, routine.points) for routine in self.routines]

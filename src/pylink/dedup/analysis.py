@@ -140,8 +140,7 @@ class Analysis:
 class _Rows:
     """Every section of the build as a row: its object, family, bytes and relocations.
 
-    Of a capsule the bytes begin after the section number of its function, which each link
-    rewrites.
+    The bytes of a capsule begin after the section number of its function, which each link rewrites.
     """
 
     owners: list[int] = field(default_factory=list)

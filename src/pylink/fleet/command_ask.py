@@ -74,7 +74,7 @@ def _main(found: argparse.Namespace) -> int:
 def own_question(text: str) -> Question:
     """A query of the user's with the tables that it may mean.
 
-    Of its answer the last column is drawn, by the first.
+    The last column of its answer is drawn, by the first.
     """
     named = [name for name in ("functions", *SAVING) if re.search(rf"\b{name}\b", text, re.I)]
     return Question("answer", text, FIRST, LAST, "", needs=tuple(named))

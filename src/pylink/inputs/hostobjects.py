@@ -68,7 +68,7 @@ def pick_entries(
 ) -> tuple[Picks, list[int]]:
     """What the link takes, and the sources with containers of which it takes nothing.
 
-    Of a source in `linked` it takes these containers alone.
+    It takes only these containers of a source that is in `linked`.
     """
     sources = found.sources
     unpacker = Unpacker(job.options.max_uncompressed_size, sources.size, sink)

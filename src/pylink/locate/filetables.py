@@ -1,7 +1,7 @@
 """The tables of folders and files of a line program of DWARF 5, checked before they are read.
 
-Each table says how its entries look and then how many there are (DWARF 5, section 6.2.4.1). Of
-entries without bytes a damaged table has as many as it likes, and pyelftools makes them all.
+Each table says how its entries look and then how many there are (DWARF 5, section 6.2.4.1). A
+damaged table may state any number of entries without bytes, and pyelftools makes them all.
 """
 
 from __future__ import annotations

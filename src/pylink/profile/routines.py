@@ -171,8 +171,8 @@ def _add_link(calls: _Calls, profile: Profile, top: int, cost: int, wall: int) -
 def _below(calls: _Calls, profile: Profile, place: int, step: Step) -> int:
     """Add what a step calls for single inputs or pairs; the time of all of these.
 
-    Of some calls only the time on the wall is known, in which the processor may have done something
-    else: they share what the step took where theirs is more.
+    Only the wall time of some calls is known, in which the processor may have done something else.
+    Where it is more than what the step took, they share that.
     """
     made = list(_calls_below(profile, step.name))
     spent = sum(cost for _, _, cost, _ in made)

@@ -110,7 +110,7 @@ def _kinds(sizes: Sizes) -> list[str]:
 def _could_go(sizes: Sizes, templates: list[Row]) -> list[str]:
     """For each reduction its bytes, what must be done before, and below it how it is done.
 
-    Of class C, which is for people who know the sources, a few lines in a table of their own.
+    Class C, which is for people who know the sources, has a few lines in a table of its own.
     """
     found = reductions(sizes, templates)
     sure = [line for line in found if line.letter != "C"]

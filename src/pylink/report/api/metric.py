@@ -90,7 +90,7 @@ class IMetric:
     def value(self, instance: int | None = None) -> Scalar | None:
         """The value, or that of an instance: int, float or str by its kind; None if it has none.
 
-        Of a metric that has instances alone, the value is 0, or None if they are strings.
+        The value of a metric that has only instances is 0, or None if they are strings.
         """
         value, kind = self._value(instance)
         if value is None and kind in _NUMERIC:
@@ -100,7 +100,7 @@ class IMetric:
     def as_uint64(self, instance: int | None = None) -> int:
         """The value, or that of an instance, as an int without its fraction; 0 of a string.
 
-        Of a value below 0 it is what 64 bits without a sign make of it.
+        A value below 0 is read as 64 bits without a sign.
         """
         value = self._value(instance)[0]
         if value is None or isinstance(value, str):

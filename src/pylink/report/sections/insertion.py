@@ -49,8 +49,8 @@ def apply_sections(
 ) -> list[Gap]:
     """Give every action the sections that count for it, and what these derive; the gaps.
 
-    Of the sections `asked` for by identifier each metric that no action has is a gap, also where
-    the section is not shown for want of any.
+    If a section was `asked` for by identifier, each of its metrics that no action has is a gap,
+    even if the section is not shown since it has none.
 
     A section none of whose metrics an action has is omitted there, unless one is required. What
     only some actions lack is not a gap: a phase does not have the counts of another.

@@ -71,7 +71,7 @@ def _points(row: Row) -> list[tuple[float, float]]:
 def histogram(chart: HistogramChart, rows: Sequence[Row], title: str) -> Block:
     """The values of a metric by bins of what they belong to, where these are numbers.
 
-    Of parts that have names the bins are of the values, and count parts.
+    If parts have names, the bins are of their values and count parts.
     """
     axis = chart.histogram_axis
     bins = max(int((axis.bin_count if axis else None) or BINS), 1)
