@@ -26,8 +26,8 @@ from pylink.bench.contenders import API, CLI, NVLINK
 from pylink.bench.processes import Launcher
 from pylink.inputs import kinds, payload, picks
 from pylink.inputs.archiveformat import read_archive
-from pylink.inputs.contents import ENTRY
 from pylink.inputs.payload import open_library
+from pylink.rowformats import ENTRY, PICK
 from pylink.tables import extent
 
 MEMBERS = 2000
@@ -73,7 +73,7 @@ def floor(path: Path, sm: int, output: Path) -> Callable[[], float]:
     assert len(chosen) == MEMBERS
     assert open_library(payload.ZSTD_FRAME)
     picked = b"".join(
-        picks.PICK.pack(
+        PICK.pack(
             0,
             0,
             *row[1:3],

@@ -11,8 +11,9 @@ from helpers.fatbin_builder import SEGMENT, container, entry, host_object
 import pylink
 from pylink._native import inputfiles
 from pylink.inputs.kinds import CUBIN
-from pylink.inputs.picks import FILE, GOOD, HOSTED, PICK, TOO_LARGE
+from pylink.inputs.picks import FILE, GOOD, HOSTED, TOO_LARGE
 from pylink.phases import sharing
+from pylink.rowformats import PICK
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ARCHS = ["sm_80", "sm_100"]

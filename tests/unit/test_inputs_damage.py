@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pylink
+from pylink import rowformats
 from pylink._native import inputfiles
 from pylink.inputs import kinds, payload, picks
 
@@ -286,7 +287,9 @@ def test_native_decompression_is_that_of_the_packages(
 def row(arena: int, offset: int, size: int, codec: int, full_size: int) -> bytes:
     """The row of a cubin that was an entry of a fat binary."""
     place = (0, offset, offset, size, size, full_size)
-    return picks.PICK.pack(0, arena, 0, 0, 0, kinds.CUBIN, codec, picks.GOOD, picks.ALONE, *place)
+    return rowformats.PICK.pack(
+        0, arena, 0, 0, 0, kinds.CUBIN, codec, picks.GOOD, picks.ALONE, *place
+    )
 
 
 def test_what_is_outside_of_its_arena_is_refused() -> None:

@@ -17,7 +17,8 @@ from helpers.fatbin_builder import SEGMENT, container, entry, host_object
 import pylink
 from pylink import LinkError, LinkJob, LinkResult
 from pylink._native import inputfiles
-from pylink.inputs.picks import PICK, Pick
+from pylink.inputs.picks import Pick
+from pylink.rowformats import PICK
 
 ARCHS = ("sm_90a", "sm_100")
 THREADS = (1, 2, 3, 8)

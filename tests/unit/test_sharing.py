@@ -10,10 +10,11 @@ import pytest
 from pylink._native import sharing
 from pylink.diagnostics import Sink
 from pylink.inputs.kinds import CUBIN
-from pylink.inputs.picks import GOOD, HOSTED, PICK, TOO_LARGE, Pick
+from pylink.inputs.picks import GOOD, HOSTED, TOO_LARGE, Pick
 from pylink.options.model import Input
 from pylink.options.plan import Plan
 from pylink.phases.sharing import SharedInputs
+from pylink.rowformats import PICK
 
 STORED, LZ4, ZSTD = 0, 1, 2
 

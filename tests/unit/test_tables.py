@@ -11,10 +11,9 @@ from types import ModuleType
 import pytest
 
 from pylink import tables
-from pylink.facts import elf, records
-from pylink.inputs import archiveformat, choice, contents, damage, kinds, payload, picks, sources
+from pylink.facts import elf, records, rowformats
+from pylink.inputs import archiveformat, choice, damage, kinds, payload, picks, sources
 from pylink.phases import faults, init, report_symbols
-from pylink.profile import counts
 
 NATIVE = Path(__file__).parents[2] / "src" / "_native"
 CODES = {
@@ -27,13 +26,6 @@ CODES = {
     "Range": "QQ",  # of fatbinrows.pxd
 }
 ROWS = [
-    (contents.ENTRY, "fatbinrows.pxd", "EntryRow"),
-    (contents.SOURCE, "fatbinrows.pxd", "SourceRow"),
-    (damage.FAULT, "fatbinrows.pxd", "FaultRow"),
-    (picks.PICK, "picks.pxd", "PickRow"),
-    (counts.FILE_COUNT, "counts.pyx", "FileCount"),
-    (counts.KIND_COUNT, "counts.pyx", "KindCount"),
-    (counts.TIME, "clocks.pxd", "TimeRow"),
     (records.SHDR, "elf64.pxd", "Shdr"),
     (records.REL, "elf64.pxd", "Rel"),
     (records.RELA, "elf64.pxd", "Rela"),
@@ -59,6 +51,11 @@ def letters(row: Struct) -> str:
     return re.sub(
         r"(\d+)(\w)", lambda match: match[2] * int(match[1]), row.format[1:].replace("s", "B")
     )
+
+
+def test_formats_are_those_of_the_native_sources() -> None:
+    made = (NATIVE.parent / "pylink/rowformats.py").read_text(encoding="utf-8")
+    assert made == rowformats.module(NATIVE)
 
 
 @pytest.mark.parametrize(("row", "file", "name"), ROWS)

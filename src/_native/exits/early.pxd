@@ -10,7 +10,8 @@ from base.elf64 cimport load16, load32
 from exits.capsule cimport ONE_WORD, CodeBuffer, Slot, emit, emit_counted, emit_record, emit_slot
 from exits.code cimport Rewriting, emit_code, finish_changed, put_capsule
 from exits.rows cimport R_MEMORY, fail, put32
-from exits.words cimport LONGEST_STALL, M_EARLY, OP_NOP, WORD, opcode, set_stall, stall
+from exits.words cimport LONGEST_STALL, OP_NOP, WORD, opcode, set_stall, stall
+from kernelmodes cimport MODE_EARLY_CODE
 
 cdef enum:
     OP_SHIFT = 0x819
@@ -92,7 +93,7 @@ cdef inline bint emit_early(CodeBuffer* buffer, const Slot* slot, int mode,
                             bint early) noexcept nogil:
     """Any slot but the last; `early` is that of its capsule."""
     cdef uint32_t op = opcode(slot.words)
-    if mode == M_EARLY and slot.count > 1 and slot.record_size > 6:
+    if mode == MODE_EARLY_CODE and slot.count > 1 and slot.record_size > 6:
         if (load32(slot.record + 2) & WARPSYNC_MASK == WARPSYNC_RECORD and slot.count == 2
                 and opcode(slot.words + WORD) == OP_NOP):
             return (emit_short(buffer, slot.record + 2)
@@ -116,7 +117,7 @@ cdef inline bint emit_in_order(Rewriting* r) noexcept nogil:
         return False
     if r.waits and wait:
         order_waits(&r.buffer)
-    r.waits = r.mode == M_EARLY and wait
+    r.waits = r.mode == MODE_EARLY_CODE and wait
     return True
 
 

@@ -34,14 +34,16 @@ from exits.places cimport move_info, move_table
 from exits.rows cimport R_MEMORY, R_WHOLE, Code, Fault, Place, View, editable, fail, moved
 from exits.trap cimport only_traps, trap_at_once
 from exits.update cimport update_code
-from exits.words cimport (
-    M_CAPSULES, M_EARLY, M_FENCES, M_GUARD, M_LONG, M_SHORT, OP_EXIT, U_ANY, WORD, opcode,
-)
+from exits.words cimport OP_EXIT, UPDATE_ANY, WORD, opcode
 from base.hugepages cimport prefer_large_pages
 from pylink._native.tables cimport ObjectTables, Table
 from tables.rows cimport FileRow, SectionRow, SymbolRow
 from traits cimport TRAIT_EARLY_FILES
 from base.vector cimport vec_extend, vec_push
+from kernelmodes cimport (
+    MODE_BARRIERS, MODE_EARLY_CAPSULES, MODE_EARLY_CODE, MODE_GUARDED, MODE_LASTING_BARRIERS,
+    MODE_NO_BARRIERS,
+)
 
 cdef enum:
     SHT_CUDA_CONSTANT_B2 = SHT_CUDA_CONSTANT_B0 + 2
@@ -96,7 +98,7 @@ cdef bint rewrite_function(File* file, Rewriting* r, const SymbolRow* symbol, in
     cdef size_t text = <size_t>home_of(file, symbol)
     cdef Code* row
     r.text = &file.views[text]
-    if not (file.early or file.update or kernel or (mode != M_FENCES and has_exit(r.text))):
+    if not (file.early or file.update or kernel or (mode != MODE_NO_BARRIERS and has_exit(r.text))):
         return True
     r.capsule = &file.views[capsule]
     memset(&r.code, 0, sizeof(Code))
@@ -109,9 +111,9 @@ cdef bint rewrite_function(File* file, Rewriting* r, const SymbolRow* symbol, in
     elif file.early:
         done = convert_code(r)
     else:
-        r.mode = mode if kernel else M_LONG
+        r.mode = mode if kernel else MODE_LASTING_BARRIERS
         done = rewrite_code(r)
-    if done and kernel and file.hastens and (mode == M_FENCES or mode == M_SHORT):
+    if done and kernel and file.hastens and (mode == MODE_NO_BARRIERS or mode == MODE_BARRIERS):
         done = hasten_trap(r.text, r.fault)
     if done and r.changed:
         row = <Code*>vec_push(&file.kernels)
@@ -256,7 +258,7 @@ cdef bint guard_functions(File* file, Guarded* guarded, Fault* fault) noexcept n
 
 
 cdef bint rewrite(File* file, int mode, Guarded* guarded, Fault* fault) noexcept nogil:
-    if mode == M_GUARD:
+    if mode == MODE_GUARDED:
         return guard_functions(file, guarded, fault)
     if not rewrite_functions(file, mode, fault):
         return False
@@ -342,7 +344,8 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
     try:
         scratch_vector(&scratch, &fresh.data, 1)
         for number, mode in steps:
-            if not M_FENCES <= mode <= M_GUARD and (mode & ~<int>U_ANY or not mode):
+            if (not MODE_NO_BARRIERS <= mode <= MODE_GUARDED
+                    and (mode & ~<int>UPDATE_ANY or not mode)):
                 raise ValueError(f"mode {mode} is not known")
             if number >= objects.files.count:
                 raise IndexError(f"file {number} of {objects.files.count}")
@@ -355,8 +358,8 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
             file.symbols = <SymbolRow*>symbols.start + row.first_symbol
             file.first_symbol = <int32_t>row.first_symbol
             file.symbol_count = row.symbol_count
-            file.early = mode == M_EARLY or mode == M_CAPSULES
-            file.update = mode & U_ANY != 0
+            file.early = mode == MODE_EARLY_CODE or mode == MODE_EARLY_CAPSULES
+            file.update = mode & UPDATE_ANY != 0
             file.hastens = not objects.traits & TRAIT_EARLY_FILES
             fail(&fault, 0, 0, R_MEMORY)
             scratch_init(&file.scratch)

@@ -16,9 +16,13 @@ from exits.code cimport Rewriting, emit_code, finish_changed
 from exits.rows cimport Code, Place, put16, put32, put64
 from exits.slots cimport recorded
 from exits.words cimport (
-    CAREFUL, CARELESS, CONTROL_BYTE, MEMBAR_BYTE, MEMBAR_GUARD, OP_EXIT, OP_NOP, U_ADDS, U_ANY,
-    U_FENCES, U_GUARD, U_UNGUARD, U_UNSCHEDULED, U_WORDS, WORD, W_NOP, is_dummy_load, is_membar,
-    is_unscheduled, opcode, put_instruction, set_stall, stall,
+    CAREFUL, CARELESS, CONTROL_BYTE, MEMBAR_BYTE, MEMBAR_GUARD, OP_EXIT, OP_NOP, UPDATE_ANY,
+    UPDATE_UNSCHEDULED, WORD, W_NOP, is_dummy_load, is_membar, is_unscheduled, opcode,
+    put_instruction, set_stall, stall,
+)
+from kernelmodes cimport (
+    UPDATE_AWAITED_FENCES, UPDATE_BARE_WORDS, UPDATE_GUARD_BSYNC, UPDATE_SHORT_ADDS,
+    UPDATE_UNGUARD_BSYNC,
 )
 
 cdef enum:
@@ -201,21 +205,21 @@ cdef inline bint emit_update(Rewriting* r) noexcept nogil:
     cdef const Slot* slot = &r.slot
     cdef uint32_t record = 0
     cdef size_t i
-    if r.mode & U_GUARD and not slot.recorded and takes_nop(slot.words):
+    if r.mode & UPDATE_GUARD_BSYNC and not slot.recorded and takes_nop(slot.words):
         return emit_guarded(&r.buffer, slot)
-    if r.mode & U_UNGUARD and is_guarded(slot):
+    if r.mode & UPDATE_UNGUARD_BSYNC and is_guarded(slot):
         return emit_bare(&r.buffer, slot)
-    if r.mode & U_ADDS and not slot.recorded:
+    if r.mode & UPDATE_SHORT_ADDS and not slot.recorded:
         record = add_record(slot.words)
     if record:
         return emit_add(&r.buffer, slot, record)
-    if r.mode & U_FENCES and is_acquire(slot):
+    if r.mode & UPDATE_AWAITED_FENCES and is_acquire(slot):
         return emit_acquire(&r.buffer, slot, r.careful)
     if not emit_slot(&r.buffer, slot):
         return False
-    if r.mode & U_FENCES:
+    if r.mode & UPDATE_AWAITED_FENCES:
         set_guards(&r.buffer, slot.count, r.careful)
-    if r.mode & U_ADDS and slot.count > 1:
+    if r.mode & UPDATE_SHORT_ADDS and slot.count > 1:
         # The record of a longer slot does not say where these are.
         for i in range(r.buffer.words.count - slot.count, r.buffer.words.count):
             if is_short(r.buffer.words.data + i * WORD):
@@ -266,17 +270,18 @@ cdef inline bint update_code(Rewriting* r) noexcept nogil:
     """Bring one function up to date; `changed` says whether that took any writing."""
     cdef size_t i
     cdef bint widened
-    r.careful = (r.mode & (U_FENCES | U_UNSCHEDULED)
+    r.careful = (r.mode & (UPDATE_AWAITED_FENCES | UPDATE_UNSCHEDULED)
                  and is_code_careful(r.text.data, r.text.size))
     if not r.careful:
-        r.mode &= ~<int>U_UNSCHEDULED
-    if not r.mode & U_ANY:
+        r.mode &= ~<int>UPDATE_UNSCHEDULED
+    if not r.mode & UPDATE_ANY:
         return True
     if not emit_code(r, emit_update):
         return False
-    if r.mode & U_WORDS:
+    if r.mode & UPDATE_BARE_WORDS:
         unload_words(&r.buffer)
-    widened = r.careful and r.mode & U_FENCES and has_barriers(r.text.data, r.text.size)
+    widened = (r.careful and r.mode & UPDATE_AWAITED_FENCES
+               and has_barriers(r.text.data, r.text.size))
     r.changed = widened
     for i in range(min(r.buffer.words.count, <size_t>(r.text.size // WORD))):
         if memcmp(r.buffer.words.data + i * WORD, r.text.data + i * WORD, WORD) != 0:

@@ -4,6 +4,10 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from base.elf64 cimport load16, load64
 from exits.rows cimport Code, Place, moved, put16, put64
+from kernelmodes cimport (
+    MODE_LASTING_BARRIERS, MODE_NO_BARRIERS, UPDATE_AWAITED_FENCES, UPDATE_BARE_WORDS,
+    UPDATE_GUARD_BSYNC, UPDATE_SHORT_ADDS, UPDATE_UNGUARD_BSYNC,
+)
 
 
 cdef enum:
@@ -26,21 +30,10 @@ cdef enum:
     CARELESS = 0x0fc0       # from 13.3 on: nothing
     WAITS = 0x30            # bits of the second one, for these scoreboards
 
-cdef enum Mode:
-    M_FENCES                # executable without error barriers
-    M_SHORT                 # executable with error barriers
-    M_LONG                  # with -g or -r
-    M_EARLY                 # none of these: code from before 13.0 becomes what 13.0 has
-    M_CAPSULES              # only capsules from before 12.9 become what later ones are
-    M_GUARD                 # code for a chip with fixed latencies waits, see exits/guard.pxd
-    # Bits of the modes that make code of one release that of another, see exits/update.pxd.
-    U_GUARD = 0x100         # a NOP in front of BSYNC
-    U_UNGUARD = 0x200       # none
-    U_ADDS = 0x400          # IADD for IADD3 in unscheduled code
-    U_FENCES = 0x800        # guards of fences are awaited, tensor maps acquired by more
-    U_WORDS = 0x1000        # unscheduled code names neither stalls nor scoreboards
-    U_UNSCHEDULED = U_ADDS | U_WORDS
-    U_ANY = U_GUARD | U_UNGUARD | U_FENCES | U_UNSCHEDULED
+cdef enum:
+    UPDATE_UNSCHEDULED = UPDATE_SHORT_ADDS | UPDATE_BARE_WORDS
+    UPDATE_ANY = (UPDATE_GUARD_BSYNC | UPDATE_UNGUARD_BSYNC | UPDATE_AWAITED_FENCES
+                  | UPDATE_UNSCHEDULED)
 
 
 cdef enum Kind:
@@ -150,9 +143,9 @@ cdef inline Needs needs_of(const uint8_t* text, uint64_t size, int mode) noexcep
     cdef Needs needs
     cdef uint64_t at
     cdef uint32_t op
-    needs.loads = needs.guards = needs.membar = mode == M_LONG
-    needs.barrier = mode != M_FENCES
-    if mode == M_LONG:
+    needs.loads = needs.guards = needs.membar = mode == MODE_LASTING_BARRIERS
+    needs.barrier = mode != MODE_NO_BARRIERS
+    if mode == MODE_LASTING_BARRIERS:
         return needs
     for at in range(0, size, 16):
         op = opcode(text + at) & 0x1ff

@@ -8,17 +8,15 @@ def rewrite_exits(
     """The inputs with kernels as they are in nvlink's output: (arena, sections, symbols, faults,
     slowed).
 
-    Each step is the number of a file and a mode: 0 for an executable without error barriers, 1 for
-    one with error barriers (some input has the attribute GEN_ERRBAR_AT_EXIT), 2 for error barriers
-    that stay valid whatever is linked in later: every link with ``-g``, also one with ``-r``, and
-    ``-r`` when some input has the attribute. Any other link with ``-r`` leaves its kernels alone. 3
-    is for files from before 13.0, whatever the link: all their functions become what 13.0 has, and
-    no exit changes. 4 is for the same files: their capsules become what 12.9 has. 5 is for files
-    whose FP64 and IMMA instructions run in a known time on their own chip and not on the target:
-    each waits for its result. It is the last step of a file, as others remove instructions. Sums of
-    0x100 (a NOP in front of BSYNC), 0x200 (none) and 0x800 (fences wait for their guards) make all
-    functions what another release has. So do, for functions that were not scheduled, 0x400 (IADD
-    for IADD3) and 0x1000 (neither stalls nor scoreboards).
+    Each step is the number of a file and a mode of ``pylink.facts.kernelmodes``. For an executable
+    it is ``MODE_NO_BARRIERS`` or, if some input has the attribute GEN_ERRBAR_AT_EXIT,
+    ``MODE_BARRIERS``; ``MODE_LASTING_BARRIERS`` is for every link with ``-g``, also one with
+    ``-r``, and for ``-r`` when some input has the attribute. Any other link with ``-r`` leaves its
+    kernels alone. Files from before 13.0 have a step with ``MODE_EARLY_CODE`` or
+    ``MODE_EARLY_CAPSULES``, whatever the link: all their functions change, and no exit does.
+    ``MODE_GUARDED`` is for files whose FP64 and IMMA instructions run in a known time on their own
+    chip and not on the target. It is the last step of a file, as others remove instructions. Sums
+    of ``UPDATE_`` bits make all functions what another release has.
 
     The results are those of ``objects`` where nothing changed. Else changed contents lie after the
     end of the old arena, where the rows of their sections point; files and numbers stay. Each fault

@@ -20,6 +20,7 @@ from pylink.facts import (
     compat,
     elf,
     inheritance,
+    kernelmodes,
     objectformats,
     releases,
     relocations,
@@ -197,6 +198,7 @@ HEADERS = {
     "attributetypes.pxd": attribute_tables,
     "objectformats.pxd": format_tables,
     "traits.pxd": traits,
+    "kernelmodes.pxd": lambda: enum(numbers(kernelmodes, ("MODE_", "UPDATE_"))),
 }
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-from struct import Struct
+
+from pylink.rowformats import SOURCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.inputs.sources import Sources
-
-# EntryRow and SourceRow of fatbinrows.pxd.
-ENTRY = Struct("<6I5Q")
-SOURCE = Struct("<16Q")
 
 
 class DeviceContents:

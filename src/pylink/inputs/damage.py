@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from struct import Struct
-
 from pylink.inputs.kinds import OF_HOST
+from pylink.rowformats import FAULT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.sources import Source, Sources
-
-FAULT = Struct("<IiQQQ")
 
 # The section of a host object that holds its fat binary.
 FATBIN_SECTION = "__nv_relfatbin"

@@ -6,13 +6,14 @@ from pylink._native import elfread, fatbin
 from pylink.facts.fatbinentries import entry_text, pack_entry
 from pylink.facts.releases import TRAIT_PARTS_ACCELERATED, followed
 from pylink.inputs.choice import CHIP, ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, FAMILY, Chooser
-from pylink.inputs.contents import ENTRY, DeviceContents
+from pylink.inputs.contents import DeviceContents
 from pylink.inputs.damage import report_damage, report_entry
 from pylink.inputs.kinds import CUBIN, LTOIR, SYSTEM_LIBRARY
 from pylink.inputs.payload import Unpacker
 from pylink.inputs.picks import FILE, GOOD, HOSTED, TOO_LARGE, Pick, Picks
 from pylink.inputs.pieces import Piece
 from pylink.inputs.sources import WHOLE
+from pylink.rowformats import ENTRY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from struct import Struct
-
 from pylink.inputs.damage import report_entry
 from pylink.inputs.kinds import CUBIN, ELF_MAGIC
 from pylink.inputs.payload import DamagedPayload
+from pylink.rowformats import PICK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from pylink.inputs.pieces import Piece
     from pylink.inputs.sources import Sources
 
-# PickRow of picks.pxd, its states, and what a row was an entry of.
-PICK = Struct("<Ii3I4B6Q")
+# The states of a PickRow, and what a row was an entry of.
 GOOD, TOO_LARGE = 0, 2
 FILE, ALONE, HOSTED = 0, 1, 2
 

@@ -14,13 +14,13 @@ docs/shared-libraries.md has the rules, and tests/differential/test_shared_progr
 from __future__ import annotations
 
 import os
-from struct import Struct
 
 from pylink._native import sharedlibs
 from pylink.inputs.kinds import ELF_MAGIC, HOST, SYSTEM_LIBRARY
 from pylink.inputs.registration import Module, find_contained, find_losses, report_losses
 from pylink.inputs.sources import TOGETHER, Library
 from pylink.options.plan import identity
+from pylink.rowformats import DYNAMIC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from pylink.options.plan import Identity
     from pylink.phases.init import Job
 
-# DynamicRow of sharedlibs.pyx, its numbers, and the states of a file.
-ROW = Struct("<2I3Q")
+# Numbers of a DynamicRow, and the states of a file.
 OPEN, CLOSED, WRAPPER, ANCHOR, MODULE = 1, 2, 3, 4, 5
 NO_CODE, HAS_CODE = 0, 1
 DAMAGE = {
@@ -62,7 +61,7 @@ def read_library(
         return None
     library = Library(name)
     library.has_runtime = has_runtime
-    for what, interposable, start, length, _ in ROW.iter_unpack(rows):
+    for what, interposable, start, length, _ in DYNAMIC.iter_unpack(rows):
         text = data[offset + start : offset + start + length]
         if what == OPEN:
             library.open[text] = None

@@ -21,12 +21,12 @@ from pylink.files.reading import read_incoming
 from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
 from pylink.inputs.archivethin import member_file
 from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
-from pylink.inputs.contents import ENTRY
 from pylink.inputs.filehints import machine_name
 from pylink.inputs.hostmachine import this_machine
 from pylink.inputs.kinds import ELF_MAGIC, FATBIN, MACHINE
 from pylink.inputs.payload import DamagedPayload, Unpacker, default_limit
 from pylink.inspect.embedded import InMemory, Section, find_device_code, sections_of
+from pylink.rowformats import ENTRY
 from pylink.tables import extent
 
 ARCHIVE_MAGICS = (b"!<arch>\n", b"!<thin>\n")

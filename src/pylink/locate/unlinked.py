@@ -16,7 +16,6 @@ from pylink.diagnostics.sink import Sink
 from pylink.diagnostics.stream import to_bytes
 from pylink.files.reading import Incoming
 from pylink.inputs.choice import ENTRY_ELF, ENTRY_PTX, Chooser
-from pylink.inputs.contents import ENTRY
 from pylink.inputs.expansion import find_members
 from pylink.inputs.hostobjects import entry_word, scan
 from pylink.inputs.kinds import ARCHIVE, CUBIN, PTX, THIN_ARCHIVE, kind_of
@@ -24,6 +23,7 @@ from pylink.inputs.libraries import find_hidden
 from pylink.inputs.payload import DamagedPayload, Unpacker
 from pylink.inputs.sources import Run, Sources
 from pylink.options.model import Input
+from pylink.rowformats import ENTRY
 from pylink.tables import extent, text
 
 TYPE_CHECKING = False

@@ -15,7 +15,6 @@ from pylink.facts.releases import followed
 from pylink.files.reading import MAX_SIZE, Incoming
 from pylink.inputs import kinds
 from pylink.inputs.choice import ENTRY_PTX
-from pylink.inputs.contents import ENTRY
 from pylink.inputs.damage import report_damage
 from pylink.inputs.hostobjects import archs_hint, pick_entries, scan, take_odd
 from pylink.inputs.payload import open_libraries
@@ -27,6 +26,7 @@ from pylink.inputs.sources import ALWAYS, NEEDED, Run, Sources
 from pylink.inputs.unpacking import compile_ptx, settle, with_cubins
 from pylink.phases.results import Merged, Objects
 from pylink.phases.roots import select_kernels
+from pylink.rowformats import ENTRY
 from pylink.tables import entity_name, extent, extent_at
 
 TYPE_CHECKING = False

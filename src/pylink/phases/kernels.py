@@ -8,6 +8,19 @@ from __future__ import annotations
 from pylink._native import elfread, notes
 from pylink.facts import sectionkinds
 from pylink.facts.attributes import NUMBER
+from pylink.facts.kernelmodes import (
+    MODE_BARRIERS,
+    MODE_EARLY_CAPSULES,
+    MODE_EARLY_CODE,
+    MODE_GUARDED,
+    MODE_LASTING_BARRIERS,
+    MODE_NO_BARRIERS,
+    UPDATE_AWAITED_FENCES,
+    UPDATE_BARE_WORDS,
+    UPDATE_GUARD_BSYNC,
+    UPDATE_SHORT_ADDS,
+    UPDATE_UNGUARD_BSYNC,
+)
 from pylink.facts.releases import (
     TRAIT_BARE_WORDS,
     TRAIT_EARLY_FILES,
@@ -29,19 +42,6 @@ if TYPE_CHECKING:
 # Attribute of .nv.info: kernels end with an error barrier (every -G object has it).
 GEN_ERRBAR_AT_EXIT = NUMBER["GEN_ERRBAR_AT_EXIT"]
 
-# Modes of pylink._native.exits.rewrite_exits.
-NO_BARRIERS = 0
-BARRIERS = 1
-LASTING_BARRIERS = 2
-EARLY_CODE = 3
-EARLY_CAPSULES = 4
-GUARDED = 5
-# What is added up to the mode that makes code of one release that of another.
-GUARD_BSYNC = 0x100
-UNGUARD_BSYNC = 0x200
-SHORT_ADDS = 0x400
-AWAITED_FENCES = 0x800
-BARE_WORDS = 0x1000
 # The chips that have the short additions.
 SHORT_ADD_CHIPS = (120, 121)
 
@@ -49,18 +49,18 @@ SHORT_ADD_CHIPS = (120, 121)
 def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     """The inputs with rewritten kernels; `objects` itself when there is nothing to do."""
     # What the finalizer makes of old code counts as its input. That of 12.9 leaves code as it is.
-    early = EARLY_CAPSULES if objects.traits & TRAIT_EARLY_FILES else EARLY_CODE
+    early = MODE_EARLY_CAPSULES if objects.traits & TRAIT_EARLY_FILES else MODE_EARLY_CODE
     steps = [(number, early) for number in elfread.find_flagged(objects.files, EARLY)]
     steps += _updates(objects)
     mode = _mode(objects)
     if mode is not None:
-        numbers = elfread.find_kernels(objects, mode != NO_BARRIERS)
+        numbers = elfread.find_kernels(objects, mode != MODE_NO_BARRIERS)
         steps += [(number, mode) for number in numbers]
     untimed = objects.job.target.untimed
     if untimed:
         # Last, as what has to wait may be an instruction that came in, and one that left cannot.
         code = enumerate(objects.files.column("sm"))
-        steps += [(number, GUARDED) for number, sm in code if sm in untimed]
+        steps += [(number, MODE_GUARDED) for number, sm in code if sm in untimed]
     if not steps:
         return objects
 
@@ -126,13 +126,13 @@ def _update(release: Release, toolkit: int, patch: int, sm: int) -> int:
     made = code_of(toolkit, patch)
     mode = 0
     if release.traits & TRAIT_GUARDED_BSYNC & ~made:
-        mode |= GUARD_BSYNC
+        mode |= UPDATE_GUARD_BSYNC
     elif made & TRAIT_GUARDED_BSYNC & ~release.traits:
-        mode |= UNGUARD_BSYNC
+        mode |= UPDATE_UNGUARD_BSYNC
     if release.traits & TRAIT_SHORT_ADDS & ~made:
-        mode |= AWAITED_FENCES | (SHORT_ADDS if sm in SHORT_ADD_CHIPS else 0)
+        mode |= UPDATE_AWAITED_FENCES | (UPDATE_SHORT_ADDS if sm in SHORT_ADD_CHIPS else 0)
     if release.traits & TRAIT_BARE_WORDS & ~made:
-        mode |= BARE_WORDS
+        mode |= UPDATE_BARE_WORDS
     return mode
 
 
@@ -141,10 +141,10 @@ def _mode(objects: Objects) -> int | None:
     job = objects.job
     barriers = notes.has_attribute(objects, sectionkinds.INFO, GEN_ERRBAR_AT_EXIT)
     if job.debug:
-        return LASTING_BARRIERS
+        return MODE_LASTING_BARRIERS
     if not job.executable:
-        return LASTING_BARRIERS if barriers else None
-    return BARRIERS if barriers else NO_BARRIERS
+        return MODE_LASTING_BARRIERS if barriers else None
+    return MODE_BARRIERS if barriers else MODE_NO_BARRIERS
 
 
 def _report_broken(objects: Objects, faults: Faults, sink: Sink) -> None:

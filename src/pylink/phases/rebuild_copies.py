@@ -7,10 +7,11 @@ mercury CIE and an FDE without instructions. docs/format-notes/family-c-debug.md
 
 from __future__ import annotations
 
-from struct import Struct, error, pack, unpack_from
+from struct import error, pack, unpack_from
 
 from pylink.facts import sectionkinds
 from pylink.facts.records import RELA
+from pylink.rowformats import MOVED
 from pylink.tables import file_sections, section_name
 
 TYPE_CHECKING = False
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 MERC_FRAME = ".nv.merc.debug_frame"
 R_MERCURY_ADDRESS64 = 0x1003D
-MOVED = Struct("<QQ")
 
 CIE_POINTER = 12  # of a record, after the marker of 64-bit DWARF and the length
 ADDRESS = 20

@@ -13,11 +13,12 @@ import time
 from pylink._native import counts
 from pylink.observer import Observer
 from pylink.profile.clock import Clock, between
-from pylink.profile.counts import FILE_COUNT, column
+from pylink.profile.counts import column
 from pylink.profile.model import Profile
 from pylink.profile.phase import Phase, Step
 from pylink.profile.results import Results
 from pylink.profile.sizes import fill_sizes
+from pylink.rowformats import FILE_COUNT
 
 # Bytes of an offset and a size.
 EXTENT_SIZE = 16

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from struct import Struct
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-# Rows of pylink._native.counts and of the times that kernels keep, see their stubs.
-FILE_COUNT = Struct("<11Q")
-KIND_COUNT = Struct("<10Q")
-TIME = Struct("<4Q")
 
 NO_TIME = (0, 0, 0, 0)
 

@@ -6,16 +6,9 @@ the system did not tell.
 
 from __future__ import annotations
 
-from pylink.profile.counts import (
-    FILE_COUNT,
-    KIND_COUNT,
-    NO_TIME,
-    TIME,
-    InputFile,
-    RelocationType,
-    SectionFamily,
-)
+from pylink.profile.counts import NO_TIME, InputFile, RelocationType, SectionFamily
 from pylink.profile.phase import Measured
+from pylink.rowformats import FILE_COUNT, KIND_COUNT, TIME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

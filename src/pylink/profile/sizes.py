@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pylink.profile.counts import KIND_COUNT, column
+from pylink.profile.counts import column
+from pylink.rowformats import KIND_COUNT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pylink.files.reading import is_text, read_incoming
-from pylink.profile.counts import TIME, column
+from pylink.profile.counts import column
+from pylink.rowformats import TIME
 
 if TYPE_CHECKING:
     from pylink.profile.model import Profile
