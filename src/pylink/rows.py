@@ -96,8 +96,8 @@ class EntityRow:
 
 class CallRow:
     caller: int  # entity
-    callee: int  # entity; blocks -2, -3 and -5: number of a prototype string
-    block: int  # -1 direct, -2 address taken, -3 indirect, -4 its candidate
+    callee: int  # entity; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: number of a string
+    block: int  # Block
     won: int  # the row belongs to the copy that stays
 
 

@@ -28,9 +28,9 @@ from pylink._native.tables import PlacedTables
 from pylink.facts.relocations import relocation_name
 from pylink.phases.init import Job
 from pylink.profile.clock import Clock, between, read_counter
-from pylink.profile.counts import FILE_COUNT, KIND_COUNT, TIME
 from pylink.profile.model import Profile
 from pylink.report import read_report
+from pylink.rowformats import FILE_COUNT, KIND_COUNT, TIME
 
 PHASES = ["init", "read", "merge", "layout", "relocate", "finalize", "write"]
 

@@ -13,12 +13,12 @@ from helpers.exits_native import rewrite_exits as rewrite
 from helpers.exits_reference import Object
 from helpers.exits_update import ADDS, FENCES, GUARD, UNGUARD, WORDS, update, with_bits
 
-from pylink.phases.kernels import (
-    AWAITED_FENCES,
-    BARE_WORDS,
-    GUARD_BSYNC,
-    SHORT_ADDS,
-    UNGUARD_BSYNC,
+from pylink.facts.kernelmodes import (
+    UPDATE_AWAITED_FENCES,
+    UPDATE_BARE_WORDS,
+    UPDATE_GUARD_BSYNC,
+    UPDATE_SHORT_ADDS,
+    UPDATE_UNGUARD_BSYNC,
 )
 
 QUICK = with_bits(NOP, 104, 119, 0x0FE2)
@@ -62,11 +62,11 @@ def text_of(image: bytes, name: str = "k") -> list[bytes]:
 
 def test_the_bits_of_modes_are_those_of_the_reference() -> None:
     assert [GUARD, UNGUARD, ADDS, FENCES, WORDS] == [
-        GUARD_BSYNC,
-        UNGUARD_BSYNC,
-        SHORT_ADDS,
-        AWAITED_FENCES,
-        BARE_WORDS,
+        UPDATE_GUARD_BSYNC,
+        UPDATE_UNGUARD_BSYNC,
+        UPDATE_SHORT_ADDS,
+        UPDATE_AWAITED_FENCES,
+        UPDATE_BARE_WORDS,
     ]
 
 

@@ -321,12 +321,13 @@ cdef packed struct SpanRow:
     uint64_t offset
     uint64_t size
 
-# Where one section lies in the output file.
+# Whose bytes a section of the output has.
 cdef enum ContentsFrom:
     FROM_INPUTS = 0
     FROM_SPAN = 1               # a SpanRow holds the bytes, which the link made
     FROM_TWIN = 2               # its twin's bytes are its own
 
+# Where one section lies in the output file.
 cdef packed struct PlaceRow:
     uint64_t offset
     uint64_t size

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from pylink.facts import (
@@ -190,7 +190,7 @@ def traits() -> Iterator[str]:
 
 
 # By subject, so that a change of one fact builds what uses it.
-HEADERS = {
+HEADERS: dict[str, Callable[[], Iterator[str]]] = {
     "elfnumbers.pxd": lambda: enum(numbers(elf, ("SHT_", "SHF_"))),
     "sectionkinds.pxd": section_kinds,
     "sectionrules.pxd": rules_by_type,
