@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -76,14 +77,14 @@ def test_links_one_after_the_other_give_what_the_first_gave() -> None:
             assert link(prefix) == image
 
 
-def test_threads_share_recycled_pages() -> None:
-    prefixes = ["kernel", "another", "third", "k"]
-    alone = {prefix: link(prefix) for prefix in prefixes}
+def links_are_equal_side_by_side(make: Callable[[str], bytes], prefixes: Sequence[str]) -> None:
+    """Four links of each prefix in a thread of its own make what one link alone makes."""
+    alone = {prefix: make(prefix) for prefix in prefixes}
     together: dict[str, set[bytes]] = {prefix: set() for prefix in prefixes}
 
     def links(prefix: str) -> None:
         for _ in range(4):
-            together[prefix].add(link(prefix))
+            together[prefix].add(make(prefix))
 
     threads = [threading.Thread(target=links, args=(prefix,)) for prefix in prefixes]
     for thread in threads:
@@ -91,6 +92,11 @@ def test_threads_share_recycled_pages() -> None:
     for thread in threads:
         thread.join()
     assert together == {prefix: {image} for prefix, image in alone.items()}
+
+
+def test_threads_share_recycled_pages() -> None:
+    prefixes = ["kernel", "another", "third", "k"]
+    links_are_equal_side_by_side(link, prefixes)
     assert 0 < recycled() <= MOST_RECYCLED
 
 
@@ -276,19 +282,7 @@ def test_threads_read_files_to_pages_of_their_own(tmp_path: Path) -> None:
     def link_file(prefix: str) -> bytes:
         return pylink.link([tmp_path / prefix], arch="sm_80").image
 
-    alone = {prefix: link_file(prefix) for prefix in prefixes}
-    together: dict[str, set[bytes]] = {prefix: set() for prefix in prefixes}
-
-    def links(prefix: str) -> None:
-        for _ in range(4):
-            together[prefix].add(link_file(prefix))
-
-    threads = [threading.Thread(target=links, args=(prefix,)) for prefix in prefixes]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert together == {prefix: {image} for prefix, image in alone.items()}
+    links_are_equal_side_by_side(link_file, prefixes)
 
 
 def test_medium_tables_share_recycled_pages() -> None:
