@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import subprocess
 import sys
 import threading
@@ -123,7 +124,13 @@ def started(
     build = ["cc", "-shared", "-fPIC", str(COUNTED), "-o", str(library), "-ldl"]
     subprocess.run(build, check=True)
 
-    def run(*options: str, inputs: int = 20, **environment: str) -> tuple[int, bytes]:
+    def run(
+        *options: str, inputs: int = 20, space: int | None = None, **environment: str
+    ) -> tuple[int, bytes]:
+        def limit_space() -> None:
+            if space is not None:
+                resource.setrlimit(resource.RLIMIT_AS, (space, space))
+
         words = [sys.executable, "-m", "pylink", "-arch=sm_80", *map(str, large[:inputs])]
         done = subprocess.run(
             [*words, *options, "-o", "out"],
@@ -132,6 +139,7 @@ def started(
             capture_output=True,
             text=True,
             check=True,
+            preexec_fn=limit_space,
         )
         return done.stderr.count("a thread is started"), (folder / "out").read_bytes()
 
@@ -158,6 +166,14 @@ def test_a_thread_has_to_be_worth_it(started: Callable[..., tuple[int, bytes]]) 
     few, _ = started("--threads=8", inputs=4)
     many, _ = started("--threads=8")
     assert 0 < few < many
+
+
+def test_threads_need_address_space(started: Callable[..., tuple[int, bytes]]) -> None:
+    """Each takes 72 MB of it, which a link under a tight limit needs for itself."""
+    many, first = started("--threads=3", space=4 << 30)
+    assert many > 0
+    none, image = started("--threads=3", space=400 << 20)
+    assert (none, image) == (0, first)
 
 
 def test_a_negative_number_is_refused(large: list[Path]) -> None:

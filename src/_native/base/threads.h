@@ -4,6 +4,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #define take_run(next, run) __atomic_fetch_add((next), (run), __ATOMIC_RELAXED)
 /* For marks that several threads may set, and nobody takes away. */
@@ -23,12 +26,35 @@ static __thread size_t pylink_thread_number;
 /* See base/cores.h. */
 extern size_t pylink_core_count(void) __attribute__((visibility("hidden")));
 
+/* Address space that a process must have left for a second thread. A thread takes 8 MB for its stack
+   and 64 MB for a heap, which a small process needs for the link itself. */
+#define PYLINK_SPACE_FOR_THREADS ((uint64_t)1 << 30)
+
+/* Whether the address space of the process has room for threads; mostly it is not limited. */
+static inline int pylink_has_space(void) {
+    struct rlimit limit;
+    unsigned long long pages = 0;
+    uint64_t used;
+    FILE* file;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return 1;
+    file = fopen("/proc/self/statm", "re");
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%llu", &pages) != 1)
+        pages = 0;
+    fclose(file);
+    used = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return used != 0 && used < limit.rlim_cur
+           && limit.rlim_cur - used >= PYLINK_SPACE_FOR_THREADS;
+}
+
 /* How many threads besides the caller's may do what moves `size` bytes, as `items` items. Each is
    taken from the total of the process, to be given back, unless the link has a number of its own. */
 static inline size_t pylink_claim(uint64_t size, size_t items, size_t most) {
     uint64_t worth = pylink_thread_worth ? size / pylink_thread_worth : most;
     size_t wanted = worth < most ? (size_t)worth : most, total, out, got;
-    if (items < 2 || wanted == 0)
+    if (items < 2 || wanted == 0 || !pylink_has_space())
         return 0;
     if (wanted > items - 1)
         wanted = items - 1;
