@@ -116,7 +116,7 @@ def test_a_writable_buffer_is_copied() -> None:
 @pytest.mark.parametrize(
     ("cubin", "message"),
     [
-        (TEMPLATE.with_section(FRAME_RELA, data=rela(1)[:-1]), "no whole entries"),
+        (TEMPLATE.with_section(FRAME_RELA, data=rela(1)[:-1]), "not whole entries"),
         (TEMPLATE.with_section(FRAME_RELA, data=rela(4)), "runs past its table"),
         (TEMPLATE.with_section(FRAME_RELA, link=1), "bad sh_link or sh_info"),
         (TEMPLATE.with_section(FRAME_RELA, info=99), "bad sh_link or sh_info"),

@@ -384,7 +384,7 @@ def test_a_link_is_measured_from_python(tmp_path: Path, monkeypatch: pytest.Monk
     assert {"copy", "pylink API"} <= {row.contender for row in measured.medians}
     assert len(measured.table.where(contender="pylink API")) == 2
     assert not (tmp_path / "out.cubin").exists()
-    with pytest.raises(pylink.bench.BadLink, match="no 'nobody' to leave out"):
+    with pytest.raises(pylink.bench.BadLink, match="no 'nobody' to omit"):
         pylink.bench.measure(words, without=["nobody"])
     with pytest.raises(TypeError, match="list of words"):
         pylink.bench.measure("-arch=sm_80 0.cubin")

@@ -135,16 +135,16 @@ def test_requests_are_cancelled(protocol: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("protocol", "data", "reason"),
     [
-        ("json", b"{\n", "no JSON"),
-        ("json", b"[]\n", "no JSON object"),
+        ("json", b"{\n", "not JSON"),
+        ("json", b"[]\n", "not a JSON object"),
         ("json", b"[" * 200_000 + b"\n", "nested too deeply"),
         ("json", b'{"arguments": ' + b"[" * 200_000, "nested too deeply"),
-        ("json", b'{"arguments": [1]}\n', "no list of texts"),
+        ("json", b'{"arguments": [1]}\n', "not a list of strings"),
         ("json", b'{"requestId": "1"}\n', "of another type"),
         ("proto", b"\x05ab", "cut short"),
         ("proto", b"\x80", "cut short in its size"),
-        ("proto", b"\xff" * 5, "no varint"),
-        ("proto", b"\x02\xff\xff", "no WorkRequest"),
+        ("proto", b"\xff" * 5, "not a 32-bit varint"),
+        ("proto", b"\x02\xff\xff", "not a WorkRequest"),
         ("proto", b"\xff\xff\xff\xff\x0f", "cut short"),
     ],
 )
@@ -213,5 +213,5 @@ def test_requests_of_json_in_pieces(step: int) -> None:
     while (request := protocol.read(stream)) is not None:
         found.append(request.arguments)
     assert found == asked
-    with pytest.raises(ProtocolError, match="no JSON"):
+    with pytest.raises(ProtocolError, match="not JSON"):
         JsonProtocol().read(Pieces(b'{"arguments": ["a"'))

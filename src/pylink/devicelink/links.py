@@ -177,6 +177,7 @@ def link_all(
     toolkit: Toolkit,
     sink: Sink,
     following: Followers,
+    *,
     pack: Callable[[Link], None] | None = None,
 ) -> list[Link]:
     """The links of all that is shared, in order.

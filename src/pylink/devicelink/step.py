@@ -47,6 +47,7 @@ def make_step(
     opened: Sequence[Input] | None = None,
     stream: TextIO | None = None,
     following: Followers | None = None,
+    *,
     keeps_cubins: bool = True,
 ) -> StepResult:
     """What the request asks for, in memory; LinkError when a link failed.
@@ -86,7 +87,7 @@ def make_step(
         toolkit,
         sink,
         following or Followers(),
-        None if request.form == CUBIN else pack,
+        pack=None if request.form == CUBIN else pack,
     )
     made = StepResult(links, files_read(request, shared.everything, links))
     # From here on, no input is needed.
