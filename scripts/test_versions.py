@@ -29,6 +29,8 @@ RECORDED = ROOT / "constraints.txt"
 # A package may wait for ever where the recorded version does not: seconds, and the exit status.
 LIMIT = 1500
 LATE = 124
+# What a copy of an earlier run may have that is called otherwise now; what was built there stays.
+SOURCES = (".py", ".pyi", ".pyx", ".pxd", ".h")
 
 # What users install, and what builds it; the other extras are tools of this project.
 FOR_USERS = ("build", "dedup", "fleet-dask", "lines", "plot", "remarks", "report", "worker")
@@ -49,8 +51,8 @@ def copy_tree(target: Path) -> None:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target / name)
     for folder in ("src", "tests", "scripts"):
-        for path in (target / folder).rglob("*.py"):
-            if str(path.relative_to(target)) not in names:
+        for path in (target / folder).rglob("*"):
+            if path.suffix in SOURCES and str(path.relative_to(target)) not in names:
                 path.unlink()
 
 
