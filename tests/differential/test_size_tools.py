@@ -212,14 +212,16 @@ def sections_of(path: Path) -> dict[bytes, bytes]:
 # the tool note, alignment and, from sm_100 on, symbols of the Mercury half.
 SAID = 0.85
 
-# The copies that are compressed here and there have their sections at other places. This moves the
-# length of a compressed payload by a few bytes, and an entry is padded to a multiple of this.
+# The copies that are compressed here and there have their sections at other places, and debug data
+# has the folder that it was compiled in. This moves the length of a compressed payload by a few
+# bytes, up to 20 of 5,600, and an entry is padded to a multiple of 8.
 PADDING = 8
+COMPRESSED = 0.01
 
 
 def agrees(said: int, gone: int) -> bool:
     """Whether the bytes that were promised are those that went, or a little less."""
-    return SAID * gone < said <= gone + PADDING
+    return SAID * gone < said <= gone * (1 + COMPRESSED) + PADDING
 
 
 @pytest.mark.parametrize("mode", ["none", "default"])
