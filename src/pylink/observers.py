@@ -30,7 +30,7 @@ def observers(options: Options, sink: Sink, *, shows_progress: bool = False) -> 
 
         # What it refuses ends the link before anyone observes it.
         settings = Settings(options, sink)
-    found: list[Observer] = []
+    watchers: list[Observer] = []
     # First, so that what the others do counts for no phase.
     if options.section or options.set or options.rule or options.metrics:
         from pylink.profile.output import check_choice
@@ -43,33 +43,33 @@ def observers(options: Options, sink: Sink, *, shows_progress: bool = False) -> 
     if options.profile is not None or options.profile_aprof or options.time_trace:
         from pylink.profile.output import Collector
 
-        found.append(Collector(options, sink, shows_progress=shows_progress))
+        watchers.append(Collector(options, sink, shows_progress=shows_progress))
     if options.Map is not None:
         from pylink.outputs.linkmap import MapObserver
 
-        found.append(MapObserver(options.Map, sink))
+        watchers.append(MapObserver(options.Map, sink))
     if options.depfile is not None:
         from pylink.outputs.depfile import DepfileObserver
 
-        found.append(DepfileObserver(options, sink))
+        watchers.append(DepfileObserver(options, sink))
     if settings is not None:
         if settings.ask():
             from pylink.remarks.observer import RemarkObserver
 
-            found.append(RemarkObserver(settings, sink))
-        _add_profuse(found, settings.profuse)
+            watchers.append(RemarkObserver(settings, sink))
+        _add_profuse(watchers, settings.profuse)
     elif "PYLINK_WIZARD" in os.environ:
-        _add_profuse(found, {})
+        _add_profuse(watchers, {})
     if shows_progress:
         from pylink.terminal.progress import ProgressObserver
 
-        found.append(ProgressObserver())
-    return found
+        watchers.append(ProgressObserver())
+    return watchers
 
 
-def _add_profuse(found: list[Observer], said: dict[str, bool]) -> None:
+def _add_profuse(watchers: list[Observer], answers: dict[str, bool]) -> None:
     from pylink.remarks.profuse import ProfuseObserver, channels
 
-    speaking = channels(said)
+    speaking = channels(answers)
     if speaking:
-        found.append(ProfuseObserver(speaking))
+        watchers.append(ProfuseObserver(speaking))

@@ -206,12 +206,12 @@ class Registration:
     nvlink writes it as soon as it has merged, so errors of later phases do not keep it from that.
     """
 
-    __slots__ = ("loaded", "sink", "taken")
+    __slots__ = ("loaded", "registered", "sink")
 
-    def __init__(self, loaded: Loaded, sink: Sink, taken: Registered | None) -> None:
+    def __init__(self, loaded: Loaded, sink: Sink, registered: Registered | None) -> None:
         self.loaded = loaded
         self.sink = sink
-        self.taken = taken
+        self.registered = registered
 
     def __enter__(self) -> None:
         pass
@@ -232,8 +232,8 @@ class Registration:
         listed = loaded.registered
         if listed is None:
             listed = [(source.name, False) for source in loaded.job.inputs]
-        if self.taken is not None:
-            self.taken.listed, self.taken.libraries = listed, libraries
+        if self.registered is not None:
+            self.registered.listed, self.registered.libraries = listed, libraries
             return
         from pylink.outputs.registerlink import write_register_file
 

@@ -50,10 +50,10 @@ def binary32(value: float) -> float:
     spare = numerator.bit_length() - PRECISION
     if spare <= 0:
         return float(value)
-    kept, rest = divmod(numerator, 1 << spare)
+    quotient, rest = divmod(numerator, 1 << spare)
     middle = 1 << (spare - 1)
-    kept += rest > middle or (rest == middle and kept & 1)
-    return (kept << spare) / denominator
+    quotient += rest > middle or (rest == middle and quotient & 1)
+    return (quotient << spare) / denominator
 
 
 def elapsed_ms(start: Moment, stop: Moment) -> float:
@@ -155,9 +155,9 @@ def _create(file: str) -> bool:
     files a named one takes its place; without links, the process that makes the file writes the
     header.
     """
-    for made in (_link_nameless, _link_named):
+    for create in (_link_nameless, _link_named):
         try:
-            made(file)
+            create(file)
         except FileExistsError:  # another process was first, or a link that leads nowhere
             if os.path.isfile(file):
                 return True

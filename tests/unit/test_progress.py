@@ -20,7 +20,7 @@ progress.PATIENCE = 0.2
 with progress.Progress("counting", 4) as shown:
     for number in range(4):
         time.sleep(float(sys.argv[1]))
-        shown.advance(words=f"number {number}")
+        shown.advance(text=f"number {number}")
 """
 
 

@@ -143,15 +143,15 @@ def dlink(
             opened = _open(inputs, sink)
             request.inputs = [opened_file.name for opened_file in opened]
             tools = find_toolkit(None if toolkit is None else os.fspath(toolkit))
-            made = make_step(request, tools, sink, opened, log, followers)
+            step = make_step(request, tools, sink, opened, log, followers)
             if request.output is not None:
                 following.check()
-                write_step(made, request.output, sink)
+                write_step(step, request.output, sink)
     finally:
         following.close()
         sink.close()
-    cubins = {link.arch: link.image for link in made.links}
-    return DlinkResult(made.pieces, cubins, sink.diagnostics)
+    cubins = {link.arch: link.image for link in step.links}
+    return DlinkResult(step.pieces, cubins, sink.diagnostics)
 
 
 def _one_of(argument: str, value: str, known: Iterable[str]) -> str:

@@ -135,8 +135,8 @@ REFERENCE = "<!-- what follows is generated: python -m pylink.api.generate -->\n
 
 def offered() -> list[Option]:
     """The options that a call may give, in alphabetical order."""
-    found = [option for option in OPTIONS if option.in_call and option.built]
-    return sorted(found, key=lambda option: option.attribute.lower())
+    options = [option for option in OPTIONS if option.in_call and option.built]
+    return sorted(options, key=lambda option: option.attribute.lower())
 
 
 def argument(option: Option) -> str:
@@ -195,9 +195,9 @@ def _keyword_line(name: str, kind: str) -> str:
     line = f"    {name}: {kind} | None\n"
     if len(line) - 1 <= WIDTH:
         return line
-    words = kind.removeprefix("Literal[").removesuffix("]")
+    types = kind.removeprefix("Literal[").removesuffix("]")
     return (
-        f"    {name}: (\n        Literal[\n            {words}\n        ]\n        | None\n    )\n"
+        f"    {name}: (\n        Literal[\n            {types}\n        ]\n        | None\n    )\n"
     )
 
 
@@ -249,10 +249,10 @@ def generated(pages: Path) -> dict[Path, str]:
 
 
 def _keywords() -> list[tuple[str, str]]:
-    found = [(option.attribute, accepted(option)) for option in offered()]
-    types = dict(found)
-    found += [(alias, types[attribute]) for alias, attribute in ALIASES.items()]
-    return sorted(found, key=lambda pair: pair[0].lower())
+    pairs = [(option.attribute, accepted(option)) for option in offered()]
+    types = dict(pairs)
+    pairs += [(alias, types[attribute]) for alias, attribute in ALIASES.items()]
+    return sorted(pairs, key=lambda pair: pair[0].lower())
 
 
 def _literal(value: str | int) -> str:
@@ -270,14 +270,14 @@ def _docstring(text: str) -> str:
     return "".join(f"{indent}{line}\n" for line in (*lines, '"""'))
 
 
-def _about_object(name: str, found: object) -> str:
+def _about_object(name: str, value: object) -> str:
     """A heading, the signature of what callers call, the docstrings of it and its members."""
     parts = [f"\n### `pylink.{name}`\n\n"]
     if name in CALLED:
-        parts.append(f"```\n{name.rpartition('.')[2]}{_signature(found)}\n```\n\n")
-    parts.append(f"{inspect.cleandoc(found.__doc__ or '')}\n")
-    if isinstance(found, type):
-        members = [f"* {text}\n" for text in (*_attributes(found), *_members(found))]
+        parts.append(f"```\n{name.rpartition('.')[2]}{_signature(value)}\n```\n\n")
+    parts.append(f"{inspect.cleandoc(value.__doc__ or '')}\n")
+    if isinstance(value, type):
+        members = [f"* {text}\n" for text in (*_attributes(value), *_members(value))]
         parts += ["\n", *members] if members else []
     return "".join(parts)
 
@@ -331,17 +331,17 @@ class _Words:
         return self.text
 
 
-def _signature(found: object) -> str:
-    signature = inspect.signature(found)  # type: ignore[arg-type]  # functions and classes
-    kept = [
+def _signature(value: object) -> str:
+    signature = inspect.signature(value)  # type: ignore[arg-type]  # functions and classes
+    parameters = [
         parameter
         if parameter.annotation is parameter.empty
         else parameter.replace(annotation=_Words(parameter.annotation))
         for parameter in signature.parameters.values()
         if parameter.name != "self"
     ]
-    result = signature.empty if isinstance(found, type) else _Words(signature.return_annotation)
-    return str(signature.replace(parameters=kept, return_annotation=result))
+    result = signature.empty if isinstance(value, type) else _Words(signature.return_annotation)
+    return str(signature.replace(parameters=parameters, return_annotation=result))
 
 
 def main(pages: Path) -> None:

@@ -173,10 +173,10 @@ def growth(
 def _column(table: Any, name: str) -> list[float]:
     """The numbers of a column, None as a number that no fit counts."""
     try:
-        found = table.column(name) if isinstance(table, Table) else table[name]
+        column = table.column(name) if isinstance(table, Table) else table[name]
     except (KeyError, IndexError) as error:
         raise ValueError(f"the table has no column {name!r}") from error
-    values = found.to_pylist() if hasattr(found, "to_pylist") else found
+    values = column.to_pylist() if hasattr(column, "to_pylist") else column
     return [0.0 if value is None else float(value) for value in values]
 
 
@@ -190,11 +190,11 @@ def _grouped(sizes: list[float], costs: list[float]) -> dict[float, list[float]]
     """The costs of each size, without what is not positive."""
     if len(sizes) != len(costs):
         raise ValueError(f"there are {len(sizes)} sizes and {len(costs)} costs")
-    found: dict[float, list[float]] = {}
+    groups: dict[float, list[float]] = {}
     for size, cost in zip(sizes, costs, strict=True):
         if size > 0 and cost > 0:
-            found.setdefault(size, []).append(cost)
-    return found
+            groups.setdefault(size, []).append(cost)
+    return groups
 
 
 def _scatter(by_size: dict[float, list[float]]) -> float:

@@ -23,13 +23,13 @@ MOST_POINTS = 500
 
 
 def growth_html(
-    said: str, fit: str, table: Table[GrowthRow], curve: Curve, names: tuple[str, str]
+    caption: str, fit: str, table: Table[GrowthRow], curve: Curve, names: tuple[str, str]
 ) -> str:
     """The sentence, the drawing, what was fitted, the rows. `curve` has sizes and costs."""
     if not table:
-        return f"<p>{escape(said)}</p>"
+        return f"<p>{escape(caption)}</p>"
     return (
-        f"<p>{escape(said)}</p>{_drawing(table[:MOST_POINTS], curve, names)}"
+        f"<p>{escape(caption)}</p>{_drawing(table[:MOST_POINTS], curve, names)}"
         f"<p>{escape(fit)}</p>{table._repr_html_()}"
     )
 
@@ -47,7 +47,7 @@ def _drawing(rows: Table[GrowthRow], curve: Curve, names: tuple[str, str]) -> st
     )
     line = " ".join(f"{across.at(size):.1f},{upwards.at(cost):.1f}" for size, cost in curve)
     size, cost = map(escape, names)
-    words = (
+    caption = (
         (MARGIN, HEIGHT - 8, "start", f"{size} {min(sizes):g}"),
         (WIDTH - MARGIN, HEIGHT - 8, "end", f"{max(sizes):g}"),
         (MARGIN, 14, "start", f"{cost} {min(costs):.3g} to {max(costs):.3g}"),
@@ -55,7 +55,7 @@ def _drawing(rows: Table[GrowthRow], curve: Curve, names: tuple[str, str]) -> st
     texts = "".join(
         f"<text x='{x}' y='{y}' text-anchor='{anchor}' font-size='11' fill='currentColor'>"
         f"{text}</text>"
-        for x, y, anchor, text in words
+        for x, y, anchor, text in caption
     )
     return (
         f"<svg viewBox='0 0 {WIDTH} {HEIGHT}' width='{WIDTH}' role='img'>"

@@ -107,10 +107,10 @@ def as_input(source: InputLike, number: int) -> Input:
         raise TypeError(f"input {number}: {error}") from None
 
 
-def name_of(source: Input, number: int, taken: Mapping[str, int]) -> str:
+def name_of(source: Input, number: int, used_names: Mapping[str, int]) -> str:
     """What diagnostics call an input; contents whose name is `taken` get one that is not."""
     name = f"<input {number}>" if source.name is None else source.name
-    return f"{name} (input {number})" if source.data is not None and name in taken else name
+    return f"{name} (input {number})" if source.data is not None and name in used_names else name
 
 
 def to_link(source: Input, name: str, sink: Sink) -> LinkInput:

@@ -164,11 +164,11 @@ def link_many(
             raise TypeError(f"job {number} is not a LinkJob: {job!r}")
     if threads is not None and threads < 0:
         raise ValueError(f"threads is the number of links at once, not {threads}")
-    known: dict[int, Input] = {}
+    known_inputs: dict[int, Input] = {}
     prepared = [
         _Prepared(
             job,
-            [_take(source, place, number, known) for place, source in enumerate(job.inputs)],
+            [_take(source, place, number, known_inputs) for place, source in enumerate(job.inputs)],
             cancel,
         )
         for number, job in enumerate(listed)
@@ -194,23 +194,23 @@ def link_many(
             run_side_by_side(work, prepared, threads or count_cores())
     finally:
         following.close()
-        for made in prepared:
-            if made.log is not None and made.job._log is not None:
-                made.job._log.write(made.log.getvalue())
-    return [made.outcome for made in prepared if made.outcome is not None]
+        for prepared_job in prepared:
+            if prepared_job.log is not None and prepared_job.job._log is not None:
+                prepared_job.job._log.write(prepared_job.log.getvalue())
+    return [prepared_job.outcome for prepared_job in prepared if prepared_job.outcome is not None]
 
 
-def _take(source: InputLike, place: int, job: int, known: dict[int, Input]) -> Input | str:
+def _take(source: InputLike, place: int, job: int, sources: dict[int, Input]) -> Input | str:
     """An input, the same for the same object: contents are then shared."""
     if type(source) is str:
         return source
-    found = known.get(id(source))
-    if found is None:
+    loaded = sources.get(id(source))
+    if loaded is None:
         try:
-            found = known[id(source)] = as_input(source, place)
+            loaded = sources[id(source)] = as_input(source, place)
         except TypeError as error:
             raise TypeError(f"job {job}, {error}") from None
-    return found
+    return loaded
 
 
 def _check_outputs(jobs: Sequence[_Prepared], inputs: Sequence[Sequence[LinkInput]]) -> None:

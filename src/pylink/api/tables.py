@@ -139,9 +139,9 @@ def size_table(image: bytes) -> Table[SizeRow]:
     from pylink.size.walk import measure_bytes
 
     levels = "part", "function", "template"
-    found = rows(measure_bytes("image", image), levels) if image else []
+    size_rows = rows(measure_bytes("image", image), levels) if image else []
     table = []
-    for row in found:
+    for row in size_rows:
         part, function, template = row.keys
         if row.installed:
             table.append(SizeRow(part, function, template, row.installed))
@@ -160,8 +160,14 @@ def relocation_table(image: bytes) -> Table[RelocationRow]:
             if section.type in (SHT_REL, SHT_RELA):
                 name = read.section_name(section.info)
                 rows += [
-                    RelocationRow(name, found.offset, found.type_name, found.symbol, found.addend)
-                    for found in contents.relocations(read, section)
+                    RelocationRow(
+                        name,
+                        relocation.offset,
+                        relocation.type_name,
+                        relocation.symbol,
+                        relocation.addend,
+                    )
+                    for relocation in contents.relocations(read, section)
                 ]
     return Table(RelocationRow, rows)
 

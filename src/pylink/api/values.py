@@ -29,12 +29,12 @@ def checked(keywords: Mapping[str, object]) -> dict[str, Value]:
     None stands for an option that is not given.
     """
     values: dict[str, Value] = {}
-    for name, given in keywords.items():
+    for name, value in keywords.items():
         option = BY_ATTRIBUTE.get(ALIASES.get(name, name))
         if option is None or not option.in_call:
             raise TypeError(_unknown(name))
-        if given is not None:
-            values[option.attribute] = _value(option, name, given)
+        if value is not None:
+            values[option.attribute] = _value(option, name, value)
     return values
 
 
@@ -69,32 +69,32 @@ def _unknown(name: str) -> str:
     return f"unknown option {name!r}{hint}"
 
 
-def _value(option: Option, name: str, given: object) -> Value:
+def _value(option: Option, name: str, value: object) -> Value:
     if option.takes in (FLAG, TRUTH):
-        if isinstance(given, bool):
-            return given
+        if isinstance(value, bool):
+            return value
     elif option.takes in (NUMBER, SIZE):
-        if isinstance(given, int) and not isinstance(given, bool):
-            return given
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
     elif option.takes == LIST:
-        items = _items(given)
+        items = _items(value)
         if items is not None:
             return items
-    elif isinstance(given, (str, os.PathLike)):
-        return os.fspath(given)
-    elif option.attribute == "profile" and isinstance(given, bool):
-        return NO_FILE if given else None
-    raise TypeError(f"option {name!r} does not take {given!r}")
+    elif isinstance(value, (str, os.PathLike)):
+        return os.fspath(value)
+    elif option.attribute == "profile" and isinstance(value, bool):
+        return NO_FILE if value else None
+    raise TypeError(f"option {name!r} does not take {value!r}")
 
 
-def _items(given: object) -> tuple[str, ...] | None:
+def _items(value: object) -> tuple[str, ...] | None:
     """The items of a list, each a text or a path; None where it is not such a list."""
-    if isinstance(given, (str, os.PathLike)):
-        return (os.fspath(given),)
+    if isinstance(value, (str, os.PathLike)):
+        return (os.fspath(value),)
     try:
         items = [
             os.fspath(item) if isinstance(item, (str, os.PathLike)) else None
-            for item in given  # type: ignore[attr-defined]  # not iterable: not a list
+            for item in value  # type: ignore[attr-defined]  # not iterable: not a list
         ]
     except TypeError:
         return None

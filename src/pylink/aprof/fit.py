@@ -207,13 +207,13 @@ class _Curve:
     def growth(self, outliers: tuple[float, ...]) -> Growth:
         """The growth, or why there is none."""
         by_sum = self.whole.fits and self._is_confirmed()
-        found = self._by_sum() if by_sum else self._by_course()
-        best = found.best
-        low, high = found.low, found.high
+        fit = self._by_sum() if by_sum else self._by_course()
+        best = fit.best
+        low, high = fit.low, fit.high
         if not self.is_exact:
             low = best.multiple * exp(-hypot(log(best.multiple / low), log(BELOW)))
             high = best.multiple * exp(hypot(log(high / best.multiple), log(ABOVE)))
-            low = min(low, found.course * BELOW)
+            low = min(low, fit.course * BELOW)
         steep = low > _alarm(best)
         busy = exp(MEETS * max(self.scatter - STEADY, 0.0))
         low, high = max(low / busy, 1.0), high * busy
@@ -221,10 +221,10 @@ class _Curve:
         if limit < high / low <= limit * TRIMMED:
             over = (high / low / limit) ** 0.5 * ROUNDED
             low, high = low * over, high / over
-        model, reason = found.model, found.reason
-        if found.misfit > MOST_NOISE:
+        model, reason = fit.model, fit.reason
+        if fit.misfit > MOST_NOISE:
             low = high = 1.0
-            model, reason = None, f"no sum fits, the best is {found.misfit:.0%} off"
+            model, reason = None, f"no sum fits, the best is {fit.misfit:.0%} off"
         elif high / low > limit:
             model, reason = None, f"twice the size may cost x {low:.1f} to x {high:.1f}"
             low = high = 1.0
@@ -232,14 +232,14 @@ class _Curve:
             model,
             reason,
             tuple(zip(best.names, best.factors, strict=True)),
-            (best.squares / len(found.points)) ** 0.5,
+            (best.squares / len(fit.points)) ** 0.5,
             best.multiple,
             low,
             high,
             outliers,
             steep and high > 1 and (model is None or is_steep(model)),
             self.scatter,
-            float(found.points.sizes[0]),
+            float(fit.points.sizes[0]),
         )
 
     def _earlier(self) -> _Range | None:
@@ -284,20 +284,20 @@ class _Curve:
     def _courses(self) -> list[_Course]:
         """The course of the last two doublings, and of the last one."""
         sizes = self.points.sizes
-        found = []
+        courses = []
         for share in COURSES:
             first = int((sizes < share * sizes[-1] * ROUNDING).sum())
             if len(sizes) - first >= FEWEST_OF_COURSE:
-                found.append(_Course(self.points.since(first, self.resolution), self.scatter))
-        return found or [_Course(self.points, self.scatter)]
+                courses.append(_Course(self.points.since(first, self.resolution), self.scatter))
+        return courses or [_Course(self.points, self.scatter)]
 
     def _by_course(self) -> _Forecast:
         """As if the cost went on as a power of the size, which it was in the last doublings."""
         sizes = self.points.sizes
-        found = self._courses()
-        widest = found[0]
-        low = min(each.low for each in found)
-        high = max(each.high for each in found)
+        courses = self._courses()
+        widest = courses[0]
+        low = min(each.low for each in courses)
+        high = max(each.high for each in courses)
         for other in (self.whole, self.earlier):
             if other is not None and other.misfit <= USEFUL_MISFIT:
                 last = float(sizes[-1])
@@ -362,28 +362,28 @@ def _sums(points: Points) -> list[Sum]:
     return [*sums, points.power(constant=False), points.power(constant=True)]
 
 
-def _alarm(found: Sum) -> float:
+def _alarm(fitted: Sum) -> float:
     """The multiple beyond which all of an interval must be, to say that a cost is steep."""
-    growing = [name for name in found.names if name != "constant"]
+    growing = [name for name in fitted.names if name != "constant"]
     return STEEPER if len(growing) == 1 else BENT
 
 
-def _unusual(found: Sum) -> float:
+def _unusual(fitted: Sum) -> float:
     """How unlikely a forecast is before anything is measured, in squares of the scatter."""
-    return ((log2(max(found.multiple, 1.0)) - USUAL_POWER) / USUAL_SPREAD) ** 2
+    return ((log2(max(fitted.multiple, 1.0)) - USUAL_POWER) / USUAL_SPREAD) ** 2
 
 
-def _parts(found: Sum) -> int:
+def _parts(fitted: Sum) -> int:
     """What was chosen to fit: the factors, and the exponent of a power between the classes."""
-    return len(found.names) + (found.names[-1] not in NAMES)
+    return len(fitted.names) + (fitted.names[-1] not in NAMES)
 
 
-def _roughness(points: Points, found: Sum) -> float:
+def _roughness(points: Points, fitted: Sum) -> float:
     """How far points jump about their neighbors: what no smooth curve explains.
 
     The middle one of three points is compared with the line through the others.
     """
-    missed = points.missed(found).tolist()
+    missed = points.missed(fitted).tolist()
     places = [log(size) for size in points.sizes.tolist()]
     jumps = []
     for at in range(1, len(missed) - 1):

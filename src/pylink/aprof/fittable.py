@@ -64,24 +64,24 @@ def _line(fit: Fit, width: int, *, walls: bool) -> str:
 def conclusions(fits: Sequence[Fit]) -> list[str]:
     """What may be said of all routines: which grow fast, and of which nothing is known."""
     notable = [fit for fit in fits if fit.part >= NOTABLE]
-    said = [_whole(fit) for fit in fits if fit.routine == WHOLE]
+    sentences = [_whole(fit) for fit in fits if fit.routine == WHOLE]
     hurting = [printable(fit.routine) for fit in fits if fit.hurts and fit.routine != WHOLE]
     if hurting:
-        said.append(f"Grow faster than n log n: {', '.join(hurting)}.")
+        sentences.append(f"Grow faster than n log n: {', '.join(hurting)}.")
     unknown = [fit for fit in notable if fit.model is None]
     if unknown:
         named = ", ".join(
             f"{printable(fit.routine)} ({fit.part:.0%} of the cost)" for fit in unknown[:5]
         )
         rest = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-        said.append(f"How these grow, the sizes do not tell: {named}{rest}.")
-    known = [fit for fit in notable if fit.model is not None]
-    if known and not unknown and not any(is_steep(fit.model or "") for fit in known):
-        said.append(
+        sentences.append(f"How these grow, the sizes do not tell: {named}{rest}.")
+    fitted = [fit for fit in notable if fit.model is not None]
+    if fitted and not unknown and not any(is_steep(fit.model or "") for fit in fitted):
+        sentences.append(
             f"No routine that takes {NOTABLE:.0%} or more grows faster than n log n "
             "over the sizes measured."
         )
-    return said
+    return sentences
 
 
 def _whole(fit: Fit) -> str:

@@ -142,12 +142,12 @@ class Report:
 
     def walls(self) -> dict[str, dict[int, int]]:
         """By routine and size, the wall time that comments tell of its fastest call."""
-        found: dict[str, dict[int, int]] = {}
+        walls: dict[str, dict[int, int]] = {}
         for comment in self.comments:
             match = WALL.fullmatch(comment)
             if match is not None:
-                found.setdefault(match[1], {})[int(match[2])] = int(match[3])
-        return found
+                walls.setdefault(match[1], {})[int(match[2])] = int(match[3])
+        return walls
 
     def measuring(self) -> set[str]:
         """The routines that measured the program."""
@@ -169,7 +169,7 @@ class Report:
 
         A routine without points of its own has those of its contexts, equal sizes joined.
         """
-        found: dict[int, dict[int, Point]] = {routine.id: {} for routine in self.routines}
+        points_of: dict[int, dict[int, Point]] = {routine.id: {} for routine in self.routines}
         owners = [(routine.id, routine.points) for routine in self.routines]
         measured = {routine.id for routine in self.routines if routine.points}
         owners += [
@@ -178,12 +178,12 @@ class Report:
             if context.routine not in measured
         ]
         for routine, points in owners:
-            by_size = found.setdefault(routine, {})
+            by_size = points_of.setdefault(routine, {})
             for point in points:
                 earlier = by_size.get(point.rms)
                 by_size[point.rms] = point if earlier is None else _joined(earlier, point)
         return {
-            routine: [sizes[size] for size in sorted(sizes)] for routine, sizes in found.items()
+            routine: [sizes[size] for size in sorted(sizes)] for routine, sizes in points_of.items()
         }
 
 

@@ -51,7 +51,7 @@ def parse(data: bytes, name: str = "<report>") -> Report:
     for line in text.split("\n"):
         reader.take(line.removesuffix("\r"))
     report = reader.finish()
-    if not reader.known:
+    if not reader.routine_count:
         raise MalformedReport(
             f"{name}: no report of aprof: no line begins with a tag of its format"
         )
@@ -70,7 +70,7 @@ class _Reader:
         self.names: list[tuple[int, str, int, str]] = []
         self.lines: dict[int, int] = {}
         # Lines whose tag is one of the format; a file without any is something else.
-        self.known = 0
+        self.routine_count = 0
         self.readers = {
             "v": self.version,
             "m": self.metric,
@@ -97,13 +97,13 @@ class _Reader:
         tag, _, rest = line.strip(" \t").partition(" ")
         if not tag:
             return
-        self.known += 1
+        self.routine_count += 1
         if tag in TEXTS:
             setattr(self.report, TEXTS[tag], rest)
         elif tag in self.readers:
             self.readers[tag](tag, rest)
         elif tag not in PRIVATE:
-            self.known -= 1
+            self.routine_count -= 1
             self.warn(f"unknown tag {tag!r}")
 
     def version(self, _: str, rest: str) -> None:
@@ -149,37 +149,37 @@ class _Reader:
         return text
 
     def routine(self, _: str, rest: str) -> None:
-        found = ROUTINE.match(rest.strip())
-        if found is None:
+        match = ROUTINE.match(rest.strip())
+        if match is None:
             raise self.fail('expected r "routine" "image" id')
-        number = self.number("routine id", found[3], MAX_ID)
+        number = self.number("routine id", match[3], MAX_ID)
         if number in self.routines:
             raise self.fail(f"routine {number} is there twice")
-        self.routines[number] = Routine(number, found[1], found[2])
+        self.routines[number] = Routine(number, match[1], match[2])
 
     def context(self, _: str, rest: str) -> None:
-        words = rest.split()
-        if len(words) != 3:
+        parts = rest.split()
+        if len(parts) != 3:
             raise self.fail("expected x routine context parent")
-        routine = self.number("routine id", words[0], MAX_ID)
-        number = self.number("context id", words[1], MAX_ID)
-        parent = self.number("parent id", words[2], MAX_ID, ROOT)
+        routine = self.number("routine id", parts[0], MAX_ID)
+        number = self.number("context id", parts[1], MAX_ID)
+        parent = self.number("parent id", parts[2], MAX_ID, ROOT)
         if number in self.contexts:
             raise self.fail(f"context {number} is there twice")
         self.contexts[number] = Context(number, routine, parent)
         self.lines[number] = self.line
 
     def point(self, tag: str, rest: str) -> None:
-        words = rest.split()
+        parts = rest.split()
         wanted = columns(self.report.version)
-        if len(words) < 1 + len(wanted):
+        if len(parts) < 1 + len(wanted):
             raise self.fail(
                 f"version {self.report.version} has {1 + len(wanted)} numbers after {tag}, "
-                f"this line {len(words)}"
+                f"this line {len(parts)}"
             )
-        owner = self.number("id", words[0], MAX_ID)
+        owner = self.number("id", parts[0], MAX_ID)
         values = dict.fromkeys(COLUMN_NAMES, 0)
-        for column, word in zip(wanted, words[1:], strict=False):  # more numbers may follow
+        for column, word in zip(wanted, parts[1:], strict=False):  # more numbers may follow
             values[column] = self.number(column, word, MAX_COUNT)
         if "real" not in wanted:
             values["real"] = values["sum"]
@@ -201,11 +201,11 @@ class _Reader:
         for line, tag, owner, point in self.points:
             known: dict[int, Routine] | dict[int, Context]
             known, what = (self.routines, "routine") if tag == "p" else (self.contexts, "context")
-            found = known.get(owner)
-            if found is None:
+            owner_row = known.get(owner)
+            if owner_row is None:
                 definition = "r" if tag == "p" else "x"
                 raise self.fail(f"{what} {owner} has a point and no {definition} line", line)
-            found.points.append(point)
+            owner_row.points.append(point)
         self._check_contexts()
         self.report.routines = list(self.routines.values())
         self.report.contexts = list(self.contexts.values())
@@ -233,23 +233,25 @@ class _Reader:
 
 def _oddities(point: Point, present: tuple[str, ...]) -> list[str]:
     """What cannot be true of a point: readers accept it, and so does this one."""
-    found = []
+    oddities = []
     if point.occ == 0:
-        found.append("a point of no calls")
+        oddities.append("a point of no calls")
     elif not point.min * point.occ <= point.sum <= point.max * point.occ:
-        found.append(f"{point.occ} calls from {point.min} to {point.max} do not cost {point.sum}")
+        oddities.append(
+            f"{point.occ} calls from {point.min} to {point.max} do not cost {point.sum}"
+        )
     elif "sqr" in present and too_small(point.sqr, point.sum, point.occ):
-        found.append(f"squares of {point.occ} calls that cost {point.sum} exceed {point.sqr}")
+        oddities.append(f"squares of {point.occ} calls that cost {point.sum} exceed {point.sqr}")
     if point.occ and "self_max" in present:
         least, most = point.self_min * point.occ, point.self_max * point.occ
         if not least <= point.self_sum <= most:
-            found.append(
+            oddities.append(
                 f"{point.occ} own costs from {point.self_min} to {point.self_max} are not "
                 f"{point.self_sum}"
             )
         elif "self_sqr" in present and too_small(point.self_sqr, point.self_sum, point.occ):
-            found.append(f"squares of own costs {point.self_sum} exceed {point.self_sqr}")
-    return found
+            oddities.append(f"squares of own costs {point.self_sum} exceed {point.self_sqr}")
+    return oddities
 
 
 def too_small(squares: int, total: int, calls: int) -> bool:

@@ -107,9 +107,9 @@ class Points:
         """The first `count` points."""
         return Points(self.sizes[:count].tolist(), self.costs[:count].tolist(), resolution)
 
-    def missed(self, found: Sum) -> Array:
+    def missed(self, fitted: Sum) -> Array:
         """How far a sum is off at each point, as a share of the cost."""
-        expected = np.array([found.at(size) for size in self.sizes.tolist()])
+        expected = np.array([fitted.at(size) for size in self.sizes.tolist()])
         return expected / self.costs - 1
 
     def power(self, *, constant: bool) -> Sum:
@@ -132,10 +132,10 @@ class Points:
         name = power_name(exponent)
         scaled = factor * self._top / float(self.sizes[-1]) ** exponent
         multiple = (level + factor * 2**exponent) / (level + factor)
-        left = float(squares[at])
+        residual = float(squares[at])
         if level > 0:
-            return Sum(("constant", name), (level * self._top, scaled), left, multiple)
-        return Sum((name,), (scaled,), left, multiple)
+            return Sum(("constant", name), (level * self._top, scaled), residual, multiple)
+        return Sum((name,), (scaled,), residual, multiple)
 
     def profile(self, functions: int) -> Array:
         """The least weighted sum of squares for each of MULTIPLES, with the first `functions`."""

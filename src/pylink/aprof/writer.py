@@ -50,8 +50,8 @@ def _in_contexts(report: Report) -> Report:
     alone = [routine for routine in report.routines if routine.id not in called]
     if not called or not alone:
         return report
-    taken = {context.id for context in report.contexts}
-    free = (number for number in count() if number not in taken)
+    numbers = {context.id for context in report.contexts}
+    free = (number for number in count() if number not in numbers)
     added = [Context(next(free), routine.id, points=routine.points) for routine in alone]
     moved = {routine.id: replace(routine, points=[]) for routine in alone}
     return replace(

@@ -113,22 +113,22 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def _gpu(words: str) -> int:
+def _gpu(text: str) -> int:
     try:
-        return sm_number(words)
+        return sm_number(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _kinds(words: str) -> tuple[str, ...]:
+def _kinds(text: str) -> tuple[str, ...]:
     numbers = {str(row[0]): name for name, row in KINDS.items()}
-    found = []
-    for word in words.split(","):
+    kinds = []
+    for word in text.split(","):
         name = numbers.get(word, word)
         if name not in KINDS:
             raise argparse.ArgumentTypeError(f"'{word}': no such finding")
-        found.append(name)
-    return tuple(found)
+        kinds.append(name)
+    return tuple(kinds)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -78,7 +78,7 @@ def document(process: Process, finder: Finder, findings: Iterable[Diagnostic], s
 
 
 def _finding(record: Diagnostic) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    finding: dict[str, Any] = {
         "rule": record.kind,
         "number": record.number,
         "level": NAMES[record.level],
@@ -86,10 +86,10 @@ def _finding(record: Diagnostic) -> dict[str, Any]:
         "message": record.message,
         "steps": [hint.message for hint in record.notes],
     }
-    found.update({key: value for key, value in record.args.items() if key not in found})
+    finding.update({key: value for key, value in record.args.items() if key not in finding})
     if record.symbol is not None:
-        found["symbol"] = record.symbol
-    return found
+        finding["symbol"] = record.symbol
+    return finding
 
 
 def _readable(value: Any) -> Any:

@@ -48,11 +48,11 @@ class Shared:
 
 def read_symbols(cubin: bytes) -> Symbols:
     """The global names of a cubin; none of what is not one."""
-    found = Symbols()
+    symbols = Symbols()
     try:
         _, _, sections = read_sections(cubin)
     except ValueError:
-        return found
+        return symbols
     for table in sections:
         if table.type != SHT_SYMTAB or table.stored < 0 or table.link >= len(sections):
             continue
@@ -66,10 +66,10 @@ def read_symbols(cubin: bytes) -> Symbols:
             section = sections[number]
             if info & 15 == _STT_FUNC and other & STO_CUDA_ENTRY:
                 start = section.offset + value
-                found.kernels[strings[name:end]] = cubin[start : start + size]
+                symbols.kernels[strings[name:end]] = cubin[start : start + size]
             elif info & 15 == _STT_OBJECT and section.name.startswith(_VARIABLES):
-                found.variables.add(strings[name:end])
-    return found
+                symbols.variables.add(strings[name:end])
+    return symbols
 
 
 class DeviceCode:
@@ -91,11 +91,11 @@ class DeviceCode:
 
     def code(self, file: LinkedFile, names: set[bytes]) -> dict[bytes, dict[int, bytes]]:
         """A digest of the code of these kernels, for each SM number that they have code for."""
-        found: dict[bytes, dict[int, bytes]] = defaultdict(dict)
+        code: dict[bytes, dict[int, bytes]] = defaultdict(dict)
         for sm, symbols in self._images(file, every=True):
             for name in names & symbols.kernels.keys():
-                found[name][sm] = hashlib.sha256(symbols.kernels[name]).digest()
-        return found
+                code[name][sm] = hashlib.sha256(symbols.kernels[name]).digest()
+        return code
 
     def _images(self, file: LinkedFile, *, every: bool) -> Iterator[tuple[int, Symbols]]:
         """SM number and names of cubins; what cannot be read is a fault of the file."""
@@ -135,7 +135,7 @@ def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[Sha
                 first.setdefault(name, file)
         if group.is_global:
             before = scope
-    found = []
+    shared_pairs = []
     for (file, other), names in pairs.items():
         kernels = names & device.symbols(file)[0] & device.symbols(other)[0]
         if kernels:
@@ -143,8 +143,8 @@ def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[Sha
             for differs in (True, False):
                 chosen = sorted(name for name in kernels if (left[name] != right[name]) == differs)
                 if chosen:
-                    found.append(Shared(file, other, _texts(chosen), differs))
-    return found
+                    shared_pairs.append(Shared(file, other, _texts(chosen), differs))
+    return shared_pairs
 
 
 def find_shared_variables(files: Sequence[LinkedFile], device: DeviceCode) -> list[Shared]:

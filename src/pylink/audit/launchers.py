@@ -113,14 +113,14 @@ def _of_object(name: str, data: bytes) -> Iterator[Launcher]:
 
 
 def _kernels(name: str, data: bytes) -> set[bytes]:
-    found: set[bytes] = set()
+    kernels: set[bytes] = set()
     try:
         for part in parts(name, data):
             if part.kind == "cubin" and part.data:
-                found.update(read_symbols(part.data).kernels)
+                kernels.update(read_symbols(part.data).kernels)
     except UnreadableFile as error:
         raise NotAnObject(str(error).removeprefix(f"{name}: ")) from error
-    return found
+    return kernels
 
 
 def _symbols(data: bytes, sections: list[Section], table: Section) -> Iterator[_Symbol]:
@@ -140,10 +140,11 @@ class _Functions:
         for symbol in symbols:
             if symbol.is_function and symbol.section:
                 self._sections.setdefault(symbol.section, []).append(symbol)
-        for found in self._sections.values():
-            found.sort(key=lambda symbol: symbol.value)
+        for section in self._sections.values():
+            section.sort(key=lambda symbol: symbol.value)
         self._starts = {
-            number: [symbol.value for symbol in found] for number, found in self._sections.items()
+            number: [symbol.value for symbol in section]
+            for number, section in self._sections.items()
         }
 
     def at(self, section: int, offset: int) -> _Symbol | None:
@@ -160,9 +161,9 @@ def _target(symbol: _Symbol, addend: int, functions: _Functions) -> bytes:
     if symbol.info & 15 != _STT_SECTION:
         return symbol.name
     for place in (addend + _CALL, addend):
-        found = functions.at(symbol.section, place)
-        if found is not None and found.value == place:
-            return found.name
+        target = functions.at(symbol.section, place)
+        if target is not None and target.value == place:
+            return target.name
     return b""
 
 

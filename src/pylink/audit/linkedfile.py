@@ -266,12 +266,12 @@ class _Dynamic:
 
     def _relocated(self) -> set[int]:
         """The numbers of the dynamic symbols that relocations name, which the loader looks up."""
-        found: set[int] = set()
+        places: set[int] = set()
         for start, size in ((_DT_RELA, _DT_RELASZ), (_DT_JMPREL, _DT_PLTRELSZ)):
             rows = self._table(self._values.get(start, 0), self._values.get(size, 0), "relocations")
             whole = len(rows) - len(rows) % _RELOCATION_SYMBOL.size
-            found |= {row[0] for row in _RELOCATION_SYMBOL.iter_unpack(rows[:whole])}
-        return found
+            places |= {row[0] for row in _RELOCATION_SYMBOL.iter_unpack(rows[:whole])}
+        return places
 
     def _table(self, address: int, size: int, noun: str) -> bytes:
         """The same as `_bytes`, with a fault where the file does not have them all."""
@@ -307,8 +307,10 @@ def _read_sections(source: Source, file: LinkedFile) -> None:
     file.has_sections = bool(sections)
     listed: list[bytes] = []
     if "__nv_module_id" in places:
-        found = places["__nv_module_id"]
-        text = source.read(found.start, min(found.end - found.start, _MOST_IDS))
+        places_of_ids = places["__nv_module_id"]
+        text = source.read(
+            places_of_ids.start, min(places_of_ids.end - places_of_ids.start, _MOST_IDS)
+        )
         listed = [word for word in text.split(b"\0") if word]
     exported = _ids(file.defined, REGISTER)
     wanted = _ids(file.undefined, REGISTER)
@@ -331,11 +333,11 @@ def _read_sections(source: Source, file: LinkedFile) -> None:
     # A call inside the file needs no dynamic symbol.
     file.own |= {name for name in file.answers if name not in {*exported, *wanted}}
     if ".nv_fatbin" in places:
-        found = places[".nv_fatbin"]
-        file.images = _containers(source, found.start, found.end, file)
+        places_of_ids = places[".nv_fatbin"]
+        file.images = _containers(source, places_of_ids.start, places_of_ids.end, file)
     if "__nv_relfatbin" in places:
-        found = places["__nv_relfatbin"]
-        file.modules = _containers(source, found.start, found.end, file)
+        places_of_ids = places["__nv_relfatbin"]
+        file.modules = _containers(source, places_of_ids.start, places_of_ids.end, file)
         file.module_count = len(file.modules)
 
 
@@ -346,7 +348,7 @@ def _ids(names: set[bytes], prefix: bytes) -> list[bytes]:
 
 def _containers(source: Source, start: int, end: int, file: LinkedFile) -> list[Container]:
     """The fat binaries from one offset to another, with anything between them."""
-    found = []
+    containers = []
     at = start
     while at + CONTAINER.size <= end:
         head = source.read(at, CONTAINER.size)
@@ -365,9 +367,9 @@ def _containers(source: Source, start: int, end: int, file: LinkedFile) -> list[
         if last > end:
             file.add_fault("a fat binary is cut off")
             last = end
-        found.append(Container(at, last, tuple(_entries(source, first, last, file))))
+        containers.append(Container(at, last, tuple(_entries(source, first, last, file))))
         at = last
-    return found
+    return containers
 
 
 def _entries(source: Source, at: int, end: int, file: LinkedFile) -> Iterator[Entry]:

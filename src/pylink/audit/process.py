@@ -67,7 +67,7 @@ class Loader:
 
     def __init__(self, finder: Finder) -> None:
         self._finder = finder
-        self._known: dict[tuple[int, int], LinkedFile] = {}
+        self._files: dict[tuple[int, int], LinkedFile] = {}
         self._names: dict[str, LinkedFile] = {}
         self._loaders: dict[LinkedFile, LinkedFile | None] = {}
         self._needs: dict[LinkedFile, list[LinkedFile]] = {}
@@ -99,32 +99,32 @@ class Loader:
         try:
             status = os.stat(path)
             key = status.st_dev, status.st_ino
-            if key not in self._known:
-                if len(self._known) >= _MOST_FILES:
+            if key not in self._files:
+                if len(self._files) >= _MOST_FILES:
                     raise NotLinked(f"more than {_MOST_FILES} files would be loaded")
                 file = read_linked_file(source, os.path.abspath(path))
                 if self._machine is None:
                     self._machine = file.machine
                 elif file.machine != self._machine:
                     raise NotLinked("it is for another machine than the first file")
-                self._known[key] = file
+                self._files[key] = file
                 for name in (os.path.basename(path), file.soname):
                     if name:
                         self._names.setdefault(name, file)
-            return self._known[key]
+            return self._files[key]
         finally:
             source.close()
 
     def _dependencies(self, file: LinkedFile) -> list[LinkedFile]:
         if file not in self._needs:
-            found = []
+            libraries = []
             for name in file.needed:
                 library = self._names.get(name) or self._search(name, file)
                 if library is None:
                     self.process.missing.setdefault(name, file.path)
                 elif library is not file:
-                    found.append(library)
-            self._needs[file] = list(dict.fromkeys(found))
+                    libraries.append(library)
+            self._needs[file] = list(dict.fromkeys(libraries))
         return self._needs[file]
 
     def _search(self, name: str, file: LinkedFile) -> LinkedFile | None:

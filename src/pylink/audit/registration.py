@@ -69,12 +69,12 @@ class Outcome:
     @cached_property
     def lost(self) -> set[Module]:
         """Modules whose kernels are not found, at least by the copy in their file."""
-        found = set(self.unanswered)
+        lost = set(self.unanswered)
         for image in self.images:
-            found.update(image.late)
+            lost.update(image.late)
             if not image.is_registered:
-                found.update(image.calls)
-        return found - self.registered
+                lost.update(image.calls)
+        return lost - self.registered
 
 
 @dataclass(frozen=True)

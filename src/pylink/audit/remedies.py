@@ -40,7 +40,7 @@ class Remedies:
         self._program = program
         self._started = set(groups[0].loaded) if program is not None else set()
         # What the steps that were found so far make of files, and what candidates begin with.
-        self._taken: dict[LinkedFile, Change] = {}
+        self._changes: dict[LinkedFile, Change] = {}
         self._base: dict[LinkedFile, Change] = {}
 
     def find(
@@ -50,7 +50,7 @@ class Remedies:
 
         A candidate that helps only after the steps that were found earlier counts as well.
         """
-        for base in ({}, self._taken):
+        for base in ({}, self._changes):
             self._base = dict(base)
             for candidate in candidates():
                 self._trials += 1
@@ -58,7 +58,7 @@ class Remedies:
                     return None
                 if self._helps(modules, candidate):
                     for file, change in candidate.changes.items():
-                        self._taken[file] = change
+                        self._changes[file] = change
                     return candidate
         return None
 

@@ -61,14 +61,14 @@ class Finder:
     def _expand(self, paths: Iterable[str], file: LinkedFile) -> list[str]:
         """Directories with $ORIGIN replaced; those with other variables are listed."""
         origin = os.path.dirname(file.path)
-        found = []
+        expanded = []
         for path in paths:
             whole = path.replace("${ORIGIN}", origin).replace("$ORIGIN", origin)
             if "$" in whole.replace(origin, ""):
                 self.not_looked_at.setdefault(whole, file.path)
             else:
-                found.append(os.path.abspath(whole))
-        return found
+                expanded.append(os.path.abspath(whole))
+        return expanded
 
     def _is_wanted(self, path: str, file: LinkedFile) -> bool:
         """Whether there is such a file, and it may be read."""

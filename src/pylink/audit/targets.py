@@ -43,7 +43,7 @@ def has_code_for(file: LinkedFile, gpu: int) -> bool:
 def architectures(entries: Iterable[Entry]) -> list[str]:
     """Names of what there is code for, such as sm_90a and compute_90, in ascending order."""
     prefixes = {ENTRY_ELF: "sm", ENTRY_PTX: "compute"}
-    found = {
+    architectures_of = {
         (entry.sm, entry.kind, suffix)
         for entry in entries
         if entry.kind in prefixes
@@ -52,7 +52,7 @@ def architectures(entries: Iterable[Entry]) -> list[str]:
     return [
         f"{prefixes[kind]}_{sm}{suffix}"
         for kind in prefixes
-        for sm, its, suffix in sorted(found)
+        for sm, its, suffix in sorted(architectures_of)
         if its == kind
     ]
 

@@ -19,15 +19,15 @@ NAMED = 3
 FOLLOWED = re.compile(rb"nvlink ([0-9]+(?:\.[0-9]+)+)")
 
 
-def release_followed(made: bytes) -> str:
+def release_followed(output: bytes) -> str:
     """The release of nvlink that pylink says it followed; empty where the output says none."""
     try:
-        image = Image(made)
+        image = Image(output)
     except MalformedCubin:
         return ""
     note = image.section(TOOL_NOTE)
-    said = FOLLOWED.search(made, note.offset, note.offset + note.size) if note else None
-    return said[1].decode() if said else ""
+    match = FOLLOWED.search(output, note.offset, note.offset + note.size) if note else None
+    return match[1].decode() if match else ""
 
 
 def may_be_equal(release: str, other: str) -> bool:
@@ -36,21 +36,21 @@ def may_be_equal(release: str, other: str) -> bool:
     return not release or not other or all(mine == two for mine, two in numbers)
 
 
-def compared(made: bytes, expected: bytes, other: str) -> str:
+def compared(output: bytes, expected: bytes, other: str) -> str:
     """How what a contender made differs from what `other` did, in words."""
-    if made == expected:
+    if output == expected:
         return f"{EQUAL} with {other}'s"
     try:
-        ours, theirs = Image(made), Image(expected)
+        ours, theirs = Image(output), Image(expected)
         if not differences(ours, theirs, Ignore(tool_note=True)):
             return f"equal with {other}'s but for the linker's own note"
         ignore = Ignore(tool_note=True, scoreboards=theirs.sm >= FIRST_WITH_SCOREBOARDS)
-        found = differences(ours, theirs, ignore)
+        different = differences(ours, theirs, ignore)
     except MalformedCubin as problem:
         return f"{DIFFERS} from {other}'s: {problem}"
-    if not found:
+    if not different:
         return f"equal with {other}'s but for the linker's own note and scoreboards"
-    sections = list(dict.fromkeys(entry.section or entry.kind for entry in found))
+    sections = list(dict.fromkeys(entry.section or entry.kind for entry in different))
     more = f" and {len(sections) - NAMED} more" if len(sections) > NAMED else ""
     return f"{DIFFERS} from {other}'s in {', '.join(sections[:NAMED])}{more}"
 

@@ -115,9 +115,9 @@ def _seconds(word: str) -> float:
     return number
 
 
-def main(words: Sequence[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Run the command; see the end of its help for the status."""
-    return run(parser(), words, _main, (MalformedResults,))
+    return run(parser(), argv, _main, (MalformedResults,))
 
 
 def _main(options: argparse.Namespace) -> int:
@@ -165,14 +165,14 @@ class _Stops:
 
 
 def _measure(options: argparse.Namespace) -> int:
-    words = options.link[1:] if options.link[:1] == ["--"] else options.link
-    if not words:
+    argv = options.link[1:] if options.link[:1] == ["--"] else options.link
+    if not argv:
         raise BadLink("no link given: pylink bench -- nvlink -arch=sm_90 a.cubin b.cubin -o out")
     if options.html:
         import jinja2  # noqa: F401 -- not after minutes of measuring
     with Progress("measuring") as progress:
         results = carry_out(
-            words,
+            argv,
             plan=Plan(options.rounds, options.rest, options.patience, not options.no_growth),
             nvlinks=options.nvlink,
             pylinks=options.pylink,
@@ -208,10 +208,10 @@ def _compare(options: argparse.Namespace) -> int:
     if control:
         title += f"; the control is {control}"
     if options.html:
-        made = compared_page(
+        page_bytes = compared_page(
             before, after, names, title, changes=changes, warnings=warnings, others=others
         )
-        write_whole(options.html, made.encode(errors="surrogateescape"))
+        write_whole(options.html, page_bytes.encode(errors="surrogateescape"))
     rows = formats.compared_rows(changes)
     tables = [Table(title, formats.COMPARED_COLUMNS, rows)]
     if others:

@@ -55,11 +55,11 @@ class Link:
     `output` the name that it would write.
     """
 
-    def __init__(self, words: Sequence[str], folder: str) -> None:
+    def __init__(self, argv: Sequence[str], folder: str) -> None:
         """Take a command line apart; `folder` is for what links write. Raises BadLink."""
         self.folder = folder
         self.linker: str | None = None
-        rest = list(words)
+        rest = list(argv)
         if rest and os.path.basename(rest[0]) in LINKERS:
             self.linker = rest.pop(0)
         if rest and rest[0] == "link":
@@ -95,10 +95,10 @@ class Link:
 
     def without_folding(self) -> Link:
         """The same link with everything that nvlink keeps."""
-        found = copy(self)
-        found.values = {**self.values, "merc_dedup": "off"}
-        found._pieces = [(None, ["--merc-dedup=off"]), *self._pieces]
-        return found
+        link = copy(self)
+        link.values = {**self.values, "merc_dedup": "off"}
+        link._pieces = [(None, ["--merc-dedup=off"]), *self._pieces]
+        return link
 
     @property
     def size(self) -> int:
@@ -119,10 +119,10 @@ class Link:
     def sizes(self, shares: Sequence[Fraction]) -> dict[Fraction, int]:
         """How many inputs the parts have; none where two would have the same."""
         ends = self._ends or range(1, self.size + 1)
-        found = {
+        sizes = {
             share: min(ends, key=lambda end: abs(end - int(self.size * share))) for share in shares
         }
-        return found if len({*found.values(), self.size}) > len(found) else {}
+        return sizes if len({*sizes.values(), self.size}) > len(sizes) else {}
 
     def regroup(self) -> bool:
         """Make parts of inputs that need one another; False where there is no other way."""
@@ -146,27 +146,27 @@ class Link:
 
     def digest(self) -> str:
         """A digest of the bytes of all inputs, in order."""
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for name in [*(name for name, _ in self.inputs), *self.libraries]:
             with open(name, "rb") as stream:
                 data = stream.read()
-            found.update(b"%d\0" % len(data) + data)
-        return found.hexdigest()[:16]
+            digest.update(b"%d\0" % len(data) + data)
+        return digest.hexdigest()[:16]
 
     def words(self, size: int) -> list[str]:
         """The words that link a part of so many inputs; many of them stand in an options file."""
         part = set(self.part(size))
-        words: list[str] = []
+        argv: list[str] = []
         for place, piece in self._pieces:
             if place is None or place in part:
-                words += piece
-        words = [word.replace(_FOLDER, self.folder) for word in words]
-        words += ["-o", self.output_path]
-        if sum(map(len, words)) < LONGEST:
-            return words
+                argv += piece
+        argv = [word.replace(_FOLDER, self.folder) for word in argv]
+        argv += ["-o", self.output_path]
+        if sum(map(len, argv)) < LONGEST:
+            return argv
         path = os.path.join(self.folder, f"options-{size}")
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as stream:
-            stream.write("\n".join(map(_quoted, words)))
+            stream.write("\n".join(map(_quoted, argv)))
         return ["--options-file", path]
 
 
@@ -174,48 +174,48 @@ class Link:
 _FOLDER = "\0folder\0"
 
 
-def _expanded(words: Sequence[str], depth: int = 0) -> Iterator[str]:
+def _expanded(argv: Sequence[str], depth: int = 0) -> Iterator[str]:
     """The words with those of options files in the place of what names these."""
     position = 0
-    while position < len(words):
+    while position < len(argv):
         line, begun = CommandLine(), position
         try:
-            position = read_word(words, position, line, Sink(), (), lenient=True)
+            position = read_word(argv, position, line, Sink(), (), lenient=True)
         except LinkError:
             position += 1  # a mistake, which the parse of all words reports
-        files = _files_of(words[begun:position], line)
+        files = _files_of(argv[begun:position], line)
         if not files or depth == 15:  # as deep as nvlink goes
-            yield from words[begun:position]
+            yield from argv[begun:position]
         for file in files if depth < 15 else ():
             text = os.fsdecode(read_incoming(file))
             yield from _expanded(split_words(text, Sink()), depth + 1)
 
 
-def _files_of(words: Sequence[str], line: CommandLine) -> Sequence[str]:
+def _files_of(argv: Sequence[str], line: CommandLine) -> Sequence[str]:
     """The options files that these words name, without those that these name in turn."""
-    if words[0][:1] == "@":
+    if argv[0][:1] == "@":
         return line.files[:1]
     return line.lists.get("options_file", [])
 
 
-def _parsed(words: Sequence[str]) -> CommandLine:
+def _parsed(argv: Sequence[str]) -> CommandLine:
     """What the words say; BadLink with the first mistake."""
     try:
-        return parse(words, Sink())
+        return parse(argv, Sink())
     except LinkError as error:
         raise BadLink(str(error)) from None
 
 
-def _pieces(words: Sequence[str]) -> Iterator[tuple[int | None, list[str]]]:
+def _pieces(argv: Sequence[str]) -> Iterator[tuple[int | None, list[str]]]:
     """Options with their arguments, and inputs with their numbers, in order.
 
     What is written goes to `_FOLDER`; the output comes last, when a command is made.
     """
     position = inputs = 0
-    while position < len(words):
+    while position < len(argv):
         line, begun = CommandLine(), position
-        position = read_word(words, position, line, Sink(), (), lenient=True)
-        piece = list(words[begun:position])
+        position = read_word(argv, position, line, Sink(), (), lenient=True)
+        piece = list(argv[begun:position])
         if line.inputs:
             yield inputs, piece
             inputs += 1
@@ -247,8 +247,8 @@ def _libraries(line: CommandLine) -> list[str]:
     from pylink.options.model import Options
 
     options = Options(line.values)
-    found = (searched(name, options) for name in options.library)
-    return [files[-1] for files in found if files]
+    paths = (searched(name, options) for name in options.library)
+    return [files[-1] for files in paths if files]
 
 
 def _quoted(word: str) -> str:

@@ -81,8 +81,8 @@ def control_of(before: Results, after: Results) -> str | None:
 
 def _release(results: Results, name: str) -> str:
     """What a contender says its release is, without where it was found."""
-    said = re.search(rf", {NVLINK} ([0-9.]+)", results.about.get(name, ""))
-    return said[1] if said else ""
+    match = re.search(rf", {NVLINK} ([0-9.]+)", results.about.get(name, ""))
+    return match[1] if match else ""
 
 
 def compare(before: Results, after: Results) -> tuple[str | None, list[Change]]:
@@ -117,13 +117,13 @@ def other_facts(before: Results, after: Results) -> list[tuple[str, str, str]]:
 
 def warnings(before: Results, after: Results, names: tuple[str, str]) -> list[str]:
     """Reasons to trust the comparison less, as text."""
-    found = []
+    texts = []
     if before.facts.get(DIGEST) != after.facts.get(DIGEST):
-        found.append("the links are not the same: their inputs differ")
+        texts.append("the links are not the same: their inputs differ")
     for results, name in zip((before, after), names, strict=True):
         load = results.load_when_busy()
         if load:
-            found.append(f"{name}: other programs were at work ({load})")
+            texts.append(f"{name}: other programs were at work ({load})")
     if WARM not in before.modes() or WARM not in after.modes():
-        found.append("one of them has no rounds right after one another")
-    return found
+        texts.append("one of them has no rounds right after one another")
+    return texts

@@ -208,7 +208,7 @@ class NvJitLink(InProcess):
 
 def jit_words(link: Link) -> list[str]:
     """The options of a link as nvJitLink has them; Failed, with the reason, where it cannot."""
-    words = [f"-arch={link.arch}"]
+    argv = [f"-arch={link.arch}"]
     for kind, (name, whole) in zip(link.kinds, link.inputs, strict=True):
         if kind not in JIT_TYPES:
             raise Failed(f"it takes no input such as {name}")
@@ -222,13 +222,13 @@ def jit_words(link: Link) -> list[str]:
             raise Failed(f"it has no --{option.long}")
         word = JIT_OPTIONS[name]
         if option.takes == FLAG:
-            words.append(word)
+            argv.append(word)
         elif option.takes == LIST:
             assert isinstance(value, tuple)
-            words += [f"{word}{item}" for item in value]
+            argv += [f"{word}{item}" for item in value]
         else:
-            words.append(f"{word}{value}")
-    return list(dict.fromkeys(words))
+            argv.append(f"{word}{value}")
+    return list(dict.fromkeys(argv))
 
 
 def contenders(
@@ -239,32 +239,34 @@ def contenders(
     `nvlinks` and `pylinks` are programs to start; without any, nvlink is the one that the command
     line named or else of the newest toolkit, and pylink this one.
     """
-    found: list[Contender] = [Copy(), Api()]
+    contenders_here: list[Contender] = [Copy(), Api()]
     # The same path twice is one contender.
     nvlinks, pylinks = list(dict.fromkeys(nvlinks)), list(dict.fromkeys(pylinks))
     for path in pylinks or [this_program()]:
         name = CLI if len(pylinks) < 2 else f"{CLI} {path}"
-        said = _version(path, r"pylink Version (\S+)")
-        found.append(Program(name, f"{path}, pylink {said}, the whole process", [path], launcher))
+        match = _version(path, r"pylink Version (\S+)")
+        contenders_here.append(
+            Program(name, f"{path}, pylink {match}, the whole process", [path], launcher)
+        )
         if len(pylinks) < 2:
-            found.append(Served(path, said))
+            contenders_here.append(Served(path, match))
     named = list(nvlinks)
-    given = find_program(link.linker) if link.linker else None
-    if not named and given and _is_nvidia(given):
-        named = [given]
+    program = find_program(link.linker) if link.linker else None
+    if not named and program and _is_nvidia(program):
+        named = [program]
     if not named:
         named = [path for path in cuda_tools(NVLINK) if _is_nvidia(path)][:1]
     releases = [_version(path, r"V([0-9.]+)") for path in named]
-    for path, said in zip(named, releases, strict=True):
-        name = NVLINK if len(named) < 2 else f"{NVLINK} {_distinguish(path, said, releases)}"
-        about = f"{path}, nvlink {said}, the whole process"
-        release = "" if said == UNKNOWN else said
-        found.append(Program(name, about, [path], launcher, release))
-    library = _nvjitlink([contender.release for contender in found if contender.release])
+    for path, match in zip(named, releases, strict=True):
+        name = NVLINK if len(named) < 2 else f"{NVLINK} {_distinguish(path, match, releases)}"
+        about = f"{path}, nvlink {match}, the whole process"
+        release = "" if match == UNKNOWN else match
+        contenders_here.append(Program(name, about, [path], launcher, release))
+    library = _nvjitlink([contender.release for contender in contenders_here if contender.release])
     if library is not None:
         version = ".".join(map(str, real.Real(library, 0).version()))
-        found.append(NvJitLink(library, version))
-    return found
+        contenders_here.append(NvJitLink(library, version))
+    return contenders_here
 
 
 def _distinguish(path: str, release: str, releases: Sequence[str]) -> str:
@@ -299,5 +301,5 @@ def _is_nvidia(path: str) -> bool:
 
 def _version(path: str, pattern: str) -> str:
     """What a program says its version is."""
-    said = re.search(pattern, version_text(path))
-    return said[1] if said else UNKNOWN
+    match = re.search(pattern, version_text(path))
+    return match[1] if match else UNKNOWN

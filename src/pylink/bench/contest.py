@@ -87,24 +87,24 @@ class Contest:
 
     def _answer(self) -> None:
         """Have everyone link once, and compare the answers with the first nvlink's."""
-        made: dict[Contender, bytes] = {}
+        outputs: dict[Contender, bytes] = {}
         for contender in self._contenders:
             self._tell(f"{contender.name}, once before the rounds")
             try:
                 image = self._made(contender, self._link)
                 if contender.links:
-                    made[contender] = image
+                    outputs[contender] = image
             except Failed as error:
                 contender.failed = self.results.failures[contender.name] = str(error)
         self._contenders = [contender for contender in self._contenders if not contender.failed]
         # The first nvlink of each release.
         expected: dict[Contender, bytes] = {}
-        for contender, image in made.items():
+        for contender, image in outputs.items():
             if contender.name.startswith(NVLINK) and not any(
                 contender.release == other.release for other in expected
             ):
                 expected[contender] = image
-        for contender, image in made.items():
+        for contender, image in outputs.items():
             if not expected:
                 answer = "not compared: there is no output of nvlink"
             elif contender in expected:
@@ -138,9 +138,9 @@ class Contest:
         """
         release = release_followed(image) if contender.is_pylink else contender.release
         answers = [
-            self._compared(contender, image, made, other.name)
-            for other, made in expected.items()
-            if made == image or may_be_equal(release, other.release)
+            self._compared(contender, image, output, other.name)
+            for other, output in expected.items()
+            if output == image or may_be_equal(release, other.release)
         ]
         if not answers:
             others = ", ".join(other.release for other in expected)
@@ -168,21 +168,21 @@ class Contest:
         size = self._link.size
         facts = self.results.facts
         if size < FEWEST_INPUTS:
-            words = f"{size} inputs" if size != 1 else "1 input"
-            facts["growth"] = f"not measured: {words} besides archives, {FEWEST_INPUTS} are needed"
+            label = f"{size} inputs" if size != 1 else "1 input"
+            facts["growth"] = f"not measured: {label} besides archives, {FEWEST_INPUTS} are needed"
             return {}
-        found = self._linked_parts()
-        if not found and self._link.regroup():
-            found = self._linked_parts()
-            if found:
+        parts = self._linked_parts()
+        if not parts and self._link.regroup():
+            parts = self._linked_parts()
+            if parts:
                 facts["growth"] = "of parts whose inputs need one another: the first do not link"
-        return found
+        return parts
 
     def _linked_parts(self) -> dict[Fraction, int]:
         """The parts with their sizes if everyone can link all of them; else why not is a fact."""
         facts, size = self.results.facts, self._link.size
-        found = self._link.sizes(PARTS)
-        for count in found.values():
+        sizes = self._link.sizes(PARTS)
+        for count in sizes.values():
             self._tell(f"a part of {count} inputs, once before the rounds")
             for contender in self._contenders:
                 self._clear()
@@ -195,7 +195,7 @@ class Contest:
                         f"{contender.name} says: {reason}"
                     )
                     return {}
-        return found
+        return sizes
 
     def _takes_part(self, contender: Contender, round_: int) -> bool:
         return not contender.failed and (round_ < FEWEST_ROUNDS or self._is_quick(contender))

@@ -53,8 +53,8 @@ def time_rows(results: Results, mode: str) -> list[list[str]]:
     reference = results.reference()
     rows = []
     for name in results.contenders():
-        found = median(results, name, mode)
-        if found is None or reference is None:
+        middle = median(results, name, mode)
+        if middle is None or reference is None:
             continue
         runs = list(results.of(name, mode).values())
         others = name != reference
@@ -64,8 +64,8 @@ def time_rows(results: Results, mode: str) -> list[list[str]]:
         rows.append(
             [
                 name,
-                time_text(found.value),
-                interval_text(found, time=True),
+                time_text(middle.value),
+                interval_text(middle, time=True),
                 time_text(min(run.seconds for run in runs)),
                 f"{ratio.value:.2f}" if ratio else "",
                 interval_text(ratio) if ratio else "",
@@ -101,21 +101,23 @@ def growth_columns(results: Results) -> list[str]:
 
 def tables(results: Results) -> list[Table]:
     """All that a terminal shows."""
-    found = [Table("the link", ["", ""], list(results.facts.items()), 2)]
-    found += [
+    tables_here = [Table("the link", ["", ""], list(results.facts.items()), 2)]
+    tables_here += [
         Table(mode_title(results, mode), time_columns(results), time_rows(results, mode))
         for mode in results.modes()
     ]
     grown = growth_rows(results)
     if grown:
-        found.append(Table("growth: time ~ inputs ** exponent", growth_columns(results), grown))
+        tables_here.append(
+            Table("growth: time ~ inputs ** exponent", growth_columns(results), grown)
+        )
     if results.answers:
         answers = list(results.answers.items())
-        found.append(Table("answers", ["contender", "output"], answers, 2))
+        tables_here.append(Table("answers", ["contender", "output"], answers, 2))
     if results.failures:
-        left_out = [[name, words.partition("\n")[0]] for name, words in results.failures.items()]
-        found.append(Table("left out", ["contender", "because"], left_out, 2))
-    return found
+        left_out = [[name, reason.partition("\n")[0]] for name, reason in results.failures.items()]
+        tables_here.append(Table("left out", ["contender", "because"], left_out, 2))
+    return tables_here
 
 
 def mode_title(results: Results, mode: str) -> str:
@@ -126,7 +128,7 @@ def mode_title(results: Results, mode: str) -> str:
 
 def footnotes(results: Results) -> list[str]:
     """What a reader has to know of the figures."""
-    notes = [f"{name}: {words}" for name, words in results.about.items()]
+    notes = [f"{name}: {reason}" for name, reason in results.about.items()]
     uncertain = any(
         not median_of(results.seconds(name, mode)).certain
         for mode in results.modes()

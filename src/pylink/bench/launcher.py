@@ -23,15 +23,15 @@ SAID = 1 << 12
 def measure(argv: list[str]) -> dict[str, object]:
     """Run one command with its standard output in a pipe and its errors in a file of memory."""
     reader, writer = os.pipe()
-    said = os.memfd_create("said")
-    actions = [(os.POSIX_SPAWN_DUP2, writer, 1), (os.POSIX_SPAWN_DUP2, said, 2)]
-    taken = [_signal.SIGTERM]
+    log = os.memfd_create("said")
+    actions = [(os.POSIX_SPAWN_DUP2, writer, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
+    signals = [_signal.SIGTERM]
     start = time.perf_counter()
     try:
-        child = os.posix_spawnp(argv[0], argv, os.environ, file_actions=actions, setsigdef=taken)
+        child = os.posix_spawnp(argv[0], argv, os.environ, file_actions=actions, setsigdef=signals)
     except OSError as error:
         os.close(reader)
-        os.close(said)
+        os.close(log)
         return {"code": 127, "said": f"{argv[0]}: {error.strerror}"}
     finally:
         os.close(writer)
@@ -39,7 +39,7 @@ def measure(argv: list[str]) -> dict[str, object]:
         output = stream.read()
     _, status, usage = os.wait4(child, 0)
     seconds = time.perf_counter() - start
-    with open(said, "rb") as errors:
+    with open(log, "rb") as errors:
         errors.seek(max(errors.seek(0, os.SEEK_END) - SAID, 0))
         text = errors.read().decode(errors="replace").strip()
     return {

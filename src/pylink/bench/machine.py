@@ -50,8 +50,8 @@ def _file_system(folder: str) -> str:
 
 
 def _field(path: str, pattern: str) -> str:
-    found = re.search(pattern, _read(path), re.MULTILINE)
-    return found[1].strip() if found else ""
+    match = re.search(pattern, _read(path), re.MULTILINE)
+    return match[1].strip() if match else ""
 
 
 def _read(path: str) -> str:

@@ -84,7 +84,7 @@ def read(path: str | os.PathLike[str]) -> Results:
 
 
 def carry_out(
-    words: Sequence[str],
+    argv: Sequence[str],
     *,
     plan: Plan,
     nvlinks: Sequence[str],
@@ -95,50 +95,50 @@ def carry_out(
     progress: Progress,
 ) -> Results:
     """The results of a plan; BadLink for what cannot be measured."""
-    place = folder or os.path.dirname(Link(words, "").output) or "."
-    with tempfile.TemporaryDirectory(prefix=".pylink-bench-", dir=place) as made:
-        link = Link(words, made)
-        given = _facts_of(link, words, plan, label)
+    place = folder or os.path.dirname(Link(argv, "").output) or "."
+    with tempfile.TemporaryDirectory(prefix=".pylink-bench-", dir=place) as directory:
+        link = Link(argv, directory)
+        fact_rows = _facts_of(link, argv, plan, label)
         environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
         launcher = Launcher(environment)
         taking: list[Contender] = []
         try:
-            found = contenders(link, launcher, nvlinks, pylinks)
-            taking = _taking(found, without)
+            contenders_here = contenders(link, launcher, nvlinks, pylinks)
+            taking = _taking(contenders_here, without)
             progress.reach(0, len(taking) * (plan.rounds * (4 if plan.with_parts else 1) + 1))
-            contest = Contest(link, taking, plan, lambda words: progress.advance(words=words))
+            contest = Contest(link, taking, plan, lambda text: progress.advance(text=text))
             results = contest.run()
         finally:
             for contender in taking:
                 contender.close()
             launcher.close()
-    results.facts = given | results.facts
+    results.facts = fact_rows | results.facts
     if not results.runs:
-        reasons = "\n".join(f"{name}: {words}" for name, words in results.failures.items())
+        reasons = "\n".join(f"{name}: {argv}" for name, argv in results.failures.items())
         raise BadLink(f"nothing could link this\n{reasons}")
     return results
 
 
-def _taking(found: Sequence[Contender], without: Sequence[str]) -> list[Contender]:
+def _taking(chosen: Sequence[Contender], without: Sequence[str]) -> list[Contender]:
     """Those that are not to be omitted; BadLink for a name that there is not."""
-    names = [contender.name for contender in found]
+    names = [contender.name for contender in chosen]
     unknown = [name for name in without if name not in names]
     if unknown:
         raise BadLink(f"there is no {unknown[0]!r} to omit; the contenders are {', '.join(names)}")
-    return [contender for contender in found if contender.name not in without]
+    return [contender for contender in chosen if contender.name not in without]
 
 
-def _facts_of(link: Link, words: Sequence[str], plan: Plan, label: str | None) -> dict[str, str]:
+def _facts_of(link: Link, argv: Sequence[str], plan: Plan, label: str | None) -> dict[str, str]:
     """What the results are of."""
     count = len(link.inputs) + len(link.libraries)
     size = text(link.bytes_of(link.size), "byte")
-    found = {"label": label} if label else {}
-    found |= {
+    fact_rows = {"label": label} if label else {}
+    fact_rows |= {
         "link": f"{count} input{'s' * (count != 1)} for {link.arch}, {size}",
         compare.DIGEST: link.digest(),
-        "command": shlex.join(words) if len(words) < 40 else f"{shlex.join(words[:40])} ...",
+        "command": shlex.join(argv) if len(argv) < 40 else f"{shlex.join(argv[:40])} ...",
         "rounds": str(plan.rounds),
     }
     if plan.rest:
-        found["rest"] = f"{plan.rest:g} s"
-    return found | {"load": f"{load():.2f}"} | facts(link.folder)
+        fact_rows["rest"] = f"{plan.rest:g} s"
+    return fact_rows | {"load": f"{load():.2f}"} | facts(link.folder)

@@ -106,11 +106,11 @@ def summary(results: Results) -> list[str]:
     for name in results.contenders():
         if not name.startswith("pylink") or reference is None:
             continue
-        found, ratios = median(results, name), results.ratios(name, reference)
-        if found is not None and ratios:
+        middle, ratios = median(results, name), results.ratios(name, reference)
+        if middle is not None and ratios:
             ratio = median_of(ratios)
             lines.append(
-                f"{name}: {formats.time_text(found.value)}, {ratio.value:.2f} times {reference}'s "
+                f"{name}: {formats.time_text(middle.value)}, {ratio.value:.2f} times {reference}'s "
                 f"({formats.interval_text(ratio)})"
             )
     return lines
@@ -124,12 +124,12 @@ def busy(results: Results) -> list[str]:
 
 def unequal(results: Results) -> list[str]:
     """What contenders made that nvlink did not."""
-    return [f"{name}: {words}" for name, words in results.answers.items() if is_different(words)]
+    return [f"{name}: {answer}" for name, answer in results.answers.items() if is_different(answer)]
 
 
 def _bars(results: Results, mode: str) -> list[Bar]:
     medians = {name: median(results, name, mode) for name in results.contenders()}
-    values = {name: found.value for name, found in medians.items() if found is not None}
+    values = {name: middle.value for name, middle in medians.items() if middle is not None}
     longest = max(values.values())
     return [
         Bar(name, 100 * value / longest, formats.time_text(value)) for name, value in values.items()
@@ -160,8 +160,8 @@ def _curves(results: Results) -> str:
                     cost_title="wall time",
                 )
             )
-    words = "Time against the number of inputs, the median of each part."
-    return plots.svg(plots.curves(curves), "Growth", words)
+    caption = "Time against the number of inputs, the median of each part."
+    return plots.svg(plots.curves(curves), "Growth", caption)
 
 
 # What a page of one measurement has, and one of two has not, or the other way round.

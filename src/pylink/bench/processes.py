@@ -48,11 +48,11 @@ class Helper:
     def __init__(
         self,
         program: str,
-        words: Sequence[str] = (),
+        argv: Sequence[str] = (),
         folder: str | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self._command = [sys.executable, "-I", "-S", program, *words]
+        self._command = [sys.executable, "-I", "-S", program, *argv]
         self._folder = folder
         self._environment = environment
         self._process: Popen[str] | None = None

@@ -103,8 +103,8 @@ class Results:
 
     def _row(self, name: str, mode: str) -> ContenderRow | None:
         """What a linker took; None where it did not run in that mode."""
-        found, reference = median(self, name, mode), self.reference()
-        if found is None or reference is None:
+        middle, reference = median(self, name, mode), self.reference()
+        if middle is None or reference is None:
             return None
         ratios = self.ratios(name, reference, mode) if name != reference else []
         beside = median_of(ratios) if ratios else None
@@ -113,15 +113,15 @@ class Results:
             name,
             mode,
             len(runs),
-            found.value,
-            found.low,
-            found.high,
+            middle.value,
+            middle.low,
+            middle.high,
             min(run.seconds for run in runs),
             median_of([run.cpu for run in runs]).value,
             None if beside is None else beside.value,
             None if beside is None else beside.low,
             None if beside is None else beside.high,
-            found.certain,
+            middle.certain,
             self.peak(name),
         )
 
@@ -132,14 +132,14 @@ class Results:
     def _repr_html_(self) -> str:
         """What a notebook shows: the medians, what one has to know of them, the facts."""
         medians = self.medians
-        notes = [f"{name}: {words}" for name, words in self.about.items()]
+        notes = [f"{name}: {text}" for name, text in self.about.items()]
         if (reference := self.reference()) is not None:
             notes.insert(0, f"others are compared with {reference}")
         if not all(row.certain for row in medians):
             notes.append("intervals are the least and the largest: rounds are fewer than six")
         facts = "".join(
-            f"<tr><td>{escape(name)}</td><td>{escape(words[:LONGEST])}</td></tr>"
-            for name, words in self.facts.items()
+            f"<tr><td>{escape(name)}</td><td>{escape(text[:LONGEST])}</td></tr>"
+            for name, text in self.facts.items()
         )
         return (
             medians._repr_html_()
@@ -190,13 +190,13 @@ class Results:
 
     def parts(self, contender: str) -> list[Fraction]:
         """The parts that it did, the smallest first."""
-        found = {run.part for run in self.runs if run.contender == contender and run.mode == WARM}
-        return sorted(found)
+        parts = {run.part for run in self.runs if run.contender == contender and run.mode == WARM}
+        return sorted(parts)
 
     def growth(self, contender: str) -> Estimate | None:
         """The exponent of time over inputs; None for parts too few to have one."""
         runs = {part: self.of(contender, part=part) for part in self.parts(contender)}
-        sizes = {part: next(iter(found.values())).inputs for part, found in runs.items()}
+        sizes = {part: next(iter(middles.values())).inputs for part, middles in runs.items()}
         parts = [part for part in runs if sizes[part] >= FEWEST_FOR_GROWTH]
         if len(parts) < 3:
             return None
@@ -229,15 +229,15 @@ def median(results: Results, contender: str, mode: str = WARM) -> Estimate | Non
 
 def to_csv(results: Results) -> str:
     text = io.StringIO()
-    for name, words in results.facts.items():
-        text.write(f"# {name}: {_line(words)}\n")
+    for name, value in results.facts.items():
+        text.write(f"# {name}: {_line(value)}\n")
     for kind, named in (
         (ABOUT, results.about),
         (ANSWER, results.answers),
         (FAILED, results.failures),
     ):
-        for contender, words in named.items():
-            text.write(f"# {kind} {contender}: {_line(words)}\n")
+        for contender, value in named.items():
+            text.write(f"# {kind} {contender}: {_line(value)}\n")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for run in results.runs:
@@ -254,10 +254,10 @@ def from_csv(text: str, name: str) -> Results:
     rows = []
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("#"):
-            label, found, words = line[1:].strip().partition(": ")
-            if not found:
+            label, separator, mark = line[1:].strip().partition(": ")
+            if not separator:
                 raise MalformedResults(f"{name}:{number}: no fact: {line[:60]}")
-            _add_fact(results, label, words)
+            _add_fact(results, label, mark)
         else:
             rows.append((number, line))
     if not rows or tuple(_cells(rows[0][1])) != COLUMNS:
@@ -285,13 +285,13 @@ def from_csv(text: str, name: str) -> Results:
     return results
 
 
-def _add_fact(results: Results, label: str, words: str) -> None:
+def _add_fact(results: Results, label: str, text: str) -> None:
     kind, _, contender = label.partition(" ")
     named = {ABOUT: results.about, ANSWER: results.answers, FAILED: results.failures}
     if contender and kind in named:
-        named[kind][contender] = words
+        named[kind][contender] = text
     else:
-        results.facts[label] = words
+        results.facts[label] = text
 
 
 def _cells(line: str) -> Sequence[str]:
@@ -302,5 +302,5 @@ def _cells(line: str) -> Sequence[str]:
         return []
 
 
-def _line(words: str) -> str:
-    return " ".join(words.split())
+def _line(text: str) -> str:
+    return " ".join(text.split())

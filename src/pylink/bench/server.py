@@ -19,8 +19,8 @@ class Server:
     def __init__(self, program: str) -> None:
         self._process = start_helper([program, "serve"], is_asked=False)
         assert self._process.stdout is not None
-        words = shlex.split(self._process.stdout.readline())
-        name, _, value = words[-1].partition("=") if words else ("", "", "")
+        fields = shlex.split(self._process.stdout.readline())
+        name, _, value = fields[-1].partition("=") if fields else ("", "", "")
         if name != VARIABLE or not value:
             self._end()
             raise Failed("`pylink serve` did not start")

@@ -53,39 +53,39 @@ def main(
     `tool` is the name the program goes by, None for that it was started under. With
     `owns_process` a link may change how the process gets its memory.
     """
-    words = list(sys.argv[1:] if argv is None else argv)
+    argv_list = list(sys.argv[1:] if argv is None else argv)
     if tool is None:
         tool = NVLINK if os.path.basename(sys.argv[0]) == NVLINK else TOOL
-    command = words[0] if words else ""
-    if tool != NVLINK and not words and VARIABLE not in os.environ:
+    command = argv_list[0] if argv_list else ""
+    if tool != NVLINK and not argv_list and VARIABLE not in os.environ:
         command = "help"
     try:
         if tool != NVLINK and command[:1].isalpha() and command != "link":
             from pylink.options.commands import COMMANDS
 
-            together = "-".join(words[:2])
+            together = "-".join(argv_list[:2])
             if command in COMMANDS and together != command and together in COMMANDS:
                 command = together  # `dedup index` is `dedup-index`; a file of that name `./index`
-                del words[0]
+                del argv_list[0]
             if command in COMMANDS:
                 module = COMMANDS[command].main
                 __import__(module)  # as importlib does, which takes longer than a small step
                 try:
-                    status: int = sys.modules[module].main(words[1:])
+                    status: int = sys.modules[module].main(argv_list[1:])
                 except MemoryError:
                     write(None, f"{tool} fatal   : there is not enough memory\n")
                     return 1
                 return status
         if tool != NVLINK and command == "link":
-            del words[0]
-        return link_command(words, tool, owns_process=owns_process)
+            del argv_list[0]
+        return link_command(argv_list, tool, owns_process=owns_process)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         return 1
 
 
-def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
+def link_command(argv: Sequence[str], tool: str, *, owns_process: bool) -> int:
     """Link as the words say; diagnostics go to standard error."""
     sink = Sink(NvlinkRenderer(tool=tool, notes=overlay_notes if tool == NVLINK else None))
     line = CommandLine()
@@ -93,7 +93,7 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
     if tool == NVLINK:
         toolkit = toolkit_release(sys.argv[0], os.environ.get("PATH", os.defpath))
     try:
-        plan = read_options(words, line, sink, tool)
+        plan = read_options(argv, line, sink, tool)
         if line.values.get("help") or line.values.get("version"):
             return _inform(line, tool, toolkit)
         if plan is None:
@@ -109,10 +109,10 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
         if plan is None:
             plan = Plan(line.values, line.inputs, sink, opened=line.files)
             open_reports(sink, line.values)
-        if tool != NVLINK and words and words[0].replace("-", "").isalpha() and words[0][0] != "-":
+        if tool != NVLINK and argv and argv[0].replace("-", "").isalpha() and argv[0][0] != "-":
             from pylink.options.suggestions import refuse_unknown_command
 
-            refuse_unknown_command(words[0], line.values, sink)
+            refuse_unknown_command(argv[0], line.values, sink)
         check(
             line.values,
             sink,
@@ -154,7 +154,7 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
     return sink.exit_code()
 
 
-def read_options(words: Sequence[str], line: CommandLine, sink: Sink, tool: str) -> Plan | None:
+def read_options(argv: Sequence[str], line: CommandLine, sink: Sink, tool: str) -> Plan | None:
     """Parse the arguments.
 
     Returns a plan if there are diagnostics, else None. Raises LinkError for a wrong argument.
@@ -166,9 +166,9 @@ def read_options(words: Sequence[str], line: CommandLine, sink: Sink, tool: str)
     environment = os.environ.get(VARIABLE, "")
     values = line.values
     try:
-        parse(words, early, line, environment)
+        parse(argv, early, line, environment)
     except LinkError:
-        values = parse_leniently(words, environment).values
+        values = parse_leniently(argv, environment).values
     expand_names(values)
     if not early.diagnostics:
         return None

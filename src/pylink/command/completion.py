@@ -158,9 +158,9 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def main(words: Sequence[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Print a script; 0, 1 when it cannot be printed, 2 for a shell that there is not."""
-    return run(parser(), words, _main)
+    return run(parser(), argv, _main)
 
 
 def _main(options: argparse.Namespace) -> int:
@@ -168,9 +168,9 @@ def _main(options: argparse.Namespace) -> int:
     return 0
 
 
-def _zsh_specs(words: list[Word]) -> list[str]:
+def _zsh_specs(word_rows: list[Word]) -> list[str]:
     specs = []
-    for word in words:
+    for word in word_rows:
         about = word.about.replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
         for spelling in word.spellings:
             if not word.argument:

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def main(words: Sequence[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Show help on a topic, or an overview; 1 for a topic that there is not."""
-    if not words or list(words) == ["all"]:
+    if not argv or list(argv) == ["all"]:
         if sys.stdout is not None:  # closed when the process was started
-            write(sys.stdout, all_text() if words else short_text())
+            write(sys.stdout, all_text() if argv else short_text())
         return 0
-    topic = "-".join(words[:2])
+    topic = "-".join(argv[:2])
     if topic not in COMMANDS:
-        topic = words[0]
+        topic = argv[0]
     parser = command_parser(topic) if topic in COMMANDS else None
     option = SPELLINGS.get(topic) or BY_ATTRIBUTE.get(topic.replace("-", "_"))
     kind = find_kind(topic)

@@ -50,8 +50,11 @@ def _sizes_text(image: Image, top: int = 0) -> str:
 
 
 def _sizes_value(image: Image) -> object:
-    found = size_rows(measure_bytes("cubin", image.data), ("part", "function"))
-    return [{"part": row.keys[0], "function": row.keys[1], "bytes": row.installed} for row in found]
+    rows_of_sizes = size_rows(measure_bytes("cubin", image.data), ("part", "function"))
+    return [
+        {"part": row.keys[0], "function": row.keys[1], "bytes": row.installed}
+        for row in rows_of_sizes
+    ]
 
 
 # What is shown only when it is asked for, or first of a large cubin.
@@ -206,11 +209,11 @@ def _summary(label: str, image: Image, rows: dict[str, int]) -> str:
 def _diff(arguments: argparse.Namespace) -> int:
     images = []
     for name in arguments.files:
-        found = _images(name, _held(name, arguments.arch))
-        if len(found) != 1:
+        images_here = _images(name, _held(name, arguments.arch))
+        if len(images_here) != 1:
             hint = "choose one with --arch, or name an object"
-            raise UnreadableCubin(f"{name}: holds {len(found)} cubins; {hint}")
-        images.append(found[0][1])
+            raise UnreadableCubin(f"{name}: holds {len(images_here)} cubins; {hint}")
+        images.append(images_here[0][1])
     first, second = images
     for name, image in zip(arguments.files, (first, second), strict=True):
         _check(name, image)
@@ -243,17 +246,17 @@ def _held(name: str, arch: str | None, unpacks: tuple[int, ...] = CUBINS) -> lis
         hidden = _hidden(name, data)
         if hidden and not data.startswith(ARCHIVE_MAGICS):
             raise UnreadableCubin(hidden[0])
-        found = list(parts_of(name, data, 0, Allowance(unpacks=unpacks)))
+        parts = list(parts_of(name, data, 0, Allowance(unpacks=unpacks)))
     except OSError as problem:
         raise UnreadableCubin(f"{name}: {problem.strerror}") from problem
     except UnreadableFile as problem:
         raise UnreadableCubin(str(problem)) from problem
-    if hidden and not found:
+    if hidden and not parts:
         raise UnreadableCubin("\n".join(hidden))
     if arch is not None:
         number = re.sub(r"\D", "", arch)
-        found = [part for part in found if str(part.arch or _read(part).sm) == number]
-    return found
+        parts = [part for part in parts if str(part.arch or _read(part).sm) == number]
+    return parts
 
 
 def _hidden(name: str, data: bytes | None = None) -> list[str]:

@@ -74,9 +74,9 @@ def command_manual(name: str) -> str:
         f".SH SYNOPSIS\n.B pylink {_text(name)}\n{_text(command.usage)}\n",
         f".SH DESCRIPTION\n{_text(text)}\n",
     ]
-    words = command_words(name)
-    if words:
-        parts.append(f".SH OPTIONS\n{_options(words)}")
+    word_rows = command_words(name)
+    if word_rows:
+        parts.append(f".SH OPTIONS\n{_options(word_rows)}")
     if parser and parser.epilog:
         parts.append(f".SH NOTES\n{_text(parser.epilog)}\n")
     return "".join([*parts, ".SH SEE ALSO\n.BR pylink (1)\n"])
@@ -97,9 +97,9 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def main(words: Sequence[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Print a page; 0, 1 when it cannot be printed, 2 for a command that there is not."""
-    return run(parser(), words, _main)
+    return run(parser(), argv, _main)
 
 
 def _main(options: argparse.Namespace) -> int:
@@ -115,11 +115,11 @@ def _head(title: str, name: str, about: str) -> str:
     )
 
 
-def _options(words: Iterable[Word]) -> str:
+def _options(word_rows: Iterable[Word]) -> str:
     return "".join(
         f".TP\n.B {', '.join(map(_text, word.spellings))} {_text(word.argument)}".rstrip()
         + f"\n{_text(word.about)}\n"
-        for word in words
+        for word in word_rows
     )
 
 

@@ -183,12 +183,12 @@ def find_release(toolkit: str) -> str | None:
         # The patch level of a toolkit is not that of its tools, which stand there by themselves.
         version = said_there.get(COMPILER_PACKAGE, {}).get("version")
         row = release_named(version) if version else None
-        found = re.match(r"[0-9]+\.[0-9]+", said_there["cuda"]["version"], re.ASCII)
+        match = re.match(r"[0-9]+\.[0-9]+", said_there["cuda"]["version"], re.ASCII)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
     if row is not None:
         return row.name
-    return found[0] if found else None
+    return match[0] if match else None
 
 
 def _link(unfinished: str, toolkit: str) -> None:
@@ -255,9 +255,9 @@ def find_program() -> str | None:
     if not is_native or not _is_ours(os.fsdecode(interpreter[len("#!") :].rstrip(b"\n"))):
         return None
     start, _, source = place.rstrip(b"\n").partition(FOLDER)
-    found = source if not start and source else os.fsencode(_site_packages())
+    start_at = source if not start and source else os.fsencode(_site_packages())
     own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    return program if os.path.realpath(found) == os.path.realpath(os.fsencode(own)) else None
+    return program if os.path.realpath(start_at) == os.path.realpath(os.fsencode(own)) else None
 
 
 def _site_packages() -> str:
@@ -311,9 +311,9 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def main(words: Sequence[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Run the command; 0, or 1 with a message when there is no overlay."""
-    return run(parser(), words, _main, (OverlayError,))
+    return run(parser(), argv, _main, (OverlayError,))
 
 
 def _main(options: argparse.Namespace) -> int:

@@ -138,12 +138,12 @@ def _write_page(arguments: argparse.Namespace, sizes: Sizes) -> None:
     """The page; OSError where it would overwrite what was measured."""
     from pylink.report.view.sizepage import page
 
-    made = arguments.html
+    page_path = arguments.html
     for path in arguments.files:
-        if os.path.exists(made) and os.path.exists(path) and os.path.samefile(made, path):
-            raise OSError(errno.EINVAL, "the page would overwrite what was measured", made)
+        if os.path.exists(page_path) and os.path.exists(path) and os.path.samefile(page_path, path):
+            raise OSError(errno.EINVAL, "the page would overwrite what was measured", page_path)
     title = ", ".join(os.path.basename(path) or path for path in arguments.files)
-    write_whole(made, page(sizes, title).encode("utf-8", "replace"))
+    write_whole(page_path, page(sizes, title).encode("utf-8", "replace"))
 
 
 def _text(sizes: Sizes, arguments: argparse.Namespace) -> str:

@@ -38,14 +38,14 @@ class Word:
 
 def link_words() -> list[Word]:
     """The options of a link, in alphabetical order."""
-    words = []
+    word_rows = []
     for option in sorted(OPTIONS, key=lambda word: word.long.lower()):
         if option.built:
             spellings = [f"--{option.long}", *([f"-{option.short}"] if option.short else [])]
             argument = "" if option.takes == FLAG else HELP[option.long][0] or "<value>"
             choices = ["true", "false"] if option.takes == TRUTH else shown_choices(option)
-            words.append(Word(spellings, argument, choices, about(option)))
-    return words
+            word_rows.append(Word(spellings, argument, choices, about(option)))
+    return word_rows
 
 
 def command_words(name: str) -> list[Word]:
@@ -53,7 +53,7 @@ def command_words(name: str) -> list[Word]:
     parser = command_parser(name)
     if parser is None:
         return []
-    words = []
+    word_rows = []
     for action in parser._actions:
         if not action.option_strings:
             continue
@@ -63,8 +63,8 @@ def command_words(name: str) -> list[Word]:
         choices = [str(choice) for choice in action.choices or ()]
         spellings = sorted(action.option_strings, key=len, reverse=True)
         text = (action.help or "") % {**vars(action), "prog": parser.prog} if action.help else ""
-        words.append(Word(spellings, argument, choices, text))
-    return words
+        word_rows.append(Word(spellings, argument, choices, text))
+    return word_rows
 
 
 def command_parser(name: str) -> argparse.ArgumentParser | None:
@@ -72,5 +72,5 @@ def command_parser(name: str) -> argparse.ArgumentParser | None:
     module = COMMANDS[name].parser
     if not module:
         return None
-    found: argparse.ArgumentParser = import_module(module).parser()
-    return found
+    parser: argparse.ArgumentParser = import_module(module).parser()
+    return parser

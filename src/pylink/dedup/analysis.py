@@ -106,8 +106,8 @@ class Analysis:
     @property
     def blocker_table(self) -> Table[BlockerRow]:
         """A row for each kind of difference that keeps cubins from folding, the commonest first."""
-        found = self.blockers.most_common()
-        return Table(BlockerRow, (BlockerRow(in_words(name), count) for name, count in found))
+        counted = self.blockers.most_common()
+        return Table(BlockerRow, (BlockerRow(in_words(name), count) for name, count in counted))
 
     @property
     def summary(self) -> str:
@@ -181,14 +181,14 @@ def analyse(
     nearest = _nearest(rows, leaders, result.reference)
     candidates = []
     blockers: Counter[str] = Counter()
-    for row, (item, found) in enumerate(zip(items, result.reference, strict=True)):
+    for row, (item, earlier) in enumerate(zip(items, result.reference, strict=True)):
         verdict = result.verdicts[row]
-        if found is None and row in nearest:
+        if earlier is None and row in nearest:
             other = items[nearest[row]]
             verdict = compare(other, item, prefilter=prefilter, identity=identity)
         if verdict is not None and verdict.why != ACCEPTED:
             blockers[blocker_of(verdict)] += 1
-        reference = None if found is None else items[found]
+        reference = None if earlier is None else items[earlier]
         candidates.append(Candidate(item, reference, verdict))
     without = [item.name for item in objects if not (item.headers or item.targets)]
     return Analysis(
@@ -238,13 +238,13 @@ def blocker_of(verdict: Verdict) -> str:
 
 def _unlisted(items: Sequence[MercuryObject]) -> dict[str, tuple[int, int]]:
     """Sections and bytes of Mercury names that never enter the vectors, by name without suffix."""
-    found: dict[str, tuple[int, int]] = {}
+    unlisted: dict[str, tuple[int, int]] = {}
     for item in items:
         for name, size in item.unlisted:
             family = ".nv.merc.nv.info.*" if name.startswith(".nv.merc.nv.info.") else name
-            count, total = found.get(family, (0, 0))
-            found[family] = (count + 1, total + size)
-    return dict(sorted(found.items()))
+            count, total = unlisted.get(family, (0, 0))
+            unlisted[family] = (count + 1, total + size)
+    return dict(sorted(unlisted.items()))
 
 
 def _rows(items: Sequence[MercuryObject]) -> _Rows:

@@ -44,8 +44,8 @@ def study(
         raise ValueError("files is empty; name a cubin, an archive or a directory")
     cubins = [cubin for path in inputs(names) for cubin in inside(path)]
     if arch is not None:
-        wanted = re.sub(r"\D", "", arch)
-        cubins = [(name, data) for name, data in cubins if str(Image(data).sm) == wanted]
+        digits = re.sub(r"\D", "", arch)
+        cubins = [(name, data) for name, data in cubins if str(Image(data).sm) == digits]
     if not cubins:
         raise UnreadableFile(_without_cubins(names[0], arch))
     objects = [MercuryObject.from_cubin(data, name) for name, data in cubins]

@@ -92,18 +92,18 @@ def tables(analysis: Analysis, top: int, *, everything: bool) -> list[Table]:
 
     Without `everything` that is a screen: objects, and what blocks folding, in words.
     """
-    found = [_objects(analysis, top, everything=everything)]
+    tables_here = [_objects(analysis, top, everything=everything)]
     if analysis.blockers:
         rows = [(in_words(name), str(count)) for name, count in analysis.blockers.most_common()]
-        found.append(Table("What keeps objects from folding", ("reason", "objects"), rows))
+        tables_here.append(Table("What keeps objects from folding", ("reason", "objects"), rows))
     if not everything:
-        return found
-    found.append(_families(analysis))
+        return tables_here
+    tables_here.append(_families(analysis))
     if analysis.unlisted:
         rows3 = [(name, str(n), str(size)) for name, (n, size) in analysis.unlisted.items()]
-        found.append(Table("Never compared", ("section", "sections", "bytes"), rows3))
-    found.append(_work(analysis))
-    return found
+        tables_here.append(Table("Never compared", ("section", "sections", "bytes"), rows3))
+    tables_here.append(_work(analysis))
+    return tables_here
 
 
 def _objects(analysis: Analysis, top: int, *, everything: bool) -> Table:
@@ -127,8 +127,8 @@ def _objects(analysis: Analysis, top: int, *, everything: bool) -> Table:
                 reason = "all of it is there already"
         name = shorten(candidate.item.name)
         rows.append((name, fate, code, stage, reason) if everything else (name, fate, reason))
-    left = len(ordered) - len(rows)
-    title = f"Objects, {left} more with --top or --csv" if left else "Objects"
+    hidden = len(ordered) - len(rows)
+    title = f"Objects, {hidden} more with --top or --csv" if hidden else "Objects"
     if not everything:
         return Table(title, ("object", "fate", "reason"), rows, left=3)
     return Table(title, ("object", "fate", "code", "stage", "reason"), rows, left=5)

@@ -27,8 +27,8 @@ class Type:
 
     __slots__ = ("kind", "left", "right", "spaced")
 
-    def __init__(self, left: str, right: str = "", kind: str = "base", *, spaced: bool = True):
-        self.left = left
+    def __init__(self, left_part: str, right: str = "", kind: str = "base", *, spaced: bool = True):
+        self.left = left_part
         self.right = right
         self.kind = kind
         self.spaced = spaced

@@ -100,10 +100,10 @@ class ExpressionParser(TypeParser):
 
     def _listed(self) -> str:
         """Expressions up to an E, between commas."""
-        found = []
+        items = []
         while not self.take("E"):
-            found.append(self.expression())
-        return ", ".join(found)
+            items.append(self.expression())
+        return ", ".join(items)
 
     def _reference(self, scope: str) -> str:
         """A name, perhaps with template arguments."""
@@ -114,8 +114,8 @@ class ExpressionParser(TypeParser):
         return "this" if self.take("T") else self._parameter()
 
     def _parameter(self) -> str:
-        words = self._qualifiers()
-        return f"{words} param#{self.ordinal() + 1}".lstrip()
+        qualifiers = self._qualifiers()
+        return f"{qualifiers} param#{self.ordinal() + 1}".lstrip()
 
     def _fL(self) -> str:
         """A parameter of a function around this one, or a fold from the left with a first value."""

@@ -107,10 +107,10 @@ class NameParser(ExpressionParser):
         code = self.peek()
         if code == "S" and self.peek(2) != "St":
             self.at += 1
-            found = self._abbreviated()
+            abbreviated = self._abbreviated()
             if self.peek() != "I":
-                return found
-            return self.remember(Type(str(found) + self.template_args(), spaced=False))
+                return abbreviated
+            return self.remember(Type(str(abbreviated) + self.template_args(), spaced=False))
         name = self.full_name()
         if name.known and len(self.known) == start:
             return Type(name.text, spaced=False)
@@ -138,8 +138,8 @@ class NameParser(ExpressionParser):
             name = self._append(Name("std"))
         elif code == "S":
             self.at += 1
-            found = str(self._abbreviated())
-            name = Name(found, _last(found), known=True)
+            abbreviated = str(self._abbreviated())
+            name = Name(abbreviated, _last(abbreviated), known=True)
         else:
             name = self._append(Name())
         if self.peek() == "I":
@@ -182,8 +182,8 @@ class NameParser(ExpressionParser):
         code = self.peek()
         if code == "S":
             self.at += 1
-            found = str(self._abbreviated())
-            return Name(found, _last(found), known=True)
+            abbreviated = str(self._abbreviated())
+            return Name(abbreviated, _last(abbreviated), known=True)
         if self.peek(2) in ("Dt", "DT"):
             return Name(self.decltype())
         if code == "T":
@@ -262,10 +262,10 @@ class NameParser(ExpressionParser):
     def template_args(self) -> str:
         """Arguments in angle brackets; a pack is written as its members."""
         self.need("I")
-        found = []
+        arguments = []
         while not self.take("E"):
-            found.append(self._argument())
-        return f"<{', '.join(found)}>"
+            arguments.append(self._argument())
+        return f"<{', '.join(arguments)}>"
 
     def _argument(self) -> str:
         code = self.peek()
@@ -276,10 +276,10 @@ class NameParser(ExpressionParser):
             self.need("E")
             return text
         if self.take("J"):
-            found = []
+            arguments = []
             while not self.take("E"):
-                found.append(self._argument())
-            return ", ".join(found)
+                arguments.append(self._argument())
+            return ", ".join(arguments)
         return str(self.type())
 
 

@@ -14,28 +14,28 @@ _MANY = 200
 
 def template_of(name: str) -> str | None:
     """`ns::Foo<>::bar<>` of the readable form of one of its instances; None of what is none."""
-    operators = [found[1] for found in _OPERATOR.finditer(name)]
+    operators = [match[1] for match in _OPERATOR.finditer(name)]
     text = _OPERATOR.sub(f"operator{_SIGN}", name)
-    kept, depth, cut = [], 0, False
+    pieces, depth, cut = [], 0, False
     for sign in text:
         if sign == ">" and depth:
             depth -= 1
             if not depth:
-                kept.append(">")
+                pieces.append(">")
             continue
         if sign == "<":
             if not depth:
-                kept.append("<")
+                pieces.append("<")
             depth += 1
         elif not depth:
             if sign == "(":
                 cut = True
                 break
-            kept.append(sign)
+            pieces.append(sign)
     if depth or not cut:
         return None
     # What the function returns stands in front of its name.
-    *_, last = "".join(kept).split(" ")
+    *_, last = "".join(pieces).split(" ")
     if "<>" not in last:
         return None
     for operator in operators[-last.count(_SIGN) :] if _SIGN in last else ():

@@ -85,10 +85,10 @@ class TypeParser(Cursor):
         return self.remember(Type(template.left + self.template_args(), spaced=template.spaced))
 
     def _qualifiers(self) -> str:
-        found = ""
+        qualifiers = ""
         while self.peek() in QUALIFIERS and self.peek():
-            found += self.next()
-        return " ".join(word for code, word in QUALIFIERS.items() if code in found)
+            qualifiers += self.next()
+        return " ".join(word for code, word in QUALIFIERS.items() if code in qualifiers)
 
     def _source(self) -> str:
         size = self.number()
@@ -158,17 +158,17 @@ class TypeParser(Cursor):
         """
         if self.take("v"):
             return "()"
-        found = []
+        types = []
         while self.peek() not in ("", "E", "$"):
             if self.peek() in reference and self.peek(2)[1:] == "E":
                 break
             if self.take("z"):
-                found.append("...")
+                types.append("...")
                 break
-            found.append(str(self.type()))
-        if not found:
+            types.append(str(self.type()))
+        if not types:
             raise NotMangled
-        return f"({', '.join(found)})"
+        return f"({', '.join(types)})"
 
     def _array(self) -> Type:
         self.need("A")
@@ -189,15 +189,15 @@ def declare(inner: Type, operator: str) -> Type:
     return Type(inner.before + operator, inner.right, "pointer")
 
 
-def qualify(words: str, inner: Type) -> Type:
+def qualify(qualifiers: str, inner: Type) -> Type:
     """Qualifiers precede a base, follow a pointer or the parameters of a member function."""
     if inner.kind == "base":
-        return Type(f"{words} {inner.left}", inner.right, spaced=inner.spaced)
+        return Type(f"{qualifiers} {inner.left}", inner.right, spaced=inner.spaced)
     if inner.kind == "function":
         parameters, _, reference = inner.right.partition(") &")
         if reference or inner.right.endswith(") &"):
-            return Type(inner.left, f"{parameters}) {words} &{reference}", "function")
-        return Type(inner.left, f"{inner.right} {words}", "function")
+            return Type(inner.left, f"{parameters}) {qualifiers} &{reference}", "function")
+        return Type(inner.left, f"{inner.right} {qualifiers}", "function")
     if inner.kind == "array":
         return inner
-    return Type(f"{inner.left}{words} ", inner.right, "pointer")
+    return Type(f"{inner.left}{qualifiers} ", inner.right, "pointer")

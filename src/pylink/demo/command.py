@@ -57,9 +57,9 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def main(words: Sequence[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Run the command; 0, or 1 when a result is not nvlink's."""
-    return run(parser(), words, _main, (DemoError, pylink.LinkError))
+    return run(parser(), argv, _main, (DemoError, pylink.LinkError))
 
 
 def _main(options: argparse.Namespace) -> int:
@@ -118,11 +118,11 @@ def show_link(folder: Path, expected: Path, out: Path) -> bool:
     rewritten = number_of(arch) >= REWRITTEN
     ignore = Ignore(tool_note=True, scoreboards=rewritten)
     image = output.read_bytes()
-    found = differences(Image(image), Image(expected.read_bytes()), ignore)
+    different = differences(Image(image), Image(expected.read_bytes()), ignore)
     exempt = "the linker's name and scoreboard bits" if rewritten else "the linker's name"
-    verdict = "differs from nvlink's" if found else f"as nvlink writes it, but for {exempt}"
+    verdict = "differs from nvlink's" if different else f"as nvlink writes it, but for {exempt}"
     say(f"{arch}: {output}, {len(image):,} bytes, {verdict}")
-    for difference in found[:SHOWN]:
+    for difference in different[:SHOWN]:
         say(f"  {difference}")
     figures = [f"{name} {ms:.1f} ms" for name, ms in zip(commands, times, strict=True)]
     say(f"  a command     {', '.join(figures)} (best of {ROUNDS})")
@@ -130,14 +130,14 @@ def show_link(folder: Path, expected: Path, out: Path) -> bool:
     saved = len(image) - len(result.image)
     if saved:
         say(f"  duplicates    Mercury sections kept once: {saved:,} bytes saved (pylink dedup)")
-    return not found
+    return not different
 
 
-def run_shown(words: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+def run_shown(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
     """Run a program that writes to this terminal; DemoError when it fails."""
-    status = run_in_front(words, environment)
+    status = run_in_front(argv, environment)
     if status:
-        raise DemoError(f"Command '{words}' returned non-zero exit status {status}.")
+        raise DemoError(f"Command '{argv}' returned non-zero exit status {status}.")
 
 
 def best_times(commands: Sequence[Sequence[str]]) -> list[float]:

@@ -37,13 +37,13 @@ def find_architectures(
         several = code[:1] + code[-1:] in ("[]", '""')
         named = code[1:-1].split(",") if several else [code]
         _take(groups, virtual.removeprefix("arch="), named, option)
-    found = [name for group in groups.values() for name in group]
-    numbers = {name for name in found if not name.endswith("f")}
-    if any(name.removesuffix("f") in numbers for name in found if name.endswith("f")):
+    names = [name for group in groups.values() for name in group]
+    numbers = {name for name in names if not name.endswith("f")}
+    if any(name.removesuffix("f") in numbers for name in names if name.endswith("f")):
         raise NotOurs(option="-gencode")  # which is an error
-    if not found:  # the result has no code, only registrations
+    if not names:  # the result has no code, only registrations
         raise NotOurs(option=f"-arch {arch}" if arch else f"-gencode {specifications[0]}")
-    return found
+    return names
 
 
 def _take_arch(groups: dict[str, list[str]], arch: str, codes: Sequence[str]) -> None:

@@ -24,9 +24,9 @@ def parser() -> argparse.ArgumentParser:
     )
 
 
-def main(words: Sequence[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Run the command."""
-    return run(parser(), words, _main)
+    return run(parser(), argv, _main)
 
 
 def _main(options: argparse.Namespace) -> int:

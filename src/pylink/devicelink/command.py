@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 STEP = ("-dlink", "--device-link")
 
 
-def main(words: Sequence[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Run the command; the status is that of nvcc: 1 after a fatal error, 255 after others."""
-    root, as_nvcc, rest = take_own_options(words)
+    root, as_nvcc, rest = take_own_options(argv)
     if as_nvcc:  # messages are those of the linker that nvcc would start, as the overlay has them
         renderer = NvlinkRenderer(tool="nvlink", notes=lambda: wants_notes(root))
     else:
@@ -44,9 +44,9 @@ def main(words: Sequence[str]) -> int:
         sink.close()
 
 
-def take_own_options(words: Sequence[str]) -> tuple[str | None, bool, list[str]]:
+def take_own_options(argv: Sequence[str]) -> tuple[str | None, bool, list[str]]:
     """The toolkit of --cuda, empty without its argument, whether --as-nvcc stands, and the rest."""
-    rest = list(words)
+    rest = list(argv)
     root = None
     if rest and rest[0].startswith(CUDA) and rest[0][len(CUDA) : len(CUDA) + 1] in ("", "="):
         root = rest.pop(0)[len(CUDA) + 1 :]
@@ -56,23 +56,23 @@ def take_own_options(words: Sequence[str]) -> tuple[str | None, bool, list[str]]
     return root, as_nvcc, rest[as_nvcc:]
 
 
-def _main(words: list[str], sink: Sink, root: str | None, *, as_nvcc: bool) -> int:
-    if words[:1] in (["--help"], ["-h"]) and not as_nvcc:
+def _main(argv: list[str], sink: Sink, root: str | None, *, as_nvcc: bool) -> int:
+    if argv[:1] in (["--help"], ["-h"]) and not as_nvcc:
         from pylink.devicelink.helptexts import parser
 
         parser().print_help()
         return 0
     toolkit = find_toolkit(root)
     try:
-        request = read_request(words, os.environ, as_nvcc=as_nvcc)
+        request = read_request(argv, os.environ, as_nvcc=as_nvcc)
     except NotOurs as reason:
-        if not as_nvcc and not any(word in STEP for word in _with_environment(words)):
-            words.insert(0, STEP[0])
-        shown = bool({"-v", "--verbose"} & {*words})
+        if not as_nvcc and not any(word in STEP for word in _with_environment(argv)):
+            argv.insert(0, STEP[0])
+        shown = bool({"-v", "--verbose"} & {*argv})
         notes = bool(wants_notes(root)) or not as_nvcc
         from pylink.devicelink.handover import hand_on
 
-        return hand_on(words, reason, toolkit, sink, shown=shown, notes=notes)
+        return hand_on(argv, reason, toolkit, sink, shown=shown, notes=notes)
     if "notes" in request.values:
         tool = NVLINK if as_nvcc else "pylink"
         sink.renderers = [NvlinkRenderer(tool=tool, notes=request.values["notes"] == "yes")]
@@ -84,22 +84,22 @@ def _main(words: list[str], sink: Sink, root: str | None, *, as_nvcc: bool) -> i
     if request.links_program:
         from pylink.devicelink.program import link_program
 
-        return link_program(request, words, toolkit, sink)
+        return link_program(request, argv, toolkit, sink)
     from pylink.devicelink.step import run_step
 
     run_step(request, toolkit, sink)
     return sink.exit_code()
 
 
-def _with_environment(words: Sequence[str]) -> list[str]:
+def _with_environment(argv: Sequence[str]) -> list[str]:
     """The words, and those of the variables that nvcc reads by itself."""
     try:
         before, after = (
             split_words(os.environ.get(variable, ""), Sink()) for variable in (PREPEND, APPEND)
         )
     except LinkError:
-        return list(words)
-    return [*before, *words, *after]
+        return list(argv)
+    return [*before, *argv, *after]
 
 
 def _described(request: Request) -> str:

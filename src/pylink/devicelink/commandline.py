@@ -55,7 +55,7 @@ class Words:
 
 
 def read_request(
-    words: Sequence[str], environment: Mapping[str, str], *, as_nvcc: bool = False
+    argv: Sequence[str], environment: Mapping[str, str], *, as_nvcc: bool = False
 ) -> Request:
     """The request that these words make with the variables of nvcc.
 
@@ -63,45 +63,45 @@ def read_request(
     those of a program, and the step is a part of its link.
     """
     sink = Sink()
-    found = Words(as_nvcc=as_nvcc)
+    parsed = Words(as_nvcc=as_nvcc)
     try:
         before = split_words(environment.get(PREPEND, ""), sink)
         after = split_words(environment.get(APPEND, ""), sink)
-        _read(before, found, sink)
-        extra = len(found.inputs)
-        _read(words, found, sink)
-        _read(after, found, sink)
-        request = _request(found, environment)
-        if as_nvcc and "device_link" not in found.flags:
+        _read(before, parsed, sink)
+        extra = len(parsed.inputs)
+        _read(argv, parsed, sink)
+        _read(after, parsed, sink)
+        request = _request(parsed, environment)
+        if as_nvcc and "device_link" not in parsed.flags:
             # Its own object comes first among those of the program.
             if extra:
-                raise NotOurs(file=found.inputs[0])
+                raise NotOurs(file=parsed.inputs[0])
             for ends in ENDS:
-                if ends.replace("-", "_") in found.flags:
+                if ends.replace("-", "_") in parsed.flags:
                     raise NotOurs(option=f"--{ends}")
             request.links_program = True
-            request.named = found.texts.get("output_file", "a.out")
+            request.named = parsed.texts.get("output_file", "a.out")
         return request
     except LinkError:
-        raise NotOurs(option=words[0] if words else "") from None
+        raise NotOurs(option=argv[0] if argv else "") from None
 
 
-def _read(words: Sequence[str], found: Words, sink: Sink) -> None:
-    rest = iter(words)
+def _read(argv: Sequence[str], parsed: Words, sink: Sink) -> None:
+    rest = iter(argv)
     for word in rest:
         if not word.startswith("-"):
-            if not word.endswith(LINKED) and (found.as_nvcc or not is_library(word)):
+            if not word.endswith(LINKED) and (parsed.as_nvcc or not is_library(word)):
                 raise NotOurs(file=word)
-            found.inputs.append(word)
+            parsed.inputs.append(word)
             continue
         row, spelling, argument = _recognize(word)
         if row is None:
-            found.unknown.append(word)
+            parsed.unknown.append(word)
             continue
         if row.use == LEFT or (row.takes == FLAG and argument is not None):
             raise NotOurs(option=word)
         if row.takes == FLAG:
-            found.flags.add(row.attribute)
+            parsed.flags.add(row.attribute)
             continue
         if argument is None:
             argument = next(rest, None)
@@ -109,20 +109,20 @@ def _read(words: Sequence[str], found: Words, sink: Sink) -> None:
                 raise NotOurs(option=word)
         if row.takes == NUMBER:
             read_number(argument, spelling)
-        _take(row, spelling, argument, found, sink)
+        _take(row, spelling, argument, parsed, sink)
 
 
-def _take(row: NvccOption, spelling: str, argument: str, found: Words, sink: Sink) -> None:
+def _take(row: NvccOption, spelling: str, argument: str, parsed: Words, sink: Sink) -> None:
     """Take the argument of an option."""
     if row.attribute == "options_file":
         for file in split_items(argument, sink):
-            _read_file(file, found, sink)
+            _read_file(file, parsed, sink)
     elif row.attribute == "generate_code":  # its commas belong to it
-        found.lists.setdefault(row.attribute, []).append(argument)
+        parsed.lists.setdefault(row.attribute, []).append(argument)
     elif row.takes == LIST:
-        found.lists.setdefault(row.attribute, []).extend(split_items(argument, sink))
+        parsed.lists.setdefault(row.attribute, []).extend(split_items(argument, sink))
     else:
-        if found.texts.setdefault(row.attribute, argument) != argument:
+        if parsed.texts.setdefault(row.attribute, argument) != argument:
             raise NotOurs(option=spelling)  # nvcc has a warning for that
         if row.values and argument not in row.values:
             raise NotOurs(option=f"{spelling}={argument}")
@@ -138,30 +138,30 @@ def _recognize(word: str) -> tuple[NvccOption | None, str, str | None]:
     return row, word[:2], word[2:]
 
 
-def _read_file(file: str, found: Words, sink: Sink) -> None:
-    found.files.append(file)
+def _read_file(file: str, parsed: Words, sink: Sink) -> None:
+    parsed.files.append(file)
     try:
         with open(file, encoding="utf-8", errors="surrogateescape") as stream:
             text = stream.read()
     except (OSError, ValueError):
         raise NotOurs(file=file) from None
-    if len(found.files) > MAX_FILES:
+    if len(parsed.files) > MAX_FILES:
         raise NotOurs(file=file)
-    _read(split_words(text, sink), found, sink)
+    _read(split_words(text, sink), parsed, sink)
 
 
-def _request(found: Words, environment: Mapping[str, str]) -> Request:
-    flags, texts = found.flags, found.texts
-    if not found.inputs:
+def _request(parsed: Words, environment: Mapping[str, str]) -> Request:
+    flags, texts = parsed.flags, parsed.texts
+    if not parsed.inputs:
         raise NotOurs(option="-dlink")
-    if found.unknown and "forward_unknown_to_host_compiler" not in flags:
-        raise NotOurs(option=found.unknown[0])
+    if parsed.unknown and "forward_unknown_to_host_compiler" not in flags:
+        raise NotOurs(option=parsed.unknown[0])
     if {"fatbin", "cubin"} <= flags:
         raise NotOurs(option="-cubin")
     archs = find_architectures(
-        texts.get("gpu_architecture"), found.items("gpu_code"), found.items("generate_code")
+        texts.get("gpu_architecture"), parsed.items("gpu_code"), parsed.items("generate_code")
     )
-    request = Request(archs, found.inputs)
+    request = Request(archs, parsed.inputs)
     request.form = FATBIN if "fatbin" in flags else CUBIN if "cubin" in flags else OBJECT
     if "relocatable_link" in flags:
         if request.form != OBJECT or "dlink_time_opt" in flags:
@@ -173,8 +173,8 @@ def _request(found: Words, environment: Mapping[str, str]) -> Request:
     request.output = texts.get("output_file") or default_output(
         request.form, texts.get("output_directory")
     )
-    request.libraries = found.items("library")
-    request.library_path = found.items("library_path")
+    request.libraries = parsed.items("library")
+    request.library_path = parsed.items("library_path")
     request.cudadevrt = texts.get("cudadevrt") != "none"
     request.compiler = texts.get("compiler_bindir") or os.environ.get("NVCC_CCBIN")
     request.debug = "device_debug" in flags
@@ -188,13 +188,13 @@ def _request(found: Words, environment: Mapping[str, str]) -> Request:
     if request.compress_mode not in MODES:
         raise NotOurs(option="-compress-mode")
     request.threads = read_number(texts.get("threads", "0"), "-t")
-    host_words = split_host_words([*found.items("compiler_options"), *found.unknown])
+    host_words = split_host_words([*parsed.items("compiler_options"), *parsed.unknown])
     request.hides = _hides(host_words)
     levels = [texts.get("optimize", "0"), *(word[2:] for word in host_words if word[:2] == "-O")]
     request.optimizes_host = levels[-1] != "0"
-    _take_link_options(request, found, environment.get(VARIABLE, ""))
+    _take_link_options(request, parsed, environment.get(VARIABLE, ""))
     request.named = request.output
-    request.options_files = found.files
+    request.options_files = parsed.files
     request.timings = texts.get("time")
     return request
 
@@ -205,14 +205,14 @@ def default_output(form: str, directory: str | None) -> str:
     return os.path.join(directory, name) if directory and form in (OBJECT, UNIT) else name
 
 
-def _take_link_options(request: Request, found: Words, environment: str) -> None:
+def _take_link_options(request: Request, parsed: Words, environment: str) -> None:
     """Options of the links by themselves: those of nvcc, and words of -Xnvlink.
 
     `environment` has words of pylink's own variable, as for any other link.
     """
-    flags, values = found.flags, request.values
+    flags, values = parsed.flags, request.values
     early = Sink()
-    line = parse(found.items("nvlink_options"), early, environment=environment)
+    line = parse(parsed.items("nvlink_options"), early, environment=environment)
     if early.diagnostics or line.inputs or line.files:
         raise NotOurs(option="-Xnvlink")
     values.update(line.values)
@@ -225,26 +225,26 @@ def _take_link_options(request: Request, found: Words, environment: str) -> None
     ):
         if flag in flags:
             values[attribute] = True
-    if "all-warnings" in found.items("Werror"):
+    if "all-warnings" in parsed.items("Werror"):
         values["warning_as_error"] = True
     if request.optimizes:
-        if "time" in found.texts:  # of the compilers
-            values["time"] = found.texts["time"]
-        if found.items("ptxas_options"):
-            values["Xptxas"] = (" ".join(found.items("ptxas_options")) + " ",)
-        if "split_compile" in found.texts:
-            values["split_compile"] = read_number(found.texts["split_compile"], "-split-compile")
+        if "time" in parsed.texts:  # of the compilers
+            values["time"] = parsed.texts["time"]
+        if parsed.items("ptxas_options"):
+            values["Xptxas"] = (" ".join(parsed.items("ptxas_options")) + " ",)
+        if "split_compile" in parsed.texts:
+            values["split_compile"] = read_number(parsed.texts["split_compile"], "-split-compile")
 
 
-def split_host_words(words: Sequence[str]) -> list[str]:
+def split_host_words(argv: Sequence[str]) -> list[str]:
     """Words for the compiler of the host, which may have been quoted together."""
-    return [part for text in words for part in text.strip("'\"").split()]
+    return [part for text in argv for part in text.strip("'\"").split()]
 
 
-def _hides(words: Sequence[str]) -> bool:
+def _hides(argv: Sequence[str]) -> bool:
     """Whether words for the compiler of the host hide the functions of the object."""
     hides = False
-    for word in words:
+    for word in argv:
         if word in (HOST_HIDDEN, HOST_DEFAULT):
             hides = word == HOST_HIDDEN
         elif word.startswith(HOST_EXCEPT) or not (

@@ -30,7 +30,7 @@ STARTED = "PYLINK_DLINK_HANDED_ON"
 
 
 def hand_on(
-    words: Sequence[str],
+    argv: Sequence[str],
     reason: NotOurs,
     toolkit: Toolkit,
     sink: Sink,
@@ -49,7 +49,7 @@ def hand_on(
         if arch := _dropped(option):
             sink.fatal("undefined-value", value=arch, option="arch", explain=suggest_value)
         sink.fatal("option-for-nvcc", option=option)
-    command = [toolkit.nvcc, *words]
+    command = [toolkit.nvcc, *argv]
     if shown:
         write(None, f"#$ {shlex.join(command)}\n")
     try:
@@ -64,8 +64,8 @@ def hand_on(
 
 def _dropped(option: str) -> str | None:
     """The architecture in words of -arch or -gencode that CUDA no longer knows by this name."""
-    found = ARCHITECTURE.search(option)
-    return found[0] if found and dropped_note(found[0]) else None
+    match = ARCHITECTURE.search(option)
+    return match[0] if match and dropped_note(match[0]) else None
 
 
 def without_step() -> dict[str, str]:

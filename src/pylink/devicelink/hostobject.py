@@ -107,16 +107,16 @@ def make_object(
         }
         code.repeat(patterns[unit.hidden], f"__cudaRegisterLinkedBinary{unit.id}", moves)
     constructors = add_constructors(units, dict(zip(registered, places, strict=True)), host, code)
-    made = ObjectFile(host.number)
+    object_file = ObjectFile(host.number)
     text = Section(TEXT, [code.finish()], flags=SHF_ALLOC | SHF_EXECINSTR, align=host.code_align)
     text.relocations = code.relocations
-    made.add(text)
+    object_file.add(text)
     data = SHF_ALLOC | SHF_WRITE
-    made.add(Section(BSS, [], type=SHT_NOBITS, flags=data, align=16, size=layout.size))
+    object_file.add(Section(BSS, [], type=SHT_NOBITS, flags=data, align=16, size=layout.size))
     if registered:
-        made.add(Section(MODULE_IDS, [texts], flags=SHF_ALLOC))
+        object_file.add(Section(MODULE_IDS, [texts], flags=SHF_ALLOC))
     payload = Section(CONTAINERS, container.pieces, flags=SHF_ALLOC, align=host.container_align)
-    made.add(payload)
+    object_file.add(payload)
     segment = Section(
         SEGMENT, [struct.pack("<IIQQ", WRAPPER_MAGIC, WRAPPER_VERSION, 0, 0)], flags=data, align=8
     )
@@ -124,15 +124,17 @@ def make_object(
         (8, host.absolute, CONTAINERS, 0),
         (16, host.absolute, BSS, layout.offset(LIST)),
     ]
-    made.add(segment)
+    object_file.add(segment)
     anchors = [unit.anchor for unit in units if unit.anchor]
     if anchors:
-        kept = made.add(Section(ANCHORS, [bytes(WORD * len(anchors))], flags=data, align=WORD))
-        kept.relocations = [
+        section = object_file.add(
+            Section(ANCHORS, [bytes(WORD * len(anchors))], flags=data, align=WORD)
+        )
+        section.relocations = [
             (WORD * number, host.absolute, anchor, 0) for number, anchor in enumerate(anchors)
         ]
     if constructors:
-        start = made.add(
+        start = object_file.add(
             Section(
                 CONSTRUCTORS,
                 [bytes(WORD * len(constructors))],
@@ -146,14 +148,14 @@ def make_object(
             (WORD * number, host.absolute, TEXT, code.offset_of(name))
             for number, name in enumerate(constructors)
         ]
-        made.hidden = frozenset((FIRST_ID, LAST_ID))
-    add_notes(made, host, code)
-    made.define("fatbinData", payload)
+        object_file.hidden = frozenset((FIRST_ID, LAST_ID))
+    add_notes(object_file, host, code)
+    object_file.define("fatbinData", payload)
     for number, function in enumerate(code.functions):
         at = number - first_unit
         seen = 0 <= at < len(registered)
         hidden = seen and (registered[at].role == OPTIONAL or (hides and not registered[at].hidden))
-        made.define(
+        object_file.define(
             function.name,
             text,
             function.start,
@@ -162,7 +164,7 @@ def make_object(
             binding=STB_GLOBAL if seen else 0,
             visibility=STV_HIDDEN if hidden else STV_DEFAULT,
         )
-    return made.pieces()
+    return object_file.pieces()
 
 
 def add_constructors(
@@ -181,7 +183,7 @@ def add_constructors(
     return [f"lend{unit.id}" for unit in lent]
 
 
-def add_notes(made: ObjectFile, host: Machine, code: Code) -> None:
+def add_notes(object_file: ObjectFile, host: Machine, code: Code) -> None:
     """Add what says how to unwind the code, which rules it keeps to, and what stack it needs."""
     frames = FrameTable(
         code.functions,
@@ -191,17 +193,17 @@ def add_notes(made: ObjectFile, host: Machine, code: Code) -> None:
         return_register=host.return_register,
         initial=host.initial_frame,
     )
-    unwinding = made.add(Section(".eh_frame", [frames.data], flags=SHF_ALLOC, align=8))
+    unwinding = object_file.add(Section(".eh_frame", [frames.data], flags=SHF_ALLOC, align=8))
     unwinding.relocations = frames.relocations
     note = _property_note(*host.property)
-    made.add(Section(".note.gnu.property", [note], type=SHT_NOTE, flags=SHF_ALLOC, align=8))
-    made.add(Section(".note.GNU-stack", []))  # the stack is not executable
+    object_file.add(Section(".note.gnu.property", [note], type=SHT_NOTE, flags=SHF_ALLOC, align=8))
+    object_file.add(Section(".note.GNU-stack", []))  # the stack is not executable
 
 
 def _module_ids(units: Sequence[Unit], *, backwards: bool) -> tuple[bytes, list[int]]:
     """The texts of units, `def ID` or `def lend ID` and a zero, and where that of each starts."""
-    words = {OWN: "def", OPTIONAL: "def lend"}
-    texts = [f"{words[unit.role]} {unit.id}\0".encode("ascii") for unit in units]
+    roles = {OWN: "def", OPTIONAL: "def lend"}
+    texts = [f"{roles[unit.role]} {unit.id}\0".encode("ascii") for unit in units]
     if backwards:
         texts.reverse()
     places, at = [], 0

@@ -153,16 +153,16 @@ def step_reports(request: Request) -> dict[str, Value]:
 
 def find_machine(shared: SharedInputs, sink: Sink) -> str | None:
     """The machine of the objects; None without any. A fatal diagnostic if there are two."""
-    found: dict[int, str] = {}
+    machines: dict[int, str] = {}
     for name, head in shared.heads(HEADER_SIZE):
         machine = int.from_bytes(head[18:20], "little")
-        if machine in found or not head.startswith(ELF) or len(head) < HEADER_SIZE:
+        if machine in machines or not head.startswith(ELF) or len(head) < HEADER_SIZE:
             continue
         if not is_library(name):
-            found[machine] = name
-            if len(found) > 1:
-                sink.fatal("machines-differ", file=name, other=next(iter(found.values())))
-    return CPU_ARCHES.get(next(iter(found), 0))
+            machines[machine] = name
+            if len(machines) > 1:
+                sink.fatal("machines-differ", file=name, other=next(iter(machines.values())))
+    return CPU_ARCHES.get(next(iter(machines), 0))
 
 
 def thread_count(request: Request) -> int:

@@ -53,14 +53,14 @@ USES = {
 def header_text() -> str:
     """The header."""
     lines = [f"    {row}," for option in ROWS for row in _rows(option)]
-    words = {
+    macros = {
         "LINKED": LINKED,
         "HOST_WORDS": HOST_WORDS,
         "HOST_PREFIXES": HOST_PREFIXES,
         "HOST_EXCEPT": HOST_EXCEPT,
         "HOST_VISIBILITY": (HOST_HIDDEN, HOST_DEFAULT),
     }
-    arrays = [_array(name, texts) for name, texts in words.items()]
+    arrays = [_array(name, texts) for name, texts in macros.items()]
     return HEAD + "\n".join([*lines, "    {0, 0, 0, 0}", "};", *arrays, ""])
 
 

@@ -28,7 +28,7 @@ class Interrupted(BaseException):
     """A signal arrived that ends this process."""
 
 
-def link_program(request: Request, words: Sequence[str], toolkit: Toolkit, sink: Sink) -> int:
+def link_program(request: Request, argv: Sequence[str], toolkit: Toolkit, sink: Sink) -> int:
     """The status of the link of nvcc for these words, with the object of the step first."""
     if toolkit.nvcc is None:
         report_no_nvcc(sink)
@@ -49,7 +49,7 @@ def link_program(request: Request, words: Sequence[str], toolkit: Toolkit, sink:
         run_step(request, toolkit, sink)
         if sink.errors:
             return sink.exit_code()
-        command = [toolkit.nvcc, NO_STEP, request.output, *words]
+        command = [toolkit.nvcc, NO_STEP, request.output, *argv]
         try:
             return run_in_front(command, without_step())
         except OSError as error:

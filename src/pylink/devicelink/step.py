@@ -89,30 +89,30 @@ def make_step(
         following or Followers(),
         pack=None if request.form == CUBIN else pack,
     )
-    made = StepResult(links, files_read(request, shared.everything, links))
+    step = StepResult(links, files_read(request, shared.everything, links))
     # From here on, no input is needed.
     del shared, libraries
     if request.form == CUBIN:
-        made.pieces = [links[0].image]
-        return made
+        step.pieces = [links[0].image]
+        return step
     start = now()
     container = make_container([link.entry for link in links if link.entry is not None])
     packed = now()
-    made.packing = sum(link.packing for link in links) + elapsed_ms(start, packed)
+    step.packing = sum(link.packing for link in links) + elapsed_ms(start, packed)
     if request.form == FATBIN:
-        made.pieces = container.pieces
-        return made
+        step.pieces = container.pieces
+        return step
     if is_unit:
         identifier = file_identifier(request.output or DEFAULT_OUTPUTS[UNIT], working_directory())
-        made.pieces = make_unit(identifier, container, machine)
+        step.pieces = make_unit(identifier, container, machine)
     else:
         units = find_units(links[-1])
         backwards = request.optimizes_host
-        made.pieces = make_object(
+        step.pieces = make_object(
             units, container, machine, hides=request.hides, backwards=backwards
         )
-    made.finishing = elapsed_ms(packed, now())
-    return made
+    step.finishing = elapsed_ms(packed, now())
+    return step
 
 
 def files_read(request: Request, inputs: Sequence[Input], links: Sequence[Link]) -> list[str]:
@@ -128,28 +128,28 @@ def run_step(request: Request, toolkit: Toolkit, sink: Sink) -> StepResult:
     """Do the step and write its output; LinkError, and the old output kept, when that fails."""
     assert request.output is not None
     start = now()
-    made = make_step(request, toolkit, sink, keeps_cubins=False)
+    step = make_step(request, toolkit, sink, keeps_cubins=False)
     written = now()
-    write_step(made, request.output, sink)
+    write_step(step, request.output, sink)
     end = now()
-    if made.finishing is not None:
-        made.finishing += elapsed_ms(written, end)
+    if step.finishing is not None:
+        step.finishing += elapsed_ms(written, end)
     if request.timings is not None or request.values.get("depfile"):
         from pylink.devicelink.stepreports import write_depfiles, write_times
 
-        write_depfiles(request, made, sink)
-        write_times(request, made, elapsed_ms(start, end), sink)
-    return made
+        write_depfiles(request, step, sink)
+        write_times(request, step, elapsed_ms(start, end), sink)
+    return step
 
 
-def write_step(made: StepResult, output: str, sink: Sink) -> None:
+def write_step(step: StepResult, output: str, sink: Sink) -> None:
     """Write the output whole, or report why that cannot be done."""
     try:
         file = WholeFile(output)
     except (OSError, ValueError) as error:
         refuse_output(output, error, sink)
     try:
-        for piece in made.pieces:
+        for piece in step.pieces:
             file.write(piece)
         file.commit()
     except OSError as error:
@@ -185,5 +185,5 @@ def compiler_machine(compiler: str | None) -> str:
     from pylink.subtools.runner import answer
 
     command = os.path.join(compiler, "gcc") if os.path.isdir(compiler) else compiler
-    said = answer([command, "-dumpmachine"], timeout=SECONDS)
-    return MACHINES.get(said.partition("-")[0], own)
+    answer_text = answer([command, "-dumpmachine"], timeout=SECONDS)
+    return MACHINES.get(answer_text.partition("-")[0], own)

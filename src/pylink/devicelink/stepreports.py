@@ -13,25 +13,25 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
 
 
-def write_depfiles(request: Request, made: StepResult, sink: Sink) -> None:
+def write_depfiles(request: Request, step: StepResult, sink: Sink) -> None:
     """Write a rule of the result, which names all that was read."""
     target = str(request.values.get("depfile_target") or request.named or request.output)
     for file in depfiles(request):
-        write_depfile(file, target, made.read, sink)
+        write_depfile(file, target, step.read, sink)
 
 
 def depfiles(request: Request) -> list[str]:
     """The files that --depfile names, of which %a makes one for each architecture."""
-    found = []
+    paths = []
     for arch in request.archs:
         values = {**request.values, "arch": arch}
         expand_names(values, request.named)
         if values.get("depfile"):
-            found.append(str(values["depfile"]))
-    return list(dict.fromkeys(found))
+            paths.append(str(values["depfile"]))
+    return list(dict.fromkeys(paths))
 
 
-def write_times(request: Request, made: StepResult, whole: float, sink: Sink) -> None:
+def write_times(request: Request, step: StepResult, whole: float, sink: Sink) -> None:
     """Rows of -time, by the names that nvcc has for what it starts; the driver is the rest.
 
     A link of a program has a driver of its own, which is nvcc.
@@ -40,11 +40,11 @@ def write_times(request: Request, made: StepResult, whole: float, sink: Sink) ->
         return
     inputs = "".join(f"{name} " for name in request.inputs)
     output = request.output or ""
-    rows = [("nvlink", inputs, inputs, "", link.arch, link.milliseconds) for link in made.links]
-    if made.packing is not None:
-        rows.append(("fatbinary", inputs, "", "", "", made.packing))
-    if made.finishing is not None:
-        rows.append(("gcc (compiling)", inputs, "", output, "", made.finishing))
+    rows = [("nvlink", inputs, inputs, "", link.arch, link.milliseconds) for link in step.links]
+    if step.packing is not None:
+        rows.append(("fatbinary", inputs, "", "", "", step.packing))
+    if step.finishing is not None:
+        rows.append(("gcc (compiling)", inputs, "", output, "", step.finishing))
     # Links run side by side: their times may add up to more than the whole.
     rest = max(0.0, whole - sum(row[-1] for row in rows))
     if not request.links_program:

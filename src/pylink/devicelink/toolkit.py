@@ -69,8 +69,8 @@ def find_release(binaries: str) -> str | None:
     version: str | None = _read(os.path.join(binaries, RELEASE_FILE)).strip()
     root = os.path.dirname(binaries)
     if not version:
-        said = _stated_version(_read(f"{root}/version.json"))
-        version = said or _wheel_version(os.path.dirname(os.path.dirname(root)))
+        version_text = _stated_version(_read(f"{root}/version.json"))
+        version = version_text or _wheel_version(os.path.dirname(os.path.dirname(root)))
     row = release_named(version) if version else None
     return row.name if row is not None and row.name in FOLLOWED else None
 

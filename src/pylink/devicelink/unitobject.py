@@ -44,34 +44,34 @@ def make_unit(identifier: str, container: Container, machine: str) -> list[bytes
     wrapper = f"__fatbinwrap{identifier}"
     code = Code(host.instruction)
     host.constructor(code, f"__cudaRegisterLinkedBinary{identifier}", wrapper)
-    made = ObjectFile(host.number)
+    object_file = ObjectFile(host.number)
     text = Section(TEXT, [code.finish()], flags=SHF_ALLOC | SHF_EXECINSTR, align=host.code_align)
     text.relocations = code.relocations
-    made.add(text)
+    object_file.add(text)
     data = SHF_ALLOC | SHF_WRITE
-    made.add(Section(BSS, [], type=SHT_NOBITS, flags=data, align=WORD, size=WORD))
-    payload = made.add(
+    object_file.add(Section(BSS, [], type=SHT_NOBITS, flags=data, align=WORD, size=WORD))
+    payload = object_file.add(
         Section(RELOCATABLE_CODE, container.pieces, flags=SHF_ALLOC, align=host.container_align)
     )
     head = struct.pack("<IIQQ", WRAPPER_MAGIC, WRAPPER_VERSION, 0, 0)
-    segment = made.add(Section(SEGMENT, [head], flags=data, align=WORD))
+    segment = object_file.add(Section(SEGMENT, [head], flags=data, align=WORD))
     segment.relocations = [(WORD, host.absolute, RELOCATABLE_CODE, 0)]
-    dummy = made.add(Section(DUMMIES, [bytes(WORD)], flags=data, align=WORD))
+    dummy = object_file.add(Section(DUMMIES, [bytes(WORD)], flags=data, align=WORD))
     dummy.relocations = [(0, host.absolute, wrapper, 0)]
     name = identifier.encode("ascii") + b"\0"
-    made.add(Section(MODULE_IDS, [name], flags=SHF_ALLOC, align=_array_align(len(name))))
-    start = made.add(
+    object_file.add(Section(MODULE_IDS, [name], flags=SHF_ALLOC, align=_array_align(len(name))))
+    start = object_file.add(
         Section(CONSTRUCTORS, [bytes(WORD)], type=SHT_INIT_ARRAY, flags=data, align=WORD)
     )
     start.entry_size = WORD
     start.relocations = [(0, host.absolute, TEXT, code.offset_of(CONSTRUCTOR))]
-    add_notes(made, host, code)
-    made.define("fatbinData", payload)
+    add_notes(object_file, host, code)
+    object_file.define("fatbinData", payload)
     for function in code.functions:
-        made.define(function.name, text, function.start, function.size, type=STT_FUNC)
-    made.define(wrapper, segment, 0, len(head), type=STT_OBJECT, binding=STB_GLOBAL)
-    made.define(DUMMY, dummy, 0, WORD, type=STT_OBJECT, binding=STB_WEAK)
-    return made.pieces()
+        object_file.define(function.name, text, function.start, function.size, type=STT_FUNC)
+    object_file.define(wrapper, segment, 0, len(head), type=STT_OBJECT, binding=STB_GLOBAL)
+    object_file.define(DUMMY, dummy, 0, WORD, type=STT_OBJECT, binding=STB_WEAK)
+    return object_file.pieces()
 
 
 def _array_align(size: int) -> int:

@@ -73,8 +73,8 @@ def __getattr__(name: str) -> object:
     if name in ("Diagnostic", "note"):
         from pylink.diagnostics import record
 
-        found: object = getattr(record, name)
-        return found
+        value: object = getattr(record, name)
+        return value
     if name == "KINDS":
         from pylink.diagnostics import kinds
 

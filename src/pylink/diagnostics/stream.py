@@ -34,11 +34,11 @@ def printable(text: str | bytes) -> str:
     return re.sub(_ESCAPED, _escape, text)
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     if 0xDC80 <= code < 0xDD00:
         code -= 0xDC00  # the byte
-    return _SHORT.get(found[0]) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+    return _SHORT.get(match[0]) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
 
 
 def is_terminal(stream: TextIO | None) -> bool:

@@ -76,7 +76,7 @@ def _wrap_marked(text: str, margin: int, indent: int, width: int) -> str:
     """
     out: list[str] = [" " * margin]
     color = space_color = RESET
-    left, used, empty = margin, 0, True
+    room, used, empty = margin, 0, True
     space = -1  # position in `out` of the last space on this line
     i = 0
     resume = 0  # position in `text` after that space
@@ -87,14 +87,14 @@ def _wrap_marked(text: str, margin: int, indent: int, width: int) -> str:
             i += 2
             continue
         width_here = cells(text[i])
-        if not empty and used + width_here > max(1, width - left):
+        if not empty and used + width_here > max(1, width - room):
             if text[i] == " ":
                 i += 1
             elif space >= 0:
                 del out[space:]
                 i, color = resume, space_color
             out.append(_line_break(color, indent))
-            left, used, empty, space = indent, 0, True, -1
+            room, used, empty, space = indent, 0, True, -1
             continue
         if text[i] == " " and not empty:
             space, space_color, resume = len(out), color, i + 1

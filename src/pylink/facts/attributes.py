@@ -80,13 +80,13 @@ class Facts:
 
     def __init__(
         self,
-        words: int = 0,
+        word_count: int = 0,
         *,
         of_function: bool = False,
         symbols: bool = False,
         entry: int = 0,
     ) -> None:
-        self.words = words
+        self.words = word_count
         self.entry = entry
         self.of_function = of_function
         self.symbols = symbols

@@ -68,11 +68,11 @@ def check_entries(modules: Sequence[Piece], sink: Sink) -> None:
         if is_fatbin(module.data)
     ]
     seen: dict[str, str] = {}
-    for words in texts:
-        for word in words:
+    for row in texts:
+        for word in row:
             name, equals, value = word.partition("=")
             if equals and name in SETTINGS and seen.setdefault(name, value) != value:
                 sink.fatal("lto-options-differ", option=name.replace("_", "-"))
-    with_lines = [LINE_INFO in words for words in texts]
+    with_lines = [LINE_INFO in row for row in texts]
     if any(with_lines) and not all(with_lines):
         sink.report("lto-line-info")

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 def numbers(module: object, prefixes: tuple[str, ...]) -> dict[str, int]:
     """The integer constants of a module whose names begin so."""
-    found = {name: value for name, value in vars(module).items() if isinstance(value, int)}
-    return {name: value for name, value in found.items() if name.startswith(prefixes)}
+    values = {name: value for name, value in vars(module).items() if isinstance(value, int)}
+    return {name: value for name, value in values.items() if name.startswith(prefixes)}
 
 
 def enum(names: Mapping[str, int]) -> Iterator[str]:

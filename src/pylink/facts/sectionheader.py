@@ -64,10 +64,10 @@ def kind_names() -> dict[str, int]:
 def slots(kinds: tuple[Kind, ...]) -> dict[int, int]:
     """A number for each kind of section that belongs to a function, from 0 on."""
     owned = [kind.number for kind in kinds if kind.owner != sectionkinds.NULL]
-    found = {number: slot for slot, number in enumerate([sectionkinds.CAPMERC, *owned])}
-    if len(found) > SLOTS:
+    slot_of = {number: slot for slot, number in enumerate([sectionkinds.CAPMERC, *owned])}
+    if len(slot_of) > SLOTS:
         raise ValueError(f"a function can have {SLOTS} kinds of sections")
-    return found
+    return slot_of
 
 
 def kind_row(kind: Kind, slot: int) -> str:

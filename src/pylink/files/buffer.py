@@ -30,12 +30,12 @@ class OutputBuffer:
     At its end a `with` block lets go of the canvas, and of a file that was not committed.
     """
 
-    __slots__ = ("_file", "_kept", "canvas")
+    __slots__ = ("_file", "_written", "canvas")
 
     def __init__(self, size: int, path: str | None = None) -> None:
         """In memory, or in the file that is to be `path`, where that can be."""
         self._file: WholeFile | None = None
-        self._kept: KeptFile | bytes = b""
+        self._written: KeptFile | bytes = b""
         canvas = None
         if path is not None and size > WRITTEN_SIZE:
             canvas = self._open(path, size)
@@ -58,7 +58,7 @@ class OutputBuffer:
     @property
     def image(self) -> bytes | KeptFile:
         """The bytes, or the file that has them: empty before it is in its place."""
-        return self.canvas.image if self._file is None else self._kept
+        return self.canvas.image if self._file is None else self._written
 
     def commit(self) -> bool:
         """Put the file in its place; False where there is none. OSError when that fails."""
@@ -67,9 +67,9 @@ class OutputBuffer:
         descriptor = self._file.unfinished
         assert descriptor is not None
         try:
-            self._kept = KeptFile(descriptor, self._file.path)
+            self._written = KeptFile(descriptor, self._file.path)
         except OSError:  # too many are open
-            self._kept = contents(descriptor, self.canvas.size)
+            self._written = contents(descriptor, self.canvas.size)
         self._file.commit()
         return True
 

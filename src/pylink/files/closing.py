@@ -44,9 +44,9 @@ def is_network(folder: int) -> bool:
     try:
         with open(_MOUNTS, encoding="utf-8", errors="replace") as stream:
             for line in stream:
-                words = line.split(" ")
-                if words[2] == place:
-                    kind = words[words.index("-") + 1]
+                fields = line.split(" ")
+                if fields[2] == place:
+                    kind = fields[fields.index("-") + 1]
                     return kind.partition(".")[0] in NETWORK
     except (OSError, ValueError, IndexError):
         return True

@@ -26,12 +26,12 @@ class KeptFile:
 
     def read(self) -> bytes:
         """The contents; OSError when somebody has changed the file."""
-        found = contents(self._descriptor, self.size)
+        data = contents(self._descriptor, self.size)
         status = os.fstat(self._descriptor)
         if (status.st_size, status.st_mtime_ns) != (self.size, self._modified):
             reason = "The file was changed in its place after the link, which kept no copy of it"
             raise OSError(errno.ESTALE, reason, self.path)
-        return found
+        return data
 
     def __reduce__(self) -> tuple[type[bytes], tuple[bytes]]:
         return bytes, (self.read(),)

@@ -27,8 +27,8 @@ def absolute(path: str) -> str:
 
     Where a link is done again, it is the path where that link first ran.
     """
-    found = os.path.normpath(os.path.join(working_directory(), path))
-    return found.removeprefix(_roots[-1]) if _roots else found
+    whole = os.path.normpath(os.path.join(working_directory(), path))
+    return whole.removeprefix(_roots[-1]) if _roots else whole
 
 
 def present(path: str) -> str:

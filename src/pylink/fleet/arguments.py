@@ -68,8 +68,8 @@ def form_of(arguments: argparse.Namespace) -> str:
 
 def run(
     options: argparse.ArgumentParser,
-    words: Sequence[str] | None,
+    argv: Sequence[str] | None,
     work: Callable[[argparse.Namespace], int],
 ) -> int:
     """The status of a command over an index."""
-    return running.run(options, words, work, EXPECTED)
+    return running.run(options, argv, work, EXPECTED)

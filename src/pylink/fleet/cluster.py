@@ -72,11 +72,11 @@ class Dask:
                 return (await server.identity())["type"]
 
         try:
-            found = asyncio.run(asyncio.wait_for(ask(), SECONDS_TO_CONNECT))
+            answer = asyncio.run(asyncio.wait_for(ask(), SECONDS_TO_CONNECT))
         except asyncio.TimeoutError as error:  # another one before Python 3.11
             raise TimeoutError("what listens there is none") from error
-        if found != "Scheduler":
-            raise ValueError(f"it is a {found}")
+        if answer != "Scheduler":
+            raise ValueError(f"it is a {answer}")
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         waiting = iter(tasks)

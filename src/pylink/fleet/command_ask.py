@@ -44,30 +44,30 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; 0, 1 when there is no answer or digests deceive, 2 for unknown words."""
-    return arguments.run(parser(), words, _main)
+    return arguments.run(parser(), argv, _main)
 
 
-def _main(found: argparse.Namespace) -> int:
-    if (found.question is None) == (found.sql is None):
+def _main(parsed: argparse.Namespace) -> int:
+    if (parsed.question is None) == (parsed.sql is None):
         raise ValueError(f"ask one of {', '.join(QUESTIONS)}, or --sql QUERY")
-    question = QUESTIONS[found.question] if found.sql is None else own_question(found.sql)
-    if found.plot is not None:
-        answers.check_plot(found.plot, question)
-    index = Index(found.index)
+    question = QUESTIONS[parsed.question] if parsed.sql is None else own_question(parsed.sql)
+    if parsed.plot is not None:
+        answers.check_plot(parsed.plot, question)
+    index = Index(parsed.index)
     database = Database()
     database.add(index)
-    if found.sql is not None:
-        database.check_query(found.sql)
-    runner = arguments.engine(found.scheduler)
+    if parsed.sql is not None:
+        database.check_query(parsed.sql)
+    runner = arguments.engine(parsed.scheduler)
     try:
         prepare(database, index, question, runner)
-        if found.confirm and not confirmed(database, runner):
+        if parsed.confirm and not confirmed(database, runner):
             return 1
     finally:
         runner.close()
-    answers.tell(database, question, arguments.form_of(found), found.top, found.plot)
+    answers.tell(database, question, arguments.form_of(parsed), parsed.top, parsed.plot)
     return 0
 
 
@@ -86,14 +86,14 @@ def prepare(
     """Make the tables that a question needs, and find out what they are to hold."""
     if "functions" in question.needs:
         database.add_functions(schema)
-    wanted = [name for name in SAVING if name in question.needs]
-    if not wanted:
+    columns = [name for name in SAVING if name in question.needs]
+    if not columns:
         return
     tasks = find_tasks(database, schema)
     with Progress("linking") as progress:
-        known = fold(index, tasks, runner, every="blockers" in wanted, progress=progress.reach)
-    for name in wanted:
-        rows = [[*map(row.get, SAVING[name])] for row in rows_of(known, tasks, name)]
+        folded = fold(index, tasks, runner, every="blockers" in columns, progress=progress.reach)
+    for name in columns:
+        rows = [[*map(row.get, SAVING[name])] for row in rows_of(folded, tasks, name)]
         database.add_table(name, SAVING[name], rows, schema)
 
 

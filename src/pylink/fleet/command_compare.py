@@ -39,23 +39,23 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; 0, 1 when there is no answer, 2 for unknown arguments."""
-    return arguments.run(parser(), words, _main)
+    return arguments.run(parser(), argv, _main)
 
 
-def _main(found: argparse.Namespace) -> int:
-    question = COMPARISONS[found.what]
-    if found.plot is not None:
-        answers.check_plot(found.plot, question)
+def _main(parsed: argparse.Namespace) -> int:
+    question = COMPARISONS[parsed.what]
+    if parsed.plot is not None:
+        answers.check_plot(parsed.plot, question)
     database = Database()
-    runner = arguments.engine(found.scheduler)
+    runner = arguments.engine(parsed.scheduler)
     try:
-        for schema, name in zip(SCHEMAS, (found.before, found.after), strict=True):
+        for schema, name in zip(SCHEMAS, (parsed.before, parsed.after), strict=True):
             index = Index(name)
             database.add(index, schema)
             prepare(database, index, question, runner, schema)
     finally:
         runner.close()
-    answers.tell(database, question, arguments.form_of(found), found.top, found.plot)
+    answers.tell(database, question, arguments.form_of(parsed), parsed.top, parsed.plot)
     return 0

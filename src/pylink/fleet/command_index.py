@@ -60,20 +60,20 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; 0, 1 when the index could not be made, 2 for unknown arguments."""
-    return arguments.run(parser(), words, _main)
+    return arguments.run(parser(), argv, _main)
 
 
-def _main(found: argparse.Namespace) -> int:
-    roots = [os.fsencode(os.path.abspath(name)) for name in found.folders]
-    for name in found.folders:
+def _main(parsed: argparse.Namespace) -> int:
+    roots = [os.fsencode(os.path.abspath(name)) for name in parsed.folders]
+    for name in parsed.folders:
         if not os.path.isdir(name):
             raise ValueError(f"{name}: no folder")
-    index = Index.open_or_make(found.output)
-    names = None if found.changed_from is None else read_names(found.changed_from)
-    targets = os.path.abspath(found.targets) if found.targets else found.targets
-    runner = arguments.engine(found.scheduler, min(MOST_THREADS, len(os.sched_getaffinity(0))))
+    index = Index.open_or_make(parsed.output)
+    names = None if parsed.changed_from is None else read_names(parsed.changed_from)
+    targets = os.path.abspath(parsed.targets) if parsed.targets else parsed.targets
+    runner = arguments.engine(parsed.scheduler, min(MOST_THREADS, len(os.sched_getaffinity(0))))
     try:
         with Progress("indexing") as progress:
             done = update(index, roots, runner, progress.reach, targets, names)

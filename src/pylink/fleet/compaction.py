@@ -31,16 +31,16 @@ def compact(index: Index, live: int, counts: Mapping[str, int]) -> None:
 
     `counts` are the rows of files of each fragment, by its name.
     """
-    found = {fragment: counts[fragment] for fragment in index.fragments}
-    if sum(found.values()) > 2 * live + SMALL:
+    rows_of = {fragment: counts[fragment] for fragment in index.fragments}
+    if sum(rows_of.values()) > 2 * live + SMALL:
         counting = current(index, index.fragments)
-        for fragment, count in found.items():
+        for fragment, count in rows_of.items():
             if len(_files(index, fragment, counting)) < count:
                 replace(index, [fragment], counting)
-        found = {fragment: index.count_rows(fragment) for fragment in index.fragments}
+        rows_of = {fragment: index.count_rows(fragment) for fragment in index.fragments}
     small: list[str] = []
-    for fragment in reversed(found):
-        if found[fragment] >= SMALL:
+    for fragment in reversed(rows_of):
+        if rows_of[fragment] >= SMALL:
             break
         small.insert(0, fragment)
     if len(small) >= MANY:
@@ -98,5 +98,5 @@ def _read(index: Index, fragment: str, name: str, columns: Sequence[str] | None 
 
 
 def _stored(table: Any) -> bytes:
-    words = [name for name in table.column_names if name not in ("digest", "offset")]
-    return as_parquet(table, use_dictionary=words, write_statistics=False)
+    names = [name for name in table.column_names if name not in ("digest", "offset")]
+    return as_parquet(table, use_dictionary=names, write_statistics=False)

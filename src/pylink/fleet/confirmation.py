@@ -120,7 +120,7 @@ class Objects:
     """The contents of objects by place; those used last are kept."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[bytes, bytes], dict[int, bytes]] = OrderedDict()
+        self._recent: OrderedDict[tuple[bytes, bytes], dict[int, bytes]] = OrderedDict()
 
     def section(self, place: Place, size: int) -> bytes | None:
         """The bytes of a section, None when it is not there."""
@@ -129,13 +129,13 @@ class Objects:
         return section if len(section) == size else None
 
     def _file(self, root: bytes, path: bytes) -> dict[int, bytes]:
-        found = self._kept.get((root, path))
-        if found is None:
-            found = self._kept[root, path] = read_file(root, path)
-            if len(self._kept) > KEPT_OBJECTS:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end((root, path))
-        return found
+        data = self._recent.get((root, path))
+        if data is None:
+            data = self._recent[root, path] = read_file(root, path)
+            if len(self._recent) > KEPT_OBJECTS:
+                self._recent.popitem(last=False)
+        self._recent.move_to_end((root, path))
+        return data
 
 
 def read_file(root: bytes, path: bytes) -> dict[int, bytes]:
@@ -144,10 +144,10 @@ def read_file(root: bytes, path: bytes) -> dict[int, bytes]:
         stamp = Stamp.of(os.stat(os.path.join(root, path)))
     except OSError:
         return {}
-    found = {}
+    columns = {}
     for batch in read_contents([0], Files.of([TreeFile(root, path, stamp)]), {}):
         extents = memoryview(batch.extents).cast("Q")
         for row, source in enumerate(batch.cubins):
             offset, size = extents[2 * row], extents[2 * row + 1]
-            found[source.entry] = batch.arena[offset : offset + size]
-    return found
+            columns[source.entry] = batch.arena[offset : offset + size]
+    return columns

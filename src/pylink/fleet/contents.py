@@ -197,7 +197,7 @@ def _take_apart(file: TreeFile, row: int, data: bytes, result: FileResult) -> It
         result.stamp = file.stamp.forgotten()  # its members change without it
     pieces: list[bytes] = []
     batch = Batch()
-    found = False
+    has_any = False
     size = 0
     try:
         inside = _of_zip if result.kind == ZIP else parts
@@ -212,7 +212,7 @@ def _take_apart(file: TreeFile, row: int, data: bytes, result: FileResult) -> It
                 size += len(part.data)
             else:
                 continue
-            found = True
+            has_any = True
             if size > ARENA_SIZE:
                 yield _gathered(batch, pieces)
                 batch, pieces, size = Batch(), [], 0
@@ -220,7 +220,7 @@ def _take_apart(file: TreeFile, row: int, data: bytes, result: FileResult) -> It
         result.note = printable(str(error)).removeprefix(f"{printable(name)}: ")
     if batch.cubins or batch.others:
         yield _gathered(batch, pieces)
-    if not found and result.note is None:
+    if not has_any and result.note is None:
         result.kind = OTHER
 
 
@@ -237,10 +237,10 @@ def _of_zip(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterato
     source = MemorySource(data)
     member = name
     try:
-        for found in zips.list_members(source):
-            member = f"{name}:{found.name}"
-            allowance.take(member, found.size)
-            inner = None if zips.is_link(found) else zips.open_member(source, found, is_known)
+        for entry in zips.list_members(source):
+            member = f"{name}:{entry.name}"
+            allowance.take(member, entry.size)
+            inner = None if zips.is_link(entry) else zips.open_member(source, entry, is_known)
             if inner is not None:
                 contents = inner.read(0, inner.size)
                 yield from parts(member, contents, depth + 1, allowance)

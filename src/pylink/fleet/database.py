@@ -127,9 +127,9 @@ class Database:
     def ask(self, text: str, values: Sequence[object] = ()) -> Answer:
         """The answer to a query. Raises BadQuery."""
         try:
-            found = self._connection.execute(text, list(values))
-            columns = [column[0] for column in found.description or ()]
-            return Answer(columns, found.fetchall() if columns else [])
+            cursor = self._connection.execute(text, list(values))
+            columns = [column[0] for column in cursor.description or ()]
+            return Answer(columns, cursor.fetchall() if columns else [])
         except self._duckdb.Error as error:
             raise BadQuery(_reason(error)) from error
 
@@ -140,13 +140,13 @@ class Database:
         except self._duckdb.Error as error:
             raise BadQuery(_reason(error)) from error
         if kinds != ["SELECT"]:
-            found = ", ".join(kinds) or "nothing"
-            raise BadQuery(f"a query is one SELECT or the like; this is {found}")
+            listed = ", ".join(kinds) or "nothing"
+            raise BadQuery(f"a query is one SELECT or the like; this is {listed}")
 
     def stream(self, text: str) -> Iterator[tuple[Any, ...]]:
         """The rows of a long answer, some at a time; no other question may come in between."""
-        found = self._connection.execute(text)
-        while rows := found.fetchmany(_AT_ONCE):
+        cursor = self._connection.execute(text)
+        while rows := cursor.fetchmany(_AT_ONCE):
             yield from rows
 
     def protect(self) -> None:
@@ -161,19 +161,19 @@ class Database:
         pa = need("pyarrow")
         index = self._indexes[schema]
         cache = os.path.join(index.folder, "functions.parquet")
-        known: dict[str, tuple[str, str | None]] = {}
+        names: dict[str, tuple[str, str | None]] = {}
         with contextlib.suppress(OSError, pa.ArrowException, KeyError):
             table = read_table(cache)
             columns = [table[name].to_pylist() for name in _FUNCTIONS]
-            known = {
+            names = {
                 function: (name, template)
                 for function, name, template in zip(*columns, strict=True)
             }
         query = f"SELECT DISTINCT function FROM {schema}.sections WHERE function IS NOT NULL"
         functions = sorted(row[0] for row in self.ask(query).rows)
-        rows = [(function, *(known.get(function) or describe(function))) for function in functions]
+        rows = [(function, *(names.get(function) or describe(function))) for function in functions]
         data = self.add_table("functions", dict.fromkeys(_FUNCTIONS, "words"), rows, schema)
-        if len(known) != len(functions):
+        if len(names) != len(functions):
             with contextlib.suppress(OSError):  # an index that may only be read
                 write_whole(cache, data)
 
@@ -204,7 +204,7 @@ def _reason(error: Exception) -> str:
         return (
             "times with a zone need the package pytz: pip install pytz, or cast them to TIMESTAMP"
         )
-    line = next((found[1] for text in rest if (found := _LINE.match(text))), "1")
+    line = next((match[1] for text in rest if (match := _LINE.match(text))), "1")
     return first if line == "1" else f"{first}, in line {line} of the query"
 
 

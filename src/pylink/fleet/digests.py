@@ -34,13 +34,13 @@ def hasher() -> int:
 def list_hashed(arena: bytes, extents: bytes, first: int) -> Columns:
     """What list_sections returns, with digests."""
     address = hasher()
-    found = list_sections(arena, extents, first, address)
-    return found if address else fill(arena, extents, first, found)
+    columns = list_sections(arena, extents, first, address)
+    return columns if address else fill(arena, extents, first, columns)
 
 
-def fill(arena: bytes, extents: bytes, first: int, found: Columns) -> Columns:
+def fill(arena: bytes, extents: bytes, first: int, section_columns: Columns) -> Columns:
     """The same tables with digests that the package computes."""
-    columns = dict(zip(SECTIONS, found[1], strict=True))
+    columns = dict(zip(SECTIONS, section_columns[1], strict=True))
     numbers = (array("q", columns[name]) for name in ("object", "offset", "stored"))
     starts = array("q", extents)[::2]
     view = memoryview(arena)
@@ -50,4 +50,4 @@ def fill(arena: bytes, extents: bytes, first: int, found: Columns) -> Columns:
         start = starts[number - first] + offset
         digests.append(digest(view[start : start + size]))
     columns["digest"] = b"".join(digests)
-    return found[0], tuple(columns.values()), *found[2:]
+    return section_columns[0], tuple(columns.values()), *section_columns[2:]

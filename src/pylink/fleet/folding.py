@@ -93,8 +93,8 @@ def find_tasks(database: Database, schema: str = "main") -> list[Task]:
     inputs: dict[tuple[str, int], list[tuple[int, bytes, Stamp]]] = {}
     for row in database.ask(_FILES.format(s=schema), [FIRST_SM]).rows:
         target, sm, _, file, root, path, *stamp = row
-        found = (file, os.path.join(root, path), Stamp(*stamp))
-        inputs.setdefault((target, sm), []).append(found)
+        task = (file, os.path.join(root, path), Stamp(*stamp))
+        inputs.setdefault((target, sm), []).append(task)
     tasks = []
     for target, sm, objects, sums in database.ask(_TARGETS.format(s=schema), [FIRST_SM]).rows:
         files = inputs[target, sm]
@@ -122,20 +122,20 @@ def fold(
         folder = os.path.join(index.folder, "folding")
         for name in {*os.listdir(folder)} - {f"{task.key}.json" for task in tasks}:
             os.unlink(os.path.join(folder, name))  # of targets as they were
-    known, missing = {}, []
+    digests_known, missing = {}, []
     for task in tasks:
         result = read_result(index, task)
         if result is not None:
-            known[task.key] = result
+            digests_known[task.key] = result
         elif (every or task.tied) and task.objects > 1:
             missing.append(task)
     for done, (task, text) in enumerate(engine.map(fold_target, missing), 1):
-        known[task.key] = json.loads(text)
+        digests_known[task.key] = json.loads(text)
         with contextlib.suppress(OSError):
             write_whole(_place(index, task), text)
         if progress is not None:
             progress(done, len(missing))
-    return known
+    return digests_known
 
 
 def fold_target(task: Task) -> tuple[Task, bytes]:

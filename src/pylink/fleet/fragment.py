@@ -74,31 +74,31 @@ def make_fragment(part: Part) -> Fragment:
     """Equal parts give identical bytes on every machine."""
     first = first_number(part.run, part.number)
     rows = part.files.rows
-    found = FragmentRows(first)
+    fragment = FragmentRows(first)
     fates = bytes([FATES.index("")]) * rows
     if hasher():
-        found.check(rows)
+        fragment.check(rows)
         fates, native = read_cubins(part.files, SNIFFED, first, hasher())
-        found.take([row for row, fate in enumerate(fates) if not fate], None, native)
+        fragment.take([row for row, fate in enumerate(fates) if not fate], None, native)
     results: dict[int, FileResult] = {}
     closely = [row for row, fate in enumerate(fates) if not FATES[fate]]
     for batch in _batches(closely, part.files, results):
-        found.check(len(batch.cubins) + len(batch.others))
-        native = list_hashed(batch.arena, batch.extents, first + found.count)
-        found.take([source.file for source in batch.cubins], batch.cubins, native)
-        found.take_others(batch.others)
+        fragment.check(len(batch.cubins) + len(batch.others))
+        native = list_hashed(batch.arena, batch.extents, first + fragment.count)
+        fragment.take([source.file for source in batch.cubins], batch.cubins, native)
+        fragment.take_others(batch.others)
     stamps = array("q", part.files.stamps)
     for row, result in results.items():
         stamps[4 * row : 4 * row + 4] = array("q", result.stamp)
     files = part.files._replace(stamps=stamps.tobytes()).followed_by(_forgotten(part.gone))
     tables = {
         "files": _files(files, fates, results, first),
-        "objects": found.objects(),
-        "sections": found.sections(),
+        "objects": fragment.objects(),
+        "sections": fragment.sections(),
     }
-    made = {name: written(TABLES[name], table) for name, table in tables.items()}
+    written_tables = {name: written(TABLES[name], table) for name, table in tables.items()}
     gone = bytes(rows) + b"\1" * part.gone.rows
-    return Fragment(made, Rows(part.name, files, gone), sum(part.files.sizes))
+    return Fragment(written_tables, Rows(part.name, files, gone), sum(part.files.sizes))
 
 
 def _batches(rows: Sequence[int], files: Files, results: dict[int, FileResult]) -> Iterable[Batch]:
@@ -258,9 +258,9 @@ def _named(pieces: list[tuple[bytes, bytes, bytes]]) -> Texts:
     Those with bytes that are not UTF-8 have escapes for them.
     """
     numbers, ends, text = pieces[0] if len(pieces) == 1 else join_words(pieces)
-    found = Texts(ends, text, numbers)
-    if found.text.isascii():
-        return found
-    return texts([show_bytes(text).encode() for text in _each(found)])._replace(
-        numbers=found.numbers
+    texts_of = Texts(ends, text, numbers)
+    if texts_of.text.isascii():
+        return texts_of
+    return texts([show_bytes(text).encode() for text in _each(texts_of)])._replace(
+        numbers=texts_of.numbers
     )

@@ -59,10 +59,10 @@ class FragmentName(NamedTuple):
     @classmethod
     def of(cls, name: str) -> FragmentName | None:
         """What a name says; None for one that no fragment has."""
-        found = _NAME.fullmatch(name)
-        if found is None:
+        match = _NAME.fullmatch(name)
+        if match is None:
             return None
-        return cls(found["first"], found["last"] or found["first"], int(found["serial"] or 0))
+        return cls(match["first"], match["last"] or match["first"], int(match["serial"] or 0))
 
     def is_in(self, other: FragmentName) -> bool:
         """Whether the other stands for this one."""
@@ -109,9 +109,9 @@ class Index:
             there = os.listdir(self.place())
         except OSError as error:
             raise _unreadable(self.place(), error) from error
-        found = [name for entry in there if (name := FragmentName.of(entry)) is not None]
-        joined = [name for name in found if name.serial]
-        return sorted(str(name) for name in found if not any(map(name.is_in, joined)))
+        fragments = [name for entry in there if (name := FragmentName.of(entry)) is not None]
+        joined = [name for name in fragments if name.serial]
+        return sorted(str(name) for name in fragments if not any(map(name.is_in, joined)))
 
     def place(self, *names: str) -> str:
         """Where the folder of the fragments is, or what has such names in it."""
@@ -133,13 +133,13 @@ class Index:
         for fragment in fragments:
             try:
                 sums = _read(self.place(fragment, SUMS))
-                found = [
+                faults = [
                     _sum(name, _read(self.place(fragment, f"{name}.parquet"))) for name in TABLES
                 ]
             except OSError as error:
                 raise _unreadable(self.place(fragment), error) from error
-            if sums != b"".join(found):
-                lines = zip(TABLES, found, strict=True)
+            if sums != b"".join(faults):
+                lines = zip(TABLES, faults, strict=True)
                 wrong = [f"{name}.parquet" for name, line in lines if line not in sums] or [SUMS]
                 raise BrokenIndex(f"{self.place(fragment, wrong[0])}: it is damaged: {AGAIN}")
 
@@ -157,12 +157,12 @@ class Index:
             except OSError as error:
                 raise _unreadable(self.place(fragment), error) from error
             youngest = max(youngest, *(status.st_mtime_ns for status in tables))
-            said = [line.rpartition(b" ")[0] for line in sums]
-            found = [
+            paths = [line.rpartition(b" ")[0] for line in sums]
+            damaged = [
                 f"{name} {status.st_size}".encode()
                 for name, status in zip(TABLES, tables, strict=True)
             ]
-            if said != found or youngest > since:
+            if paths != damaged or youngest > since:
                 self.check([fragment])
 
     def read_files(self, fragment: str, columns: list[str]) -> Any:

@@ -61,20 +61,20 @@ def by_description(name: str, files: Iterable[tuple[bytes, bytes]]) -> Iterator[
     except OSError as error:
         raise BadDescription(f"{name}: {reason_of(error)}") from error
     folder = os.fsencode(os.path.dirname(os.path.abspath(name)))
-    known = {os.path.join(root, path): (root, path) for root, path in files}
+    place_of = {os.path.join(root, path): (root, path) for root, path in files}
     for target, inputs in _described(name, data).items():
         place = 0
         seen = set()
         for pattern in inputs:
             full = os.path.normpath(os.path.join(folder, pattern))
             matches = [full]
-            if full not in known and any(sign in pattern for sign in (b"*", b"?", b"[")):
+            if full not in place_of and any(sign in pattern for sign in (b"*", b"?", b"[")):
                 fits = re.compile(fnmatch.translate(os.fsdecode(full)).encode("utf-8", "replace"))
-                matches = sorted(path for path in known if fits.match(path))
+                matches = sorted(path for path in place_of if fits.match(path))
             for match in matches:
-                if match in known and match not in seen:
+                if match in place_of and match not in seen:
                     seen.add(match)
-                    yield Member(show_bytes(target), *known[match], place)
+                    yield Member(show_bytes(target), *place_of[match], place)
                     place += 1
 
 
@@ -111,14 +111,14 @@ _NINJA_WORD = re.compile(rb"(?:\$.|[^\s$])+")
 
 def _from_rules(data: bytes) -> dict[bytes, list[bytes]]:
     """`target: inputs`, continued after a backslash at the end of a line."""
-    found: dict[bytes, list[bytes]] = {}
+    files_of: dict[bytes, list[bytes]] = {}
     for line in data.replace(b"\\\r\n", b" ").replace(b"\\\n", b" ").splitlines():
         names, colon, inputs = line.partition(b": ")
         if colon and not line.startswith((b"#", b"\t")):
             files = [_unquoted(word) for word in _MAKE_WORD.findall(inputs)]
             for target in _MAKE_WORD.findall(names):
-                found.setdefault(_unquoted(target), []).extend(files)
-    return found
+                files_of.setdefault(_unquoted(target), []).extend(files)
+    return files_of
 
 
 def _unquoted(word: bytes) -> bytes:
@@ -127,7 +127,7 @@ def _unquoted(word: bytes) -> bytes:
 
 def _from_ninja(data: bytes) -> dict[bytes, list[bytes]]:
     """`build outputs: rule inputs | implicit || order-only`; the first output is the target."""
-    found: dict[bytes, list[bytes]] = {}
+    files_of: dict[bytes, list[bytes]] = {}
     for line in re.sub(rb"\$\r?\n\s*", b" ", data).splitlines():
         if not line.startswith(b"build "):
             continue
@@ -144,5 +144,5 @@ def _from_ninja(data: bytes) -> dict[bytes, list[bytes]]:
                 break
             if word != b"|":
                 files.append(re.sub(rb"\$(.)", rb"\1", word))
-        found.setdefault(re.sub(rb"\$(.)", rb"\1", outputs[0]), []).extend(files)
-    return found
+        files_of.setdefault(re.sub(rb"\$(.)", rb"\1", outputs[0]), []).extend(files)
+    return files_of

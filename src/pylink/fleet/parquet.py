@@ -200,7 +200,7 @@ def _page(kind: int, data: bytes, details: tuple[int, Value]) -> tuple[list[byte
 
 def _schema(columns: Mapping[str, str]) -> list[bytes]:
     """The root of the schema, and each column."""
-    found = [struct((4, binary(b"schema")), (5, i32(len(columns))))]
+    schema = [struct((4, binary(b"schema")), (5, i32(len(columns))))]
     for name, kind in columns.items():
         number, meaning, width = TYPES[kind]
         fields: list[tuple[int, Value]] = [(1, i32(number))]
@@ -209,5 +209,5 @@ def _schema(columns: Mapping[str, str]) -> list[bytes]:
         fields += [(3, i32(_OPTIONAL)), (4, binary(name.encode()))]
         if meaning is not None:
             fields.append((6, i32(meaning)))
-        found.append(struct(*fields))
-    return found
+        schema.append(struct(*fields))
+    return schema

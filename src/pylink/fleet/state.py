@@ -70,15 +70,17 @@ class State:
         self._start()
         with contextlib.suppress(OSError), open(self._path, "rb") as file:
             self.is_saved = self._load(file.read())
-        there = [*map(self._described, index.fragments[: len(self._known)])]
-        if there != [*self._known]:
+        there = [*map(self._rows_described, index.fragments[: len(self._rows_described)])]
+        if there != [*self._rows_described]:
             self._start()
 
     def _start(self) -> None:
         """Know nothing."""
         self.census = Census()
         self.is_saved = False
-        self._known: dict[bytes, int] = {}  # fragments as described, and how many rows each has
+        self._rows_described: dict[
+            bytes, int
+        ] = {}  # fragments as described, and how many rows each has
         self._added: list[bytes] = []  # pieces that the file does not have
         self._rows: list[int] = []  # of each piece
 
@@ -108,36 +110,36 @@ class State:
                     self.census.know(folders, *columns)
             except (ValueError, IndexError):
                 return False
-            self._known.update(rows)
+            self._rows_described.update(rows)
             self._rows.append((roots.stop - roots.start) // 4)
         return bool(self._rows)
 
     def read_rest(self) -> None:
         """Learn what fragments say that are not known. BrokenIndex where one cannot be read."""
-        for fragment in self._index.fragments[len(self._known) :]:
+        for fragment in self._index.fragments[len(self._rows_described) :]:
             self.add(self._read(fragment))
             self.is_saved = False
 
     def add(self, rows: Rows) -> None:
         """Learn what the next fragment says; its rows count more than those before."""
-        described = self._described(rows.fragment)
+        described = self._rows_described(rows.fragment)
         known = {described: rows.files.rows}
         self.census.know(*rows.files, rows.gone)
-        self._known.update(known)
+        self._rows_described.update(known)
         self._added.append(_piece(known, rows.files, b"", rows.gone))
         self._rows.append(rows.files.rows)
 
     def counts(self) -> dict[str, int]:
         """How many rows of files each fragment has, by its name."""
-        return {_name(fragment): count for fragment, count in self._known.items()}
+        return {_name(fragment): count for fragment, count in self._rows_described.items()}
 
     def save(self) -> None:
         """Write the file, unless it is as it should be; for the holder of the lock.
 
         A fragment that took the place of others says the same as these.
         """
-        there = [*map(self._described, self._index.fragments)]
-        is_same = there == [*self._known]
+        there = [*map(self._rows_described, self._index.fragments)]
+        is_same = there == [*self._rows_described]
         if is_same and self.is_saved and not self._added:
             return
         # It only saves time; and the disk may be full now.
@@ -149,14 +151,16 @@ class State:
                 self._write_all(there)
 
     def _write_all(self, there: Sequence[bytes]) -> None:
-        known = {}
+        targets_written = {}
         for fragment in there:
-            count = self._known.get(fragment)
+            count = self._rows_described.get(fragment)
             # One that took the place of others, and says the same.
-            known[fragment] = self._index.count_rows(_name(fragment)) if count is None else count
+            targets_written[fragment] = (
+                self._index.count_rows(_name(fragment)) if count is None else count
+            )
         files = Files(*self.census.known())
         slots = slots_of(files.roots, files.ends, files.text)
-        write_whole(self._path, _piece(known, files, slots, b""))
+        write_whole(self._path, _piece(targets_written, files, slots, b""))
 
     def _read(self, fragment: str) -> Rows:
         table = self._index.read_files(fragment, COLUMNS)

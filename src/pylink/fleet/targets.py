@@ -35,7 +35,7 @@ def folder_targets(ends: bytes, text: bytes) -> tuple[list[str], bytes]:
 
 def _of_folder(folder: bytes) -> str:
     for pattern in (_CMAKE, _BAZEL):
-        found = pattern.match(folder + b"/")
-        if found:
-            return show_bytes(os.path.join(found["before"] or b"", found["name"]))
+        match = pattern.match(folder + b"/")
+        if match:
+            return show_bytes(os.path.join(match["before"] or b"", match["name"]))
     return show_bytes(folder or b".")

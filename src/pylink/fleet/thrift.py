@@ -17,14 +17,14 @@ I32, I64, BINARY, LIST, STRUCT = 5, 6, 8, 9, 12
 
 
 def struct(*fields: tuple[int, Value]) -> bytes:
-    found = bytearray()
+    packed = bytearray()
     last = 0
     for number, (kind, data) in fields:
-        found.append(number - last << 4 | kind)
-        found += data
+        packed.append(number - last << 4 | kind)
+        packed += data
         last = number
-    found.append(0)
-    return bytes(found)
+    packed.append(0)
+    return bytes(packed)
 
 
 def list_of(kind: int, items: Sequence[bytes]) -> Value:
@@ -50,9 +50,9 @@ def zigzag(value: int) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    found = bytearray()
+    data = bytearray()
     while value >= 128:
-        found.append(value & 127 | 128)
+        data.append(value & 127 | 128)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    data.append(value)
+    return bytes(data)

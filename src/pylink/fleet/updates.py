@@ -80,10 +80,10 @@ def update(
         total = sum(changed.sizes)
         done = 0
         learnt = []
-        for made in engine.map(make, parts(index.next_run(), changed, gone)):
-            index.publish(made.rows.fragment, made.tables)
-            learnt.append(made.rows)
-            done += made.size
+        for fragment in engine.map(make, parts(index.next_run(), changed, gone)):
+            index.publish(fragment.rows.fragment, fragment.tables)
+            learnt.append(fragment.rows)
+            done += fragment.size
             if progress is not None:
                 progress(done, total)
         for rows in sorted(learnt):  # they come in any order

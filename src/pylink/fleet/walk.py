@@ -110,15 +110,15 @@ class Files(NamedTuple):
 
     @classmethod
     def of(cls, files: Iterable[TreeFile]) -> Files:
-        found = list(files)
-        names = list(dict.fromkeys(file.root for file in found))
+        paths = list(files)
+        names = list(dict.fromkeys(file.root for file in paths))
         number = {name: place for place, name in enumerate(names)}
         return cls(
             names,
-            array("i", [number[file.root] for file in found]).tobytes(),
-            ends_of([file.path for file in found]),
-            b"".join(file.path for file in found),
-            array("q", itertools.chain.from_iterable(file.stamp for file in found)).tobytes(),
+            array("i", [number[file.root] for file in paths]).tobytes(),
+            ends_of([file.path for file in paths]),
+            b"".join(file.path for file in paths),
+            array("q", itertools.chain.from_iterable(file.stamp for file in paths)).tobytes(),
         )
 
     def followed_by(self, other: Files) -> Files:

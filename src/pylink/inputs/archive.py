@@ -137,7 +137,9 @@ def _walk(
 
 def _internal(archive: Source, rows: bytes) -> Run:
     """The members in the archive itself."""
-    names, found, extents, inline = archives.split_rows(archive.arena, rows, f"{archive.name}:")
-    run = Run(archive.arena, names, found, extents)
+    names, members_here, extents, inline = archives.split_rows(
+        archive.arena, rows, f"{archive.name}:"
+    )
+    run = Run(archive.arena, names, members_here, extents)
     run.marks = inline.replace(b"\1", bytes([OVERLOOKED]))  # nvlink takes the name for contents
     return run

@@ -22,9 +22,9 @@ def is_for_host(file: str, machine: int, root: str = "") -> bool:
     `machine`. True as well for an ELF file that is not an archive, and for what cannot be read: its
     reader says what is wrong. `root` is put in front of absolute names of members.
     """
-    wanted = machine.to_bytes(2, "little")
+    number = machine.to_bytes(2, "little")
     try:
-        return any(header[MACHINE] == wanted for _, header in _headers(file, root))
+        return any(header[MACHINE] == number for _, header in _headers(file, root))
     except (ArchiveError, OSError):
         return True
 

@@ -37,22 +37,22 @@ class Chooser:
     without the suffix `a`. `depends` is set when an entry was ranked that `parts` would refuse.
     """
 
-    __slots__ = ("_known", "_optimizes", "_parts", "_target", "depends")
+    __slots__ = ("_optimizes", "_parts", "_ranks", "_target", "depends")
 
     def __init__(self, target: Target, *, optimizes: bool, parts: bool = False) -> None:
         self._target = target
         self._optimizes = optimizes
         self._parts = parts
         self.depends = False
-        self._known: dict[tuple[int, int, int], int] = {}
+        self._ranks: dict[tuple[int, int, int], int] = {}
 
     def rank(self, kind: int, sm: int, flags: int) -> int:
         """The place of such an entry, the highest is the best; -1 for one that cannot be used."""
         flags &= WIDE | SUFFIXES | COMPATIBLE
         key = (kind, sm, flags)
-        known = self._known.get(key)
+        known = self._ranks.get(key)
         if known is None:
-            known = self._known[key] = self._rank(kind, sm, flags)
+            known = self._ranks[key] = self._rank(kind, sm, flags)
         return known
 
     def _rank(self, kind: int, sm: int, flags: int) -> int:

@@ -40,19 +40,19 @@ def find_sources(job: Job, runs: Sequence[Run], sink: Sink) -> tuple[Sources, Li
             # Most inputs are such, and making a `Source` of each takes longer than all else here.
             if kind == kinds.HOST and not _is_dynamic(inputs.arena, starts[number]):
                 continue
-            given, source = job.inputs[before + number], inputs[number]
+            source_input, source = job.inputs[before + number], inputs[number]
             if kind not in _ARCHIVES and not is_shared(source):
                 continue
             sources.add(inputs.part(first, number))
             first = number + 1
             if kind in _ARCHIVES:
-                for run in find_members(job, given, source, archives, sink):
+                for run in find_members(job, source_input, source, archives, sink):
                     sources.add(run, group=before + number + 1)
                 continue
             from pylink.inputs.sharedlib import Libraries
 
             libraries = libraries or Libraries()
-            library = libraries.take(source, given.library, len(sources), sink)
+            library = libraries.take(source, source_input.library, len(sources), sink)
             if library is not None:
                 sources.libraries[len(sources)] = library
                 sources.add(inputs.as_library(number))
@@ -82,12 +82,12 @@ def _is_dynamic(arena: bytes, offset: int) -> bool:
 
 
 def find_members(
-    job: Job, given: Input, archive: Source, before: set[Identity], sink: Sink
+    job: Job, source_input: Input, archive: Source, before: set[Identity], sink: Sink
 ) -> Iterator[Run]:
     """The members of an archive with code, in its order; nothing of a file that came `before`."""
     from pylink.inputs.archive import members
 
-    file = identity(given.name) if given.data is None else None
+    file = identity(source_input.name) if source_input.data is None else None
     if file in before:
         return iter(())
     if file is not None:
@@ -98,6 +98,6 @@ def find_members(
         job.plan,
         sink,
         lazy=options.lazy_archives,
-        whole=given.whole or options.whole_archive,
-        overlooked=given.skipped is not None,
+        whole=source_input.whole or options.whole_archive,
+        overlooked=source_input.skipped is not None,
     )

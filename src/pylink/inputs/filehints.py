@@ -71,8 +71,8 @@ _HEAD = 512
 
 def what_it_is(data: bytes) -> list[Diagnostic]:
     """A hint on what an input is instead of a cubin; none when that cannot be seen."""
-    found = _kind(data[:_HEAD])
-    return [note("input-is", what=found)] if found else []
+    kind = _kind(data[:_HEAD])
+    return [note("input-is", what=kind)] if kind else []
 
 
 def _kind(head: bytes) -> str | None:

@@ -27,16 +27,16 @@ def this_machine() -> int:
     return SYSTEMS.get(os.uname().machine, _X86_64)
 
 
-def warn_of_machines(job: Job, found: DeviceContents, sink: Sink) -> None:
+def warn_of_machines(job: Job, contents: DeviceContents, sink: Sink) -> None:
     """Name objects for another host than the link's, or, if it names none, than other objects.
 
     Their device code is the same for all, so it is linked; the program of the host is not.
     """
     machine = host_machine(job.options)
-    sources = found.sources
+    sources = contents.sources
     machines = {
         number: other
-        for number, other in enumerate(found.machines())
+        for number, other in enumerate(contents.machines())
         if other and not sources.is_overlooked(number)  # which has a warning of its own
     }
     others = [number for number, other in machines.items() if other != machine]

@@ -36,11 +36,11 @@ def unpack_hosted(job: Job, opened: Contents, sink: Sink) -> tuple[DeviceContent
     warning ignores members of archives, unless all of them are asked for, and the device
     runtime library: most links need little of them.
     """
-    sources, libraries, found = opened.sources, opened.libraries, opened.found
+    sources, libraries, contents = opened.sources, opened.libraries, opened.contents
     if opened.faults:
         report_damage(opened.faults, sources, sink)
-    linked = libraries.choose(job, sources, found, sink) if libraries else {}
-    picked, missing = pick_entries(job, found, opened.faults, linked, sink)
+    linked = libraries.choose(job, sources, contents, sink) if libraries else {}
+    picked, missing = pick_entries(job, contents, opened.faults, linked, sink)
     for number in picked.odd:
         pick = Pick(picked.rows, number)
         if pick.embedded != FILE:
@@ -52,9 +52,9 @@ def unpack_hosted(job: Job, opened: Contents, sink: Sink) -> tuple[DeviceContent
             name = sources.names[number]
             is_little = sources.group(number) or SYSTEM_LIBRARY in name
             if sources.marks[number] & WHOLE or not is_little:
-                hints = [archs_hint(found.entries, number)]
+                hints = [archs_hint(contents.entries, number)]
                 sink.report("arch-not-found", arch=job.options.arch, file=name, hints=hints)
-    return found, picked
+    return contents, picked
 
 
 def scan(sources: Sources) -> tuple[DeviceContents, bytes]:
@@ -65,17 +65,17 @@ def scan(sources: Sources) -> tuple[DeviceContents, bytes]:
 
 
 def pick_entries(
-    job: Job, found: DeviceContents, faults: bytes, linked: dict[int, set[int]], sink: Sink
+    job: Job, contents: DeviceContents, faults: bytes, linked: dict[int, set[int]], sink: Sink
 ) -> tuple[Picks, list[int]]:
     """What the link takes, and the sources with containers of which it takes nothing.
 
     It takes only these containers of a source that is in `linked`.
     """
-    sources = found.sources
+    sources = contents.sources
     unpacker = Unpacker(job.options.max_uncompressed_size, sources.size, sink)
 
     def pick(chooser: Chooser) -> tuple[Picks, list[int]]:
-        picked = _pick(found, faults, chooser, unpacker.limit, linked)
+        picked = _pick(contents, faults, chooser, unpacker.limit, linked)
         rows, homes, odd, missing, bare, codecs = picked
         return Picks(
             sources, rows, homes, odd=odd, bare=bare, codecs=codecs, unpacker=unpacker
@@ -91,12 +91,16 @@ def pick_entries(
 
 
 def _pick(
-    found: DeviceContents, faults: bytes, chooser: Chooser, limit: int, linked: dict[int, set[int]]
+    contents: DeviceContents,
+    faults: bytes,
+    chooser: Chooser,
+    limit: int,
+    linked: dict[int, set[int]],
 ) -> tuple[bytes, list[int], list[int], list[int], list[int], int]:
     """What native code picks, see `fatbin.pick_entries`."""
-    sources = found.sources
+    sources = contents.sources
     return fatbin.pick_entries(
-        (found.entries, found.rows, faults),
+        (contents.entries, contents.rows, faults),
         (bytes(sources.homes), bytes(sources.extents), bytes(sources.kinds)),
         chooser.rank,
         limit,
@@ -107,7 +111,7 @@ def _pick(
 def pick_rows(contents: Contents, target: Target, *, optimizes: bool) -> bytes:
     """The PickRows of what links for a target take, except for their options."""
     chooser = Chooser(target, optimizes=optimizes)
-    return _pick(contents.found, contents.faults, chooser, NO_LIMIT, {})[0]
+    return _pick(contents.contents, contents.faults, chooser, NO_LIMIT, {})[0]
 
 
 def picks_parting(picked: Picks) -> bool:
@@ -135,11 +139,11 @@ def archs_hint(entries: bytes, number: int) -> Diagnostic:
     """What a source has code for, in words of -gencode."""
     from pylink.diagnostics.record import note
 
-    words: dict[str, None] = {}
+    names: dict[str, None] = {}
     for entry in ENTRY.iter_unpack(entries):
         if entry[0] == number and entry[3] in CODE_WORDS:
-            words[entry_word(entry[3], entry[4], entry[6])] = None
-    return note("archs-there", archs=", ".join(words) or "nothing")
+            names[entry_word(entry[3], entry[4], entry[6])] = None
+    return note("archs-there", archs=", ".join(names) or "nothing")
 
 
 def entry_word(kind: int, sm: int, flags: int) -> str:

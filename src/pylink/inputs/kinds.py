@@ -28,5 +28,5 @@ def kind_of(head: bytes) -> int:
     """What a file is that starts so."""
     from pylink._native.inputfiles import classify  # links ask it of all at once
 
-    found = classify(head, bytes(8) + len(head).to_bytes(8, "little"))
-    return found[0] if found else CUBIN
+    classes = classify(head, bytes(8) + len(head).to_bytes(8, "little"))
+    return classes[0] if classes else CUBIN

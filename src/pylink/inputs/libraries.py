@@ -42,7 +42,7 @@ def find_libraries(
         return []
     directories = _directories(options, library_path)
     machine = host_machine(options)
-    found: list[Input] = []
+    libraries: list[Input] = []
     for name, all_members in zip(options.library, whole, strict=True):
         file, skipped = _search(name, directories, machine, plan.root)
         # What nvlink overlooks in the first may still be needed. If not, there is a warning later.
@@ -54,7 +54,7 @@ def find_libraries(
 
                 report_skipped(other, name, machine, sink, plan.root)
         if spare is not None:
-            found.append(Input(spare, skipped=name, whole=all_members))
+            libraries.append(Input(spare, skipped=name, whole=all_members))
         elif file is None:
             if not (skipped or options.allow_missing_libraries or _is_of_host(name)):
                 places = ", ".join(f"'{path}'" for path in directories)
@@ -64,12 +64,12 @@ def find_libraries(
                     directories=places or NOWHERE,
                 )
         elif file.endswith(".so"):
-            found += _shared(file, machine, sink)
+            libraries += _shared(file, machine, sink)
         else:
-            found.append(Input(file, whole=all_members))
+            libraries.append(Input(file, whole=all_members))
     if sink.errors:
         sink.stop()
-    return found
+    return libraries
 
 
 def searched(name: str, options: Options) -> list[str]:
@@ -109,12 +109,12 @@ def find_hidden(options: Options) -> Iterator[tuple[str, str, str]]:
     """
     directories = _directories(options, None)
     for name in dict.fromkeys(options.library):
-        taken = searched(name, options)
+        searched_in = searched(name, options)
         names = [name[1:]] if name.startswith(":") else [f"lib{name}.so", f"lib{name}.a"]
         files = (f"{folder.rstrip('/')}/{file}" for file in names for folder in directories)
         for file in dict.fromkeys(files):
-            if taken and file not in taken and os.path.exists(file):
-                yield name, taken[-1], file
+            if searched_in and file not in searched_in and os.path.exists(file):
+                yield name, searched_in[-1], file
 
 
 def _directories(options: Options, library_path: str | None) -> list[str]:

@@ -18,11 +18,13 @@ class Contents:
     `faults` has a FaultRow for each source that is damaged.
     """
 
-    __slots__ = ("faults", "found", "libraries", "sources")
+    __slots__ = ("contents", "faults", "libraries", "sources")
 
-    def __init__(self, found: DeviceContents, faults: bytes, libraries: Libraries | None) -> None:
-        self.sources = found.sources
-        self.found = found
+    def __init__(
+        self, contents: DeviceContents, faults: bytes, libraries: Libraries | None
+    ) -> None:
+        self.sources = contents.sources
+        self.contents = contents
         self.faults = faults
         self.libraries = libraries
 
@@ -34,17 +36,17 @@ class OpenedInputs:
     `with_code` has the numbers of those.
     """
 
-    __slots__ = ("found", "libraries", "sources", "with_code")
+    __slots__ = ("contents", "libraries", "sources", "with_code")
 
     def __init__(
         self,
         sources: Sources,
-        found: DeviceContents,
+        contents: DeviceContents,
         libraries: Libraries | None,
         with_code: set[int],
     ) -> None:
         self.sources = sources
-        self.found = found
+        self.contents = contents
         self.libraries = libraries
         self.with_code = with_code
 

@@ -113,8 +113,8 @@ class Picks:
 
     def taken(self) -> list[int]:
         """The number of the source of everything that the link has."""
-        left = {number for number in self.odd if not self.is_taken(number)}
-        return [home for number, home in enumerate(self.homes) if number not in left]
+        odd_left = {number for number in self.odd if not self.is_taken(number)}
+        return [home for number, home in enumerate(self.homes) if number not in odd_left]
 
     def pieces_in_order(self) -> list[Piece]:
         """What is compiled."""
@@ -124,9 +124,9 @@ class Picks:
         """The rows of the cubins, also of those that were compiled, and their numbers."""
         if not self.odd:
             return self.rows, range(len(self.homes))
-        left = set(self.odd) - self.plain
-        left -= {number for number, piece in self.pieces.items() if piece.kind == CUBIN}
-        numbers = [number for number in range(len(self.homes)) if number not in left]
+        odd_left = set(self.odd) - self.plain
+        odd_left -= {number for number, piece in self.pieces.items() if piece.kind == CUBIN}
+        numbers = [number for number in range(len(self.homes)) if number not in odd_left]
         size = PICK.size
         rows = b"".join(
             row_at(-1, 0, len(self.pieces[number].data))

@@ -34,25 +34,25 @@ class References:
         self.variables = variables
 
 
-def host_references(numbers: list[int], found: DeviceContents) -> References | None:
+def host_references(numbers: list[int], contents: DeviceContents) -> References | None:
     """The kernels that the host code of these sources uses, None when that is not known.
 
     One source without a list is enough not to know it, and so are lists without any name. Linkers
     of the host may have thrown away lists of a shared library, never its code: its lists count when
     they are long enough for the code, and a library of which nothing is linked does not.
     """
-    sources = found.sources
+    sources = contents.sources
     if bytes(map(sources.kinds.__getitem__, numbers)).translate(None, bytes(OF_HOST)):
         return None
     libraries = sources.libraries
     if libraries:
         numbers = [
-            number for number in numbers if number not in libraries or found.containers(number)
+            number for number in numbers if number not in libraries or contents.containers(number)
         ]
         for number in numbers:
-            if number in libraries and not found.lists_hold(number, libraries[number].modules):
+            if number in libraries and not contents.lists_hold(number, libraries[number].modules):
                 return None
-    collected = fatbin.collect_names(sources.arenas, bytes(sources.homes), found.rows, numbers)
+    collected = fatbin.collect_names(sources.arenas, bytes(sources.homes), contents.rows, numbers)
     if collected is None:
         return None
     external, internal, variables = collected
@@ -61,25 +61,25 @@ def host_references(numbers: list[int], found: DeviceContents) -> References | N
     return References(list(external), list(internal), list(variables))
 
 
-def variable_patterns(found: DeviceContents, numbers: Iterable[int]) -> list[bytes] | None:
+def variable_patterns(contents: DeviceContents, numbers: Iterable[int]) -> list[bytes] | None:
     """Patterns for all variables that the host code of these sources names; None if not known."""
     wanted = list(numbers)
-    if not all(found.lists_hold(number, found.containers(number)) for number in wanted):
+    if not all(contents.lists_hold(number, contents.containers(number)) for number in wanted):
         return None
-    sources = found.sources
-    collected = fatbin.collect_names(sources.arenas, bytes(sources.homes), found.rows, wanted)
+    sources = contents.sources
+    collected = fatbin.collect_names(sources.arenas, bytes(sources.homes), contents.rows, wanted)
     return None if collected is None else list(collected[2])
 
 
 def identifiers(
-    numbers: Sequence[int], found: DeviceContents, with_code: set[int]
+    numbers: Sequence[int], contents: DeviceContents, with_code: set[int]
 ) -> list[tuple[str, bool]]:
     """What --register-link-binaries lists: module ids with True, names of files with False.
 
     A host object counts even without code for the target, a fat binary if it is among those
     `with_code` some.
     """
-    sources = found.sources
+    sources = contents.sources
     listed: list[tuple[str, bool]] = []
     for number in numbers:
         name, kind = sources.names[number], sources.kinds[number]
@@ -88,5 +88,5 @@ def identifiers(
         elif kind not in OF_HOST:
             listed.append((name, False))
         else:
-            listed += found.listed(number)
+            listed += contents.listed(number)
     return listed

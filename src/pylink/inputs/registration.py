@@ -134,11 +134,11 @@ def find_losses(
     for library in libraries:
         ids += [*library.open, *library.closed, *sorted(library.contained)]
     places = {identifier: place for place, identifier in reversed(list(enumerate(ids)))}
-    found: dict[tuple[int, int], Loss] = {}
-    _follow([output, *files], places, found)
+    losses: dict[tuple[int, int], Loss] = {}
+    _follow([output, *files], places, losses)
     if is_shared:
-        _follow([*files, output], places, found)
-    return [found[pair] for pair in sorted(found)]
+        _follow([*files, output], places, losses)
+    return [losses[pair] for pair in sorted(losses)]
 
 
 def _is_left_out(library: Library, static: dict[bytes, Module], contained: set[bytes]) -> bool:
@@ -152,7 +152,7 @@ def _is_left_out(library: Library, static: dict[bytes, Module], contained: set[b
 
 
 def _follow(
-    order: Sequence[_File], places: dict[bytes, int], found: dict[tuple[int, int], Loss]
+    order: Sequence[_File], places: dict[bytes, int], losses: dict[tuple[int, int], Loss]
 ) -> None:
     """Follow each call to the file that answers, in this order of loading; adds to `found`.
 
@@ -184,21 +184,23 @@ def _follow(
         if missing != file.answers:
             for symbol in sorted(missing & takers.keys(), key=places.__getitem__):
                 taker = takers[symbol]
-                _add(found, Loss(symbol, file.library, taker.library, is_double=False), file, taker)
+                _add(
+                    losses, Loss(symbol, file.library, taker.library, is_double=False), file, taker
+                )
         for symbol in sorted(reached[file.rank], key=places.__getitem__):
             callers = reached[file.rank][symbol]
             for other in callers[1:]:
                 loss = Loss(symbol, callers[0].library, other.library, is_double=True)
-                _add(found, loss, callers[0], other)
+                _add(losses, loss, callers[0], other)
 
 
-def _add(found: dict[tuple[int, int], Loss], loss: Loss, file: _File, other: _File) -> None:
+def _add(losses: dict[tuple[int, int], Loss], loss: Loss, file: _File, other: _File) -> None:
     """Add what happens between two files, unless a loss of these is known."""
     pair = (min(file.rank, other.rank), max(file.rank, other.rank))
     if file.rank > other.rank:
         loss.first, loss.second = loss.second, loss.first
-    if pair not in found or (found[pair].is_double and not loss.is_double):
-        found[pair] = loss
+    if pair not in losses or (losses[pair].is_double and not loss.is_double):
+        losses[pair] = loss
 
 
 def report_losses(

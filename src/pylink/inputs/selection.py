@@ -46,10 +46,10 @@ def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") ->
     if sources is not None:
         rows = [*memoryview(sources.groups).cast("i"), *[0] * (1 + len(lent))]
         groups = b"".join(rows[home].to_bytes(4, "little") for home in homes)
-    taken = selection.select(
+    selected = selection.select(
         loaded.arena, loaded.extents, bytes(demand), groups, not job.executable
     )
-    chosen = [number for number, take in enumerate(taken) if take]
+    chosen = [number for number, take in enumerate(selected) if take]
     return Loaded(
         job,
         [loaded.names[number] for number in chosen],

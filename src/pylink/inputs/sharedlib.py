@@ -100,15 +100,15 @@ class Libraries:
         "anchors",
         "borrowed",
         "copied",
-        "found",
         "lent",
+        "libraries",
         "optional",
         "registered",
         "written",
     )
 
     def __init__(self) -> None:
-        self.found: list[Library] = []
+        self.libraries: list[Library] = []
         self.registered: set[bytes] = set()
         self.anchors: dict[str, str] = {}
         self.lent: list[str] = []
@@ -122,7 +122,7 @@ class Libraries:
 
         No module of the link is among them, and each file counts once.
         """
-        owned = {identifier for library in self.found for identifier in library.closed}
+        owned = {identifier for library in self.libraries for identifier in library.closed}
         lenders: dict[Library, set[bytes]] = {}
         for library in self._different():
             ids = {
@@ -149,24 +149,24 @@ class Libraries:
         if library is None:
             return None
         library.place = place
-        self.found.append(library)
+        self.libraries.append(library)
         return library if library.open else None
 
     def choose(
-        self, job: Job, sources: Sources, found: DeviceContents, sink: Sink
+        self, job: Job, sources: Sources, contents: DeviceContents, sink: Sink
     ) -> dict[int, set[int]]:
         """Which containers of each library are linked, by number; sets what `found` says of it.
 
         An open module is, unless an object or archive has it as well, or another library of the
         link defines its registration: each is registered once. The first of two equal ones counts.
         """
-        static = static_modules(job, sources, found)
+        static = static_modules(job, sources, contents)
         registered = set(static)
-        owned = {identifier for library in self.found for identifier in library.closed}
+        owned = {identifier for library in self.libraries for identifier in library.closed}
         linked: dict[int, set[int]] = {}
         for source, library in sources.libraries.items():
-            ids = module_ids(found.ids(source))
-            containers = found.containers(source)
+            ids = module_ids(contents.ids(source))
+            containers = contents.containers(source)
             if len(ids) != containers:
                 sink.report(
                     "library-ids", file=sources.names[source], ids=len(ids), containers=containers
@@ -180,13 +180,13 @@ class Libraries:
                 and identifier not in owned
             }
             registered |= set(chosen)
-            found.restrict(source, list(chosen))
+            contents.restrict(source, list(chosen))
             linked[source] = set(chosen.values())
             if chosen:
                 self._check(library, list(chosen), sink)
         self.registered = registered
         libraries = self._different()
-        optional = self._find_optional(job, static, libraries, found)
+        optional = self._find_optional(job, static, libraries, contents)
         chosen_ids = registered - set(static)
         losses = find_losses(
             static, chosen_ids, libraries, is_shared=job.options.shared, optional=optional
@@ -200,7 +200,7 @@ class Libraries:
         job: Job,
         static: dict[bytes, Module],
         libraries: Sequence[Library],
-        found: DeviceContents,
+        contents: DeviceContents,
     ) -> set[bytes]:
         """The modules of archives, in a link for a shared library, that another library registers.
 
@@ -220,9 +220,9 @@ class Libraries:
         has_runtime = not job.options.keep_system_libraries
         self.optional = {os.fsdecode(identifier) for identifier in optional}
         for number in {static[identifier].number for identifier in optional}:
-            ids = set(module_ids(found.ids(number)))
+            ids = set(module_ids(contents.ids(number)))
             # The device runtime is linked into each image that needs it.
-            if has_runtime and SYSTEM_LIBRARY in found.sources.names[number]:
+            if has_runtime and SYSTEM_LIBRARY in contents.sources.names[number]:
                 continue
             self.copied[number] = self.owner(next(iter(ids & optional)))
             if ids <= optional - contained:
@@ -231,12 +231,14 @@ class Libraries:
 
     def owner(self, identifier: bytes) -> str:
         """The file of the first library whose image registers the module."""
-        return next(library.file for library in self.found if registers_itself(library, identifier))
+        return next(
+            library.file for library in self.libraries if registers_itself(library, identifier)
+        )
 
     def _different(self) -> list[Library]:
         """The libraries, each file once: the host's linker knows it when it comes again."""
         different: dict[Identity | str, Library] = {}
-        for library in self.found:
+        for library in self.libraries:
             different.setdefault(identity(library.file) or library.file, library)
         return list(different.values())
 
@@ -252,18 +254,18 @@ class Libraries:
             self.anchors[os.fsdecode(identifier)] = os.fsdecode(library.anchor or b"")
 
 
-def static_modules(job: Job, sources: Sources, found: DeviceContents) -> dict[bytes, Module]:
+def static_modules(job: Job, sources: Sources, contents: DeviceContents) -> dict[bytes, Module]:
     """The modules that the program registers of objects and of archives; of objects rather.
 
     The host program has all of an object, and of an archive what no library has.
     """
     modules: dict[bytes, Module] = {}
     for number, kind in enumerate(sources.kinds):
-        if kind != HOST or sources.demands[number] == TOGETHER or not found.containers(number):
+        if kind != HOST or sources.demands[number] == TOGETHER or not contents.containers(number):
             continue
         archive = sources.group(number)
         name = job.inputs[archive - 1].name if archive else sources.names[number]
-        for identifier in module_ids(found.ids(number)):
+        for identifier in module_ids(contents.ids(number)):
             if identifier not in modules or (modules[identifier].in_archive and not archive):
                 modules[identifier] = Module(number, name, in_archive=archive != 0)
     return modules

@@ -144,7 +144,7 @@ class Sources:
     """
 
     __slots__ = (
-        "_known",
+        "_numbers_known",
         "arenas",
         "demands",
         "extents",
@@ -159,7 +159,7 @@ class Sources:
 
     def __init__(self) -> None:
         self.size = 0
-        self._known: dict[int, int] = {}
+        self._numbers_known: dict[int, int] = {}
         self.arenas: list[bytes] = []
         self.names: list[str] = []
         self.kinds = bytearray()
@@ -172,7 +172,7 @@ class Sources:
 
     def add(self, run: Run, group: int = 0) -> None:
         """Put a run after the others."""
-        home = self._known.setdefault(id(run.arena), len(self.arenas))
+        home = self._numbers_known.setdefault(id(run.arena), len(self.arenas))
         if home == len(self.arenas):
             self.arenas.append(run.arena)
             if group:  # files that a thin archive names

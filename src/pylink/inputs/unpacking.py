@@ -75,8 +75,8 @@ def unpack(
     if job.options.cpu_arch is not None or len(set(hosts.machines())) > 1:
         warn_of_machines(job, hosts, sink)
     take_files(picked, sink)
-    taken = picked.taken()
-    if all(is_system(job, sources.names[number]) for number in taken):
+    numbers_taken = picked.taken()
+    if all(is_system(job, sources.names[number]) for number in numbers_taken):
         _refuse_nothing(job, hosts, sink)
     if sink.errors:
         sink.stop()
@@ -104,7 +104,7 @@ def unpack(
     loaded.homes, loaded.modules = homes, modules
     if sink.errors:  # what was decompressed only now
         sink.stop()
-    opened = OpenedInputs(sources, hosts, libraries, set(taken))
+    opened = OpenedInputs(sources, hosts, libraries, set(numbers_taken))
     if modules:  # what these need is known only when they are compiled
         loaded.opened = opened
         return loaded
@@ -114,18 +114,18 @@ def unpack(
 def look_into(job: Job, inputs: Sequence[Run], sink: Sink) -> Contents:
     """What is in the inputs, with nothing decompressed; what is wrong with them is reported."""
     sources, libraries = find_sources(job, inputs, sink)
-    found, faults = scan(sources)
-    return Contents(found, faults, libraries)
+    contents, faults = scan(sources)
+    return Contents(contents, faults, libraries)
 
 
-def _refuse_nothing(job: Job, found: DeviceContents, sink: Sink) -> None:
+def _refuse_nothing(job: Job, contents: DeviceContents, sink: Sink) -> None:
     """Report that no input has code for the target, if some have code: nothing could run."""
     options = job.options
     if sink.errors or options.suppress_arch_warning or options.allows_no_code:
         return
-    sources = found.sources
+    sources = contents.sources
     if any(
-        found.containers(number)
+        contents.containers(number)
         and not (sources.is_overlooked(number) or is_system(job, sources.names[number]))
         for number in range(len(sources))
     ):
@@ -140,7 +140,7 @@ def known_references(loaded: Loaded) -> References | None:
     sources = loaded.opened.sources
     unseen = find_system(loaded.job, sources.names) | sources.overlooked()
     looked_at = [number for number in range(len(sources)) if number not in unseen]
-    return host_references(looked_at, loaded.opened.found)
+    return host_references(looked_at, loaded.opened.contents)
 
 
 def add_optimized(
@@ -180,7 +180,7 @@ def settle(loaded: Loaded, opened: OpenedInputs, sink: Sink, lent: bytes = b"") 
 
     Modules that libraries lend have numbers after all sources, and the demands `lent`.
     """
-    job, sources, found = loaded.job, opened.sources, opened.found
+    job, sources, contents = loaded.job, opened.sources, opened.contents
     libraries = opened.libraries
     candidates = Candidates(loaded, opened) if libraries is not None and not lent else None
     loaded = select(loaded, sources, lent)
@@ -188,29 +188,29 @@ def settle(loaded: Loaded, opened: OpenedInputs, sink: Sink, lent: bytes = b"") 
     borrowed = libraries.borrowed if libraries is not None else set()
     if not lent:  # else they were warned of before
         warn_of_skipped(loaded, sources, sink)
-    taken = {*loaded.homes, *(module.number for module in loaded.modules)}
+    numbers = {*loaded.homes, *(module.number for module in loaded.modules)}
     if job.options.register_link_binaries is not None:
-        registered = find_registered(job, sources, taken)
+        registered = find_registered(job, sources, numbers)
         if loaded.modules:
             unlisted = {module.number for module in loaded.modules if not module.hosted}
             registered = [number for number in registered if number not in unlisted]
             if not loaded.homes:  # nvlink has the files of a whole program in the other direction
                 registered.reverse()
-        loaded.registered = identifiers(registered, found, opened.with_code)
+        loaded.registered = identifiers(registered, contents, opened.with_code)
     if job.uses_host_info:
         system = find_system(job, sources.names)
-        unseen = ((system | sources.overlooked()) - taken) | borrowed
+        unseen = ((system | sources.overlooked()) - numbers) | borrowed
         looked_at = [number for number in range(len(sources)) if number not in unseen]
         # The library's own kernels are not a reason to omit those of a program that names none.
         own = [number for number in looked_at if number not in system] if system else looked_at
-        references = host_references(own, found)
+        references = host_references(own, contents)
         if references is not None and len(own) < len(looked_at):
-            references = host_references(looked_at, found)
+            references = host_references(looked_at, contents)
         loaded.references = references
     return loaded
 
 
-def find_registered(job: Job, sources: Sources, taken: set[int]) -> list[int]:
+def find_registered(job: Job, sources: Sources, numbers: set[int]) -> list[int]:
     """The sources of which the host program must register device code, by nvlink's rule.
 
     A member that was not `taken` still counts where the host's linker may take it, unless it is
@@ -220,7 +220,7 @@ def find_registered(job: Job, sources: Sources, taken: set[int]) -> list[int]:
         number
         for number, name in enumerate(sources.names)
         if (
-            number in taken
+            number in numbers
             or (sources.demands[number] in (ALWAYS, NEEDED) and not is_system(job, name))
         )
         and (sources.kinds[number] in kinds.OF_HOST or not sources.group(number))

@@ -25,13 +25,13 @@ def info_records(image: Image, section: Section) -> list[Record]:
             value, text = _small(form, small, version=number == ei.MERCURY_ISA_VERSION)
             rows.append(Record(name, number, fmt, value, text))
             continue
-        words = [word[0] for word in struct.iter_unpack("<I", payload)]
-        if of_file and number in ei.OF_SYMBOL and len(words) == 2:
-            symbol = image.symbol_name(words[0], section)
-            text = f"{symbol} {words[1]:#x}"
-            rows.append(Record(name, number, fmt, words[1], text, symbol))
+        numbers = [word[0] for word in struct.iter_unpack("<I", payload)]
+        if of_file and number in ei.OF_SYMBOL and len(numbers) == 2:
+            symbol = image.symbol_name(numbers[0], section)
+            text = f"{symbol} {numbers[1]:#x}"
+            rows.append(Record(name, number, fmt, numbers[1], text, symbol))
             continue
-        value, text = _words(image, section, number, words)
+        value, text = _words(image, section, number, numbers)
         rows.append(Record(name, number, fmt, value, text))
     return rows
 
@@ -83,19 +83,23 @@ def _small(form: int, small: int, *, version: bool) -> tuple[object, str]:
     return small, f"{small:#x}"
 
 
-def _words(image: Image, section: Section, number: int, words: list[int]) -> tuple[object, str]:
+def _words(image: Image, section: Section, number: int, numbers: list[int]) -> tuple[object, str]:
     if number == ei.EXTERNS:
-        names = [image.symbol_name(word, section) for word in words]
+        names = [image.symbol_name(word, section) for word in numbers]
         return names, " ".join(names)
-    if number == ei.PARAM_CBANK and len(words) == 2:
-        name, base, size = image.symbol_name(words[0], section), words[1] & 0xFFFF, words[1] >> 16
+    if number == ei.PARAM_CBANK and len(numbers) == 2:
+        name, base, size = (
+            image.symbol_name(numbers[0], section),
+            numbers[1] & 0xFFFF,
+            numbers[1] >> 16,
+        )
         value = {"section": name, "offset": base, "size": size}
         return value, f"{name} offset {base:#x} size {size:#x}"
-    if number == ei.KPARAM_INFO and len(words) == 3:
-        return _parameter(*words)
-    if len(words) == 1:
-        return words[0], f"{words[0]:#x}"
-    return words, _hex(words)
+    if number == ei.KPARAM_INFO and len(numbers) == 3:
+        return _parameter(*numbers)
+    if len(numbers) == 1:
+        return numbers[0], f"{numbers[0]:#x}"
+    return numbers, _hex(numbers)
 
 
 def _parameter(index: int, place: int, form: int) -> tuple[object, str]:
@@ -118,5 +122,5 @@ def _parameter(index: int, place: int, form: int) -> tuple[object, str]:
     return value, text + "".join(f" {name} {v:#x}" for name, v, usual in rare if v != usual)
 
 
-def _hex(words: list[int]) -> str:
-    return " ".join(f"{word:#x}" for word in words)
+def _hex(numbers: list[int]) -> str:
+    return " ".join(f"{word:#x}" for word in numbers)

@@ -51,31 +51,31 @@ class _Comparison:
         self.renumbered = False
 
     def run(self) -> list[Difference]:
-        found = self._section_list()
+        differing = self._section_list()
         tables = [pair for pair in self.pairs if pair[0].name in TABLES]
         for pair in tables:
             changes = self._content(*pair)
             self.renumbered |= bool(changes)
-            found += changes
-        found += self._elf_header()
+            differing += changes
+        differing += self._elf_header()
         for pair in self.pairs:
-            found += self._section_header(*pair)
+            differing += self._section_header(*pair)
         for pair in self.pairs:
             if pair not in tables:
-                found += self._content(*pair)
-        return found + self._placement()
+                differing += self._content(*pair)
+        return differing + self._placement()
 
     def _section_list(self) -> list[Difference]:
         if not self.moved:
             return []
         ours = {s.key: s for s in self.first.sections}
         theirs = {s.key: s for s in self.second.sections}
-        found = [
+        differing = [
             Difference("section", section.name, "", _describe(section), None)
             for key, section in ours.items()
             if key not in theirs
         ]
-        found += [
+        differing += [
             Difference("section", section.name, "", None, _describe(section))
             for key, section in theirs.items()
             if key not in ours
@@ -84,9 +84,9 @@ class _Comparison:
         for (mine, _), (other, _) in zip(*orders, strict=True):
             if mine != other:
                 note = "sections in another order"
-                found.append(Difference("section", "section list", "", mine, other, note))
+                differing.append(Difference("section", "section list", "", mine, other, note))
                 break
-        return found
+        return differing
 
     def _elf_header(self) -> list[Difference]:
         # The file offsets are compared with the layout.
@@ -105,7 +105,7 @@ class _Comparison:
             fields.insert(0, "name_at")
         if not a.file_size and not b.file_size:
             fields.append("size")  # otherwise the contents tell more
-        found = []
+        differing = []
         for field in fields:
             mine, other = getattr(a, field), getattr(b, field)
             table = a.name.endswith("symtab")
@@ -120,8 +120,8 @@ class _Comparison:
                     continue
                 note = ", ".join(named)
             label = " sh_name" if field == "name_at" else f" sh_{field}"
-            found.append(number_difference("section", a.name, label, mine, other, note))
-        return found
+            differing.append(number_difference("section", a.name, label, mine, other, note))
+        return differing
 
     def _content(self, a: Section, b: Section) -> list[Difference]:
         mine, other = self.first.content(a), self.second.content(b)
@@ -140,10 +140,10 @@ class _Comparison:
             rows = self._rows(self.first, a), self._rows(self.second, b)
         except MalformedCubin as problem:
             return [Difference("section", a.name, "", None, None, f"unreadable: {problem}")]
-        found = compare_rows(a.name, *rows)
-        if not found and not (self.renumbered and not is_notes(a)):
-            found = [bytes_difference(a, mine, other)]
-        return found
+        differing = compare_rows(a.name, *rows)
+        if not differing and not (self.renumbered and not is_notes(a)):
+            differing = [bytes_difference(a, mine, other)]
+        return differing
 
     def _rows(self, image: Image, section: Section) -> list[Row]:
         read = reader(section)

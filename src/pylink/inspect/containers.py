@@ -159,10 +159,10 @@ def _of_containers(name: str, data: bytes, allowance: Allowance) -> Iterator[Par
 def _embedded(
     name: str, data: bytes, sections: list[Section], allowance: Allowance
 ) -> Iterator[Part]:
-    for found in find_device_code(InMemory(data), sections):
-        contents = data[found.start : found.end]
+    for code in find_device_code(InMemory(data), sections):
+        contents = data[code.start : code.end]
         allowance.take(name, len(contents))
-        if found.is_container:
+        if code.is_container:
             yield from _of_container(name, contents, allowance)
         else:
             yield _file(name, contents)

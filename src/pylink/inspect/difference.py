@@ -33,7 +33,7 @@ def compare_rows(section: str, first: Sequence[Row], second: Sequence[Row]) -> l
         return []
     ours, theirs = _numbered(first), _numbered(second)
     places = {key: (j, row) for j, (key, row) in enumerate(theirs)}
-    found = []
+    differences = []
     paired = []  # their numbers, in our order
     for i, (key, row) in enumerate(ours):
         j, other = places.pop(key, (-1, None))
@@ -41,15 +41,15 @@ def compare_rows(section: str, first: Sequence[Row], second: Sequence[Row]) -> l
             paired.append(j)
         if row != other:
             text = None if other is None else _shown(other)
-            found.append(Difference(row.kind, section, row.where(i), _shown(row), text))
+            differences.append(Difference(row.kind, section, row.where(i), _shown(row), text))
     for j, row in places.values():
-        found.append(Difference(row.kind, section, row.where(j), None, _shown(row)))
+        differences.append(Difference(row.kind, section, row.where(j), None, _shown(row)))
     if paired != sorted(paired):
         i = next(i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
-        note = f"{'same ' if not found else ''}entries in another order"
+        note = f"{'same ' if not differences else ''}entries in another order"
         shown = _shown(first[i]), _shown(second[i])
-        found.insert(0, Difference(first[i].kind, section, first[i].where(i), *shown, note))
-    return found
+        differences.insert(0, Difference(first[i].kind, section, first[i].where(i), *shown, note))
+    return differences
 
 
 def _numbered(rows: Sequence[Row]) -> list[tuple[tuple[str, int], Row]]:
@@ -71,10 +71,12 @@ def number_difference(
     return Difference(kind, section, where, f"{first:#x}", f"{second:#x}", note)
 
 
-def difference_text(names: Sequence[str], found: Sequence[Difference], limit: int) -> str:
+def difference_text(names: Sequence[str], differences: Sequence[Difference], limit: int) -> str:
     """What a person reads: for each place - what the first cubin has and + what the second."""
     lines = [f"--- {printable(names[0])}", f"+++ {printable(names[1])}"]
-    for (kind, section), group in groupby(found, key=lambda change: (change.kind, change.section)):
+    for (kind, section), group in groupby(
+        differences, key=lambda change: (change.kind, change.section)
+    ):
         of_section = list(group)
         shown = of_section[: limit or None]
         for change in shown:
@@ -83,12 +85,14 @@ def difference_text(names: Sequence[str], found: Sequence[Difference], limit: in
             lines += [f"  + {change.second}"] if change.second is not None else []
         if len(of_section) > len(shown):
             lines.append(f"{kind} {section}: {len(of_section) - len(shown)} more")
-    counts = Counter(change.kind for change in found)
+    counts = Counter(change.kind for change in differences)
     lines.append("differences: " + ", ".join(f"{kind} {n}" for kind, n in counts.items()))
     return "\n".join(lines) + "\n"
 
 
-def difference_document(names: Sequence[str], found: Sequence[Difference]) -> dict[str, object]:
+def difference_document(
+    names: Sequence[str], differences: Sequence[Difference]
+) -> dict[str, object]:
     """What a program reads."""
-    rows = [asdict(difference) for difference in found]
-    return {"first": names[0], "second": names[1], "equal": not found, "differences": rows}
+    rows = [asdict(difference) for difference in differences]
+    return {"first": names[0], "second": names[1], "equal": not differences, "differences": rows}

@@ -77,11 +77,11 @@ class Section:
 
 def leaves_registration(source: Source) -> bool:
     """Whether a library or program has an undefined symbol that registers linked device code."""
-    found = {section.name: section for section in sections_of(source)}
-    if not all(name in found for name in (".dynsym", ".dynstr")):
+    section_of = {section.name: section for section in sections_of(source)}
+    if not all(name in section_of for name in (".dynsym", ".dynstr")):
         return False
     symbols, strings = (
-        source.read(found[name].start, found[name].end - found[name].start)
+        source.read(section_of[name].start, section_of[name].end - section_of[name].start)
         for name in (".dynsym", ".dynstr")
     )
     place = strings.find(_REGISTERS)
@@ -120,13 +120,13 @@ def sections_of(source: Source) -> list[Section]:
         return []
     headers = list(SHDR.iter_unpack(rows))
     strings = source.read(headers[names][4], headers[names][5])
-    found = []
+    sections = []
     for name, kind, _, _, offset, size, *_ in headers:
         if kind not in _EMPTY and size and offset + size <= source.size:
             text = strings[name : strings.find(b"\0", name)]
-            found.append(Section(text.decode("utf-8", "surrogateescape"), offset, offset + size))
-    found.sort(key=lambda section: (section.start, section.end))
-    return found
+            sections.append(Section(text.decode("utf-8", "surrogateescape"), offset, offset + size))
+    sections.sort(key=lambda section: (section.start, section.end))
+    return sections
 
 
 def section_at(sections: list[Section], offset: int) -> str:

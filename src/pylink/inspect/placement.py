@@ -18,27 +18,27 @@ def placement_differences(first: Image, second: Image, *, tool_note: bool) -> li
     if tool_note:
         other = expected_layout(second, note.size if note else 0)
     names = [section.name for section in first.sections]
-    found = [
+    differences = [
         number_difference("layout", name, " sh_offset", a, b)
         for name, a, b in zip(names, mine.offsets, other.offsets, strict=True)
         if a != b
     ]
-    found += _segments(mine.segments, other.segments)
+    differences += _segments(mine.segments, other.segments)
     for what in ("shoff", "phoff", "size"):
         a, b = getattr(mine, what), getattr(other, what)
         if a != b:
-            found.append(number_difference("layout", "file", f" {what}", a, b))
-    return found + _padding(first, second, tool_note=tool_note)
+            differences.append(number_difference("layout", "file", f" {what}", a, b))
+    return differences + _padding(first, second, tool_note=tool_note)
 
 
 def _segments(first: tuple[Segment, ...], second: tuple[Segment, ...]) -> list[Difference]:
-    found = []
+    segments = []
     for i in range(max(len(first), len(second))):
         mine = str(first[i]) if i < len(first) else None
         other = str(second[i]) if i < len(second) else None
         if mine != other:
-            found.append(Difference("segment", "segments", f"[{i}]", mine, other))
-    return found
+            segments.append(Difference("segment", "segments", f"[{i}]", mine, other))
+    return segments
 
 
 def _gaps(image: Image) -> bytes:

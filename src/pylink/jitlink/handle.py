@@ -86,18 +86,18 @@ LOGS = ("ErrorLog", "InfoLog")
 class Handle:
     """What nvJitLinkCreate makes; methods return nvJitLinkResult numbers."""
 
-    def __init__(self, words: Sequence[bytes], real: Real) -> None:
+    def __init__(self, options: Sequence[bytes], real: Real) -> None:
         self._begun = time.perf_counter()
-        self._words = list(words)
+        self._option_texts = list(options)
         self._real = real
         self._inputs: list[tuple[int, Input]] = []
         self._errors = self._info = b""
         self._image: bytes | None = None
         self._forwarded: RealHandle | None = None
         self.created = SUCCESS
-        self._wishes = understand(os.fsdecode(word) for word in words)
+        self._wishes = understand(os.fsdecode(word) for word in options)
         if self._wishes is None:
-            if not any(word.startswith(b"-arch=") for word in words):
+            if not any(word.startswith(b"-arch=") for word in options):
                 self.created = MISSING_ARCH
             else:
                 self.created = self._forward()
@@ -156,21 +156,21 @@ class Handle:
         """The result, and the bytes of one of `real.RESULTS`; a log has a NUL unless empty."""
         if self._forwarded is not None:
             return self._forwarded.get_size(what)
-        found = self._find(what)
-        if found is None:
+        result = self._find(what)
+        if result is None:
             return (INTERNAL if what == "LinkedCubin" else INVALID_INPUT), 0
-        return SUCCESS, len(found) + (found != b"" and what in LOGS)
+        return SUCCESS, len(result) + (result != b"" and what in LOGS)
 
     def get(self, what: str, address: int) -> int:
         """Write one of `real.RESULTS` to an address with room for it and, of a log, a NUL."""
         if self._forwarded is not None:
             return self._forwarded.get(what, address)
-        found = self._find(what)
-        if found is None:
+        result = self._find(what)
+        if result is None:
             return INTERNAL if what == "LinkedCubin" else INVALID_INPUT
         if what in LOGS:
-            found += b"\0"
-        ctypes.memmove(address, found, len(found))
+            result += b"\0"
+        ctypes.memmove(address, result, len(result))
         return SUCCESS
 
     def destroy(self) -> int:
@@ -184,16 +184,16 @@ class Handle:
             return self._refuse(INCORRECT_INPUT_TYPE, f"unsupported input type: {name}\n")
         if self._wishes is None or self._image is not None:
             return self._refuse(INTERNAL, f"ERROR 1: empty elfw when adding cubin{name}\n")
-        found = kinds.kind_of(data)
-        if found not in takes:
+        input_kind = kinds.kind_of(data)
+        if input_kind not in takes:
             if kind == ANY:
                 return self._refuse(UNRECOGNIZED_INPUT, f"unrecognized input type: {name}\n")
             text = f"ERROR 1: bad input: does not match type NVJITLINK_INPUT_{label}{name}\n"
             return self._refuse(INCORRECT_INPUT_TYPE, text)
-        if found in COMPILED:
+        if input_kind in COMPILED:
             result = self._forward()
             return result or self.add_data(kind, data, os.fsencode(name))
-        if found == kinds.CUBIN and not self._runs(data):
+        if input_kind == kinds.CUBIN and not self._runs(data):
             return self._refuse(INVALID_INPUT, f"ERROR 4: bad input:{name}\n")
         self._inputs.append((kind, Input(name or f"<input {len(self._inputs)}>", data)))
         return SUCCESS
@@ -206,7 +206,7 @@ class Handle:
     def _forward(self) -> int:
         """Go on with the real library; the first result of it that is an error."""
         try:
-            result, self._forwarded = self._real.create(self._words)
+            result, self._forwarded = self._real.create(self._option_texts)
         except OSError as error:
             self._wishes = None
             return self._refuse(INTERNAL, f"{error}\n")

@@ -64,17 +64,17 @@ class Calls:
         self._handles: dict[int, Handle] = {}
         self._numbers = itertools.count(1)
 
-    def create(self, handle: int, count: int, words: int) -> int:
-        given = (ctypes.c_char_p * count).from_address(words) if count else ()
-        made = Handle([word or b"" for word in given], self._real)
+    def create(self, handle: int, count: int, address: int) -> int:
+        options_given = (ctypes.c_char_p * count).from_address(address) if count else ()
+        new_handle = Handle([word or b"" for word in options_given], self._real)
         number = next(self._numbers)
-        self._handles[number] = made
+        self._handles[number] = new_handle
         ctypes.c_void_p.from_address(handle).value = number
-        return made.created
+        return new_handle.created
 
     def destroy(self, handle: int) -> int:
-        found = self._handles.pop(handle, None)
-        return NULL_INPUT if found is None else found.destroy()
+        closed = self._handles.pop(handle, None)
+        return NULL_INPUT if closed is None else closed.destroy()
 
     def add_data(self, handle: int, kind: int, data: int, size: int, name: bytes) -> int:
         if size < 0:  # more than any object has
@@ -90,9 +90,9 @@ class Calls:
         return self._handles[handle].complete()
 
     def get_size(self, handle: int, what: int, size: int) -> int:
-        result, found = self._handles[handle].get_size(RESULTS[what])
+        result, result_size = self._handles[handle].get_size(RESULTS[what])
         if result == SUCCESS:
-            ctypes.c_size_t.from_address(size).value = found
+            ctypes.c_size_t.from_address(size).value = result_size
         return result
 
     def get(self, handle: int, what: int, address: int) -> int:

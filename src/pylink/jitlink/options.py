@@ -56,11 +56,11 @@ class Wishes:
         self.timed = timed
 
 
-def understand(words: Iterable[str]) -> Wishes | None:
+def understand(options: Iterable[str]) -> Wishes | None:
     """The options of a link of machine code; None when the real library has to read them."""
     values: dict[str, Value] = {}
     timed = False
-    for word in words:
+    for word in options:
         attribute = FLAGS.get(word)
         if attribute == "time":
             timed = True

@@ -68,11 +68,11 @@ class Real:
         """The address of the function that is not documented."""
         return ctypes.cast(self.library.__nvJitLinkAPI, ctypes.c_void_p).value or 0
 
-    def create(self, words: Sequence[bytes]) -> tuple[int, RealHandle]:
+    def create(self, arguments: Sequence[bytes]) -> tuple[int, RealHandle]:
         """nvJitLinkCreate: its result and the handle."""
         handle = ctypes.c_void_p()
-        options = (ctypes.c_char_p * max(1, len(words)))(*words)
-        result = self.library.nvJitLinkCreate(ctypes.byref(handle), len(words), options)
+        options = (ctypes.c_char_p * max(1, len(arguments)))(*arguments)
+        result = self.library.nvJitLinkCreate(ctypes.byref(handle), len(arguments), options)
         return result, RealHandle(self.library, handle, usable=result == SUCCESS)
 
 
@@ -88,12 +88,12 @@ class RealHandle:
         self._handle = handle
         self._usable = usable
         # Nothing says that the library copies what it is given.
-        self._kept: list[tuple[bytes, bytes | None]] = []
+        self._buffers: list[tuple[bytes, bytes | None]] = []
 
     def add_data(self, kind: int, data: bytes, name: bytes | None) -> int:
         if not self._usable:
             return INTERNAL
-        self._kept.append((data, name))
+        self._buffers.append((data, name))
         add = self._library.nvJitLinkAddData
         return int(add(self._handle, kind, data, ctypes.c_size_t(len(data)), name))
 

@@ -29,41 +29,41 @@ def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[in
     Those of the same name in source, with other parameters; where there are none, those in another
     scope, or of another instantiation of a template.
     """
-    wanted = {name: demangle(name) for name in names}
-    words = {_plain(readable).rpartition("::")[2] for readable in wanted.values()}
+    demangled = {name: demangle(name) for name in names}
+    last_parts = {_plain(readable).rpartition("::")[2] for readable in demangled.values()}
     same: dict[str, list[int]] = {}
     like: dict[str, list[int]] = {}
     for number, row in enumerate(merged.entities):
         if row.kind != FUNCTION_KIND or not row.flags & DEFINED or row.flags & LOCAL:
             continue
         mangled = entity_name(merged, number)
-        if mangled in wanted or not any(word in mangled for word in words):
+        if mangled in demangled or not any(word in mangled for word in last_parts):
             continue
         other = demangle(mangled)
-        for name, readable in wanted.items():
+        for name, readable in demangled.items():
             if (_base(readable) or readable) == (_base(other) or other):
                 same.setdefault(name, []).append(number)
             elif _within(_plain(readable), _plain(other)):
                 like.setdefault(name, []).append(number)
-    found = {**like, **same}
-    return {name: numbers[:MOST_CANDIDATES] for name, numbers in found.items()}
+    candidates = {**like, **same}
+    return {name: numbers[:MOST_CANDIDATES] for name, numbers in candidates.items()}
 
 
 def find_locals(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
     """For each mangled name, the functions of the same name and parameters that are local."""
-    wanted = {demangle(name): name for name in names}
-    words = {_word(readable) for readable in wanted}
-    found: dict[str, list[int]] = {}
+    names_of = {demangle(name): name for name in names}
+    last_parts = {_word(readable) for readable in names_of}
+    locals_of: dict[str, list[int]] = {}
     for number, row in enumerate(merged.entities):
         if row.kind != FUNCTION_KIND or not row.flags & DEFINED or not row.flags & LOCAL:
             continue
         mangled = entity_name(merged, number)
-        if any(word in mangled for word in words):
+        if any(word in mangled for word in last_parts):
             readable = demangle(mangled).replace("(anonymous namespace)::", "")
-            meant = wanted.get(readable)
-            if meant is not None and len(found.setdefault(meant, [])) < MOST_CANDIDATES:
-                found[meant].append(number)
-    return found
+            meant = names_of.get(readable)
+            if meant is not None and len(locals_of.setdefault(meant, [])) < MOST_CANDIDATES:
+                locals_of[meant].append(number)
+    return locals_of
 
 
 def _plain(readable: str) -> str:

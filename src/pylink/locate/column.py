@@ -26,8 +26,8 @@ def source_name(symbol: str) -> str | None:
     if readable == symbol:
         return symbol if symbol.isidentifier() else None
     outside = _outside_brackets(readable)
-    found = None if _OPERATOR.search(outside) else _IDENTIFIER.search(outside)
-    return None if found is None else found[1]
+    match = None if _OPERATOR.search(outside) else _IDENTIFIER.search(outside)
+    return None if match is None else match[1]
 
 
 def find_name(symbol: str, source: Source, files: SourceFiles) -> tuple[int, int]:
@@ -42,8 +42,8 @@ def find_name(symbol: str, source: Source, files: SourceFiles) -> tuple[int, int
         return 0, 0
     if name is None or line is None:
         return 0, 0
-    found = re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", line)
-    return (0, 0) if found is None else (found.start() + 1, found.end())
+    match = re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", line)
+    return (0, 0) if match is None else (match.start() + 1, match.end())
 
 
 def _outside_brackets(readable: str) -> str:

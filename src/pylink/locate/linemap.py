@@ -91,9 +91,9 @@ class LineMap:
     def frames(self, section: int, offset: int) -> list[Frame]:
         """The lines of an offset in a section, by its index; the innermost inlined one first."""
         for name in self._names:
-            found = self.programs(name).frames(section, offset)
-            if found:
-                return found
+            row = self.programs(name).frames(section, offset)
+            if row:
+                return row
         return []
 
     def frames_of_relocation(self, table: int, row: int) -> list[Frame]:
@@ -115,7 +115,7 @@ class LineMap:
 
     def _read_ptx_declarations(self) -> dict[bytes, Frame]:
         """The first declaration with each word; that a few words are types does no harm."""
-        found: dict[bytes, Frame] = {}
+        frames: dict[bytes, Frame] = {}
         for section in self._elf.iter_sections():
             if not section.name.startswith(PTX_TEXT):
                 continue
@@ -125,8 +125,8 @@ class LineMap:
                     continue
                 frame = Frame(section.name, number, text=line.decode("utf-8", "replace"))
                 for word in _WORD.findall(declared[0]):
-                    found.setdefault(word, frame)
-        return found
+                    frames.setdefault(word, frame)
+        return frames
 
 
 class LinePrograms:
@@ -150,10 +150,10 @@ class LinePrograms:
 
     def frames(self, section: int, offset: int) -> list[Frame]:
         """As `LineMap.frames`."""
-        found = self._row_of(section, offset)
-        if found is None:
+        line_row = self._row_of(section, offset)
+        if line_row is None:
             return []
-        start, row = found
+        start, row = line_row
         rows, calls = self._decode(start)
         unit = self._unit_of(start)
         frames = []
@@ -168,8 +168,8 @@ class LinePrograms:
 
     def line(self, section: int, offset: int) -> int | None:
         """The line alone of an offset: programs about PTX need not name a file."""
-        found = self._row_of(section, offset)
-        return None if found is None else self._decode(found[0])[0][found[1]].line
+        row = self._row_of(section, offset)
+        return None if row is None else self._decode(row[0])[0][row[1]].line
 
     def _row_of(self, section: int, offset: int) -> tuple[int, int] | None:
         """The sequence that is about an offset, by where it starts, and the row in it."""
@@ -195,7 +195,7 @@ class LinePrograms:
 
     def _read_declarations(self) -> dict[bytes, tuple[LineProgram, int, int]]:
         """Unit, file and line of the first declaration of each name, by its linkage name if any."""
-        found: dict[bytes, tuple[LineProgram, int, int]] = {}
+        declarations: dict[bytes, tuple[LineProgram, int, int]] = {}
         for unit in self._dwarf.iter_CUs():
             program = self._dwarf.line_program_for_CU(unit)
             if program is None:
@@ -209,8 +209,8 @@ class LinePrograms:
                     named = [attributes["DW_AT_name"].value]
                 place = attributes["DW_AT_decl_file"].value, attributes["DW_AT_decl_line"].value
                 for name in named:
-                    found.setdefault(name, (program, *place))
-        return found
+                    declarations.setdefault(name, (program, *place))
+        return declarations
 
     def _unit_of(self, offset: int) -> LineProgram:
         return self._units[self._unit_starts[bisect_right(self._unit_starts, offset) - 1]]
@@ -265,8 +265,8 @@ class LinePrograms:
     def _string(self, offset: int) -> str | None:
         if self._dwarf.debug_str_sec is None:
             return None
-        found = self._dwarf.get_string_from_table(offset)
-        return os.fsdecode(found) if found else None
+        text = self._dwarf.get_string_from_table(offset)
+        return os.fsdecode(text) if text else None
 
 
 def _line_of(text: bytes, line: int) -> str:

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 def places_of(objects: Objects) -> Places:
     """The places of the inputs, kept with them: what was read of their lines is used again."""
-    found = objects.places
-    if not isinstance(found, Places):
+    places = objects.places
+    if not isinstance(places, Places):
         # A second object of the same inputs: a cycle would keep them in memory.
-        found = objects.places = Places(objects.replaced())
-    return found
+        places = objects.places = Places(objects.replaced())
+    return places
 
 
 class Places:
@@ -83,16 +83,16 @@ class Places:
         self, kind: str, section: int, offset: int, *, symbol: str, **facts: Fact
     ) -> Diagnostic:
         """A note on a place, which names `symbol`."""
-        made = note(kind, source=None, context=(), symbol=symbol, **facts)
-        self.fill(made, section, offset, symbol)
-        return made
+        diagnostic = note(kind, source=None, context=(), symbol=symbol, **facts)
+        self.fill(diagnostic, section, offset, symbol)
+        return diagnostic
 
     def note_definition(self, kind: str, symbol: int, **facts: Fact) -> Diagnostic:
         """A note on the definition that a symbol row is."""
         name = symbol_name(self._objects, symbol)
-        made = note(kind, source=None, context=(), symbol=name, **facts)
-        self.fill_definition(made, symbol)
-        return made
+        diagnostic = note(kind, source=None, context=(), symbol=name, **facts)
+        self.fill_definition(diagnostic, symbol)
+        return diagnostic
 
     def frames(self, section: int, offset: int) -> list[Frame]:
         """The source lines of an offset, the innermost inlined one first."""
@@ -119,9 +119,9 @@ class Places:
         That is the first use of one that is not defined in its file, or a line of PTX.
         """
         file = self._objects.symbols[symbol].file
-        found = self._ask(file, lambda lines: lines.declaration(name))
-        if found is not None:
-            return [found]
+        declaration = self._ask(file, lambda lines: lines.declaration(name))
+        if declaration is not None:
+            return [declaration]
         if not is_defined and self._has_lines(file):
             objects = self._objects
             first = objects.files[file].first_symbol
@@ -129,8 +129,8 @@ class Places:
             for section, offset, index in relocations(objects, sections):
                 if index == symbol - first:
                     return self.frames(section, offset)
-        found = self._ask(file, lambda lines: lines.ptx_declaration(name)) if ptx else None
-        return [] if found is None else [found]
+        declaration = self._ask(file, lambda lines: lines.ptx_declaration(name)) if ptx else None
+        return [] if declaration is None else [declaration]
 
     def _ask(self, file: int, question: Callable[[LineMap], T]) -> T | None:
         """What the lines of a file answer; None where there are none, or they are damaged."""

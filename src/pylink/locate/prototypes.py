@@ -19,7 +19,7 @@ def prototype_of(merged: Merged, symbol: int) -> str | None:
     objects = merged.objects
     file = objects.files[objects.symbols[symbol].file]
     index = symbol - file.first_symbol
-    found = None
+    prototype = None
     for section in file_sections(objects, objects.symbols[symbol].file):
         name = section_name(objects, section)
         if name not in (".nv.callgraph", ".nv.prototype"):
@@ -33,8 +33,8 @@ def prototype_of(merged: Merged, symbol: int) -> str | None:
             elif first == index and block == _TAKEN:
                 start = file.strtab + second
                 text = objects.arena[start : objects.arena.index(0, start)]
-                found = text.decode("utf-8", "surrogateescape")
-    return found
+                prototype = text.decode("utf-8", "surrogateescape")
+    return prototype
 
 
 def earlier_prototype(merged: Merged, symbol: int) -> tuple[int, str] | None:

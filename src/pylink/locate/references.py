@@ -37,19 +37,19 @@ def find_references(
 
     O(relocations of the files that mention one of them).
     """
-    found: dict[int, list[Reference]] = {entity: [] for entity in wanted}
+    by_entity: dict[int, list[Reference]] = {entity: [] for entity in wanted}
     for number in range(len(objects.names)):
         file = objects.files[number]
         entities = (symbol_entity[file.first_symbol + i] for i in range(file.symbol_count))
-        local = {i: entity for i, entity in enumerate(entities) if entity in found}
+        local = {i: entity for i, entity in enumerate(entities) if entity in by_entity}
         if not local:
             continue
         for section, offset, symbol in relocations(objects, file_sections(objects, number)):
             if symbol in local:
-                found[local[symbol]].append((section, offset))
-    for references in found.values():
+                by_entity[local[symbol]].append((section, offset))
+    for references in by_entity.values():
         references.sort()
-    return found
+    return by_entity
 
 
 def relocations(objects: Objects, sections: Iterable[int]) -> Iterator[tuple[int, int, int]]:

@@ -35,15 +35,15 @@ def limit_cause(merged: Merged, kernel: int, limit: int) -> str:
     options = _options(objects, file)
     if not options:
         return f"__maxnreg__ or the -maxrregcount of '{objects.names[file]}'"
-    given = _OPTION.search(options)
-    if given is not None and int(given[1]) == limit:
+    match = _OPTION.search(options)
+    if match is not None and int(match[1]) == limit:
         return f"the -maxrregcount of '{objects.names[file]}'"
     return "its __maxnreg__"
 
 
 def _triples(info: bytes) -> list[tuple[int, tuple[int, int, int]]]:
     """Attribute and words of each record of .nv.info that has three; damaged ones end it."""
-    found = []
+    triples = []
     at = 0
     while at + 4 <= len(info):
         form, number, size = unpack_from("<BBH", info, at)
@@ -51,9 +51,9 @@ def _triples(info: bytes) -> list[tuple[int, tuple[int, int, int]]]:
         if form != SVAL:
             continue
         if size == 12 and at + size <= len(info):
-            found.append((number, unpack_from("<III", info, at)))
+            triples.append((number, unpack_from("<III", info, at)))
         at += (size + 3) // 4 * 4
-    return found
+    return triples
 
 
 def _options(objects: Objects, file: int) -> bytes:

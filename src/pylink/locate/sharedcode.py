@@ -31,7 +31,7 @@ def find_owners(
 ) -> dict[str, list[Diagnostic]]:
     """For each wanted symbol that a library defines in code not linked, a note that says why."""
     owner = {identifier: library.file for library in libraries for identifier in library.closed}
-    found: dict[str, list[Diagnostic]] = {}
+    owners: dict[str, list[Diagnostic]] = {}
     for library in libraries:
         for module, names in _modules(job, library):
             for name in sorted(names & wanted):
@@ -43,8 +43,8 @@ def find_owners(
                     )
                 else:
                     continue
-                found.setdefault(name, []).append(hint)
-    return found
+                owners.setdefault(name, []).append(hint)
+    return owners
 
 
 def _modules(job: Job, library: Library) -> Iterator[tuple[bytes, set[str]]]:
@@ -57,12 +57,12 @@ def _modules(job: Job, library: Library) -> Iterator[tuple[bytes, set[str]]]:
     sources = Sources()
     sources.add(Run(data, [library.file], bytes([SHARED]), extent(0, len(data))))
     sources.size = len(data)
-    found, faults = scan(sources)
+    contents, faults = scan(sources)
     if faults:
         return
-    ids = module_ids(found.ids(0))
+    ids = module_ids(contents.ids(0))
     silent = Sink(policy=Policy())
-    picked, _ = pick_entries(job, found, faults, {}, silent)
+    picked, _ = pick_entries(job, contents, faults, {}, silent)
     for number in range(len(picked.homes)):
         pick = Pick(picked.rows, number)
         if pick.kind != CUBIN or pick.state != GOOD or pick.container >= len(ids):

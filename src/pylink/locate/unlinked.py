@@ -51,37 +51,37 @@ _PTX_NAME = re.compile(rb"\.(?:visible|weak)\s[^;{}=]*?(?<![.\w$])([A-Za-z_$%][\
 def find_unlinked(job: Job, wanted: Collection[str]) -> dict[str, list[Diagnostic]]:
     """For each wanted symbol, notes on the files that define it and what to do to have it."""
     search = _Search(job, wanted)
-    found: dict[str, list[Diagnostic]] = {}
+    diagnostics: dict[str, list[Diagnostic]] = {}
 
     def add(name: str, hint: Diagnostic) -> None:
-        if len(found.setdefault(name, [])) < MOST_NOTES:
-            found[name].append(hint)
+        if len(diagnostics.setdefault(name, [])) < MOST_NOTES:
+            diagnostics[name].append(hint)
 
-    for given in job.inputs:
+    for source in job.inputs:
         places: dict[tuple[str, str, str], list[str]] = {}
-        for name, file, arch, taken in search.definitions(given):
-            places.setdefault((name, file, taken), []).append(arch)
-        for (name, file, taken), archs in places.items():
-            hint = _why(job, name, file, taken, ", ".join(dict.fromkeys(archs)))
+        for name, file, arch, place in search.definitions(source):
+            places.setdefault((name, file, place), []).append(arch)
+        for (name, file, place), archs in places.items():
+            hint = _why(job, name, file, place, ", ".join(dict.fromkeys(archs)))
             if hint is not None:
                 add(name, hint)
     for library, other, path in find_hidden(job.options):
         for name, file in {row[:2]: None for row in search.definitions(Input(path))}:
             where = "in-other-library"
             add(name, note(where, symbol=name, file=file, library=library, other=other))
-    return found
+    return diagnostics
 
 
-def _why(job: Job, name: str, file: str, taken: str, archs: str) -> Diagnostic | None:
+def _why(job: Job, name: str, file: str, place: str, archs: str) -> Diagnostic | None:
     """Why a definition in an input was not linked."""
     arch = job.options.arch
-    if taken == NONE:
+    if place == NONE:
         return note("in-other-arch", symbol=name, file=file, archs=archs, arch=arch)
-    if taken == COMPILED:
+    if place == COMPILED:
         return note("in-archived-ptx", symbol=name, file=file)
-    if taken == SAME:  # what the link says of the file tells more
+    if place == SAME:  # what the link says of the file tells more
         return None
-    return note("in-other-entry", symbol=name, file=file, archs=archs, taken=taken)
+    return note("in-other-entry", symbol=name, file=file, archs=archs, taken=place)
 
 
 class _Search:
@@ -89,42 +89,42 @@ class _Search:
 
     def __init__(self, job: Job, wanted: Collection[str]) -> None:
         self._job = job
-        self._wanted = wanted
+        self._names = wanted
         self._texts = [to_bytes(name) for name in wanted]
         self._chooser = Chooser(job.target, optimizes=job.optimizes)
         self._silent = Sink(policy=Policy())
         self._unpacker = Unpacker(MOST_BYTES, 0, self._silent)
         self._left = MOST_BYTES
 
-    def definitions(self, given: Input) -> Iterator[Definition]:
+    def definitions(self, entry_input: Input) -> Iterator[Definition]:
         """What an input defines of the wanted names; nothing of one that cannot be read."""
         try:
-            sources = self._open(given)
-            found, _ = scan(sources)
+            sources = self._open(entry_input)
+            contents, _ = scan(sources)
             for number, kind in enumerate(sources.kinds):
                 source = sources[number]
                 if kind == CUBIN:
                     for name in self._defined(source.data):
                         yield name, source.name, "", SAME
-                elif kind == PTX and sources.group(number) and not given.whole:
+                elif kind == PTX and sources.group(number) and not entry_input.whole:
                     for name in self._declared(source.data):
                         yield name, source.name, "", COMPILED
-            yield from self._entries(sources, found.entries)
+            yield from self._entries(sources, contents.entries)
         except (OSError, ValueError, LinkError, DamagedPayload):
             return
 
-    def _open(self, given: Input) -> Sources:
-        data = given.data
+    def _open(self, source: Input) -> Sources:
+        data = source.data
         if data is None:
-            with Incoming(given.name, pipes=False) as stream:
+            with Incoming(source.name, pipes=False) as stream:
                 data = stream.read(self._left) if stream.size <= self._left else b""
         self._left -= len(data)
-        run = Run(data, [given.name], bytes([kind_of(data)]), extent(0, len(data)))
+        run = Run(data, [source.name], bytes([kind_of(data)]), extent(0, len(data)))
         sources = Sources()
         if run.kinds[0] not in (ARCHIVE, THIN_ARCHIVE):
             sources.add(run)
             return sources
-        every = Input(given.name, given.data, whole=True)
+        every = Input(source.name, source.data, whole=True)
         for members in find_members(self._job, every, run[0], set(), self._silent):
             sources.add(members, group=1)
         return sources
@@ -145,9 +145,9 @@ class _Search:
             self._unpacker.reserve(flags, full)
             code = self._unpacker.unpack(view, flags, full, source.name)
             word = entry_word(kind, arch, flags)
-            taken = best.get((number, container), (-1, NONE))[1]
+            entry = best.get((number, container), (-1, NONE))[1]
             for name in self._defined(code) if kind == ENTRY_ELF else self._declared(code):
-                yield name, source.name, word, SAME if taken == word else taken
+                yield name, source.name, word, SAME if entry == word else entry
 
     def _defined(self, cubin: bytes) -> list[str]:
         """The wanted symbols that a cubin defines for other files."""
@@ -161,9 +161,9 @@ class _Search:
             for symbol in symbols
             if symbol.section >= 0 and symbol.info >> 4
         )
-        return [name for name in names if name in self._wanted]
+        return [name for name in names if name in self._names]
 
     def _declared(self, ptx: bytes) -> list[str]:
         """The wanted symbols that a PTX text defines for other files."""
         names = (match.decode() for match in _PTX_NAME.findall(ptx))
-        return [name for name in names if name in self._wanted]
+        return [name for name in names if name in self._names]

@@ -66,12 +66,12 @@ def fold(
     search = _by_index if hashed else _by_walk
     reference: list[int | None] = [None] * len(every)
     verdicts: list[Verdict | None] = [None] * len(every)
-    for place, found, verdict in search(items, symbols, tally):
-        reference[rows[place]] = None if found is None else rows[found]
+    for place, twin, verdict in search(items, symbols, tally):
+        reference[rows[place]] = None if twin is None else rows[twin]
         verdicts[rows[place]] = verdict
         if progress is not None:
             progress(rows[place] + 1)
-    payload = sum(i.size for i, found in zip(every, reference, strict=True) if found is not None)
+    payload = sum(i.size for i, twin in zip(every, reference, strict=True) if twin is not None)
     return FoldResult(reference, verdicts, payload, tally.stats(), tally.compared)
 
 
@@ -81,9 +81,9 @@ def _by_walk(
     """All pairs in order."""
     kept = KeptObjects()
     for row, item in enumerate(items):
-        found, verdict = _walk(items, kept, item, symbols, tally)
-        yield row, found, verdict
-        if found is None:
+        twin, verdict = _walk(items, kept, item, symbols, tally)
+        yield row, twin, verdict
+        if twin is None:
             kept.add(row, item)
 
 
@@ -113,21 +113,21 @@ def _by_index(
     for row, item in enumerate(items):
         eligible = not closed or item.vectors.self_contained
         verdicts: dict[int, Verdict] = {}
-        found = None
+        twin = None
         if eligible and index.walks(item):
             # Nothing tells which could accept it: a walk over all of them stays in native code.
-            kept = index.candidates(item)
-            found, walked = _walk(items, kept, item, symbols, tally)
+            candidates = index.candidates(item)
+            twin, walked = _walk(items, candidates, item, symbols, tally)
             if walked is not None:
-                verdicts[kept.rows[-1] if found is None else found] = walked
+                verdicts[candidates.rows[-1] if twin is None else twin] = walked
         else:
             for other in index.find(item) if eligible else ():
                 verdict = verdicts[other] = decide(items[other], item, True, symbols, tally)
                 if verdict.why == ACCEPTED:
-                    found = other
+                    twin = other
                     break
-        if found is not None:
-            yield row, found, verdicts[found]
+        if twin is not None:
+            yield row, twin, verdicts[twin]
             continue
         if last is not None and last not in verdicts:
             verdicts[last] = decide(items[last], item, True, symbols, tally)

@@ -68,8 +68,8 @@ def check(
         sink.fatal("no-output-file")
     if not (has_inputs or values.get("allow_empty")):
         sink.fatal("no-input-files")
-    for first, second, given, option, other in CONFLICTS:
-        if values.get(first) and bool(values.get(second)) == given:
+    for first, second, chosen, option, other in CONFLICTS:
+        if values.get(first) and bool(values.get(second)) == chosen:
             sink.fatal("conflicting-options", option=option, other=other)
     if arch.startswith("lto_"):
         sink.fatal("virtual-target", arch=arch)

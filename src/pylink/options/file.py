@@ -76,9 +76,9 @@ def unquote(text: str) -> str:
     """The text without its double quotes; one after a backslash stays."""
     if '"' not in text:
         return text
-    kept = [
+    lines = [
         character
         for position, character in enumerate(text)
         if character != '"' or (position and text[position - 1] == "\\")
     ]
-    return "".join(kept)
+    return "".join(lines)

@@ -37,10 +37,10 @@ def expanded(name: str, values: dict[str, Value], output: str = NO_OUTPUT) -> st
         "o": str(values.get("output_file") or output),
         "%": "%",
     }
-    made, rest = "", name
+    expansion, rest = "", name
     while rest:
         plain, percent, rest = rest.partition("%")
         known = percent and rest[:1] in stands_for
-        made += plain + (stands_for[rest[0]] if known else percent)
+        expansion += plain + (stands_for[rest[0]] if known else percent)
         rest = rest[1:] if known else rest
-    return made
+    return expansion

@@ -88,8 +88,8 @@ def parse_leniently(argv: Sequence[str], environment: str) -> CommandLine:
     For the options that say how to report a mistake: they may stand after it.
     """
     line, unheard = CommandLine(), Sink()
-    words = [*split_leniently(environment), *argv]
-    _parse_words(words, line, unheard, (), lenient=True)
+    words_of_both = [*split_leniently(environment), *argv]
+    _parse_words(words_of_both, line, unheard, (), lenient=True)
     _settle(line)
     return line
 
@@ -116,7 +116,7 @@ def _name_origin(sink: Sink, origin: str) -> None:
 
 
 def _parse_words(
-    words: Sequence[str],
+    argv: Sequence[str],
     line: CommandLine,
     sink: Sink,
     around: tuple[Identity, ...],
@@ -125,9 +125,9 @@ def _parse_words(
 ) -> None:
     """Read these words; `around` tells the options files that they are in apart."""
     position = 0
-    while position < len(words):
+    while position < len(argv):
         try:
-            position = read_word(words, position, line, sink, around, lenient=lenient)
+            position = read_word(argv, position, line, sink, around, lenient=lenient)
         except LinkError:
             if not lenient:
                 raise
@@ -135,7 +135,7 @@ def _parse_words(
 
 
 def read_word(
-    words: Sequence[str],
+    argv: Sequence[str],
     position: int,
     line: CommandLine,
     sink: Sink,
@@ -144,7 +144,7 @@ def read_word(
     lenient: bool,
 ) -> int:
     """Read the word at a position, with its argument if that is apart; where the next one is."""
-    word = words[position]
+    word = argv[position]
     position += 1
     if not word.startswith("-") or word == "-":
         # nvlink takes a file whose name begins so for an input, and knows no response files.
@@ -166,13 +166,13 @@ def read_word(
             line.spelled[option.attribute] = spelling
         return position
     if argument is None:
-        at_end = position == len(words)
-        if option.implied is not None and (at_end or words[position].startswith("-")):
+        at_end = position == len(argv)
+        if option.implied is not None and (at_end or argv[position].startswith("-")):
             argument = option.implied
         elif at_end:
             sink.fatal("argument-expected", option=spelling)
         else:
-            argument = words[position]
+            argument = argv[position]
             position += 1
     _store(option, argument, line, sink)
     if option.attribute == "options_file":
@@ -209,8 +209,8 @@ def _parse_file(
     except (OSError, ValueError):
         sink.fatal("cannot-open-options-file", file=file)
     try:
-        words = split_words(os.fsdecode(text), sink)
-        _parse_words(words, line, sink, (*around, here), lenient=lenient)
+        argv = split_words(os.fsdecode(text), sink)
+        _parse_words(argv, line, sink, (*around, here), lenient=lenient)
     except LinkError:
         _name_origin(sink, f"options file '{file}'")
         raise

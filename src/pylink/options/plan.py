@@ -100,8 +100,8 @@ class Plan:
     def written(self, *, again: bool = False) -> dict[Identity, Output]:
         """The outputs that exist, by device and inode; `again` looks anew."""
         if self._written is None or again:
-            found = ((identity(output.path), output) for output in self.outputs)
-            self._written = {path: output for path, output in found if path is not None}
+            outputs = ((identity(output.path), output) for output in self.outputs)
+            self._written = {path: output for path, output in outputs if path is not None}
         return self._written
 
     def reads(self, file: str, sink: Sink, status: os.stat_result | None = None) -> None:
@@ -148,11 +148,11 @@ def _xopt_outputs(values: Mapping[str, Value], sink: Sink) -> list[Output]:
     """What words for the optimizer name, whose errors are reported where they are obeyed."""
     from pylink.options.xopt import read_words
 
-    words: dict[str, Value] = {}
+    values_of: dict[str, Value] = {}
     named = values["Xopt"]
     assert isinstance(named, tuple)
-    read_words(named, words, sink)
-    return [] if "pass_remarks_output" in values else plan_outputs(words, sink)
+    read_words(named, values_of, sink)
+    return [] if "pass_remarks_output" in values else plan_outputs(values_of, sink)
 
 
 def _section_files(values: Mapping[str, Value]) -> list[str]:
@@ -162,8 +162,8 @@ def _section_files(values: Mapping[str, Value]) -> list[str]:
         folders = values.get(attribute)
         for folder in folders if isinstance(folders, tuple) else ():
             for place, below, names in os.walk(folder):
-                kept = (name for name in names if name.lower().endswith(SECTION_SUFFIXES))
-                files += (os.path.join(place, name) for name in kept)
+                section_files = (name for name in names if name.lower().endswith(SECTION_SUFFIXES))
+                files += (os.path.join(place, name) for name in section_files)
                 if attribute == "section_folder":
                     below.clear()
     return files

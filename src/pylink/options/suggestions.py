@@ -30,7 +30,7 @@ def suggest_option(diagnostic: Diagnostic) -> None:
     from pylink.options.table import OPTIONS
 
     typed = f"-{diagnostic.args['option']}"
-    given = typed.lstrip("-")
+    typed_name = typed.lstrip("-")
     for tool, starts in OTHER_TOOLS.items():
         if typed.startswith(starts):
             from pylink.diagnostics.record import note
@@ -39,7 +39,7 @@ def suggest_option(diagnostic: Diagnostic) -> None:
             return
     names = {option.long: f"--{option.long}" for option in OPTIONS if option.built}
     names |= {option.short: f"-{option.short}" for option in OPTIONS if option.short}
-    close = closest(given, names)
+    close = closest(typed_name, names)
     _add(diagnostic, typed, names[close[0]] if close else None)
     if len(close) > 1:
         _add_choices(diagnostic, "options like it", (names[name] for name in close))
@@ -53,51 +53,51 @@ def suggest_value(diagnostic: Diagnostic) -> None:
 
     option = BY_ATTRIBUTE[str(diagnostic.args["option"]).replace("-", "_")]
     choices = shown_choices(option)
-    given = str(diagnostic.args["value"])
-    if not _tell_of_dropped(diagnostic, given):
-        close = closest(given, choices)
-        _add(diagnostic, given, close[0] if close else None)
+    value = str(diagnostic.args["value"])
+    if not _tell_of_dropped(diagnostic, value):
+        close = closest(value, choices)
+        _add(diagnostic, value, close[0] if close else None)
     _add_choices(diagnostic, "values of this option", choices)
 
 
 def _tell_of_dropped(diagnostic: Diagnostic, given: str) -> bool:
     """Say of an architecture that CUDA no longer knows, or calls otherwise, what became of it."""
-    found = _dropped(given)
-    if found is not None:
-        diagnostic.notes.append(found)
-    return found is not None
+    dropped = _dropped(given)
+    if dropped is not None:
+        diagnostic.notes.append(dropped)
+    return dropped is not None
 
 
-def _dropped(given: str) -> Diagnostic | None:
+def _dropped(text: str) -> Diagnostic | None:
     from pylink.diagnostics.record import note
     from pylink.facts.target import LAST_SUPPORT, RENAMED
 
-    prefix, _, number = given.rpartition("_")
+    prefix, _, number = text.rpartition("_")
     digits = number.rstrip("af")
     if prefix not in ("sm", "compute", "lto", "") or not digits.isdecimal():
         return None
     sm = int(digits)
     if release := LAST_SUPPORT.get(sm):
-        return note("arch-dropped", arch=given, release=release)
+        return note("arch-dropped", arch=text, release=release)
     if name := RENAMED.get(sm):
         renamed = f"{prefix}_{name}{number[len(digits) :]}"
-        return note("arch-renamed", arch=given, name=renamed)
+        return note("arch-renamed", arch=text, name=renamed)
     return None
 
 
 def dropped_note(arch: str) -> str | None:
     """Which release dropped an architecture, or how it is called now; None for all others."""
-    found = _dropped(arch)
-    return None if found is None else found.message
+    dropped = _dropped(arch)
+    return None if dropped is None else dropped.message
 
 
 def suggest_command(diagnostic: Diagnostic) -> None:
     """Add the commands, and the one most like what was given."""
     from pylink.options.commands import COMMANDS
 
-    given = str(diagnostic.args["command"])
-    close = closest(given, COMMANDS)
-    _add(diagnostic, given, close[0] if close else None)
+    name = str(diagnostic.args["command"])
+    close = closest(name, COMMANDS)
+    _add(diagnostic, name, close[0] if close else None)
     _add_choices(diagnostic, "commands", COMMANDS)
 
 
@@ -105,9 +105,9 @@ def suggest_kind(diagnostic: Diagnostic) -> None:
     """Add the name of a diagnostic most like an unknown one."""
     from pylink.diagnostics.kinds import KINDS
 
-    given = str(diagnostic.args["value"])
-    close = closest(given, KINDS)
-    _add(diagnostic, given, close[0] if close else None)
+    value = str(diagnostic.args["value"])
+    close = closest(value, KINDS)
+    _add(diagnostic, value, close[0] if close else None)
     _add_choices(diagnostic, "diagnostics like it", close)
 
 
@@ -117,8 +117,8 @@ def closest(given: str, names: Iterable[str]) -> list[str]:
 
     # Cut where no name is as long: comparing takes time in proportion to both.
     folded = {name.lower(): name for name in names}
-    found = get_close_matches(given.lower()[:100], folded, MOST)
-    return [folded[name] for name in found]
+    matches = get_close_matches(given.lower()[:100], folded, MOST)
+    return [folded[name] for name in matches]
 
 
 def refuse_unknown_command(word: str, values: Mapping[str, Value], sink: Sink) -> None:

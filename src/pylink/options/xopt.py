@@ -23,14 +23,14 @@ TRUTHS = dict.fromkeys(("true", "TRUE", "True", "1"), True) | dict.fromkeys(
 )
 
 
-def read_words(words: Iterable[str], values: dict[str, Value], sink: Sink) -> dict[str, bool]:
+def read_words(pieces: Iterable[str], values: dict[str, Value], sink: Sink) -> dict[str, bool]:
     """Add the remark options among `words` to `values`; what they say of the profuse channels.
 
     An option has one dash or two; its value follows an equals sign or is the next word, and a
     switch may do without. The last of several counts. A mistake is a fatal diagnostic.
     """
     profuse: dict[str, bool] = {}
-    rest = iter(words)
+    rest = iter(pieces)
     for word in rest:
         name, equals, text = word.removeprefix("-").removeprefix("-").partition("=")
         option = BY_ATTRIBUTE.get(name.replace("-", "_")) if name.startswith(PREFIX) else None

@@ -52,14 +52,14 @@ def files_of(inputs: Iterable[str], members: Mapping[str, list[str]]) -> list[st
 
     `members` has the files of thin archives. A file comes once.
     """
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     waiting = [*inputs][::-1]
     while waiting:
         file = waiting.pop()
-        if file not in found:
-            found[file] = None
+        if file not in paths:
+            paths[file] = None
             waiting += members.get(file, [])[::-1]
-    return list(found)
+    return list(paths)
 
 
 class DepfileObserver(Observer):

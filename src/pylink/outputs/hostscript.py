@@ -66,8 +66,8 @@ def _linker_flags(driver: str) -> list[str]:
     for line in driver.splitlines():
         if "collect2" not in line:
             continue
-        words = [word.strip('"') for word in line.split()]
-        for word, following in zip(words, [*words[1:], ""], strict=True):
+        fields = [word.strip('"') for word in line.split()]
+        for word, following in zip(fields, [*fields[1:], ""], strict=True):
             if word in ("-pie", "-r", "-shared"):
                 flags.append(word)
             elif word in ("-z", "-m") and following:
@@ -75,16 +75,16 @@ def _linker_flags(driver: str) -> list[str]:
     return flags
 
 
-def _output(words: Sequence[str], *, verbose: bool) -> str | None:
+def _output(argv: Sequence[str], *, verbose: bool) -> str | None:
     """Both streams of a command, None when it cannot be run or fails."""
     from pylink.subtools.programs import find_program
     from pylink.subtools.runner import Command, run_all
 
     if verbose:
-        write(None, f"#$ {printable(' '.join(words))}\n")
-    program = find_program(words[0])
+        write(None, f"#$ {printable(' '.join(argv))}\n")
+    program = find_program(argv[0])
     if program is None:
         return None
-    command = Command([program, *words[1:]], None, prints=True)
+    command = Command([program, *argv[1:]], None, prints=True)
     (outcome,) = run_all([command], timeout=_SECONDS)
     return None if outcome.failure else outcome.printed.decode("utf-8", "surrogateescape")

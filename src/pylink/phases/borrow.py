@@ -47,18 +47,18 @@ class LendableModules:
     `found` is what was found in the files, and `places` has source and container of each cubin.
     """
 
-    __slots__ = ("found", "ids", "libraries", "loaded", "places")
+    __slots__ = ("contents", "ids", "libraries", "loaded", "places")
 
     def __init__(
         self,
         loaded: Loaded,
-        found: DeviceContents,
+        contents: DeviceContents,
         ids: list[bytes],
         libraries: list[Library],
         places: list[tuple[int, int]],
     ) -> None:
         self.loaded = loaded
-        self.found = found
+        self.contents = contents
         self.ids = ids
         self.libraries = libraries
         self.places = places
@@ -86,12 +86,12 @@ def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) 
     first = len(candidates.opened.sources) + 1
     # Before the host code of sources is asked for kernels: these are not roots.
     libraries.borrowed |= {first + number for number in needed}
-    made = take(candidates, lent, needed, sink)
-    if missing.issubset(selection.find_missing(made.arena, made.extents)):
+    combined = take(candidates, lent, needed, sink)
+    if missing.issubset(selection.find_missing(combined.arena, combined.extents)):
         libraries.borrowed -= {first + number for number in needed}
         return loaded
     note_borrowed(lent, needed, libraries, first, sink)
-    return made
+    return combined
 
 
 def find_undefined(loaded: Loaded) -> set[bytes]:
@@ -134,7 +134,7 @@ def read_modules(
         data = _read(loaded, library, sink)
         sources.add(Run(data, [library.file], bytes([kinds.SHARED]), extent(0, len(data))))
         sources.size += len(data)
-    found, faults = scan(sources)
+    contents, faults = scan(sources)
     if faults:
         report_damage(faults, sources, sink)
         return None
@@ -143,21 +143,21 @@ def read_modules(
     linked: dict[int, set[int]] = {}
     known: set[bytes] = set()
     for number, (library, wanted) in enumerate(lenders.items()):
-        ids = module_ids(found.ids(number))
+        ids = module_ids(contents.ids(number))
         names.append(ids)
-        if len(ids) != found.containers(number):
+        if len(ids) != contents.containers(number):
             sink.report(
                 "library-ids",
                 file=library.file,
                 ids=len(ids),
-                containers=found.containers(number),
+                containers=contents.containers(number),
             )
             return None
         # The first of equal ones counts.
         chosen = {identifier: at for at, identifier in enumerate(ids) if identifier in wanted}
         linked[number] = {at for identifier, at in chosen.items() if identifier not in known}
         known |= chosen.keys()
-    picked, without = pick_entries(job, found, faults, linked, sink)
+    picked, without = pick_entries(job, contents, faults, linked, sink)
     for number in picked.odd:
         pick = Pick(picked.rows, number)
         if pick.kind == kinds.PTX and job.options.compiles:
@@ -167,7 +167,7 @@ def read_modules(
     compile_ptx(job, picked, timing, sink)
     if not job.options.suppress_arch_warning:
         for number in without:
-            hints = [archs_hint(found.entries, number)]
+            hints = [archs_hint(contents.entries, number)]
             sink.report(
                 "arch-not-found", arch=job.options.arch, file=sources.names[number], hints=hints
             )
@@ -186,7 +186,7 @@ def read_modules(
     )
     return LendableModules(
         modules,
-        found,
+        contents,
         [names[pick.source][pick.container] for pick in picks],
         [files[pick.source] for pick in picks],
         [(pick.source, pick.container) for pick in picks],
@@ -207,8 +207,8 @@ def _read(loaded: Loaded, library: Library, sink: Sink) -> bytes:
 def find_needed(candidates: Candidates, lent: LendableModules, sink: Sink) -> list[int]:
     """Which of the lent modules the link needs, if they count as members of a last archive."""
     count, first = len(lent.ids), len(candidates.opened.sources) + 1
-    made = combine(candidates, lent, range(count), len(candidates.loaded.names), sink)
-    chosen = select(made, candidates.opened.sources, bytes([NEEDED]) * count)
+    combined = combine(candidates, lent, range(count), len(candidates.loaded.names), sink)
+    chosen = select(combined, candidates.opened.sources, bytes([NEEDED]) * count)
     return [home - first for home in chosen.homes if home >= first]
 
 
@@ -221,8 +221,8 @@ def take(
     """
     names = candidates.loaded.names
     place = min(find_system(candidates.loaded.job, names), default=len(names))
-    made = combine(candidates, lent, needed, place, sink)
-    return settle(made, candidates.opened, sink, bytes([ALWAYS]) * len(lent.ids))
+    combined = combine(candidates, lent, needed, place, sink)
+    return settle(combined, candidates.opened, sink, bytes([ALWAYS]) * len(lent.ids))
 
 
 def combine(
@@ -236,26 +236,26 @@ def combine(
     names[place:place] = [modules.names[at] for at in numbers]
     homes[place:place] = [len(candidates.opened.sources) + 1 + at for at in numbers]
     arenas = [loaded.arena, modules.arena]
-    made = with_cubins(loaded.job, names, b"".join(rows), arenas, lambda number: b"", sink)
-    made.homes = homes
-    return made
+    combined = with_cubins(loaded.job, names, b"".join(rows), arenas, lambda number: b"", sink)
+    combined.homes = homes
+    return combined
 
 
 def note_borrowed(
-    lent: LendableModules, taken: Sequence[int], libraries: Libraries, first: int, sink: Sink
+    lent: LendableModules, borrowed: Sequence[int], libraries: Libraries, first: int, sink: Sink
 ) -> None:
     """Note which modules are borrowed; warn of those that the driver does not get."""
     if not libraries.optional:
-        libraries.written = variable_patterns(lent.found, range(len(lent.found.sources)))
-    with_ptx = {(row[0], row[1]) for row in ENTRY.iter_unpack(lent.found.entries)
+        libraries.written = variable_patterns(lent.contents, range(len(lent.contents.sources)))
+    with_ptx = {(row[0], row[1]) for row in ENTRY.iter_unpack(lent.contents.entries)
                 if row[3] == ENTRY_PTX}  # fmt: skip
     unlisted: dict[Library, bytes] = {}
-    for number in taken:
+    for number in borrowed:
         identifier, library = lent.ids[number], lent.libraries[number]
         libraries.copied[first + number] = libraries.owner(identifier)
         # Its name becomes part of source code.
         is_name = identifier.isascii() and identifier.replace(b"_", b"a").isalnum()
-        if is_name and any(identifier in other.wrappers for other in libraries.found):
+        if is_name and any(identifier in other.wrappers for other in libraries.libraries):
             libraries.lent.append(os.fsdecode(identifier))
         elif lent.places[number] in with_ptx:
             unlisted.setdefault(library, identifier)

@@ -95,10 +95,10 @@ def _prototypes(merged: Merged, symbol: int, first: int) -> tuple[list[Diagnosti
     """nvlink's line names the file that defines the function, which may be the same one."""
     from pylink.locate.prototypes import earlier_prototype, prototype_of
 
-    found = earlier_prototype(merged, symbol)
+    earlier_line = earlier_prototype(merged, symbol)
     what = prototype_of(merged, symbol)
-    if found is None or what is None:
+    if earlier_line is None or what is None:
         return [], first
-    row, other = found
+    row, other = earlier_line
     file, earlier = _files(merged.objects, symbol, row)
     return [note("prototypes-differ", what=what, file=file, other=other, first=earlier)], row

@@ -43,8 +43,8 @@ def finalize(sink: Sink, image: Image) -> Final:
     except OSError as error:
         buffer.report(error, sink)
     job.steps.done("write_tables")
-    made = buffer.image
-    return Final(job, made if isinstance(made, bytes) else b"")
+    image_bytes = buffer.image
+    return Final(job, image_bytes if isinstance(image_bytes, bytes) else b"")
 
 
 def _identity(objects: Objects) -> tuple[bytes, int, int]:

@@ -49,8 +49,8 @@ def compare_files(merged: Merged, numbers: Iterable[int]) -> Folding:
     files, items, refused = read_vectors(merged.objects, numbers)
     result = fold(items)
     decisions = []
-    for row, found in enumerate(result.reference):
-        reference = None if found is None else files[found]
+    for row, twin in enumerate(result.reference):
+        reference = None if twin is None else files[twin]
         stronger = find_stronger(merged, reference, files[row])
         decisions.append(Decision(files[row], reference, result.verdicts[row], stronger))
     return Folding(items, refused, decisions, result)

@@ -123,15 +123,15 @@ def _update(release: Release, toolkit: int, patch: int, sm: int) -> int:
 
     A toolkit without a patch level may be any of them, so that all that could be missing counts.
     """
-    made = code_of(toolkit, patch)
+    code = code_of(toolkit, patch)
     mode = 0
-    if release.traits & TRAIT_GUARDED_BSYNC & ~made:
+    if release.traits & TRAIT_GUARDED_BSYNC & ~code:
         mode |= UPDATE_GUARD_BSYNC
-    elif made & TRAIT_GUARDED_BSYNC & ~release.traits:
+    elif code & TRAIT_GUARDED_BSYNC & ~release.traits:
         mode |= UPDATE_UNGUARD_BSYNC
-    if release.traits & TRAIT_SHORT_ADDS & ~made:
+    if release.traits & TRAIT_SHORT_ADDS & ~code:
         mode |= UPDATE_AWAITED_FENCES | (UPDATE_SHORT_ADDS if sm in SHORT_ADD_CHIPS else 0)
-    if release.traits & TRAIT_BARE_WORDS & ~made:
+    if release.traits & TRAIT_BARE_WORDS & ~code:
         mode |= UPDATE_BARE_WORDS
     return mode
 

@@ -34,8 +34,8 @@ def layout(sink: Sink, merged: Merged) -> Placed:
     native_layout.assign_values(placed)
     steps = job.steps
     steps.done("assign_values")
-    for contents, made in merged.made:
-        placed.add(contents, made)
+    for contents, data in merged.made:
+        placed.add(contents, data)
     if merged.pools:
         if not _merge_pools(placed):
             poolfill.apply_pools(placed)
@@ -134,7 +134,7 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
     if job.target.family == FAMILY_C and traits & TRAIT_LEAN_NAMES:
         graph, prototypes = native_layout.lean_names(placed, graph, prototypes)
     earlier = notes.join_sections(objects, sectionkinds.TKINFO) if job.executable else b""
-    made = {
+    contents_of = {
         sectionkinds.CALLGRAPH: graph,
         sectionkinds.PROTOTYPE: prototypes,
         sectionkinds.TKINFO: tkinfo_note(job.options, objects.release) + earlier,
@@ -145,9 +145,9 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
         sectionkinds.REL_ACTION: REL_ACTION,
     }
     if traits & TRAIT_MERC_CALLS and job.target.family == FAMILY_C:
-        made[sectionkinds.MERC_CALLGRAPH] = graph
-        made[sectionkinds.MERC_PROTOTYPE] = prototypes
-    for kind, contents in made.items():
+        contents_of[sectionkinds.MERC_CALLGRAPH] = graph
+        contents_of[sectionkinds.MERC_PROTOTYPE] = prototypes
+    for kind, contents in contents_of.items():
         out = native_layout.find_kind(placed.outs, kind)
         if out >= 0:
             placed.add(contents, Spans.whole(out, len(contents)))

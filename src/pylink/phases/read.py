@@ -121,16 +121,16 @@ def _refuse_toolkit(job: Job, name: str, toolkit: int, release: Release, sink: S
     """
     from pylink.diagnostics.record import note
 
-    made = toolkit_name(toolkit)
+    maker = toolkit_name(toolkit)
     if toolkit > NEWEST.toolkit and job.options.nvlink_version:
-        sink.report("unknown-toolkit", file=name, made=made, release=release.name)
+        sink.report("unknown-toolkit", file=name, made=maker, release=release.name)
         return
     if toolkit > NEWEST.toolkit:
-        hint = note("newest-release", made=made, release=NEWEST.name)
+        hint = note("newest-release", made=maker, release=NEWEST.name)
     elif job.options.nvlink_version:
-        hint = note("older-release", made=made, release=release.name)
+        hint = note("older-release", made=maker, release=release.name)
     else:
-        hint = note("older-toolkit", made=made, release=release.name)
+        hint = note("older-toolkit", made=maker, release=release.name)
     # A number of 32 bits, which nvlink takes for one with a sign.
     number = toolkit - (toolkit >> 31 << 32)
     sink.fatal(

@@ -39,10 +39,10 @@ def merge_frames(
 
     Unchanged when no function has two FDEs, or when an instruction is unknown.
     """
-    kept = list(MOVED.iter_unpack(moved))
+    moves = list(MOVED.iter_unpack(moved))
     source: dict[int, int] = {}  # FDE to input section
     copies: dict[int, list[int]] = {}  # entity to its FDEs, the last is that of the copy that stays
-    for address, place in sorted(kept):
+    for address, place in sorted(moves):
         number = unpack_from("<i", numbers, 4 * place)[0]
         row = merged.rebuilds[number]
         source[address - ADDRESS] = row.piece
@@ -54,7 +54,7 @@ def merge_frames(
         records = _replacements(merged, contents, source, several)
     except (error, LookupError, ValueError):
         return contents, moved
-    return _assemble(contents, kept, records)
+    return _assemble(contents, moves, records)
 
 
 def _replacements(
@@ -100,9 +100,9 @@ def _add(
     for (place, instruction), (origin, _) in zip(plain, mercury, strict=True):
         if origin > limit:
             return
-        known = program.setdefault(place, [])
-        if instruction and instruction not in known:
-            known.append(instruction)
+        rows = program.setdefault(place, [])
+        if instruction and instruction not in rows:
+            rows.append(instruction)
 
 
 def _instructions(data: bytes, unit: int) -> Iterator[tuple[int, bytes]]:
@@ -195,10 +195,10 @@ def _pairs(contents: bytes) -> dict[int, tuple[bytes, bytes]]:
 
 
 def _assemble(
-    contents: bytes, kept: list[tuple[int, ...]], records: dict[int, tuple[bytes, bytes]]
+    contents: bytes, moves: list[tuple[int, ...]], records: dict[int, tuple[bytes, bytes]]
 ) -> tuple[bytes, bytes]:
     """Lay the records out anew, each FDE after its CIE."""
-    made = bytearray()
+    data = bytearray()
     places: dict[int, int] = {}
     at = written = 0
     cie = b""
@@ -210,12 +210,12 @@ def _assemble(
         else:
             own_cie, fde = records.get(at, (cie, record))
             if written < 0 or at in records:
-                written = len(made)
-                made += own_cie
-            places[at + ADDRESS] = len(made) + ADDRESS
-            made += fde[:CIE_POINTER] + pack("<Q", written) + fde[ADDRESS:]
+                written = len(data)
+                data += own_cie
+            places[at + ADDRESS] = len(data) + ADDRESS
+            data += fde[:CIE_POINTER] + pack("<Q", written) + fde[ADDRESS:]
             if at in records:
                 written = -1
         at += len(record)
-    moved = b"".join(MOVED.pack(places[address], row) for address, row in kept)
-    return bytes(made), moved
+    moved = b"".join(MOVED.pack(places[address], row) for address, row in moves)
+    return bytes(data), moved

@@ -86,8 +86,10 @@ def _definition(
             diagnostic.notes += [places.note_definition(kind, first, size=size)]
         else:
             row = objects.symbols[first]
-            found = row.section >= 0 or row.shndx == SHN_COMMON
-            diagnostic.notes += [places.note_definition(kind if found else "declared-here", first)]
+            is_defined = row.section >= 0 or row.shndx == SHN_COMMON
+            diagnostic.notes += [
+                places.note_definition(kind if is_defined else "declared-here", first)
+            ]
 
     return explain
 
@@ -135,7 +137,7 @@ def _hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list[Diagnosti
     if objects.libraries is not None:
         from pylink.locate.sharedcode import find_owners
 
-        owners = find_owners(objects.job, objects.libraries.found, wanted)
+        owners = find_owners(objects.job, objects.libraries.libraries, wanted)
     from pylink.inputs.filehints import find_hidden_code
     from pylink.inputs.libraries import find_missing, passed_over
     from pylink.locate.candidates import find_candidates, find_locals
@@ -167,10 +169,12 @@ def _did_you_mean(merged: Merged, entity: int, kind: str = "other-parameters") -
     objects = merged.objects
     symbol = _winner(merged, entity)
     name = symbol_name(objects, symbol)
-    made = _places(objects).note_definition(kind, symbol, name=demangle(name))
-    line = made.source
-    made.args["place"] = f"{line.file}:{line.line}" if line is not None else made.file or ""
-    return made
+    diagnostic = _places(objects).note_definition(kind, symbol, name=demangle(name))
+    line = diagnostic.source
+    diagnostic.args["place"] = (
+        f"{line.file}:{line.line}" if line is not None else diagnostic.file or ""
+    )
+    return diagnostic
 
 
 def explain_references(
@@ -180,14 +184,14 @@ def explain_references(
     return lambda diagnostic: _list_references(_places(objects), diagnostic, references)
 
 
-def _list_references(places: Places, diagnostic: Diagnostic, found: list[Reference]) -> None:
+def _list_references(places: Places, diagnostic: Diagnostic, references: list[Reference]) -> None:
     """The first use is the place of the record; a note tells of each other line, up to a limit.
 
     nvlink names the first file that mentions a symbol, which need not use it.
     """
     symbol = diagnostic.symbol
     assert symbol is not None
-    shown = _on_distinct_lines(places, found[:MOST_LOOKED_UP])
+    shown = _on_distinct_lines(places, references[:MOST_LOOKED_UP])
     if not shown:
         return
     if places.name_of(shown[0][0]) == diagnostic.file:
@@ -196,14 +200,14 @@ def _list_references(places: Places, diagnostic: Diagnostic, found: list[Referen
         places.note_at("referenced-here", section, offset, symbol=symbol)
         for section, offset in shown[: MOST_REFERENCES - 1]
     ]
-    more = len(shown[MOST_REFERENCES - 1 :]) + len(found[MOST_LOOKED_UP:])
+    more = len(shown[MOST_REFERENCES - 1 :]) + len(references[MOST_LOOKED_UP:])
     if more:
         from pylink.diagnostics.record import note
 
         diagnostic.notes.append(note("more-references", symbol=symbol, count=more))
 
 
-def _on_distinct_lines(places: Places, found: list[Reference]) -> list[Reference]:
+def _on_distinct_lines(places: Places, references: list[Reference]) -> list[Reference]:
     """The first reference of each line, by file and line.
 
     Where lines are unknown, they come by section and offset, and two instructions in a row count as
@@ -211,7 +215,7 @@ def _on_distinct_lines(places: Places, found: list[Reference]) -> list[Reference
     """
     lines: dict[tuple[int, str, int], Reference] = {}
     last = (-1, 0)
-    for section, offset in found:
+    for section, offset in references:
         frames = places.frames(section, offset)
         if frames:
             key = (section, frames[0].file, frames[0].line)
@@ -269,9 +273,9 @@ def _note_call(merged: Merged, places: Places, caller: int, callee: int) -> Diag
     offset = _find_call(merged, section, callee, own=caller == callee) if section >= 0 else None
     if offset is None:
         return places.note_definition("recursion-here", symbol, callee=called)
-    made = places.note_at("recursion-here", section, offset, symbol=called, callee=called)
-    made.symbol = name
-    return made
+    diagnostic = places.note_at("recursion-here", section, offset, symbol=called, callee=called)
+    diagnostic.symbol = name
+    return diagnostic
 
 
 def _find_call(merged: Merged, section: int, callee: int, *, own: bool) -> int | None:

@@ -165,7 +165,7 @@ class SharedInputs:
     def _find(self, inputs: Sequence[Input]) -> list[Run] | None:
         """The runs of these inputs; None if one of them was not read."""
         places = [self._places.get(_key(source)) for source in inputs]
-        given: list[Run] = []
+        runs: list[Run] = []
         first = 0
         while first < len(places):
             place = places[first]
@@ -176,9 +176,9 @@ class SharedInputs:
                 end += 1
             numbers = [at[1] for at in places[first:end] if at is not None]
             names = [source.name for source in inputs[first:end]]
-            given.append(self._runs[place[0]].at(numbers, names))
+            runs.append(self._runs[place[0]].at(numbers, names))
             first = end
-        return given
+        return runs
 
     def look_into(self, job: Job, runs: Sequence[Run], sink: Sink) -> Contents:
         """What is in the inputs of a link, see `pylink.inputs.unpacking.look_into`.
@@ -210,14 +210,14 @@ class SharedInputs:
 
         if len(self.archs) < 2:
             return
-        seen: set[int] = set()
+        numbers_seen: set[int] = set()
         repeated: set[int] = set()
         homes = self._homes(contents.sources.arenas)
         for arch in self.archs:
             rows = pick_rows(contents, Target(arch), optimizes=self.optimizes)
             packed = sharing.list_packed(rows, homes)
-            repeated.update(seen.intersection(packed))
-            seen.update(packed)
+            repeated.update(numbers_seen.intersection(packed))
+            numbers_seen.update(packed)
         self._repeated = repeated
 
     def decompress(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, list[bytes]]:
@@ -228,7 +228,7 @@ class SharedInputs:
         homes = self._homes(arenas)
         with self._lock:
             first = len(arenas)
-            taken, missing = sharing.recall(rows, homes, first, self._known, self._repeated)
+            stored, missing = sharing.recall(rows, homes, first, self._known, self._repeated)
             if missing:
                 try:
                     store, extents = inputfiles.gather(missing, arenas, _nothing)
@@ -236,8 +236,8 @@ class SharedInputs:
                     return rows, arenas
                 sharing.learn(missing, homes, extents, len(self._stores), self._known)
                 self._stores.append(store)
-                taken, _ = sharing.recall(rows, homes, first, self._known, frozenset())
-            return taken, [*arenas, *self._stores]
+                stored, _ = sharing.recall(rows, homes, first, self._known, frozenset())
+            return stored, [*arenas, *self._stores]
 
     def gather(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, bytes] | None:
         """An arena with the payloads of PickRows and their extents, copied only where needed.

@@ -25,14 +25,14 @@ def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count:
     lock = allocate_lock()
     raised: list[BaseException] = []
     more = max(min(count, len(items)) - 1, 0)
-    taken = take_threads(more) if more else 0
+    threads_taken = take_threads(more) if more else 0
 
     def help_out() -> None:
-        nonlocal taken
+        nonlocal threads_taken
         take()
         with lock:
-            if taken:
-                taken -= 1
+            if threads_taken:
+                threads_taken -= 1
                 return_threads(1)
 
     def take() -> None:
@@ -67,10 +67,10 @@ def _threads(run: Callable[[], None], count: int) -> list[Thread]:
 
 def map_side_by_side(work: Callable[[Item], Made], items: Sequence[Item], count: int) -> list[Made]:
     """What `work` makes of each item, in order, by so many threads."""
-    made: dict[int, Made] = {}
+    results: dict[int, Made] = {}
 
     def take(number: int) -> None:
-        made[number] = work(items[number])
+        results[number] = work(items[number])
 
     run_side_by_side(take, range(len(items)), count)
-    return [made[number] for number in range(len(items))]
+    return [results[number] for number in range(len(items))]

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pylink.phases.results import Objects
 
 
-def refuse_old(file: str, made: str, release: Release, sink: Sink) -> NoReturn:
+def refuse_old(file: str, maker: str, release: Release, sink: Sink) -> NoReturn:
     """Refuse an input of an older toolkit that is a whole program or comes after one."""
-    hint = note("made-by", file=file, made=made, release=release.name)
+    hint = note("made-by", file=file, made=maker, release=release.name)
     sink.fatal("whole-program-old", hints=[hint])
 
 

@@ -137,10 +137,10 @@ def _times(table: object) -> bytes | None:
 
 def _reading(record: Recorder) -> tuple[bytes | None, bytes]:
     """Times and extents of the files that were opened."""
-    found = record.details.get("read_files")
-    if not isinstance(found, tuple):
+    step = record.details.get("read_files")
+    if not isinstance(step, tuple):
         return None, b""
-    times, extents = found
+    times, extents = step
     return _times(times), extents
 
 
@@ -155,5 +155,5 @@ def _loading(record: Recorder, profile: Profile) -> int:
 
 
 def _folding(record: Recorder) -> Folding | None:
-    found = record.details.get("fold_mercury")
-    return found  # type: ignore[return-value] # what phases.fold reports
+    step = record.details.get("fold_mercury")
+    return step  # type: ignore[return-value] # what phases.fold reports

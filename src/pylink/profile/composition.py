@@ -80,10 +80,10 @@ def composition(placed: Placed, image: bytes) -> list[Part]:
 
 def _groups(files: Counter[int], names: Sequence[str]) -> list[tuple[str, list[int]]]:
     """The inputs of a kind by title, those alike in name and bytes together, the largest first."""
-    found: dict[str, list[int]] = {}
+    groups_of: dict[str, list[int]] = {}
     for group in groups((names[file], size, file) for file, size in files.items()):
-        found.setdefault(title([names[file] for file in group]), []).extend(group)
-    return sorted(found.items(), key=lambda pair: -sum(files[file] for file in pair[1]))
+        groups_of.setdefault(title([names[file] for file in group]), []).extend(group)
+    return sorted(groups_of.items(), key=lambda pair: -sum(files[file] for file in pair[1]))
 
 
 def _joined(members: Sequence[Counter[str]]) -> Counter[str]:
@@ -124,7 +124,7 @@ def _copied(
     What is written anew out of several inputs is nobody's.
     """
     merged = placed.merged
-    found: dict[tuple[int, int, int], int] = {}
+    copied: dict[tuple[int, int, int], int] = {}
     contents = placed.places.column("contents")
     room = {out: size for out, size in sizes.items() if contents[out] != FROM_SPAN}
     sections = merged.objects.sections
@@ -135,8 +135,8 @@ def _copied(
             size = min(given[number], left)
             if size:
                 room[out] = left - size
-                found[kinds[out], files[number], number] = size
-    return found
+                copied[kinds[out], files[number], number] = size
+    return copied
 
 
 def _symbols(
@@ -149,20 +149,20 @@ def _symbols(
         for (kind, file, section), size in inputs.items()
         if (kind, file) in shown
     }
-    found: dict[tuple[int, int], Counter[str]] = {}
+    sizes_of: dict[tuple[int, int], Counter[str]] = {}
     for file in sorted({file for _, file in shown}):
         row = objects.files[file]
         for number in range(row.first_symbol, row.first_symbol + row.symbol_count):
             symbol = objects.symbols[number]
             if not symbol.size or symbol.section not in room:
                 continue
-            kind, left = room[symbol.section]
-            taken = min(symbol.size, left)
-            if taken:
-                room[symbol.section] = kind, left - taken
+            kind, room_left = room[symbol.section]
+            size_taken = min(symbol.size, room_left)
+            if size_taken:
+                room[symbol.section] = kind, room_left - size_taken
                 name = symbol_name(objects, number)
-                found.setdefault((kind, file), Counter())[name] += taken
-    return found
+                sizes_of.setdefault((kind, file), Counter())[name] += size_taken
+    return sizes_of
 
 
 def _by_symbol(path: tuple[str, ...], size: int, symbols: Counter[str]) -> Iterable[Part]:

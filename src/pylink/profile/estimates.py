@@ -88,18 +88,18 @@ def reading(profile: Profile) -> Cost:
 def debug_options(results: Results) -> dict[int, str]:
     """Map the number of each input with debug data to the option that produced it."""
     objects = results.objects
-    found: dict[int, str] = {}
+    options: dict[int, str] = {}
     for row in objects.sections:
         if row.kind != DEBUG or not row.size:
             continue
         name = objects.arena[row.name : row.name + row.name_size]
         if name == DEBUG_INFO:
-            found[row.file] = FULL
-        elif name == DEBUG_LINE and found.get(row.file) != FULL:
-            found[row.file] = LINES
+            options[row.file] = FULL
+        elif name == DEBUG_LINE and options.get(row.file) != FULL:
+            options[row.file] = LINES
         else:
-            found.setdefault(row.file, ALWAYS)
-    return found
+            options.setdefault(row.file, ALWAYS)
+    return options
 
 
 def copy_floor_ns(profile: Profile, results: Results | None) -> int:

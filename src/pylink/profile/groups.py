@@ -30,11 +30,11 @@ def groups(named: Iterable[tuple[str, Hashable, int]]) -> list[list[int]]:
 
     Each of the others is a group by itself.
     """
-    found: dict[tuple[str, Hashable], list[int]] = {}
+    members: dict[tuple[str, Hashable], list[int]] = {}
     for name, equal, row in named:
-        found.setdefault((skeleton(name), equal), []).append(row)
+        members.setdefault((skeleton(name), equal), []).append(row)
     result: list[list[int]] = []
-    for rows in found.values():
+    for rows in members.values():
         if len(rows) >= FEWEST_IN_GROUP:
             result.append(rows)
         else:

@@ -175,7 +175,7 @@ def add_dedup(action: Action, folding: FoldResult, saved: int | None) -> None:
     _add_stats(action, stats)
     action.set("dedup__objects.sum", len(folding.reference))
     action.set("dedup__pairs_tested.sum", stats.pairs)
-    equal = sum(found is not None for found in folding.reference)
+    equal = sum(twin is not None for twin in folding.reference)
     action.set("dedup__pairs_equal.sum", equal)
     rejected = [sum(each.stage == stage for each in pairs) for stage in (1, 2, 3)]
     add_instances(action, "dedup__rejected.sum", zip(STAGES, rejected, strict=True))

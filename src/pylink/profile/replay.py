@@ -82,7 +82,7 @@ def replay(results: Results, *, shows_progress: bool = False) -> list[Profile]:
 
     On a quiet machine costs settle at once; on a busy one there are more turns.
     """
-    found = []
+    profiles = []
     begun = time.process_time()
     parts = parts_of(len(results.objects.names))
     costs: dict[int, list[int]] = {size: [] for size in parts}
@@ -94,25 +94,25 @@ def replay(results: Results, *, shows_progress: bool = False) -> list[Profile]:
                 break
             for size in parts:
                 again = _run_some(results.objects, size, min(costs[size], default=0))
-                found += again
+                profiles += again
                 if again:
                     costs[size].append(min(_cost(profile) for profile in again))
-                progress.advance(words=f"{size:,} inputs")
-    return found
+                progress.advance(text=f"{size:,} inputs")
+    return profiles
 
 
 def _run_some(whole: Objects, size: int, known: int) -> list[Profile]:
     """The profiles of what a turn runs of a part, of which one run took `known` nanoseconds."""
     arena = arena_of(whole, size)
     repetitions = MOST_REPETITIONS if size <= SMALL_PART else REPETITIONS
-    found: list[Profile] = []
-    while len(found) < repetitions and (not found or known < LONG_NS):
+    profiles: list[Profile] = []
+    while len(profiles) < repetitions and (not profiles or known < LONG_NS):
         profile = run_part(whole, size, arena)
         if profile is None:
             break
-        found.append(profile)
+        profiles.append(profile)
         known = _cost(profile)
-    return found
+    return profiles
 
 
 def _cost(profile: Profile) -> int:

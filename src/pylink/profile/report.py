@@ -171,7 +171,7 @@ def _session(profile: Profile) -> Session:
     system = SystemInfo(
         host.sysname, host.release, host.machine, host.machine, host.nodename, Platform.LINUX
     )
-    words = sys.argv
+    argv = sys.argv
     versions = [
         VersionInfo("pylink", __version__),
         VersionInfo("Python", sys.version.split()[0]),
@@ -185,8 +185,8 @@ def _session(profile: Profile) -> Session:
         system,
         version_info=versions,
         executable_settings=ExecutableSettings(
-            sys.executable, working_directory(), shlex.join(words[1:]) or None
+            sys.executable, working_directory(), shlex.join(argv[1:]) or None
         ),
         profiler_settings=ProfilerSettings(enable_nvtx=True, replay_mode="none"),
-        profiler_cmdline=shlex.join(words),
+        profiler_cmdline=shlex.join(argv),
     )

@@ -79,8 +79,8 @@ class _Calls:
         for context in self.contexts.values():
             for size, _, _, wall in self.calls[context.id]:
                 name = names[context.routine]
-                known = least.get(name, (-1, 0))
-                if size > known[0] or (size == known[0] and wall < known[1]):
+                fastest = least.get(name, (-1, 0))
+                if size > fastest[0] or (size == fastest[0] and wall < fastest[1]):
                     least[name] = size, wall
         return [
             wall_comment(name, size, _microseconds(wall)) for name, (size, wall) in least.items()
@@ -174,12 +174,12 @@ def _below(calls: _Calls, profile: Profile, place: int, step: Step) -> int:
     Only the wall time of some calls is known, in which the processor may have done something else.
     Where it is more than what the step took, they share that.
     """
-    made = list(_calls_below(profile, step.name))
-    spent = sum(cost for _, _, cost, _ in made)
-    taken = min(spent, step.cpu_ns)
-    for name, size, cost, wall in made:
-        calls.add(calls.enter(place, name), size, cost * taken // (spent or 1), wall)
-    return taken
+    calls_below = list(_calls_below(profile, step.name))
+    spent = sum(cost for _, _, cost, _ in calls_below)
+    call_time = min(spent, step.cpu_ns)
+    for name, size, cost, wall in calls_below:
+        calls.add(calls.enter(place, name), size, cost * call_time // (spent or 1), wall)
+    return call_time
 
 
 def _calls_below(profile: Profile, step: str) -> Iterator[tuple[str, int, int, int]]:

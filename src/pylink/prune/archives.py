@@ -35,9 +35,11 @@ def with_members(data: bytes, name: str, rewrite: Callable[[bytes, str], bytes])
 
     Members of the format itself, such as the index of symbols, stand between those that are read.
     """
-    made = bytearray(MAGIC)
+    archive = bytearray(MAGIC)
     headers: dict[int, int] = {}  # by where they were
-    found = {header: (label, offset, size) for label, header, offset, size in members(data, name)}
+    member_of = {
+        header: (label, offset, size) for label, header, offset, size in members(data, name)
+    }
     indices: list[tuple[int, int, int]] = []
     at = len(MAGIC)
     while at < len(data):
@@ -46,37 +48,37 @@ def with_members(data: bytes, name: str, rewrite: Callable[[bytes, str], bytes])
             raise NotPruned(f"{name}: archive is damaged: the header at {at:#x} is cut short")
         size = int(head[_SIZE])
         body = at + _HEADER
-        headers[at] = len(made)
+        headers[at] = len(archive)
         if _BSD_INDEX in (head[: len(_BSD_INDEX)], data[body : body + len(_BSD_INDEX)]):
             raise NotPruned(f"{name}: its index is of a BSD; create it again with GNU ar")
-        if at in found:
-            label, offset, length = found[at]
+        if at in member_of:
+            label, offset, length = member_of[at]
             contents = rewrite(data[offset : offset + length], f"{name}:{label}")
             contents = data[body:offset] + contents
         else:
             contents = data[body : body + size]
             width = _INDICES.get(head[:16].rstrip())
             if width:
-                indices.append((len(made) + _HEADER, width, size))
-        made += head[: _SIZE.start] + b"%-10d" % len(contents) + head[_SIZE.stop :] + contents
-        if len(made) % 2:
-            made += b"\n"
+                indices.append((len(archive) + _HEADER, width, size))
+        archive += head[: _SIZE.start] + b"%-10d" % len(contents) + head[_SIZE.stop :] + contents
+        if len(archive) % 2:
+            archive += b"\n"
         at = body + size + size % 2
     for place, width, size in indices:
-        _move_index(made, place, width, size, headers, name)
-    return bytes(made)
+        _move_index(archive, place, width, size, headers, name)
+    return bytes(archive)
 
 
 def _move_index(
-    made: bytearray, place: int, width: int, size: int, headers: dict[int, int], name: str
+    data: bytearray, place: int, width: int, size: int, headers: dict[int, int], name: str
 ) -> None:
     """Let the numbers of an index be those of the headers where they are now."""
-    count = int.from_bytes(made[place : place + width], "big")
+    count = int.from_bytes(data[place : place + width], "big")
     if width * (count + 1) > size:
         raise NotPruned(f"{name}: its index of symbols is damaged")
     for number in range(1, count + 1):
         at = place + width * number
-        header = int.from_bytes(made[at : at + width], "big")
+        header = int.from_bytes(data[at : at + width], "big")
         if header not in headers:
             raise NotPruned(f"{name}: its index of symbols is damaged; run ranlib")
-        made[at : at + width] = headers[header].to_bytes(width, "big")
+        data[at : at + width] = headers[header].to_bytes(width, "big")

@@ -111,19 +111,19 @@ def _prune(path: str, output: str | None, request: Request, program: str) -> Non
         raise NotPruned(f"{output}: the output would overwrite an input; use --in-place")
     data = read_incoming(path, limit=MAX_SIZE)
     plan = make_plan(path, data, request)
-    made = Rewriter(plan.changes).rewrite(data, path)
-    compared = verify(data, made, plan.changes.dropped, path)
+    rewritten = Rewriter(plan.changes).rewrite(data, path)
+    compared = verify(data, rewritten, plan.changes.dropped, path)
     target = path if output is None else output
-    if output is not None or made != data:
-        write_whole(target, made)
-        if not holds(target, made):
+    if output is not None or rewritten != data:
+        write_whole(target, rewritten)
+        if not holds(target, rewritten):
             raise NotPruned(f"{target}: it is not what was written")
     for note in plan.notes:
         refuse(program, f"{path}: {note}")
     show("\n".join([*text_lines(plan.sizes, measure([target]), (), 0), ""]))
     gone = len(plan.changes.dropped)
     show(
-        f"{path}: {len(data)} to {len(made)} bytes; {gone} "
+        f"{path}: {len(data)} to {len(rewritten)} bytes; {gone} "
         f"{'entry' if gone == 1 else 'entries'} dropped, {compared} compared with the input\n"
     )
 

@@ -107,16 +107,16 @@ def compressed(entry: Entry, mode_name: str, name: str) -> Entry:
         return entry
     mode = MODES[mode_name]
     payload = entry.payload(name)
-    flag, made = compress(payload, mode)
-    padding = bytes(-len(made) % 8)
-    if mode_name not in _EXACT and len(made) + len(padding) >= len(entry.stored):
+    flag, compressed_bytes = compress(payload, mode)
+    padding = bytes(-len(compressed_bytes) % 8)
+    if mode_name not in _EXACT and len(compressed_bytes) + len(padding) >= len(entry.stored):
         return entry
     fields = list(entry.fields)
-    fields[3] = len(made) + len(padding)
-    fields[4] = len(made) if flag else 0
+    fields[3] = len(compressed_bytes) + len(padding)
+    fields[4] = len(compressed_bytes) if flag else 0
     fields[11] = entry.flags & ~_CODECS | flag
     fields[13] = len(payload) if flag else 0
-    return Entry(ENTRY.pack(*fields) + entry.header[ENTRY.size :], made + padding)
+    return Entry(ENTRY.pack(*fields) + entry.header[ENTRY.size :], compressed_bytes + padding)
 
 
 def write_container(entries: list[Entry]) -> bytes:
@@ -143,7 +143,7 @@ class Changes:
 
     def apply(self, number: int, entries: list[Entry], name: str) -> list[Entry]:
         """The entries of container `number` that stay."""
-        kept = []
+        entries_kept = []
         for index, entry in enumerate(entries):
             key = number, index
             if self.sizes and self.sizes.get(key) != len(entry.header) + len(entry.stored):
@@ -151,5 +151,7 @@ class Changes:
             if key in self.dropped:
                 continue
             mode = self.mode_of(key)
-            kept.append(compressed(entry, mode, f"{name}, entry {index}") if mode else entry)
-        return kept
+            entries_kept.append(
+                compressed(entry, mode, f"{name}, entry {index}") if mode else entry
+            )
+        return entries_kept

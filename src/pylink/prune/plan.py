@@ -79,11 +79,11 @@ def make_plan(path: str, data: bytes, request: Request) -> Plan:
     if request.targets:
         dropped |= {_key(leaf) for leaf in _of_other_targets(path, leaves, request.targets)}
     if request.linked:
-        found = _linked_copies(path, data, sizes, request.linked, plan)
-        dropped |= {_key(leaf) for leaf in found}
+        copies = _linked_copies(path, data, sizes, request.linked, plan)
+        dropped |= {_key(leaf) for leaf in copies}
     # A rule may rest on what is left alone: the cubin that a GPU runs without its own.
-    left = replace(sizes, leaves=[leaf for leaf in sizes.leaves if _key(leaf) not in dropped])
-    for line in _asked(left, request.rules, plan):
+    sizes_left = replace(sizes, leaves=[leaf for leaf in sizes.leaves if _key(leaf) not in dropped])
+    for line in _asked(sizes_left, request.rules, plan):
         if line.rule in COMPRESSION:
             modes |= {_key(leaf): "default" for leaf in line.leaves}
         else:
@@ -104,8 +104,8 @@ def _of_other_targets(path: str, leaves: list[Leaf], targets: tuple[str, ...]) -
     there = sorted({target_name(leaf) for leaf in leaves})
     for target in targets:
         if target not in there:
-            words = ", ".join(there) or "nothing"
-            raise NotPruned(f"{path}: it has no code for {target}; its targets are {words}")
+            names = ", ".join(there) or "nothing"
+            raise NotPruned(f"{path}: it has no code for {target}; its targets are {names}")
     return [leaf for leaf in leaves if target_name(leaf) not in targets]
 
 
@@ -117,21 +117,21 @@ def _say_empty(leaves: list[Leaf], dropped: set[tuple[int, int]], plan: Plan) ->
     by_container: dict[int, list[Leaf]] = {}
     for leaf in leaves:
         by_container.setdefault(leaf.container, []).append(leaf)
-    for number, found in by_container.items():
-        gone = all(_key(leaf) in dropped for leaf in found)
-        if gone and not all(leaf.kind == RELOCATABLE for leaf in found):
-            where = found[0].unit or f"container {number}"
-            words = ", ".join(sorted({target_name(leaf) for leaf in found}))
-            plan.notes.append(f"nothing stays of {where}, which has code for {words} alone")
+    for number, leaves_here in by_container.items():
+        gone = all(_key(leaf) in dropped for leaf in leaves_here)
+        if gone and not all(leaf.kind == RELOCATABLE for leaf in leaves_here):
+            where = leaves_here[0].unit or f"container {number}"
+            names = ", ".join(sorted({target_name(leaf) for leaf in leaves_here}))
+            plan.notes.append(f"nothing stays of {where}, which has code for {names} alone")
 
 
 def _asked(sizes: Sizes, rules: tuple[str, ...], plan: Plan) -> Iterator[Reduction]:
     """The lines of the rules that were named; each says its condition."""
-    found = reductions(sizes)
+    asked = reductions(sizes)
     for rule in rules:
         if rule not in PRUNABLE:
             raise NotPruned(f"not a rule: '{rule}' ({', '.join(PRUNABLE)})")
-        lines = [line for line in found if line.rule == rule]
+        lines = [line for line in asked if line.rule == rule]
         if not lines:
             plan.notes.append(f"{rule}: nothing to do")
         for line in lines:
@@ -153,7 +153,7 @@ def _linked_copies(path: str, data: bytes, sizes: Sizes, linked: str, plan: Plan
     if not code:
         raise NotPruned(f"{linked}: it has no linked device code")
     open_units = _units_without_registration(path, data, registered)
-    found = []
+    copies = []
     for leaf in both.leaves:
         if leaf.file == 0 or leaf.kind != RELOCATABLE or leaf.section != _REL_SECTION:
             continue
@@ -167,10 +167,10 @@ def _linked_copies(path: str, data: bytes, sizes: Sizes, linked: str, plan: Plan
         elif not wanted <= code[leaf.target]:
             plan.notes.append(f"{where} stays: {linked} does not contain all of its kernels")
         else:
-            found.append(leaf)
+            copies.append(leaf)
     if not any(leaf.kind in DEVICE for leaf in sizes.leaves):
         plan.notes.append("there is no device code")
-    return found
+    return copies
 
 
 def _registered(linked: str) -> set[bytes]:
@@ -178,10 +178,10 @@ def _registered(linked: str) -> set[bytes]:
     data = read_incoming(linked, limit=MAX_SIZE)
     if not is_host(data):
         raise NotPruned(f"{linked}: it is not the object, library or program of a device link")
-    found = HostElf(data, linked).named(REGISTERS, defined=True)
-    if not found:
+    functions = HostElf(data, linked).named(REGISTERS, defined=True)
+    if not functions:
         raise NotPruned(f"{linked}: it registers no unit, or its symbols were stripped")
-    return found
+    return functions
 
 
 def _units_without_registration(path: str, data: bytes, registered: set[bytes]) -> dict[str, str]:
@@ -198,14 +198,14 @@ def _units_without_registration(path: str, data: bytes, registered: set[bytes]) 
             if name in parts and parts[name] != part:
                 raise NotPruned(f"{path}: several members have the name '{name}'")
             parts[name] = part
-    found = {}
+    units = {}
     for name, part in parts.items():
         if not is_host(part):
-            found[name] = "it, since it is not a host object"
+            units[name] = "it, since it is not a host object"
             continue
         called = HostElf(part, name or path).named(REGISTERS, defined=False)
         missing = sorted(called - registered)
         if missing or not called:
             word = missing[0].decode("utf-8", "replace") if missing else "any unit of it"
-            found[name] = word
-    return found
+            units[name] = word
+    return units

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def containers_of(data: bytes) -> list[Embedded]:
     """The containers of anything but an archive, in order."""
     source = InMemory(data)
-    return [found for found in find_device_code(source, sections_of(source)) if found.is_container]
+    return [code for code in find_device_code(source, sections_of(source)) if code.is_container]
 
 
 def is_archive(data: bytes) -> bool:
@@ -62,56 +62,61 @@ class Rewriter:
 
     def _containers(self, data: bytes, name: str) -> Iterator[tuple[Embedded, bytes]]:
         """Each container, and what stays of it."""
-        for found in containers_of(data):
+        for code in containers_of(data):
             label = f"{name}: container {self._number}"
-            entries = read_container(data, found.start, found.end, label)
-            kept = self._changes.apply(self._number, entries, label)
+            entries = read_container(data, code.start, code.end, label)
+            entries_kept = self._changes.apply(self._number, entries, label)
             self._number += 1
-            yield found, data[found.start : found.end] if kept == entries else write_container(kept)
+            yield (
+                code,
+                data[code.start : code.end]
+                if entries_kept == entries
+                else write_container(entries_kept),
+            )
 
     def _fatbin(self, data: bytes, name: str) -> bytes:
-        made, done = bytearray(), 0
-        for found, stays in self._containers(data, name):
-            made += data[done : found.start] + stays
-            done = found.end
-        return bytes(made + data[done:])
+        rewritten, done = bytearray(), 0
+        for code, stays in self._containers(data, name):
+            rewritten += data[done : code.start] + stays
+            done = code.end
+        return bytes(rewritten + data[done:])
 
     def _object(self, data: bytes, name: str) -> bytes:
         """An object: sections of device code shrink, and references to containers follow."""
         by_section: dict[int, list[tuple[Embedded, bytes]]] = {}
         elf = HostElf(data, name)
-        for found, stays in self._containers(data, name):
-            number = self._section(elf, found)
+        for code, stays in self._containers(data, name):
+            number = self._section(elf, code)
             if number is None:
-                if data[found.start : found.end] != stays:
+                if data[code.start : code.end] != stays:
                     raise NotPruned(f"{name}: device code outside of sections for it")
                 continue
-            by_section.setdefault(number, []).append((found, stays))
+            by_section.setdefault(number, []).append((code, stays))
         new = {
             number: _packed(elf, number, pairs)
             for number, pairs in by_section.items()
-            if any(data[found.start : found.end] != stays for found, stays in pairs)
+            if any(data[code.start : code.end] != stays for code, stays in pairs)
         }
         return with_contents(elf, new) if new else data
 
     @staticmethod
-    def _section(elf: HostElf, found: Embedded) -> int | None:
+    def _section(elf: HostElf, code: Embedded) -> int | None:
         for number, section in enumerate(elf.sections):
             if section.name.decode("utf-8", "replace") in FATBIN_SECTIONS and (
-                section.offset <= found.start and found.end <= section.offset + section.stored
+                section.offset <= code.start and code.end <= section.offset + section.stored
             ):
                 return number
         return None
 
     def _finished(self, data: bytes, name: str) -> bytes:
         """A library or program: entries move to the front, zeros follow, and nothing else moves."""
-        made = bytearray(data)
-        for found, stays in self._containers(data, name):
-            room = found.end - found.start
+        rewritten = bytearray(data)
+        for code, stays in self._containers(data, name):
+            room = code.end - code.start
             if len(stays) > room:
                 raise NotPruned(f"{name}: what stays of a container does not fit into it")
-            made[found.start : found.end] = stays + bytes(room - len(stays))
-        return bytes(made)
+            rewritten[code.start : code.end] = stays + bytes(room - len(stays))
+        return bytes(rewritten)
 
 
 def _packed(
@@ -120,20 +125,20 @@ def _packed(
     """The contents of a section, and where the containers were and are."""
     section = elf.sections[number]
     old = elf.contents(section)
-    made = bytearray()
+    data = bytearray()
     places = {}
     done = 0
-    for found, stays in pairs:
-        start = found.start - section.offset
+    for code, stays in pairs:
+        start = code.start - section.offset
         if old[done:start].strip(b"\0"):
             raise NotPruned(f"{elf.name}: bytes between containers that are not zero")
         # Containers were aligned to 8, or more in front of the first.
-        made += bytes(-len(made) % 8) if made else old[:start]
-        places[start] = len(made)
-        made += stays
-        done = found.end - section.offset
+        data += bytes(-len(data) % 8) if data else old[:start]
+        places[start] = len(data)
+        data += stays
+        done = code.end - section.offset
     if old[done:].strip(b"\0"):
         raise NotPruned(f"{elf.name}: bytes after containers that are not zero")
-    places[len(old)] = len(made)
+    places[len(old)] = len(data)
     places.setdefault(0, 0)
-    return bytes(made), places
+    return bytes(data), places

@@ -63,16 +63,16 @@ class _Comparison:
         for was, now in pairs:
             label = f"{name}: container {self._number}"
             entries = read_container(old, was.start, was.end, label)
-            kept = [
+            entries_kept = [
                 entry
                 for index, entry in enumerate(entries)
                 if (self._number, index) not in self._dropped
             ]
             self._number += 1
-            found = read_container(new, now.start, now.end, label)
-            if len(kept) != len(found):
+            container = read_container(new, now.start, now.end, label)
+            if len(entries_kept) != len(container):
                 raise _wrong(label, "the number of entries is wrong")
-            for entry, other in zip(kept, found, strict=True):
+            for entry, other in zip(entries_kept, container, strict=True):
                 self._entries(entry, other, label)
         return pairs
 
@@ -182,9 +182,9 @@ def _compare_relocations(
             raise _wrong(old.name, "an addend changed")
 
 
-def _indexed(data: bytes, found: list[tuple[str, int, int, int]]) -> list[tuple[bytes, int]]:
+def _indexed(data: bytes, rows: list[tuple[str, int, int, int]]) -> list[tuple[bytes, int]]:
     """Symbols of the index with the number of the member that each names."""
-    numbers = {header: number for number, (_, header, _, _) in enumerate(found)}
+    numbers = {header: number for number, (_, header, _, _) in enumerate(rows)}
     head = data[8:68]
     width = {b"/": 4, b"/SYM64/": 8}.get(head[:16].rstrip())
     if width is None:

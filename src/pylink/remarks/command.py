@@ -71,7 +71,7 @@ def _main(options: argparse.Namespace) -> int:
 
 def count(remarks: Iterable[Remark]) -> str:
     """How many remarks there are of each pass, kind and name, in that order; then of all."""
-    found = Counter((remark.pass_name, TAGS[remark.kind], remark.name) for remark in remarks)
-    lines = [f"{number:>10} {' '.join(key)}" for key, number in sorted(found.items())]
-    lines.append(f"{found.total():>10} in all")
+    counts = Counter((remark.pass_name, TAGS[remark.kind], remark.name) for remark in remarks)
+    lines = [f"{number:>10} {' '.join(key)}" for key, number in sorted(counts.items())]
+    lines.append(f"{counts.total():>10} in all")
     return "".join(f"{printable(line)}\n" for line in lines)

@@ -39,14 +39,14 @@ def wizard_mode() -> bool:
     return os.environ.get(WIZARD, "0") not in ("", "0")
 
 
-def channels(said: Mapping[str, bool]) -> frozenset[str]:
+def channels(states: Mapping[str, bool]) -> frozenset[str]:
     """The channels that speak, where `said` has what -Xopt said of each."""
-    found = set()
-    if said.get(DEDUP, False):
-        found.add(DEDUP)
-    if said.get(TWINS, wizard_mode()):
-        found.add(TWINS)
-    return frozenset(found)
+    names = set()
+    if states.get(DEDUP, False):
+        names.add(DEDUP)
+    if states.get(TWINS, wizard_mode()):
+        names.add(TWINS)
+    return frozenset(names)
 
 
 class ProfuseObserver(Observer):

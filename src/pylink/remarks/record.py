@@ -65,8 +65,8 @@ def section_place(file: str, section: str) -> tuple[str, int, int]:
 
 def parts_of_place(place: str) -> tuple[str, str | None]:
     """The file, and the section if the place is one."""
-    file, found, section = place.rpartition(":(")
-    return (file, section.removesuffix(")")) if found else (place, None)
+    file, bracket, section = place.rpartition(":(")
+    return (file, section.removesuffix(")")) if bracket else (place, None)
 
 
 class MalformedRemarks(ValueError):

@@ -184,17 +184,17 @@ def _location(value: _Value) -> tuple[str, int, int]:
 
 
 def _argument(value: _Value) -> Arg:
-    found: tuple[str, str] | None = None
+    pair: tuple[str, str] | None = None
     place: tuple[str | None, int, int] | None = None
     for key, part in value.mapping():
         if key == _LOCATION:
             if place is not None:
                 raise _Fault(part.line, f"only one {_LOCATION} entry is allowed per argument")
             place = _location(part)
-        elif found is not None:
+        elif pair is not None:
             raise _Fault(part.line, "only one string entry is allowed per argument")
         else:
-            found = key, part.string()
-    if found is None:
+            pair = key, part.string()
+    if pair is None:
         raise _Fault(value.line, "argument key is missing")
-    return (*found, *(place or (None, 0, 0)))
+    return (*pair, *(place or (None, 0, 0)))

@@ -197,22 +197,22 @@ class WhenNeeded(Renderer):
 
     def __init__(self, make: Callable[[], Renderer]) -> None:
         self._make = make
-        self._made: Renderer | None = None
+        self._renderer: Renderer | None = None
         self._target: str | None = None
 
     def for_target(self, target: str | None) -> None:
         self._target = target
 
     def emit(self, diagnostic: Diagnostic) -> None:
-        if self._made is None:
-            self._made = self._make()
+        if self._renderer is None:
+            self._renderer = self._make()
         if self._target is not None:
-            self._made.for_target(self._target)
-        self._made.emit(diagnostic)
+            self._renderer.for_target(self._target)
+        self._renderer.emit(diagnostic)
 
     def close(self, sink: Sink) -> None:
-        if self._made is not None:
-            self._made.close(sink)
+        if self._renderer is not None:
+            self._renderer.close(sink)
 
 
 def _target(values: Mapping[str, object]) -> str | None:

@@ -26,5 +26,5 @@ def section_offset(path: str, name: str) -> int | None:
     except (OSError, ValueError):
         return None
     wanted = os.fsencode(name)
-    found = (section.offset for section in sections if section.name == wanted)
-    return next(found, None) if machine == EM_CUDA else None
+    offsets = (section.offset for section in sections if section.name == wanted)
+    return next(offsets, None) if machine == EM_CUDA else None

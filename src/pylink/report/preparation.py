@@ -46,10 +46,12 @@ def prepare(
         raise ReportError("; ".join(map(str, required)))
     problems += map(str, gaps)
     if with_rules:
-        found = load_rules(path)
-        problems += found.problems()
-        _check_rules(found, rules)
-        apply_rules(report, [each for each in found.rules if not rules or each.identifier in rules])
+        loaded_rules = load_rules(path)
+        problems += loaded_rules.problems()
+        _check_rules(loaded_rules, rules)
+        apply_rules(
+            report, [each for each in loaded_rules.rules if not rules or each.identifier in rules]
+        )
     return problems
 
 
@@ -68,8 +70,8 @@ def check(
         _check_rules(load_rules(path), rules)
 
 
-def _check_rules(found: LoadedRules, rules: Iterable[str]) -> None:
-    known = {each.identifier for each in found.rules}
+def _check_rules(loaded: LoadedRules, rules: Iterable[str]) -> None:
+    known = {each.identifier for each in loaded.rules}
     for name in rules:
         if name not in known:
             raise ReportError(

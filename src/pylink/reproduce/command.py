@@ -65,11 +65,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the exit status is that of the link, 1 for an archive that is none."""
-    words = list(argv or ())
-    trusted = "--trust" in words
-    more = [word for word in words if word != "--trust"]
+    arguments = list(argv or ())
+    trusted = "--trust" in arguments
+    more = [word for word in arguments if word != "--trust"]
     if not more or more[0].startswith("-"):
-        parser().parse_args(words)  # which says how it is done
+        parser().parse_args(arguments)  # which says how it is done
     file = more.pop(0)
     sink = Sink(NvlinkRenderer(tool="pylink"))
     back = os.getcwd()
@@ -105,8 +105,8 @@ class Again:
             self._in_archive(self._folder)
             if not os.path.isdir(self._folder):
                 raise ValueError(place)
-            said = manifest["values"].get("output_file")
-            self._output = None if said is None else restored(str(said), self._up)
+            output_name = manifest["values"].get("output_file")
+            self._output = None if output_name is None else restored(str(output_name), self._up)
             self._values = self._read_values(manifest["values"], trusted=trusted)
             self._recorded = str(manifest["recorded"])
             self._whole = [bool(whole) for whole in manifest["whole_libraries"]]

@@ -57,10 +57,10 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def main(words: Sequence[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Serve; the exit status of the command, 0 without one."""
     try:
-        arguments = parser().parse_args(list(words))
+        arguments = parser().parse_args(list(argv))
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 1
     command = arguments.command[arguments.command[:1] == ["--"] :]
@@ -112,9 +112,9 @@ def serve_auto(path: str, script: str, ready: int, idle: float) -> int:
     except OSError:  # links are done without a server
         return 1
     finally:
-        for left in (unfinished, path):
+        for name in (unfinished, path):
             with contextlib.suppress(OSError):
-                os.unlink(left)
+                os.unlink(name)
 
 
 def find_script() -> str | None:

@@ -87,12 +87,12 @@ class Request:
         if size > LARGEST:
             raise ValueError("too large")
         parts = [data[4:]]
-        left = size - len(parts[0])
-        while left > 0:
+        bytes_left = size - len(parts[0])
+        while bytes_left > 0:
             parts.append(self._more(connection))
-            left -= len(parts[-1])
+            bytes_left -= len(parts[-1])
         texts = b"".join(parts).split(b"\0")
-        if left or len(texts) < 5 or texts.pop():
+        if bytes_left or len(texts) < 5 or texts.pop():
             raise ValueError("not of the size it states")
         script, mask, count, *rest = texts
         self.script = os.fsdecode(script)
@@ -100,7 +100,7 @@ class Request:
         number = int(count)
         if not 0 < number <= len(rest):
             raise ValueError("fewer words than it states")
-        self.words = [os.fsdecode(word) for word in rest[:number]]
+        self.argv = [os.fsdecode(word) for word in rest[:number]]
         self.environment = dict(
             text.split(b"=", 1) for text in rest[number:] if b"=" in text[1:] or text[:1] != b"="
         )
@@ -115,7 +115,7 @@ class Request:
     def suits(self, script: str) -> bool:
         """Whether a process of the installation with this script can link as the client would."""
         own = os.environb
-        name, first = os.path.basename(self.words[0]), "".join(self.words[1:2])
+        name, first = os.path.basename(self.argv[0]), "".join(self.argv[1:2])
         if name != NVLINK and first not in SERVED and first in COMMANDS:
             return False  # they may last, want a terminal, or serve links themselves
         if self._names_own_files():
@@ -143,10 +143,10 @@ class Request:
         A server that reads a pipe leaves nothing for the client, so one with options counts, too.
         """
         try:
-            words = [*self.words, os.fsdecode(self.environment.get(FOLDERS, b""))]
+            argv = [*self.argv, os.fsdecode(self.environment.get(FOLDERS, b""))]
             for name in VARIABLES:
-                words += split_words(os.fsdecode(self.environment.get(name, b"")), Sink())
-            return is_own(words, self.lent[STREAMS])
+                argv += split_words(os.fsdecode(self.environment.get(name, b"")), Sink())
+            return is_own(argv, self.lent[STREAMS])
         except LinkError:  # a mistake, of which a link by itself has the words
             return True
 
@@ -156,19 +156,19 @@ def _read_group(process: str) -> bytes:
         return stream.read()
 
 
-def is_own(words: Sequence[str], folder: int, depth: int = 0) -> bool:
+def is_own(argv: Sequence[str], folder: int, depth: int = 0) -> bool:
     """Whether one of the words, or of the options files among them, names such files.
 
     `folder` is a descriptor of the directory that they are named from. LinkError for a mistake.
     """
-    for number, word in enumerate(words):
+    for number, word in enumerate(argv):
         if any(place in word for place in OWN_FILES):
             return True
         name, equals, value = word.partition("=")
         if word.startswith("@"):
             files = [word[1:]]
         elif SPELLINGS.get(name) is OPTIONS_FILE:
-            text = value if equals else "".join(words[number + 1 : number + 2])
+            text = value if equals else "".join(argv[number + 1 : number + 2])
             files = split_items(text, Sink())
         else:
             continue
@@ -209,7 +209,7 @@ def link(connection: socket.socket, request: Request) -> int:
     request.close()
     os.environb.clear()
     os.environb.update(request.environment)
-    sys.argv = request.words
+    sys.argv = request.argv
     sys.stdin, sys.stdout, sys.stderr = (reopen(number) for number in range(STREAMS))
     try:
         status = main()

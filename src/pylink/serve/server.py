@@ -130,11 +130,11 @@ class Server:
                 status, started = ended, 0
                 self.drop()
             elif started:
-                while signals.taken:
-                    os.kill(started, signals.taken.pop())
+                while signals.numbers:
+                    os.kill(started, signals.numbers.pop())
                 self.refresh()
-            elif signals.taken:
-                status = 128 + signals.taken[0]
+            elif signals.numbers:
+                status = 128 + signals.numbers[0]
                 self.drop()
             elif idle is not None and not self.linking and time.monotonic() - last >= idle:
                 status = 0

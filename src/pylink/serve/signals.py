@@ -18,10 +18,10 @@ class Signals:
         wake, waken = os.pipe()
         os.set_blocking(waken, False)
         signal.set_wakeup_fd(waken)
-        self.taken: list[int] = []
+        self.numbers: list[int] = []
         self._heard = [number for number in STOPS if signal.getsignal(number) != signal.SIG_IGN]
         for number in self._heard:
-            signal.signal(number, lambda number, _: self.taken.append(number))
+            signal.signal(number, lambda number, _: self.numbers.append(number))
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         self._interrupts = None
         self.sources = [wake]  # what can be read when there are some
@@ -41,7 +41,7 @@ class Signals:
     def take(self, source: int) -> None:
         """Take those that one of `sources` has."""
         if self._interrupts is not None and source == self._interrupts.descriptor:
-            self.taken += [signal.SIGINT] * self._interrupts.take()
+            self.numbers += [signal.SIGINT] * self._interrupts.take()
         else:
             os.read(source, 4096)
 

@@ -53,11 +53,11 @@ def read_budget(path: str) -> list[Limit]:
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        found = _LINE.fullmatch(line)
-        if found is None:
+        match = _LINE.fullmatch(line)
+        if match is None:
             raise BadBudget(f'{path}:{number}: not a limit; write: what = "40 MB"')
-        what = next(text for text in found.groups()[:3] if text is not None)
-        limit = _limit(what, next(text for text in found.groups()[3:] if text is not None))
+        what = next(text for text in match.groups()[:3] if text is not None)
+        limit = _limit(what, next(text for text in match.groups()[3:] if text is not None))
         if limit is None:
             raise BadBudget(f"{path}:{number}: not an amount of bytes, such as 40 MB")
         if any(other.what == what for other in limits):
@@ -69,10 +69,10 @@ def read_budget(path: str) -> list[Limit]:
 
 
 def _limit(what: str, text: str) -> Limit | None:
-    found = _AMOUNT.fullmatch(text.strip())
-    if found is None:
+    match = _AMOUNT.fullmatch(text.strip())
+    if match is None:
         return None
-    amount, unit = float(found[1]), found[2].lower()
+    amount, unit = float(match[1]), match[2].lower()
     if unit == "%":
         return Limit(what, amount, is_percent=True) if what == GROWTH else None
     return Limit(what, amount * _UNITS[unit]) if unit in _UNITS else None

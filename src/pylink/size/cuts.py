@@ -30,13 +30,13 @@ _PTX_MARK = re.compile(rb"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"|[{};]", re.DOTALL)
 
 def without_ranges(data: bytes, ranges: Iterable[tuple[int, int]]) -> bytes:
     """The bytes outside of some ranges, which may overlap."""
-    kept, at = [], 0
+    pieces, at = [], 0
     for start, end in sorted(ranges):
         if start > at:
-            kept.append(data[at:start])
+            pieces.append(data[at:start])
         at = max(at, end)
-    kept.append(data[at:])
-    return b"".join(kept)
+    pieces.append(data[at:])
+    return b"".join(pieces)
 
 
 def is_debug(name: bytes) -> bool:
@@ -177,12 +177,12 @@ def _symbol_ranges(
 def ptx_without_functions(text: bytes, matches: Callable[[str], bool]) -> tuple[bytes, set[str]]:
     """PTX without the functions whose name matches, from their line to the end of the body."""
     ranges, gone, at = [], set(), 0
-    while (found := _PTX_FUNCTION.search(text, at)) is not None:
-        end = _end_of_body(text, found.end())
-        name = found[1].decode("utf-8", "surrogateescape")
+    while (match := _PTX_FUNCTION.search(text, at)) is not None:
+        end = _end_of_body(text, match.end())
+        name = match[1].decode("utf-8", "surrogateescape")
         # A declaration ends with a semicolon and has no body.
         if text[end - 1 : end] == b"}" and matches(name):
-            ranges.append((found.start(), end))
+            ranges.append((match.start(), end))
             gone.add(name)
         at = end
     return without_ranges(text, ranges), gone
@@ -190,14 +190,14 @@ def ptx_without_functions(text: bytes, matches: Callable[[str], bool]) -> tuple[
 
 def _end_of_body(text: bytes, at: int) -> int:
     depth = 0
-    for found in _PTX_MARK.finditer(text, at):
-        sign = found[0]
+    for match in _PTX_MARK.finditer(text, at):
+        sign = match[0]
         if sign == b"{":
             depth += 1
         elif sign == b"}":
             depth -= 1
             if depth <= 0:
-                return found.end()
+                return match.end()
         elif sign == b";" and depth == 0:
-            return found.end()
+            return match.end()
     return len(text)

@@ -63,13 +63,13 @@ def changes(
 ) -> list[Change]:
     """Groups of both, those with the largest difference first."""
     before, after = (_by_key(sizes, by, selection) for sizes in (old, new))
-    found = [
+    changed = [
         Change(key, before.get(key, Row(key)), after.get(key, Row(key)))
         for key in dict.fromkeys([*before, *after])
     ]
     column = column_of(old, new)
-    found.sort(key=lambda change: (-abs(change.difference(column)), change.keys))
-    return found
+    changed.sort(key=lambda change: (-abs(change.difference(column)), change.keys))
+    return changed
 
 
 def column_of(old: Sizes, new: Sizes) -> str:
@@ -85,10 +85,10 @@ def _by_key(sizes: Sizes, by: Sequence[str], selection: Selection) -> dict[tuple
             _plain_name(name, only) if level in ("file", "archive") else name
             for level, name in zip(by, row.keys, strict=True)
         )
-        kept = whole.setdefault(key, Row(key))
+        total = whole.setdefault(key, Row(key))
         for column in ("count", *COLUMNS):
-            setattr(kept, column, getattr(kept, column) + getattr(row, column))
-        kept.estimated = kept.estimated or row.estimated
+            setattr(total, column, getattr(total, column) + getattr(row, column))
+        total.estimated = total.estimated or row.estimated
     return whole
 
 
@@ -104,9 +104,9 @@ def _plain_name(name: str, only: str) -> str:
 
 def reasons(old: Sizes, new: Sizes) -> list[Reason]:
     """Targets that came and went, other compression, templates that are new, gone or grown."""
-    found = [*_targets(old, new), *_templates(old, new)]
-    found.sort(key=lambda reason: (-abs(reason.installed), reason.text))
-    return found
+    sentences = [*_targets(old, new), *_templates(old, new)]
+    sentences.sort(key=lambda reason: (-abs(reason.installed), reason.text))
+    return sentences
 
 
 def _groups(sizes: Sizes) -> dict[tuple[str, str], list[Leaf]]:
@@ -119,7 +119,7 @@ def _groups(sizes: Sizes) -> dict[tuple[str, str], list[Leaf]]:
 
 def _targets(old: Sizes, new: Sizes) -> list[Reason]:
     before, after = _groups(old), _groups(new)
-    found = []
+    sentences = []
     for key in dict.fromkeys([*before, *after]):
         was, now = before.get(key, []), after.get(key, [])
         installed = sum(leaf.installed for leaf in now) - sum(leaf.installed for leaf in was)
@@ -129,16 +129,16 @@ def _targets(old: Sizes, new: Sizes) -> list[Reason]:
             verb = "gone" if was else "added"
             entries = len(was or now)
             text = f"{kind}: target {target} {verb} ({entries} entries)"
-            found.append(Reason(text, installed, unpacked))
+            sentences.append(Reason(text, installed, unpacked))
             continue
         old_modes, new_modes = _modes(was), _modes(now)
         if old_modes != new_modes:
             text = f"{kind} of {target}: {old_modes} -> {new_modes} ({len(now)} entries)"
-            found.append(Reason(text, installed, unpacked))
+            sentences.append(Reason(text, installed, unpacked))
         elif len(was) != len(now):
             text = f"{kind} of {target}: entries {len(was)} -> {len(now)}"
-            found.append(Reason(text, installed, unpacked))
-    return found
+            sentences.append(Reason(text, installed, unpacked))
+    return sentences
 
 
 def _modes(leaves: list[Leaf]) -> str:
@@ -154,7 +154,7 @@ def _templates(old: Sizes, new: Sizes) -> list[Reason]:
     both = set(_groups(old)) & set(_groups(new))
     before, after = (_template_rows(sizes, both) for sizes in (old, new))
     least = max(_BYTES, _PART * sum(row.unpacked for row in after.values()))
-    found = []
+    sentences = []
     for name in dict.fromkeys([*before, *after]):
         was, now = before.get(name, Row((name,))), after.get(name, Row((name,)))
         unpacked = now.unpacked - was.unpacked
@@ -172,20 +172,20 @@ def _templates(old: Sizes, new: Sizes) -> list[Reason]:
             verb = "grown" if unpacked > 0 else "shrunk"
             share = 100 * abs(unpacked) / was.unpacked if was.unpacked else 0
             text = f"{what} {name}: code {verb} by {share:.0f} %, same instances"
-        found.append(Reason(text, now.installed - was.installed, unpacked))
-    return found
+        sentences.append(Reason(text, now.installed - was.installed, unpacked))
+    return sentences
 
 
 def _template_rows(sizes: Sizes, groups: set[tuple[str, str]]) -> dict[str, Row]:
-    found: dict[str, Row] = {}
+    rows_of: dict[str, Row] = {}
     for row in rows(sizes, ("kind", "target", "template")):
         kind, target, name = row.keys
         if (kind, target) in groups:
-            kept = found.setdefault(name, Row((name,)))
-            kept.unpacked += row.unpacked
-            kept.installed += row.installed
-            kept.functions |= row.functions
-    return found
+            total = rows_of.setdefault(name, Row((name,)))
+            total.unpacked += row.unpacked
+            total.installed += row.installed
+            total.functions |= row.functions
+    return rows_of
 
 
 def signed(size: int, estimated: bool = False) -> str:

@@ -33,7 +33,7 @@ def _table(
 ) -> list[tuple[str, ...]]:
     columns = _columns(old, new)
     inner = any(level in INNER for level in by) or selection.match is not None
-    found = [
+    lines = [
         change
         for change in changes(old, new, by, selection)
         if any(change.difference(column) for column in columns)
@@ -42,28 +42,28 @@ def _table(
     for column in columns:
         head += [f"{column} old", "new", "difference"]
     table = [tuple(head)]
-    shown = found[:top] if top else found
+    shown = lines[:top] if top else lines
     table += [
         (*(printable(name) for name in change.keys), *_cells(change, columns, inner))
         for change in shown
     ]
-    if len(shown) < len(found):
-        rest = _merged(found[len(shown) :])
-        name = f"({len(found) - len(shown)} more)"
+    if len(shown) < len(lines):
+        rest = _merged(lines[len(shown) :])
+        name = f"({len(lines) - len(shown)} more)"
         table.append((name, *[""] * (len(by) - 1), *_cells(rest, columns, inner)))
     whole = _merged(changes(old, new, by, selection))
     table.append(("sum", *[""] * (len(by) - 1), *_cells(whole, columns, False)))
     return table
 
 
-def _merged(found: Sequence[Change]) -> Change:
+def _merged(changes_shown: Sequence[Change]) -> Change:
     sides = []
     for side in ("old", "new"):
         sums = {
-            column: sum(getattr(getattr(change, side), column) for change in found)
+            column: sum(getattr(getattr(change, side), column) for change in changes_shown)
             for column in COLUMNS
         }
-        estimated = any(getattr(change, side).estimated for change in found)
+        estimated = any(getattr(change, side).estimated for change in changes_shown)
         sides.append(Row((), 0, sums["unpacked"], sums["installed"], sums["download"], estimated))
     return Change((), *sides)
 
@@ -88,12 +88,14 @@ def text_lines(
             for row in _table(old, new, levels, top, selection)
         ]
         lines += [*aligned(table, " " * len(levels) + "r" * (len(table[0]) - len(levels))), ""]
-    found = reasons(old, new)
-    if found:
+    sentences = reasons(old, new)
+    if sentences:
         lines.append("why (installed; code is ~ shared among functions):")
-        lines += [f"  {printable(_reason(reason))}" for reason in found[: top or len(found)]]
-        if top and len(found) > top:
-            lines.append(f"  and {len(found) - top} more: --top 0")
+        lines += [
+            f"  {printable(_reason(reason))}" for reason in sentences[: top or len(sentences)]
+        ]
+        if top and len(sentences) > top:
+            lines.append(f"  and {len(sentences) - top} more: --top 0")
     else:
         lines.append("No target, compression or function changed.")
     return lines

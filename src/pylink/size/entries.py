@@ -66,10 +66,10 @@ def target_of(kind: int, sm: int, flags: int) -> str:
 
 def unit_of(mark: bytes) -> str:
     """The source file that a symbol local to it names; empty if it names none."""
-    found = _UNIT.match(mark)
-    if found is None:
+    match = _UNIT.match(mark)
+    if match is None:
         return ""
-    name = found[2][: int(found[1][:4])].decode("ascii", "replace")
+    name = match[2][: int(match[1][:4])].decode("ascii", "replace")
     return re.sub(r"_(cu|cpp|cc|c|cxx|ptx|ii)$", r".\1", name)
 
 
@@ -168,12 +168,12 @@ class Counter:
         def work() -> _EntryResult:
             ledger = self._sizes.ledger
             counted = ledger.measure(payload, number, full, kind, leaf.number, shared)
-            found = _EntryResult(counted, None, {})
+            result = _EntryResult(counted, None, {})
             if again is not None:
-                found.again = again.zstd_bytes(packed, codec, full, deflate=deflate)
+                result.again = again.zstd_bytes(packed, codec, full, deflate=deflate)
             if self._experiments and leaf.header:
-                found.savings = self._experiments.run(packed, codec, full, kind, deflate=deflate)
-            return found
+                result.savings = self._experiments.run(packed, codec, full, kind, deflate=deflate)
+            return result
 
         self._in_memory += cost
         self._running.append(_Running(self._pool.submit(work), leaf, name, cost))
@@ -209,15 +209,15 @@ class Counter:
     def _take(self) -> None:
         running = self._running.pop(0)
         leaf, name = running.leaf, running.name
-        found = running.task.result()
-        if found.again is not None:
-            leaf.as_zstd, leaf.as_zstd_download = found.again
-        leaf.savings = found.savings
+        result = running.task.result()
+        if result.again is not None:
+            leaf.as_zstd, leaf.as_zstd_download = result.again
+        leaf.savings = result.savings
         self._in_memory -= running.cost
-        if found.counted is None:
+        if result.counted is None:
             self.refuse(leaf, name, "its payload is damaged")
             return
-        kind, mark, *fingerprints = found.counted
+        kind, mark, *fingerprints = result.counted
         leaf.fingerprints = fingerprints[0], fingerprints[1]
         if leaf.kind == CUBIN and kind == ET_REL:
             leaf.kind = RELOCATABLE

@@ -58,23 +58,23 @@ class Experiments:
             data = _unpacked(payload, codec, full)
         except (ImportError, ValueError, RuntimeError, OverflowError):
             return {}
-        found = {}
+        outcomes = {}
         if self.thorough:
-            made = _compress(data, ZSTD, SMALLEST)
-            saving = _saving(payload, made, len(data), deflate=deflate)
+            compressed = _compress(data, ZSTD, SMALLEST)
+            saving = _saving(payload, compressed, len(data), deflate=deflate)
             if saving.installed > 0:
-                found[SMALLER_MODE] = saving
+                outcomes[SMALLER_MODE] = saving
         packer = _Packer(payload, data, codec)
         if self.thorough and kind == ENTRY_ELF:
             less = without_debug(data)
             if len(less) < len(data):
-                found[NO_DEBUG] = packer.saving(less, set(), deflate=deflate)
+                outcomes[NO_DEBUG] = packer.saving(less, set(), deflate=deflate)
         if self.without is not None and kind in (ENTRY_ELF, ENTRY_PTX):
             cut = without_functions if kind == ENTRY_ELF else ptx_without_functions
             less, names = cut(data, self._matches)
             if names:
-                found[WITHOUT] = packer.saving(less, names, deflate=deflate)
-        return found
+                outcomes[WITHOUT] = packer.saving(less, names, deflate=deflate)
+        return outcomes
 
     def _matches(self, name: str) -> bool:
         from pylink.demangle.templates import describe
@@ -107,10 +107,10 @@ class _Packer:
         size = len(self._payload)
         levels = (DEFAULT, SMALLEST) if self._codec == ZSTD else (0,)
         for level in levels:
-            made = _compress(self._data, self._codec, level)
-            if len(made) == size:
+            compressed = _compress(self._data, self._codec, level)
+            if len(compressed) == size:
                 self._level = level
-                return made
+                return compressed
         self._level, self._exact = levels[0], False
         return _compress(self._data, self._codec, self._level)
 

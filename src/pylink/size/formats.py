@@ -107,7 +107,7 @@ def markdown_table(
     sizes: Sizes, by: Sequence[str], top: int, selection: Selection = EVERYTHING
 ) -> str:
     """The table of a level for a comment or a page."""
-    found = rows(sizes, by, selection)
+    level_rows = rows(sizes, by, selection)
     inner = any(level in INNER for level in by) or selection.match is not None
     columns = [*by, "functions" if inner else "entries"]
     columns += [*(["download"] if sizes.downloads else []), "installed", "unpacked"]
@@ -115,7 +115,7 @@ def markdown_table(
         f"| {' | '.join(columns)} |",
         "|" + "---|" * len(by) + "---:|" * (len(columns) - len(by)),
     ]
-    for row in found[:top] if top else found:
+    for row in level_rows[:top] if top else level_rows:
         lines.append(f"| {' | '.join(_markdown_row(sizes, row, inner))} |")
     return "\n".join(lines) + "\n"
 

@@ -52,11 +52,11 @@ def _kernels(sizes: Sizes, leaves: Iterable[Leaf]) -> set[int]:
         if leaf.kind == CUBIN and leaf.number != NO_NUMBER:
             entries[leaf.number] = 0
     everything = array("i", range(len(sizes.ledger.functions()))).tobytes()
-    found: dict[str, set[int]] = {"code": set(), "constants": set()}
+    kernels: dict[str, set[int]] = {"code": set(), "constants": set()}
     for _, function, part, *_ in sizes.ledger.sums(entries.tobytes(), everything, True):
-        if function and PARTS[part] in found:
-            found[PARTS[part]].add(function)
-    return found["code"] & found["constants"]
+        if function and PARTS[part] in kernels:
+            kernels[PARTS[part]].add(function)
+    return kernels["code"] & kernels["constants"]
 
 
 def _with_places(leaves: Iterable[Leaf]) -> Iterator[tuple[int, int, Leaf]]:
@@ -87,7 +87,7 @@ def _names_in(source: Source, start: int, end: int, names: Iterable[bytes]) -> s
     shortest, longest = min(map(len, wanted)), max(map(len, wanted))
     letters = {byte for name in wanted for byte in name} - {0}
     run = re.compile(b"[%s]{%d,}" % (re.escape(bytes(sorted(letters))), max(1, shortest)))
-    found: set[bytes] = set()
+    present: set[bytes] = set()
     for at in range(start, end, WINDOW):
         data = source.read(at, min(WINDOW + longest, end - at))
         for match in run.finditer(data):
@@ -98,7 +98,7 @@ def _names_in(source: Source, start: int, end: int, names: Iterable[bytes]) -> s
             for length in range(min(len(text), _TAIL), 0, -1):
                 for name in by_tail.get(text[-length:], ()):
                     if text.endswith(name):
-                        found.add(name)
+                        present.add(name)
                 if length <= shortest:
                     break
-    return found
+    return present

@@ -111,12 +111,12 @@ def rows(sizes: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> 
         leaves = [leaf for leaf in leaves if selection.takes(leaf)]
     groups = _grouped(sizes, leaves, [_OF_LEAF[level] for level in outer])
     if len(outer) == len(by) and selection.match is None:
-        found = [_sum(key, leaves) for key, leaves in groups.items()]
+        sums = [_sum(key, leaves) for key, leaves in groups.items()]
     else:
-        found = _inner_rows(sizes, by, groups, selection)
+        sums = _inner_rows(sizes, by, groups, selection)
     largest = "download" if sizes.downloads else "installed"
-    found.sort(key=lambda row: (-getattr(row, largest), -row.installed, -row.unpacked, row.keys))
-    return found
+    sums.sort(key=lambda row: (-getattr(row, largest), -row.installed, -row.unpacked, row.keys))
+    return sums
 
 
 def largest_functions(sizes: Sizes, most: int) -> list[tuple[str, int]]:
@@ -124,10 +124,10 @@ def largest_functions(sizes: Sizes, most: int) -> list[tuple[str, int]]:
     entries = bytes(4 * sizes.numbers)
     names = Names(sizes)
     sums = sizes.ledger.sums(entries, names.selected(None), False)
-    found = sorted(((row[5], names.mangled[row[1]]) for row in sums if row[1]), reverse=True)
-    others = sum(size for size, _ in found[most:])
-    shared = sum(leaf.installed for leaf in sizes.leaves) - sum(size for size, _ in found)
-    largest = [(name, size) for size, name in found[:most]]
+    by_size = sorted(((row[5], names.mangled[row[1]]) for row in sums if row[1]), reverse=True)
+    others = sum(size for size, _ in by_size[most:])
+    shared = sum(leaf.installed for leaf in sizes.leaves) - sum(size for size, _ in by_size)
+    largest = [(name, size) for size, name in by_size[:most]]
     return [*largest, (OTHER_FUNCTIONS, others), (SHARED, shared)]
 
 
@@ -143,7 +143,7 @@ def _grouped(
         names: dict[str, list[Leaf]] = {}
         for leaf in leaves:
             names.setdefault(name_of(sizes, leaf), []).append(leaf)
-        return {(name,): found for name, found in names.items()}
+        return {(name,): grouped_leaves for name, grouped_leaves in names.items()}
     for leaf in leaves:
         key = tuple([name_of(sizes, leaf) for name_of in levels])
         groups.setdefault(key, []).append(leaf)
@@ -215,9 +215,9 @@ def _add_outer(row_of: Callable[[int, str, str, str], Row], group: int, leaves: 
         elif leaf.header:
             headers += leaf.header
             downloads += leaf.header_download
-    for kind, found in whole.items():
+    for kind, column_of in whole.items():
         name = f"({kind})"
-        row, outside = row_of(group, kind, name, name), _sum((), found)
+        row, outside = row_of(group, kind, name, name), _sum((), column_of)
         row.unpacked += outside.unpacked
         row.installed += outside.installed
         row.download += outside.download

@@ -20,7 +20,7 @@ class Recompressor:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._known: dict[object, Task[tuple[int, int] | None]] = {}
+        self._tasks: dict[object, Task[tuple[int, int] | None]] = {}
 
     def zstd_bytes(
         self, payload: bytes, flags: int, full: int, *, deflate: bool
@@ -29,12 +29,12 @@ class Recompressor:
         import xxhash  # loaded where something is compressed
 
         key = xxhash.xxh3_128_digest(payload), flags, full, deflate
-        made: Task[tuple[int, int] | None] = Task()
+        task: Task[tuple[int, int] | None] = Task()
         with self._lock:
-            known = self._known.setdefault(key, made)
-        if known is made:
-            made.run(lambda: zstd_bytes(payload, flags, full, deflate=deflate))
-        return known.result()
+            shared_task = self._tasks.setdefault(key, task)
+        if shared_task is task:
+            task.run(lambda: zstd_bytes(payload, flags, full, deflate=deflate))
+        return shared_task.result()
 
 
 def zstd_bytes(payload: bytes, flags: int, full: int, *, deflate: bool) -> tuple[int, int] | None:
@@ -50,23 +50,23 @@ def zstd_bytes(payload: bytes, flags: int, full: int, *, deflate: bool) -> tuple
             payload = block.decompress(payload, uncompressed_size=full)
         if flags & ZSTD or len(payload) != full:
             return None
-        made = _make_frame(payload)
+        frame_bytes = _make_frame(payload)
     except (ImportError, ValueError, RuntimeError, OverflowError):
         return None
-    if made is None:
+    if frame_bytes is None:
         return None
-    made += bytes(-len(made) % 8)
-    return len(made), len(zlib.compress(made, _DEFLATE)) if deflate else 0
+    frame_bytes += bytes(-len(frame_bytes) % 8)
+    return len(frame_bytes), len(zlib.compress(frame_bytes, _DEFLATE)) if deflate else 0
 
 
 def _make_frame(payload: bytes) -> bytes | None:
     """A frame that becomes the payload again, by the library of the package or the package."""
     if find_codec(ZSTD_FRAME, native.use_codec):
-        made = native.frame_of(payload, LEVEL)
-        if made is not None:
-            return made
+        frame = native.frame_of(payload, LEVEL)
+        if frame is not None:
+            return frame
     import zstandard
 
-    made = zstandard.ZstdCompressor(level=LEVEL).compress(payload)
-    again = zstandard.ZstdDecompressor().decompress(made, max_output_size=len(payload))
-    return made if again == payload else None
+    frame = zstandard.ZstdCompressor(level=LEVEL).compress(payload)
+    again = zstandard.ZstdDecompressor().decompress(frame, max_output_size=len(payload))
+    return frame if again == payload else None

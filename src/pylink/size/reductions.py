@@ -65,7 +65,7 @@ def reductions(sizes: Sizes, templates: list[Row] | None = None) -> list[Reducti
 
     `templates` are the rows of that level, for callers that have them.
     """
-    found = [
+    reductions_here = [
         *_linked_copies(sizes),
         *_other_mode(sizes, "none", "stored-cubins", "stored, not compressed"),
         *_other_mode(sizes, "lz4", "lz4-cubins", "in LZ4, where zstd is smaller"),
@@ -79,7 +79,7 @@ def reductions(sizes: Sizes, templates: list[Row] | None = None) -> list[Reducti
         *_other_hosts(sizes),
     ]
     column = "download" if sizes.downloads else "installed"
-    found.sort(
+    reductions_here.sort(
         key=lambda line: (
             line.letter == "C",
             -(getattr(line, column) or 0),
@@ -87,7 +87,7 @@ def reductions(sizes: Sizes, templates: list[Row] | None = None) -> list[Reducti
             line.rule,
         )
     )
-    return found
+    return reductions_here
 
 
 def _line(
@@ -166,7 +166,7 @@ def functions_by_entry(sizes: Sizes) -> tuple[list[set[int]], list[set[int]]]:
     return with_code, [code & constants for code, constants in both]
 
 
-def _other_mode(sizes: Sizes, codec: str, rule: str, words: str) -> Iterable[Reduction]:
+def _other_mode(sizes: Sizes, codec: str, rule: str, mode_name: str) -> Iterable[Reduction]:
     """Cubins that were compressed again, by what they lose."""
     leaves = [
         leaf
@@ -188,7 +188,7 @@ def _other_mode(sizes: Sizes, codec: str, rule: str, words: str) -> Iterable[Red
         )
     yield Reduction(
         rule,
-        f"{_count(leaves, 'cubin')} {words}",
+        f"{_count(leaves, 'cubin')} {mode_name}",
         "B",
         installed,
         download,
@@ -266,7 +266,7 @@ def _twins(sizes: Sizes) -> Iterable[Reduction]:
         if leaf.container >= 0 and number:
             by_target = containers.setdefault((leaf.file, leaf.container), {})
             by_target.setdefault(number, []).append(leaf)
-    found: dict[tuple[int, int, bool], list[Leaf]] = {}
+    twins: dict[tuple[int, int, bool], list[Leaf]] = {}
     for (file, _), by_target in containers.items():
         arm = sizes.files[file].is_arm
         for number in sorted(by_target, reverse=True):
@@ -279,8 +279,8 @@ def _twins(sizes: Sizes) -> Iterable[Reduction]:
             )
             if similar and leaf.fingerprints[1]:
                 key = number, chosen, same
-                found.setdefault(key, []).append(leaf)
-    for (number, chosen, exact), leaves in sorted(found.items()):
+                twins.setdefault(key, []).append(leaf)
+    for (number, chosen, exact), leaves in sorted(twins.items()):
         mark = "" if exact else ", but for a mark"
         yield from _line(
             "twins",
@@ -354,14 +354,14 @@ def _repeated(sizes: Sizes) -> Iterable[Reduction]:
             key = leaf.file, leaf.target
             entry_groups[leaf.number] = groups.setdefault(key, len(groups))
             by_number[leaf.number] = leaf
-    found: dict[bool, list[tuple[Leaf, int]]] = {True: [], False: []}
+    repeated: dict[bool, list[tuple[Leaf, int]]] = {True: [], False: []}
     for _, function, entry, size in sizes.ledger.repeats(entry_groups.tobytes()):
-        found[bool(function)].append((by_number[entry], size))
-    for is_code, rule, words, how in (
+        repeated[bool(function)].append((by_number[entry], size))
+    for is_code, rule, advice, how in (
         (True, "repeated-functions", "functions whose code another unit has", "-rdc=true"),
         (False, "repeated-data", "tables that another unit has", "define data in one unit"),
     ):
-        copies = found[is_code]
+        copies = repeated[is_code]
         installed = sum(
             size * (leaf.installed - leaf.header) // max(1, leaf.unpacked) for leaf, size in copies
         )
@@ -375,7 +375,7 @@ def _repeated(sizes: Sizes) -> Iterable[Reduction]:
             )
         yield Reduction(
             rule,
-            f"{len(copies)} {words if len(copies) > 1 else words.replace('s ', ' ', 1)}",
+            f"{len(copies)} {advice if len(copies) > 1 else advice.replace('s ', ' ', 1)}",
             "C",
             installed,
             download,
@@ -410,7 +410,7 @@ def _unnamed(sizes: Sizes) -> Iterable[Reduction]:
             installed += bytes_installed
             download += bytes_download
     if kernels:
-        leaves = [leaf for found in used.values() for leaf in found]
+        leaves = [leaf for leaves_of in used.values() for leaf in leaves_of]
         yield Reduction(
             "unnamed-kernels",
             f"{len(kernels)} kernel{'s' * (len(kernels) > 1)} that host code does not name",

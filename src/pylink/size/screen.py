@@ -65,9 +65,9 @@ def first_screen(sizes: Sizes, top: int) -> list[str]:
     lines += _kinds(sizes)
     templates = rows(sizes, ("template",))
     lines += _could_go(sizes, templates)
-    found = [row for row in templates if row.functions]
-    if found:
-        lines += ["", *_functions(sizes, "largest templates", found[:top])]
+    templates_shown = [row for row in templates if row.functions]
+    if templates_shown:
+        lines += ["", *_functions(sizes, "largest templates", templates_shown[:top])]
         lines += ["", ESTIMATE]
     lines += ["More: --by target, --by file, --by function, --json"]
     return lines
@@ -82,13 +82,13 @@ def _kinds(sizes: Sizes) -> list[str]:
         title = TITLES.get(row.keys[0], HOST_TITLE if row.keys[0] not in DEVICE else row.keys[0])
         if row.keys[0].startswith("kind "):
             title = row.keys[0]
-        kept = merged.setdefault(title, Row((title,)))
-        kept.count += row.count
-        kept.unpacked += row.unpacked
-        kept.installed += row.installed
-        kept.download += row.download
+        total = merged.setdefault(title, Row((title,)))
+        total.count += row.count
+        total.unpacked += row.unpacked
+        total.installed += row.installed
+        total.download += row.download
     order = [*TITLES.values()]
-    found = sorted(
+    kinds = sorted(
         merged.values(),
         key=lambda row: (
             row.keys[0] == HOST_TITLE,
@@ -96,7 +96,7 @@ def _kinds(sizes: Sizes) -> list[str]:
         ),
     )
     table = [("what", "entries", *_size_columns(sizes), "")]
-    for row in found:
+    for row in kinds:
         part, all_ = (
             (row.download, whole.download) if sizes.downloads else (row.installed, whole.installed)
         )
@@ -112,27 +112,29 @@ def _could_go(sizes: Sizes, templates: list[Row]) -> list[str]:
 
     Class C, which is for people who know the sources, has a few lines in a table of its own.
     """
-    found = reductions(sizes, templates)
-    sure = [line for line in found if line.letter != "C"]
+    could_go = reductions(sizes, templates)
+    sure = [line for line in could_go if line.letter != "C"]
     lines = _reductions(sizes, "what could go, each by itself", "before you do it", sure)
     # Templates have a table of their own below.
-    others = [line for line in found if line.letter == "C" and line.rule != "many-instances"]
+    others = [line for line in could_go if line.letter == "C" and line.rule != "many-instances"]
     title = "what the sources decide"
     return [*lines, *_reductions(sizes, title, "assumed", others[:_MOST_OTHERS])]
 
 
-def _reductions(sizes: Sizes, title: str, condition: str, found: Sequence[Reduction]) -> list[str]:
-    if not found:
+def _reductions(
+    sizes: Sizes, title: str, condition: str, could_go: Sequence[Reduction]
+) -> list[str]:
+    if not could_go:
         return []
     sizes_of = ["download", "installed"] if sizes.downloads else ["installed"]
     table = [(title, *sizes_of, "class", condition)]
-    for line in found:
+    for line in could_go:
         cells = [bytes_text(line.installed, line.estimated)]
         if sizes.downloads:
             cells.insert(0, bytes_text(line.download or 0, line.estimated))
         table.append((_short(line.title), *cells, line.letter, line.condition))
     head, *lines = _indent(aligned(table, " " + "r" * len(sizes_of)))
-    below = [f"    by: {line.how}" for line in found]
+    below = [f"    by: {line.how}" for line in could_go]
     return ["", head, *(text for pair in zip(lines, below, strict=True) for text in pair)]
 
 
@@ -149,12 +151,12 @@ def _sizes(sizes: Sizes, row: Row, *, inner: bool = False) -> list[str]:
     return cells
 
 
-def _functions(sizes: Sizes, title: str, found: Sequence[Row]) -> list[str]:
+def _functions(sizes: Sizes, title: str, functions: Sequence[Row]) -> list[str]:
     columns = (
         ["download", "installed", "unpacked"] if sizes.downloads else ["installed", "unpacked"]
     )
     table = [(title, "instances", *columns)]
-    for row in found:
+    for row in functions:
         name = _short(row.keys[-1])
         table.append((name, str(row.count), *_sizes(sizes, row, inner=True)))
     return _indent(aligned(table, " " + "r" * (len(table[0]) - 1)))
@@ -189,13 +191,13 @@ def level_table(
     return lines
 
 
-def _rest(sizes: Sizes, by: Sequence[str], title: str, found: Sequence[Row]) -> tuple[str, ...]:
+def _rest(sizes: Sizes, by: Sequence[str], title: str, rows_left: Sequence[Row]) -> tuple[str, ...]:
     whole = Row(
         (),
         0,
-        sum(row.unpacked for row in found),
-        sum(row.installed for row in found),
-        sum(row.download for row in found),
+        sum(row.unpacked for row in rows_left),
+        sum(row.installed for row in rows_left),
+        sum(row.download for row in rows_left),
     )
     return (title, *[""] * (len(by) - 1), "", *_sizes(sizes, whole))
 

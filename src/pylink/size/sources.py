@@ -80,16 +80,16 @@ class Marks:
 
     def __init__(self, step: int, packed: int) -> None:
         self._step, self._packed = step, packed
-        self.made = array("Q", [0])
+        self.bytes_out = array("Q", [0])
 
     def bytes_before(self, offset: int) -> int:
-        place = bisect_right(self.made, offset) - 1
-        if place + 1 == len(self.made):
+        place = bisect_right(self.bytes_out, offset) - 1
+        if place + 1 == len(self.bytes_out):
             return self._packed
-        made, taken = self.made[place], self._step * place
-        is_last = place + 2 == len(self.made)
+        bytes_out, taken = self.bytes_out[place], self._step * place
+        is_last = place + 2 == len(self.bytes_out)
         step = self._packed - taken if is_last else self._step
-        return taken + step * (offset - made) // (self.made[place + 1] - made)
+        return taken + step * (offset - bytes_out) // (self.bytes_out[place + 1] - bytes_out)
 
 
 class MemorySource(Source):

@@ -140,16 +140,16 @@ class Reader:
         self._number = 0
         head = source.read(0, 64)
         if head.startswith(ELF_MARK):
-            made = self._sizes.files[file]
-            made.elf_type = int.from_bytes(head[16:18], "little")
+            bytes_left = self._sizes.files[file]
+            bytes_left.elf_type = int.from_bytes(head[16:18], "little")
             machine = int.from_bytes(head[18:20], "little")
-            made.is_arm, made.is_x86 = machine == EM_AARCH64, machine == EM_X86_64
-            made.is_open = leaves_registration(source)
+            bytes_left.is_arm, bytes_left.is_x86 = machine == EM_AARCH64, machine == EM_X86_64
+            bytes_left.is_open = leaves_registration(source)
         self._read_source(source, file, path, "", 0)
         if self._counter.thorough and self._sizes.files[file].elf_type in LOADED:
             self._counter.finish()
-            made = self._sizes.files[file]
-            made.unnamed = find_unnamed(self._sizes, source, self._sizes.leaves[first:])
+            bytes_left = self._sizes.files[file]
+            bytes_left.unnamed = find_unnamed(self._sizes, source, self._sizes.leaves[first:])
 
     def _read_source(self, source: Source, file: int, path: str, unit: str, depth: int) -> None:
         """Anything that is not a zip file; `unit` is the member of an archive that it is."""
@@ -239,11 +239,11 @@ class Reader:
         """Device code wherever it is; the rest is host bytes."""
         sections = sections_of(source)
         done = 0
-        for found in find_device_code(source, sections):
-            self._add_hosts(source, done, found.start, file, unit, sections)
-            take = self._read_container if found.is_container else self._read_loose
-            take(source, found, file, path, unit)
-            done = found.end
+        for slot in find_device_code(source, sections):
+            self._add_hosts(source, done, slot.start, file, unit, sections)
+            take = self._read_container if slot.is_container else self._read_loose
+            take(source, slot, file, path, unit)
+            done = slot.end
         self._add_hosts(source, done, source.size, file, unit, sections)
 
     def _add_hosts(
@@ -262,15 +262,15 @@ class Reader:
             at = stop
         self._add_host(source, at, end, file, unit, "")
 
-    def _read_loose(self, source: Source, found: Embedded, file: int, path: str, unit: str) -> None:
-        place = found.start, found.end
+    def _read_loose(self, source: Source, code: Embedded, file: int, path: str, unit: str) -> None:
+        place = code.start, code.end
         leaf = self._add_payload(source, place, file, path, unit, ENTRY_ELF)
-        leaf.section = found.section
+        leaf.section = code.section
 
     def _read_container(
-        self, source: Source, found: Embedded, file: int, path: str, unit: str
+        self, source: Source, code: Embedded, file: int, path: str, unit: str
     ) -> None:
-        start, end, section = found.start, found.end, found.section
+        start, end, section = code.start, code.end, code.section
         number = self._number
         self._number += 1
         head = self._leaf(source, start, start + CONTAINER_SIZE, file, CONTAINER, unit)
@@ -329,6 +329,6 @@ def _is_known(head: bytes) -> bool:
 
 
 def _ptx_target(head: bytes) -> str:
-    words = head[head.find(b".target") :].split(None, 2)
-    name = words[1].rstrip(b",").decode("ascii", "replace") if len(words) > 1 else ""
+    fields = head[head.find(b".target") :].split(None, 2)
+    name = fields[1].rstrip(b",").decode("ascii", "replace") if len(fields) > 1 else ""
     return f"compute_{name[3:]}" if name.startswith("sm_") else ""

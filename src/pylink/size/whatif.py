@@ -51,13 +51,13 @@ def what_if(sizes: Sizes) -> WhatIf:
     )
 
 
-def what_if_lines(found: WhatIf, pattern: str) -> list[tuple[str, ...]]:
+def what_if_lines(experiment: WhatIf, pattern: str) -> list[tuple[str, ...]]:
     """A table: the figures now, without the functions, and the difference."""
     table: list[tuple[str, ...]] = [(f"without '{pattern}'", "now", "then", "saved")]
-    rows = [("installed", found.installed_now, found.installed)]
-    rows.append(("unpacked", found.unpacked_now, found.unpacked))
-    if found.download_now is not None and found.download is not None:
-        rows.insert(0, ("download", found.download_now, found.download))
+    rows = [("installed", experiment.installed_now, experiment.installed)]
+    rows.append(("unpacked", experiment.unpacked_now, experiment.unpacked))
+    if experiment.download_now is not None and experiment.download is not None:
+        rows.insert(0, ("download", experiment.download_now, experiment.download))
     table += [
         (name, bytes_text(now), bytes_text(then), bytes_text(now - then))
         for name, now, then in rows
@@ -65,16 +65,16 @@ def what_if_lines(found: WhatIf, pattern: str) -> list[tuple[str, ...]]:
     return table
 
 
-def what_if_note(found: WhatIf) -> str:
+def what_if_note(experiment: WhatIf) -> str:
     """How it was measured."""
-    if not found.entries:
+    if not experiment.entries:
         return "No function matches."
     guessed = (
-        f"; the mode of {found.guessed} is not known, and the nearest was taken"
-        if found.guessed
+        f"; the mode of {experiment.guessed} is not known, and the nearest was taken"
+        if experiment.guessed
         else ""
     )
     return (
-        f"{found.functions} functions cut out of {found.entries} entries, "
+        f"{experiment.functions} functions cut out of {experiment.entries} entries, "
         f"which were compressed again{guessed}."
     )

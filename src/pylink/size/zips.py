@@ -162,7 +162,7 @@ def _open_deflated(
             piece = inflater.decompress(block[start : start + _STEP])
             pieces.append(piece)
             total += len(piece)
-            marks.made.append(total)
+            marks.bytes_out.append(total)
             if total > member.size:
                 raise DamagedZip(f"it has more than the {member.size} bytes that are stated")
             if isinstance(held, Inflated) and total >= held.next_start:
@@ -206,10 +206,10 @@ class Inflated(Source):
     def next_start(self) -> int:
         return self._starts[-1] + _STRETCH
 
-    def begin_stretch(self, inflater: zlib._Decompress, made: int, taken: int) -> None:
+    def begin_stretch(self, inflater: zlib._Decompress, bytes_out: int, bytes_in: int) -> None:
         """The inflater has made so many bytes of so many of the archive: a stretch begins here."""
-        self._starts.append(made)
-        self._states.append((inflater.copy(), taken))
+        self._starts.append(bytes_out)
+        self._states.append((inflater.copy(), bytes_in))
 
     def read(self, offset: int, size: int) -> bytes:
         end = min(offset + size, self.size)
@@ -228,13 +228,13 @@ class Inflated(Source):
 
     def _stretch(self, number: int) -> bytes:
         """The bytes from one start to the next; OSError if the file changed since."""
-        found = self._recent.pop(number, None)
-        if found is None:
-            found = self._inflate(number)
+        window = self._recent.pop(number, None)
+        if window is None:
+            window = self._inflate(number)
             if len(self._recent) == _RECENT:
                 del self._recent[next(iter(self._recent))]
-        self._recent[number] = found
-        return found
+        self._recent[number] = window
+        return window
 
     def _inflate(self, number: int) -> bytes:
         state, taken = self._states[number]

@@ -173,15 +173,19 @@ def make(*, shipped: bool = False, kernels: str = "") -> bytes:
     # Started as a file, this one has its own folder in the path, and not that of the package.
     sys.path[:] = [place for place in sys.path if place != HERE]
     sys.path.append(os.path.dirname(PACKAGE))
-    found = record(EVERY_LINK), record(SOME_LINKS)
+    bundles = record(EVERY_LINK), record(SOME_LINKS)
     from pylink._native import OBJECT
 
     pairs, some_pairs = (
-        [made for module in modules if (made := row(module, OBJECT, shipped=shipped)) is not None]
-        for modules in found
+        [
+            records
+            for module in modules
+            if (records := row(module, OBJECT, shipped=shipped)) is not None
+        ]
+        for modules in bundles
     )
     some_pairs = [pair for pair in some_pairs if pair[0][1]]  # kernels are found without a row
-    rows, some = ([made for made, _ in both] for both in (pairs, some_pairs))
+    rows, some = ([records for records, _ in both] for both in (pairs, some_pairs))
     digests = b"".join(digest for _, digest in pairs + some_pairs)
     with open(f"{HERE}/bootstrap.py", encoding="utf-8") as stream:
         program = stream.read()

@@ -114,7 +114,7 @@ def pick(
     releases = {part.release for part, _ in sets if part.release is not None}
     newer = min((release for release in releases if release >= wanted), default=None)
     nearest = newer or max(releases, default=None)
-    return next((found for found in sets if found[0].release == nearest), sets[0])
+    return next((pair for pair in sets if pair[0].release == nearest), sets[0])
 
 
 def number(release: str | None) -> Release | None:
@@ -143,8 +143,8 @@ def library_release(path: str) -> Release | None:
             head = stream.read(HEAD_SIZE)
     except OSError:
         return None
-    found = [(int(major), int(minor)) for major, minor in EXPORTED.findall(head)]
-    return max(found, default=None)
+    versions = [(int(major), int(minor)) for major, minor in EXPORTED.findall(head)]
+    return max(versions, default=None)
 
 
 def find_assemblers(options: Options) -> Iterator[str]:
@@ -210,8 +210,8 @@ def find_nvvm(nvvmpath: str | None, nvjitlink: str, ptxas: str | None) -> str | 
 
 def unique(paths: Iterable[str]) -> list[str]:
     """Absolute paths of files, each file once, by the first of its names."""
-    found: dict[str, str] = {}
+    by_path: dict[str, str] = {}
     for path in paths:
         if os.path.isabs(path) and os.path.isfile(path):
-            found.setdefault(os.path.realpath(path), path)
-    return list(found.values())
+            by_path.setdefault(os.path.realpath(path), path)
+    return list(by_path.values())

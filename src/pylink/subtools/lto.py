@@ -95,9 +95,9 @@ def _compile_time(outcome: Outcome) -> float:
 
 def _note_release(log: str, options: Options, sink: Sink) -> None:
     """Say that the compiler is not that of the release which was asked for."""
-    said = re.search(rf"^{worker.NAME} ([0-9]+\.[0-9]+)$", log, re.MULTILINE)
-    if options.follows is not None and said is not None and said[1] != options.follows:
-        sink.report("other-lto-compiler", made=said[1], release=options.follows)
+    match = re.search(rf"^{worker.NAME} ([0-9]+\.[0-9]+)$", log, re.MULTILINE)
+    if options.follows is not None and match is not None and match[1] != options.follows:
+        sink.report("other-lto-compiler", made=match[1], release=options.follows)
 
 
 def write_lto_row(timing: CsvTiming, options: Options, elapsed: float, sink: Sink) -> None:
@@ -108,30 +108,30 @@ def write_lto_row(timing: CsvTiming, options: Options, elapsed: float, sink: Sin
 
 def arguments(options: Options, *, whole: bool, used: References | None = None) -> list[str]:
     """The options for nvJitLink."""
-    words = [f"-arch={options.arch}", "-lto", "-ptx"]
+    argv = [f"-arch={options.arch}", "-lto", "-ptx"]
     if options.Ofast_compile is not None:
-        words.append(f"-Ofc={options.Ofast_compile}")
+        argv.append(f"-Ofc={options.Ofast_compile}")
     if options.debug and not options.suppress_debug_info:
-        words.append("-g")
+        argv.append("-g")
     if options.nvvm_latest:
-        words.append("-nvvm-latest")
+        argv.append("-nvvm-latest")
     if options.maxrregcount:
-        words.append(f"-maxrregcount={options.maxrregcount}")
+        argv.append(f"-maxrregcount={options.maxrregcount}")
     # Its PTX is one text in any case: extended splitting is of use to what comes after it.
     threads = options.split_compile_extended
     if threads is None:
         threads = options.split_compile
     if threads is not None:
-        words.append(f"-split-compile={max(threads, 0)}")
+        argv.append(f"-split-compile={max(threads, 0)}")
     if whole:
         kernels, variables = list(options.kernels_used), list(options.variables_used)
         if used is not None:
             # nvJitLink knows the asterisks in these names.
             kernels += [os.fsdecode(name) for name in (*used.external, *used.internal)]
             variables += [os.fsdecode(name) for name in used.variables]
-        words += [f"-kernels-used={name}" for name in kernels]
-        words += [f"-variables-used={name}" for name in variables]
+        argv += [f"-kernels-used={name}" for name in kernels]
+        argv += [f"-variables-used={name}" for name in variables]
         # To nvlink, kernels without variables mean that no variable is used.
         if kernels and not variables:
-            words.append("-optimize-unused-variables")
-    return words + [f"-Xnvvm={word}" for word in split(options.Xnvvm)]
+            argv.append("-optimize-unused-variables")
+    return argv + [f"-Xnvvm={word}" for word in split(options.Xnvvm)]

@@ -118,23 +118,23 @@ class Run:
         self.printed = bytearray()
         self.result: int | None = None
         try:
-            words, passed = [*command.argv], []
+            argv, passed = [*command.argv], []
             if command.data is not None:
                 passed.append(self._file("input"))
                 _write(passed[-1], command.data)
                 self.outcome.input = f"/proc/self/fd/{passed[-1]}"
-                words.append(self.outcome.input)
+                argv.append(self.outcome.input)
             if not command.prints:
                 self.result = self._file("output")
                 passed.append(self.result)
                 self.outcome.output = f"/proc/self/fd/{self.result}"
-                words += ["-o", self.outcome.output]
+                argv += ["-o", self.outcome.output]
             self.pipe, log = os.pipe2(os.O_CLOEXEC)
             self.files += [self.pipe, log]
             os.set_blocking(self.pipe, False)
             self.start: Moment = now()
             self.process = subprocess.Popen(
-                words,
+                argv,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.DEVNULL if command.drops_errors else log,
@@ -216,16 +216,16 @@ class Run:
             os.close(self.files.pop())
 
 
-def run_in_front(words: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
+def run_in_front(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
     """The exit status of a program that has the streams of this process; OSError without a start.
 
     `environment` is that of this process by default. The program ends with an exception here.
     """
-    return subprocess.call(words, env=environment)
+    return subprocess.call(argv, env=environment)
 
 
 def start_helper(
-    words: Sequence[str],
+    argv: Sequence[str],
     folder: str | None = None,
     environment: Mapping[str, str] | None = None,
     *,
@@ -236,7 +236,7 @@ def start_helper(
     It leads a session: an interrupt of the terminal is for this process, which ends the program.
     """
     return subprocess.Popen(
-        words,
+        argv,
         stdin=subprocess.PIPE if is_asked else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         cwd=folder,

@@ -49,14 +49,14 @@ def find_ptxas(options: Options) -> str | None:
 def nearest(tools: Iterable[str], release: str) -> str | None:
     """The first tool of a release, else of the next newer one, else of the last before it."""
     wanted = _number(release)
-    found: dict[tuple[int, ...], str] = {}
+    programs: dict[tuple[int, ...], str] = {}
     for path in tools:
         has = _number(tool_release(path) or "0")
         if has == wanted:
             return path
-        found.setdefault(has, path)
-    newer = min((has for has in found if has > wanted), default=None)
-    return found.get(newer or max(found, default=wanted))
+        programs.setdefault(has, path)
+    newer = min((has for has in programs if has > wanted), default=None)
+    return programs.get(newer or max(programs, default=wanted))
 
 
 def _number(release: str) -> tuple[int, ...]:
@@ -81,8 +81,8 @@ def tool_release(path: str) -> str | None:
     """The release of a tool of a CUDA toolkit by its own words, such as 13.2; None without any."""
     import re
 
-    said = re.search(RELEASE, version_text(path))
-    return said[1] if said else None
+    match = re.search(RELEASE, version_text(path))
+    return match[1] if match else None
 
 
 def tool_version(path: str) -> str | None:
@@ -93,8 +93,8 @@ def tool_version(path: str) -> str | None:
     import re
 
     text = version_text(path)
-    said = re.search(VERSION, text) or re.search(RELEASE, text)
-    return said[1] if said else None
+    match = re.search(VERSION, text) or re.search(RELEASE, text)
+    return match[1] if match else None
 
 
 def version_text(path: str) -> str:
@@ -141,7 +141,7 @@ def wheel_directories() -> list[str]:
     The wheels of CUDA 13 share `nvidia/cu13`; before, `nvidia-cuda-nvcc-cu12` had
     `nvidia/cuda_nvcc` for itself.
     """
-    found: list[tuple[int, str]] = []
+    directories: list[tuple[int, str]] = []
     for site in module_paths():
         place = os.path.join(site, "nvidia")
         try:
@@ -150,10 +150,10 @@ def wheel_directories() -> list[str]:
             continue
         for name in names:
             if name.startswith("cu") and name[2:].isdigit():
-                found.append((int(name[2:]), os.path.join(place, name)))
+                directories.append((int(name[2:]), os.path.join(place, name)))
             elif name == "cuda_nvcc":
-                found.append((0, os.path.join(place, name)))
-    return [path for _, path in sorted(found, key=lambda pair: -pair[0])]
+                directories.append((0, os.path.join(place, name)))
+    return [path for _, path in sorted(directories, key=lambda pair: -pair[0])]
 
 
 def module_paths() -> list[str]:

@@ -132,27 +132,27 @@ def arguments(request: Request, options: Options) -> list[str]:
     ptxas notes its options in an order of its own. The last of two values counts, so those of the
     command line follow those of an entry.
     """
-    words = ["-arch", request.arch, "-m", "64"]
+    argv = ["-arch", request.arch, "-m", "64"]
     if request.relocatable:
-        words.append("-c")
-    words += entry_options(request.options)
+        argv.append("-c")
+    argv += entry_options(request.options)
     if options.debug and not options.suppress_debug_info:
-        words.append("-g")
+        argv.append("-g")
     for flag, value in (
         ("-maxrregcount", options.maxrregcount),
         ("-split-compile", options.split_compile),
         ("-Ofc", options.Ofast_compile),
     ):
         if value is not None and (flag, value) not in DEFAULTS:
-            words += [flag, str(value)]
+            argv += [flag, str(value)]
     if options.device_stack_protector is not None:
-        words += ["-device-stack-protector", "true" if options.device_stack_protector else "false"]
-    return words + split(options.Xptxas)
+        argv += ["-device-stack-protector", "true" if options.device_stack_protector else "false"]
+    return argv + split(options.Xptxas)
 
 
 def entry_options(text: str) -> list[str]:
     """The options of an entry, without those that would move the result or change the target."""
-    words = []
+    options = []
     skip = False
     for word in split([text]):
         name, equals, _ = word.partition("=")
@@ -161,19 +161,19 @@ def entry_options(text: str) -> list[str]:
         elif name in OWN_SETTINGS:
             skip = not equals
         elif word not in OWN_FLAGS:
-            words.append(word)
-    return words
+            options.append(word)
+    return options
 
 
 def split(items: Sequence[str]) -> list[str]:
     """The words of the items, each of which may hold several, quoted as for a shell."""
-    words: list[str] = []
+    pieces: list[str] = []
     for item in items:
         try:
-            words += shlex.split(item)
+            pieces += shlex.split(item)
         except ValueError:  # a quote that is not closed
-            words += item.split()
-    return words
+            pieces += item.split()
+    return pieces
 
 
 def write_row(timing: CsvTiming, phase: str, request: Request, elapsed: float, sink: Sink) -> None:

@@ -67,9 +67,9 @@ def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
     return outcomes
 
 
-def answer(words: Sequence[str], *, timeout: float) -> str:
+def answer(argv: Sequence[str], *, timeout: float) -> str:
     """What a program prints to standard output; nothing when it fails or takes too long."""
-    (outcome,) = run_all([Command(words, None, prints=True, drops_errors=True)], timeout=timeout)
+    (outcome,) = run_all([Command(argv, None, prints=True, drops_errors=True)], timeout=timeout)
     return "" if outcome.failure else outcome.log
 
 

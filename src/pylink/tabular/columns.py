@@ -81,12 +81,12 @@ def kinds_of(row: type) -> dict[str, Kind]:
 def units_of(row: type) -> dict[str, Unit]:
     """The unit of each field of a NamedTuple that has one, by its name."""
     hints = get_type_hints(row, include_extras=True)
-    found = {}
+    units = {}
     for name in row._fields:  # type: ignore[attr-defined]
         for part in (hints[name], *get_args(hints[name])):  # of `Size | None` it is a part
             if get_origin(part) is Annotated:
-                found[name] = part.__metadata__[0]
-    return found
+                units[name] = part.__metadata__[0]
+    return units
 
 
 def packed(kind: Kind, values: Sequence[Value]) -> memoryview:

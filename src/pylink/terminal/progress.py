@@ -26,14 +26,14 @@ LAST = "write"
 class Progress:
     """Shows how much of a piece of work is done; also a context manager."""
 
-    __slots__ = ("_bar", "_begun", "_done", "_task", "_total", "_wanted", "_words")
+    __slots__ = ("_bar", "_begun", "_done", "_is_shown", "_task", "_text", "_total")
 
-    def __init__(self, words: str, total: int = 0, *, wanted: bool = True) -> None:
-        self._words = words
+    def __init__(self, text: str, total: int = 0, *, wanted: bool = True) -> None:
+        self._text = text
         self._total = total
         self._done = 0
         self._begun = time.monotonic()
-        self._wanted = wanted and (is_terminal(sys.stderr) or "ipykernel" in sys.modules)
+        self._is_shown = wanted and (is_terminal(sys.stderr) or "ipykernel" in sys.modules)
         self._bar: Any = None
         self._task: Any = None
 
@@ -43,23 +43,23 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def advance(self, done: int = -1, words: str = "") -> None:
-        """So much is done (default: one more); `words` say what comes now."""
+    def advance(self, done: int = -1, text: str = "") -> None:
+        """So much is done (default: one more); `text` says what comes now."""
         self._done = self._done + 1 if done < 0 else done
-        self.tell(words)
+        self.tell(text)
 
     def reach(self, done: int, total: int) -> None:
         """So much of so much is done."""
         self._total = total
         self.advance(done)
 
-    def tell(self, words: str = "") -> None:
+    def tell(self, text: str = "") -> None:
         """Say what comes now."""
-        if not self._wanted:
+        if not self._is_shown:
             return
         if self._bar is None and not self._start():
             return
-        description = f"{self._words}: {words}" if words else self._words
+        description = f"{self._text}: {text}" if text else self._text
         self._bar.update(
             self._task, completed=self._done, total=self._total, description=description
         )
@@ -68,7 +68,7 @@ class Progress:
         """The work is done, or has failed."""
         if self._bar is not None:
             self._bar.stop()
-        self._wanted = False
+        self._is_shown = False
 
     def _start(self) -> bool:
         if time.monotonic() - self._begun < PATIENCE:
@@ -77,9 +77,9 @@ class Progress:
             console = importlib.import_module("rich.console").Console(stderr=True)
             bar = importlib.import_module("rich.progress").Progress(console=console, transient=True)
         except ImportError:
-            self._wanted = False
+            self._is_shown = False
             return False
-        self._bar, self._task = bar, bar.add_task(self._words, total=self._total)
+        self._bar, self._task = bar, bar.add_task(self._text, total=self._total)
         bar.start()
         return True
 
@@ -99,7 +99,7 @@ class ProgressObserver(Observer):
         self._progress.tell(f"{name.replace('_', ' ')} done")
 
     def after(self, tag: str, result: object) -> None:
-        self._progress.advance(words=f"{tag} done")
+        self._progress.advance(text=f"{tag} done")
         if tag == LAST:  # what is done about the link after it has bars of its own
             self._progress.stop()
 

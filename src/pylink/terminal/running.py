@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def run(
     parser: argparse.ArgumentParser,
-    words: Sequence[str] | None,
+    argv: Sequence[str] | None,
     work: Callable[[argparse.Namespace], int],
     expected: tuple[type[Exception], ...] = (),
     *,
@@ -30,7 +30,7 @@ def run(
     `intermixed` options may stand between the words of one list.
     """
     try:
-        return work((parser.parse_intermixed_args if intermixed else parser.parse_args)(words))
+        return work((parser.parse_intermixed_args if intermixed else parser.parse_args)(argv))
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     except BrokenPipeError:

@@ -50,10 +50,10 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def main(words: Sequence[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Serve until the end of standard input; 0, or 1 after something that is not a request."""
     try:
-        arguments, rest = parser().parse_known_args(list(words))
+        arguments, rest = parser().parse_known_args(list(argv))
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else ERROR
     if not arguments.persistent_worker:
@@ -78,7 +78,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def serve(
-    protocol: Protocol, source: BinaryIO, sink: BinaryIO, words: Sequence[str], threads: int
+    protocol: Protocol, source: BinaryIO, sink: BinaryIO, argv: Sequence[str], threads: int
 ) -> int:
     """Do all requests of `source`, with responses in any order on `sink`; the exit status."""
     from pylink.worker.requests import Linkers
@@ -92,7 +92,7 @@ def serve(
             while data:
                 data = data[sink.write(data) :]
 
-    linkers = Linkers(words, threads, reply)
+    linkers = Linkers(argv, threads, reply)
     try:
         while (request := protocol.read(source)) is not None:
             linkers.submit(request)

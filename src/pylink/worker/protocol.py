@@ -94,13 +94,13 @@ class JsonProtocol(Protocol):
         fields = self._next_object(stream)
         if fields is None:
             return None
-        words = fields.get("arguments", [])
+        arguments = fields.get("arguments", [])
         number, sandbox = fields.get("requestId", 0), fields.get("sandboxDir", "")
-        if not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
+        if not (isinstance(arguments, list) and all(isinstance(word, str) for word in arguments)):
             raise ProtocolError("the arguments of a request are not a list of strings")
         if not (isinstance(number, int) and isinstance(sandbox, str)):
             raise ProtocolError("the number or the sandbox of a request is of another type")
-        return Request(words, number, cancel=fields.get("cancel") is True, sandbox=sandbox)
+        return Request(arguments, number, cancel=fields.get("cancel") is True, sandbox=sandbox)
 
     def _next_object(self, stream: BinaryIO) -> dict[str, Any] | None:
         """The next object as soon as all of it is there; None at the end of the stream."""

@@ -81,9 +81,9 @@ class Linkers:
     """
 
     def __init__(
-        self, words: Sequence[str], threads: int, reply: Callable[[Response], None]
+        self, argv: Sequence[str], threads: int, reply: Callable[[Response], None]
     ) -> None:
-        self._words = list(words)
+        self._argv = list(argv)
         self._reply = reply
         self._base = os.getcwd()
         self._streams = Streams()
@@ -136,5 +136,5 @@ class Linkers:
         except (OSError, ValueError) as error:
             self._streams.write(f"pylink fatal   : no sandbox {directory}: {reason_of(error)}\n")
             return 1
-        words = [*self._words, *request.arguments]
-        return link_command(words[words[:1] == ["link"] :], TOOL, owns_process=False)
+        argv = [*self._argv, *request.arguments]
+        return link_command(argv[argv[:1] == ["link"] :], TOOL, owns_process=False)

@@ -47,16 +47,16 @@ def emit(merged: Merged, remarks: Remarks) -> None:
     for number in elfread.find_apart(objects.files, *code_bounds(objects.release)):
         file = objects.files[number]
         missing = objects.traits & ~code_of(file.toolkit, file.patch)
-        kept = _kept(objects, number, _operations(missing, objects.job.target.sm))
-        if kept:
+        positions = _kept(objects, number, _operations(missing, objects.job.target.sm))
+        if positions:
             remarks.emit(
                 SCHEDULE_KEPT(
-                    view.section_name(kept[0]).removeprefix(".text."),
+                    view.section_name(positions[0]).removeprefix(".text."),
                     view.at_file(number),
-                    sum(objects.sections[row].size for row in kept),
+                    sum(objects.sections[row].size for row in positions),
                     File=view.names[number],
                     Made=_made(file.toolkit),
-                    Functions=len(kept),
+                    Functions=len(positions),
                     Release=objects.release.release,
                 )
             )
@@ -69,20 +69,20 @@ def _made(toolkit: int) -> str:
 
 def _operations(missing: int, sm: int) -> frozenset[int]:
     """Those that make nvlink schedule a function anew whose compiler lacked these traits."""
-    found: frozenset[int] = frozenset()
+    operations: frozenset[int] = frozenset()
     if missing & TRAIT_SHORT_ADDS:
-        found |= MATRIX | (ADDS if sm in SHORT_ADD_CHIPS else frozenset())
+        operations |= MATRIX | (ADDS if sm in SHORT_ADD_CHIPS else frozenset())
     if missing & TRAIT_FP64_SCOREBOARDS and sm in FAST_FP64_CHIPS:
-        found |= FP64 | IMMA
+        operations |= FP64 | IMMA
     if missing & TRAIT_FP64_UNPADDED and sm not in FAST_FP64_CHIPS:
-        found |= FP64
-    return found
+        operations |= FP64
+    return operations
 
 
 def _kept(objects: Objects, number: int, operations: frozenset[int]) -> list[int]:
     """Rows of the sections with optimized code of a file that has one of the operations."""
     file = objects.files[number]
-    found = []
+    positions = []
     for row in range(file.first_section, file.first_section + file.section_count):
         section = objects.sections[row]
         if section.kind != sectionkinds.TEXT:
@@ -95,5 +95,5 @@ def _kept(objects: Objects, number: int, operations: frozenset[int]) -> list[int
             if low != IADD3 or third == NO_REGISTER
         }
         if stalls - {0, 15} and names & operations:
-            found.append(row)
-    return found
+            positions.append(row)
+    return positions

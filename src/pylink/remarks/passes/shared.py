@@ -77,7 +77,7 @@ class SharedPass:
         """Ask again who uses what, as layout did."""
         shared = sharedmap.gather(self.placed.merged)
         kernels = list(shared.kernel_entities)
-        found: list[Variable | None] = []
+        variables: list[Variable | None] = []
         arrays = set()
         for entity, row in zip(shared.variable_entities, shared.variables, strict=True):
             variable = None
@@ -88,12 +88,12 @@ class SharedPass:
                 variable = Variable(entity, row.size, row.align, start)
                 if row.owner >= 0:
                     variable.users.add(kernels[row.owner])
-            found.append(variable)
+            variables.append(variable)
         for use in shared.uses:
-            used = found[use.variable]
+            used = variables[use.variable]
             if used is not None:
                 used.users.add(kernels[use.kernel])
-        self.variables = [used for used in found if used is not None]
+        self.variables = [used for used in variables if used is not None]
         for variable in self.variables:
             for kernel in variable.users:
                 self.by_kernel[kernel].append(variable)
@@ -109,13 +109,13 @@ class SharedPass:
             if fix.entity in arrays and outs[fix.out] == sectionkinds.TEXT:
                 named[fix.function].add(fix.entity)
         graph = CallGraph(self.placed.merged)
-        found = {}
+        arrays_of = {}
         for kernel in kernels:
             reached = graph.reach((kernel,))
-            found[kernel] = sorted(
+            arrays_of[kernel] = sorted(
                 {array for function in reached.keys() & named.keys() for array in named[function]}
             )
-        return found
+        return arrays_of
 
     def run(self) -> None:
         for kernel in sorted(self.sizes.keys() | self.by_kernel.keys()):

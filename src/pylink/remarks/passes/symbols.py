@@ -89,7 +89,7 @@ class ResolutionPass:
     def _contested(self) -> dict[int, list[Definition]]:
         """The definitions of every name that has several, in order, by entity."""
         first: dict[int, Definition] = {}
-        found: dict[int, list[Definition]] = {}
+        contested: dict[int, list[Definition]] = {}
         merged = self.merged
         table = zip(merged.symbol_entity, self.view.symbols, merged.symbol_resolution, strict=True)
         for symbol, (entity, row, resolution) in enumerate(table):
@@ -99,8 +99,8 @@ class ResolutionPass:
             if entity not in first:
                 first[entity] = definition
             else:
-                found.setdefault(entity, [first[entity]]).append(definition)
-        return found
+                contested.setdefault(entity, [first[entity]]).append(definition)
+        return contested
 
     def _tell_lost(self, entity: int, lost: Definition, winner: Definition) -> None:
         """A definition that came too late."""
@@ -157,10 +157,10 @@ class ResolutionPass:
         return self._facts(definition.file)[0].get(definition.symbol, 0)
 
     def _facts(self, file: int) -> tuple[dict[int, int], int]:
-        found = self.facts.get(file)
-        if found is None:
-            found = self.facts[file] = self._read_facts(file)
-        return found
+        facts = self.facts.get(file)
+        if facts is None:
+            facts = self.facts[file] = self._read_facts(file)
+        return facts
 
     def _read_facts(self, file: int) -> tuple[dict[int, int], int]:
         """REGCOUNT of each function of a file, by the row of its symbol, and the SM of its PTX."""

@@ -72,10 +72,10 @@ class IAction:
         """The metric of this name. Raises KeyError if there is none."""
         if not isinstance(key, str):
             raise TypeError(f"IAction metric keys must be strings, not {type(key).__name__}")
-        found = self.metric_by_name(key)
-        if found is None:
+        metric = self.metric_by_name(key)
+        if metric is None:
             raise KeyError(f"no metric named '{key}'")
-        return found
+        return metric
 
     def name(self, name_base: int = NameBase_FUNCTION) -> str | None:
         """The name, in one of the forms NameBase_*; None for another number."""
@@ -93,13 +93,13 @@ class IAction:
         """The metric of this name; None if there is none."""
         if not isinstance(metric_name, str):
             raise TypeError(f"metric names are strings, not {type(metric_name).__name__}")
-        found = self._action.metrics.get(metric_name)
-        return None if found is None else IMetric(found)
+        metric = self._action.metrics.get(metric_name)
+        return None if metric is None else IMetric(metric)
 
     def add_metric(self, metric_name: str) -> IMutableMetric:
         """Enter a metric without a value, or take the one of this name, to be set."""
-        found = self._action.metrics.get(metric_name)
-        return IMutableMetric(found or self._action.add(Metric(metric_name)))
+        metric = self._action.metrics.get(metric_name)
+        return IMutableMetric(metric or self._action.add(Metric(metric_name)))
 
     def add_integer_metric(self, value_name: str, value_kind: int, value: int) -> IMetric | None:
         """Enter a metric of kind UINT32 or UINT64; None if that is not its kind."""
@@ -144,8 +144,8 @@ class IAction:
 
         Addresses are the correlation ids of source-correlated metrics.
         """
-        found = self._map().line(address)
-        return None if found is None else ISourceInfo(*found)
+        line = self._map().line(address)
+        return None if line is None else ISourceInfo(*line)
 
     def ptx_by_pc(self, address: int) -> str:
         """The line of PTX that an instruction came from; "" if the report does not say."""

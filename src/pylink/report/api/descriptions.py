@@ -101,10 +101,10 @@ _PHASE_SHARE = re.compile(r"link__(\w+)_time_share\.pct")
 def label(name: str) -> str:
     """What people call a metric of a link; the name itself of any other."""
     if name not in DESCRIPTIONS:
-        found = _PHASE_SHARE.fullmatch(name)
-        return f"Share of {found[1].replace('_', '-')}" if found else name
-    words = DESCRIPTIONS[name]
-    return words[0].upper() + words[1:]
+        match = _PHASE_SHARE.fullmatch(name)
+        return f"Share of {match[1].replace('_', '-')}" if match else name
+    description = DESCRIPTIONS[name]
+    return description[0].upper() + description[1:]
 
 
 def describe(name: str) -> str:

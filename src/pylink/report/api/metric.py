@@ -146,13 +146,13 @@ class IMetric:
 
     def metric_subtype(self) -> int | None:
         """One of MetricSubtype_*, from the name, or None."""
-        found = parse(self._metric.name).subtype
-        return None if found is None else int(found)
+        subtype = parse(self._metric.name).subtype
+        return None if subtype is None else int(subtype)
 
     def rollup_operation(self) -> int | None:
         """One of RollupOperation_*, from the name, or None."""
-        found = parse(self._metric.name).rollup
-        return None if found is None else int(found)
+        rollup = parse(self._metric.name).rollup
+        return None if rollup is None else int(rollup)
 
     def unit(self) -> str:
         """The unit, such as "byte" or "nsecond", from the name; "" if it says none."""

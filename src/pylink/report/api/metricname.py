@@ -144,9 +144,9 @@ def fill(template: str, name: str) -> str:
 
     "{UNIT}: {COMPOUND_NAME}" and `dram__bytes_read.sum` give "DRAM: Bytes Read".
     """
-    of, _, words = name.partition(".")[0].partition("__")
-    words = words.replace("_", " ").title()
-    return template.replace("{UNIT}", of.upper()).replace("{COMPOUND_NAME}", words)
+    of, _, rest = name.partition(".")[0].partition("__")
+    rest = rest.replace("_", " ").title()
+    return template.replace("{UNIT}", of.upper()).replace("{COMPOUND_NAME}", rest)
 
 
 def unit(name: str) -> str:
@@ -178,5 +178,5 @@ def unit(name: str) -> str:
 
 
 def _unit_of_words(text: str) -> str:
-    words = set(re.split("[^A-Za-z0-9]+", text.partition("__")[2] or text))
-    return next((found for word, found in _UNITS if word in words), "")
+    names = set(re.split("[^A-Za-z0-9]+", text.partition("__")[2] or text))
+    return next((unit_name for word, unit_name in _UNITS if word in names), "")

@@ -148,10 +148,10 @@ class INvtxState:
         """The domain of this id. Raises KeyError if there is none."""
         if not isinstance(key, int):
             raise TypeError(f"INvtxState IDs must be integers, not {type(key).__name__}")
-        found = self.domain_by_id(key)
-        if found is None:
+        state = self.domain_by_id(key)
+        if state is None:
             raise KeyError("INvtxState invalid ID")
-        return found
+        return state
 
     def domains(self) -> tuple[int, ...]:
         """The ids of the domains."""

@@ -73,10 +73,10 @@ def _parse(text: str) -> _Filter:
         if not expression:
             return name.__eq__
         try:
-            found = re.compile(name)
+            pattern = re.compile(name)
         except re.error as error:
             raise ValueError(f"NVTX filter {text!r}: {error}") from error
-        return lambda candidate: found.search(candidate) is not None
+        return lambda candidate: pattern.search(candidate) is not None
 
     if not at:
         ranges = domain

@@ -12,7 +12,7 @@ _SEVERITIES = {each.value: each.name.lower() for each in Severity}
 
 def rule_dicts(results: Iterable[RuleResult]) -> list[dict[str, object]]:
     """A dict for each message of each rule, and one for each rule that said nothing."""
-    found: list[dict[str, object]] = []
+    dicts: list[dict[str, object]] = []
     for result in results:
         rule: dict[str, object] = {
             "name": result.display_name,
@@ -21,16 +21,16 @@ def rule_dicts(results: Iterable[RuleResult]) -> list[dict[str, object]]:
         }
         messages = list(result.messages())
         if not messages:
-            found.append(rule)
+            dicts.append(rule)
         for message, focus in messages:
-            found.append(
+            dicts.append(
                 {
                     **rule,
                     "rule_message": _message(message),
                     "focus_metrics": [_focus(each) for each in focus],
                 }
             )
-    return found
+    return dicts
 
 
 def _message(message: RuleMessage) -> dict[str, object]:

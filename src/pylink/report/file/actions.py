@@ -75,10 +75,10 @@ class ActionReader:
 
     def _section(self, message: Any, *, careful: bool) -> Section:
         key = message.SerializePartialToString()
-        found = self._sections.get(key)
-        if found is None:
-            found = self._sections[key] = to_model(message, Section, careful=careful)
-        return found
+        section = self._sections.get(key)
+        if section is None:
+            section = self._sections[key] = to_model(message, Section, careful=careful)
+        return section
 
 
 class ActionWriter:

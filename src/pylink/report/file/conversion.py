@@ -58,10 +58,10 @@ _plans: dict[tuple[type, type], _Plan] = {}
 def plan(cls: type, message: protobuf.Message) -> _Plan:
     """Which field of the message each attribute of `cls` is."""
     key = (cls, type(message))
-    found = _plans.get(key)
-    if found is None:
-        found = _plans[key] = _make_plan(cls, [field.name for field in message.DESCRIPTOR.fields])
-    return found
+    plan_of = _plans.get(key)
+    if plan_of is None:
+        plan_of = _plans[key] = _make_plan(cls, [field.name for field in message.DESCRIPTOR.fields])
+    return plan_of
 
 
 def _make_plan(cls: Any, names: list[str]) -> _Plan:
@@ -91,12 +91,12 @@ def to_model(message: Any, cls: type[M], *, careful: bool) -> M:
     """The model of a message; with `careful`, fields that the message cannot name are kept."""
     special = EXCEPTIONS.get(cls)
     if special is not None:
-        made: M = special.read(message)
+        built: M = special.read(message)
     else:
-        made = cls(**attributes(message, cls, careful=careful))
+        built = cls(**attributes(message, cls, careful=careful))
     if careful:
-        made.unknown = unknown_fields(message)
-    return made
+        built.unknown = unknown_fields(message)
+    return built
 
 
 def attributes(
@@ -121,18 +121,18 @@ def attributes(
     return values
 
 
-def to_message(made: Any, message: Any, without: frozenset[str] = frozenset()) -> None:
+def to_message(built: Any, message: Any, without: frozenset[str] = frozenset()) -> None:
     """Set the fields of a message to what the model says, except attributes in `without`.
 
     Raises ReportError for a value that its field cannot hold.
     """
-    special = EXCEPTIONS.get(type(made))
+    special = EXCEPTIONS.get(type(built))
     if special is not None:
-        special.write(made, message)
+        special.write(built, message)
     else:
-        _fill(made, message, without)
-    if made.unknown:
-        message.MergeFromString(made.unknown)
+        _fill(built, message, without)
+    if built.unknown:
+        message.MergeFromString(built.unknown)
 
 
 def _fill(made: Any, message: Any, without: frozenset[str]) -> None:
@@ -194,9 +194,9 @@ def _read_comment(message: Any) -> model.SectionComment:
     )
 
 
-def _write_comment(made: model.SectionComment, message: Any) -> None:
-    message.ID.SectionID = encodable(made.section_id)
-    message.DisplayName, message.Text = encodable(made.display_name), encodable(made.text)
+def _write_comment(target: model.SectionComment, message: Any) -> None:
+    message.ID.SectionID = encodable(target.section_id)
+    message.DisplayName, message.Text = encodable(target.display_name), encodable(target.text)
 
 
 EXCEPTIONS: dict[type, _Exception] = {

@@ -45,10 +45,11 @@ class Frames:
         self.block = 0 if self.block is None else self.block + 1
         start = self.at
         header = self.message(pb.BlockHeader, len(self.data))[0]
-        left = len(self.data) - self.at
-        if header.PayloadSize > left:
+        bytes_left = len(self.data) - self.at
+        if header.PayloadSize > bytes_left:
             raise self.fail(
-                f"the payload is said to have {header.PayloadSize} bytes, and {left} follow", start
+                f"the payload is said to have {header.PayloadSize} bytes, and {bytes_left} follow",
+                start,
             )
         return header, self.at + header.PayloadSize
 
@@ -89,8 +90,8 @@ class Frames:
 
 
 def _missing(message: Any) -> list[str]:
-    found: list[str] = message.FindInitializationErrors()
-    return found
+    fields: list[str] = message.FindInitializationErrors()
+    return fields
 
 
 def framed(encoded: bytes) -> bytes:

@@ -69,12 +69,12 @@ def parse_report(data: bytes, name: str = "<report>") -> Report:
 def _entries(
     frames: Frames, kind: Any, count: int, end: int, process: Process | None
 ) -> list[_Entry]:
-    found = []
+    entries = []
     offset = frames.at
     for message, encoded in frames.entries(kind, count, end):
-        found.append(_Entry(message, encoded, frames.block, offset, process))
+        entries.append(_Entry(message, encoded, frames.block, offset, process))
         offset = frames.at
-    return found
+    return entries
 
 
 def _actions(frames: Frames, names: list[str], entries: list[_Entry]) -> list[Action]:

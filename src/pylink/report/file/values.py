@@ -82,11 +82,11 @@ class Names:
 
     def number(self, name: str) -> int:
         """The number of a name, a new one for a name that is new."""
-        found = self._numbers.get(name)
-        if found is None:
-            found = self._numbers[name] = len(self._numbers)
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._numbers[name] = len(self._numbers)
             self._fresh.append(encodable(name))
-        return found
+        return number
 
     def take(self) -> list[str]:
         """The names that are new since this was called last."""

@@ -153,11 +153,11 @@ class NvtxState(Message):
         for each in self.domains:
             if each.name == name:
                 return each
-        made = NvtxDomainInfo(1 + max((each.id for each in self.domains), default=0), name)
-        self.domains.append(made)
+        domain = NvtxDomainInfo(1 + max((each.id for each in self.domains), default=0), name)
+        self.domains.append(domain)
         if name == DEFAULT_DOMAIN:
-            self.default_domain = made.id
-        return made
+            self.default_domain = domain.id
+        return domain
 
     def push(self, thread_id: int, names: Sequence[str], domain: str = DEFAULT_DOMAIN) -> None:
         """Open push/pop ranges on a thread, outermost first."""

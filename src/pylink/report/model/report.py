@@ -42,17 +42,17 @@ class Report(Message):
     def add_source(self, source: Source) -> Source:
         """Enter code; returns what `Action.source` is to be for actions that ran it."""
         if source.reference is None:
-            taken = (each.reference for each in self.sources if each.reference is not None)
-            source.reference = 1 + max(taken, default=0)
+            references = (each.reference for each in self.sources if each.reference is not None)
+            source.reference = 1 + max(references, default=0)
         self.sources.append(source)
         return Source(source.reference, sass_level=source.sass_level)
 
     def source_of(self, action: Action) -> Source | None:
         """The code that an action ran: the entry it refers to, or what it holds itself."""
-        wanted = action.source.reference
-        if wanted is not None:
+        reference = action.source.reference
+        if reference is not None:
             for each in self.sources:
-                if each.reference == wanted:
+                if each.reference == reference:
                     return each
         held = action.source
         return held if held.binary or held.intermediate or held.code else None

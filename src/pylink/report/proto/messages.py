@@ -32,5 +32,5 @@ def __getattr__(name: str) -> Any:
     """The class of a message; an enumeration is the `Value` of one."""
     if name not in _DESCRIPTORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = message_factory.GetMessageClass(_DESCRIPTORS[name])
-    return found
+    message_class = globals()[name] = message_factory.GetMessageClass(_DESCRIPTORS[name])
+    return message_class

@@ -89,14 +89,14 @@ class IFrontend:
         TypeError for other arguments. OPTIMIZATION is stored as WARNING unless newer types are
         allowed: release 2022.3 cannot open a report that has them.
         """
-        words = list(arguments)
-        kind = words.pop(0) if words and isinstance(words[0], int) else MessageType.NONE
-        if not 1 <= len(words) <= 2 or not all(isinstance(word, str) for word in words):
+        texts = list(arguments)
+        kind = texts.pop(0) if texts and isinstance(texts[0], int) else MessageType.NONE
+        if not 1 <= len(texts) <= 2 or not all(isinstance(word, str) for word in texts):
             raise TypeError("message takes an optional type, a text and a name")
         if kind == MessageType.OPTIMIZATION and not self._newer:
             kind = MessageType.WARNING
-        title = str(words[1]) if len(words) == 2 else name
-        message = RuleMessage(str(words[0]), int(kind), name=title or None)
+        title = str(texts[1]) if len(texts) == 2 else name
+        message = RuleMessage(str(texts[0]), int(kind), name=title or None)
         self.result.add(RuleItem(message))
         assert message.id is not None
         return message.id

@@ -117,9 +117,9 @@ def _existing(name: str) -> Path:
 
 def files_in(path: Iterable[Path], suffix: str) -> list[Path]:
     """The files of that suffix, whatever its case, folder by folder and by name."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for folder in path:
         for file in sorted(folder.iterdir()):
             if file.suffix.lower() == suffix and file.is_file() and not file.name.startswith("."):
-                found.append(file)
-    return found
+                paths.append(file)
+    return paths

@@ -64,7 +64,7 @@ def apply_sections(
         if target not in by_target:
             by_target[target] = _fitting(ordered, target)
         fitting.append((action, by_target[target]))
-    found = [
+    new_sections = [
         gap for action, chosen in fitting for entry in chosen for gap in _derive(action, entry)
     ]
     known = {name for action in report.actions for name in action.metrics}
@@ -72,13 +72,13 @@ def apply_sections(
         shown = [entry for entry in chosen if _says_something(action, entry, known)]
         action.sections = [entry.section for entry in shown]
         for entry in shown:
-            found += _find_gaps(action, entry, known)
+            new_sections += _find_gaps(action, entry, known)
     for action, chosen in fitting[:1]:
         for entry in chosen:
             if entry.section.identifier in asked:
-                found += _find_gaps(action, entry, known)
+                new_sections += _find_gaps(action, entry, known)
     gaps: dict[tuple[str, str], Gap] = {}
-    for gap in found:
+    for gap in new_sections:
         gaps.setdefault((gap.section, gap.metric), gap)
     used = {section.identifier for action in report.actions for section in action.sections}
     return [

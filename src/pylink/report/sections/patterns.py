@@ -49,12 +49,12 @@ def matching(pattern: str, names: Collection[str]) -> list[str]:
 
     re.error when it is none, or takes longer than `LIMIT`.
     """
-    wanted = expression(pattern)
-    if _is_fast(wanted.pattern, names):
-        return [name for name in names if wanted.fullmatch(name)]
-    if wanted.pattern in _slow:
+    pattern_text = expression(pattern)
+    if _is_fast(pattern_text.pattern, names):
+        return [name for name in names if pattern_text.fullmatch(name)]
+    if pattern_text.pattern in _slow:
         raise re.error(TOO_SLOW)
-    return _match_apart(wanted.pattern, names)
+    return _match_apart(pattern_text.pattern, names)
 
 
 def _is_fast(text: str, names: Collection[str]) -> bool:
@@ -72,13 +72,13 @@ def _match_apart(text: str, names: Collection[str]) -> list[str]:
     from pylink.subtools.programs import find_python
     from pylink.subtools.runner import Command, run_all
 
-    words = [find_python(), "-I", "-S", "-c", _CHILD]
-    command = Command(words, json.dumps([text, list(names)]).encode())
+    argv = [find_python(), "-I", "-S", "-c", _CHILD]
+    command = Command(argv, json.dumps([text, list(names)]).encode())
     (outcome,) = run_all([command], timeout=LIMIT)
     if outcome.is_late:
         _slow.add(text)
         raise re.error(TOO_SLOW)
     if outcome.failure:
         raise re.error(f"it cannot be matched: its process {outcome.failure}")
-    found: list[str] = json.loads(outcome.data)
-    return found
+    matches: list[str] = json.loads(outcome.data)
+    return matches

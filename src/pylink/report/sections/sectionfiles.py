@@ -65,14 +65,14 @@ class Loaded(Findings):
 
     def malformed(self) -> list[tuple[Path, str]]:
         """Derived metrics that no action can have, by file; their sections do without them."""
-        found = []
+        messages = []
         for each in self.sections:
             for definition in each.section.definitions():
                 try:
                     parse(definition.expression)
                 except DerivedError as error:
-                    found.append((each.file, f"Error: metric {definition.name}: {error}"))
-        return found
+                    messages.append((each.file, f"Error: metric {definition.name}: {error}"))
+        return messages
 
     def set_names(self) -> set[str]:
         """The sets that sections say they belong to."""

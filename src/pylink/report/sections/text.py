@@ -92,10 +92,10 @@ def parse_chart(data: bytes, file: str) -> RuleItem:
 
 def section_metrics(section: Section) -> list[SectionMetric]:
     """Every entry that names metrics: header, then tables and charts, then those not shown."""
-    found = list(section.header.metrics) if section.header else []
+    metrics = list(section.header.metrics) if section.header else []
     for item in section.items():
-        found += chart_metrics(chart_of(item))
-    return found + (section.metrics.metrics if section.metrics else [])
+        metrics += chart_metrics(chart_of(item))
+    return metrics + (section.metrics.metrics if section.metrics else [])
 
 
 def chart_of(item: BodyItem) -> Chart | None:
@@ -139,10 +139,10 @@ def _parse(data: bytes, message: ProtobufMessage, file: str) -> None:
 
 
 def _wording(text: str) -> str:
-    for pattern, words in WORDINGS:
+    for pattern, wording in WORDINGS:
         match = re.search(pattern, text)
         if match is not None:
-            return match.expand(words)
+            return match.expand(wording)
     return text
 
 

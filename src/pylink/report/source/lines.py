@@ -58,10 +58,10 @@ class SourceMap:
 
     def text(self, address: int) -> str:
         """The text of the source line of an address, from the report or the file; "" without it."""
-        found = self.line(address)
-        if found is None:
+        line = self.line(address)
+        if line is None:
             return ""
-        file, number = found
+        file, number = line
         lines = self._texts.get(file)
         if lines is None:
             lines = self._texts[file] = self._read(file)

@@ -23,10 +23,10 @@ class SourceMaps:
     def of(self, action: Action) -> SourceMap:
         """What looks up the addresses of an action."""
         source = self.source(action)
-        found = self._maps.get(id(source))
-        if found is None:
+        source_map = self._maps.get(id(source))
+        if source_map is None:
             # Few scripts ask, and it takes what runs a disassembler.
             from pylink.report.source.lines import SourceMap
 
-            found = self._maps[id(source)] = SourceMap(source)
-        return found
+            source_map = self._maps[id(source)] = SourceMap(source)
+        return source_map

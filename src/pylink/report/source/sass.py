@@ -23,20 +23,20 @@ def disassemble(code: bytes, sm: int, start: int) -> dict[int, str]:
     tool = find_cuda_tool("nvdisasm")
     if tool is None:
         return {}
-    words = [tool, "--binary", f"SM{sm}", "--base-address", hex(start)]
-    command = Command(words, code, prints=True, limit=_MOST_TEXT)
+    argv = [tool, "--binary", f"SM{sm}", "--base-address", hex(start)]
+    command = Command(argv, code, prints=True, limit=_MOST_TEXT)
     (outcome,) = run_all([command], timeout=_SECONDS)
     return {} if outcome.failure else _read(outcome.log, start)
 
 
 def _read(text: str, start: int) -> dict[int, str]:
-    found = {}
+    functions = {}
     for line in text.splitlines():
         instruction = _INSTRUCTION.match(line)
         if instruction is not None:
             at = int(instruction[1], 16)
-            found[at if at >= start else start + at] = _columns(instruction[2])
-    return found
+            functions[at if at >= start else start + at] = _columns(instruction[2])
+    return functions
 
 
 def _columns(instruction: str) -> str:

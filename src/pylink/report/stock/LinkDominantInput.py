@@ -19,10 +19,10 @@ def apply(phase, say):
         return
     name, largest = files[0]
     debug = dict(instances(phase, "file__debug_bytes.sum")).get(name, 0.0)
-    kept = dict(instances(phase, "file__kept_bytes.sum")).get(name)
+    size_kept = dict(instances(phase, "file__kept_bytes.sum")).get(name)
     holds = "{} of it is debug data".format(size(debug)) if debug else "none of it is debug data"
-    if kept is not None:
-        holds += ", and the output has {} of its sections".format(size(kept))
+    if size_kept is not None:
+        holds += ", and the output has {} of its sections".format(size(size_kept))
     say(
         "{} has {} of the {} that {} inputs have: what is saved there counts most. {}.".format(
             name, size(largest), size(total), len(files), holds[0].upper() + holds[1:]

@@ -15,15 +15,15 @@ SHARE = 50.0
     "LinkRelocations",
 )
 def apply(phase, say):
-    kept = number(phase, "reloc__left_dynamic.sum") or 0.0
+    relocations = number(phase, "reloc__left_dynamic.sum") or 0.0
     applied = number(phase, "reloc__applied.sum") or 0.0
-    if kept < FEW:
+    if relocations < FEW:
         return
     sections = instances(phase, "reloc__left_by_section.sum")
     debug = sum(value for name, value in sections if _is_debug(name))
     done = instances(phase, "reloc__applied_by_section.sum")
     applied -= sum(value for name, value in done if _is_debug(name))
-    loaded = kept - debug
+    loaded = relocations - debug
     if loaded >= FEW and 100.0 * loaded >= SHARE * (loaded + applied):
         program = [pair for pair in sections if not _is_debug(pair[0])]
         text = "{:.0f} relocations are left to the loader".format(loaded)
@@ -34,7 +34,7 @@ def apply(phase, say):
             "{} By type, all that are kept: {}. Loading the program applies them, which the link "
             "did not measure.".format(text, _listed(instances(phase, "reloc__left_dynamic.sum"))),
             "reloc__left_dynamic.sum",
-            kept,
+            relocations,
             ">= {:.0f}% of all".format(SHARE),
             severity=NvRules.IFrontend.Severity_SEVERITY_LOW,
         )
@@ -43,10 +43,10 @@ def apply(phase, say):
         say(
             "{:.0f} of the {:.0f} relocations that the output keeps change debug data, {}: they "
             "belong to -G or -lineinfo, and not to calls or variables.".format(
-                debug, kept, _listed(changed)
+                debug, relocations, _listed(changed)
             ),
             "reloc__left_dynamic.sum",
-            kept,
+            relocations,
             ">= {}".format(FEW),
             severity=NvRules.IFrontend.Severity_SEVERITY_LOW,
             kind=NvRules.IFrontend.MsgType_MSG_OK,

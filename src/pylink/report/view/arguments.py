@@ -48,10 +48,10 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--export", metavar="OUT", help="write the report with the added sections, and print none"
     )
-    found = options.add_argument_group(
+    group = options.add_argument_group(
         "sections and rules", "Separate items with commas. What you name is added to the report."
     )
-    for name, metavar, words in (
+    for name, metavar, help_text in (
         (
             "section-folder",
             "DIR",
@@ -62,14 +62,14 @@ def parser() -> argparse.ArgumentParser:
         ("set", "NAME", "add the sections of these sets"),
         ("rule", "ID", "apply only these rules"),
     ):
-        found.add_argument(
-            f"--{name}", metavar=metavar, action="extend", type=_items, default=[], help=words
+        group.add_argument(
+            f"--{name}", metavar=metavar, action="extend", type=_items, default=[], help=help_text
         )
     failing = "including those that fail to load"
-    found.add_argument(
+    group.add_argument(
         "--apply-rules", action="store_true", help="apply all rules to the sections of the report"
     )
-    found.add_argument("--list-sections", action="store_true", help=f"list sections, {failing}")
-    found.add_argument("--list-sets", action="store_true", help="list sets with their sections")
-    found.add_argument("--list-rules", action="store_true", help=f"list rules, {failing}")
+    group.add_argument("--list-sections", action="store_true", help=f"list sections, {failing}")
+    group.add_argument("--list-sets", action="store_true", help="list sets with their sections")
+    group.add_argument("--list-rules", action="store_true", help=f"list rules, {failing}")
     return options

@@ -149,8 +149,8 @@ def rows_of(
         elif chosen.label == "":  # the title of the chart says it
             rows.append(row_of(chosen.name, "", metric))
         elif metric is not None or chosen.label:
-            words = fill(chosen.label, chosen.name) if chosen.label else label(chosen.name)
-            rows.append(row_of(chosen.name, words, metric))
+            caption = fill(chosen.label, chosen.name) if chosen.label else label(chosen.name)
+            rows.append(row_of(chosen.name, caption, metric))
     return tuple(rows)
 
 

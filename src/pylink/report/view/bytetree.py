@@ -49,14 +49,14 @@ class Node:
 
 def counted(report: Report, metric: str) -> list[tuple[str, int]]:
     """The instances of a metric of the output's bytes, the largest first; functions readable."""
-    found = [
+    parts = [
         (demangle(str(each.id)), int(each.value))
         for action in report.actions
         if metric in action.metrics
         for each in action.metrics[metric].instances
         if not isinstance(each.value, str)
     ]
-    return sorted(found, key=lambda pair: -pair[1])
+    return sorted(parts, key=lambda pair: -pair[1])
 
 
 def byte_tree(report: Report) -> Node | None:

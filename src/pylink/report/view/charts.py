@@ -161,8 +161,10 @@ def roofline(
         points.append((name, x, work))
         above = [min(peak, x * rate) for peak, rate in roofs]
         shares = ", ".join(f"{100 * work / roof:.1f}%" for roof in above if roof)
-        words = f"{_short(work)} at an intensity of {_short(x)}"
-        rows.append(_text_row(name, f"{words}, {shares} of the roofs" if shares else words))
+        point_text = f"{_short(work)} at an intensity of {_short(x)}"
+        rows.append(
+            _text_row(name, f"{point_text}, {shares} of the roofs" if shares else point_text)
+        )
     if not rows:
         return None
     walls = []
@@ -189,8 +191,8 @@ def roofline(
     )
 
 
-def _text_row(name: str, words: str) -> Row:
-    return Row("roofline", name, words, "")
+def _text_row(name: str, row_text: str) -> Row:
+    return Row("roofline", name, row_text, "")
 
 
 def _short(value: float) -> str:
@@ -217,5 +219,5 @@ def _number(
     metric: SectionMetric, section: Section, action: Action, target: Target
 ) -> float | None:
     chosen = choose(metric, section, target)
-    found = None if chosen is None else action.number(chosen.name)
-    return None if found is None else float(found)
+    number = None if chosen is None else action.number(chosen.name)
+    return None if number is None else float(number)

@@ -34,14 +34,14 @@ class Column:
 
 def show_source(out: Console, report: Report, *, instances: bool = False) -> None:
     """For each action, the instructions with the highest counters first."""
-    found = False
+    has_source = False
     sources = SourceMaps(report)
     for page in action_pages(report):
         code = sources.of(page.action)
         columns = list(_columns(page.action, code))
         if not columns:
             continue
-        found = True
+        has_source = True
         out.print(Text(f"[{page.index}] {page.name}", style="bold cyan"))
         addresses = _ordered(columns)
         shown = addresses if instances else addresses[:MOST]
@@ -56,7 +56,7 @@ def show_source(out: Console, report: Report, *, instances: bool = False) -> Non
             rest = len(addresses) - len(shown)
             out.print(Text(f"{rest} more instructions; --instances lists them", style="dim"))
         out.print()
-    if not found:
+    if not has_source:
         out.print(Text("No counter of this report belongs to instructions."))
 
 
@@ -103,11 +103,11 @@ def _table(code: SourceMap, columns: list[Column], addresses: list[int]) -> Tabl
 
 def _fitting(columns: list[Column], width: int) -> list[Column]:
     """The first columns that leave room for the instructions; a heading may take two lines."""
-    left = width - INSTRUCTIONS
+    width_left = width - INSTRUCTIONS
     fitting = columns[:1]
     for column in columns[1:]:
-        left -= NARROWEST
-        if left < NARROWEST:
+        width_left -= NARROWEST
+        if width_left < NARROWEST:
             break
         fitting.append(column)
     return fitting

@@ -34,9 +34,9 @@ class Files:
     growth: list[tuple[str, aprof.Report]] = field(default_factory=list)
 
 
-def main(words: Sequence[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Run the command; 0, or 1 with a message when something cannot be read or written."""
-    return run(parser(), words, _run, (ReportError, aprof.MalformedReport), intermixed=True)
+    return run(parser(), argv, _run, (ReportError, aprof.MalformedReport), intermixed=True)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -48,7 +48,9 @@ def _run(options: argparse.Namespace) -> int:
         from pylink.report.api.descriptions import DESCRIPTIONS
 
         width = max(map(len, DESCRIPTIONS))
-        lines = (f"{name:{width}}  {words}\n" for name, words in sorted(DESCRIPTIONS.items()))
+        lines = (
+            f"{name:{width}}  {description}\n" for name, description in sorted(DESCRIPTIONS.items())
+        )
         write(sys.stdout, "".join(lines))
         return 0
     if not options.files:
@@ -156,8 +158,8 @@ def _draw(options: argparse.Namespace, files: Files) -> None:
         from pylink.report.view.html import page
 
         with Progress("drawing", MOST_CURVES * len(files.growth)) as progress:
-            made = page(files.reports, files.growth, progress)
-        write_whole(options.html, made.encode())
+            page_html = page(files.reports, files.growth, progress)
+        write_whole(options.html, page_html.encode())
         return
     out = Path(options.plot)
     if out.suffix not in (".svg", ".png"):
@@ -185,8 +187,8 @@ def _show_flat(options: argparse.Namespace, files: Files) -> None:
     elif options.page == "session":
         text = flat.session_csv(report, name)
     else:
-        made = {"raw": flat.raw_csv, "source": flat.source_csv, "details": flat.details_csv}
-        text = made[options.page](report)
+        text_of = {"raw": flat.raw_csv, "source": flat.source_csv, "details": flat.details_csv}
+        text = text_of[options.page](report)
     write(sys.stdout, text)
 
 

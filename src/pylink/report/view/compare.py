@@ -142,32 +142,32 @@ def notable(changes: list[Change], least: float = 0.05) -> list[Change]:
 
 def headline(changes: list[Change]) -> list[str]:
     """The whole link in words: wall and processor time, and whether that is more than noise."""
-    said = []
-    for metric, words in WHOLE:
-        found = [
+    sentences = []
+    for metric, caption in WHOLE:
+        lines = [
             change
             for change in changes
             if change.action == WHOLE_LINK and change.metric == metric and change.ratio
         ]
-        for change in found[:1]:
+        for change in lines[:1]:
             ratio = change.ratio or 1.0
             if abs(ratio - 1) < NOISE:
                 verdict = "no more than one link differs from the next"
             else:
                 verdict = "slower" if ratio > 1 else "faster"
-            said.append(
-                f"{words}: {text(change.before, change.unit)} before, "
+            sentences.append(
+                f"{caption}: {text(change.before, change.unit)} before, "
                 f"{text(change.after, change.unit)} now, {change.shown} ({verdict})"
             )
-    return said
+    return sentences
 
 
 def _by_name(report: Report) -> dict[tuple[str, int], Action]:
     seen: Counter[str] = Counter()
-    found: dict[tuple[str, int], Action] = {}
+    by_name: dict[tuple[str, int], Action] = {}
     for action in report.actions:
         of_link = action.number(DURATION) is not None
         name = (of_link and action.function_name) or action_name(action)
         seen[name] += 1
-        found[name, seen[name]] = action
-    return found
+        by_name[name, seen[name]] = action
+    return by_name

@@ -71,16 +71,19 @@ def draw(
     for _, report in growth:
         for curve in _curves(report):
             if progress is not None:
-                progress.advance(words=curve.title)
-            title, words = f"Cost of {curve.title}", f"Cost against size of input: {curve.caption}."
-            drawn.costs.append(plots.svg(plots.curve(curve), title, words))
+                progress.advance(text=curve.title)
+            title, caption = (
+                f"Cost of {curve.title}",
+                f"Cost against size of input: {curve.caption}.",
+            )
+            drawn.costs.append(plots.svg(plots.curve(curve), title, caption))
     return drawn
 
 
 def chart(plot: Plot) -> str:
     """A chart that a section or a rule defines, as an `<svg>` element."""
-    words = f"{plot.y_title} against {plot.x_title}".strip()
-    return plots.svg(plots.chart(plot), plot.title or words, words)
+    caption = f"{plot.y_title} against {plot.x_title}".strip()
+    return plots.svg(plots.chart(plot), plot.title or caption, caption)
 
 
 def _phase_bars(reports: Sequence[tuple[str, Report]]) -> Figure:
@@ -98,7 +101,7 @@ def _phase_bars(reports: Sequence[tuple[str, Report]]) -> Figure:
 def _curves(report: aprof.Report) -> list[plots.Curve]:
     is_time = report.metric == aprof.TIME_USEC
     scale = 1000.0 if is_time else 1.0
-    found = [fit for fit in aprof.fit_report(report) if len(fit.points) >= FEWEST_POINTS]
+    fits = [fit for fit in aprof.fit_report(report) if len(fit.points) >= FEWEST_POINTS]
     return [
         plots.Curve(
             fit.routine,
@@ -111,7 +114,7 @@ def _curves(report: aprof.Report) -> list[plots.Curve]:
             size_title=f"input [{fit.size_unit or 'size'}]",
             cost_title="processor time of a call" if is_time else "cost of a call [blocks]",
         )
-        for fit in found[:MOST_CURVES]
+        for fit in fits[:MOST_CURVES]
     ]
 
 

@@ -36,8 +36,8 @@ def details_csv(report: Report) -> str:
         cells: list[list[str]] = []
         for section in page.sections:
             cells += _metric_cells(section.blocks, section.title)
-            cells += _said_cells(section.said, section.title)
-        cells += [*_metric_cells(page.blocks, ""), *_said_cells(page.said, "")]
+            cells += _said_cells(section.messages, section.title)
+        cells += [*_metric_cells(page.blocks, ""), *_said_cells(page.messages, "")]
         rows += ([page.index, page.name, *row] for row in cells)
     return csv_text(rows)
 
@@ -69,17 +69,17 @@ def raw_csv(report: Report) -> str:
 def source_csv(report: Report) -> str:
     """A line per instruction that counters point at: where it is, its source, its counts."""
     rows: list[Sequence[object]] = []
-    for page, labels, found in source_rows(report):
+    for page, labels, source_page in source_rows(report):
         rows.append(["ID", "Name", "Address", "Instruction", "File", "Line", "Source", *labels])
-        rows += ([page.index, page.name, *row] for row in found)
+        rows += ([page.index, page.name, *row] for row in source_page)
     return csv_text(rows)
 
 
 def session_csv(report: Report, file: str) -> str:
     """A line per fact about where the report comes from."""
-    words = summary(report)
-    said = [("Summary", words)] if words else []
-    return csv_text([("Name", "Value"), *said, *session_rows(report, file, whole=True)])
+    text = summary(report)
+    comments = [("Summary", text)] if text else []
+    return csv_text([("Name", "Value"), *comments, *session_rows(report, file, whole=True)])
 
 
 def as_json(report: Report) -> str:
@@ -123,12 +123,12 @@ def _action_json(page: ActionPage) -> dict[str, object]:
         ],
         "rules": [
             {
-                "rule": said.rule,
-                "type": said.mark,
-                "title": said.title,
-                "message": plain(said.text),
-                "metrics": {focus.metric_name or "": focus.metric_value for focus in said.focus},
+                "rule": message.rule,
+                "type": message.mark,
+                "title": message.title,
+                "message": plain(message.text),
+                "metrics": {focus.metric_name or "": focus.metric_value for focus in message.focus},
             }
-            for said in page.all_said()
+            for message in page.all_messages()
         ],
     }

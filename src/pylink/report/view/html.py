@@ -60,10 +60,10 @@ def page(
     pages = action_pages(shown) if shown else []
     kept = longest_of_name(pages)
     changes: list[Change] = []
-    words: list[str] = []
+    texts: list[str] = []
     if len(reports) > 1:
         every = compare(reports[0][1], reports[-1][1])
-        changes, words = notable(every)[:MOST_CHANGES], headline(every)
+        changes, texts = notable(every)[:MOST_CHANGES], headline(every)
     return page_from(
         "page.html.j2",
         text=text,
@@ -91,7 +91,7 @@ def page(
         names=[each for each, _ in reports],
         most_columns=MOST_COLUMNS,
         changes=changes,
-        headline=words,
+        headline=texts,
         broken=failures(pages),
         tree=byte_tree(shown) if shown else None,
         parts=grow(counted(shown, PARTS)) if shown else None,

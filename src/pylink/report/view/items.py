@@ -41,7 +41,7 @@ def block_of(
     if chart is None:
         return _not_shown(item) if isinstance(item, BodyItem) else None
     rows = rows_of(chart_metrics(chart), section, action, target, cells=isinstance(chart, Table))
-    title, words = chart.label or title, chart.description or ""
+    title, caption = chart.label or title, chart.description or ""
     if isinstance(chart, LineChart):
         marked = chart.highlight_x.metrics if chart.highlight_x else ()
         return charts.line(chart, rows, rows_of(marked, section, action, target), title)
@@ -52,22 +52,22 @@ def block_of(
     rows = _sorted(rows, chart)
     if isinstance(chart, Table):
         by_column = chart.order == Order.COLUMN_MAJOR
-        return Block(title, rows, (), chart.columns, by_column, description=words)
+        return Block(title, rows, (), chart.columns, by_column, description=caption)
     axes = (
         (chart.category_axis.label if chart.category_axis else None) or "",
         (chart.value_axis.label if chart.value_axis else None) or "",
     )
     compared = [row for row in rows if row.number or any(value for _, value in row.instances)]
-    return Block(title, tuple(compared), tuple(bars_of(compared)), axes=axes, description=words)
+    return Block(title, tuple(compared), tuple(bars_of(compared)), axes=axes, description=caption)
 
 
 def _not_shown(item: BodyItem) -> Block | None:
     """Names a chart that only other tools draw: those of memory, and of NVLink."""
     for name in item.__slots__:
-        found = getattr(item, name)
-        if name not in ("filter", "horizontal_container", "unknown") and found is not None:
-            words = name.replace("_", " ").capitalize()
-            row = Row(name, f"{found.label}: {words}" if found.label else words, NOT_SHOWN, "")
+        value = getattr(item, name)
+        if name not in ("filter", "horizontal_container", "unknown") and value is not None:
+            caption = name.replace("_", " ").capitalize()
+            row = Row(name, f"{value.label}: {caption}" if value.label else caption, NOT_SHOWN, "")
             return Block("", (row,))
     return None
 

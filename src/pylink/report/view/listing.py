@@ -51,12 +51,12 @@ def list_files(options: Mapping[str, Any]) -> int:
             ]
             _print(("Set", "Sections"), members)
     if options.get("list_rules"):
-        found = load_rules(path)
-        errors += found.errors
-        warnings += found.warnings
+        loaded_rules = load_rules(path)
+        errors += loaded_rules.errors
+        warnings += loaded_rules.warnings
         rules = [
             (each.identifier, each.name, each.section or "", each.description, str(each.file))
-            for each in found.rules
+            for each in loaded_rules.rules
         ]
         _print(("Identifier", "Display Name", "Section", "Description", "Filename"), rules)
     for warning in warnings:

@@ -70,12 +70,12 @@ def spread_of(values: Sequence[float], shown: int, unit: str) -> str:
     """
     rest, whole = values[shown:], sum(values)
     share = f" ({100 * sum(rest) / whole:.0f}%)" if whole else ""
-    words = f"{len(rest):,} more with {text(sum(rest), unit)} together{share}; of all "
+    note = f"{len(rest):,} more with {text(sum(rest), unit)} together{share}; of all "
 
     def at(part: float) -> str:
         return text(values[min(int((1 - part) * len(values)), len(values) - 1)], unit)
 
     return (
-        f"{words}{len(values):,}, one in ten has at most {at(0.1)}, half {at(0.5)}, "
+        f"{note}{len(values):,}, one in ten has at most {at(0.1)}, half {at(0.5)}, "
         f"nine in ten {at(0.9)}"
     )

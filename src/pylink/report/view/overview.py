@@ -50,12 +50,12 @@ def longest_of_name(pages: Sequence[ActionPage]) -> list[ActionPage]:
 
 def advice(pages: Sequence[ActionPage]) -> list[tuple[str, RuleMessage]]:
     """What rules warn of and call errors, by action, the largest estimated gain first, once."""
-    found: dict[tuple[str, str], tuple[str, RuleMessage]] = {}
+    by_text: dict[tuple[str, str], tuple[str, RuleMessage]] = {}
     for page in pages:
-        for said in page.all_said():
-            if said.mark in ("WRN", "OPT", "ERR") and said.title != NOT_APPLIED:
-                found.setdefault((said.rule, said.text), (phase_name(page.action), said))
-    return sorted(found.values(), key=lambda pair: -_speedup(pair[1]))
+        for message in page.all_messages():
+            if message.mark in ("WRN", "OPT", "ERR") and message.title != NOT_APPLIED:
+                by_text.setdefault((message.rule, message.text), (phase_name(page.action), message))
+    return sorted(by_text.values(), key=lambda pair: -_speedup(pair[1]))
 
 
 def failures(pages: Sequence[ActionPage]) -> list[RuleMessage]:
@@ -63,12 +63,12 @@ def failures(pages: Sequence[ActionPage]) -> list[RuleMessage]:
 
     An error that a rule itself speaks of is advice.
     """
-    found: dict[tuple[str, str], RuleMessage] = {}
+    by_text: dict[tuple[str, str], RuleMessage] = {}
     for page in pages:
-        for said in page.all_said():
-            if said.title == NOT_APPLIED:
-                found.setdefault((said.rule, said.text), said)
-    return list(found.values())
+        for message in page.all_messages():
+            if message.title == NOT_APPLIED:
+                by_text.setdefault((message.rule, message.text), message)
+    return list(by_text.values())
 
 
 def waiting(report: Report) -> str:
@@ -78,19 +78,19 @@ def waiting(report: Report) -> str:
     busy = None if whole is None else whole.number(PROCESSOR)
     if whole is None or not wall or not busy or wall < DISAGREE * busy or wall - busy < LONG_WAIT:
         return ""
-    words = (
+    advice_text = (
         f"It waited for {text(wall - busy, 'nsecond')} of that: its processor time was "
         f"{text(busy, 'nsecond')}. "
     )
     cached = whole.number("file__cache_hit.pct")
     faults = whole.number("link__page_faults_major.sum")
     if cached is not None and cached < WARM:
-        words += f"{100 - cached:.0f}% of the input came from disk."
+        advice_text += f"{100 - cached:.0f}% of the input came from disk."
     elif faults:
-        words += f"{_counted(faults, 'page fault')} waited for a disk."
+        advice_text += f"{_counted(faults, 'page fault')} waited for a disk."
     else:
-        words += "The machine was busy, or the output's disk slow: compare processor times."
-    return words
+        advice_text += "The machine was busy, or the output's disk slow: compare processor times."
+    return advice_text
 
 
 def _counted(number: Scalar, what: str) -> str:
@@ -102,8 +102,8 @@ def were_judged(pages: Sequence[ActionPage]) -> bool:
     return any(page.action.rule_results for page in pages)
 
 
-def _speedup(said: RuleMessage) -> float:
-    values = [each.metric_value for each in said.focus if "speedup" in (each.metric_name or "")]
+def _speedup(message: RuleMessage) -> float:
+    values = [each.metric_value for each in message.focus if "speedup" in (each.metric_name or "")]
     return max((value for value in values if value is not None), default=0.0)
 
 
@@ -133,20 +133,20 @@ def summary(report: Report) -> str:
     took = None if whole is None else whole.number(DURATION)
     if whole is None or took is None:
         return ""
-    words = f"The link took {text(took, 'nsecond')}"
+    sentence = f"The link took {text(took, 'nsecond')}"
     files, size = whole.number("file__opened.sum"), whole.number("file__bytes_read.sum")
     if files is not None and size is not None:
-        words += f" for {_counted(files, 'file')} of {text(size, 'byte')}"
+        sentence += f" for {_counted(files, 'file')} of {text(size, 'byte')}"
     floor = whole.number("link__time_per_copy_floor.ratio")
     if floor is not None:
-        words += f", {text(float(floor), '')} times what reading and writing took"
+        sentence += f", {text(float(floor), '')} times what reading and writing took"
     measure = PROCESSOR if whole.number(PROCESSOR) is not None else DURATION
     longest = max(phases(report), key=lambda each: each.number(measure) or 0, default=None)
     if longest is not None:
-        words += f". Its longest phase was {phase_name(longest)}"
-        words += f" with {text(longest.number(measure), 'nsecond')}"
-        words += " of processor time" if measure == PROCESSOR else ""
-    return " ".join(filter(None, (f"{words}.", waiting(report))))
+        sentence += f". Its longest phase was {phase_name(longest)}"
+        sentence += f" with {text(longest.number(measure), 'nsecond')}"
+        sentence += " of processor time" if measure == PROCESSOR else ""
+    return " ".join(filter(None, (f"{sentence}.", waiting(report))))
 
 
 def shortened(report: Report | None) -> Callable[[str], str]:
@@ -182,9 +182,9 @@ def session_rows(report: Report, file: str, *, whole: bool = False) -> list[tupl
     if session.creation_time is not None:
         moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(session.creation_time))
         rows.append(("Created", moment))
-    words = session.profiler_cmdline or ""
+    command = session.profiler_cmdline or ""
     rows.append(
-        ("Command line", words if whole or len(words) <= LONGEST else f"{words[:LONGEST]}...")
+        ("Command line", command if whole or len(command) <= LONGEST else f"{command[:LONGEST]}...")
     )
     rows += [(each.provider, each.version) for each in session.version_info]
     if session.host_system_info is not None:

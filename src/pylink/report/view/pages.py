@@ -1,4 +1,4 @@
-"""What is shown of a report: actions, their sections, rows of metrics, and what rules said."""
+"""What is shown of a report: actions, their sections, rows of metrics, and what rules messages."""
 
 from __future__ import annotations
 
@@ -52,31 +52,31 @@ class RuleMessage:
 
 @dataclass(slots=True)
 class SectionPage:
-    """A section of one action: header and bodies as blocks, then what its rules said."""
+    """A section of one action: header and bodies as blocks, then what its rules say."""
 
     identifier: str
     title: str
     description: str
     blocks: list[Block] = field(default_factory=list)
-    said: list[RuleMessage] = field(default_factory=list)
+    messages: list[RuleMessage] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class ActionPage:
-    """One action; `said` and `blocks` hold what rules without a section said and added."""
+    """One action; `messages` and `blocks` hold what rules without a section say and added."""
 
     index: int
     name: str
     action: Action
     sections: list[SectionPage]
-    said: list[RuleMessage]
+    messages: list[RuleMessage]
     blocks: list[Block] = field(default_factory=list)
 
-    def all_said(self) -> Iterator[RuleMessage]:
-        """What rules said, those of sections first."""
+    def all_messages(self) -> Iterator[RuleMessage]:
+        """What rules say, those of sections first."""
         for section in self.sections:
-            yield from section.said
-        yield from self.said
+            yield from section.messages
+        yield from self.messages
 
 
 def action_pages(report: Report) -> list[ActionPage]:
@@ -125,7 +125,7 @@ def _extended(pages: list[SectionPage], extends: dict[str, str | None]) -> list[
         for block in page.blocks:
             title = f"{page.title}: {block.title}" if block.title else page.title
             base.blocks.append(replace(block, title=title))
-        base.said += page.said
+        base.messages += page.messages
     return kept
 
 
@@ -141,7 +141,7 @@ def _section_page(section: Section, action: Action, target: Target) -> SectionPa
             if block is not None and (block.rows or block.bars):
                 page.blocks.append(block)
     mine = [each for each in action.rule_results if each.section_identifier == section.identifier]
-    page.said = list(_messages(mine))
+    page.messages = list(_messages(mine))
     for result in mine:
         page.blocks += rule_blocks(result, action, target)
     return page
@@ -167,7 +167,7 @@ def _messages(results: Iterable[RuleResult]) -> Iterator[RuleMessage]:
 def focus_words(metric: FocusMetric) -> str:
     """A metric that a message is about: what it is called, its value, and what the rule adds."""
     name = metric.metric_name or ""
-    words = ESTIMATE if name == SPEEDUP_METRIC else label(name)
+    caption = ESTIMATE if name == SPEEDUP_METRIC else label(name)
     if metric.metric_value is not None:
-        words += f": {text(metric.metric_value, unit(name))}"
-    return f"{words} ({metric.info})" if metric.info else words
+        caption += f": {text(metric.metric_value, unit(name))}"
+    return f"{caption} ({metric.info})" if metric.info else caption

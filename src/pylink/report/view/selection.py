@@ -24,10 +24,10 @@ def with_metrics(report: Report, wanted: Sequence[str]) -> Report:
     known = {name for action in report.actions for name in action.metrics}
     kept: set[str] = set()
     for name in wanted:
-        found = _matching(name, known)
-        if not found:
+        matches = _matching(name, known)
+        if not matches:
             raise ReportError(f"no metric '{name}' in the report; --page raw lists what it has")
-        kept |= found
+        kept |= matches
     return dataclasses.replace(
         report,
         actions=[

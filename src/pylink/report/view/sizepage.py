@@ -144,7 +144,7 @@ def _mark_gone(sizes: Sizes, root: Node, *, several: bool) -> None:
 def page(sizes: Sizes, title: str) -> str:
     """The page; names from files are escaped in it."""
     tree = size_tree(sizes)
-    found = reductions(sizes)
+    could_go = reductions(sizes)
     measure = "download" if sizes.downloads else "installed"
     return page_from(
         "sizes.html.j2",
@@ -158,7 +158,7 @@ def page(sizes: Sizes, title: str) -> str:
         key=[*COLORS.items(), ("other", OTHER), ("could go", GONE)],
         other=OTHER,
         downloads=sizes.downloads,
-        lines=_lines(found),
+        lines=_lines(could_go),
         text=lambda size, _unit: bytes_text(size),
         shown=bytes_text,
         percent=lambda part, whole: 100 * part / whole if whole else 0.0,
@@ -167,14 +167,14 @@ def page(sizes: Sizes, title: str) -> str:
     )
 
 
-def _lines(found: Sequence[Reduction]) -> list[tuple[Reduction, str, str]]:
+def _lines(could_go: Sequence[Reduction]) -> list[tuple[Reduction, str, str]]:
     return [
         (
             line,
             "" if line.download is None else bytes_text(line.download, line.estimated),
             bytes_text(line.installed, line.estimated),
         )
-        for line in found
+        for line in could_go
     ]
 
 

@@ -164,17 +164,17 @@ def show_headline(out: Console, headline: Sequence[str]) -> None:
 
 def _show_page(out: Console, page: ActionPage, *, instances: bool) -> None:
     _heading(out, f"[{page.index}] {page.name}")
-    if not page.sections and not page.said:
+    if not page.sections and not page.messages:
         out.print(Text("  no sections; see --page raw", style="dim"))
     for section in page.sections:
         out.print()
         out.print(Text(f"  {section.title}", style="bold"))
         for block in section.blocks:
             _show_block(out, block, instances=instances)
-        _show_said(out, section.said, focus=True)
+        _show_said(out, section.messages, focus=True)
     for block in page.blocks:
         _show_block(out, block, instances=instances)
-    _show_said(out, page.said, focus=True)
+    _show_said(out, page.messages, focus=True)
     out.print()
 
 
@@ -190,9 +190,9 @@ def show_raw(out: Console, report: Report, *, instances: bool = False) -> None:
 
 def show_session(out: Console, report: Report, file: str) -> None:
     """What the report says in a sentence, and where it comes from."""
-    words = summary(report)
-    if words:
-        out.print(Text(words, style="bold"))
+    lines = summary(report)
+    if lines:
+        out.print(Text(lines, style="bold"))
     table = Table.grid(padding=(0, 2))
     for name, shown in session_rows(report, file):
         table.add_row(Text(name, style="dim"), Text(shown))
@@ -338,9 +338,9 @@ def bar(value: float, longest: float) -> str:
     return BAR * (halves // 2) + HALF_BAR * (halves % 2)
 
 
-def _show_said(out: Console, said: Iterable[RuleMessage], *, focus: bool = False) -> None:
+def _show_said(out: Console, messages: Iterable[RuleMessage], *, focus: bool = False) -> None:
     """What rules said; with `focus`, the metrics that it is about, too."""
-    for message in said:
+    for message in messages:
         mark = Text(f"    {message.mark or '   '}  ", style=STYLES.get(message.mark, ""))
         title = f"{message.title}: " if message.title else ""
         # A rule's table stands below its words, and all of it beside the mark.

@@ -26,29 +26,29 @@ class Stretch:
 
 def stretches(report: Report) -> list[Stretch]:
     """The phases, below each its longer steps, and below reading the thread that helps."""
-    found = []
+    spans = []
     whole = sum(float(action.number(DURATION) or 0) for action in phases(report))
     end = 0.0
     for action in phases(report):
         duration = float(action.number(DURATION) or 0)
-        found.append(Stretch(phase_name(action), end, duration))
-        found += _steps(action, end, whole)
+        spans.append(Stretch(phase_name(action), end, duration))
+        spans += _steps(action, end, whole)
         end += duration
-    return found
+    return spans
 
 
 def _steps(action: Action, begin: float, whole: float) -> list[Stretch]:
     """The steps of a phase, one after the other, those that can be seen."""
-    found = []
+    spans = []
     metric = action.metrics.get(STEPS)
     for step in metric.instances if metric else ():
         duration = float(step.value)
         if whole and duration >= SHORTEST_STEP * whole:
-            found.append(Stretch(str(step.id).replace("_", " "), begin, duration, is_step=True))
+            spans.append(Stretch(str(step.id).replace("_", " "), begin, duration, is_step=True))
         if step.id == READING:
             helped = float(action.number(HELPER) or 0)
             if whole and helped >= SHORTEST_STEP * whole:
                 name = "other threads"
-                found.append(Stretch(name, begin, min(helped, duration), is_step=True))
+                spans.append(Stretch(name, begin, min(helped, duration), is_step=True))
         begin += duration
-    return found
+    return spans
