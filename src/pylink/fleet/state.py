@@ -70,7 +70,7 @@ class State:
         self._start()
         with contextlib.suppress(OSError), open(self._path, "rb") as file:
             self.is_saved = self._load(file.read())
-        there = [*map(self._rows_described, index.fragments[: len(self._rows_described)])]
+        there = [*map(self._described, index.fragments[: len(self._rows_described)])]
         if there != [*self._rows_described]:
             self._start()
 
@@ -80,7 +80,7 @@ class State:
         self.is_saved = False
         self._rows_described: dict[
             bytes, int
-        ] = {}  # fragments as described, and how many rows each has
+        ] = {}  # by fragment as described
         self._added: list[bytes] = []  # pieces that the file does not have
         self._rows: list[int] = []  # of each piece
 
@@ -122,7 +122,7 @@ class State:
 
     def add(self, rows: Rows) -> None:
         """Learn what the next fragment says; its rows count more than those before."""
-        described = self._rows_described(rows.fragment)
+        described = self._described(rows.fragment)
         known = {described: rows.files.rows}
         self.census.know(*rows.files, rows.gone)
         self._rows_described.update(known)
@@ -138,7 +138,7 @@ class State:
 
         A fragment that took the place of others says the same as these.
         """
-        there = [*map(self._rows_described, self._index.fragments)]
+        there = [*map(self._described, self._index.fragments)]
         is_same = there == [*self._rows_described]
         if is_same and self.is_saved and not self._added:
             return
