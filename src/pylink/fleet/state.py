@@ -78,9 +78,7 @@ class State:
         """Know nothing."""
         self.census = Census()
         self.is_saved = False
-        self._rows_described: dict[
-            bytes, int
-        ] = {}  # by fragment as described
+        self._rows_described: dict[bytes, int] = {}  # by the description of a fragment
         self._added: list[bytes] = []  # pieces that the file does not have
         self._rows: list[int] = []  # of each piece
 
@@ -151,16 +149,14 @@ class State:
                 self._write_all(there)
 
     def _write_all(self, there: Sequence[bytes]) -> None:
-        targets_written = {}
+        counts = {}
         for fragment in there:
             count = self._rows_described.get(fragment)
             # One that took the place of others, and says the same.
-            targets_written[fragment] = (
-                self._index.count_rows(_name(fragment)) if count is None else count
-            )
+            counts[fragment] = self._index.count_rows(_name(fragment)) if count is None else count
         files = Files(*self.census.known())
         slots = slots_of(files.roots, files.ends, files.text)
-        write_whole(self._path, _piece(targets_written, files, slots, b""))
+        write_whole(self._path, _piece(counts, files, slots, b""))
 
     def _read(self, fragment: str) -> Rows:
         table = self._index.read_files(fragment, COLUMNS)
