@@ -67,16 +67,16 @@ def read_counter(descriptor: int) -> int | None:
 def between(start: Moment, end: Moment) -> Cost:
     """What lies between two moments."""
     return Cost(
-        start[0],
-        end[0] - start[0],
-        end[1] - start[1],
-        end[2] - start[2],
-        end[3] - start[3],
-        end[4] * 1024,
-        (end[5] - start[5]) * 512,
-        _difference(start[6], end[6]),
-        _difference(start[7], end[7]),
-        end[8] - start[8],
+        start_ns=start[0],
+        wall_ns=end[0] - start[0],
+        cpu_ns=end[1] - start[1],
+        minor_faults=end[2] - start[2],
+        major_faults=end[3] - start[3],
+        peak_bytes=end[4] * 1024,
+        disk_bytes=(end[5] - start[5]) * 512,
+        cycles=_difference(start[6], end[6]),
+        instructions=_difference(start[7], end[7]),
+        thread_ns=end[8] - start[8],
     )
 
 

@@ -29,6 +29,7 @@ class Cost:
 
     def __init__(
         self,
+        *,
         start_ns: int = 0,
         wall_ns: int = 0,
         cpu_ns: int = 0,
