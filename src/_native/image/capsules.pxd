@@ -17,7 +17,8 @@ from exits.capsule cimport CAPSULE_HEADER, Slot, read_record
 from exits.words cimport WORD
 from tables.kinds cimport is_a
 from relocationtypes cimport R_CUDA_ABS16_32
-from tables.rows cimport E_CONSTANT, FIXUP_MERC, EntityRow, FixupRow, OutRow
+from tables.rows cimport E_CONSTANT, FIXUP_MERC, FixupRow, OutRow
+from tables.views cimport MergedView, PlacedView
 from base.vector cimport Vec, vec_push
 
 cdef enum:
@@ -46,34 +47,26 @@ cdef inline int by_place(const void* a, const void* b) noexcept nogil:
     return -1 if x.offset < y.offset else x.offset > y.offset
 
 
-# What tells where code reads constants.
-ctypedef struct ConstantUses:
-    const FixupRow* fixups
-    size_t count
-    const OutRow* outs
-    const EntityRow* entities
-    const uint64_t* values      # by entity
-    const int32_t* homes
-
-
-cdef inline bint find_references(const ConstantUses* u, Vec* references) noexcept nogil:
+cdef inline bint find_references(const MergedView* merged, const PlacedView* placed,
+                                 Vec* references) noexcept nogil:
     """Those of all code that has a capsule, by OutRow and offset; False without memory."""
+    cdef const OutRow* out = placed.outs
     cdef const FixupRow* fixup
     cdef Reference* row
     cdef size_t i
-    for i in range(u.count):
-        fixup = &u.fixups[i]
-        if (fixup.how & FIXUP_MERC or fixup.entity < 0 or not is_a(u.outs[fixup.out].kind, IS_CODE)
-                or u.entities[fixup.entity].kind != E_CONSTANT or u.outs[fixup.out].merc < 0
+    for i in range(merged.fixup_count):
+        fixup = &merged.fixups[i]
+        if (fixup.how & FIXUP_MERC or fixup.entity < 0 or not is_a(out[fixup.out].kind, IS_CODE)
+                or merged.entities[fixup.entity].kind != E_CONSTANT or out[fixup.out].merc < 0
                 or fixup.type == R_CUDA_ABS16_32):
             continue
         row = <Reference*>vec_push(references)
         if row == NULL:
             return False
         row.out = fixup.out
-        row.bank = bank_of(u.outs, u.homes[fixup.entity])
+        row.bank = bank_of(out, placed.homes[fixup.entity])
         row.offset = fixup.offset
-        row.value = u.values[fixup.entity] + <uint64_t>fixup.addend
+        row.value = placed.values[fixup.entity] + <uint64_t>fixup.addend
     qsort(references.data, references.count, sizeof(Reference), by_place)
     return True
 

@@ -14,6 +14,7 @@ from image.capsules cimport Reference, patch_capsule, references_of
 from image.patches cimport patch_field
 from tables.kinds cimport is_a, is_nobits
 from tables.rows cimport FROM_INPUTS, FROM_SPAN, EmittedRow, OutRow, PatchRow, PlaceRow, SectionRow
+from tables.views cimport MergedView, ObjectsView, PlacedView
 from base.vector cimport Vec, vec_append, vec_push
 from image.windows cimport WINDOW, Window, sort_windows
 
@@ -34,25 +35,12 @@ ctypedef struct Unit:
 
 
 ctypedef struct Contents:
-    const uint8_t* input
-    const SectionRow* sections
-    size_t section_count
-    const OutRow* outs
-    size_t out_count
-    const PlaceRow* places
-    const int32_t* order        # of the file
-    size_t order_count
-    const int32_t* out_of
-    const uint64_t* base
-    const int32_t* stand_in     # or NULL: nothing was folded
-    const uint32_t* index       # header index by OutRow
-    const EmittedRow* emitted
-    const uint32_t* symbol      # index by entity
-    const uint32_t* section     # of its symbol, by OutRow
-    const uint32_t* instance    # index by entity
+    ObjectsView objects
+    MergedView merged
+    PlacedView placed
     const PatchRow* patches
     size_t patch_count
-    const uint8_t** made        # by OutRow: contents that the link made, or NULL
+    const uint8_t** span_bytes  # by OutRow: contents that the link made, or NULL
     Vec units                   # Unit, in the order of the file
     Vec windows                 # Window: of contents and, if they are drawn as well, of tables
     uint32_t* patch_order       # patches of the first window, of the second, ...
@@ -62,13 +50,13 @@ ctypedef struct Contents:
 
 cdef inline bint is_copied(const Contents* c, size_t at) noexcept nogil:
     """Whether input section `at` is a part of an output section that keeps the input's bytes."""
-    cdef int32_t o = c.out_of[at]
-    if o < 0 or is_nobits(&c.outs[o]) or c.places[o].contents != FROM_INPUTS:
+    cdef int32_t o = c.merged.out_of[at]
+    if o < 0 or is_nobits(&c.placed.outs[o]) or c.placed.places[o].contents != FROM_INPUTS:
         return False
-    if c.stand_in != NULL and c.stand_in[at] >= 0:
+    if c.merged.stand_ins != NULL and c.merged.stand_ins[at] >= 0:
         return False
     # A layout that shrank the section replaced its contents.
-    return c.base[at] + c.sections[at].size <= c.places[o].size
+    return c.merged.base[at] + c.objects.sections[at].size <= c.placed.places[o].size
 
 
 cdef inline bint add_unit(Contents* c, int32_t out, uint64_t offset, uint64_t size,
@@ -80,7 +68,7 @@ cdef inline bint add_unit(Contents* c, int32_t out, uint64_t offset, uint64_t si
     if unit == NULL:
         return False
     unit.out = out
-    unit.capsule = is_a(c.outs[out].kind, IS_CAPSULE)
+    unit.capsule = is_a(c.placed.outs[out].kind, IS_CAPSULE)
     unit.offset = offset
     unit.size = size
     unit.source = source
@@ -94,9 +82,9 @@ cdef inline int by_offset(const void* a, const void* b) noexcept nogil:
 
 cdef inline bint list_units(Contents* c, Scratch* scratch) noexcept nogil:
     """Every unit, in the order of the file; False without memory."""
-    cdef uint32_t* first = <uint32_t*>scratch_zeros(scratch, c.out_count + 2, 4)
-    cdef int32_t* piece = <int32_t*>scratch_room(scratch, c.section_count, 4)
-    cdef uint8_t* copied = <uint8_t*>scratch_room(scratch, c.section_count, 1)
+    cdef uint32_t* first = <uint32_t*>scratch_zeros(scratch, c.placed.out_count + 2, 4)
+    cdef int32_t* piece = <int32_t*>scratch_room(scratch, c.objects.section_count, 4)
+    cdef uint8_t* copied = <uint8_t*>scratch_room(scratch, c.objects.section_count, 1)
     if scratch.failed:
         return False
     sort_pieces(c, first, piece, copied)
@@ -112,16 +100,16 @@ cdef inline void sort_pieces(const Contents* c, uint32_t* first, int32_t* piece,
     cdef size_t i
     cdef uint32_t at
     # Each section is looked at once: its rows lie apart, so a look costs more than the sorting.
-    for i in range(c.section_count):
+    for i in range(c.objects.section_count):
         copied[i] = is_copied(c, i)
         if copied[i]:
-            first[c.out_of[i] + 2] += 1
-    for i in range(2, c.out_count + 2):
+            first[c.merged.out_of[i] + 2] += 1
+    for i in range(2, c.placed.out_count + 2):
         first[i] += first[i - 1]
-    for i in range(c.section_count):
+    for i in range(c.objects.section_count):
         if copied[i]:
-            at = first[c.out_of[i] + 1]
-            first[c.out_of[i] + 1] += 1
+            at = first[c.merged.out_of[i] + 1]
+            first[c.merged.out_of[i] + 1] += 1
             piece[at] = <int32_t>i
 
 
@@ -136,21 +124,21 @@ cdef inline bint list_sections(Contents* c, const uint32_t* first,
     cdef int32_t o
     cdef size_t i
     cdef bint sorted_ = True
-    for i in range(c.order_count):
-        o = c.order[i]
-        row = &c.outs[o]
-        place = &c.places[o]
+    for i in range(c.placed.section_order_count):
+        o = c.placed.section_order[i]
+        row = &c.placed.outs[o]
+        place = &c.placed.places[o]
         if place.contents == FROM_SPAN:
-            if not add_unit(c, o, place.offset, place.size, c.made[o]):
+            if not add_unit(c, o, place.offset, place.size, c.span_bytes[o]):
                 return False
         elif KIND[row.kind].info == HEAD_TARGET and row.head >= 0:
             if not add_unit(c, o, place.offset, <uint64_t>row.count * row.entsize, NULL):
                 return False
         else:
             for at in range(first[o], first[o + 1]):
-                s = &c.sections[piece[at]]
-                if not add_unit(c, o, place.offset + c.base[piece[at]], s.size,
-                                c.input + s.offset):
+                s = &c.objects.sections[piece[at]]
+                if not add_unit(c, o, place.offset + c.merged.base[piece[at]], s.size,
+                                c.objects.arena + s.offset):
                     return False
     units = <const Unit*>c.units.data
     for i in range(c.units.count):
@@ -259,7 +247,7 @@ cdef inline void make_contents(void* context, const Window* window, uint8_t* to)
         if start > at:
             memset(to + at, 0, start - at)
         if unit.source == NULL:
-            make_entries(c, &c.outs[unit.out], to + start)
+            make_entries(c, &c.placed.outs[unit.out], to + start)
         else:
             skipped = at - start if at > start else 0   # bytes that two pieces have, once
             if skipped < unit.size:
@@ -274,7 +262,7 @@ cdef inline void make_contents(void* context, const Window* window, uint8_t* to)
 
 cdef inline void make_entries(const Contents* c, const OutRow* row, uint8_t* to) noexcept nogil:
     """The entries of a relocation section that stays, newest first."""
-    cdef const EmittedRow* emitted = c.emitted
+    cdef const EmittedRow* emitted = c.merged.emitted
     cdef int32_t at = row.head
     cdef uint32_t left = row.count
     cdef Rela entry
@@ -282,11 +270,13 @@ cdef inline void make_entries(const Contents* c, const OutRow* row, uint8_t* to)
         entry.r_offset = emitted[at].offset
         entry.r_type = emitted[at].type
         if emitted[at].entity >= 0:
-            entry.r_sym = c.symbol[emitted[at].entity]
+            entry.r_sym = c.placed.symbol_index[emitted[at].entity]
         elif emitted[at].section < -1:
-            entry.r_sym = c.instance[-2 - emitted[at].section]
+            entry.r_sym = c.placed.instance_index[-2 - emitted[at].section]
+        elif emitted[at].section < 0:
+            entry.r_sym = 0
         else:
-            entry.r_sym = c.section[emitted[at].section] if emitted[at].section >= 0 else 0
+            entry.r_sym = c.placed.section_symbol_index[emitted[at].section]
         entry.r_addend = emitted[at].addend
         memcpy(to, &entry, row.entsize)
         to += row.entsize
@@ -296,8 +286,8 @@ cdef inline void make_entries(const Contents* c, const OutRow* row, uint8_t* to)
 
 cdef inline void finish_capsule(Contents* c, const Unit* unit, uint8_t* to) noexcept nogil:
     """Write the number of the function's section, and what its code reads of constant banks."""
-    cdef const OutRow* row = &c.outs[unit.out]
-    cdef uint16_t number = <uint16_t>c.index[row.twin]
+    cdef const OutRow* row = &c.placed.outs[unit.out]
+    cdef uint16_t number = <uint16_t>c.placed.section_index[row.twin]
     cdef size_t count
     cdef const Reference* references = references_of(&c.references, row.twin, &count)
     if count and not patch_capsule(to, unit.size, references, count):

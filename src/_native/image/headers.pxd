@@ -24,18 +24,17 @@ cdef enum:
     HEADERS = -1                # what windows of section headers are; others are of a kind
 
 
-cdef inline uint64_t early_strings(Writer* w, const char* strings,
-                                   uint64_t size) noexcept nogil:
+cdef inline uint64_t early_strings(Writer* w, uint64_t size) noexcept nogil:
     """The bytes of .strtab before the names of constant banks end it."""
     cdef const OutRow* row
     cdef uint64_t banks = 0
     cdef size_t i
-    for i in range(w.section_count):
-        row = &w.outs[w.order[i]]
+    for i in range(w.placed.section_order_count):
+        row = &w.placed.outs[w.placed.section_order[i]]
         if is_a(row.kind, IS_PARAMETERS):
             size = min(size, <uint64_t>row.symbol_name)
         elif is_renamed(row):
-            banks += strlen(strings + row.symbol_name) - shrinks(row) + 1
+            banks += strlen(<const char*>w.placed.strtab + row.symbol_name) - shrinks(row) + 1
     return size - banks
 
 
@@ -44,10 +43,10 @@ cdef inline bint is_late(const OutRow* row) noexcept nogil:
     return row.twin >= 0 or is_a(row.kind, IS_PARAMETERS)
 
 
-cdef inline uint64_t system_shared(Writer* w, const char* strings, int64_t note,
-                                   uint32_t late_compat, Shdr* head, uint64_t* at) noexcept nogil:
+cdef inline uint64_t system_shared(Writer* w, int64_t note, uint32_t late_compat, Shdr* head,
+                                   uint64_t* start) noexcept nogil:
     """The bytes of .nv.merc.nv.shared.reserved.0 that are not zero: three headers, or the first of
-    their bytes. Returns how many, `at` is where.
+    their bytes. Returns how many, `start` is where.
 
     The plain section has none, so nvlink copies what follows its offset in the mercury file that
     its finalizer starts from: after all sections without bytes, the section header table, which
@@ -55,9 +54,10 @@ cdef inline uint64_t system_shared(Writer* w, const char* strings, int64_t note,
     file is laid out. nvlink's own note is longer than ours by `note` bytes, and the finalizer adds
     `late_compat` bytes to .nv.compat.
     """
-    cdef const PlaceRow* place = &w.places[w.only[K_MERC_SYSTEM_SHARED]]
+    cdef const PlaceRow* place = &w.placed.places[w.only[K_MERC_SYSTEM_SHARED]]
     cdef uint64_t end = sizeof(Ehdr), plain = 0, size, align
     cdef const OutRow* row
+    cdef int32_t at
     cdef size_t i
     memset(head, 0, 3 * sizeof(Shdr))
     head[1].sh_name = 1
@@ -65,33 +65,35 @@ cdef inline uint64_t system_shared(Writer* w, const char* strings, int64_t note,
     head[1].sh_offset = sizeof(Ehdr)
     head[1].sh_size = place.name
     head[1].sh_addralign = 1
-    for i in range(w.section_count):
-        if is_late(&w.outs[w.order[i]]) and w.places[w.order[i]].name:
-            head[1].sh_size = min(head[1].sh_size, <uint64_t>w.places[w.order[i]].name)
+    for i in range(w.placed.section_order_count):
+        at = w.placed.section_order[i]
+        if is_late(&w.placed.outs[at]) and w.placed.places[at].name:
+            head[1].sh_size = min(head[1].sh_size, <uint64_t>w.placed.places[at].name)
     head[2].sh_name = 11        # after the name of .shstrtab
     head[2].sh_type = SHT_STRTAB
     head[2].sh_offset = head[1].sh_offset + head[1].sh_size
-    for i in range(w.section_count):
-        row = &w.outs[w.order[i]]
+    for i in range(w.placed.section_order_count):
+        at = w.placed.section_order[i]
+        row = &w.placed.outs[at]
         if is_late(row):
             continue
-        size = w.places[w.order[i]].size
+        size = w.placed.places[at].size
         align = row.align
         if is_nobits(row):
             size = 0
         elif row.kind == K_SHSTRTAB:
             size = head[1].sh_size
         elif row.kind == K_STRTAB:
-            size = early_strings(w, strings, size)
+            size = early_strings(w, size)
         elif row.kind == K_TKINFO:
             size += note
         elif row.kind == K_COMPAT:
             size -= late_compat
         elif is_a(row.kind, IS_CODE):
-            size = w.symbols[w.entities[row.entity].winner].merc_size
+            size = w.objects.symbols[w.merged.entities[row.entity].winner].merc_size
             align = 16
         elif row.merc >= 0:
-            size = w.places[row.merc].size
+            size = w.placed.places[row.merc].size
         elif is_a(row.kind, IS_ENTRIES):
             size = 0
         end = round_up(end, align)
@@ -99,14 +101,14 @@ cdef inline uint64_t system_shared(Writer* w, const char* strings, int64_t note,
             plain = end
         end += size
     end = round_up(end, 8) - plain
-    at[0] = place.offset + end
+    start[0] = place.offset + end
     return min(<uint64_t>(3 * sizeof(Shdr)), place.size - end) if end < place.size else 0
 
 
 cdef inline uint32_t head_value(Writer* w, const OutRow* row, uint8_t what) noexcept nogil:
     """What sh_link or sh_info holds; mercury sections name the mercury forms of what it says."""
     cdef bint mercury = KIND[row.kind].mercury
-    cdef const OutRow* plain = &w.outs[row.twin] if mercury else row
+    cdef const OutRow* plain = &w.placed.outs[row.twin] if mercury else row
     if what == HEAD_STRTAB:
         return 2
     if what == HEAD_SYMTAB:
@@ -122,39 +124,41 @@ cdef inline uint32_t head_value(Writer* w, const OutRow* row, uint8_t what) noex
     if what == HEAD_CAPSULE:
         return mercury_index(w, text_of(plain))
     if what == HEAD_FUNCTION:
-        return w.symbol_index[plain.entity]
+        return w.placed.symbol_index[plain.entity]
     if what == HEAD_LOCALS:
         return w.locals[mercury]
     if what == HEAD_TARGET:
-        return mercury_index(w, plain.target) if mercury else w.index[plain.target]
+        return mercury_index(w, plain.target) if mercury else w.placed.section_index[plain.target]
     return 0
 
 
 cdef inline uint32_t mercury_index(Writer* w, int32_t plain) noexcept nogil:
-    return w.index[w.outs[plain].merc] if w.outs[plain].merc >= 0 else 0
+    cdef int32_t twin = w.placed.outs[plain].merc
+    return w.placed.section_index[twin] if twin >= 0 else 0
 
 
 cdef inline void write_header(Writer* w, int32_t at, Shdr* out) noexcept nogil:
-    cdef const OutRow* row = &w.outs[at]
+    cdef const OutRow* row = &w.placed.outs[at]
     cdef const KindFacts* facts = &KIND[row.kind]
     memset(out, 0, sizeof(Shdr))
-    out.sh_name = w.places[at].name
-    out.sh_type = facts.program if w.executable and facts.program else row.type
+    out.sh_name = w.placed.places[at].name
+    out.sh_type = facts.program if w.objects.executable and facts.program else row.type
     out.sh_flags = row.flags
-    out.sh_offset = w.places[at].offset
-    out.sh_size = w.places[at].size
+    out.sh_offset = w.placed.places[at].offset
+    out.sh_size = w.placed.places[at].size
     out.sh_addralign = row.align
     out.sh_entsize = row.entsize
     out.sh_link = head_value(w, row, facts.link)
     out.sh_info = head_value(w, row, facts.info)
-    if w.traits & TRAIT_REGCOUNT_INFO and is_a(row.kind, IS_CODE) and row.source >= 0:
+    if w.objects.traits & TRAIT_REGCOUNT_INFO and is_a(row.kind, IS_CODE) and row.source >= 0:
         # The function's own REGCOUNT, not what its callees raise it to.
-        out.sh_info |= w.sections[row.source].info & 0xff000000U
+        out.sh_info |= w.objects.sections[row.source].info & 0xff000000U
 
 
 cdef inline bint list_headers(Vec* windows, Writer* w) noexcept nogil:
     """Windows of the table of sections; False without memory."""
-    return list_rows(windows, w.table, sizeof(Shdr), w.section_count + 1, HEADERS)
+    return list_rows(windows, w.placed.table_offset, sizeof(Shdr),
+                     w.placed.section_order_count + 1, HEADERS)
 
 
 cdef inline void make_headers(Writer* w, const Window* window, Shdr* to) noexcept nogil:
@@ -162,11 +166,11 @@ cdef inline void make_headers(Writer* w, const Window* window, Shdr* to) noexcep
     cdef size_t i
     for i in range(window.first, window.last):
         if i:
-            write_header(w, w.order[i - 1], &to[i - window.first])
+            write_header(w, w.placed.section_order[i - 1], &to[i - window.first])
             continue
         memset(to, 0, sizeof(Shdr))
-        if w.section_count + 1 >= SHN_LORESERVE:
-            to.sh_size = w.section_count + 1
+        if w.placed.section_order_count + 1 >= SHN_LORESERVE:
+            to.sh_size = w.placed.section_order_count + 1
 
 
 cdef inline void start_header(Ehdr* header, Writer* w, uint64_t segments) noexcept nogil:
@@ -174,19 +178,19 @@ cdef inline void start_header(Ehdr* header, Writer* w, uint64_t segments) noexce
     cdef uint32_t cuinfo = index_of(w, K_CUINFO)
     memset(header, 0, sizeof(Ehdr))
     memcpy(header.e_ident, <const char*>b"\x7fELF\x02\x01\x01", 7)
-    header.e_type = ET_EXEC if w.executable else ET_REL
+    header.e_type = ET_EXEC if w.objects.executable else ET_REL
     header.e_machine = EM_CUDA
-    header.e_shoff = w.table
-    if not w.traits & TRAIT_MERCURY:
+    header.e_shoff = w.placed.table_offset
+    if not w.objects.traits & TRAIT_MERCURY:
         cuinfo = min(cuinfo, <uint32_t>0xff)
     header.e_flags = cuinfo << 24
     header.e_ehsize = sizeof(Ehdr)
     header.e_shentsize = sizeof(Shdr)
     header.e_shstrndx = 1
     if segments:
-        header.e_phoff = w.table + (w.section_count + 1) * sizeof(Shdr)
+        header.e_phoff = w.placed.table_offset + (w.placed.section_order_count + 1) * sizeof(Shdr)
         header.e_phnum = <uint16_t>segments
-    if segments or not w.traits & TRAIT_MERCURY:
+    if segments or not w.objects.traits & TRAIT_MERCURY:
         header.e_phentsize = sizeof(Phdr)
-    if w.section_count + 1 < SHN_LORESERVE:
-        header.e_shnum = <uint16_t>(w.section_count + 1)
+    if w.placed.section_order_count + 1 < SHN_LORESERVE:
+        header.e_shnum = <uint16_t>(w.placed.section_order_count + 1)

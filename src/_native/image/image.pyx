@@ -6,7 +6,7 @@ from libc.errno cimport ENOMEM
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset, strerror
 
-from image.capsules cimport ConstantUses, Reference, find_references
+from image.capsules cimport Reference, find_references
 from libc.stddef cimport size_t
 from sectionkinds cimport K_MERC_SYSTEM_SHARED, K_SHSTRTAB, K_STRTAB, K_SYMTAB_SHNDX
 from base.elf64 cimport Ehdr, Phdr, Shdr
@@ -14,7 +14,7 @@ from image.contents cimport CONTENTS, Contents, Unit, list_units, list_windows, 
 from image.headers cimport HEADERS, list_headers, make_headers, start_header, system_shared
 from image.symbols cimport count_locals, list_symbols, make_symbols
 from image.writer cimport Writer, contents_at, index_of
-from pylink._native.tables cimport Blob, MergedTables, ObjectTables, Patches, PlacedTables, Spans
+from pylink._native.tables cimport Blob, Patches, PlacedTables, Spans
 from tables.rows cimport OF_LATE
 from traits cimport TRAIT_LEAN_NAMES
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
@@ -134,7 +134,6 @@ cdef draw_output(Canvas image, PlacedTables placed, Patches patches, bint whole,
     cdef WindowQueue d
     cdef Vec tables
     cdef int error = ENOMEM
-    cdef ConstantUses uses
     cdef Scratch lists, scratch
     expect_size(image, placed)
     take_contents(c, placed, patches)
@@ -144,21 +143,21 @@ cdef draw_output(Canvas image, PlacedTables placed, Patches patches, bint whole,
         scratch_vector(&scratch, &c.windows, sizeof(Window))
         scratch_vector(&scratch, &c.references, sizeof(Reference))
         scratch_vector(&scratch, &tables, sizeof(Window))
-        c.made = <const uint8_t**>scratch_zeros(&scratch, placed.outs.count, sizeof(uint8_t*))
+        c.span_bytes = <const uint8_t**>scratch_zeros(&scratch, placed.outs.count, sizeof(uint8_t*))
         if whole and not scratch.failed:
             open_writer(&output.tables, placed, preserved)
-            scratch.failed = not list_tables(&tables, &output.tables, placed)
+            scratch.failed = not list_tables(&tables, &output.tables)
             sort_windows(&tables)
         if not scratch.failed:
-            find_made(c, placed)
-            take_uses(&uses, placed)
+            find_spans(c, placed)
             scratch_init(&lists)
             with nogil:
                 scratch.failed = not list_units(c, &lists)
                 scratch_free(&lists)
                 if not scratch.failed:
                     scratch.failed = not (list_windows(c, &scratch, &tables)
-                                          and find_references(&uses, &c.references))
+                                          and find_references(&c.merged, &c.placed,
+                                                              &c.references))
         if not scratch.failed:
             start_queue(&d, image, make_window, &output, &c.windows)
             with nogil:
@@ -171,47 +170,23 @@ cdef draw_output(Canvas image, PlacedTables placed, Patches patches, bint whole,
 
 
 cdef void take_contents(Contents* c, PlacedTables placed, Patches patches):
-    cdef MergedTables merged = placed.merged
-    cdef ObjectTables objects = merged.objects
     memset(c, 0, sizeof(Contents))
-    c.input = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    c.sections = objects.sections.rows
-    c.section_count = objects.sections.count
-    c.outs = placed.outs.rows
-    c.out_count = placed.outs.count
-    c.places = placed.places.rows
-    c.order = placed.section_order.rows
-    c.order_count = placed.section_order.count
-    c.out_of = merged.out_of.rows
-    c.base = merged.base.rows
-    c.stand_in = merged.stand_ins.rows if merged.stand_ins.count else NULL
-    c.index = placed.section_index.rows
-    c.emitted = merged.emitted.rows
-    c.symbol = placed.symbol_index.rows
-    c.section = placed.section_symbol_index.rows
-    c.instance = placed.instance_index.rows
+    placed.merged.objects.view(&c.objects)
+    placed.merged.view(&c.merged)
+    placed.view(&c.placed)
     c.patches = patches.rows
     c.patch_count = patches.count
     c.bad = -1
 
 
-cdef void take_uses(ConstantUses* u, PlacedTables placed):
-    u.fixups = placed.merged.fixups.rows
-    u.count = placed.merged.fixups.count
-    u.outs = placed.outs.rows
-    u.entities = placed.merged.entities.rows
-    u.values = placed.values.rows
-    u.homes = placed.homes.rows
-
-
-cdef void find_made(Contents* c, PlacedTables placed):
+cdef void find_spans(Contents* c, PlacedTables placed):
     """The contents of sections that the link made."""
     cdef Spans table
     cdef Blob blob
     cdef size_t i
     for table, blob in zip(placed.spans, placed.blobs):
         for i in range(table.count):
-            c.made[table.rows[i].out] = blob.rows + table.rows[i].offset
+            c.span_bytes[table.rows[i].out] = blob.rows + table.rows[i].offset
 
 
 def write_tables(Canvas image not None, PlacedTables placed not None, bint preserved):
@@ -228,7 +203,7 @@ def write_tables(Canvas image not None, PlacedTables placed not None, bint prese
     open_writer(&w, placed, preserved)
     scratch_init(&scratch)
     scratch_vector(&scratch, &windows, sizeof(Window))
-    if not scratch.failed and list_tables(&windows, &w, placed):
+    if not scratch.failed and list_tables(&windows, &w):
         sort_windows(&windows)
         start_queue(&d, image, make_table, &w, &windows)
         with nogil:
@@ -255,10 +230,10 @@ def write_header(Canvas image not None, PlacedTables placed not None, tuple iden
         raise ValueError("abi: two bytes")
     expect_size(image, placed)
     take_tables(&w, placed)
-    put(image, w.table + (w.section_count + 1) * sizeof(Shdr), PyBytes_AS_STRING(placed.phdrs),
-        PyBytes_GET_SIZE(placed.phdrs))
-    if index_of(&w, K_MERC_SYSTEM_SHARED) and not w.traits & TRAIT_LEAN_NAMES:
-        size = system_shared(&w, <const char*>placed.strtab.rows, note, late_compat, heads, &at)
+    put(image, w.placed.table_offset + (w.placed.section_order_count + 1) * sizeof(Shdr),
+        PyBytes_AS_STRING(placed.phdrs), PyBytes_GET_SIZE(placed.phdrs))
+    if index_of(&w, K_MERC_SYSTEM_SHARED) and not w.objects.traits & TRAIT_LEAN_NAMES:
+        size = system_shared(&w, note, late_compat, heads, &at)
         put(image, at, heads, size)
     start_header(&header, &w, PyBytes_GET_SIZE(placed.phdrs) // sizeof(Phdr))
     memcpy(header.e_ident + 7, PyBytes_AS_STRING(abi), 2)
@@ -276,51 +251,30 @@ cdef void open_writer(Writer* w, PlacedTables placed, bint preserved):
 
 
 cdef void take_tables(Writer* w, PlacedTables placed):
-    cdef MergedTables merged = placed.merged
     cdef size_t i
     cdef int32_t wide
     memset(w, 0, sizeof(Writer))
-    w.input = <const uint8_t*>PyBytes_AS_STRING(merged.objects.arena)
-    w.files = merged.objects.files.rows
-    w.sections = merged.objects.sections.rows
-    w.symbols = merged.objects.symbols.rows
-    w.entities = merged.entities.rows
-    w.outs = placed.outs.rows
-    w.places = placed.places.rows
-    w.index = placed.section_index.rows
-    w.order = placed.section_order.rows
-    w.section_count = placed.section_order.count
-    w.table = placed.table_offset
-    w.out_symbols = placed.out_symbols.rows
-    w.symbol_order = placed.symbol_order.rows
-    w.symbol_count = placed.symbol_order.count
-    w.symbol_index = placed.symbol_index.rows
-    w.values = placed.symbol_values.rows
-    w.mercury_values = placed.merc_values.rows
-    w.null_value = placed.null_value
-    w.homes = placed.homes.rows
-    w.dynamic = placed.dynamic.rows
-    w.traits = merged.objects.traits
+    placed.merged.objects.view(&w.objects)
+    placed.merged.view(&w.merged)
+    placed.view(&w.placed)
     memset(w.only, 0xff, sizeof(w.only))
-    for i in range(placed.outs.count):
-        w.only[w.outs[i].kind] = <int32_t>i
+    for i in range(w.placed.out_count):
+        w.only[w.placed.outs[i].kind] = <int32_t>i
     wide = w.only[K_SYMTAB_SHNDX]
     if wide >= 0:
-        w.late = w.outs[wide].marks & OF_LATE != 0
+        w.late = w.placed.outs[wide].marks & OF_LATE != 0
         w.wide = not w.late
-    w.executable = merged.objects.executable
 
 
-cdef bint list_tables(Vec* windows, Writer* w, PlacedTables placed):
+cdef bint list_tables(Vec* windows, Writer* w) noexcept:
     """Windows of all tables; False without memory."""
     return (list_symbols(windows, w) and list_headers(windows, w)
-            and list_strings(windows, w, K_SHSTRTAB, placed.shstrtab)
-            and list_strings(windows, w, K_STRTAB, placed.strtab))
+            and list_strings(windows, w, K_SHSTRTAB, w.placed.shstrtab)
+            and list_strings(windows, w, K_STRTAB, w.placed.strtab))
 
 
-cdef bint list_strings(Vec* windows, Writer* w, uint16_t kind, Blob strings):
-    return list_bytes(windows, contents_at(w, kind), strings.rows,
-                      w.places[w.only[kind]].size)
+cdef bint list_strings(Vec* windows, Writer* w, uint16_t kind, const uint8_t* strings) noexcept:
+    return list_bytes(windows, contents_at(w, kind), strings, w.placed.places[w.only[kind]].size)
 
 
 cdef void make_table(void* context, const Window* window, uint8_t* to) noexcept nogil:

@@ -27,6 +27,7 @@ cdef inline void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
     cdef const EntityRow* e
     cdef const SymbolRow* s
     cdef uint8_t binding, type
+    cdef int32_t home
     memset(out, 0, sizeof(Sym))
     out.st_name = row.name
     if row.section >= 0:
@@ -36,10 +37,11 @@ cdef inline void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
     if row.instance >= 0:
         out.st_info = STB_WEAK << 4 | STT_CUDA_OBJECT
         out.st_other = STO_SHARED | STV_INTERNAL
-        out.st_value = w.dynamic[row.instance]
+        out.st_value = w.placed.dynamic[row.instance]
         return
-    e = &w.entities[row.entity]
-    s = &w.symbols[e.winner]
+    e = &w.merged.entities[row.entity]
+    s = &w.objects.symbols[e.winner]
+    home = w.placed.homes[row.entity]
     binding = s.info >> 4
     type = STT_FUNC if e.kind == E_NULL else s.info & 15
     out.st_other = s.other
@@ -49,44 +51,45 @@ cdef inline void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
         if e.kind == E_FUNC:
             out.st_size = 0
         out.st_value = s.value
-        if e.kind == E_SHARED and w.homes[row.entity] >= 0:
+        if e.kind == E_SHARED and home >= 0:
             # The link gives extern arrays their place.
             if is_instance(e):
                 binding = STB_WEAK
-            out.st_value = w.values[row.entity]
-            set_section(w, w.homes[row.entity], out, wide)
+            out.st_value = w.placed.symbol_values[row.entity]
+            set_section(w, home, out, wide)
         elif is_missing(e, s):
-            out.st_value = w.values[row.entity]
+            out.st_value = w.placed.symbol_values[row.entity]
         elif e.kind == E_CONST0_SIZE:
-            out.st_value = w.values[row.entity]
+            out.st_value = w.placed.symbol_values[row.entity]
             type = STT_CUDA_OBJECT
     else:
         out.st_size = e.size
-        out.st_value = w.values[row.entity]
-        if w.homes[row.entity] >= 0:
-            set_section(w, w.homes[row.entity], out, wide)
+        out.st_value = w.placed.symbol_values[row.entity]
+        if home >= 0:
+            set_section(w, home, out, wide)
         elif s.shndx == SHN_ABS:
             out.st_shndx = SHN_ABS
-    if w.executable and type == STT_CUDA_OBJECT:
+    if w.objects.executable and type == STT_CUDA_OBJECT:
         type = STT_OBJECT
         out.st_other &= 0x1f
-        if (w.traits & TRAIT_SHARED_LOCAL and e.kind == E_SHARED and not e.flags & EF_UNSIZED
-                and w.homes[row.entity] >= 0 and w.outs[w.homes[row.entity]].kind == K_SHARED):
+        if (w.objects.traits & TRAIT_SHARED_LOCAL and e.kind == E_SHARED
+                and not e.flags & EF_UNSIZED and home >= 0
+                and w.placed.outs[home].kind == K_SHARED):
             binding = STB_LOCAL
         if w.preserved and e.kind == E_SHARED:
             out.st_other = STV_INTERNAL
-    if w.traits & TRAIT_MERCURY and (e.kind == E_RESERVED or e.kind == E_UNIFIED):
+    if w.objects.traits & TRAIT_MERCURY and (e.kind == E_RESERVED or e.kind == E_UNIFIED):
         type = STT_CUDA_OBJECT
     out.st_info = <uint8_t>(binding << 4 | type)
 
 
 cdef inline uint64_t mercury_value(const Writer* w, int32_t symbol) noexcept nogil:
     """Where a function inside of another begins in the mercury form of that one."""
-    cdef const FileRow* file = &w.files[w.symbols[symbol].file]
+    cdef const FileRow* file = &w.objects.files[w.objects.symbols[symbol].file]
     cdef uint32_t index = <uint32_t>symbol - file.first_symbol
     if index >= file.mercury_symbols:
         return 0
-    return (<const Sym*>(w.input + file.merc_symtab) + index).st_value
+    return (<const Sym*>(w.objects.arena + file.merc_symtab) + index).st_value
 
 
 cdef inline void change_to_mercury(Writer* w, const OutSymbolRow* row, Sym* out,
@@ -96,32 +99,33 @@ cdef inline void change_to_mercury(Writer* w, const OutSymbolRow* row, Sym* out,
     It names mercury twins, and has the type of the input and mercury's size.
     """
     cdef const EntityRow* e
-    cdef int32_t home
+    cdef int32_t home, twin
     if row.instance >= 0:
         return
     if row.section >= 0:
         home = row.section
-        if is_renamed(&w.outs[home]):
-            out.st_name = w.outs[home].symbol_name
+        if is_renamed(&w.placed.outs[home]):
+            out.st_name = w.placed.outs[home].symbol_name
     else:
-        e = &w.entities[row.entity]
-        home = w.homes[row.entity] if e.flags & EF_DEFINED else -1
+        e = &w.merged.entities[row.entity]
+        home = w.placed.homes[row.entity] if e.flags & EF_DEFINED else -1
         if e.kind == E_FUNC:
-            out.st_size = w.symbols[e.winner].merc_size
+            out.st_size = w.objects.symbols[e.winner].merc_size
             if e.flags & EF_INNER:
                 out.st_value = mercury_value(w, e.winner)
         elif e.flags & EF_DEFINED or e.kind == E_SHARED:
-            out.st_info = (out.st_info & 0xf0) | (w.symbols[e.winner].info & 15)
-            out.st_other = w.symbols[e.winner].other
-            if w.preserved and w.executable and e.kind == E_SHARED:
+            out.st_info = (out.st_info & 0xf0) | (w.objects.symbols[e.winner].info & 15)
+            out.st_other = w.objects.symbols[e.winner].other
+            if w.preserved and w.objects.executable and e.kind == E_SHARED:
                 out.st_other |= STV_INTERNAL
-            out.st_value = w.mercury_values[row.entity]
-            if e.kind == E_SYSTEM_SHARED and w.executable:
-                out.st_value = w.mercury_values[row.entity] - SYSTEM_RESERVE
+            out.st_value = w.placed.merc_values[row.entity]
+            if e.kind == E_SYSTEM_SHARED and w.objects.executable:
+                out.st_value = w.placed.merc_values[row.entity] - SYSTEM_RESERVE
         elif e.kind == E_RESERVED:
             out.st_value = 0
-    if home >= 0 and w.outs[home].merc >= 0 and w.index[w.outs[home].merc]:
-        set_section(w, w.outs[home].merc, out, wide)
+    twin = w.placed.outs[home].merc if home >= 0 else -1
+    if twin >= 0 and w.placed.section_index[twin]:
+        set_section(w, twin, out, wide)
 
 
 cdef inline void count_locals(Writer* w) noexcept nogil:
@@ -131,15 +135,15 @@ cdef inline void count_locals(Writer* w) noexcept nogil:
     cdef Sym symbol
     cdef size_t i
     w.locals = [1, 0]
-    for i in range(w.symbol_count):
-        row = &w.out_symbols[w.symbol_order[i]]
+    for i in range(w.placed.symbol_order_count):
+        row = &w.placed.out_symbols[w.placed.symbol_order[i]]
         # From sm_100 on section symbols stand after the global ones, and count since 13.0.
         if row.part == PART_LOCAL or (
-                row.part == PART_TAIL and not w.traits & TRAIT_EARLY_FILES):
+                row.part == PART_TAIL and not w.objects.traits & TRAIT_EARLY_FILES):
             w.locals[0] = <uint32_t>(i + 2)
         if row.part == PART_LOCAL:
             w.locals[1] = <uint32_t>(i + 2)
-        elif w.traits & TRAIT_LEAN_NAMES and row.part != PART_TAIL:
+        elif w.objects.traits & TRAIT_LEAN_NAMES and row.part != PART_TAIL:
             write_symbol(w, row, &symbol, &wide)
             if symbol.st_info >> 4 == STB_LOCAL:
                 w.locals[1] = <uint32_t>(i + 2)
@@ -153,7 +157,7 @@ cdef inline bint list_symbols(Vec* windows, Writer* w) noexcept nogil:
         size = sizeof(Sym) if i % 2 == 0 else 4
         if w.only[kinds[i]] >= 0 and not list_rows(
                 windows, contents_at(w, kinds[i]), size,
-                w.places[w.only[kinds[i]]].size // size, kinds[i]):
+                w.placed.places[w.only[kinds[i]]].size // size, kinds[i]):
             return False
     return True
 
@@ -171,9 +175,9 @@ cdef inline void make_symbols(Writer* w, const Window* window, uint8_t* to) noex
         index = 0
         if i == 0:
             memset(&symbol, 0, sizeof(Sym))
-            symbol.st_value = w.null_value
+            symbol.st_value = w.placed.null_value
         else:
-            row = &w.out_symbols[w.symbol_order[i - 1]]
+            row = &w.placed.out_symbols[w.placed.symbol_order[i - 1]]
             write_symbol(w, row, &symbol, indices)
             if mercury:
                 change_to_mercury(

@@ -33,9 +33,9 @@ cdef inline bint out_of_debug(Merge* m, int32_t symbol, bint cleaned) noexcept n
 
     Yes if it lost, or if it was replaced, has relocations and the output section is `cleaned`.
     """
-    cdef uint8_t resolution = m.resolution[symbol]
+    cdef uint8_t resolution = m.merged.symbol_resolution[symbol]
     return has_lost(resolution) or (resolution == RESOLUTION_REPLACED and cleaned
-                              and m.patched[m.symbols[symbol].section])
+                              and m.work.patched[m.objects.symbols[symbol].section])
 
 
 cdef inline bint is_cleaned(Merge* m, int32_t out, bint explicit) noexcept nogil:
@@ -50,11 +50,11 @@ cdef inline bint is_cleaned(Merge* m, int32_t out, bint explicit) noexcept nogil
 
 
 cdef inline bint is_line(Merge* m, const SectionRow* s) noexcept nogil:
-    return s.name_size == 11 and memcmp(m.arena + s.name, b".debug_line", 11) == 0
+    return s.name_size == 11 and memcmp(m.objects.arena + s.name, b".debug_line", 11) == 0
 
 
 cdef inline bint is_debug_info(Merge* m, const SectionRow* target) noexcept nogil:
-    cdef const uint8_t* name = m.arena + target.name
+    cdef const uint8_t* name = m.objects.arena + target.name
     if is_merc(target.kind, IS_DEBUG):
         return target.name_size == 19 and memcmp(name, b".nv.merc.debug_info", 19) == 0
     return target.name_size == 11 and memcmp(name, b".debug_info", 11) == 0
@@ -62,7 +62,7 @@ cdef inline bint is_debug_info(Merge* m, const SectionRow* target) noexcept nogi
 
 cdef inline bint is_frame_or_line(Merge* m, const SectionRow* target) noexcept nogil:
     """.debug_frame, .debug_line, .nv_debug_line_sass and their mercury twins."""
-    cdef const uint8_t* name = m.arena + target.name
+    cdef const uint8_t* name = m.objects.arena + target.name
     cdef uint32_t size = target.name_size
     if is_merc(target.kind, IS_DEBUG):
         name += 8
@@ -117,82 +117,97 @@ ctypedef struct Entry:
     uint32_t how                # FixupHow bits
 
 
+cdef inline int32_t decide_nameless(Merge* m, const RelocList* relocs,
+                                    const Entry* x) noexcept nogil:
+    """`decide` for a symbol without an entity: a section, a label or the null symbol."""
+    cdef const SymbolRow* symbol = &m.objects.symbols[x.symbol]
+    cdef const SectionRow* section
+    if symbol.section < 0:
+        return RESOLVE if symbol.name_size else DROP    # a label; the null symbol
+    if x.r.r_type == R_MERCURY_CODE_OFFSET32:
+        return EMIT
+    section = &m.objects.sections[symbol.section]
+    if not is_a(section.kind, IS_DEBUG):
+        return RESOLVE if section.kind == K_CONSTANT else EMIT
+    if (m.objects.mode & M_RELOCATABLE and m.second and x.r.r_type == R_CUDA_32
+            and is_debug_info(m, relocs.target) and is_line(m, section)):
+        return EMIT
+    return RESOLVE
+
+
+cdef inline int32_t decide_function(Merge* m, const RelocList* relocs, const Entry* x,
+                                    bint clear) noexcept nogil:
+    """`decide` for a function; `clear` if the type of the entry clears the field."""
+    cdef uint8_t resolution = m.merged.symbol_resolution[x.symbol]
+    cdef const SectionRow* target = relocs.target
+    if not m.merged.entities[m.merged.symbol_entity[x.symbol]].flags & EF_LIVE:
+        if not is_a(target.kind, IS_DEBUG):
+            return GONE         # of a function that is there for its address alone
+        if has_lost(resolution):
+            if is_frame_or_line(m, target):
+                return EMIT if m.second and not relocs.mercury else DROP
+            # The rest of a copy that lost names the winner, and goes with it only later.
+            return GONE
+        if clear:
+            # What went with a replaced copy clears nothing when its function dies.
+            return GONE if out_of_debug(m, x.symbol, True) else CLEAR
+        # .debug_info and .debug_loc lose their entries only later, frames and lines at once.
+        return DEAD if is_frame_or_line(m, target) else GONE
+    if out_of_debug(m, x.symbol, relocs.cleaned) and is_frame_or_line(m, target):
+        if m.second and not relocs.mercury:
+            return EMIT
+        # Those of a replaced copy were created, and went when their code did.
+        return GONE if resolution == RESOLUTION_REPLACED else DROP
+    return GONE if clear else EMIT
+
+
+cdef inline int32_t decide_shared(Merge* m, const RelocList* relocs, const EntityRow* row,
+                                  Entry* x) noexcept nogil:
+    """`decide` for a shared variable."""
+    if not m.objects.mode & M_RELOCATABLE:
+        return RESOLVE
+    if not m.objects.mode & M_DEBUG and row.flags & EF_UNSIZED:
+        # Kernels keep a reference to their own instance, device functions get what the array's
+        # symbol says, where it does not stay.
+        if relocs.function >= 0 and m.merged.entities[relocs.function].flags & EF_KERNEL:
+            x.how |= FIXUP_INSTANCE
+            return EMIT
+        if not m.objects.traits & TRAIT_ALIGNS_ARRAYS:
+            x.how |= FIXUP_ZERO
+            return RESOLVE
+    if (row.flags & EF_WEAK or may_be_defined_later(row)
+            or m.objects.traits & TRAIT_KEEPS_SHARED):
+        return EMIT
+    return RESOLVE
+
+
 cdef inline int32_t decide(Merge* m, const RelocList* relocs, Entry* x) noexcept nogil:
     """The Action for one entry, whose `how` gets FixupHow bits."""
-    cdef const SectionRow* target = relocs.target
-    cdef int32_t symbol = x.symbol, function = relocs.function, e = m.entity[symbol]
-    cdef uint32_t type = x.r.r_type
-    cdef bint debug = is_a(target.kind, IS_DEBUG)
-    cdef const RelocationFacts* facts = facts_of(type)
+    cdef int32_t e = m.merged.symbol_entity[x.symbol]
+    cdef const RelocationFacts* facts = facts_of(x.r.r_type)
     cdef const EntityRow* row
-    cdef uint8_t resolution
-    cdef uint16_t kind
     if facts.mark:
         return GONE             # marks an instruction, for the null symbol
     if e < 0:
-        if m.symbols[symbol].section < 0:
-            return RESOLVE if m.symbols[symbol].name_size else DROP     # a label; the null symbol
-        kind = m.sections[m.symbols[symbol].section].kind
-        if type == R_MERCURY_CODE_OFFSET32:
-            return EMIT
-        if is_a(kind, IS_DEBUG):
-            if (m.mode & M_RELOCATABLE and m.second and type == R_CUDA_32
-                    and is_debug_info(m, target)
-                    and is_line(m, &m.sections[m.symbols[symbol].section])):
-                return EMIT
-            return RESOLVE
-        return RESOLVE if kind == K_CONSTANT else EMIT
-    row = &m.entities[e]
+        return decide_nameless(m, relocs, x)
+    row = &m.merged.entities[e]
     if row.kind == E_FUNC:
-        resolution = m.resolution[symbol]
-        if not row.flags & EF_LIVE:
-            if not debug:
-                return GONE     # of a function that is there for its address alone
-            if has_lost(resolution):
-                if is_frame_or_line(m, target):
-                    return EMIT if m.second and not relocs.mercury else DROP
-                # The rest of a copy that lost names the winner, and goes with it only later.
-                return GONE
-            if facts.clear:
-                # What went with a replaced copy clears nothing when its function dies.
-                return GONE if out_of_debug(m, symbol, True) else CLEAR
-            # .debug_info and .debug_loc lose their entries only later, frames and lines at once.
-            return DEAD if is_frame_or_line(m, target) else GONE
-        if out_of_debug(m, symbol, relocs.cleaned) and is_frame_or_line(m, target):
-            if m.second and not relocs.mercury:
-                return EMIT
-            # Those of a replaced copy were created, and went when their code did.
-            return GONE if resolution == RESOLUTION_REPLACED else DROP
-        if facts.clear:
-            return GONE
-        return EMIT
+        return decide_function(m, relocs, x, facts.clear)
     if row.kind == E_CONSTANT:
-        if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or may_be_defined_later(row)):
+        if m.objects.mode & M_RELOCATABLE and (row.flags & EF_WEAK or may_be_defined_later(row)):
             return EMIT         # a later stage may have a strong definition
         return EMIT if facts.loader else RESOLVE
     if row.kind == E_SHARED:
-        if m.mode & M_RELOCATABLE and not m.mode & M_DEBUG and row.flags & EF_UNSIZED:
-            # Kernels keep a reference to their own instance, device functions get what the array's
-            # symbol says, where it does not stay.
-            if function >= 0 and m.entities[function].flags & EF_KERNEL:
-                x.how |= FIXUP_INSTANCE
-                return EMIT
-            if not m.traits & TRAIT_ALIGNS_ARRAYS:
-                x.how |= FIXUP_ZERO
-                return RESOLVE
-        if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or may_be_defined_later(row)
-                                       or m.traits & TRAIT_KEEPS_SHARED):
-            return EMIT
-        return RESOLVE
+        return decide_shared(m, relocs, row, x)
     if row.kind == E_UNIFIED:
         if m.second:
             return GONE
-        if m.mode & M_RELOCATABLE and type not in (
+        if m.objects.mode & M_RELOCATABLE and x.r.r_type not in (
                 R_CUDA_UNIFIED, R_CUDA_UNIFIED_32, R_CUDA_ABS56_16_34):
             return EMIT
         x.how |= FIXUP_ZERO
         return RESOLVE
-    if row.kind == E_SYSTEM_SHARED and not m.mode & M_RELOCATABLE and not relocs.mercury:
+    if row.kind == E_SYSTEM_SHARED and not m.objects.mode & M_RELOCATABLE and not relocs.mercury:
         return RESOLVE
     if row.kind == E_CONST0_SIZE:
         return RESOLVE
@@ -206,13 +221,13 @@ cdef inline int32_t mercury_home(Merge* m, const FileRow* file, uint32_t symbol)
     cdef uint32_t section
     if symbol >= file.mercury_symbols:
         return -1
-    s = <const Sym*>(m.arena + file.merc_symtab) + symbol
+    s = <const Sym*>(m.objects.arena + file.merc_symtab) + symbol
     section = s.st_shndx
     if section == SHN_XINDEX:
         section = 0
-        wide = &m.sections[m.merc_shndx] if m.merc_shndx >= 0 else NULL
+        wide = &m.objects.sections[m.merc_shndx] if m.merc_shndx >= 0 else NULL
         if wide != NULL and wide.size // 4 > symbol:
-            memcpy(&section, m.arena + wide.offset + 4 * <uint64_t>symbol, 4)
+            memcpy(&section, m.objects.arena + wide.offset + 4 * <uint64_t>symbol, 4)
     if section == 0 or section >= file.section_count:
         return -1
     return <int32_t>(file.first_section + section)
@@ -225,17 +240,18 @@ cdef inline int64_t addend_of_winner(Merge* m, int32_t twin, uint64_t i, const R
     Mercury offsets decide; between 0 and the end nvlink converts them with the winner's table,
     which is not in the file: such addends stay what the copy's own code makes them.
     """
-    cdef const SymbolRow* winner = &m.symbols[m.entities[m.entity[symbol]].winner]
+    cdef const EntityRow* function = &m.merged.entities[m.merged.symbol_entity[symbol]]
+    cdef const SymbolRow* winner = &m.objects.symbols[function.winner]
     cdef const SectionRow* s
     cdef const Rela* other
     cdef int64_t size
     if twin < 0 or winner.section < 0:
         return addend
-    s = &m.sections[twin]
-    size = <int64_t>m.sections[winner.section].size
+    s = &m.objects.sections[twin]
+    size = <int64_t>m.objects.sections[winner.section].size
     if i >= s.size // sizeof(Rela):
         return addend
-    other = <const Rela*>(m.arena + s.offset) + i
+    other = <const Rela*>(m.objects.arena + s.offset) + i
     if other.r_sym != r.r_sym or other.r_offset != r.r_offset:
         return addend
     if <uint64_t>other.r_addend >= winner.merc_size or addend > size:

@@ -73,21 +73,21 @@ cdef inline void rename_sections(Merge* m) noexcept nogil:
     cdef uint8_t* text
     cdef uint32_t size
     cdef int64_t name
-    for i in range(m.outs.count):
+    for i in range(m.columns.outs.count):
         if gets_final_name(m, out_row(m, <int32_t>i)):
-            rename_slot(m.shstr.text.data + out_row(m, <int32_t>i).name)
-    for i in range(m.out_symbols.count):
-        symbol = <OutSymbolRow*>m.out_symbols.data + i
+            rename_slot(m.columns.shstr.text.data + out_row(m, <int32_t>i).name)
+    for i in range(m.columns.out_symbols.count):
+        symbol = <OutSymbolRow*>m.columns.out_symbols.data + i
         if symbol.section < 0 or not gets_final_name(m, out_row(m, symbol.section)):
             continue
-        size = <uint32_t>strlen(<const char*>m.str.text.data + symbol.name)
-        text = pool_take(&m.texts, size + 1)
+        size = <uint32_t>strlen(<const char*>m.columns.str.text.data + symbol.name)
+        text = pool_take(&m.work.texts, size + 1)
         if text == NULL:
             m.failed = True
             return
-        memcpy(text, m.str.text.data + symbol.name, size + 1)
+        memcpy(text, m.columns.str.text.data + symbol.name, size + 1)
         rename_slot(text)
-        name = strings_append(&m.str, text, <uint32_t>strlen(<const char*>text))
+        name = strings_append(&m.columns.str, text, <uint32_t>strlen(<const char*>text))
         m.failed |= name < 0
         symbol.name = <uint32_t>name
 
@@ -97,7 +97,7 @@ cdef inline void late_constants(Merge* m) noexcept nogil:
     cdef Scratch scratch
     cdef int32_t* source
     scratch_init(&scratch)
-    source = <int32_t*>scratch_zeros(&scratch, m.entity_count, 4)
+    source = <int32_t*>scratch_zeros(&scratch, m.merged.entity_count, 4)
     if scratch.failed:
         m.failed = True
     else:
@@ -112,29 +112,30 @@ cdef inline void create_parameters(Merge* m, int32_t* source) noexcept nogil:
     cdef int64_t name, symbol_name
     cdef Head head
     cdef const SectionRow* s
-    for i in range(m.section_count):
-        if is_a(m.sections[i].kind, IS_PARAMETERS):
+    for i in range(m.objects.section_count):
+        if is_a(m.objects.sections[i].kind, IS_PARAMETERS):
             kernel = function_kept(m, <int32_t>i)
             if kernel >= 0:
                 source[kernel] = <int32_t>i + 1
     # In the order of their kernels' code, which is not that of the first mentions.
-    for i in range(m.outs.count):
+    for i in range(m.columns.outs.count):
         kernel = out_row(m, <int32_t>i).entity
         if kernel < 0 or not source[kernel] or not is_a(out_row(m, <int32_t>i).kind, IS_CODE):
             continue
-        s = &m.sections[source[kernel] - 1]
+        s = &m.objects.sections[source[kernel] - 1]
         head = head_of(m, s)
         out = unnamed_function_section(m, kernel, &head)
         symbol = new_symbol(m, -1, out, PART_TAIL)
         if out < 0 or symbol < 0 or not strings_intern_both(
-                &m.shstr, &m.str, m.arena + s.name, s.name_size, &name, &symbol_name):
+                &m.columns.shstr, &m.columns.str, m.objects.arena + s.name, s.name_size, &name,
+                &symbol_name):
             m.failed = True
             break
         out_row(m, out).size = s.size
         out_row(m, out).name = <uint32_t>name
         out_row(m, out).symbol_name = <uint32_t>symbol_name
-        (<OutSymbolRow*>m.out_symbols.data)[symbol].name = <uint32_t>symbol_name
-        m.out_of[source[kernel] - 1] = out
+        (<OutSymbolRow*>m.columns.out_symbols.data)[symbol].name = <uint32_t>symbol_name
+        m.columns.out_of[source[kernel] - 1] = out
 
 
 cdef inline void wide_indices(Merge* m, bint late) noexcept nogil:
@@ -143,7 +144,7 @@ cdef inline void wide_indices(Merge* m, bint late) noexcept nogil:
     It has had its number and its name from the start, unless only the final file is `late` in need
     of it.
     """
-    cdef OutRow* row = <OutRow*>vec_push(&m.outs)
+    cdef OutRow* row = <OutRow*>vec_push(&m.columns.outs)
     cdef int64_t name
     if row == NULL:
         m.failed = True
@@ -151,9 +152,9 @@ cdef inline void wide_indices(Merge* m, bint late) noexcept nogil:
     start_made(row, K_SYMTAB_SHNDX)
     row.created = <uint32_t>m.wide_place + 1
     if not late:
-        listed(m, <int32_t>(m.outs.count - 1)).out = <int32_t>(m.outs.count - 1)
+        listed(m, <int32_t>(m.columns.outs.count - 1)).out = <int32_t>(m.columns.outs.count - 1)
         return
-    name = strings_append(&m.shstr, <const uint8_t*>b".symtab_shndx", 13)
+    name = strings_append(&m.columns.shstr, <const uint8_t*>b".symtab_shndx", 13)
     m.failed |= name < 0
     row.marks = OF_LATE
     row.name = <uint32_t>name
@@ -163,10 +164,10 @@ cdef inline size_t mercury_count(Merge* m) noexcept nogil:
     """Sections of the output of family C, before .nv.constant0.F and most mercury exist."""
     cdef size_t i, count = 4
     cdef const OutRow* row
-    for i in range(m.outs.count):
+    for i in range(m.columns.outs.count):
         row = out_row(m, <int32_t>i)
         if is_a(row.kind, IS_CODE):
-            count += 2 + (m.entities[row.entity].flags & EF_KERNEL != 0)
+            count += 2 + (m.merged.entities[row.entity].flags & EF_KERNEL != 0)
         elif is_function_info(row.kind):
             count += 2
         elif is_a(row.kind, IS_ENTRIES):
@@ -178,14 +179,14 @@ cdef inline size_t mercury_count(Merge* m) noexcept nogil:
 
 cdef inline void mercury_twins(Merge* m) noexcept nogil:
     """Family C: the mercury side of what has been created. Debug and relocation twins exist."""
-    cdef size_t plain = m.outs.count, i
+    cdef size_t plain = m.columns.outs.count, i
     cdef uint16_t kind
     cdef int32_t e, out
     cdef const KindFacts* twin
     for i in range(plain):
         kind = out_row(m, <int32_t>i).kind
         twin = &KIND[KIND[kind].twin]
-        if (not twin.mercury or twin.brought or twin.trait & ~m.traits
+        if (not twin.mercury or twin.brought or twin.trait & ~m.objects.traits
                 or not has_twin(kind, out_row(m, <int32_t>i).bank)):
             continue
         out = new_twin(m, <int32_t>i)
@@ -194,21 +195,21 @@ cdef inline void mercury_twins(Merge* m) noexcept nogil:
         out_row(m, out).marks = out_row(m, <int32_t>i).marks & OF_LATE
         if KIND[kind].holds == E_SYSTEM_SHARED:
             out_row(m, out).size = out_row(m, <int32_t>i).size
-            if not m.mode & M_RELOCATABLE:
+            if not m.objects.mode & M_RELOCATABLE:
                 out_row(m, out).size -= SYSTEM_RESERVE
-    for i in range(m.section_count):
-        if not is_a(m.sections[i].kind, IS_CAPSULE):
+    for i in range(m.objects.section_count):
+        if not is_a(m.objects.sections[i].kind, IS_CAPSULE):
             continue
         e = function_kept(m, <int32_t>i)
         out = code_of(m, e) if e >= 0 else -1
-        if out >= 0 and m.entities[e].flags & EF_LIVE:
+        if out >= 0 and m.merged.entities[e].flags & EF_LIVE:
             out = out_row(m, out).merc
-            m.out_of[i] = out
-            out_row(m, out).size = m.sections[i].size
+            m.columns.out_of[i] = out
+            out_row(m, out).size = m.objects.sections[i].size
             out_row(m, out).source = <int32_t>i
-    for i in range(m.file_count):
-        if m.files[i].flags & FILE_WHOLE:
-            own_variables(m, &m.files[i])
+    for i in range(m.objects.file_count):
+        if m.objects.files[i].flags & FILE_WHOLE:
+            own_variables(m, &m.objects.files[i])
 
 
 cdef inline void own_variables(Merge* m, const FileRow* file) noexcept nogil:
@@ -219,12 +220,12 @@ cdef inline void own_variables(Merge* m, const FileRow* file) noexcept nogil:
     cdef uint32_t i
     cdef int32_t plain, out
     for i in range(file.first_section, file.first_section + file.section_count):
-        if not is_merc(m.sections[i].kind, IS_VARIABLES):
+        if not is_merc(m.objects.sections[i].kind, IS_VARIABLES):
             continue
-        plain = plain_variables(m, file, &m.sections[i])
-        if plain < 0 or m.sections[plain].offset == m.sections[i].offset:
+        plain = plain_variables(m, file, &m.objects.sections[i])
+        if plain < 0 or m.objects.sections[plain].offset == m.objects.sections[i].offset:
             continue
-        out = m.out_of[plain]
+        out = m.columns.out_of[plain]
         if out >= 0 and out_row(m, out).merc >= 0:
             take_mercury_variables(m, out)
 
@@ -232,10 +233,12 @@ cdef inline void own_variables(Merge* m, const FileRow* file) noexcept nogil:
 cdef inline int32_t plain_variables(Merge* m, const FileRow* file,
                                     const SectionRow* mercury) noexcept nogil:
     """The section of a file that has that mercury form, or -1."""
+    cdef const SectionRow* plain
     cdef uint32_t i
     for i in range(file.first_section, file.first_section + file.section_count):
-        if (is_plain(m.sections[i].kind, IS_VARIABLES) and m.sections[i].bank == mercury.bank
-                and KIND[m.sections[i].kind].twin == mercury.kind):
+        plain = &m.objects.sections[i]
+        if (is_plain(plain.kind, IS_VARIABLES) and plain.bank == mercury.bank
+                and KIND[plain.kind].twin == mercury.kind):
             return <int32_t>i
     return -1
 
@@ -243,16 +246,18 @@ cdef inline int32_t plain_variables(Merge* m, const FileRow* file,
 cdef inline void take_mercury_variables(Merge* m, int32_t plain) noexcept nogil:
     """Give the mercury form of a section the bytes that the files have for it."""
     cdef OutRow* twin = out_row(m, out_row(m, plain).merc)
+    cdef const SectionRow* s
     cdef size_t i
     cdef int32_t from_
     if twin.marks & OF_OWN_BYTES:
         return
     twin.marks |= OF_OWN_BYTES
     twin.size = out_row(m, plain).size
-    for i in range(m.section_count):
-        if not is_merc(m.sections[i].kind, IS_VARIABLES):
+    for i in range(m.objects.section_count):
+        s = &m.objects.sections[i]
+        if not is_merc(s.kind, IS_VARIABLES):
             continue
-        from_ = plain_variables(m, &m.files[m.sections[i].file], &m.sections[i])
-        if from_ >= 0 and m.out_of[from_] == plain:
-            m.out_of[i] = out_row(m, plain).merc
-            m.base[i] = m.base[from_]
+        from_ = plain_variables(m, &m.objects.files[s.file], s)
+        if from_ >= 0 and m.columns.out_of[from_] == plain:
+            m.columns.out_of[i] = out_row(m, plain).merc
+            m.columns.base[i] = m.columns.base[from_]

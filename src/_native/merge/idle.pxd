@@ -16,7 +16,9 @@ from tables.kinds cimport is_a
 from merge.creation cimport shared_section
 from merge.state cimport Merge, function_section, out_row
 from merge.sharedusers cimport is_common
-from tables.rows cimport EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, M_RELOCATABLE, FixupRow
+from tables.rows cimport (
+    EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, M_RELOCATABLE, EntityRow, FixupRow,
+)
 from shared.rows cimport VariableRow, sort_list
 from base.vector cimport Vec, vec_push
 
@@ -39,7 +41,7 @@ ctypedef struct IdleUses:
 
 cdef inline void idle_sections(Merge* m) noexcept nogil:
     """Creation of the sections that the layout of shared memory calls for."""
-    cdef size_t n = m.entity_count, i
+    cdef size_t n = m.merged.entity_count, i
     cdef IdleUses uses
     cdef Scratch scratch
     cdef bint any_idle = False
@@ -65,24 +67,24 @@ cdef inline void idle_sections(Merge* m) noexcept nogil:
 
 
 cdef inline bint is_idle_code(const Merge* m, size_t entity) noexcept nogil:
-    return (m.entities[entity].flags & EF_LIVE != 0 and m.entities[entity].flags & EF_KERNEL != 0
-            and is_idle(&m.entities[entity]))
+    cdef const EntityRow* e = &m.merged.entities[entity]
+    return e.flags & EF_LIVE != 0 and e.flags & EF_KERNEL != 0 and is_idle(e)
 
 
 cdef inline void find_idle_uses(Merge* m, IdleUses* uses) noexcept nogil:
-    cdef const FixupRow* fixup = <const FixupRow*>m.fixups.data
+    cdef const FixupRow* fixup = <const FixupRow*>m.columns.fixups.data
     cdef IdleUse* use
     cdef size_t i, k
     cdef int32_t e, kernel, at
-    for i in range(m.entity_count):
-        uses.has_array[i] = m.array_align[i] != 0 and is_idle_code(m, i)
-    for i in range(0 if m.mode & M_RELOCATABLE else m.fixups.count):
+    for i in range(m.merged.entity_count):
+        uses.has_array[i] = m.columns.array_align[i] != 0 and is_idle_code(m, i)
+    for i in range(0 if m.objects.mode & M_RELOCATABLE else m.columns.fixups.count):
         e = fixup[i].entity
         kernel = fixup[i].function
-        if (e < 0 or kernel < 0 or m.entities[e].kind != E_SHARED
+        if (e < 0 or kernel < 0 or m.merged.entities[e].kind != E_SHARED
                 or not is_idle_code(m, kernel) or not is_a(out_row(m, fixup[i].out).kind, IS_CODE)):
             continue
-        if m.entities[e].flags & EF_UNSIZED:
+        if m.merged.entities[e].flags & EF_UNSIZED:
             uses.has_array[kernel] = True
             continue
         use = <IdleUse*>vec_push(&uses.rows)
@@ -93,8 +95,8 @@ cdef inline void find_idle_uses(Merge* m, IdleUses* uses) noexcept nogil:
         use.kernel = kernel
         use.of_kernel = uses.of_kernel[kernel]
         uses.of_kernel[kernel] = <int32_t>uses.rows.count - 1
-    for i in range(m.entity_count):
-        k = m.entity_count - 1 - i
+    for i in range(m.merged.entity_count):
+        k = m.merged.entity_count - 1 - i
         at = uses.of_kernel[k]
         while at >= 0:
             use = <IdleUse*>uses.rows.data + at
@@ -108,20 +110,22 @@ cdef inline void create_variables(Merge* m, Scratch* scratch, IdleUses* uses) no
     cdef Vec* variables = &uses.variables
     cdef VariableRow* row
     cdef uint32_t* order
+    cdef const EntityRow* entity
     cdef size_t i
     cdef int32_t e, at
-    for i in range(m.symbol_count):
-        e = m.entity[i]
-        if e < 0 or m.entities[e].winner != <int32_t>i or m.entities[e].kind != E_SHARED:
+    for i in range(m.objects.symbol_count):
+        e = m.merged.symbol_entity[i]
+        entity = &m.merged.entities[e]
+        if e < 0 or entity.winner != <int32_t>i or entity.kind != E_SHARED:
             continue
-        if not m.entities[e].flags & EF_UNSIZED and not is_common(m, e):
+        if not entity.flags & EF_UNSIZED and not is_common(m, e):
             continue
         row = <VariableRow*>vec_push(variables)
         if row == NULL:
             m.failed = True
             break
-        row.size = m.entities[e].size
-        row.align = m.entities[e].align
+        row.size = entity.size
+        row.align = entity.align
         row.owner = e               # not asked for by the sort
     order = <uint32_t*>scratch_room(scratch, 2 * variables.count, 4)
     if not m.failed and not scratch.failed:
@@ -132,7 +136,7 @@ cdef inline void create_variables(Merge* m, Scratch* scratch, IdleUses* uses) no
         for i in range(2 * variables.count):
             at = order[variables.count - 1 - i % variables.count]
             e = (<VariableRow*>variables.data)[at].owner
-            at = uses.of_variable[e] if (m.users[e] >= 0) == (i < variables.count) else -1
+            at = uses.of_variable[e] if (m.work.users[e] >= 0) == (i < variables.count) else -1
             while at >= 0:
                 create_idle(m, (<const IdleUse*>uses.rows.data)[at].kernel)
                 at = (<const IdleUse*>uses.rows.data)[at].of_variable

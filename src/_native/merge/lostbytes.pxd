@@ -6,7 +6,7 @@
 # file goes if that definition lost. Where the entry's own place counts it is kept here, as the
 # program needs it (docs/nvlink-differences.md).
 
-from libc.stdint cimport int32_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
 from elfnumbers cimport SHT_CUDA_GLOBAL_INIT
@@ -40,11 +40,12 @@ cdef inline bint is_lost(Merge* m, size_t symbol, bint data) noexcept nogil:
 
     In initialized data it lost against a weak one: any that was replaced later is weak.
     """
+    cdef uint8_t resolution = m.merged.symbol_resolution[symbol]
     if data:
-        return m.resolution[symbol] == RESOLUTION_LOST_EARLY or (
-            m.resolution[symbol] == RESOLUTION_LOST
-            and m.entities[m.entity[symbol]].flags & EF_WEAK != 0)
-    return has_lost(m.resolution[symbol]) or m.resolution[symbol] == RESOLUTION_REPLACED
+        return resolution == RESOLUTION_LOST_EARLY or (
+            resolution == RESOLUTION_LOST
+            and m.merged.entities[m.merged.symbol_entity[symbol]].flags & EF_WEAK != 0)
+    return has_lost(resolution) or resolution == RESOLUTION_REPLACED
 
 
 cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
@@ -54,7 +55,7 @@ cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
     Only initialized data and constants have any; the mercury form is that of the file's plain
     section.
     """
-    cdef uint16_t kind = m.sections[section].kind
+    cdef uint16_t kind = m.objects.sections[section].kind
     cdef bint mercury = KIND[kind].mercury
     cdef const SymbolRow* s
     cdef Range* ranges
@@ -62,9 +63,9 @@ cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
     if not is_a(kind, IS_VARIABLES):
         return
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
-        s = &m.symbols[i]
+        s = &m.objects.symbols[i]
         if s.section != section and not (mercury and s.section >= 0
-                                         and KIND[m.sections[s.section].kind].twin == kind):
+                                         and KIND[m.objects.sections[s.section].kind].twin == kind):
             continue
         if not is_lost(m, i, is_data(kind)):
             continue
@@ -90,7 +91,8 @@ cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
 cdef inline bint goes_with_lost_bytes(Merge* m, const Vec* lost, uint16_t kind, uint64_t offset,
                       int32_t symbol) noexcept nogil:
     """Whether the entry of a section of that kind goes with the bytes that it patches."""
-    return (is_data(kind) or has_lost(m.resolution[symbol])) and in_lost_bytes(lost, offset)
+    return ((is_data(kind) or has_lost(m.merged.symbol_resolution[symbol]))
+            and in_lost_bytes(lost, offset))
 
 
 cdef inline bint in_lost_bytes(const Vec* lost, uint64_t offset) noexcept nogil:

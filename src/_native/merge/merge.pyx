@@ -46,12 +46,12 @@ from base.nameindex cimport (
 )
 from tables.poolrows cimport POOL_NEW, PoolRow
 from pylink._native.tables cimport (
-    Blob, Emitted, Fixups, Indices, Marks, MergedTables, Numbers, ObjectTables, OutSymbols, Outs,
-    Rebuilds, Values, new_rows, take_rows,
+    Blob, Emitted, Fixups, Indices, Marks, MergedTables, Numbers, OutSymbols, Outs, Rebuilds,
+    Values, new_rows, take_rows,
 )
 from tables.rows cimport (
     BLOCK_INDIRECT, BLOCK_TAKEN, EF_COMMON, M_RELOCATABLE, OF_NO_SYMBOL, PART_GLOBAL, EmittedRow,
-    EntityRow, FileRow, FixupRow, OutRow, OutSymbolRow, RebuildRow, SectionRow,
+    FileRow, FixupRow, OutRow, OutSymbolRow, RebuildRow, SectionRow,
 )
 from traits cimport TRAIT_COMPAT, TRAIT_EARLY_FILES, TRAIT_MERCURY, TRAIT_WEAK_GLOBAL
 
@@ -65,7 +65,10 @@ def merge(MergedTables merged not None):
     merged.fill()
     check_inputs(merged)
     cdef Merge m
-    take_inputs(&m, merged)
+    memset(&m, 0, sizeof(Merge))
+    merged.objects.view(&m.objects)
+    merged.view(&m.merged)
+    m.second = m.objects.traits & TRAIT_MERCURY != 0
     columns = start_columns(&m)
     cdef bytes prototype_offsets = PyBytes_FromStringAndSize(NULL, 4 * merged.prototypes.count)
     cdef uint32_t* offset_of = <uint32_t*>PyBytes_AS_STRING(prototype_offsets)
@@ -85,13 +88,13 @@ def merge(MergedTables merged not None):
                     make_final_file(&m)
         if m.failed:
             raise MemoryError
-        merged.shstrtab = Blob(take_rows(&m.shstr.text))
-        merged.strtab = Blob(take_rows(&m.str.text))
-        merged.outs = Outs(take_rows(&m.outs))
-        merged.out_symbols = OutSymbols(take_rows(&m.out_symbols))
-        merged.emitted = Emitted(take_rows(&m.emitted))
-        merged.fixups = Fixups(take_rows(&m.fixups))
-        merged.rebuilds = Rebuilds(take_rows(&m.rebuilds))
+        merged.shstrtab = Blob(take_rows(&m.columns.shstr.text))
+        merged.strtab = Blob(take_rows(&m.columns.str.text))
+        merged.outs = Outs(take_rows(&m.columns.outs))
+        merged.out_symbols = OutSymbols(take_rows(&m.columns.out_symbols))
+        merged.emitted = Emitted(take_rows(&m.columns.emitted))
+        merged.fixups = Fixups(take_rows(&m.columns.fixups))
+        merged.rebuilds = Rebuilds(take_rows(&m.columns.rebuilds))
         merged.out_of, merged.base, merged.referenced, merged.array_align = columns
         merged.prototype_offsets = Indices(prototype_offsets)
     finally:
@@ -116,81 +119,51 @@ cdef int check_inputs(MergedTables merged) except -1:
     return 0
 
 
-cdef void take_inputs(Merge* m, MergedTables merged):
-    """A merge that has not begun, of what is known before."""
-    cdef ObjectTables objects = merged.objects
-    memset(m, 0, sizeof(Merge))
-    m.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    m.files = objects.files.rows
-    m.sections = objects.sections.rows
-    m.symbols = objects.symbols.rows
-    m.entities = <EntityRow*>merged.entities.rows
-    m.entity = merged.symbol_entity.rows
-    m.resolution = merged.symbol_resolution.rows
-    m.met = merged.met.rows
-    m.met_count = merged.met.count
-    m.function = merged.section_function.rows
-    m.copy = merged.section_resolution.rows
-    m.analysis = merged.functions.rows
-    m.pools = merged.pools.rows
-    m.pool_count = merged.pools.count
-    m.prototypes = merged.prototypes.rows
-    m.prototype_count = merged.prototypes.count
-    m.stand_in = merged.stand_ins.rows if merged.stand_ins.count else NULL
-    m.file_count = objects.files.count
-    m.section_count = objects.sections.count
-    m.symbol_count = objects.symbols.count
-    m.entity_count = merged.entities.count
-    m.mode = objects.mode
-    m.traits = objects.traits
-    m.second = objects.traits & TRAIT_MERCURY != 0
-
-
 cdef tuple start_columns(Merge* m):
     """The columns of the result that have a row for each of what is known before."""
-    cdef Numbers out_of = Numbers(new_rows(4 * m.section_count))
-    cdef Values base = Values(new_rows(8 * m.section_count))
-    cdef Marks referenced = Marks(new_rows(m.entity_count))
-    cdef Values array_align = Values(new_rows(8 * m.entity_count))
-    m.out_of = <int32_t*>out_of.rows
-    m.base = <uint64_t*>base.rows
-    m.referenced = <uint8_t*>referenced.rows
-    m.array_align = <uint64_t*>array_align.rows
-    memset(m.out_of, 0xff, 4 * m.section_count)
-    memset(m.base, 0, 8 * m.section_count)
-    memset(m.referenced, 0, m.entity_count)
-    memset(m.array_align, 0, 8 * m.entity_count)
+    cdef Numbers out_of = Numbers(new_rows(4 * m.objects.section_count))
+    cdef Values base = Values(new_rows(8 * m.objects.section_count))
+    cdef Marks referenced = Marks(new_rows(m.merged.entity_count))
+    cdef Values array_align = Values(new_rows(8 * m.merged.entity_count))
+    m.columns.out_of = <int32_t*>out_of.rows
+    m.columns.base = <uint64_t*>base.rows
+    m.columns.referenced = <uint8_t*>referenced.rows
+    m.columns.array_align = <uint64_t*>array_align.rows
+    memset(m.columns.out_of, 0xff, 4 * m.objects.section_count)
+    memset(m.columns.base, 0, 8 * m.objects.section_count)
+    memset(m.columns.referenced, 0, m.merged.entity_count)
+    memset(m.columns.array_align, 0, 8 * m.merged.entity_count)
     return out_of, base, referenced, array_align
 
 
 cdef void take_room(Merge* m, Scratch* scratch, MergedTables merged) noexcept:
     """What the merge alone needs."""
     cdef CallRows calls
-    scratch_vector(scratch, &m.outs, sizeof(OutRow))
-    scratch_vector(scratch, &m.section_list, sizeof(Listed))
-    scratch_vector(scratch, &m.array_kernels, sizeof(int32_t))
-    scratch_vector(scratch, &m.local_list, sizeof(Listed))
-    scratch_vector(scratch, &m.out_symbols, sizeof(OutSymbolRow))
-    scratch_vector(scratch, &m.emitted, sizeof(EmittedRow))
-    scratch_vector(scratch, &m.fixups, sizeof(FixupRow))
-    scratch_vector(scratch, &m.rebuilds, sizeof(RebuildRow))
-    scratch_vector(scratch, &m.lost, sizeof(Range))
-    scratch_strings(scratch, &m.shstr)
-    scratch_strings(scratch, &m.str)
-    scratch_index(scratch, &m.by_name, 64)
-    scratch_texts(scratch, &m.texts)
-    m.wanted = <uint8_t*>scratch_zeros(scratch, m.section_count, 1)
-    m.own_pool = <uint8_t*>scratch_zeros(scratch, m.section_count, 1)
-    m.patched = <uint8_t*>scratch_zeros(scratch, m.section_count, 1)
-    m.pool_end = <uint64_t*>scratch_zeros(scratch, m.entity_count, 8)
-    m.buried = <uint8_t*>scratch_zeros(scratch, m.entity_count, 1)
-    m.symbol_of = scratch_nones(scratch, m.entity_count)
-    m.sections_of = scratch_nones(scratch, m.entity_count)
-    scratch_reserve(scratch, &m.section_list, m.section_count)
-    scratch_reserve(scratch, &m.local_list, m.section_count)
+    scratch_vector(scratch, &m.columns.outs, sizeof(OutRow))
+    scratch_vector(scratch, &m.work.section_list, sizeof(Listed))
+    scratch_vector(scratch, &m.work.array_kernels, sizeof(int32_t))
+    scratch_vector(scratch, &m.work.local_list, sizeof(Listed))
+    scratch_vector(scratch, &m.columns.out_symbols, sizeof(OutSymbolRow))
+    scratch_vector(scratch, &m.columns.emitted, sizeof(EmittedRow))
+    scratch_vector(scratch, &m.columns.fixups, sizeof(FixupRow))
+    scratch_vector(scratch, &m.columns.rebuilds, sizeof(RebuildRow))
+    scratch_vector(scratch, &m.work.lost, sizeof(Range))
+    scratch_strings(scratch, &m.columns.shstr)
+    scratch_strings(scratch, &m.columns.str)
+    scratch_index(scratch, &m.work.by_name, 64)
+    scratch_texts(scratch, &m.work.texts)
+    m.work.wanted = <uint8_t*>scratch_zeros(scratch, m.objects.section_count, 1)
+    m.work.own_pool = <uint8_t*>scratch_zeros(scratch, m.objects.section_count, 1)
+    m.work.patched = <uint8_t*>scratch_zeros(scratch, m.objects.section_count, 1)
+    m.work.pool_end = <uint64_t*>scratch_zeros(scratch, m.merged.entity_count, 8)
+    m.work.buried = <uint8_t*>scratch_zeros(scratch, m.merged.entity_count, 1)
+    m.work.symbol_of = scratch_nones(scratch, m.merged.entity_count)
+    m.work.sections_of = scratch_nones(scratch, m.merged.entity_count)
+    scratch_reserve(scratch, &m.work.section_list, m.objects.section_count)
+    scratch_reserve(scratch, &m.work.local_list, m.objects.section_count)
     if asks_for_users(m):
         calls = calls_of(merged)
-        graph_init(&m.calls, scratch, &calls)
+        graph_init(&m.work.calls, scratch, &calls)
         take_users(m, scratch)
 
 
@@ -200,7 +173,7 @@ cdef enum:
 
 cdef void find_referenced_by(void* context, size_t number) noexcept nogil:
     cdef Merge* m = <Merge*>context
-    find_referenced(m, &m.files[number])
+    find_referenced(m, &m.objects.files[number])
 
 
 cdef void read_inputs(Merge* m) noexcept nogil:
@@ -210,16 +183,16 @@ cdef void read_inputs(Merge* m) noexcept nogil:
     find_own_pools(m)
     if asks_for_users(m):
         start_users(m)
-    for f in range(m.file_count):
-        prototype_strings(m, &m.files[f])
-        if m.users != NULL:
-            find_referenced(m, &m.files[f])
-    if m.users == NULL:
-        for_each(find_referenced_by, m, m.file_count, m.file_count * FILE_AS_BYTES)
+    for f in range(m.objects.file_count):
+        prototype_strings(m, &m.objects.files[f])
+        if m.work.users != NULL:
+            find_referenced(m, &m.objects.files[f])
+    if m.work.users == NULL:
+        for_each(find_referenced_by, m, m.objects.file_count, m.objects.file_count * FILE_AS_BYTES)
     m.arrays_stay = keeps_arrays(m)
     create_first_sections(m)
-    for f in range(m.file_count):
-        file = &m.files[f]
+    for f in range(m.objects.file_count):
+        file = &m.objects.files[f]
         create_functions(m, file)
         create_objects(m, file)
         create_other_sections(m, file)
@@ -233,21 +206,21 @@ cdef void read_inputs(Merge* m) noexcept nogil:
 cdef void find_own_pools(Merge* m) noexcept nogil:
     cdef size_t i
     cdef const PoolRow* pool
-    for i in range(m.pool_count):
-        pool = &m.pools[i]
-        m.pool_end[pool.kernel] = pool.end
+    for i in range(m.merged.pool_count):
+        pool = &m.merged.pools[i]
+        m.work.pool_end[pool.kernel] = pool.end
         if pool.flags & POOL_NEW and pool.kernel == <int32_t>pool.function:
-            m.own_pool[pool.section] = <uint8_t>pool.flags
+            m.work.own_pool[pool.section] = <uint8_t>pool.flags
 
 
 cdef void end_of_input(Merge* m) noexcept nogil:
     cdef size_t i
-    for i in range(m.outs.count):
+    for i in range(m.columns.outs.count):
         # Inputs without code have an empty .debug_frame.
         if out_row(m, i).size == 0 and is_a(out_row(m, i).kind, IS_DEBUG):
             out_row(m, i).marks |= OF_NO_SYMBOL
-    for i in range(m.entity_count):
-        if m.entities[i].flags & EF_COMMON:
+    for i in range(m.merged.entity_count):
+        if m.merged.entities[i].flags & EF_COMMON:
             # Common symbols get room in .nv.global; no input's section need exist.
             made_file_section(m, K_GLOBAL, -1)
             break
@@ -256,9 +229,9 @@ cdef void end_of_input(Merge* m) noexcept nogil:
     create_array_instances(m)
     idle_sections(m)
     create_pools(m)
-    if not m.second and not m.mode & M_RELOCATABLE:
+    if not m.second and not m.objects.mode & M_RELOCATABLE:
         own_section_with_symbol(m, K_REL_ACTION)
-    m.wide = m.section_list.count + 1 >= SHN_LORESERVE
+    m.wide = m.work.section_list.count + 1 >= SHN_LORESERVE
     if m.wide:
         wide_indices(m, False)
 
@@ -267,26 +240,26 @@ cdef void create_first_sections(Merge* m) noexcept nogil:
     own_section(m, K_SHSTRTAB)
     own_section(m, K_STRTAB)
     own_section(m, K_SYMTAB)
-    m.wide_place = m.section_list.count
+    m.wide_place = m.work.section_list.count
     keep_name(m, <const uint8_t*>b".symtab_shndx", 13)
-    if m.traits & TRAIT_EARLY_FILES:
+    if m.objects.traits & TRAIT_EARLY_FILES:
         early_notes(m)
     else:
         own_section_with_symbol(m, K_TKINFO)
         own_section_with_symbol(m, K_CUINFO)
-        if not m.traits & TRAIT_COMPAT and not m.failed:
-            out_row(m, <int32_t>m.outs.count - 1).flags &= ~<uint64_t>SHF_INFO_LINK
+        if not m.objects.traits & TRAIT_COMPAT and not m.failed:
+            out_row(m, <int32_t>m.columns.outs.count - 1).flags &= ~<uint64_t>SHF_INFO_LINK
     own_section(m, K_INFO)
-    if m.traits & TRAIT_COMPAT and not m.traits & TRAIT_EARLY_FILES:
+    if m.objects.traits & TRAIT_COMPAT and not m.objects.traits & TRAIT_EARLY_FILES:
         own_section(m, K_COMPAT)
-    if not m.mode & M_RELOCATABLE:
+    if not m.objects.mode & M_RELOCATABLE:
         list_number(m)          # without name or trace
 
 
 cdef void early_notes(Merge* m) noexcept nogil:
     """The notes of releases before 13.0: from sm_100 on, one of another name, without symbols."""
     cdef int32_t out
-    if not m.traits & TRAIT_MERCURY:
+    if not m.objects.traits & TRAIT_MERCURY:
         return
     own_section(m, K_TKINFO)
     out = new_made(m, K_CUINFO)
@@ -305,21 +278,21 @@ cdef void prototype_strings(Merge* m, const FileRow* file) noexcept nogil:
     cdef int32_t block
     for pass_ in range(2):
         for i in range(file.first_section, file.first_section + file.section_count):
-            s = &m.sections[i]
+            s = &m.objects.sections[i]
             if s.kind != (K_PROTOTYPE if pass_ else K_CALLGRAPH):
                 continue
-            pair = <const uint32_t*>(m.arena + s.offset)
+            pair = <const uint32_t*>(m.objects.arena + s.offset)
             block = 0
             for j in range(s.size // 8):
                 if not pass_ and pair[2 * j] == 0:
                     block = <int32_t>pair[2 * j + 1]
                 elif pass_ or block == BLOCK_TAKEN or block == BLOCK_INDIRECT:
-                    text = m.arena + file.strtab + pair[2 * j + 1]
+                    text = m.objects.arena + file.strtab + pair[2 * j + 1]
                     size = <uint32_t>strlen(<const char*>text)
                     if size == 0:
                         # That of kernels launched from the device: a string of its own.
                         empty_string(m)
-                    elif strings_intern(&m.str, text, size) < 0:
+                    elif strings_intern(&m.columns.str, text, size) < 0:
                         m.failed = True
 
 
@@ -327,10 +300,10 @@ cdef void prototype_names(Merge* m, uint32_t* offsets) noexcept nogil:
     cdef size_t i
     cdef uint32_t size
     cdef const uint8_t* text
-    for i in range(m.prototype_count):
-        text = m.arena + m.prototypes[i]
+    for i in range(m.merged.prototype_count):
+        text = m.objects.arena + m.merged.prototypes[i]
         size = <uint32_t>strlen(<const char*>text)
-        offsets[i] = strings_find(&m.str, text, size).at if size else m.nameless
+        offsets[i] = strings_find(&m.columns.str, text, size).at if size else m.nameless
 
 
 cdef void create_array_instances(Merge* m) noexcept nogil:
@@ -339,14 +312,14 @@ cdef void create_array_instances(Merge* m) noexcept nogil:
     They are made when relocations are gone through, which follow the code of the inputs, not the
     symbols: a weak kernel is created before others, but its array need not be named before theirs.
     """
-    cdef const int32_t* kernel = <const int32_t*>m.array_kernels.data
+    cdef const int32_t* kernel = <const int32_t*>m.work.array_kernels.data
     cdef size_t i
     cdef int32_t row
-    for i in range(m.array_kernels.count):
-        if m.traits & TRAIT_WEAK_GLOBAL:
+    for i in range(m.work.array_kernels.count):
+        if m.objects.traits & TRAIT_WEAK_GLOBAL:
             row = new_symbol(m, -1, -1, PART_GLOBAL)
         else:
             row = new_local(m, -1, <const uint8_t*>b"externsharedinstance", 20)
         if row < 0:
             return
-        (<OutSymbolRow*>m.out_symbols.data)[row].instance = kernel[i]
+        (<OutSymbolRow*>m.columns.out_symbols.data)[row].instance = kernel[i]

@@ -22,7 +22,7 @@ cdef enum:
 
 cdef inline void write_names(Merge* m) noexcept nogil:
     """Fill both string tables, at once, and tell sections and symbols where their names are."""
-    cdef size_t helpers = claim(m.section_list.count * NAME_AS_BYTES, 2, 1)
+    cdef size_t helpers = claim(m.work.section_list.count * NAME_AS_BYTES, 2, 1)
     if helpers:
         in_parts(write_table, m, 2)
     else:
@@ -42,12 +42,12 @@ cdef inline void name_sections(Merge* m) noexcept nogil:
     cdef size_t i
     cdef const Listed* row
     cdef int64_t at
-    if not expect_names(&m.section_list, &m.shstr, 0):
+    if not expect_names(&m.work.section_list, &m.columns.shstr, 0):
         m.failed = True
         return
-    for i in range(m.section_list.count):
-        row = next_of(&m.section_list, &m.shstr, i)
-        at = written(m, &m.shstr, row)
+    for i in range(m.work.section_list.count):
+        row = next_of(&m.work.section_list, &m.columns.shstr, i)
+        at = written(m, &m.columns.shstr, row)
         if row.out >= 0:
             out_row(m, row.out).name = <uint32_t>at
 
@@ -67,26 +67,26 @@ cdef inline void name_symbols(Merge* m) noexcept nogil:
     cdef OutSymbolRow* symbol
     cdef uint32_t[2 * AHEAD] tag
     cdef int64_t at
-    if not expect_names(&m.local_list, &m.str, m.out_symbols.count):
+    if not expect_names(&m.work.local_list, &m.columns.str, m.columns.out_symbols.count):
         m.failed = True
         return
-    for i in range(m.local_list.count):
-        row = next_of(&m.local_list, &m.str, i)
-        at = written(m, &m.str, row) if row.size or row.symbol < 0 else empty_string(m)
+    for i in range(m.work.local_list.count):
+        row = next_of(&m.work.local_list, &m.columns.str, i)
+        at = written(m, &m.columns.str, row) if row.size or row.symbol < 0 else empty_string(m)
         if row.out >= 0:
             out_row(m, row.out).symbol_name = <uint32_t>at
         if row.symbol >= 0:
-            (<OutSymbolRow*>m.out_symbols.data)[row.symbol].name = <uint32_t>at
-    for i in range(min(<size_t>AHEAD, m.out_symbols.count)):
+            (<OutSymbolRow*>m.columns.out_symbols.data)[row.symbol].name = <uint32_t>at
+    for i in range(min(<size_t>AHEAD, m.columns.out_symbols.count)):
         find_global(m, i, tag)
-    for i in range(m.out_symbols.count):
-        if i + AHEAD < m.out_symbols.count:
+    for i in range(m.columns.out_symbols.count):
+        if i + AHEAD < m.columns.out_symbols.count:
             find_global(m, i + AHEAD, tag)
-        symbol = <OutSymbolRow*>m.out_symbols.data + i
+        symbol = <OutSymbolRow*>m.columns.out_symbols.data + i
         if symbol.section >= 0:
             symbol.name = out_row(m, symbol.section).symbol_name
         elif symbol.part == PART_GLOBAL and symbol.instance >= 0:
-            at = strings_intern(&m.str, <const uint8_t*>b"externsharedinstance", 20)
+            at = strings_intern(&m.columns.str, <const uint8_t*>b"externsharedinstance", 20)
             if at < 0:
                 m.failed = True
             symbol.name = <uint32_t>at
@@ -119,19 +119,19 @@ cdef inline uint32_t written(Merge* m, StringTable* table, const Listed* row) no
 
 cdef inline void find_global(Merge* m, size_t i, uint32_t* tag) noexcept nogil:
     """Hash the name of a global symbol and fetch its cell, for `global_name`."""
-    cdef const OutSymbolRow* symbol = <const OutSymbolRow*>m.out_symbols.data + i
+    cdef const OutSymbolRow* symbol = <const OutSymbolRow*>m.columns.out_symbols.data + i
     cdef uint32_t size
     cdef const uint8_t* text
     if symbol.section < 0 and symbol.part == PART_GLOBAL and symbol.instance < 0:
         text = entity_name(m, symbol.entity, &size)
         tag[i % (2 * AHEAD)] = <uint32_t>hash_name(text, size)
-        prefetch(&m.str.cells[tag[i % (2 * AHEAD)] & m.str.mask])
+        prefetch(&m.columns.str.cells[tag[i % (2 * AHEAD)] & m.columns.str.mask])
 
 
 cdef inline uint32_t global_name(Merge* m, int32_t entity, uint32_t tag) noexcept nogil:
     cdef uint32_t size
     cdef const uint8_t* text = entity_name(m, entity, &size)
-    cdef int64_t at = strings_enter(&m.str, text, size, tag)
+    cdef int64_t at = strings_enter(&m.columns.str, text, size, tag)
     if at < 0:
         m.failed = True
     return <uint32_t>at

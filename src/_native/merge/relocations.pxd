@@ -39,19 +39,19 @@ cdef inline void sort_relocations(Merge* m, const FileRow* file) noexcept nogil:
     m.first_mercury = file.first_section
     m.merc_shndx = -1
     for i in range(file.first_section, end):
-        if m.sections[i].kind == K_MERC_SYMTAB_SHNDX:
+        if m.objects.sections[i].kind == K_MERC_SYMTAB_SHNDX:
             m.merc_shndx = <int32_t>i
     for i in range(file.first_section, end):
-        if is_plain(m.sections[i].kind, IS_ENTRIES):
+        if is_plain(m.objects.sections[i].kind, IS_ENTRIES):
             sort_relocation_section(m, file, <int32_t>i, False)
             twin = mercury_relocations(m, file, <int32_t>i) if m.second else -1
             if twin >= 0:
-                m.wanted[twin] = WANTED_SYMBOLS
+                m.work.wanted[twin] = WANTED_SYMBOLS
                 sort_relocation_section(m, file, twin, True)
         if m.failed:
             return
     for i in range(file.first_section, end):
-        if is_merc(m.sections[i].kind, IS_ENTRIES) and not m.wanted[i]:
+        if is_merc(m.objects.sections[i].kind, IS_ENTRIES) and not m.work.wanted[i]:
             sort_relocation_section(m, file, <int32_t>i, True)
         if m.failed:
             return
@@ -64,38 +64,38 @@ cdef inline int32_t mercury_relocations(Merge* m, const FileRow* file,
     Both kinds mostly come in one order: a search that begins with the first section not yet taken
     is short.
     """
-    cdef const SectionRow* s = &m.sections[plain]
+    cdef const SectionRow* s = &m.objects.sections[plain]
     cdef const SectionRow* t
     cdef uint32_t i, end = file.first_section + file.section_count
-    while m.first_mercury < end and (m.wanted[m.first_mercury] or not is_merc(
-            m.sections[m.first_mercury].kind, IS_ENTRIES)):
+    while m.first_mercury < end and (m.work.wanted[m.first_mercury] or not is_merc(
+            m.objects.sections[m.first_mercury].kind, IS_ENTRIES)):
         m.first_mercury += 1
     for i in range(m.first_mercury, end):
-        t = &m.sections[i]
-        if is_merc(t.kind, IS_ENTRIES) and not m.wanted[i] and is_twin(m, s.target, t.target):
+        t = &m.objects.sections[i]
+        if is_merc(t.kind, IS_ENTRIES) and not m.work.wanted[i] and is_twin(m, s.target, t.target):
             return <int32_t>i
     return -1
 
 
 cdef inline bint is_twin(Merge* m, int32_t plain, int32_t mercury) noexcept nogil:
     """Whether input section `mercury` is the mercury form of input section `plain`."""
-    cdef const SectionRow* s = &m.sections[plain]
-    cdef const SectionRow* t = &m.sections[mercury]
+    cdef const SectionRow* s = &m.objects.sections[plain]
+    cdef const SectionRow* t = &m.objects.sections[mercury]
     if not KIND[t.kind].mercury or KIND[s.kind].twin != t.kind:
         return False
     if is_a(s.kind, IS_CODE | IS_LITERALS):
-        return m.function[plain] == m.function[mercury]
+        return m.merged.section_function[plain] == m.merged.section_function[mercury]
     if KIND[s.kind].first_bank:
         return s.bank == t.bank
     return not is_a(s.kind, IS_DEBUG) or (
         t.name_size == s.name_size + 8
-        and memcmp(m.arena + t.name + 8, m.arena + s.name, s.name_size) == 0)
+        and memcmp(m.objects.arena + t.name + 8, m.objects.arena + s.name, s.name_size) == 0)
 
 
 cdef inline void sort_relocation_section(Merge* m, const FileRow* file, int32_t at,
                              bint mercury) noexcept nogil:
-    cdef const SectionRow* s = &m.sections[at]
-    cdef const SectionRow* target = &m.sections[s.target]
+    cdef const SectionRow* s = &m.objects.sections[at]
+    cdef const SectionRow* target = &m.objects.sections[s.target]
     cdef int32_t out, reloc, function = -1
     cdef bint replaced = False
     cdef RelocList relocs
@@ -105,7 +105,7 @@ cdef inline void sort_relocation_section(Merge* m, const FileRow* file, int32_t 
         function = function_read(m, s.target)
         if function < 0:
             return
-        if not m.entities[function].flags & EF_LIVE:
+        if not m.merged.entities[function].flags & EF_LIVE:
             if mercury == m.second:
                 dead_relocations(m, s, function)
             return
@@ -114,17 +114,17 @@ cdef inline void sort_relocation_section(Merge* m, const FileRow* file, int32_t 
     elif is_merc(target.kind, IS_VARIABLES):
         out = plain_of_mercury(m, target)
     elif is_merc(target.kind, IS_DEBUG | IS_LITERALS):
-        out = m.out_of[s.target]
+        out = m.columns.out_of[s.target]
         if out >= 0:
             out = out_row(m, out).twin
     else:
-        out = m.out_of[s.target]
+        out = m.columns.out_of[s.target]
         if is_function_bank(target.kind):
-            function = m.function[s.target]
+            function = m.merged.section_function[s.target]
     if out < 0:
-        if m.own_pool[s.target] and m.second:
+        if m.work.own_pool[s.target] and m.second:
             pool_relocations(m, function)
-        if m.second and m.mode & M_KEEP_RELOCS and is_plain(target.kind, IS_LITERALS):
+        if m.second and m.objects.mode & M_KEEP_RELOCS and is_plain(target.kind, IS_LITERALS):
             resolved_pool_name(m, function)
         return
     if m.second and s.size == 0 and is_plain(target.kind, IS_CODE | IS_LITERALS):
@@ -151,7 +151,7 @@ cdef inline void dead_relocations(Merge* m, const SectionRow* s, int32_t functio
     if s.type == SHT_REL:
         return
     for i in range(1, s.size // sizeof(Rela)):
-        if (<const Rela*>(m.arena + s.offset) + i).r_addend == 0:
+        if (<const Rela*>(m.objects.arena + s.offset) + i).r_addend == 0:
             list_dead(m, function, BURIED_REL)
             return
 
@@ -160,11 +160,11 @@ cdef inline void resolved_pool_name(Merge* m, int32_t function) noexcept nogil:
     """--preserve-relocs names what would list a device function's pool, which is not a section."""
     cdef uint32_t size
     cdef const uint8_t* name
-    if function < 0 or not m.entities[function].flags & EF_LIVE:
+    if function < 0 or not m.merged.entities[function].flags & EF_LIVE:
         return
     name = entity_name(m, function, &size)
-    keep_name(m, pool_join(&m.texts, b".nv.resolvedrela.nv.constant.optimizer.", 39, name, size),
-              39 + size)
+    keep_name(m, pool_join(&m.work.texts, b".nv.resolvedrela.nv.constant.optimizer.", 39, name,
+                           size), 39 + size)
 
 
 cdef inline void find_referenced(Merge* m, const FileRow* file) noexcept nogil:
@@ -175,27 +175,28 @@ cdef inline void find_referenced(Merge* m, const FileRow* file) noexcept nogil:
     cdef uint32_t i
     cdef uint64_t entsize, k
     cdef const SectionRow* s
+    cdef const Rel* entry
     cdef int32_t e, function, user
     for i in range(file.first_section, file.first_section + file.section_count):
-        s = &m.sections[i]
+        s = &m.objects.sections[i]
         if (s.size == 0 or not is_plain(s.kind, IS_ENTRIES)
-                or not is_a(m.sections[s.target].kind, IS_CODE)):
+                or not is_a(m.objects.sections[s.target].kind, IS_CODE)):
             continue
-        m.patched[s.target] = True
+        m.work.patched[s.target] = True
         function = function_kept(m, s.target)
         if function < 0:
             continue
         user = NO_KERNEL
-        if m.users != NULL and m.entities[function].flags & EF_LIVE:
-            user = m.reached[function]
+        if m.work.users != NULL and m.merged.entities[function].flags & EF_LIVE:
+            user = m.work.reached[function]
         entsize = sizeof(Rel) if s.type == SHT_REL else sizeof(Rela)
         for k in range(s.size // entsize):
-            e = m.entity[file.first_symbol
-                         + (<const Rel*>(m.arena + s.offset + k * entsize)).r_sym]
+            entry = <const Rel*>(m.objects.arena + s.offset + k * entsize)
+            e = m.merged.symbol_entity[file.first_symbol + entry.r_sym]
             if e >= 0:
-                set_mark(&m.referenced[e])     # files are gone through side by side
+                set_mark(&m.columns.referenced[e])     # files are gone through side by side
                 if user != NO_KERNEL:
-                    joins(&m.users[e], user)
+                    joins(&m.work.users[e], user)
 
 
 cdef inline bint counts_forms(Merge* m, const RelocList* relocs) noexcept nogil:
@@ -213,7 +214,7 @@ cdef inline bint counts_forms(Merge* m, const RelocList* relocs) noexcept nogil:
 
 cdef inline void decide_entries(Merge* m, RelocList* relocs) noexcept nogil:
     """Decide each entry of one input relocation section."""
-    cdef const SectionRow* s = &m.sections[relocs.at]
+    cdef const SectionRow* s = &m.objects.sections[relocs.at]
     cdef uint64_t entsize, i
     relocs.explicit = s.type != SHT_REL
     relocs.rebuilt = not relocs.mercury and rebuilt(m, relocs.target)
@@ -222,11 +223,11 @@ cdef inline void decide_entries(Merge* m, RelocList* relocs) noexcept nogil:
     relocs.reloc = -1
     relocs.twin = NOT_SOUGHT
     find_patched(m, relocs)
-    m.lost.count = 0
-    find_lost_bytes(m, relocs.file, s.target, &m.lost)
+    m.work.lost.count = 0
+    find_lost_bytes(m, relocs.file, s.target, &m.work.lost)
     entsize = sizeof(Rela) if relocs.explicit else sizeof(Rel)
     for i in range(s.size // entsize):
-        if not decide_entry(m, relocs, <const Rela*>(m.arena + s.offset + i * entsize), i):
+        if not decide_entry(m, relocs, <const Rela*>(m.objects.arena + s.offset + i * entsize), i):
             break
     if (relocs.replaced or is_plain(relocs.target.kind, IS_VARIABLES)
             or is_a(relocs.target.kind, IS_DEBUG)):
@@ -241,7 +242,7 @@ cdef inline void find_patched(Merge* m, RelocList* relocs) noexcept nogil:
     cdef const FileRow* file = relocs.file
     cdef uint32_t i
     relocs.patched = relocs.out
-    relocs.base = m.base[m.sections[relocs.at].target]
+    relocs.base = m.columns.base[m.objects.sections[relocs.at].target]
     if not relocs.mercury:
         return
     if is_a(relocs.target.kind, IS_DEBUG | IS_LITERALS):
@@ -250,8 +251,8 @@ cdef inline void find_patched(Merge* m, RelocList* relocs) noexcept nogil:
         # Constants and initialized data share their bytes with the plain section.
         relocs.base = 0
         for i in range(file.first_section, file.first_section + file.section_count):
-            if m.out_of[i] == relocs.out:
-                relocs.base = m.base[i]
+            if m.columns.out_of[i] == relocs.out:
+                relocs.base = m.columns.base[i]
 
 
 cdef inline bint decide_entry(Merge* m, RelocList* relocs, const Rela* r,
@@ -265,7 +266,7 @@ cdef inline bint decide_entry(Merge* m, RelocList* relocs, const Rela* r,
     x.section = -1
     x.how = 0
     action = decide(m, relocs, &x)
-    x.entity = unaliased(m, m.entity[x.symbol])
+    x.entity = unaliased(m, m.merged.symbol_entity[x.symbol])
     if action == DROP or (action == CLEAR and relocs.rebuilt):
         return True
     if action == DEAD:
@@ -279,7 +280,7 @@ cdef inline bint decide_entry(Merge* m, RelocList* relocs, const Rela* r,
     if is_of_lost_bytes(m, relocs, r, x.symbol):
         return True
     if x.entity < 0:
-        x.section = m.symbols[x.symbol].section
+        x.section = m.objects.symbols[x.symbol].section
         if relocs.mercury:
             x.section = mercury_home(m, relocs.file, r.r_sym)
     if action == CLEAR:
@@ -317,7 +318,7 @@ cdef inline bint has_recorded_field(const Merge* m, const RelocList* relocs,
 
     ptxas asks for whole addresses in 32-bit variables, too, where that is not 0.
     """
-    return (m.mode & M_KEEP_RELOCS and r.r_type == R_CUDA_64 and relocs.target.offset
+    return (m.objects.mode & M_KEEP_RELOCS and r.r_type == R_CUDA_64 and relocs.target.offset
             and is_a(relocs.target.kind, IS_VARIABLES))
 
 
@@ -325,27 +326,30 @@ cdef inline int64_t recorded_field(const Merge* m, const RelocList* relocs,
                                    const Rela* r) noexcept nogil:
     """The field of a whole address, as far as the section goes."""
     cdef int64_t field = 0
-    memcpy(&field, m.arena + relocs.target.offset + r.r_offset,
+    memcpy(&field, m.objects.arena + relocs.target.offset + r.r_offset,
            min(<uint64_t>8, relocs.target.size - r.r_offset))
     return field
 
 
 cdef inline int32_t unaliased(const Merge* m, int32_t e) noexcept nogil:
     """The function that a relocation names in the output for that which it names in the input."""
-    if e < 0 or not m.entities[e].flags & EF_ALIAS:
+    cdef int32_t section
+    if e < 0 or not m.merged.entities[e].flags & EF_ALIAS:
         return e
-    return m.entity[m.sections[m.symbols[m.entities[e].winner].section].target]
+    section = m.objects.symbols[m.merged.entities[e].winner].section
+    return m.merged.symbol_entity[m.objects.sections[section].target]
 
 
 cdef inline bint is_of_lost_bytes(Merge* m, const RelocList* relocs, const Rela* r,
                                   int32_t symbol) noexcept nogil:
     """Whether an entry goes with bytes of variables that lost, or that the output does not have."""
     cdef const OutRow* out = out_row(m, relocs.out)
-    if m.lost.count and goes_with_lost_bytes(m, &m.lost, relocs.target.kind, r.r_offset, symbol):
+    if m.work.lost.count and goes_with_lost_bytes(m, &m.work.lost, relocs.target.kind, r.r_offset,
+                                                  symbol):
         return True
     # Pools may be cut: `pools.cut_pools`.
     return (is_merc(relocs.target.kind, IS_LITERALS)
-            and r.r_offset >= max(out.size, m.pool_end[out.entity]))
+            and r.r_offset >= max(out.size, m.work.pool_end[out.entity]))
 
 
 cdef inline bint list_entry(Merge* m, RelocList* relocs, int64_t addend,
@@ -361,13 +365,14 @@ cdef inline bint list_entry(Merge* m, RelocList* relocs, int64_t addend,
         count_entry(m, relocs.reloc, relocs.out, True, addend)
     elif relocs.counts:
         count_entry(m, relocs.out, relocs.out, relocs.explicit,
-                    addend + (<int64_t>m.base[section] if section >= 0 else 0))
+                    addend + (<int64_t>m.columns.base[section] if section >= 0 else 0))
     return True
 
 
 cdef inline bint is_of_other_copy(Merge* m, const RelocList* relocs, int32_t symbol,
                                   int64_t addend) noexcept nogil:
     """Whether debug data that stays names a place in a copy of a function that is not linked."""
+    cdef int32_t e = m.merged.symbol_entity[symbol]
     return (m.second and is_plain(relocs.target.kind, IS_DEBUG) and addend > 0
-            and m.entity[symbol] >= 0 and m.entities[m.entity[symbol]].kind == E_FUNC
-            and m.resolution[symbol] not in (RESOLUTION_NONE, RESOLUTION_WON))
+            and e >= 0 and m.merged.entities[e].kind == E_FUNC
+            and m.merged.symbol_resolution[symbol] not in (RESOLUTION_NONE, RESOLUTION_WON))

@@ -28,23 +28,25 @@ cdef enum:
 
 
 cdef inline bint asks_for_users(const Merge* m) noexcept nogil:
-    return m.mode & (M_KEEP_RELOCS | M_KEEP_CODE) and not m.mode & (M_RELOCATABLE | M_DEBUG)
+    cdef uint32_t mode = m.objects.mode
+    return mode & (M_KEEP_RELOCS | M_KEEP_CODE) and not mode & (M_RELOCATABLE | M_DEBUG)
 
 
 cdef inline void take_users(Merge* m, Scratch* scratch) noexcept nogil:
     """Room for users: the entity of a kernel, NO_KERNEL or SEVERAL."""
-    m.users = scratch_nones(scratch, m.entity_count)
-    m.reached = scratch_nones(scratch, m.calls.nodes)
-    m.waiting = <uint32_t*>scratch_room(scratch, 2 * m.calls.nodes, 4)
+    m.work.users = scratch_nones(scratch, m.merged.entity_count)
+    m.work.reached = scratch_nones(scratch, m.work.calls.nodes)
+    m.work.waiting = <uint32_t*>scratch_room(scratch, 2 * m.work.calls.nodes, 4)
 
 
 cdef inline bint keeps_arrays(const Merge* m) noexcept nogil:
     """Whether some variable has its place in .nv_debug.shared, when all users are known."""
     cdef size_t i
-    if m.users == NULL or not m.traits & TRAIT_FILLS_SHARED or not m.mode & M_KEEP_RELOCS:
+    if (m.work.users == NULL or not m.objects.traits & TRAIT_FILLS_SHARED
+            or not m.objects.mode & M_KEEP_RELOCS):
         return False
-    for i in range(m.entity_count):
-        if is_common(m, i) and m.referenced[i] and m.users[i] < 0:
+    for i in range(m.merged.entity_count):
+        if is_common(m, i) and m.columns.referenced[i] and m.work.users[i] < 0:
             return True
     return False
 
@@ -62,32 +64,32 @@ cdef inline void start_users(Merge* m) noexcept nogil:
 
     A node waits at most twice, since it changes so often.
     """
-    cdef const CallGraph* graph = &m.calls
-    cdef uint32_t* waiting = m.waiting
+    cdef const CallGraph* graph = &m.work.calls
+    cdef uint32_t* waiting = m.work.waiting
     cdef size_t i, depth
     cdef uint32_t at, edge
-    for i in range(m.entity_count):
-        if not m.entities[i].flags & EF_KERNEL or not m.entities[i].flags & EF_LIVE:
+    for i in range(m.merged.entity_count):
+        if not m.merged.entities[i].flags & EF_KERNEL or not m.merged.entities[i].flags & EF_LIVE:
             continue
         depth = 0
-        if joins(&m.reached[i], <int32_t>i) and not is_idle(&m.entities[i]):
+        if joins(&m.work.reached[i], <int32_t>i) and not is_idle(&m.merged.entities[i]):
             waiting[0] = <uint32_t>i
             depth = 1
         while depth:
             depth -= 1
             at = waiting[depth]
             for edge in range(graph.start[at], graph.start[at + 1]):
-                if joins(&m.reached[graph.edges[edge]], m.reached[at]):
+                if joins(&m.work.reached[graph.edges[edge]], m.work.reached[at]):
                     waiting[depth] = graph.edges[edge]
                     depth += 1
 
 
 cdef inline bint is_common(const Merge* m, size_t entity) noexcept nogil:
     """A shared variable that is not a kernel's own."""
-    cdef const EntityRow* e = &m.entities[entity]
-    cdef int32_t section = m.symbols[e.winner].section
+    cdef const EntityRow* e = &m.merged.entities[entity]
+    cdef int32_t section = m.objects.symbols[e.winner].section
     return (e.kind == E_SHARED and e.flags & EF_DEFINED and not e.flags & EF_UNSIZED
-            and (section < 0 or not is_a(m.sections[section].kind, IS_KERNEL_SHARED)))
+            and (section < 0 or not is_a(m.objects.sections[section].kind, IS_KERNEL_SHARED)))
 
 
 cdef inline bint is_unrecorded(const Merge* m, int32_t entity, int32_t function) noexcept nogil:
@@ -96,5 +98,6 @@ cdef inline bint is_unrecorded(const Merge* m, int32_t entity, int32_t function)
     Code of kernels takes the address of an array from the kernel, and is done before the rest.
     """
     return (m.arrays_stay and entity >= 0 and function >= 0
-            and m.entities[entity].flags & EF_UNSIZED
-            and m.entities[entity].kind == E_SHARED and m.reached[function] != NO_KERNEL)
+            and m.merged.entities[entity].flags & EF_UNSIZED
+            and m.merged.entities[entity].kind == E_SHARED
+            and m.work.reached[function] != NO_KERNEL)

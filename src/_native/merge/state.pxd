@@ -17,11 +17,11 @@ from tables.kinds cimport first_name, is_renamed
 from base.nameindex cimport (
     NameIndex, NameSlot, StringTable, TextPool, index_find, pool_join, strings_append,
 )
-from tables.poolrows cimport PoolRow
 from tables.rows cimport (
-    M_KEEP_RELOCS, PART_LOCAL, RESOLUTION_WON, EntityRow, FileRow, FunctionRow, OutRow,
-    OutSymbolRow, SectionRow, SymbolRow, start_out, was_current,
+    M_KEEP_RELOCS, PART_LOCAL, RESOLUTION_WON, OutRow, OutSymbolRow, SectionRow, SymbolRow,
+    start_out, was_current,
 )
+from tables.views cimport MergedView, ObjectsView
 from base.vector cimport Vec, vec_push
 
 
@@ -50,65 +50,54 @@ cdef enum Wanted:
     WANTED_DEFINITION = 2       # one of its symbols counts
 
 
-ctypedef struct Merge:
-    const uint8_t* arena
-    const FileRow* files
-    const SectionRow* sections
-    const SymbolRow* symbols
-    EntityRow* entities
-    const int32_t* entity       # by symbol
-    const uint8_t* resolution   # by symbol
-    const int32_t* met          # symbols in the order in which they are met
-    size_t met_count
-    size_t met_before           # how many of them the walk over the files has met
-    const int32_t* function     # by input section: what a copy with it defines, or -1
-    const uint8_t* copy         # by input section: the resolution of that copy
-    const FunctionRow* analysis     # by entity
-    const PoolRow* pools
-    size_t pool_count
-    const uint64_t* prototypes  # offsets in the arena
-    size_t prototype_count
-    size_t file_count
-    size_t section_count
-    size_t symbol_count
-    size_t entity_count
-    uint32_t mode
-    uint32_t traits             # TRAIT_ bits
-    bint second                 # a second program makes the final file (docs/order.md)
+# What becomes columns of the result.
+ctypedef struct Columns:
     Vec outs
     Vec out_symbols
     Vec emitted
     Vec fixups
     Vec rebuilds
-    Vec lost                    # Range: of the relocation section at hand, see merge/lostbytes.pxd
-    Vec section_list            # Listed: every section that has a number
-    Vec local_list              # Listed: every section's symbol and the local symbols
     StringTable shstr
     StringTable str
-    uint32_t nameless           # offset of an empty string of its own, or 0
-    NameIndex by_name           # file-scope sections
-    TextPool texts
     int32_t* out_of             # by input section
     uint64_t* base              # by input section
-    const int32_t* stand_in     # by input section: the one that stands for it, or NULL
-    uint8_t* wanted             # by input section: Wanted bits
-    uint8_t* own_pool           # by input section: PoolFlag bits of a pool that its function gets
-    uint64_t* pool_end          # by entity: the size of its pool with what other functions bring
-    uint8_t* patched            # by input section: code that has relocations
-    int32_t* symbol_of          # by entity: out symbol, or -1
-    int32_t* sections_of        # by entity: newest OutRow, or -1
     uint8_t* referenced         # by entity: some code, dead code too, refers to it
     uint64_t* array_align       # by entity: -r, kernels whose code uses extern arrays, else 0
-    Vec array_kernels           # int32_t: these kernels, in order of their relocations
-    uint32_t first_mercury      # input section: before it, no mercury relocations wait
-    int32_t merc_shndx          # .nv.merc.symtab_shndx of the file at hand, or -1
+
+
+# What the merge alone needs.
+ctypedef struct Work:
+    Vec section_list            # Listed: every section that has a number
+    Vec local_list              # Listed: every section's symbol and the local symbols
+    Vec lost                    # Range: of the relocation section at hand, see merge/lostbytes.pxd
+    Vec array_kernels           # int32_t: those with `array_align`, in order of their relocations
+    NameIndex by_name           # file-scope sections
+    TextPool texts
+    uint8_t* wanted             # by input section: Wanted bits
+    uint8_t* own_pool           # by input section: PoolFlag bits of a pool that its function gets
+    uint8_t* patched            # by input section: code that has relocations
+    uint64_t* pool_end          # by entity: the size of its pool with what other functions bring
     uint8_t* buried             # by entity: Buried bits
-    size_t wide_place           # of .symtab_shndx in the section list
-    bint arrays_stay            # extern arrays keep symbols (merge/sharedusers.pxd)
+    int32_t* symbol_of          # by entity: out symbol, or -1
+    int32_t* sections_of        # by entity: newest OutRow, or -1
     int32_t* users              # by entity: its users (merge/sharedusers.pxd), or NULL
     int32_t* reached            # by node of the call graph: who reaches it
     uint32_t* waiting           # nodes that a walk of the call graph has before it
     CallGraph calls             # for these, or empty
+
+
+ctypedef struct Merge:
+    ObjectsView objects
+    MergedView merged
+    Columns columns
+    Work work
+    size_t met_before           # how many of the symbols that are met the walk over the files met
+    uint32_t nameless           # offset of an empty string of its own, or 0
+    uint32_t first_mercury      # input section: before it, no mercury relocations wait
+    int32_t merc_shndx          # .nv.merc.symtab_shndx of the file at hand, or -1
+    size_t wide_place           # of .symtab_shndx in the section list
+    bint second                 # a second program makes the final file (docs/order.md)
+    bint arrays_stay            # extern arrays keep symbols (merge/sharedusers.pxd)
     bint wide                   # section numbers do not fit 16 bits
     bint has_compat             # of releases that write it where inputs do
     bint failed                 # memory is exhausted
@@ -116,7 +105,7 @@ ctypedef struct Merge:
 
 cdef inline bint is_folded(Merge* m, int32_t at) noexcept nogil:
     """Whether the output has another input's copy of the section instead."""
-    return m.stand_in != NULL and m.stand_in[at] >= 0
+    return m.merged.stand_ins != NULL and m.merged.stand_ins[at] >= 0
 
 
 cdef inline Listed* add_listed(Merge* m, Vec* list, const uint8_t* text, uint32_t size,
@@ -135,34 +124,34 @@ cdef inline Listed* add_listed(Merge* m, Vec* list, const uint8_t* text, uint32_
 cdef inline uint32_t empty_string(Merge* m) noexcept nogil:
     """The offset in .strtab of the empty string that prototypes and nameless symbols share."""
     if m.nameless == 0:
-        m.nameless = <uint32_t>m.str.text.count
-        if strings_append(&m.str, <const uint8_t*>b"", 0) < 0:
+        m.nameless = <uint32_t>m.columns.str.text.count
+        if strings_append(&m.columns.str, <const uint8_t*>b"", 0) < 0:
             m.failed = True
     return m.nameless
 
 
 cdef inline void list_number(Merge* m) noexcept nogil:
     """A section of which nothing but its number stays."""
-    add_listed(m, &m.section_list, NULL, 0, -1, -1)
+    add_listed(m, &m.work.section_list, NULL, 0, -1, -1)
 
 
 cdef inline void list_dead(Merge* m, int32_t entity, Buried which) noexcept nogil:
     """A section of a dead function, numbered when it was made."""
-    if not m.buried[entity] & which:
-        m.buried[entity] |= which
+    if not m.work.buried[entity] & which:
+        m.work.buried[entity] |= which
         list_number(m)
 
 
 cdef inline Listed* listed(Merge* m, int32_t out) noexcept nogil:
     """The place of a plain section in the section list."""
-    return <Listed*>m.section_list.data + out_row(m, out).created - 1
+    return <Listed*>m.work.section_list.data + out_row(m, out).created - 1
 
 
 cdef inline void resolved_row(Merge* m, int32_t out) noexcept nogil:
     """--preserve-relocs: the section that will list what was resolved, named as `out` was."""
     cdef const Listed* named = listed(m, out)
     cdef uint32_t size = named.size
-    cdef uint8_t* text = pool_join(&m.texts, b".nv.resolvedrela", 16, named.text, size)
+    cdef uint8_t* text = pool_join(&m.work.texts, b".nv.resolvedrela", 16, named.text, size)
     cdef int32_t row = new_made(m, K_RESOLVED_RELA)
     if text == NULL or row < 0:
         m.failed = True
@@ -172,21 +161,21 @@ cdef inline void resolved_row(Merge* m, int32_t out) noexcept nogil:
 
 
 cdef inline OutRow* out_row(Merge* m, int32_t at) noexcept nogil:
-    return <OutRow*>m.outs.data + at
+    return <OutRow*>m.columns.outs.data + at
 
 
 cdef inline int32_t new_out(Merge* m, uint16_t kind, uint32_t type, uint64_t flags, uint32_t align,
                      uint32_t entsize) noexcept nogil:
     """A nameless section row; -1 without memory."""
-    cdef OutRow* row = <OutRow*>vec_push(&m.outs)
+    cdef OutRow* row = <OutRow*>vec_push(&m.columns.outs)
     if row == NULL:
         m.failed = True
         return -1
     start_out(row, kind, type, flags, align, entsize)
     if not flags & SHF_MERCURY:
-        add_listed(m, &m.section_list, NULL, 0, <int32_t>(m.outs.count - 1), -1)
-        row.created = <uint32_t>m.section_list.count
-    return <int32_t>(m.outs.count - 1)
+        add_listed(m, &m.work.section_list, NULL, 0, <int32_t>(m.columns.outs.count - 1), -1)
+        row.created = <uint32_t>m.work.section_list.count
+    return <int32_t>(m.columns.outs.count - 1)
 
 
 cdef inline int32_t new_made(Merge* m, uint16_t kind) noexcept nogil:
@@ -197,7 +186,7 @@ cdef inline int32_t new_made(Merge* m, uint16_t kind) noexcept nogil:
 
 cdef inline void name_out(Merge* m, int32_t out, const uint8_t* text, uint32_t size) noexcept nogil:
     """Give a section the name that the walks will find; its symbol is listed now."""
-    cdef Listed* symbol = add_listed(m, &m.local_list, text, size, out, -1)
+    cdef Listed* symbol = add_listed(m, &m.work.local_list, text, size, out, -1)
     cdef Listed* section = listed(m, out)
     if symbol == NULL:
         return
@@ -210,13 +199,13 @@ cdef inline void keep_name(Merge* m, const uint8_t* text, uint32_t size) noexcep
     if text == NULL:
         m.failed = True
         return
-    add_listed(m, &m.section_list, text, size, -1, -1)
-    add_listed(m, &m.local_list, text, size, -1, -1)
+    add_listed(m, &m.work.section_list, text, size, -1, -1)
+    add_listed(m, &m.work.local_list, text, size, -1, -1)
 
 
 cdef inline int32_t new_symbol(Merge* m, int32_t entity, int32_t section,
                                uint32_t part) noexcept nogil:
-    cdef OutSymbolRow* row = <OutSymbolRow*>vec_push(&m.out_symbols)
+    cdef OutSymbolRow* row = <OutSymbolRow*>vec_push(&m.columns.out_symbols)
     if row == NULL:
         m.failed = True
         return -1
@@ -226,7 +215,7 @@ cdef inline int32_t new_symbol(Merge* m, int32_t entity, int32_t section,
     row.instance = -1
     row.part = part
     row.dropped = False
-    return <int32_t>(m.out_symbols.count - 1)
+    return <int32_t>(m.columns.out_symbols.count - 1)
 
 
 cdef inline void section_symbol(Merge* m, int32_t out) noexcept nogil:
@@ -237,7 +226,7 @@ cdef inline int32_t new_local(Merge* m, int32_t entity, const uint8_t* text,
                               uint32_t size) noexcept nogil:
     """A local symbol that is not a section's."""
     cdef int32_t row = new_symbol(m, entity, -1, PART_LOCAL)
-    add_listed(m, &m.local_list, text, size, -1, row)
+    add_listed(m, &m.work.local_list, text, size, -1, row)
     return row
 
 
@@ -259,7 +248,7 @@ cdef inline void own_section_with_symbol(Merge* m, uint16_t kind) noexcept nogil
 cdef inline int32_t function_section(Merge* m, int32_t entity, uint16_t kind,
                               uint16_t bank) noexcept nogil:
     """The section of that kind that the function already has, or -1."""
-    cdef int32_t at = m.sections_of[entity]
+    cdef int32_t at = m.work.sections_of[entity]
     while at >= 0:
         if out_row(m, at).kind == kind and out_row(m, at).bank == bank:
             return at
@@ -293,7 +282,7 @@ cdef inline Head head_of(Merge* m, const SectionRow* source) noexcept nogil:
     head.type = source.type
     head.flags = source.flags
     head.align = source.align
-    head.source = <int32_t>(source - m.sections)
+    head.source = <int32_t>(source - m.objects.sections)
     return head
 
 
@@ -317,8 +306,8 @@ cdef inline int32_t unnamed_function_section(Merge* m, int32_t entity,
         return -1
     row = out_row(m, out)
     row.entity = entity
-    row.next = m.sections_of[entity]
-    m.sections_of[entity] = out
+    row.next = m.work.sections_of[entity]
+    m.work.sections_of[entity] = out
     row.text = code_of(m, entity)
     row.source = head.source
     row.bank = head.bank
@@ -334,9 +323,9 @@ cdef inline int32_t new_function_section(Merge* m, int32_t entity, const Head* h
 
 
 cdef inline const uint8_t* entity_name(Merge* m, int32_t entity, uint32_t* size) noexcept nogil:
-    cdef const SymbolRow* s = &m.symbols[m.entities[entity].first]
+    cdef const SymbolRow* s = &m.objects.symbols[m.merged.entities[entity].first]
     size[0] = s.name_size
-    return m.arena + s.name
+    return m.objects.arena + s.name
 
 
 cdef inline int32_t joined_section(Merge* m, int32_t entity, uint16_t kind) noexcept nogil:
@@ -345,7 +334,7 @@ cdef inline int32_t joined_section(Merge* m, int32_t entity, uint16_t kind) noex
     cdef Head head = made_head(kind)
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(m, entity, &size)
-    cdef uint8_t* text = pool_join(&m.texts, facts.name, facts.stem, name, size)
+    cdef uint8_t* text = pool_join(&m.work.texts, facts.name, facts.stem, name, size)
     if text == NULL:
         m.failed = True
         return -1
@@ -362,7 +351,7 @@ cdef inline int32_t made_file_section(Merge* m, uint16_t kind, int32_t source) n
 cdef inline int32_t file_section(Merge* m, const char* name, uint32_t size,
                                  const Head* head) noexcept nogil:
     """The file-scope section of that name, created now if it is new."""
-    cdef NameSlot* slot = index_find(&m.by_name, <const uint8_t*>name, size)
+    cdef NameSlot* slot = index_find(&m.work.by_name, <const uint8_t*>name, size)
     cdef int32_t out
     if slot == NULL:
         m.failed = True
@@ -373,7 +362,7 @@ cdef inline int32_t file_section(Merge* m, const char* name, uint32_t size,
     if out < 0:
         return -1
     slot.value = out
-    m.by_name.count += 1
+    m.work.by_name.count += 1
     out_row(m, out).bank = head.bank
     out_row(m, out).source = head.source
     if m.second and is_renamed(out_row(m, out)):
@@ -389,11 +378,11 @@ cdef inline int32_t plain_of_mercury(Merge* m, const SectionRow* s) noexcept nog
     """The output's plain section of a mercury section that all inputs have one of, or -1."""
     cdef NameSlot* slot
     if s.bank == PIC_BANK:
-        slot = index_find(&m.by_name, <const uint8_t*>b".nv.constant4", 13)
+        slot = index_find(&m.work.by_name, <const uint8_t*>b".nv.constant4", 13)
     elif s.bank == USER_BANK:
-        slot = index_find(&m.by_name, <const uint8_t*>b".nv.constant3", 13)
+        slot = index_find(&m.work.by_name, <const uint8_t*>b".nv.constant3", 13)
     else:
-        slot = index_find(&m.by_name, m.arena + s.name + 8, s.name_size - 8)
+        slot = index_find(&m.work.by_name, m.objects.arena + s.name + 8, s.name_size - 8)
     if slot == NULL:
         m.failed = True
         return -1
@@ -406,12 +395,16 @@ cdef inline void debug_shared(Merge* m, int32_t source) noexcept nogil:
 
 cdef inline int32_t function_read(Merge* m, int32_t section) noexcept nogil:
     """The function that a section comes to life for, or -1: copies that lose have none."""
-    return m.function[section] if was_current(m.copy[section]) else -1
+    if not was_current(m.merged.section_resolution[section]):
+        return -1
+    return m.merged.section_function[section]
 
 
 cdef inline int32_t function_kept(Merge* m, int32_t section) noexcept nogil:
     """The function whose final copy a section belongs to, or -1."""
-    return m.function[section] if m.copy[section] == RESOLUTION_WON else -1
+    if m.merged.section_resolution[section] != RESOLUTION_WON:
+        return -1
+    return m.merged.section_function[section]
 
 
 cdef inline int32_t new_twin(Merge* m, int32_t plain) noexcept nogil:
@@ -452,13 +445,13 @@ cdef inline int32_t optimizer_relocations(Merge* m, int32_t out) noexcept nogil:
     if row >= 0:
         return row
     name = entity_name(m, out_row(m, out).entity, &size)
-    first = pool_join(&m.texts, b".rela.nv.constant.optimizer.", 28, name, size)
+    first = pool_join(&m.work.texts, b".rela.nv.constant.optimizer.", 28, name, size)
     row = new_relocations(m, out, True)
     if first == NULL or row < 0:
         m.failed = True
         return -1
     name_out(m, row, first, 28 + size)
-    if m.mode & M_KEEP_RELOCS:
+    if m.objects.mode & M_KEEP_RELOCS:
         resolved_row(m, out)
     return row
 

@@ -547,7 +547,7 @@ cdef class MergedTables(Result):
         v.functions = self.functions.rows
         v.pools = self.pools.rows
         v.pool_count = self.pools.count
-        v.stand_ins = self.stand_ins.rows
+        v.stand_ins = self.stand_ins.rows if self.stand_ins.count else NULL
         v.outs = self.outs.rows
         v.out_count = self.outs.count
         v.out_symbols = self.out_symbols.rows
@@ -687,3 +687,5 @@ cdef class PlacedTables(Result):
         v.shstrtab_size = self.shstrtab.count
         v.strtab = self.strtab.rows
         v.strtab_size = self.strtab.count
+        v.table_offset = self.table_offset
+        v.null_value = self.null_value
