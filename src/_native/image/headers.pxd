@@ -43,6 +43,28 @@ cdef inline bint is_late(const OutRow* row) noexcept nogil:
     return row.twin >= 0 or is_a(row.kind, IS_PARAMETERS)
 
 
+cdef inline uint64_t early_size(Writer* w, int32_t at, uint64_t names, int64_t note,
+                                uint32_t late_compat) noexcept nogil:
+    """The bytes of a section in the mercury file, of which `names` are those of .shstrtab."""
+    cdef const OutRow* row = &w.placed.outs[at]
+    cdef uint64_t size = w.placed.places[at].size
+    if is_nobits(row):
+        return 0
+    if row.kind == K_SHSTRTAB:
+        return names
+    if row.kind == K_STRTAB:
+        return early_strings(w, size)
+    if row.kind == K_TKINFO:
+        return size + note
+    if row.kind == K_COMPAT:
+        return size - late_compat
+    if is_a(row.kind, IS_CODE):
+        return w.objects.symbols[w.merged.entities[row.entity].winner].merc_size
+    if row.merc >= 0:
+        return w.placed.places[row.merc].size
+    return 0 if is_a(row.kind, IS_ENTRIES) else size
+
+
 cdef inline uint64_t system_shared(Writer* w, int64_t note, uint32_t late_compat, Shdr* head,
                                    uint64_t* start) noexcept nogil:
     """The bytes of .nv.merc.nv.shared.reserved.0 that are not zero: three headers, or the first of
@@ -55,7 +77,7 @@ cdef inline uint64_t system_shared(Writer* w, int64_t note, uint32_t late_compat
     `late_compat` bytes to .nv.compat.
     """
     cdef const PlaceRow* place = &w.placed.places[w.only[K_MERC_SYSTEM_SHARED]]
-    cdef uint64_t end = sizeof(Ehdr), plain = 0, size, align
+    cdef uint64_t end = sizeof(Ehdr), plain = 0
     cdef const OutRow* row
     cdef int32_t at
     cdef size_t i
@@ -77,29 +99,10 @@ cdef inline uint64_t system_shared(Writer* w, int64_t note, uint32_t late_compat
         row = &w.placed.outs[at]
         if is_late(row):
             continue
-        size = w.placed.places[at].size
-        align = row.align
-        if is_nobits(row):
-            size = 0
-        elif row.kind == K_SHSTRTAB:
-            size = head[1].sh_size
-        elif row.kind == K_STRTAB:
-            size = early_strings(w, size)
-        elif row.kind == K_TKINFO:
-            size += note
-        elif row.kind == K_COMPAT:
-            size -= late_compat
-        elif is_a(row.kind, IS_CODE):
-            size = w.objects.symbols[w.merged.entities[row.entity].winner].merc_size
-            align = 16
-        elif row.merc >= 0:
-            size = w.placed.places[row.merc].size
-        elif is_a(row.kind, IS_ENTRIES):
-            size = 0
-        end = round_up(end, align)
+        end = round_up(end, 16 if is_a(row.kind, IS_CODE) else row.align)
         if row.kind == K_SYSTEM_SHARED:
             plain = end
-        end += size
+        end += early_size(w, at, head[1].sh_size, note, late_compat)
     end = round_up(end, 8) - plain
     start[0] = place.offset + end
     return min(<uint64_t>(3 * sizeof(Shdr)), place.size - end) if end < place.size else 0

@@ -3,20 +3,21 @@
 S is the symbol's offset in its section (sections have address 0), A the addend.
 """
 
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from sectionkinds cimport IS_CODE, IS_VARIABLES
 from image.capsules cimport bank_of
 from tables.kinds cimport is_a
-from pylink._native.tables cimport MergedTables, Patches, PlacedTables, take_rows
+from pylink._native.tables cimport Patches, PlacedTables, take_rows
 from relocationtypes cimport (
     FORM_BYTE, FORM_NONE, FORM_ZERO, PLAIN_TYPES, RELOCATION, R_CUDA_32, R_CUDA_64, R_CUDA_NONE,
     R_CUDA_UNUSED_CLEAR32, R_CUDA_UNUSED_CLEAR64, RelocationFacts, facts_of,
 )
 from tables.rows cimport (
     EF_UNSIZED, E_CONST0_SIZE, E_CONSTANT, E_SHARED, FIXUP_CLEAR, FIXUP_MERC, FIXUP_REL, FIXUP_ZERO,
-    FROM_TWIN, M_DEBUG, M_RELOCATABLE, EntityRow, FixupRow, OutRow, PatchRow, PlaceRow,
+    FROM_TWIN, M_DEBUG, M_RELOCATABLE, EntityRow, FixupRow, OutRow, PatchRow,
 )
+from tables.views cimport MergedView, PlacedView
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector
 from base.vector cimport Vec, vec_push
 
@@ -46,72 +47,82 @@ def resolve_values(PlacedTables placed not None):
 
     Records of capsules have none: see image/capsules.pxd.
     """
-    cdef MergedTables merged = placed.merged
-    cdef Py_ssize_t n = merged.fixups.count, i
-    cdef const FixupRow* fixup = merged.fixups.rows
-    cdef const OutRow* out = placed.outs.rows
-    cdef const PlaceRow* place = placed.places.rows
-    cdef const EntityRow* e = merged.entities.rows
-    cdef const uint64_t* value = placed.values.rows
-    cdef const int32_t* home = placed.homes.rows
-    cdef const uint64_t* piece = merged.base.rows
-    cdef const uint64_t* dynamic = placed.dynamic.rows
-    cdef const uint8_t* gone = placed.lost.rows
-    cdef Vec patches
+    cdef Resolution r
+    cdef const FixupRow* fixup
     cdef PatchRow* row
-    cdef uint64_t addend
-    # With -g and -r, extern arrays have an address each instead of one in each function.
-    cdef bint arrays_by_name = merged.objects.mode & (M_DEBUG | M_RELOCATABLE) != 0
+    cdef Vec patches
+    cdef size_t i
     cdef Scratch scratch
+    placed.merged.view(&r.merged)
+    placed.view(&r.placed)
+    r.arrays_by_name = placed.merged.objects.mode & (M_DEBUG | M_RELOCATABLE) != 0
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &patches, sizeof(PatchRow))
-        scratch_reserve(&scratch, &patches, n)
+        scratch_reserve(&scratch, &patches, r.merged.fixup_count)
         with nogil:
-            for i in range(0 if scratch.failed else n):
-                if fixup[i].how & FIXUP_MERC and is_a(out[fixup[i].out].kind, IS_CODE):
+            for i in range(0 if scratch.failed else r.merged.fixup_count):
+                fixup = &r.merged.fixups[i]
+                if is_done_elsewhere(&r, fixup):
                     continue
-                if fixup[i].how & FIXUP_MERC and place[fixup[i].out].contents == FROM_TWIN:
-                    continue            # the plain section's own relocation does it
                 row = <PatchRow*>vec_push(&patches)
-                row.offset = place[fixup[i].out].offset + fixup[i].offset
-                row.type = plain_type(&fixup[i])
-                if is_crowded(fixup, i, n, &out[fixup[i].out]):
+                row.offset = r.placed.places[fixup.out].offset + fixup.offset
+                row.type = plain_type(fixup)
+                if is_crowded(&r, i):
                     row.type = low_half(row.type)
-                row.implicit = fixup[i].how & FIXUP_REL != 0
-                row.bank = 0
-                addend = 0 if row.implicit else <uint64_t>fixup[i].addend
-                row.value = addend
-                if fixup[i].how & (FIXUP_CLEAR | FIXUP_ZERO):
-                    if fixup[i].how & FIXUP_ZERO and e[fixup[i].entity].kind != E_SHARED:
-                        row.value = 0
-                    row.implicit = 0
-                elif fixup[i].section >= 0:
-                    row.value += piece[fixup[i].section]
-                elif fixup[i].entity < 0:
-                    pass                # the addend says all
-                elif e[fixup[i].entity].kind == E_CONST0_SIZE:
-                    row.value = value[fixup[i].entity]
-                elif e[fixup[i].entity].flags & EF_UNSIZED and e[fixup[i].entity].kind == E_SHARED:
-                    if arrays_by_name:
-                        row.value += dynamic[fixup[i].entity]
-                    elif fixup[i].function >= 0:
-                        row.value += dynamic[fixup[i].function]
-                    else:
-                        row.value += ~<uint64_t>0
-                else:
-                    row.value += value[fixup[i].entity]
-                    if gone[fixup[i].entity]:
-                        row.value = addend - 1
-                    if e[fixup[i].entity].kind == E_CONSTANT:
-                        row.bank = bank_of(out, home[fixup[i].entity])
-                    elif home[fixup[i].entity] >= 0:
-                        row.bank = out[home[fixup[i].entity]].bank
+                resolve_value(&r, fixup, row)
         if scratch.failed:
             raise MemoryError
         return Patches(take_rows(&patches))
     finally:
         scratch_free(&scratch)
+
+
+ctypedef struct Resolution:
+    MergedView merged
+    PlacedView placed
+    bint arrays_by_name         # -g, -r: extern arrays have an address each, not one by function
+
+
+cdef inline bint is_done_elsewhere(const Resolution* r, const FixupRow* fixup) noexcept nogil:
+    """Whether an entry of the mercury form changes no bytes: with the plain one, or in a capsule.
+    """
+    return fixup.how & FIXUP_MERC != 0 and (
+        is_a(r.placed.outs[fixup.out].kind, IS_CODE)
+        or r.placed.places[fixup.out].contents == FROM_TWIN)
+
+
+cdef inline void resolve_value(const Resolution* r, const FixupRow* fixup,
+                               PatchRow* row) noexcept nogil:
+    cdef const EntityRow* e = &r.merged.entities[fixup.entity]
+    cdef int32_t home
+    row.implicit = fixup.how & FIXUP_REL != 0
+    row.bank = 0
+    row.value = 0 if row.implicit else <uint64_t>fixup.addend
+    if fixup.how & (FIXUP_CLEAR | FIXUP_ZERO):
+        if fixup.how & FIXUP_ZERO and e.kind != E_SHARED:
+            row.value = 0
+        row.implicit = 0
+    elif fixup.section >= 0:
+        row.value += r.merged.base[fixup.section]
+    elif fixup.entity < 0:
+        return                  # the addend says all
+    elif e.kind == E_CONST0_SIZE:
+        row.value = r.placed.values[fixup.entity]
+    elif e.flags & EF_UNSIZED and e.kind == E_SHARED:
+        if r.arrays_by_name:
+            row.value += r.placed.dynamic[fixup.entity]
+        elif fixup.function >= 0:
+            row.value += r.placed.dynamic[fixup.function]
+        else:
+            row.value += ~<uint64_t>0
+    else:
+        row.value += ~<uint64_t>0 if r.placed.lost[fixup.entity] else r.placed.values[fixup.entity]
+        home = r.placed.homes[fixup.entity]
+        if e.kind == E_CONSTANT:
+            row.bank = bank_of(r.placed.outs, home)
+        elif home >= 0:
+            row.bank = r.placed.outs[home].bank
 
 
 cdef inline uint32_t plain_type(const FixupRow* fixup) noexcept nogil:
@@ -122,18 +133,19 @@ cdef inline uint32_t plain_type(const FixupRow* fixup) noexcept nogil:
     return R_CUDA_NONE if facts.clear else facts.field
 
 
-cdef inline bint is_crowded(const FixupRow* fixup, Py_ssize_t i, Py_ssize_t n,
-                            const OutRow* out) noexcept nogil:
+cdef inline bint is_crowded(const Resolution* r, size_t i) noexcept nogil:
     """Whether the section, or another address of a table, leaves room for the low half alone.
 
     ptxas asks for whole addresses in 32-bit variables, too, the last of a table first.
     """
+    cdef const FixupRow* fixup = &r.merged.fixups[i]
+    cdef const OutRow* out = &r.placed.outs[fixup.out]
     if not is_a(out.kind, IS_VARIABLES):
         return False
-    if out.size - fixup[i].offset < 8:
+    if out.size - fixup.offset < 8:
         return True
-    return (i > 0 and follows(&fixup[i], &fixup[i - 1])) or (
-        i + 1 < n and follows(&fixup[i], &fixup[i + 1]))
+    return (i > 0 and follows(fixup, fixup - 1)) or (
+        i + 1 < r.merged.fixup_count and follows(fixup, fixup + 1))
 
 
 cdef inline bint follows(const FixupRow* fixup, const FixupRow* other) noexcept nogil:
