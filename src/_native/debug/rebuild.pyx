@@ -2,37 +2,50 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcmp
 
 from sectionkinds cimport IS_DEBUG
 from debug.rows cimport OTHER, DebugPatchRow, MovedRow, PieceRow, RelocRow, UnitRow
-from pylink._native.tables cimport (
-    Emitted, Fixups, MergedTables, ObjectTables, Outs, Table, take_rows,
-)
+from pylink._native.tables cimport Emitted, Fixups, MergedTables, Outs, Table, take_rows
 from tables.kinds cimport is_plain
 from tables.rows cimport (
     EF_DEFINED, EF_LIVE, E_FUNC, FIXUP_MERC, EmittedRow, EntityRow, FixupRow, OutRow, OutSymbolRow,
     RebuildRow, SectionRow, SymbolRow,
 )
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
-from base.vector cimport Vec, vec_append, vec_extend, vec_push, vec_take
+from tables.views cimport MergedView, ObjectsView
+from base.vector cimport Vec, vec_append, vec_push, vec_take
 
 
 def find_debug(MergedTables merged not None, bytes name not None):
     """The OutRow of the plain debug section of that name, or -1."""
-    cdef ObjectTables objects = merged.objects
-    cdef size_t n = merged.outs.count, i
+    cdef ObjectsView v
     cdef const OutRow* row = merged.outs.rows
-    cdef const SectionRow* s = objects.sections.rows
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    for i in range(n):
+    cdef const SectionRow* s
+    cdef size_t i
+    merged.objects.view(&v)
+    for i in range(merged.outs.count):
+        s = &v.sections[row[i].source]
         if (is_plain(row[i].kind, IS_DEBUG) and row[i].source >= 0
-                and s[row[i].source].name_size == <uint32_t>PyBytes_GET_SIZE(name)
-                and memcmp(base + s[row[i].source].name, PyBytes_AS_STRING(name),
-                           PyBytes_GET_SIZE(name)) == 0):
+                and s.name_size == <uint32_t>PyBytes_GET_SIZE(name)
+                and memcmp(v.arena + s.name, PyBytes_AS_STRING(name), s.name_size) == 0):
             return i
     return -1
+
+
+# A section that is rebuilt.
+ctypedef struct Rebuild:
+    ObjectsView objects
+    MergedView merged
+    int32_t out                 # the OutRow with the pieces
+    uint32_t* key               # by entity: where its symbol stands among all
+    size_t row                  # RebuildRow, or FixupRow: those before it are listed
+    Vec pieces                  # PieceRow
+    Vec inputs                  # int32_t: the input section of each
+    Vec relocations             # RelocRow
+    Vec numbers                 # int32_t: the RebuildRow of each
+    Vec patches                 # DebugPatchRow
 
 
 def pieces_of(MergedTables merged not None, int out):
@@ -41,66 +54,90 @@ def pieces_of(MergedTables merged not None, int out):
     The first two are tables of pylink._native.debug; `numbers` are the RebuildRow numbers (int32)
     of the relocation rows, `inputs` the input sections (int32) of the pieces.
     """
-    cdef ObjectTables objects = merged.objects
-    cdef size_t n = objects.sections.count, i
-    cdef size_t count = merged.rebuilds.count, at = 0
-    cdef size_t symbols = merged.out_symbols.count
-    cdef size_t entity_count = merged.entities.count
-    cdef const SectionRow* s = objects.sections.rows
-    cdef const int32_t* home = merged.out_of.rows
-    cdef const OutSymbolRow* symbol = merged.out_symbols.rows
-    cdef const RebuildRow* row = merged.rebuilds.rows
-    cdef uint32_t* key
-    cdef Vec pieces, relocations, numbers, inputs
-    cdef PieceRow* piece
-    cdef RelocRow* relocation
-    cdef int32_t* number
-    cdef int32_t* source
+    cdef Rebuild r
     cdef Scratch scratch
+    start_rebuild(&r, merged, out)
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &pieces, sizeof(PieceRow))
-        scratch_vector(&scratch, &relocations, sizeof(RelocRow))
-        scratch_vector(&scratch, &numbers, 4)
-        scratch_vector(&scratch, &inputs, 4)
-        key = <uint32_t*>scratch_zeros(&scratch, entity_count, 4)
-        with nogil:
-            for i in range(0 if scratch.failed else symbols):
-                if symbol[i].entity >= 0:
-                    key[symbol[i].entity] = <uint32_t>(symbol[i].part << 29 | i)
-            for i in range(n):
-                if scratch.failed:
-                    break
-                if home[i] != out:
-                    continue
-                piece = <PieceRow*>vec_push(&pieces)
-                source = <int32_t*>vec_push(&inputs)
-                if piece == NULL or source == NULL:
-                    scratch.failed = True
-                    break
-                source[0] = <int32_t>i
-                piece.offset = s[i].offset
-                piece.size = s[i].size
-                piece.count = 0
-                # Both tables are in input order.
-                while at < count and (row[at].out != out or row[at].piece <= <int32_t>i):
-                    if row[at].out == out and row[at].piece == <int32_t>i:
-                        relocation = <RelocRow*>vec_push(&relocations)
-                        number = <int32_t*>vec_push(&numbers)
-                        if relocation == NULL or number == NULL:
-                            scratch.failed = True
-                            break
-                        number[0] = <int32_t>at
-                        relocation.r_offset = row[at].offset
-                        relocation.target = key[row[at].entity] if row[at].entity >= 0 else 0
-                        relocation.outcome = min(row[at].outcome, <uint32_t>OTHER)
-                        piece.count += 1
-                    at += 1
+        scratch_vector(&scratch, &r.pieces, sizeof(PieceRow))
+        scratch_vector(&scratch, &r.relocations, sizeof(RelocRow))
+        scratch_vector(&scratch, &r.numbers, 4)
+        scratch_vector(&scratch, &r.inputs, 4)
+        r.key = <uint32_t*>scratch_zeros(&scratch, r.merged.entity_count, 4)
+        if not scratch.failed:
+            with nogil:
+                find_keys(&r)
+                scratch.failed = not list_pieces(&r)
         if scratch.failed:
             raise MemoryError
-        return vec_take(&pieces), vec_take(&relocations), vec_take(&numbers), vec_take(&inputs)
+        return (vec_take(&r.pieces), vec_take(&r.relocations), vec_take(&r.numbers),
+                vec_take(&r.inputs))
     finally:
         scratch_free(&scratch)
+
+
+cdef void start_rebuild(Rebuild* r, MergedTables merged, int32_t out) noexcept:
+    merged.objects.view(&r.objects)
+    merged.view(&r.merged)
+    r.out = out
+    r.row = 0
+
+
+cdef void find_keys(Rebuild* r) noexcept nogil:
+    cdef const OutSymbolRow* symbol
+    cdef size_t i
+    for i in range(r.merged.out_symbol_count):
+        symbol = &r.merged.out_symbols[i]
+        if symbol.entity >= 0:
+            r.key[symbol.entity] = <uint32_t>(symbol.part << 29 | i)
+
+
+cdef PieceRow* new_piece(Rebuild* r, size_t section) noexcept nogil:
+    """A row for an input section, or NULL without memory."""
+    cdef PieceRow* piece = <PieceRow*>vec_push(&r.pieces)
+    if piece != NULL:
+        piece.offset = r.objects.sections[section].offset
+        piece.size = r.objects.sections[section].size
+        piece.count = 0
+    return piece
+
+
+cdef bint list_pieces(Rebuild* r) noexcept nogil:
+    """All pieces with their relocations, both in the order of the inputs; False without memory."""
+    cdef const RebuildRow* row
+    cdef PieceRow* piece
+    cdef int32_t* section
+    cdef size_t i
+    for i in range(r.objects.section_count):
+        if r.merged.out_of[i] != r.out:
+            continue
+        piece = new_piece(r, i)
+        section = <int32_t*>vec_push(&r.inputs)
+        if piece == NULL or section == NULL:
+            return False
+        section[0] = <int32_t>i
+        while r.row < r.merged.rebuild_count:
+            row = &r.merged.rebuilds[r.row]
+            if row.out == r.out and row.piece > <int32_t>i:
+                break
+            if row.out == r.out and row.piece == <int32_t>i:
+                if not list_relocation(r, row):
+                    return False
+                piece.count += 1
+            r.row += 1
+    return True
+
+
+cdef bint list_relocation(Rebuild* r, const RebuildRow* row) noexcept nogil:
+    cdef RelocRow* relocation = <RelocRow*>vec_push(&r.relocations)
+    cdef int32_t* number = <int32_t*>vec_push(&r.numbers)
+    if relocation == NULL or number == NULL:
+        return False
+    number[0] = <int32_t>r.row
+    relocation.r_offset = row.offset
+    relocation.target = r.key[row.entity] if row.entity >= 0 else 0
+    relocation.outcome = min(row.outcome, <uint32_t>OTHER)
+    return True
 
 
 def headers_of(MergedTables merged not None, int out):
@@ -108,81 +145,74 @@ def headers_of(MergedTables merged not None, int out):
 
     Both are empty when no field is resolved there, or when a piece has no twin.
     """
-    cdef ObjectTables objects = merged.objects
-    cdef const OutRow* row = merged.outs.rows
-    cdef int32_t twin = row[out].merc
-    cdef size_t n = objects.sections.count, i
-    cdef size_t count = merged.fixups.count, at = 0, plain = 0
-    cdef const SectionRow* s = objects.sections.rows
-    cdef const int32_t* home = merged.out_of.rows
-    cdef const uint64_t* start = merged.base.rows
-    cdef const FixupRow* fixup = merged.fixups.rows
-    cdef Vec pieces, patches
-    cdef PieceRow* piece
-    cdef DebugPatchRow* patch
+    cdef Rebuild r
+    cdef size_t i, plain = 0
     cdef Scratch scratch
+    start_rebuild(&r, merged, merged.outs.rows[out].merc)
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &pieces, sizeof(PieceRow))
-        scratch_vector(&scratch, &patches, sizeof(DebugPatchRow))
+        scratch_vector(&scratch, &r.pieces, sizeof(PieceRow))
+        scratch_vector(&scratch, &r.patches, sizeof(DebugPatchRow))
         with nogil:
-            for i in range(n):
-                plain += home[i] == out
-                if twin < 0 or home[i] != twin:
-                    continue
-                piece = <PieceRow*>vec_push(&pieces)
-                if piece == NULL:
-                    scratch.failed = True
-                    break
-                piece.offset = s[i].offset
-                piece.size = s[i].size
-                piece.count = 0
-                while at < count and (fixup[at].out != twin
-                                      or fixup[at].offset < start[i] + s[i].size):
-                    if (fixup[at].out == twin and fixup[at].section >= 0
-                            and fixup[at].how & FIXUP_MERC):
-                        patch = <DebugPatchRow*>vec_push(&patches)
-                        if patch == NULL:
-                            scratch.failed = True
-                            break
-                        patch.r_offset = fixup[at].offset - start[i]
-                        patch.value = <uint64_t>fixup[at].addend + start[fixup[at].section]
-                        piece.count += 1
-                    at += 1
+            for i in range(r.objects.section_count):
+                plain += r.merged.out_of[i] == out
+            scratch.failed |= r.out >= 0 and not list_headers(&r)
         if scratch.failed:
             raise MemoryError
-        if not patches.count or pieces.count != plain:
+        if not r.patches.count or r.pieces.count != plain:
             return b"", b""
-        return vec_take(&pieces), vec_take(&patches)
+        return vec_take(&r.pieces), vec_take(&r.patches)
     finally:
         scratch_free(&scratch)
 
 
+cdef bint list_headers(Rebuild* r) noexcept nogil:
+    """All pieces with the fields that the link resolved in them; False without memory."""
+    cdef const uint64_t* start = r.merged.base
+    cdef const FixupRow* fixup
+    cdef DebugPatchRow* patch
+    cdef PieceRow* piece
+    cdef size_t i
+    for i in range(r.objects.section_count):
+        if r.merged.out_of[i] != r.out:
+            continue
+        piece = new_piece(r, i)
+        if piece == NULL:
+            return False
+        while r.row < r.merged.fixup_count:
+            fixup = &r.merged.fixups[r.row]
+            if fixup.out == r.out and fixup.offset >= start[i] + r.objects.sections[i].size:
+                break
+            if fixup.out == r.out and fixup.section >= 0 and fixup.how & FIXUP_MERC:
+                patch = <DebugPatchRow*>vec_push(&r.patches)
+                if patch == NULL:
+                    return False
+                patch.r_offset = fixup.offset - start[i]
+                patch.value = <uint64_t>fixup.addend + start[fixup.section]
+                piece.count += 1
+            r.row += 1
+    return True
+
+
 def live_names(MergedTables merged not None):
     """Names of the output's functions, each ended by NUL."""
-    cdef ObjectTables objects = merged.objects
-    cdef size_t n = merged.entities.count, i
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const SymbolRow* s = objects.symbols.rows
+    cdef ObjectsView v
     cdef const EntityRow* e = merged.entities.rows
-    cdef Vec names
-    cdef uint8_t* place
     cdef const SymbolRow* symbol
+    cdef Vec names
+    cdef size_t i
     cdef Scratch scratch
+    merged.objects.view(&v)
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &names, 1)
         with nogil:
-            for i in range(n):
+            for i in range(merged.entities.count):
                 if e[i].kind != E_FUNC or not e[i].flags & EF_LIVE or not e[i].flags & EF_DEFINED:
                     continue
-                symbol = &s[e[i].first]
-                place = <uint8_t*>vec_extend(&names, symbol.name_size + 1)
-                if place == NULL:
-                    scratch.failed = True
-                    break
-                memcpy(place, base + symbol.name, symbol.name_size)
-                place[symbol.name_size] = 0
+                symbol = &v.symbols[e[i].first]     # its name ends with NUL
+                scratch.failed |= not vec_append(&names, v.arena + symbol.name,
+                                                 symbol.name_size + 1)
         if scratch.failed:
             raise MemoryError
         return vec_take(&names)
@@ -198,7 +228,7 @@ def adopt(MergedTables merged not None, list results not None):
     merged.fill()
     cdef Outs outs = <Outs>Table.opened(<PyObject*>merged.outs)
     cdef OutRow* row = <OutRow*>outs.rows
-    cdef const RebuildRow* source = merged.rebuilds.rows
+    cdef const RebuildRow* origin
     cdef const int32_t* number
     cdef const MovedRow* move
     cdef Vec added
@@ -224,10 +254,11 @@ def adopt(MergedTables merged not None, list results not None):
                     scratch.failed = True
                     break
                 # The list is written newest first.
+                origin = &merged.rebuilds.rows[number[move[count - 1 - i].row]]
                 emitted.offset = move[count - 1 - i].r_offset
-                emitted.addend = source[number[move[count - 1 - i].row]].addend
-                emitted.type = source[number[move[count - 1 - i].row]].type
-                emitted.entity = source[number[move[count - 1 - i].row]].entity
+                emitted.addend = origin.addend
+                emitted.type = origin.type
+                emitted.entity = origin.entity
                 emitted.section = -1
                 emitted.next = reloc.head
                 reloc.head = <int32_t>(added.count - 1)

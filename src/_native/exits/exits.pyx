@@ -16,7 +16,7 @@ than the capsules, which count in units of their own.
 Cost: linear in the bytes of the sections read, and of the arena where something changed.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
@@ -38,6 +38,7 @@ from exits.words cimport OP_EXIT, UPDATE_ANY, WORD, opcode
 from base.hugepages cimport prefer_large_pages
 from pylink._native.tables cimport ObjectTables, Table
 from tables.rows cimport FileRow, SectionRow, SymbolRow
+from tables.views cimport ObjectsView
 from traits cimport TRAIT_EARLY_FILES
 from base.vector cimport vec_extend, vec_push
 from kernelmodes cimport (
@@ -305,30 +306,43 @@ cdef bint put_contents(File* file, Fresh* fresh) noexcept nogil:
     return True
 
 
-cdef bytes grown(ObjectTables objects, const Fresh* fresh):
+cdef bytes grown(const ObjectsView* v, const Fresh* fresh):
     """The arena with what changed; of an arena that is mostly other links', the files alone."""
-    cdef const char* arena = PyBytes_AS_STRING(objects.arena)
-    cdef size_t size = PyBytes_GET_SIZE(objects.arena), own = 0, i
+    cdef size_t own = 0, i
     cdef bytes result = PyBytes_FromStringAndSize(NULL, fresh.base + fresh.data.count)
     cdef char* to = PyBytes_AS_STRING(result)
-    cdef const FileRow* file = objects.files.rows
-    for i in range(objects.files.count):
-        own += file[i].size
-    if own < size // 2:
-        for i in range(objects.files.count):
-            memcpy(to + file[i].offset, arena + file[i].offset, file[i].size)
+    for i in range(v.file_count):
+        own += v.files[i].size
+    if own < v.arena_size // 2:
+        for i in range(v.file_count):
+            memcpy(to + v.files[i].offset, v.arena + v.files[i].offset, v.files[i].size)
     else:
         prefer_large_pages(<uint8_t*>to, fresh.base + fresh.data.count)
-        memcpy(to, arena, size)
-        memset(to + size, 0, fresh.base - size)
+        memcpy(to, v.arena, v.arena_size)
+        memset(to + v.arena_size, 0, fresh.base - v.arena_size)
     memcpy(to + fresh.base, fresh.data.data, fresh.data.count)
     return result
 
 
+cdef void start_file(File* file, Table sections, Table symbols, const FileRow* row,
+                     int mode) noexcept:
+    """A file of which nothing is rewritten yet."""
+    memset(file, 0, sizeof(File))
+    file.sections = <SectionRow*>sections.start + row.first_section
+    file.count = row.section_count
+    file.first_section = <int32_t>row.first_section
+    file.symbols = <SymbolRow*>symbols.start + row.first_symbol
+    file.first_symbol = <int32_t>row.first_symbol
+    file.symbol_count = row.symbol_count
+    file.early = mode == MODE_EARLY_CODE or mode == MODE_EARLY_CAPSULES
+    file.update = mode & UPDATE_ANY != 0
+    scratch_init(&file.scratch)
+
+
 def rewrite_exits(ObjectTables objects not None, list steps not None):
     """Rewrite the kernels of relocatable cubins; see the stub."""
-    cdef const uint8_t* arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     cdef Table sections = objects.sections.copy(), symbols = objects.symbols.copy()
+    cdef ObjectsView v
     cdef const FileRow* row
     cdef Fresh fresh
     cdef File file
@@ -339,7 +353,8 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
     cdef bint done
     cdef Scratch scratch
     cdef list faults = [], slowed = []
-    fresh.base = round_up(PyBytes_GET_SIZE(objects.arena), PLACEMENT)
+    objects.view(&v)
+    fresh.base = round_up(v.arena_size, PLACEMENT)
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &fresh.data, 1)
@@ -347,24 +362,15 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
             if (not MODE_NO_BARRIERS <= mode <= MODE_GUARDED
                     and (mode & ~<int>UPDATE_ANY or not mode)):
                 raise ValueError(f"mode {mode} is not known")
-            if number >= objects.files.count:
-                raise IndexError(f"file {number} of {objects.files.count}")
-            row = &objects.files.rows[number]
-            memset(&file, 0, sizeof(File))
+            if number >= v.file_count:
+                raise IndexError(f"file {number} of {v.file_count}")
+            row = &v.files[number]
+            start_file(&file, sections, symbols, row, mode)
+            file.hastens = not v.traits & TRAIT_EARLY_FILES
             memset(&guarded, 0, sizeof(Guarded))
-            file.sections = <SectionRow*>sections.start + row.first_section
-            file.count = row.section_count
-            file.first_section = <int32_t>row.first_section
-            file.symbols = <SymbolRow*>symbols.start + row.first_symbol
-            file.first_symbol = <int32_t>row.first_symbol
-            file.symbol_count = row.symbol_count
-            file.early = mode == MODE_EARLY_CODE or mode == MODE_EARLY_CAPSULES
-            file.update = mode & UPDATE_ANY != 0
-            file.hastens = not objects.traits & TRAIT_EARLY_FILES
             fail(&fault, 0, 0, R_MEMORY)
-            scratch_init(&file.scratch)
             with nogil:
-                done = (not scratch.failed and open_views(&file, arena, &fresh)
+                done = (not scratch.failed and open_views(&file, v.arena, &fresh)
                         and rewrite(&file, mode, &guarded, &fault)
                         and put_contents(&file, &fresh))
                 scratch_free(&file.scratch)
@@ -377,6 +383,6 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
                 slowed.append((number, guarded.others))
         if fresh.data.count == 0:
             return objects.arena, objects.sections, objects.symbols, faults, slowed
-        return grown(objects, &fresh), sections, symbols, faults, slowed
+        return grown(&v, &fresh), sections, symbols, faults, slowed
     finally:
         scratch_free(&scratch)

@@ -15,7 +15,6 @@ The only trace of the fold outside the bank is the value of the null symbol: the
 the last piece that the fold looked at and kept.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -24,19 +23,23 @@ from libc.stddef cimport size_t
 from sectionkinds cimport IS_ENTRIES
 from tables.kinds cimport is_plain, is_user_bank
 from base.nameindex cimport NameIndex, NameSlot, TextPool, scratch_index, scratch_texts
-from base.scratch cimport (
-    Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros,
-)
-from pylink._native.tables cimport (
-    Blob, MergedTables, ObjectTables, Outs, PlacedTables, Spans, Table, take_rows,
-)
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
+from pylink._native.tables cimport Blob, Outs, PlacedTables, Spans, Table, take_rows
 from layout.repeats cimport find_piece, is_null, is_small
 from tables.rows cimport EmittedRow, FixupRow, OutRow, SectionRow, SpanRow
+from tables.views cimport MergedView, ObjectsView
 from base.vector cimport Vec, vec_extend, vec_push
 
 
-cdef struct Bank:
+ctypedef struct Bank:
+    ObjectsView objects
+    MergedView merged
+    OutRow* outs
+    size_t out_count
+    int32_t out                 # the bank's OutRow, -1: there is none
+    uint64_t size               # of the logical bank
     Vec blob                    # the physical bank
+    Vec spans                   # SpanRow: that of the bank
     NameIndex kept              # small pieces that it has
     TextPool keys
     uint8_t* gone               # by logical offset: whether the byte is of a dropped piece
@@ -48,84 +51,93 @@ cdef struct Bank:
 def fold_pieces(PlacedTables placed not None):
     """Lay out the physical bank: fills `outs` and `null_value`, and adds the bank's contents."""
     placed.fill()
-    cdef MergedTables merged = placed.merged
-    cdef ObjectTables objects = merged.objects
-    cdef size_t n = objects.sections.count, i
-    cdef size_t out_count = placed.outs.count
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const SectionRow* s = objects.sections.rows
-    cdef const int32_t* out = merged.out_of.rows
-    cdef const uint64_t* logical = merged.base.rows
     cdef Outs outs = <Outs>Table.opened(<PyObject*>placed.outs)
-    cdef OutRow* row = <OutRow*>outs.rows
-    cdef Vec spans
-    cdef Bank whole
-    cdef SpanRow* span
-    cdef int32_t bank = -1
-    cdef uint64_t size = 0
+    cdef Bank bank
     cdef Scratch scratch
-    if merged.out_of.count != n or merged.base.count != n:
+    memset(&bank, 0, sizeof(Bank))
+    placed.merged.objects.view(&bank.objects)
+    placed.merged.view(&bank.merged)
+    if (placed.merged.out_of.count != bank.objects.section_count
+            or placed.merged.base.count != bank.objects.section_count):
         raise ValueError("one output section and one offset per input section")
-    for i in range(n):
-        if is_user_bank(s[i].kind, s[i].bank) and out[i] >= 0:
-            bank = out[i]
-            size = max(size, logical[i] + s[i].size)
-    if bank >= <int64_t>out_count:
+    bank.outs = <OutRow*>outs.rows
+    bank.out_count = outs.count
+    find_bank(&bank)
+    if bank.out >= <int64_t>bank.out_count:
         raise ValueError("an output section does not exist")
     scratch_init(&scratch)
     try:
-        open_bank(&whole, &scratch, size)
-        scratch_vector(&scratch, &spans, sizeof(SpanRow))
+        bank.gone = <uint8_t*>scratch_zeros(&scratch, bank.size, 1)
+        scratch_vector(&scratch, &bank.blob, 1)
+        scratch_vector(&scratch, &bank.spans, sizeof(SpanRow))
+        scratch_index(&scratch, &bank.kept, 64)
+        scratch_texts(&scratch, &bank.keys)
         if not scratch.failed:
             with nogil:
-                scratch.failed = not place_pieces(s, out, logical, n, base, &whole)
-                if not scratch.failed and whole.dropped and (
-                        is_cut(merged.emitted.rows, row, out_count, bank, &whole, size)
-                        or is_fixed(merged.fixups.rows, merged.fixups.count, bank, &whole, size)):
-                    whole.blob.count = 0
-                    whole.folds = False
-                    scratch.failed = not place_pieces(s, out, logical, n, base, &whole)
-                if not scratch.failed and bank >= 0:
-                    span = <SpanRow*>vec_push(&spans)
-                    scratch.failed = span == NULL
-                    if span != NULL:
-                        span.out = bank
-                        span.offset = 0
-                        span.size = row[bank].size = whole.blob.count
+                scratch.failed = not (fold_bank(&bank) and enter_bank(&bank))
         if scratch.failed:
             raise MemoryError
         placed.outs = outs
-        placed.null_value = whole.null_value or placed.null_value
-        placed.add(Blob(take_rows(&whole.blob)), Spans(take_rows(&spans)))
+        placed.null_value = bank.null_value or placed.null_value
+        placed.add(Blob(take_rows(&bank.blob)), Spans(take_rows(&bank.spans)))
     finally:
         scratch_free(&scratch)
 
 
-cdef void open_bank(Bank* bank, Scratch* scratch, uint64_t size) noexcept:
-    """Start an empty bank for that many logical bytes."""
-    bank.null_value = 0
-    bank.dropped = False
-    bank.folds = True
-    bank.gone = <uint8_t*>scratch_zeros(scratch, size, 1)
-    scratch_vector(scratch, &bank.blob, 1)
-    scratch_index(scratch, &bank.kept, 64)
-    scratch_texts(scratch, &bank.keys)
+cdef bint is_piece(const Bank* bank, size_t at) noexcept nogil:
+    """Whether input section `at` is a piece of the bank."""
+    cdef const SectionRow* s = &bank.objects.sections[at]
+    return is_user_bank(s.kind, s.bank) and bank.merged.out_of[at] >= 0
 
 
-cdef bint place_pieces(const SectionRow* s, const int32_t* out, const uint64_t* logical, size_t n,
-                       const uint8_t* base, Bank* bank) noexcept nogil:
-    """Append all pieces; whether there was memory for them."""
+cdef void find_bank(Bank* bank) noexcept:
     cdef size_t i
-    for i in range(n):
-        if is_user_bank(s[i].kind, s[i].bank) and out[i] >= 0 and not place_piece(
-                &s[i], base + s[i].offset, logical[i], bank):
+    bank.out = -1
+    for i in range(bank.objects.section_count):
+        if is_piece(bank, i):
+            bank.out = bank.merged.out_of[i]
+            bank.size = max(bank.size, bank.merged.base[i] + bank.objects.sections[i].size)
+
+
+cdef bint fold_bank(Bank* bank) noexcept nogil:
+    """Append all pieces, folded unless that would cut a field; False without memory."""
+    bank.folds = True
+    if not place_pieces(bank):
+        return False
+    if not bank.dropped or not (is_cut(bank) or is_fixed(bank)):
+        return True
+    bank.blob.count = 0
+    bank.folds = False
+    return place_pieces(bank)
+
+
+cdef bint enter_bank(Bank* bank) noexcept nogil:
+    """Tell where the bank's bytes are; False without memory."""
+    cdef SpanRow* span
+    if bank.out < 0:
+        return True
+    span = <SpanRow*>vec_push(&bank.spans)
+    if span == NULL:
+        return False
+    span.out = bank.out
+    span.offset = 0
+    span.size = bank.outs[bank.out].size = bank.blob.count
+    return True
+
+
+cdef bint place_pieces(Bank* bank) noexcept nogil:
+    """Append all pieces; False without memory."""
+    cdef size_t i
+    for i in range(bank.objects.section_count):
+        if is_piece(bank, i) and not place_piece(bank, i):
             return False
     return True
 
 
-cdef bint place_piece(const SectionRow* s, const uint8_t* bytes_, uint64_t logical,
-                      Bank* bank) noexcept nogil:
+cdef bint place_piece(Bank* bank, size_t at) noexcept nogil:
     """Append one piece, unless the bank folds and an equal one of the same alignment is there."""
+    cdef const SectionRow* s = &bank.objects.sections[at]
+    cdef const uint8_t* bytes_ = bank.objects.arena + s.offset
     cdef bint small = is_small(s.size, s.align)
     cdef NameSlot* slot
     cdef size_t gap
@@ -135,7 +147,7 @@ cdef bint place_piece(const SectionRow* s, const uint8_t* bytes_, uint64_t logic
         if slot == NULL:
             return False
         if slot.value >= 0:
-            memset(bank.gone + logical, 1, s.size)
+            memset(bank.gone + bank.merged.base[at], 1, s.size)
             bank.dropped = True
             return True
         slot.value = 0
@@ -153,32 +165,32 @@ cdef bint place_piece(const SectionRow* s, const uint8_t* bytes_, uint64_t logic
     return True
 
 
-cdef bint is_lost(const Bank* bank, uint64_t offset, uint64_t size) noexcept nogil:
-    """Whether the field at that logical offset, of `size` bytes in all, has no bytes of its own."""
-    return offset < size and (bank.gone[offset] or offset >= bank.blob.count)
+cdef bint is_lost(const Bank* bank, uint64_t offset) noexcept nogil:
+    """Whether the field at that logical offset has no bytes of its own."""
+    return offset < bank.size and (bank.gone[offset] or offset >= bank.blob.count)
 
 
-cdef bint is_cut(const EmittedRow* emitted, const OutRow* row, size_t n, int32_t bank,
-                 const Bank* whole, uint64_t size) noexcept nogil:
+cdef bint is_cut(const Bank* bank) noexcept nogil:
     """Whether a relocation that stays is of such a field."""
+    cdef const EmittedRow* emitted = bank.merged.emitted
+    cdef const OutRow* row
     cdef size_t i
     cdef int32_t at
-    for i in range(n):
-        if row[i].target != bank or not is_plain(row[i].kind, IS_ENTRIES):
-            continue
-        at = row[i].head
+    for i in range(bank.out_count):
+        row = &bank.outs[i]
+        at = row.head if row.target == bank.out and is_plain(row.kind, IS_ENTRIES) else -1
         while at >= 0:
-            if is_lost(whole, emitted[at].offset, size):
+            if is_lost(bank, emitted[at].offset):
                 return True
             at = emitted[at].next
     return False
 
 
-cdef bint is_fixed(const FixupRow* fixup, size_t n, int32_t bank, const Bank* whole,
-                   uint64_t size) noexcept nogil:
+cdef bint is_fixed(const Bank* bank) noexcept nogil:
     """Whether the link writes such a field."""
+    cdef const FixupRow* fixup = bank.merged.fixups
     cdef size_t i
-    for i in range(n):
-        if fixup[i].out == bank and is_lost(whole, fixup[i].offset, size):
+    for i in range(bank.merged.fixup_count):
+        if fixup[i].out == bank.out and is_lost(bank, fixup[i].offset):
             return True
     return False

@@ -7,14 +7,13 @@ from libc.string cimport memset, strlen
 
 from base.nameindex cimport StringTable, scratch_strings
 from sectionkinds cimport (
-    IS_KERNEL_SHARED, IS_LITERALS, KIND, K_SHSTRTAB, SIZE_ENTRIES, SIZE_INDICES, SIZE_STRINGS,
-    SIZE_SYMBOLS,
+    IS_LITERALS, KIND, K_SHSTRTAB, SIZE_ENTRIES, SIZE_INDICES, SIZE_STRINGS, SIZE_SYMBOLS,
 )
 from base.elf64 cimport Phdr, Shdr, Sym
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from tables.kinds cimport is_a, is_pool, is_renamed, shrinks
 from layout.names cimport mercury_names, renew_prototypes, used_names, write_lean_names
-from layout.order cimport Ordering, is_lean, order_sections, push_number
+from layout.order cimport Ordering, is_lean, order_sections, order_symbols
 from layout.plan cimport Plan, take_offsets
 from layout.segments cimport program_headers
 from layout.values cimport Assignment, assign_all
@@ -23,9 +22,10 @@ from pylink._native.tables cimport (
     PlacedTables, Spans, Table, Values, new_rows, take_rows,
 )
 from tables.rows cimport (
-    BLOCK_PROTOTYPE, EF_LIVE, EF_TAKEN, E_CONSTANT, FROM_INPUTS, FROM_SPAN, OF_LATE, OF_NO_SYMBOL,
-    PART_LOCAL, PART_TAIL, CallRow, EntityRow, OutRow, OutSymbolRow, PlaceRow, SpanRow,
+    BLOCK_PROTOTYPE, EF_LIVE, EF_TAKEN, E_CONSTANT, FROM_INPUTS, FROM_SPAN, OF_LATE, PART_TAIL,
+    EntityRow, OutRow, OutSymbolRow, PlaceRow, SpanRow,
 )
+from tables.views cimport MergedView
 from traits cimport TRAIT_MERCURY
 from base.vector cimport Vec, vec_take
 
@@ -77,69 +77,30 @@ def order(PlacedTables placed not None, bint has_file_records):
     Fills the two orders and the four columns of indices.
     """
     placed.fill()
-    cdef MergedTables merged = placed.merged
-    cdef size_t n = placed.outs.count, i, at
-    cdef size_t symbol_count = merged.out_symbols.count
-    cdef size_t entity_count = merged.entities.count
-    cdef size_t call_count = merged.calls.count
-    cdef const OutRow* row = placed.outs.rows
-    cdef const OutSymbolRow* symbol = merged.out_symbols.rows
-    cdef const CallRow* call = merged.calls.rows
-    cdef const EntityRow* e = merged.entities.rows
-    cdef Indices section_index = Indices(new_rows(4 * n))
-    cdef Indices symbol_index = Indices(new_rows(4 * entity_count))
-    cdef Indices section_symbol_index = Indices(new_rows(4 * n))
-    cdef Indices instance_index = Indices(new_rows(4 * entity_count))
-    cdef uint32_t* by_instance = <uint32_t*>instance_index.rows
-    cdef uint32_t* index = <uint32_t*>section_index.rows
-    cdef uint32_t* by_entity = <uint32_t*>symbol_index.rows
-    cdef uint32_t* by_section = <uint32_t*>section_symbol_index.rows
-    cdef Vec sections, symbols
     cdef Ordering o
     cdef Scratch scratch
-    cdef bint lean = is_lean(merged.objects.traits)
-    cdef const int32_t* homes = placed.homes.rows if lean and merged.objects.executable else NULL
-    cdef int turn
-    o.outs = row
-    o.count = n
-    o.family = merged.objects.family
-    o.traits = merged.objects.traits
+    placed.merged.objects.view(&o.objects)
+    placed.merged.view(&o.merged)
+    placed.view(&o.placed)
+    cdef Indices section_index = start_indices(o.placed.out_count, &o.section_index)
+    cdef Indices symbol_index = start_indices(o.merged.entity_count, &o.symbol_index)
+    cdef Indices section_symbol_index = start_indices(o.placed.out_count, &o.section_symbol_index)
+    cdef Indices instance_index = start_indices(o.merged.entity_count, &o.instance_index)
+    o.lean = is_lean(o.objects.traits)
     o.records = has_file_records
-    o.prototypes = False
+    o.prototypes = has_prototypes(&o.merged)
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &sections, 4)
-        scratch_vector(&scratch, &symbols, 4)
+        scratch_vector(&scratch, &o.sections, 4)
+        scratch_vector(&scratch, &o.symbols, 4)
         with nogil:
-            memset(index, 0, 4 * n)
-            memset(by_entity, 0, 4 * entity_count)
-            memset(by_section, 0, 4 * n)
-            memset(by_instance, 0, 4 * entity_count)
-            for i in range(call_count):
-                if (call[i].block == BLOCK_PROTOTYPE and e[call[i].caller].flags & EF_LIVE
-                        and not e[call[i].caller].flags & EF_TAKEN):
-                    o.prototypes = True
-            order_sections(&o, &scratch, &sections, index)
-            for turn in range(0 if scratch.failed else 4):
-                for i in range(symbol_count):
-                    if symbol[i].dropped or turn_of(&symbol[i], row, homes) != turn:
-                        continue
-                    at = symbols.count + 1
-                    if symbol[i].section >= 0:
-                        if (index[symbol[i].section] == 0
-                                or row[symbol[i].section].marks & OF_NO_SYMBOL):
-                            continue
-                        by_section[symbol[i].section] = <uint32_t>at
-                    elif symbol[i].instance >= 0:
-                        by_instance[symbol[i].instance] = <uint32_t>at
-                    else:
-                        by_entity[symbol[i].entity] = <uint32_t>at
-                    if not push_number(&symbols, <int32_t>i):
-                        scratch.failed = True
+            order_sections(&o, &scratch)
+            if not scratch.failed:
+                scratch.failed = not order_symbols(&o)
         if scratch.failed:
             raise MemoryError
-        placed.section_order = Numbers(take_rows(&sections))
-        placed.symbol_order = Numbers(take_rows(&symbols))
+        placed.section_order = Numbers(take_rows(&o.sections))
+        placed.symbol_order = Numbers(take_rows(&o.symbols))
     finally:
         scratch_free(&scratch)
     placed.section_index = section_index
@@ -148,21 +109,24 @@ def order(PlacedTables placed not None, bint has_file_records):
     placed.instance_index = instance_index
 
 
-cdef inline int turn_of(const OutSymbolRow* symbol, const OutRow* outs,
-                        const int32_t* homes) noexcept nogil:
-    """Which of four walks writes a symbol: local, global, of parameters.
+cdef Indices start_indices(size_t count, uint32_t** rows):
+    """A column of that many zeros."""
+    cdef Indices column = Indices(new_rows(4 * count))
+    rows[0] = <uint32_t*>column.rows
+    memset(rows[0], 0, 4 * count)
+    return column
 
-    With `homes` (docs/format-notes/releases.md) the second takes those of a kernel's shared
-    variables ahead, which are local by then.
-    """
-    if symbol.part == PART_LOCAL:
-        return 0
-    if symbol.part == PART_TAIL:
-        return 3
-    if (homes != NULL and symbol.entity >= 0 and homes[symbol.entity] >= 0
-            and is_a(outs[homes[symbol.entity]].kind, IS_KERNEL_SHARED)):
-        return 1
-    return 2
+
+cdef bint has_prototypes(const MergedView* merged) noexcept nogil:
+    """Whether .nv.prototype will have rows."""
+    cdef const EntityRow* caller
+    cdef size_t i
+    for i in range(merged.call_count):
+        caller = &merged.entities[merged.calls[i].caller]
+        if (merged.calls[i].block == BLOCK_PROTOTYPE and caller.flags & EF_LIVE
+                and not caller.flags & EF_TAKEN):
+            return True
+    return False
 
 
 cdef enum:

@@ -11,7 +11,8 @@ from pylink._native.tables cimport MergedTables, ObjectTables
 from tables.kinds cimport is_a
 from tables.rows cimport UNKNOWN_SM, FileRow, SectionRow
 from traits cimport TRAIT_FP64_SCOREBOARDS
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
+from tables.views cimport ObjectsView
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_append, vec_take
 
 
@@ -22,17 +23,19 @@ cdef enum:
 
 def join_sections(ObjectTables objects not None, int kind):
     """The bytes of every input section of that kind, one after the other."""
-    cdef size_t n = objects.sections.count, i
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const SectionRow* s = objects.sections.rows
+    cdef ObjectsView v
+    cdef size_t i
+    cdef const SectionRow* s
     cdef Vec joined
     cdef Scratch scratch
+    objects.view(&v)
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &joined, 1)
         with nogil:
-            for i in range(n):
-                if s[i].kind == kind and not vec_append(&joined, base + s[i].offset, s[i].size):
+            for i in range(v.section_count):
+                s = &v.sections[i]
+                if s.kind == kind and not vec_append(&joined, v.arena + s.offset, s.size):
                     scratch.failed = True
         if scratch.failed:
             raise MemoryError
@@ -70,12 +73,13 @@ def virtual_archs(ObjectTables objects not None):
 
 def has_attribute(ObjectTables objects not None, int kind, int attribute):
     """Whether any input section of that kind has an EIATTR record with that attribute."""
-    cdef size_t n = objects.sections.count, i
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const SectionRow* s = objects.sections.rows
-    for i in range(n):
-        if s[i].kind == kind and find_record(base + s[i].offset, s[i].size,
-                                             <uint8_t>attribute) != NULL:
+    cdef ObjectsView v
+    cdef size_t i
+    cdef const SectionRow* s
+    objects.view(&v)
+    for i in range(v.section_count):
+        s = &v.sections[i]
+        if s.kind == kind and find_record(v.arena + s.offset, s.size, <uint8_t>attribute) != NULL:
             return True
     return False
 
@@ -86,27 +90,29 @@ def fastpath_bits(MergedTables merged not None):
     `out_of` is the OutRow of each input section, as `merge` returns it. Files that promise the
     bit are not searched.
     """
-    cdef ObjectTables objects = merged.objects
-    cdef size_t n = objects.sections.count, i, first = 0, j
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const SectionRow* s = objects.sections.rows
+    cdef ObjectsView v
+    cdef const SectionRow* s
     cdef const int32_t* out = merged.out_of.rows
-    cdef bint promised = False, found = False
-    cdef bint kept = objects.traits & TRAIT_FP64_SCOREBOARDS != 0
-    if merged.out_of.count != n:
+    cdef size_t i, j, first = 0
+    cdef bint promised = False, leaves = False, kept
+    merged.objects.view(&v)
+    if merged.out_of.count != v.section_count:
         raise ValueError("one output section per section")
+    kept = v.traits & TRAIT_FP64_SCOREBOARDS != 0
     with nogil:
-        for i in range(n):
-            if s[i].kind == K_COMPAT:
-                promised = promised or promises_fastpath(base + s[i].offset, s[i].size)
-            if i + 1 < n and s[i + 1].file == s[i].file:
+        for i in range(v.section_count):
+            s = &v.sections[i]
+            if s.kind == K_COMPAT:
+                promised = promised or promises_fastpath(v.arena + s.offset, s.size)
+            if i + 1 < v.section_count and s[1].file == s.file:
                 continue
-            for j in range(first, 0 if promised or found else i + 1):
-                if is_a(s[j].kind, IS_CODE) and out[j] >= 0 and not found:
-                    found = code_leaves_fastpath(base + s[j].offset, s[j].size, kept)
+            for j in range(first, 0 if promised or leaves else i + 1):
+                s = &v.sections[j]
+                if is_a(s.kind, IS_CODE) and out[j] >= 0 and not leaves:
+                    leaves = code_leaves_fastpath(v.arena + s.offset, s.size, kept)
             first = i + 1
             promised = False
-    return 0 if found else FASTPATH_CODE
+    return 0 if leaves else FASTPATH_CODE
 
 
 cdef inline bint promises_fastpath(const uint8_t* data, uint64_t size) noexcept nogil:
@@ -123,28 +129,30 @@ def merge_compat(ObjectTables objects not None, bytes rows not None, bint arch_s
     `fastpath`, as far as the target has them (`features`). Order and formats are those of the first
     input, after it what later ones add.
     """
-    cdef size_t n = objects.sections.count, i
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const SectionRow* s = objects.sections.rows
-    cdef bytes coded = bytes(s[n - 1].file + 1 if n else 0)
-    cdef uint8_t* has_code = <uint8_t*>PyBytes_AS_STRING(coded)
+    cdef ObjectsView v
+    cdef const SectionRow* s
+    cdef size_t i
+    cdef uint8_t* has_code          # by file
     cdef Compat m
     cdef Vec out
     cdef Scratch scratch
     if PyBytes_GET_SIZE(rows) % sizeof(CompatRow):
         raise ValueError("one row per attribute")
+    objects.view(&v)
     scratch_init(&scratch)
     try:
+        has_code = <uint8_t*>scratch_zeros(&scratch, v.file_count, 1)
         compat_init(&m, <const CompatRow*>PyBytes_AS_STRING(rows),
                     PyBytes_GET_SIZE(rows) // sizeof(CompatRow), &scratch)
         scratch_vector(&scratch, &out, 1)
         with nogil:
-            for i in range(n):
-                has_code[s[i].file] |= is_a(s[i].kind, IS_CODE)
-            for i in range(n):
-                if s[i].kind == K_COMPAT and not scratch.failed:
-                    scratch.failed = not compat_read(&m, base + s[i].offset, s[i].size,
-                                                     has_code[s[i].file])
+            for i in range(0 if scratch.failed else v.section_count):
+                has_code[v.sections[i].file] |= is_a(v.sections[i].kind, IS_CODE)
+            for i in range(v.section_count):
+                s = &v.sections[i]
+                if s.kind == K_COMPAT and not scratch.failed:
+                    scratch.failed = not compat_read(&m, v.arena + s.offset, s.size,
+                                                     has_code[s.file])
             if not scratch.failed:
                 scratch.failed = not compat_finish(&m, arch_specific, features, fastpath, &out)
         if scratch.failed:

@@ -1,4 +1,4 @@
-# The order of sections in the output file, and which of them it omits.
+# The order of sections and symbols in the output file, and which of them it omits.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.stdlib cimport qsort
@@ -7,11 +7,14 @@ from libc.string cimport memset
 from base.scratch cimport Scratch, scratch_room, scratch_zeros
 from elfnumbers cimport SHT_RELA
 from sectionkinds cimport (
-    IS_ENTRIES, KIND, LEAN_PLACE, OMIT_UNUSED, OMIT_WITHOUT_ENTRIES, OMIT_WITHOUT_PROTOTYPES,
-    OMIT_WITHOUT_RECORDS, RANK_MERC_LATE, RANK_NOBITS,
+    IS_ENTRIES, IS_KERNEL_SHARED, KIND, LEAN_PLACE, OMIT_UNUSED, OMIT_WITHOUT_ENTRIES,
+    OMIT_WITHOUT_PROTOTYPES, OMIT_WITHOUT_RECORDS, RANK_MERC_LATE, RANK_NOBITS,
 )
 from tables.kinds cimport is_a
-from tables.rows cimport OF_EMPTY_STAYS, OF_LATE, OF_STAYS, OutRow
+from tables.rows cimport (
+    OF_EMPTY_STAYS, OF_LATE, OF_NO_SYMBOL, OF_STAYS, PART_LOCAL, PART_TAIL, OutRow, OutSymbolRow,
+)
+from tables.views cimport MergedView, ObjectsView, PlacedView
 from traits cimport TRAIT_LEAN_NAMES, TRAIT_MERCURY
 from base.vector cimport Vec, vec_extend, vec_push
 
@@ -23,14 +26,19 @@ cdef inline int32_t rank(const OutRow* row, uint32_t family) noexcept nogil:
     return KIND[row.kind].ranks[family]
 
 
-# What decides which sections the output has, and where they stand.
 ctypedef struct Ordering:
-    const OutRow* outs
-    size_t count
-    uint32_t family
-    uint32_t traits
+    ObjectsView objects
+    MergedView merged
+    PlacedView placed
+    bint lean                   # see `is_lean`
     bint prototypes             # rows of .nv.prototype will be there
     bint records                # and attributes of the whole file
+    Vec sections                # int32_t: OutRows in the order of the file
+    Vec symbols                 # int32_t: OutSymbolRows in that of the symbol table
+    uint32_t* section_index     # by OutRow; 0: omitted, as below
+    uint32_t* section_symbol_index  # by OutRow
+    uint32_t* symbol_index      # by entity
+    uint32_t* instance_index    # by entity of a kernel
 
 
 cdef inline bint omitted(const Ordering* o, const OutRow* row) noexcept nogil:
@@ -40,19 +48,11 @@ cdef inline bint omitted(const Ordering* o, const OutRow* row) noexcept nogil:
         return not o.records
     if omit == OMIT_WITHOUT_ENTRIES:
         return row.count == 0 and not (
-            o.traits & TRAIT_MERCURY and is_a(row.kind, IS_ENTRIES) and (
-                row.marks & OF_EMPTY_STAYS or (row.merc >= 0 and o.outs[row.merc].count)))
+            o.objects.traits & TRAIT_MERCURY and is_a(row.kind, IS_ENTRIES) and (
+                row.marks & OF_EMPTY_STAYS or (row.merc >= 0 and o.placed.outs[row.merc].count)))
     if omit == OMIT_WITHOUT_PROTOTYPES:
         return not o.prototypes
     return omit == OMIT_UNUSED and row.marks & OF_STAYS == 0
-
-
-cdef inline bint push_number(Vec* v, int32_t number) noexcept nogil:
-    cdef int32_t* row = <int32_t*>vec_push(v)
-    if row == NULL:
-        return False
-    row[0] = number
-    return True
 
 
 cdef inline bint is_lean(uint32_t traits) noexcept nogil:
@@ -74,15 +74,15 @@ cdef inline int by_creation(const void* a, const void* b) noexcept nogil:
     return -1 if x < y else x > y
 
 
-cdef inline void order_sections(const Ordering* o, Scratch* scratch, Vec* sections,
-                                uint32_t* index) noexcept nogil:
+cdef inline void order_sections(Ordering* o, Scratch* scratch) noexcept nogil:
     """Rank by rank, in creation order; a mercury section ranks by its twin's creation.
 
     In lean files the ranks themselves stand in another order. Rows are in order of creation, except
     for twins; only ranks in which these come otherwise are sorted.
     """
-    cdef const OutRow* row = o.outs
-    cdef uint8_t* ranks = <uint8_t*>scratch_zeros(scratch, o.count, 1)  # from 1 on; 0: omitted
+    cdef const OutRow* row = o.placed.outs
+    # From 1 on; 0: omitted.
+    cdef uint8_t* ranks = <uint8_t*>scratch_zeros(scratch, o.placed.out_count, 1)
     cdef size_t ends[RANK_ROOM + 1]
     cdef Place* places
     cdef Place* place
@@ -90,19 +90,19 @@ cdef inline void order_sections(const Ordering* o, Scratch* scratch, Vec* sectio
     if ranks == NULL:
         return
     memset(ends, 0, sizeof(ends))
-    for i in range(o.count):
+    for i in range(o.placed.out_count):
         if not omitted(o, &row[i]):
-            ranks[i] = <uint8_t>(rank(&row[i], o.family) + 1)
-            if is_lean(o.traits):
+            ranks[i] = <uint8_t>(rank(&row[i], o.objects.family) + 1)
+            if o.lean:
                 ranks[i] = <uint8_t>(LEAN_PLACE[ranks[i] - 1] + 1)
             ends[ranks[i]] += 1
     for i in range(RANK_ROOM):
         ends[i + 1] += ends[i]
     places = <Place*>scratch_room(scratch, ends[RANK_ROOM], sizeof(Place))
-    if places == NULL or vec_extend(sections, ends[RANK_ROOM]) == NULL:
+    if places == NULL or vec_extend(&o.sections, ends[RANK_ROOM]) == NULL:
         scratch.failed = True
         return
-    for i in range(o.count):
+    for i in range(o.placed.out_count):
         if ranks[i]:
             place = &places[ends[ranks[i] - 1]]
             ends[ranks[i] - 1] += 1
@@ -112,8 +112,8 @@ cdef inline void order_sections(const Ordering* o, Scratch* scratch, Vec* sectio
         sort_places(places + first, ends[i] - first)
         first = ends[i]
     for i in range(first):
-        (<int32_t*>sections.data)[i] = places[i].out
-        index[places[i].out] = <uint32_t>(i + 1)
+        (<int32_t*>o.sections.data)[i] = places[i].out
+        o.section_index[places[i].out] = <uint32_t>(i + 1)
 
 
 cdef inline void sort_places(Place* places, size_t count) noexcept nogil:
@@ -122,3 +122,50 @@ cdef inline void sort_places(Place* places, size_t count) noexcept nogil:
         if places[i - 1].created > places[i].created:
             qsort(places, count, sizeof(Place), by_creation)
             return
+
+
+cdef inline int turn_of(const Ordering* o, const OutSymbolRow* symbol) noexcept nogil:
+    """Which of four walks writes a symbol: local, global, of parameters.
+
+    In lean executables (docs/format-notes/releases.md) the second takes those of a kernel's shared
+    variables ahead, which are local by then.
+    """
+    cdef int32_t home
+    if symbol.part == PART_LOCAL:
+        return 0
+    if symbol.part == PART_TAIL:
+        return 3
+    if o.lean and o.objects.executable and symbol.entity >= 0:
+        home = o.placed.homes[symbol.entity]
+        if home >= 0 and is_a(o.placed.outs[home].kind, IS_KERNEL_SHARED):
+            return 1
+    return 2
+
+
+cdef inline bint order_symbols(Ordering* o) noexcept nogil:
+    """Walk by walk, in creation order; False without memory."""
+    cdef const OutSymbolRow* symbol
+    cdef int32_t* row
+    cdef uint32_t index
+    cdef size_t i
+    cdef int turn
+    for turn in range(4):
+        for i in range(o.merged.out_symbol_count):
+            symbol = &o.merged.out_symbols[i]
+            if symbol.dropped or turn_of(o, symbol) != turn:
+                continue
+            index = <uint32_t>o.symbols.count + 1
+            if symbol.section >= 0:
+                if (o.section_index[symbol.section] == 0
+                        or o.placed.outs[symbol.section].marks & OF_NO_SYMBOL):
+                    continue
+                o.section_symbol_index[symbol.section] = index
+            elif symbol.instance >= 0:
+                o.instance_index[symbol.instance] = index
+            else:
+                o.symbol_index[symbol.entity] = index
+            row = <int32_t*>vec_push(&o.symbols)
+            if row == NULL:
+                return False
+            row[0] = <int32_t>i
+    return True

@@ -18,7 +18,6 @@ the value of the null symbol, which the next such copy changes. These lead to ot
 something was merged before; here they follow their pieces (docs/format-notes/literal-pools.md).
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
@@ -33,10 +32,11 @@ from base.scratch cimport (
 )
 from tables.poolrows cimport POOL_LOST, PoolRow
 from pylink._native.tables cimport (
-    Blob, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Values, take_rows,
+    Blob, Numbers, Outs, PlacedTables, Spans, Values, take_rows,
 )
 from layout.repeats cimport find_piece, is_null, is_small
 from tables.rows cimport EF_KERNEL, E_CONSTANT, EntityRow, OutRow, SectionRow, SpanRow, SymbolRow
+from tables.views cimport MergedView, ObjectsView
 from base.vector cimport Vec, vec_extend, vec_push
 
 
@@ -59,9 +59,15 @@ ctypedef struct PiecePlace:
 
 
 ctypedef struct Pools:
-    const uint8_t* arena
-    const SectionRow* sections
-    const PoolRow* rows
+    ObjectsView objects
+    MergedView merged
+    OutRow* outs
+    size_t out_count
+    uint64_t* values            # by entity
+    int32_t* homes              # by entity
+    int32_t* pool_of            # by entity of a kernel: its pool
+    int32_t* first_row          # by entity of a kernel: its first PoolRow, -1: none
+    Vec spans                   # SpanRow, of all pools
     Vec pieces                  # Piece, by section and value
     int32_t* first              # by section: its first piece, -1: none
     int32_t* next_row           # by PoolRow: the next one of its kernel, -1: none
@@ -72,7 +78,7 @@ ctypedef struct Pools:
     NameIndex kept              # a piece's bytes and alignment: twice its place, + 1: a lost copy's
     NameIndex nulls             # where a literal 0 was placed: where it is
     TextPool keys
-    PiecePlace found                 # where the last piece was put
+    PiecePlace newest           # where the last piece was put
     uint64_t null_value         # of the null symbol, which all pools of copies that lost have
     bint failed                 # memory is exhausted
 
@@ -84,68 +90,81 @@ def merge_pools(PlacedTables placed not None, uint64_t limit):
     contents are added. Otherwise nothing changes.
     """
     placed.fill()
-    cdef MergedTables merged = placed.merged
-    cdef ObjectTables objects = merged.objects
-    cdef size_t n = merged.pools.count, i
-    cdef size_t out_count = placed.outs.count
-    cdef size_t entity_count = merged.entities.count
-    cdef size_t section_count = objects.sections.count
-    cdef const EntityRow* e = merged.entities.rows
-    cdef int32_t* pool_of           # by entity of a kernel: its pool
-    cdef int32_t* first_row         # by entity of a kernel: its first PoolRow, -1: none
     cdef Pools p
     cdef Outs outs = <Outs>placed.outs.copy()
     cdef Values values = <Values>placed.values.copy()
     cdef Numbers homes = <Numbers>placed.homes.copy()
-    cdef OutRow* out = <OutRow*>outs.rows
-    cdef uint64_t* value = <uint64_t*>values.rows
-    cdef int32_t* home = <int32_t*>homes.rows
-    cdef Vec spans
     cdef Scratch scratch
-    cdef bint ok = False
+    cdef bint merged = False
     memset(&p, 0, sizeof(Pools))
-    p.rows = merged.pools.rows
-    for i in range(n):
-        if not e[p.rows[i].kernel].flags & EF_KERNEL:
-            return False        # a pool that stays with a device function
-        if p.rows[i].flags & POOL_LOST and p.rows[i].kernel != <int32_t>p.rows[i].function:
-            p.null_value = p.rows[i].offset
-    p.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    p.sections = objects.sections.rows
+    placed.merged.objects.view(&p.objects)
+    placed.merged.view(&p.merged)
+    if not are_of_kernels(&p):
+        return False
+    p.outs = <OutRow*>outs.rows
+    p.out_count = outs.count
+    p.values = <uint64_t*>values.rows
+    p.homes = <int32_t*>homes.rows
     p.limit = limit
     scratch_init(&scratch)
     try:
-        pool_of = <int32_t*>scratch_room(&scratch, entity_count, 4)
-        first_row = scratch_nones(&scratch, entity_count)
-        p.next_row = <int32_t*>scratch_room(&scratch, n, 4)
-        p.first = scratch_nones(&scratch, section_count)
-        p.seen = <uint8_t*>scratch_zeros(&scratch, section_count, 1)
-        scratch_vector(&scratch, &p.pieces, sizeof(Piece))
-        scratch_vector(&scratch, &p.blob, 1)
-        scratch_vector(&scratch, &spans, sizeof(SpanRow))
-        scratch_index(&scratch, &p.kept, 1024)
-        scratch_index(&scratch, &p.nulls, 64)
-        scratch_texts(&scratch, &p.keys)
+        take_room(&p, &scratch)
         if not scratch.failed:
             with nogil:
-                for i in range(n):              # each kernel's rows, in order
-                    p.next_row[n - 1 - i] = first_row[p.rows[n - 1 - i].kernel]
-                    first_row[p.rows[n - 1 - i].kernel] = <int32_t>(n - 1 - i)
-                ok = (list_pieces(&p, merged) and join_all(&p, out, out_count, first_row)
-                      and place_all(&p, out, out_count, pool_of, &spans))
-                if ok:
-                    move_symbols(&p, value, home, pool_of, n)
+                merged = merge_all(&p)
         if scratch.failed or p.failed:
             raise MemoryError
-        if ok:
+        if merged:
             placed.outs = outs
             placed.values = values
             placed.homes = homes
             placed.null_value = p.null_value
-            placed.add(Blob(take_rows(&p.blob)), Spans(take_rows(&spans)))
-        return ok
+            placed.add(Blob(take_rows(&p.blob)), Spans(take_rows(&p.spans)))
+        return merged
     finally:
         scratch_free(&scratch)
+
+
+cdef bint are_of_kernels(Pools* p) noexcept:
+    """Whether no pool stays with a device function; also finds the value of the null symbol."""
+    cdef const PoolRow* row
+    cdef size_t i
+    for i in range(p.merged.pool_count):
+        row = &p.merged.pools[i]
+        if not p.merged.entities[row.kernel].flags & EF_KERNEL:
+            return False
+        if row.flags & POOL_LOST and row.kernel != <int32_t>row.function:
+            p.null_value = row.offset
+    return True
+
+
+cdef void take_room(Pools* p, Scratch* scratch) noexcept:
+    p.pool_of = <int32_t*>scratch_room(scratch, p.merged.entity_count, 4)
+    p.first_row = scratch_nones(scratch, p.merged.entity_count)
+    p.next_row = <int32_t*>scratch_room(scratch, p.merged.pool_count, 4)
+    p.first = scratch_nones(scratch, p.objects.section_count)
+    p.seen = <uint8_t*>scratch_zeros(scratch, p.objects.section_count, 1)
+    scratch_vector(scratch, &p.pieces, sizeof(Piece))
+    scratch_vector(scratch, &p.blob, 1)
+    scratch_vector(scratch, &p.spans, sizeof(SpanRow))
+    scratch_index(scratch, &p.kept, 1024)
+    scratch_index(scratch, &p.nulls, 64)
+    scratch_texts(scratch, &p.keys)
+
+
+cdef bint merge_all(Pools* p) noexcept nogil:
+    """Whether one pool has room for all; False when memory is exhausted, too."""
+    cdef size_t i, row
+    cdef int32_t kernel
+    for i in range(p.merged.pool_count):        # each kernel's rows, in order
+        row = p.merged.pool_count - 1 - i
+        kernel = p.merged.pools[row].kernel
+        p.next_row[row] = p.first_row[kernel]
+        p.first_row[kernel] = <int32_t>row
+    if not (list_pieces(p) and join_all(p) and place_all(p)):
+        return False
+    move_symbols(p)
+    return True
 
 
 cdef int by_value(const void* a, const void* b) noexcept nogil:
@@ -158,18 +177,18 @@ cdef int by_value(const void* a, const void* b) noexcept nogil:
     return (x.entity > y.entity) - (x.entity < y.entity)
 
 
-cdef bint list_pieces(Pools* p, MergedTables merged) noexcept nogil:
+cdef bint list_pieces(Pools* p) noexcept nogil:
     """The pieces of all pools that have symbols."""
-    cdef const EntityRow* e = merged.entities.rows
-    cdef const SymbolRow* symbol = merged.objects.symbols.rows
-    cdef size_t n = merged.entities.count, i
+    cdef const EntityRow* e = p.merged.entities
+    cdef const SymbolRow* symbol = p.objects.symbols
+    cdef size_t i
     cdef Piece* piece
     cdef int32_t section
-    for i in range(n):
+    for i in range(p.merged.entity_count):
         section = symbol[e[i].winner].section
         if e[i].kind != E_CONSTANT or section < 0:
             continue
-        if not is_pool(p.sections[section].kind, p.sections[section].bank):
+        if not is_pool(p.objects.sections[section].kind, p.objects.sections[section].bank):
             continue
         piece = <Piece*>vec_push(&p.pieces)
         if piece == NULL:
@@ -192,24 +211,23 @@ cdef inline Piece* piece_at(const Pools* p, size_t i) noexcept nogil:
     return <Piece*>p.pieces.data + i
 
 
-cdef bint join_all(Pools* p, const OutRow* out, size_t out_count,
-                   const int32_t* first_row) noexcept nogil:
+cdef bint join_all(Pools* p) noexcept nogil:
     """Fill the one pool; False if it becomes too large, or memory is exhausted."""
     cdef size_t i
     cdef int32_t row
     cdef const OutRow* pool
-    for i in range(out_count):
-        pool = &out[out_count - 1 - i]
+    for i in range(p.out_count):
+        pool = &p.outs[p.out_count - 1 - i]
         if not is_pool(pool.kind, pool.bank):
             continue
         if pool.source >= 0 and not join_section(p, pool.source, 0):
             return False
-        row = first_row[pool.entity]
+        row = p.first_row[pool.entity]
         while row >= 0:
-            if not p.rows[row].flags & POOL_LOST:
-                if not join_section(p, p.rows[row].section, p.rows[row].offset):
+            if not p.merged.pools[row].flags & POOL_LOST:
+                if not join_section(p, p.merged.pools[row].section, p.merged.pools[row].offset):
                     return False
-            elif not join_lost(p, &p.rows[row]):
+            elif not join_lost(p, &p.merged.pools[row]):
                 return False
             row = p.next_row[row]
     return True
@@ -221,10 +239,10 @@ cdef bint join_section(Pools* p, int32_t at, uint64_t start) noexcept nogil:
     When it is added again small pieces are there: then the others are looked at, of which not many
     fit into the pool, and what follows the null symbol.
     """
-    cdef const SectionRow* s = &p.sections[at]
+    cdef const SectionRow* s = &p.objects.sections[at]
     cdef bint again = p.seen[at]
     cdef Piece* piece
-    cdef const PiecePlace* found = &p.found
+    cdef const PiecePlace* newest = &p.newest
     cdef size_t i
     p.seen[at] = True
     p.align = max(p.align, s.align)
@@ -236,42 +254,42 @@ cdef bint join_section(Pools* p, int32_t at, uint64_t start) noexcept nogil:
             break
         if again and not piece.follows and is_small(piece.size, s.align):
             continue
-        if not join_piece(p, p.arena + s.offset + piece.value, piece.size, s.align,
+        if not join_piece(p, p.objects.arena + s.offset + piece.value, piece.size, s.align,
                           start + piece.value, False):
             return False
         if not again:
-            piece.at = found.at
-            piece.follows = found.follows
+            piece.at = newest.at
+            piece.follows = newest.follows
             piece.given = (start + piece.value) % p.limit
-        if found.moved:
-            piece.given = p.null_value if found.follows else <uint64_t>found.at
+        if newest.moved:
+            piece.given = p.null_value if newest.follows else <uint64_t>newest.at
     return True
 
 
 cdef bint join_lost(Pools* p, const PoolRow* row) noexcept nogil:
     """Add the pool of a copy that lost, which is one piece, of the null symbol."""
-    cdef const SectionRow* s = &p.sections[row.section]
-    cdef const PiecePlace* found = &p.found
+    cdef const SectionRow* s = &p.objects.sections[row.section]
+    cdef const PiecePlace* newest = &p.newest
     p.align = max(p.align, s.align)
-    if not join_piece(p, p.arena + s.offset, s.size, s.align, row.offset, True):
+    if not join_piece(p, p.objects.arena + s.offset, s.size, s.align, row.offset, True):
         return False
-    if found.moved and not found.follows:
-        p.null_value = found.at
+    if newest.moved and not newest.follows:
+        p.null_value = newest.at
     return True
 
 
 cdef bint join_piece(Pools* p, const uint8_t* bytes_, uint64_t size, uint64_t align,
                      uint64_t old, bint lost) noexcept nogil:
-    """Have a piece that was placed at `old` in the one pool, at `found`; False without room."""
-    cdef PiecePlace* found = &p.found
+    """Have a piece that was placed at `old` in the one pool, at `newest`; False without room."""
+    cdef PiecePlace* newest = &p.newest
     cdef bint null = is_null(bytes_, size)
     cdef NameSlot* slot = NULL
     cdef NameIndex* index = &p.nulls if null else &p.kept
     cdef uint8_t* place
     cdef uint64_t gap
-    found.moved = is_small(size, align)
-    found.follows = False
-    if found.moved:
+    newest.moved = is_small(size, align)
+    newest.follows = False
+    if newest.moved:
         if null:
             place = pool_join(&p.keys, <const char*>&old, sizeof(old), bytes_, 0)
             slot = index_find(index, place, sizeof(old)) if place != NULL else NULL
@@ -281,9 +299,9 @@ cdef bint join_piece(Pools* p, const uint8_t* bytes_, uint64_t size, uint64_t al
             p.failed = True
             return False
         if slot.value >= 0:
-            found.at = slot.value >> 1
-            found.moved = not null
-            found.follows = slot.value & 1
+            newest.at = slot.value >> 1
+            newest.moved = not null
+            newest.follows = slot.value & 1
             return True
     gap = -p.blob.count & (align - 1) if align else 0
     if size > p.limit or p.blob.count + gap + size > p.limit:
@@ -292,29 +310,30 @@ cdef bint join_piece(Pools* p, const uint8_t* bytes_, uint64_t size, uint64_t al
     if place == NULL and gap + size:
         p.failed = True
         return False
-    found.at = <int32_t>(p.blob.count - size)
+    newest.at = <int32_t>(p.blob.count - size)
     if gap:
         memset(place, 0, gap)
     if size:
         memcpy(place + gap, bytes_, size)
     if slot != NULL:
-        slot.value = 2 * found.at + (1 if lost and not null else 0)
+        slot.value = 2 * newest.at + (1 if lost and not null else 0)
         index.count += 1
     return True
 
 
-cdef bint place_all(Pools* p, OutRow* out, size_t out_count, int32_t* pool_of,
-                    Vec* spans) noexcept nogil:
+cdef bint place_all(Pools* p) noexcept nogil:
     """Make the one pool that of every kernel."""
     cdef size_t i
+    cdef OutRow* pool
     cdef SpanRow* span
-    for i in range(out_count):
-        if not is_pool(out[i].kind, out[i].bank):
+    for i in range(p.out_count):
+        pool = &p.outs[i]
+        if not is_pool(pool.kind, pool.bank):
             continue
-        pool_of[out[i].entity] = <int32_t>i
-        out[i].size = p.blob.count
-        out[i].align = p.align
-        span = <SpanRow*>vec_push(spans)
+        p.pool_of[pool.entity] = <int32_t>i
+        pool.size = p.blob.count
+        pool.align = p.align
+        span = <SpanRow*>vec_push(&p.spans)
         p.failed |= span == NULL
         if p.failed:
             return False
@@ -324,28 +343,29 @@ cdef bint place_all(Pools* p, OutRow* out, size_t out_count, int32_t* pool_of,
     return True
 
 
-cdef void move_symbols(const Pools* p, uint64_t* value, int32_t* home, const int32_t* pool_of,
-                       size_t n) noexcept nogil:
+cdef void move_symbols(Pools* p) noexcept nogil:
     """Give symbols the places of their pieces, nvlink's if they are there, and a kernel."""
     cdef size_t i, at
+    cdef const PoolRow* row
     cdef const Piece* piece
     for i in range(p.pieces.count):
         piece = piece_at(p, i)
         if piece.at >= 0:
-            value[piece.entity] = piece.given if holds(p, piece) else <uint64_t>piece.at
-    for i in range(n):
-        if p.rows[i].flags & POOL_LOST or p.first[p.rows[i].section] < 0:
+            p.values[piece.entity] = piece.given if holds(p, piece) else <uint64_t>piece.at
+    for i in range(p.merged.pool_count):
+        row = &p.merged.pools[i]
+        if row.flags & POOL_LOST or p.first[row.section] < 0:
             continue
-        for at in range(<size_t>p.first[p.rows[i].section], p.pieces.count):
+        for at in range(<size_t>p.first[row.section], p.pieces.count):
             piece = piece_at(p, at)
-            if piece.section != p.rows[i].section:
+            if piece.section != row.section:
                 break
-            home[piece.entity] = pool_of[p.rows[i].kernel]
+            p.homes[piece.entity] = p.pool_of[row.kernel]
 
 
 cdef inline bint holds(const Pools* p, const Piece* piece) noexcept nogil:
     """Whether the bytes of a piece are where nvlink says."""
     if piece.given > p.blob.count or p.blob.count - piece.given < piece.size:
         return False
-    return memcmp(p.blob.data + piece.given,
-                  p.arena + p.sections[piece.section].offset + piece.value, piece.size) == 0
+    return memcmp(p.blob.data + piece.given, p.objects.arena + piece.value
+                  + p.objects.sections[piece.section].offset, piece.size) == 0

@@ -15,6 +15,7 @@ from base.elffile cimport (
 )
 from pylink._native.tables cimport ObjectTables
 from tables.rows cimport FileRow, SectionRow
+from tables.views cimport ObjectsView
 from sectionkinds cimport KIND
 
 cdef enum:
@@ -130,16 +131,18 @@ cdef tuple section_named(const uint8_t* data, uint64_t size, const char* wanted)
 
 def file_sections(ObjectTables objects not None, size_t number):
     """The sections of a file of a link; see the stub."""
-    cdef const uint8_t* arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const FileRow* file = &objects.files.rows[number]
+    cdef ObjectsView v
+    cdef const FileRow* file
     cdef const SectionRow* s
     cdef Section section
     cdef uint32_t i
     cdef list sections = []
+    objects.view(&v)
+    file = &v.files[number]
     for i in range(file.section_count):
-        s = &objects.sections.rows[file.first_section + i]
+        s = &v.sections[file.first_section + i]
         section = Section.__new__(Section)
-        section.name = arena[s.name:s.name + s.name_size]
+        section.name = v.arena[s.name:s.name + s.name_size]
         section.type = s.type
         section.link = s.link
         section.info = s.info
@@ -155,18 +158,22 @@ def file_sections(ObjectTables objects not None, size_t number):
 
 def file_image(ObjectTables objects not None, size_t number):
     """A file of a link as bytes; see the stub."""
-    cdef const uint8_t* arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const FileRow* file = &objects.files.rows[number]
-    cdef const SectionRow* s = objects.sections.rows + file.first_section
-    cdef uint64_t size = file.size
+    cdef ObjectsView v
+    cdef const FileRow* file
+    cdef const SectionRow* s
+    cdef uint64_t size
     cdef uint8_t* to
     cdef ElfFile elf
     cdef uint32_t i
+    objects.view(&v)
+    file = &v.files[number]
+    s = v.sections + file.first_section
+    size = file.size
     for i in range(file.section_count):
         size += s[i].size if is_moved(file, &s[i]) else 0
     cdef bytes image = PyBytes_FromStringAndSize(NULL, size)
     to = <uint8_t*>PyBytes_AS_STRING(image)
-    memcpy(to, arena + file.offset, file.size)
+    memcpy(to, v.arena + file.offset, file.size)
     open_elf(&elf, to, file.size)
     open_table(&elf)
     size = file.size
@@ -174,7 +181,7 @@ def file_image(ObjectTables objects not None, size_t number):
         if is_moved(file, &s[i]):
             (<Shdr*>elf.table)[i].sh_offset = size
             (<Shdr*>elf.table)[i].sh_size = s[i].size
-            memcpy(to + size, arena + s[i].offset, s[i].size)
+            memcpy(to + size, v.arena + s[i].offset, s[i].size)
             size += s[i].size
     return image
 

@@ -10,12 +10,13 @@ from libc.string cimport memset
 
 from sectionkinds cimport IS_DEBUG, IS_ENTRIES, KIND_COUNT, K_OTHER
 from base.elf64 cimport STB_WEAK, STT_FUNC, STT_SECTION
-from pylink._native.tables cimport Fixups, MergedTables, ObjectTables, PlacedTables, Values
+from pylink._native.tables cimport Fixups, PlacedTables, Values
 from tables.kinds cimport is_a, is_nobits
 from relocationtypes cimport FIRST_MERCURY_TYPE, MERCURY_TYPES, PLAIN_TYPES
 from tables.rows cimport (
-    FROM_INPUTS, EmittedRow, FileRow, FixupRow, OutRow, PlaceRow, SectionRow, SymbolRow,
+    FROM_INPUTS, EmittedRow, FileRow, FixupRow, OutRow, SectionRow, SymbolRow,
 )
+from tables.views cimport MergedView, ObjectsView, PlacedView
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from base.memory cimport check_memory
 
@@ -58,133 +59,112 @@ def count_sections(PlacedTables placed not None):
     """
     placed.merged.check()
     placed.check()
-    cdef MergedTables merged = placed.merged
-    cdef ObjectTables objects = merged.objects
-    cdef size_t n = objects.files.count, f
-    cdef size_t section_count = objects.sections.count
-    cdef size_t symbol_count = objects.symbols.count
-    cdef Inputs c
-    cdef Outputs o
-    cdef Scratch scratch
-    cdef const FileRow* file = objects.files.rows
-    cdef bytes file_rows = PyBytes_FromStringAndSize(NULL, n * sizeof(FileCount))
+    cdef Counts c
+    cdef const FileRow* file
+    cdef size_t f, column
+    placed.merged.objects.view(&c.objects)
+    placed.merged.view(&c.merged)
+    placed.view(&c.placed)
+    cdef size_t files_size = c.objects.file_count * sizeof(FileCount)
+    cdef bytes file_rows = PyBytes_FromStringAndSize(NULL, files_size)
     cdef bytes sums = PyBytes_FromStringAndSize(NULL, sizeof(FileCount))
     cdef bytes kind_rows = PyBytes_FromStringAndSize(NULL, KIND_COUNT * sizeof(KindCount))
     cdef uint64_t* total = <uint64_t*>PyBytes_AS_STRING(sums)
-    cdef size_t column
-    o.count = placed.outs.count
-    o.fixup_count = merged.fixups.count
-    for f in range(n):
-        if (file[f].first_section > section_count
-                or file[f].section_count > section_count - file[f].first_section
-                or file[f].first_symbol > symbol_count
-                or file[f].symbol_count > symbol_count - file[f].first_symbol):
+    cdef FileCount* files = <FileCount*>PyBytes_AS_STRING(file_rows)
+    cdef Scratch scratch
+    for f in range(c.objects.file_count):
+        file = &c.objects.files[f]
+        if (file.first_section > c.objects.section_count
+                or file.section_count > c.objects.section_count - file.first_section
+                or file.first_symbol > c.objects.symbol_count
+                or file.symbol_count > c.objects.symbol_count - file.first_symbol):
             raise IndexError(f"file {f} runs past the tables")
-    c.sections = objects.sections.rows
-    c.symbols = objects.symbols.rows
-    c.out_of = merged.out_of.rows
-    c.stand_in = merged.stand_ins.rows if merged.stand_ins.count else NULL
-    c.out_count = o.count
-    c.kinds = o.kinds = <KindCount*>PyBytes_AS_STRING(kind_rows)
-    c.files = <FileCount*>PyBytes_AS_STRING(file_rows)
-    o.outs = placed.outs.rows
-    o.index = placed.section_index.rows
-    o.places = placed.places.rows
-    o.fixups = merged.fixups.rows
+    c.kinds = <KindCount*>PyBytes_AS_STRING(kind_rows)
     scratch_init(&scratch)
-    o.copied = c.copied = <uint8_t*>scratch_zeros(&scratch, o.count + 1, 1)
-    check_memory(o.copied != NULL)
+    c.copied = <uint8_t*>scratch_zeros(&scratch, c.placed.out_count + 1, 1)
+    check_memory(c.copied != NULL)
     with nogil:
-        memset(c.files, 0, n * sizeof(FileCount))
+        memset(files, 0, files_size)
         memset(total, 0, sizeof(FileCount))
         memset(c.kinds, 0, KIND_COUNT * sizeof(KindCount))
-        count_outputs(&o)
-        for f in range(n):
-            count_input_sections(&c, &file[f], &c.files[f])
-            count_input_symbols(&c, &file[f], &c.files[f])
+        count_outputs(&c)
+        for f in range(c.objects.file_count):
+            count_input_sections(&c, &c.objects.files[f], &files[f])
+            count_input_symbols(&c, &c.objects.files[f], &files[f])
             for column in range(sizeof(FileCount) // 8):
-                total[column] += (<uint64_t*>&c.files[f])[column]
+                total[column] += (<uint64_t*>&files[f])[column]
     scratch_free(&scratch)
     return file_rows, sums, kind_rows
 
 
-ctypedef struct Inputs:
-    const SectionRow* sections
-    const SymbolRow* symbols
-    const int32_t* out_of
-    const int32_t* stand_in     # NULL: nothing was folded
-    const uint8_t* copied
-    size_t out_count
-    FileCount* files
-    KindCount* kinds
-
-ctypedef struct Outputs:
-    const OutRow* outs
-    const uint32_t* index
-    const PlaceRow* places
-    const FixupRow* fixups
-    size_t count
-    size_t fixup_count
+ctypedef struct Counts:
+    ObjectsView objects
+    MergedView merged
+    PlacedView placed
     uint8_t* copied             # by OutRow: whether its bytes are the inputs'
     KindCount* kinds
 
 
-cdef inline KindCount* counter(KindCount* kinds, uint32_t kind) noexcept nogil:
-    return &kinds[kind if kind < KIND_COUNT else K_OTHER]
+cdef inline KindCount* counter(const Counts* c, uint32_t kind) noexcept nogil:
+    return &c.kinds[kind if kind < KIND_COUNT else K_OTHER]
 
 
-cdef void count_outputs(Outputs* o) noexcept nogil:
+cdef void count_outputs(Counts* c) noexcept nogil:
+    cdef const OutRow* out = c.placed.outs
+    cdef const FixupRow* fixup = c.merged.fixups
     cdef size_t i
     cdef int32_t at
     cdef KindCount* k
-    for i in range(o.count):
-        o.copied[i] = not is_nobits(&o.outs[i]) and o.places[i].contents == FROM_INPUTS
-        if o.index[i] == 0:
+    for i in range(c.placed.out_count):
+        c.copied[i] = not is_nobits(&out[i]) and c.placed.places[i].contents == FROM_INPUTS
+        if c.placed.section_index[i] == 0:
             continue
-        k = counter(o.kinds, o.outs[i].kind)
+        k = counter(c, out[i].kind)
         k.output_sections += 1
-        k.output_bytes += o.places[i].size
-        if is_a(o.outs[i].kind, IS_ENTRIES):
-            at = patched(o.outs, o.count, &o.outs[i])
-            counter(o.kinds, o.outs[at].kind if at >= 0 else K_OTHER).kept += o.outs[i].count
-    for i in range(o.fixup_count):
-        if <size_t>o.fixups[i].out < o.count:
-            counter(o.kinds, o.outs[o.fixups[i].out].kind).applied += 1
+        k.output_bytes += c.placed.places[i].size
+        if is_a(out[i].kind, IS_ENTRIES):
+            at = patched(&c.placed, &out[i])
+            counter(c, out[at].kind if at >= 0 else K_OTHER).kept += out[i].count
+    for i in range(c.merged.fixup_count):
+        if <size_t>fixup[i].out < c.placed.out_count:
+            counter(c, out[fixup[i].out].kind).applied += 1
 
 
-cdef void count_input_sections(Inputs* c, const FileRow* file, FileCount* row) noexcept nogil:
+cdef void count_input_sections(const Counts* c, const FileRow* file,
+                               FileCount* row) noexcept nogil:
+    cdef const int32_t* out_of = c.merged.out_of
     cdef const SectionRow* s
     cdef KindCount* k
     cdef uint32_t i
     row.sections = file.section_count
     for i in range(file.first_section, file.first_section + file.section_count):
-        s = &c.sections[i]
-        k = counter(c.kinds, s.kind)
+        s = &c.objects.sections[i]
+        k = counter(c, s.kind)
         k.input_sections += 1
         k.input_bytes += s.size
         if is_a(s.kind, IS_ENTRIES) and s.entsize:
             row.relocations += s.size // s.entsize
         if is_a(s.kind, IS_DEBUG):
             row.debug_bytes += s.size
-        if c.stand_in != NULL and c.stand_in[i] >= 0:
+        if c.merged.stand_ins != NULL and c.merged.stand_ins[i] >= 0:
             k.folded_bytes += s.size
             row.folded_bytes += s.size
-        elif c.out_of[i] < 0:
+        elif out_of[i] < 0:
             k.discarded_bytes += s.size
         else:
             k.kept_sections += 1
             row.kept_sections += 1
             row.kept_bytes += s.size
-            if <size_t>c.out_of[i] < c.out_count and c.copied[c.out_of[i]]:
+            if <size_t>out_of[i] < c.placed.out_count and c.copied[out_of[i]]:
                 k.copied_bytes += s.size
 
 
-cdef void count_input_symbols(Inputs* c, const FileRow* file, FileCount* row) noexcept nogil:
+cdef void count_input_symbols(const Counts* c, const FileRow* file, FileCount* row) noexcept nogil:
     cdef const SymbolRow* y
     cdef uint32_t i
     row.symbols = file.symbol_count
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
-        y = &c.symbols[i]
+        y = &c.objects.symbols[i]
         if (y.info & 15) == STT_SECTION or y.name_size == 0:
             continue
         if y.shndx == 0:
@@ -195,12 +175,13 @@ cdef void count_input_symbols(Inputs* c, const FileRow* file, FileCount* row) no
         row.functions += (y.info & 15) == STT_FUNC
 
 
-cdef inline int32_t patched(const OutRow* o, size_t count, const OutRow* row) noexcept nogil:
+cdef inline int32_t patched(const PlacedView* placed, const OutRow* row) noexcept nogil:
     """The section that a relocation section changes; a mercury one knows it through its twin."""
-    cdef int32_t at = row.target
-    if at < 0 and 0 <= row.twin < <int32_t>count and 0 <= o[row.twin].target < <int32_t>count:
+    cdef const OutRow* o = placed.outs
+    cdef int32_t at = row.target, count = <int32_t>placed.out_count
+    if at < 0 and 0 <= row.twin < count and 0 <= o[row.twin].target < count:
         at = o[o[row.twin].target].merc
-    return at if at < <int32_t>count else -1
+    return at if at < count else -1
 
 
 cdef inline size_t counter_of(uint32_t type_) noexcept nogil:
@@ -214,37 +195,19 @@ cdef inline size_t counter_of(uint32_t type_) noexcept nogil:
 def count_relocations(PlacedTables placed not None):
     """A list of (type, applied, kept), by type; type 0xffffffff stands for all without a name."""
     placed.check()
-    cdef MergedTables merged = placed.merged
-    cdef size_t fixup_count = merged.fixups.count, i
-    cdef size_t emitted_count = merged.emitted.count, steps = 0, listed = 0
-    cdef size_t out_count = placed.outs.count
-    cdef const FixupRow* fixup = merged.fixups.rows
-    cdef const EmittedRow* emitted = merged.emitted.rows
-    cdef const OutRow* o = placed.outs.rows
-    cdef const uint32_t* index = placed.section_index.rows
+    cdef MergedView merged
+    cdef PlacedView view
     cdef uint64_t applied[TYPES]
     cdef uint64_t kept[TYPES]
-    cdef int32_t at
+    cdef size_t i
+    placed.merged.view(&merged)
+    placed.view(&view)
     with nogil:
         memset(applied, 0, sizeof(applied))
         memset(kept, 0, sizeof(kept))
-        for i in range(fixup_count):
-            applied[counter_of(fixup[i].type)] += 1
-        for i in range(out_count):
-            if index[i] != 0 and is_a(o[i].kind, IS_ENTRIES):
-                listed += o[i].count
-        if listed == emitted_count:    # all rows are in lists, so that the order does not matter
-            for i in range(emitted_count):
-                kept[counter_of(emitted[i].type)] += 1
-            out_count = 0
-        for i in range(out_count):
-            if index[i] == 0 or not is_a(o[i].kind, IS_ENTRIES):
-                continue
-            at = o[i].head
-            while 0 <= at < <int32_t>emitted_count and steps < emitted_count:
-                kept[counter_of(emitted[at].type)] += 1
-                at = emitted[at].next
-                steps += 1
+        for i in range(merged.fixup_count):
+            applied[counter_of(merged.fixups[i].type)] += 1
+        count_kept(&merged, &view, kept)
     return [
         (0xffffffff if i == TYPES - 1 else i if i < PLAIN_TYPES
          else i - PLAIN_TYPES + FIRST_MERCURY_TYPE, applied[i], kept[i])
@@ -252,20 +215,42 @@ def count_relocations(PlacedTables placed not None):
     ]
 
 
+cdef void count_kept(const MergedView* merged, const PlacedView* placed,
+                     uint64_t* kept) noexcept nogil:
+    """By type, the relocations that stay."""
+    cdef const EmittedRow* emitted = merged.emitted
+    cdef size_t i, steps = 0, listed = 0
+    cdef int32_t at
+    for i in range(placed.out_count):
+        if placed.section_index[i] != 0 and is_a(placed.outs[i].kind, IS_ENTRIES):
+            listed += placed.outs[i].count
+    if listed == merged.emitted_count:  # all rows are in lists, so that the order does not matter
+        for i in range(merged.emitted_count):
+            kept[counter_of(emitted[i].type)] += 1
+        return
+    for i in range(placed.out_count):
+        if placed.section_index[i] == 0 or not is_a(placed.outs[i].kind, IS_ENTRIES):
+            continue
+        at = placed.outs[i].head
+        while 0 <= at < <int32_t>merged.emitted_count and steps < merged.emitted_count:
+            kept[counter_of(emitted[at].type)] += 1
+            at = emitted[at].next
+            steps += 1
+
+
 def count_by_section(PlacedTables placed not None):
     """A uint64 per OutRow: the relocations applied to it."""
-    cdef MergedTables merged = placed.merged
-    cdef size_t fixup_count = merged.fixups.count, i
-    cdef size_t out_count = placed.outs.count
-    cdef const FixupRow* fixup = merged.fixups.rows
-    cdef bytes made = PyBytes_FromStringAndSize(NULL, out_count * 8)
-    cdef uint64_t* row = <uint64_t*>PyBytes_AS_STRING(made)
+    cdef MergedView merged
+    cdef size_t out_count = placed.outs.count, i
+    cdef bytes column = PyBytes_FromStringAndSize(NULL, out_count * 8)
+    cdef uint64_t* count = <uint64_t*>PyBytes_AS_STRING(column)
+    placed.merged.view(&merged)
     with nogil:
-        memset(row, 0, out_count * 8)
-        for i in range(fixup_count):
-            if <size_t>fixup[i].out < out_count:
-                row[fixup[i].out] += 1
-    return Values(made)
+        memset(count, 0, out_count * 8)
+        for i in range(merged.fixup_count):
+            if <size_t>merged.fixups[i].out < out_count:
+                count[merged.fixups[i].out] += 1
+    return Values(column)
 
 
 def fixups_of(Fixups fixups not None, int32_t out):
