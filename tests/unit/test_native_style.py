@@ -80,6 +80,7 @@ OWN_MEMORY = {
     "fleet/sectioncolumns.pxd": "the same",
     "size/cubincut.pxd": "what is not part of a link",
     "size/cutting.pxd": "the same",
+    "size/payloads.pxd": "rooms that a thread uses for one payload after the other",
     "size/ledger.pyx": "a ledger lives as long as what it measures",
 }
 

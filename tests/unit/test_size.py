@@ -184,7 +184,8 @@ def test_cubins_are_counted_as_the_rules_say(seed: int) -> None:
     made.section(Section("unknown", 1, bytes(5)))
     data = made.build()
     ledger = Ledger()
-    ledger.measure(data, 0, len(data), 2, 0, (len(data), 0))
+    size = len(data)
+    assert ledger.measure([(data, 0, size, size, 0, 2, 0, size, 0, False)]) != [None]
     functions = [name.decode() for name in ledger.functions()]
     groups = array("i", range(len(functions))).tobytes()
     found = {

@@ -17,7 +17,7 @@ from pylink._native import ledger
 from pylink.command.sizes import main
 from pylink.inputs.payload import ZSTD_FRAME, find_codec
 from pylink.inspect.embedded import leaves_registration
-from pylink.size import Sizes, hostnames, measure, recompress, rows
+from pylink.size import Sizes, hostnames, measure, rows
 from pylink.size import entries as entries_module
 from pylink.size.experiments import Experiments
 from pylink.size.reductions import Reduction, is_covered, reductions
@@ -117,22 +117,15 @@ def test_code_that_does_not_compress_stays_as_it_is(tmp_path: Path) -> None:
 
 def test_equal_cubins_are_compressed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the number of threads, each of them counts."""
-    compressed: list[int] = []
-    made = recompress.zstd_bytes
-
-    def counting(payload: bytes, flags: int, full: int, *, deflate: bool) -> tuple[int, int] | None:
-        compressed.append(full)
-        return made(payload, flags, full, deflate=deflate)
-
-    monkeypatch.setattr(recompress, "zstd_bytes", counting)
     entries = [entry(cubin("a"), 80), entry(cubin("b"), 90), *[entry(cubin("a"), 80)] * 6]
-    data = library([(".nv_fatbin", container(*entries))])
+    path = tmp_path / "lib.so"
+    path.write_bytes(library([(".nv_fatbin", container(*entries))]))
     said = set()
     for threads in ("1", "2", "4"):
-        compressed.clear()
         monkeypatch.setattr(entries_module, "count_cores", lambda threads=threads: int(threads))
-        line = found(tmp_path, data, recompress=True)["stored-cubins"]
-        assert (line.entries, len(compressed)) == (8, 2)
+        sizes = measure([str(path)], recompress=True)
+        (line,) = [line for line in reductions(sizes) if line.rule == "stored-cubins"]
+        assert (line.entries, sizes.ledger.contents_compressed()) == (8, 2)
         said.add((line.installed, line.download))
     assert len(said) == 1
 

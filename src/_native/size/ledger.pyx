@@ -2,40 +2,51 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
-from base.blocks cimport block_free, block_widen
 from base.heap cimport return_blocks
 from base.nameindex cimport (
     NameIndex, NameSlot, TextPool, index_find, index_free, index_init, pool_free, pool_take,
+    scratch_texts,
 )
 from base.elffile cimport (
     ELF_GOOD, ElfFile, has_bytes, lies_in, name_at, open_elf, open_names, open_table,
 )
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_zeros
 from base.stretches cimport NO_SECTION, Stretch, own_stretches
 from base.vector cimport Vec, vec_free, vec_init, vec_push
 from inputs.codecs cimport decompress, open_codec
-from size.cubincut cimport cut_cubin, memmem, part_of
+from size.cubincut cimport part_of
 from size.digests cimport Digest, Fingerprint
 from size.cutting cimport (
-    PART_HEADERS, PART_LTOIR, PART_OTHER, PART_PADDING, PARTS, SHARED, Cutting, Text, count_bytes,
-    cutting_free, cutting_init,
+    PART_HEADERS, PART_PADDING, PARTS, Cutting, Text, cutting_free, cutting_init,
 )
-from size.ptxcut cimport cut_ptx
-from inputs.fatbinrows cimport ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
+from size.payloads cimport (
+    KEPT_ROOM, MEASURED, NOT_MEASURED, UNREAD, ZSTD_FRAME, ContentKey, Payload, Rooms,
+    compress_payload, count_payload, empty_rooms, frame_room, key_of, make_frame, unpack_payload,
+)
 from base.memory cimport check_memory
 
 cdef extern from "size/recompress.h":
     bint open_frames "pylink_open_frames"(const char* path) nogil
-    size_t frame_room "pylink_frame_room"(size_t size) noexcept nogil
-    size_t make_frame "pylink_make_frame"(
-        const void* from_, size_t size, void* to, size_t room, int level
+
+cdef extern from "size/marks.h":
+    size_t next_mark "pylink_next_mark"(
+        const uint8_t* data, size_t at, size_t size, const char* const* marks,
+        const size_t* sizes, size_t* number
     ) noexcept nogil
+
+cdef extern from "<pthread.h>" nogil:
+    ctypedef struct pthread_mutex_t:
+        pass
+    int pthread_mutex_init(pthread_mutex_t* lock, const void* attributes)
+    int pthread_mutex_destroy(pthread_mutex_t* lock)
+    int pthread_mutex_lock(pthread_mutex_t* lock)
+    int pthread_mutex_unlock(pthread_mutex_t* lock)
 
 cdef enum:
     RETURNED = 1 << 20
-    ZSTD_FRAME = 2              # of the codecs
 
 # One entry's bytes of one part and function. Sizes of an entry have 32 bits.
 cdef packed struct LedgerRow:
@@ -72,26 +83,26 @@ def frame_of(bytes payload not None, int level, bint checked=True):
     """A Zstandard frame that becomes the payload again; see `ledger.pyi`."""
     cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(payload)
     cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(payload)
-    cdef size_t room = frame_room(size), made = 0
-    cdef uint8_t* frame = NULL
-    cdef uint8_t* again = NULL
+    cdef size_t room = frame_room(size), frame_size = 0
+    cdef Scratch scratch
+    cdef uint8_t* frame
+    cdef uint8_t* again
     cdef bint good = False
     if room == 0:
         return None
+    scratch_init(&scratch)
     try:
+        frame = <uint8_t*>scratch_room(&scratch, room, 1)
+        again = <uint8_t*>scratch_room(&scratch, size if checked else 0, 1)
+        check_memory(not scratch.failed)
         with nogil:
-            frame = <uint8_t*>malloc(room)
-            again = <uint8_t*>malloc(size + 1) if checked else NULL
-            if frame != NULL and (again != NULL or not checked):
-                made = make_frame(data, size, frame, room, level)
-                good = made != 0 and (not checked
-                                      or (decompress(ZSTD_FRAME, frame, made, again, size)
-                                          and memcmp(data, again, size) == 0))
-        check_memory(frame != NULL and (again != NULL or not checked))
-        return PyBytes_FromStringAndSize(<const char*>frame, made) if good else None
+            frame_size = make_frame(data, size, frame, room, level)
+            good = frame_size != 0 and (
+                not checked or (decompress(ZSTD_FRAME, frame, frame_size, again, size)
+                                and memcmp(data, again, size) == 0))
+        return PyBytes_FromStringAndSize(<const char*>frame, frame_size) if good else None
     finally:
-        free(frame)
-        free(again)
+        scratch_free(&scratch)
 
 
 def return_memory():
@@ -99,34 +110,40 @@ def return_memory():
     return_blocks(RETURNED)
 
 
-def find_marks(const uint8_t[::1] data not None, bytes mark not None):
-    """Offsets of a mark, in order."""
+def find_marks(const uint8_t[::1] data not None, tuple marks not None):
+    """Offsets of one or two marks, each with its number; see `ledger.pyi`."""
+    cdef const char* texts[2]
+    cdef size_t sizes[2]
+    cdef size_t at = 0, size = <size_t>data.shape[0], number = 0
     cdef const uint8_t* base
-    cdef const uint8_t* found
-    cdef uint64_t at = 0, size = <uint64_t>data.shape[0]
-    cdef uint64_t width = <uint64_t>PyBytes_GET_SIZE(mark)
-    cdef const char* wanted = PyBytes_AS_STRING(mark)
+    cdef bytes mark
     cdef list places = []
-    if size < width or width == 0:
+    if len(marks) not in (1, 2):
+        raise ValueError("one or two marks are searched for")
+    for i in range(2):
+        mark = marks[min(i, len(marks) - 1)]
+        texts[i], sizes[i] = PyBytes_AS_STRING(mark), <size_t>PyBytes_GET_SIZE(mark)
+        if sizes[i] < 2:
+            raise ValueError("a mark has at least two bytes")
+    if size == 0:
         return places
     base = &data[0]
-    while size - at >= width:
+    while True:
         with nogil:
-            found = <const uint8_t*>memmem(base + at, size - at, wanted, width)
-        if found == NULL:
-            break
-        at = <uint64_t>(found - base)
-        places.append(at)
+            at = next_mark(base, at, size, texts, sizes, &number)
+        if at == size:
+            return places
+        places.append((at, number))
         at += 1
-    return places
 
 
 def section_bytes(const uint8_t[::1] cubin not None):
     """Bytes of each section of a cubin; see `ledger.pyi`."""
     cdef ElfFile elf
-    cdef Stretch* stretches = NULL
+    cdef Stretch* stretches
+    cdef Scratch scratch
     cdef uint64_t i, count, at = 0, size = <uint64_t>cubin.shape[0]
-    cdef list found = []
+    cdef list rows = []
     if (size == 0 or open_elf(&elf, &cubin[0], size) != ELF_GOOD or open_table(&elf) != ELF_GOOD
             or open_names(&elf) != ELF_GOOD):
         raise ValueError("not a cubin")
@@ -134,25 +151,54 @@ def section_bytes(const uint8_t[::1] cubin not None):
         if (name_at(&elf, &elf.table[i]) == NULL
                 or (has_bytes(elf.table[i].sh_type) and not lies_in(&elf, &elf.table[i]))):
             raise ValueError("not a cubin")
-    stretches = <Stretch*>malloc((elf.count + 3) * sizeof(Stretch))
-    check_memory(stretches != NULL)
+    scratch_init(&scratch)
     try:
+        stretches = <Stretch*>scratch_room(&scratch, elf.count + 3, sizeof(Stretch))
+        check_memory(not scratch.failed)
         with nogil:
             count = own_stretches(stretches, &elf)
         for i in range(count):
             if stretches[i].start > at:
-                found.append((-1, <int>PART_PADDING, <int64_t>(stretches[i].start - at)))
+                rows.append((-1, <int>PART_PADDING, <int64_t>(stretches[i].start - at)))
             at = stretches[i].end
             number, part = -1, <int>PART_HEADERS
             if stretches[i].section != <uint32_t>NO_SECTION:
                 number = <int64_t>stretches[i].section
                 part = <int>part_of(&elf.table[number], name_at(&elf, &elf.table[number]))
-            found.append((number, part, <int64_t>(at - stretches[i].start)))
+            rows.append((number, part, <int64_t>(at - stretches[i].start)))
         if size > at:
-            found.append((-1, <int>PART_PADDING, <int64_t>(size - at)))
-        return found
+            rows.append((-1, <int>PART_PADDING, <int64_t>(size - at)))
+        return rows
     finally:
-        free(stretches)
+        scratch_free(&scratch)
+
+
+cdef int read_payload(Payload* p, tuple row) except -1:
+    """A row of Python's; the bytes in it stay where they are."""
+    cdef bytes data = row[0]
+    p.data = <const uint8_t*>PyBytes_AS_STRING(data) if data is not None else NULL
+    p.offset, p.packed, p.full = row[1], row[2], row[3]
+    p.codec, p.kind, p.entry = row[4], row[5], row[6]
+    p.installed, p.download, p.compressed = row[7], row[8], row[9]
+    if data is not None and p.packed > <uint64_t>PyBytes_GET_SIZE(data):
+        raise ValueError("a payload is longer than its bytes")
+    if max(p.packed, p.full, p.installed, p.download) > 0xffffffff:
+        raise ValueError("more than 4 GiB in an entry")
+    return 0
+
+
+cdef tuple result_of(const Payload* p):
+    """What Python gets to see; None of a payload that is damaged."""
+    if p.outcome != MEASURED:
+        return None
+    exact = like = unit = frame = None
+    if p.exact.a or p.exact.b:
+        exact = (<const char*>&p.exact)[:sizeof(Fingerprint)]
+        like = (<const char*>&p.like)[:sizeof(Fingerprint)]
+    if p.frame != NULL:
+        frame = PyBytes_FromStringAndSize(<const char*>p.frame, p.frame_size)
+    unit = (<const char*>p.unit)[:p.unit_size] if p.unit_size else b""
+    return p.type, unit, exact or b"", like or b"", p.same, p.frame_size, frame
 
 
 cdef class Ledger:
@@ -162,70 +208,164 @@ cdef class Ledger:
     cdef TextPool pool
     cdef Vec names              # Text of functions, from number 1 on
     cdef Vec digests
+    cdef NameIndex contents     # ContentKey of what is compressed: the first entry that has it
+    cdef Rooms* rooms           # that no thread uses
+    cdef pthread_mutex_t lock   # of all above but the rooms, while payloads are measured
 
     def __cinit__(self):
         vec_init(&self.rows, sizeof(LedgerRow))
         vec_init(&self.names, sizeof(Text))
         vec_init(&self.digests, sizeof(DigestRow))
+        self.index.slots = NULL
         self.pool.chunk = NULL
         self.pool.used = self.pool.room = 0
-        check_memory(index_init(&self.index, 1024))
+        self.contents.slots = NULL
+        self.rooms = NULL
+        pthread_mutex_init(&self.lock, NULL)
+        check_memory(index_init(&self.index, 1024) and index_init(&self.contents, 64))
 
     def __dealloc__(self):
+        cdef Rooms* rooms
+        while self.rooms != NULL:
+            rooms = self.rooms
+            self.rooms = rooms.next
+            empty_rooms(rooms, 0)
+            free(rooms)
+        pthread_mutex_destroy(&self.lock)
+        index_free(&self.contents)
         vec_free(&self.rows)
         vec_free(&self.names)
         vec_free(&self.digests)
         index_free(&self.index)
         pool_free(&self.pool)
 
-    def measure(self, bytes payload not None, int codec, uint64_t full, int kind, uint32_t entry,
-                tuple shared not None):
-        """Decompress and count a payload; see `ledger.pyi`."""
-        cdef uint64_t installed = shared[0], download = shared[1]
-        cdef const uint8_t* packed = <const uint8_t*>PyBytes_AS_STRING(payload)
-        cdef uint64_t packed_size = <uint64_t>PyBytes_GET_SIZE(payload)
-        cdef const uint8_t* data = packed
-        cdef uint8_t* room = NULL
-        cdef uint64_t size = packed_size
-        cdef Cutting c
-        cdef bint good, unpacked = True
-        if full > 0xffffffff or installed > 0xffffffff or download > 0xffffffff:
-            raise ValueError("more than 4 GiB in an entry")
-        good = cutting_init(&c)
+    def measure(self, list payloads not None, int file=-1, int level=0, bint kept=False):
+        """Decompress and count payloads; see `ledger.pyi`."""
+        cdef Scratch scratch
+        cdef TextPool texts
+        cdef size_t i, count = <size_t>len(payloads)
+        cdef Payload* rows
+        cdef Rooms* rooms = NULL
+        cdef bint good
+        scratch_init(&scratch)
         try:
+            rows = <Payload*>scratch_zeros(&scratch, count, sizeof(Payload))
+            scratch_texts(&scratch, &texts)
+            check_memory(not scratch.failed)
+            for i in range(count):
+                read_payload(&rows[i], payloads[i])
+            rooms = self.take_rooms()
             with nogil:
-                if good and codec:
-                    room = <uint8_t*>block_widen(NULL, 0, full + 8)
-                    good = room != NULL
-                    if good:
-                        unpacked = decompress(codec, packed, packed_size, room, full)
-                        data, size = room, full
-                if good and unpacked:
-                    if kind == ENTRY_ELF:
-                        good = cut_cubin(&c, data, size)
-                    elif kind == ENTRY_PTX:
-                        good = cut_ptx(&c, data, size)
-                    else:
-                        count_bytes(&c, SHARED, PART_LTOIR if kind == ENTRY_LTOIR else PART_OTHER,
-                                    size)
+                good = self.measure_rows(rows, count, file, level, kept, rooms, &texts)
+            for i in range(count):
+                if rows[i].outcome == UNREAD:
+                    if rows[i].failure < 0:
+                        raise EOFError
+                    raise OSError(rows[i].failure, "cannot be read")
             check_memory(good)
-            if not unpacked or c.bad:
-                return None
-            self.enter(&c, entry, size, installed, download)
-            self.enter_digests(&c, entry)
-            unit = (<const char*>c.unit.data)[:c.unit.size] if c.unit.data != NULL else b""
-            if c.exact.a == 0 and c.exact.b == 0:
-                return c.type, unit, b"", b""
-            return (c.type, unit, (<const char*>&c.exact)[:sizeof(Fingerprint)],
-                    (<const char*>&c.like)[:sizeof(Fingerprint)])
+            return [result_of(&rows[i]) for i in range(count)]
         finally:
-            if room != NULL:
-                block_free(room, full + 8)
-            cutting_free(&c)
+            self.give_rooms(rooms)
+            scratch_free(&scratch)
 
-    cdef int enter(self, const Cutting* c, uint32_t entry, uint64_t size, uint64_t installed,
-                   uint64_t download) except -1:
-        """Rows of one entry, which share its bytes in proportion, with running sums."""
+    cdef Rooms* take_rooms(self) except NULL:
+        """Rooms that no other thread uses; both functions are called with the GIL."""
+        cdef Rooms* rooms = self.rooms
+        if rooms != NULL:
+            self.rooms = rooms.next
+        else:
+            rooms = <Rooms*>calloc(1, sizeof(Rooms))
+            check_memory(rooms != NULL)
+        return rooms
+
+    cdef void give_rooms(self, Rooms* rooms) noexcept:
+        if rooms != NULL:
+            empty_rooms(rooms, KEPT_ROOM)
+            rooms.next = self.rooms
+            self.rooms = rooms
+
+    cdef bint measure_rows(self, Payload* rows, size_t count, int file, int level, bint kept,
+                           Rooms* rooms, TextPool* texts) noexcept nogil:
+        """Measure all, up to the first that cannot be read; False without memory."""
+        cdef size_t i
+        cdef Cutting c
+        cdef bint good = True
+        for i in range(count):
+            if not good or (i and rows[i - 1].outcome == UNREAD):
+                break
+            good = cutting_init(&c) and self.measure_row(&rows[i], &c, file, level, kept, rooms,
+                                                         texts)
+            cutting_free(&c)
+        return good
+
+    cdef bint measure_row(self, Payload* p, Cutting* c, int file, int level, bint kept,
+                          Rooms* rooms, TextPool* texts) noexcept nogil:
+        cdef uint64_t size = 0
+        cdef const uint8_t* data = unpack_payload(p, file, rooms, &size)
+        cdef uint8_t* place
+        cdef ContentKey key
+        cdef bint good
+        if data == NULL:
+            return p.outcome != NOT_MEASURED
+        if not count_payload(p, c, data, size):
+            return False
+        if p.outcome != MEASURED:
+            return True
+        p.same = -1
+        if p.compressed:
+            key_of(&key, data, size)
+        pthread_mutex_lock(&self.lock)
+        good = (self.enter(c, p.entry, size, p.installed, p.download)
+                and self.enter_digests(c, p.entry)
+                and (not p.compressed or self.find_same(&key, p)))
+        pthread_mutex_unlock(&self.lock)
+        if not good:
+            return False
+        if c.unit.size:
+            place = pool_take(texts, c.unit.size)
+            if place == NULL:
+                return False
+            memcpy(place, c.unit.data, c.unit.size)
+            p.unit, p.unit_size = place, c.unit.size
+        if not p.compressed or p.same >= 0:
+            return True
+        if not compress_payload(p, rooms, data, size, level):
+            return False
+        if kept and p.frame_size:
+            p.frame = pool_take(texts, p.frame_size)
+            if p.frame == NULL:
+                return False
+            memcpy(p.frame, rooms.frame.data, p.frame_size)
+        return True
+
+    cdef bint find_same(self, const ContentKey* key, Payload* p) noexcept nogil:
+        """The entry that was the first with such contents, if this is not; False without memory."""
+        cdef uint8_t* place
+        cdef NameSlot* slot = index_find(&self.contents, <const uint8_t*>key, sizeof(ContentKey))
+        if slot == NULL:
+            return False
+        if slot.value >= 0:
+            p.same = slot.value
+            return True
+        place = pool_take(&self.pool, sizeof(ContentKey))
+        if place == NULL:
+            return False
+        memcpy(place, key, sizeof(ContentKey))
+        slot.text = place
+        slot.value = <int32_t>p.entry
+        self.contents.count += 1
+        return True
+
+    def contents_compressed(self):
+        """How many contents were compressed again; see `ledger.pyi`."""
+        return self.contents.count
+
+    cdef bint enter(self, const Cutting* c, uint32_t entry, uint64_t size, uint64_t installed,
+                    uint64_t download) noexcept nogil:
+        """Rows of one entry, which share its bytes in proportion, with running sums.
+
+        False without memory, as the next one.
+        """
         cdef const uint64_t* counts = <const uint64_t*>c.counts.data
         cdef uint64_t owner, part, sum = 0, before_i = 0, before_d = 0, now_i, now_d
         cdef uint32_t function
@@ -237,29 +377,37 @@ cdef class Ledger:
                     continue
                 if owner and function == 0:
                     function = self.number_of(&(<const Text*>c.functions.data)[owner - 1])
+                    if function == 0:
+                        return False
                 sum += counts[owner * PARTS + part]
                 now_i = sum * installed // size     # both below 2 ** 32
                 now_d = sum * download // size
                 row = <LedgerRow*>vec_push(&self.rows)
-                check_memory(row != NULL)
+                if row == NULL:
+                    return False
                 row.entry, row.function, row.part = entry, function, <uint32_t>part
                 row.unpacked = <uint32_t>counts[owner * PARTS + part]
                 row.installed = <uint32_t>(now_i - before_i)
                 row.download = <uint32_t>(now_d - before_d)
                 before_i, before_d = now_i, now_d
-        return 0
+        return True
 
-    cdef int enter_digests(self, const Cutting* c, uint32_t entry) except -1:
-        cdef const Digest* found = <const Digest*>c.digests.data
+    cdef bint enter_digests(self, const Cutting* c, uint32_t entry) noexcept nogil:
+        cdef const Digest* digests = <const Digest*>c.digests.data
         cdef const Text* functions = <const Text*>c.functions.data
         cdef DigestRow* row
         cdef uint64_t i
         for i in range(c.digests.count):
             row = <DigestRow*>vec_push(&self.digests)
-            check_memory(row != NULL)
-            row.entry, row.size, row.contents = entry, found[i].size, found[i].contents
-            row.function = self.number_of(&functions[found[i].owner - 1]) if found[i].owner else 0
-        return 0
+            if row == NULL:
+                return False
+            row.entry, row.size, row.contents = entry, digests[i].size, digests[i].contents
+            row.function = 0
+            if digests[i].owner:
+                row.function = self.number_of(&functions[digests[i].owner - 1])
+                if row.function == 0:
+                    return False
+        return True
 
     def repeats(self, bytes entry_groups not None):
         """Contents that several entries of a group have; see `ledger.pyi`."""
@@ -268,27 +416,29 @@ cdef class Ledger:
         cdef const DigestRow* rows = <const DigestRow*>self.digests.data
         cdef uint64_t i
         cdef dict first = {}
-        cdef list found = []
+        cdef list copies = []
         for i in range(self.digests.count):
             if rows[i].entry >= n_entries or entries[rows[i].entry] < 0:
                 continue
             key = (entries[rows[i].entry], rows[i].function, rows[i].size, rows[i].contents.a,
                    rows[i].contents.b)
             if first.setdefault(key, rows[i].entry) != rows[i].entry:
-                found.append((<int64_t>entries[rows[i].entry], <int64_t>rows[i].function,
-                              <int64_t>rows[i].entry, <int64_t>rows[i].size))
-        return found
+                copies.append((<int64_t>entries[rows[i].entry], <int64_t>rows[i].function,
+                               <int64_t>rows[i].entry, <int64_t>rows[i].size))
+        return copies
 
-    cdef uint32_t number_of(self, const Text* name) except? 0:
-        """The number of a function in all of the ledger."""
+    cdef uint32_t number_of(self, const Text* name) noexcept nogil:
+        """The number of a function in all of the ledger; 0 without memory."""
         cdef NameSlot* slot = index_find(&self.index, name.data, name.size)
         cdef Text* text
         cdef uint8_t* place
-        check_memory(slot != NULL)
+        if slot == NULL:
+            return 0
         if slot.value < 0:
             place = pool_take(&self.pool, name.size)
-            text = <Text*>vec_push(&self.names)
-            check_memory(place != NULL and text != NULL)
+            text = <Text*>vec_push(&self.names) if place != NULL else NULL
+            if text == NULL:
+                return 0
             memcpy(place, name.data, name.size)
             text.data, text.size = place, name.size
             slot.text = place
@@ -316,7 +466,7 @@ cdef class Ledger:
         cdef SumCell* cell
         cdef uint64_t mask = 1023, count = 0, i, key
         cdef bint good = True
-        cdef list found = []
+        cdef list sums = []
         vec_init(&cells, sizeof(SumCell))
         try:
             with nogil:
@@ -348,11 +498,11 @@ cdef class Ledger:
             for i in range(mask + 1):
                 cell = &(<SumCell*>cells.data)[i]
                 if cell.key:
-                    found.append((
+                    sums.append((
                         <int64_t>(cell.key >> 38), <int64_t>(cell.key >> 8 & 0x3fffffff),
                         <int64_t>(cell.key & 0xff) - 1 if by_part else -1,
                         cell.rows, cell.unpacked, cell.installed, cell.download))
-            return found
+            return sums
         finally:
             vec_free(&cells)
 

@@ -4,7 +4,13 @@ Parts are numbers of ``pylink.size.model.PARTS``. Calls for one ledger may come 
 threads: what takes time runs without the GIL.
 """
 
+from typing import TypeAlias
+
 from typing_extensions import Buffer
+
+# See `Ledger.measure`.
+Payload: TypeAlias = tuple[bytes | None, int, int, int, int, int, int, int, int, bool]
+Measured: TypeAlias = tuple[int, bytes, bytes, bytes, int, int, bytes | None]
 
 def use_codec(codec: int, path: bytes) -> bool:
     """Decompress with the library at ``path`` from now on; False when it has no such function."""
@@ -25,8 +31,11 @@ def return_memory() -> None:
     expects to need again, 40 MB of it while a wheel of 250 MB is measured.
     """
 
-def find_marks(data: Buffer, mark: bytes) -> list[int]:
-    """Offsets of a mark in a buffer, in order."""
+def find_marks(data: Buffer, marks: tuple[bytes, ...]) -> list[tuple[int, int]]:
+    """Offsets of one or two marks in a buffer, in order, each with the number of its mark.
+
+    A mark has two bytes or more.
+    """
 
 def section_bytes(cubin: Buffer) -> list[tuple[int, int, int]]:
     """Whose the bytes of a cubin are, in order, as ``Ledger.measure`` counts them.
@@ -40,23 +49,32 @@ class Ledger:
 
     def measure(
         self,
-        payload: bytes,
-        codec: int,
-        full: int,
-        kind: int,
-        entry: int,
-        shared: tuple[int, int],
-    ) -> tuple[int, bytes, bytes, bytes] | None:
-        """Count a payload, which becomes ``full`` bytes.
+        payloads: list[Payload],
+        file: int = -1,
+        level: int = 0,
+        kept: bool = False,
+    ) -> list[Measured | None]:
+        """Count payloads: decompress each, and compress again those that are to be.
 
-        Returns e_type, bytes that name the source file, and two fingerprints of a linked cubin,
-        which are empty of anything else: of all but notes and the chip, and of all but these and a
-        mark in attributes that the driver needs of some chips (SW2861232_WAR).
+        Each is (bytes, offset, packed, full, codec, kind, entry, installed, download, compressed).
+        Without bytes it lies in ``file``, a descriptor, at the offset, and is read there. It has
+        ``packed`` bytes, which become ``full``. ``codec`` is 0, or one of
+        ``pylink.inputs.payload``. Its rows share the installed and the downloaded bytes in
+        proportion to their own.
 
-        ``codec`` is 0, or one of ``pylink.inputs.payload``. ``shared`` are the installed and
-        the downloaded bytes, which the rows share in proportion to their own. None, and nothing
-        counted, for a payload that cannot be decompressed, or a cubin whose headers do not hold.
+        Each result has e_type, bytes that name the source file, and two fingerprints of a linked
+        cubin, which are empty of anything else: of all but notes and the chip, and of all but these
+        and a mark in attributes that the driver needs of some chips (SW2861232_WAR). Then come an
+        entry with equal contents that is compressed in its place, or -1, the bytes of the frame of
+        that Zstandard level, 0 where none could be made, and the frame if it is ``kept``.
+
+        None, and nothing counted, for a payload that cannot be decompressed, or a cubin whose
+        headers do not hold. EOFError where the file ends too early, OSError where it cannot be
+        read.
         """
+
+    def contents_compressed(self) -> int:
+        """How many different payloads were to be compressed again."""
 
     def repeats(self, entry_groups: bytes) -> list[tuple[int, int, int, int]]:
         """Functions and data of linked cubins that an earlier entry of the group has.

@@ -354,11 +354,11 @@ def _containers(source: Source, start: int, end: int, file: LinkedFile) -> list[
         head = source.read(at, CONTAINER.size)
         if not head.startswith(CONTAINER_MARK):
             window = source.read(at, min(_SEARCH, end - at))
-            places = find_marks(window, CONTAINER_MARK)
+            places = find_marks(window, (CONTAINER_MARK,))
             if not places:
                 at += max(1, len(window) - len(CONTAINER_MARK) + 1)
                 continue
-            at += places[0]
+            at += places[0][0]
             head = source.read(at, CONTAINER.size)
             if len(head) < CONTAINER.size:
                 break

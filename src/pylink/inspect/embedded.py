@@ -26,7 +26,8 @@ FATBIN_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
 # Bytes that are searched at once: few after what was found, since the next often follows, and more
 # and more where nothing is. So payloads are hardly searched, and the bytes of a file read once.
-_LEAST_WINDOW, _WINDOW = 1 << 12, 1 << 20
+_LEAST_WINDOW, _WINDOW = 1 << 12, 1 << 18
+_LEAST_GAP = 64
 _REGISTERS = b"__cudaRegisterLinkedBinary"
 
 ELF_MARK = b"\x7fELF\x02\x01"
@@ -163,25 +164,35 @@ def find_device_code(source: Source, sections: list[Section]) -> Iterator[Embedd
     A file that begins as a fat binary is one: all of its containers count.
     """
     is_fatbin = source.read(0, len(FATBIN_MAGIC)) == FATBIN_MAGIC
+    marks = (CONTAINER_MARK,) if is_fatbin else (CONTAINER_MARK, ELF_MARK)
+
+    def embedded_at(place: int, *, is_container: bool) -> Embedded | None:
+        name = section_at(sections, place)
+        if is_container:
+            end = _end_of_container(source, place, is_fatbin or name in FATBIN_SECTIONS)
+        else:
+            end = end_of_cubin(source, place)
+        return None if end is None else Embedded(place, end, name, is_container)
+
     at = done = 0  # looked at, and after the last that was found
     width = _LEAST_WINDOW
     while at < source.size:
         window = source.read(at, width)
         width = min(4 * width, _WINDOW)
-        places = [(at + place, True) for place in find_marks(window, CONTAINER_MARK)]
-        if not is_fatbin:
-            places += [(at + place, False) for place in find_marks(window, ELF_MARK) if at + place]
-        for place, is_container in sorted(places):
-            if place < done:
+        for offset, mark in find_marks(window, marks):
+            place, is_container = at + offset, not mark
+            if place < done or not (place or is_container):
                 continue
-            name = section_at(sections, place)
-            if is_container:
-                end = _end_of_container(source, place, is_fatbin or name in FATBIN_SECTIONS)
-            else:
-                end = end_of_cubin(source, place)
-            if end is not None:
-                yield Embedded(place, end, name, is_container)
-                done, width = end, _LEAST_WINDOW
+            code = embedded_at(place, is_container=is_container)
+            while code is not None:
+                yield code
+                done, width = code.end, _LEAST_WINDOW
+                # Mostly the next container follows after a few zeros.
+                head = source.read(done, _LEAST_GAP)
+                rest = head.lstrip(b"\0")
+                follows = rest.startswith(CONTAINER_MARK)
+                place = done + len(head) - len(rest)
+                code = embedded_at(place, is_container=True) if follows else None
         at = max(done, at + max(1, len(window) - len(CONTAINER_MARK) + 1))
 
 

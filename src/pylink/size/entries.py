@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pylink._native import ledger as native
@@ -33,12 +33,11 @@ from pylink.size.model import (
     Sizes,
 )
 from pylink.size.pool import Pool, Task
-from pylink.size.recompress import Recompressor
+from pylink.size.recompress import LEVEL, frame_bytes, zstd_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pylink.size.experiments import Experiments, Saving
+    from pylink.size.sources import FileSource, Source
 
 MOST_ENTRY_BYTES = (1 << 32) - 1
 # What all payloads of one command may become: so much, and so many times the bytes of its files.
@@ -48,11 +47,16 @@ MOST_BYTES, MOST_TIMES = 1 << 32, 100
 _CODECS = {LZ4: LZ4_BLOCK, ZSTD: ZSTD_FRAME}
 CODEC_NAMES = {0: "none", LZ4: "lz4", ZSTD: "zstd"}
 _KINDS = {ENTRY_ELF: CUBIN, ENTRY_PTX: PTX, ENTRY_LTOIR: LTOIR}
-# Bytes of entries, packed and unpacked, that are in memory at once, unless one alone has more, and
-# entries that wait for a thread, for each thread.
+# Bytes of entries, packed and unpacked, that wait or are in memory, unless one alone has more.
 _AT_ONCE = 96 << 20
-_WAITING = 4
 _MOST_THREADS = 4
+# A batch is what a thread does at once: so much work that handing it over costs nothing, and so
+# little that all threads end together. Work is in bytes that are decompressed and counted; making
+# a frame of a byte takes as long as that of eight.
+_BATCH_WORK, _FRAME_WORK = 4 << 20, 8
+_MOST_BATCH = 256
+# Batches with payloads in memory that wait, for each thread.
+_WAITING = 2
 
 # A hash, the length of the file's name, and the name with signs of words alone.
 _UNIT = re.compile(rb"_+(?:INTERNAL_+|GLOBAL__N__|nv_static_\d+__)[0-9a-f]{8}_(\d+)_(\w+)")
@@ -66,30 +70,58 @@ def target_of(kind: int, sm: int, flags: int) -> str:
 
 def unit_of(mark: bytes) -> str:
     """The source file that a symbol local to it names; empty if it names none."""
-    match = _UNIT.match(mark)
-    if match is None:
+    found = _UNIT.match(mark)
+    if found is None:
         return ""
-    name = match[2][: int(match[1][:4])].decode("ascii", "replace")
+    name = found[2][: int(found[1][:4])].decode("ascii", "replace")
     return re.sub(r"_(cu|cpp|cc|c|cxx|ptx|ii)$", r".\1", name)
 
 
-@dataclass
 class _EntryResult:
-    """What a thread found of an entry: what `Ledger.measure` says, and what was compressed."""
+    """What a thread says of an entry, of which `Ledger.measure` has most."""
 
-    counted: tuple[int, bytes, bytes, bytes] | None
-    again: tuple[int, int] | None
-    savings: dict[str, Saving]
+    __slots__ = ("as_zstd", "elf_type", "fingerprints", "mark", "same", "savings")
+
+    def __init__(
+        self, elf_type: int, mark: bytes, fingerprints: tuple[bytes, bytes], same: int
+    ) -> None:
+        self.elf_type, self.mark, self.fingerprints, self.same = elf_type, mark, fingerprints, same
+        self.as_zstd: tuple[int, int] | None = None
+        self.savings: dict[str, Saving] = {}
 
 
-@dataclass
-class _Running:
-    """An entry that is being counted, and compressed again; `cost` are its bytes in memory."""
+class _Batch:
+    """Entries that a thread counts, and compresses again; `cost` are their bytes in memory.
 
-    task: Task[_EntryResult]
-    leaf: Leaf
-    name: str
-    cost: int
+    Those without bytes are read in the file, by the thread. `packed` are bytes and codec that
+    entries have in their files, for experiments.
+    """
+
+    __slots__ = (
+        "cost", "deflate", "file", "leaves", "names", "packed", "payloads", "task", "work",
+    )  # fmt: skip
+
+    def __init__(self, file: FileSource | None, *, deflate: bool) -> None:
+        self.file, self.deflate = file, deflate
+        self.cost = self.work = 0
+        self.leaves: list[Leaf] = []
+        self.names: list[str] = []
+        self.payloads: list[native.Payload] = []
+        self.packed: list[tuple[bytes | None, int]] = []
+        self.task: Task[list[_EntryResult | None]] | None = None
+
+    def add(
+        self, leaf: Leaf, name: str, payload: native.Payload, packed: tuple[bytes | None, int]
+    ) -> None:
+        self.leaves.append(leaf)
+        self.names.append(name)
+        self.payloads.append(payload)
+        self.packed.append(packed)
+
+    def close(self) -> None:
+        """The file is read no more."""
+        if self.file is not None:
+            self.file.close()
 
 
 class Counter:
@@ -102,12 +134,18 @@ class Counter:
         self, sizes: Sizes, *, recompress: bool = False, experiments: Experiments | None = None
     ) -> None:
         self._sizes, self._experiments = sizes, experiments
-        self._again = Recompressor() if recompress else None
+        self._recompress = recompress
+        if recompress:
+            find_codec(ZSTD_FRAME, native.use_codec)
         self._threads = min(_MOST_THREADS, count_cores())
         self._pool = Pool(self._threads)
-        self._running: list[_Running] = []
+        self._batch: _Batch | None = None
+        self._running: list[_Batch] = []
         self._left = MOST_BYTES
         self._in_memory = 0
+        # Entries whose contents are those of another, by the number of that, and the others.
+        self._copies: list[tuple[Leaf, int]] = []
+        self._originals: dict[int, Leaf] = {}
         self.hints: dict[int, bytes] = {}
 
     def __enter__(self) -> Counter:
@@ -130,13 +168,28 @@ class Counter:
 
     def finish(self) -> None:
         """Wait for all that is being counted."""
+        self._submit()
         while self._running:
             self._take()
+        for leaf, number in self._copies:
+            original = self._originals.get(number)
+            if original is not None:
+                leaf.as_zstd, leaf.as_zstd_download = original.as_zstd, original.as_zstd_download
+        self._copies.clear()
 
     def count(
-        self, leaf: Leaf, name: str, kind: int, flags: int, read: Callable[[], bytes], full: int
+        self,
+        leaf: Leaf,
+        name: str,
+        kind: int,
+        flags: int,
+        where: tuple[Source, int, int],
+        full: int,
     ) -> None:
-        """Count the payload of `leaf`, which becomes `full` bytes; `name` is for messages."""
+        """Count the payload of `leaf`, which becomes `full` bytes; `name` is for messages.
+
+        It is `where` a source has it: from an offset on, and so many bytes.
+        """
         codec = flags & (LZ4 | ZSTD)
         payload_bytes = leaf.installed - leaf.header
         if codec == LZ4 | ZSTD:
@@ -146,38 +199,100 @@ class Counter:
             return self.refuse(leaf, name, f"{full} bytes when decompressed, of {limit}")
         self._left -= full
         self._describe(leaf, kind, codec, full)
-        leaf.number = self._sizes.numbers
+        number = leaf.number = self._sizes.numbers
         self._sizes.numbers += 1
-        cost = payload_bytes + full
-        while self._running and self._in_memory + cost > _AT_ONCE:
-            self._take()
-        payload = packed = read()
-        number = _CODECS.get(codec, STORED)
-        if number and not find_codec(number, native.use_codec):
-            try:
-                payload = Unpacker(full, 0, Sink()).unpack(memoryview(payload), flags, full, name)
-            except DamagedPayload as error:
-                return self.refuse(leaf, name, str(error))
-            number = STORED
-        while len(self._running) >= self._threads * _WAITING:
-            self._take()
-        again = self._again if kind == ENTRY_ELF and codec != ZSTD and leaf.header else None
-        deflate = leaf.download is not None
-        shared = payload_bytes, (leaf.download or 0) - leaf.header_download
-
-        def work() -> _EntryResult:
-            ledger = self._sizes.ledger
-            counted = ledger.measure(payload, number, full, kind, leaf.number, shared)
-            result = _EntryResult(counted, None, {})
-            if again is not None:
-                result.again = again.zstd_bytes(packed, codec, full, deflate=deflate)
-            if self._experiments and leaf.header:
-                result.savings = self._experiments.run(packed, codec, full, kind, deflate=deflate)
-            return result
-
-        self._in_memory += cost
-        self._running.append(_Running(self._pool.submit(work), leaf, name, cost))
+        source, offset, size = where
+        method = _CODECS.get(codec, STORED)
+        is_native = not method or find_codec(method, native.use_codec)
+        place = source.place_of(offset) if is_native and not self._experiments else None
+        batch = self._batch_with_room(place and place[0], leaf, payload_bytes + full)
+        data = packed = None
+        if place is not None:
+            offset = place[1]
+        else:
+            data = packed = source.read(offset, size)
+            if not is_native:
+                try:
+                    data = Unpacker(full, 0, Sink()).unpack(memoryview(data), flags, full, name)
+                except DamagedPayload as error:
+                    return self.refuse(leaf, name, str(error))
+                method = STORED
+            size = len(data)
+        again = self._recompress and kind == ENTRY_ELF and codec != ZSTD and leaf.header > 0
+        download = (leaf.download or 0) - leaf.header_download
+        payload = data, offset, size, full, method, kind, number, payload_bytes, download, again
+        batch.add(leaf, name, payload, (packed, codec))
+        batch.cost += payload_bytes + full
+        self._in_memory += payload_bytes + full
+        batch.work += (full + size) * (_FRAME_WORK if again else 1)
+        if batch.work >= _BATCH_WORK or len(batch.leaves) == _MOST_BATCH or self._experiments:
+            self._submit()
         return None
+
+    def _batch_with_room(self, file: FileSource | None, leaf: Leaf, cost: int) -> _Batch:
+        """A batch of entries of that file, when no more than `cost` bytes are in memory as well."""
+        deflate = leaf.download is not None
+        batch = self._batch
+        if batch and (batch.file is not file or batch.deflate != deflate):
+            self._submit()
+        if self._in_memory + cost > _AT_ONCE:
+            self._submit()
+            while self._running and self._in_memory + cost > _AT_ONCE:
+                self._take()
+        if self._batch is None:
+            self._batch = _Batch(file, deflate=deflate)
+            if file is not None:
+                file.hold()
+        return self._batch
+
+    def _submit(self) -> None:
+        """Have a thread count the batch."""
+        batch, self._batch = self._batch, None
+        if batch is None:
+            return
+        if not batch.leaves:  # the only entry was refused
+            batch.close()
+            return
+        while batch.file is None and len(self._running) >= self._threads * _WAITING:
+            self._take()
+        batch.task = self._pool.submit(lambda: self._count_batch(batch))
+        self._running.append(batch)
+
+    def _count_batch(self, batch: _Batch) -> list[_EntryResult | None]:
+        """What a thread does."""
+        file = batch.file
+        try:
+            rows = self._sizes.ledger.measure(
+                batch.payloads, -1 if file is None else file.descriptor, LEVEL, batch.deflate
+            )
+        except EOFError:
+            assert file is not None
+            raise file.short_read() from None
+        except OSError as error:
+            assert file is not None
+            raise OSError(error.errno, os.strerror(error.errno or 0), file.path) from None
+        return [
+            None if row is None else self._result(batch, number, row)
+            for number, row in enumerate(rows)
+        ]
+
+    def _result(self, batch: _Batch, number: int, row: native.Measured) -> _EntryResult:
+        elf_type, mark, exact, like, same, size, frame = row
+        payload, (packed, codec) = batch.payloads[number], batch.packed[number]
+        full, kind, again = payload[3], payload[5], payload[9]
+        result = _EntryResult(elf_type, mark, (exact, like), same)
+        if again and same < 0:
+            if size:
+                result.as_zstd = frame_bytes(frame, size, deflate=batch.deflate)
+            else:  # the package may have no library to call
+                data = payload[0]
+                if data is None and batch.file is not None:
+                    data = batch.file.read_apart(payload[1], payload[2])
+                flags = LZ4 if payload[4] == LZ4_BLOCK else 0
+                result.as_zstd = zstd_bytes(data or b"", flags, full, deflate=batch.deflate)
+        if self._experiments and batch.leaves[number].header and packed is not None:
+            result.savings = self._experiments.run(packed, codec, full, kind, deflate=batch.deflate)
+        return result
 
     def count_whole(self, leaf: Leaf, name: str, kind: int, flags: int, full: int) -> None:
         """Count a payload as one piece, of the size that its entry states.
@@ -207,21 +322,28 @@ class Counter:
         file.reason = file.reason or reason
 
     def _take(self) -> None:
-        running = self._running.pop(0)
-        leaf, name = running.leaf, running.name
-        result = running.task.result()
-        if result.again is not None:
-            leaf.as_zstd, leaf.as_zstd_download = result.again
-        leaf.savings = result.savings
-        self._in_memory -= running.cost
-        if result.counted is None:
-            self.refuse(leaf, name, "its payload is damaged")
-            return
-        kind, mark, *fingerprints = result.counted
-        leaf.fingerprints = fingerprints[0], fingerprints[1]
-        if leaf.kind == CUBIN and kind == ET_REL:
-            leaf.kind = RELOCATABLE
-        self.hints[id(leaf)] = mark
+        """Wait for the first batch that is being counted."""
+        batch = self._running.pop(0)
+        assert batch.task is not None
+        try:
+            results = batch.task.result()
+        finally:
+            batch.close()
+            self._in_memory -= batch.cost
+        for leaf, name, result in zip(batch.leaves, batch.names, results, strict=True):
+            if result is None:
+                self.refuse(leaf, name, "its payload is damaged")
+                continue
+            if result.same >= 0:
+                self._copies.append((leaf, result.same))
+            elif result.as_zstd is not None:
+                leaf.as_zstd, leaf.as_zstd_download = result.as_zstd
+                self._originals[leaf.number] = leaf
+            leaf.savings = result.savings
+            leaf.fingerprints = result.fingerprints
+            if leaf.kind == CUBIN and result.elf_type == ET_REL:
+                leaf.kind = RELOCATABLE
+            self.hints[id(leaf)] = result.mark
 
 
 def name_units(leaves: list[Leaf], hints: dict[int, bytes]) -> None:

@@ -2,39 +2,13 @@
 
 from __future__ import annotations
 
-import zlib
-from threading import Lock
-
 from pylink._native import ledger as native
 from pylink.inputs.payload import LZ4, ZSTD, ZSTD_FRAME, find_codec
-from pylink.size.pool import Task
 
 # Zstandard level of -compress-mode=default, by equal sizes of what the two make.
 LEVEL = 5
 # Level of deflate in wheels.
 _DEFLATE = 6
-
-
-class Recompressor:
-    """Compresses payloads again, and those that are equal once; for several threads."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._tasks: dict[object, Task[tuple[int, int] | None]] = {}
-
-    def zstd_bytes(
-        self, payload: bytes, flags: int, full: int, *, deflate: bool
-    ) -> tuple[int, int] | None:
-        """See `zstd_bytes`. One in four of libcurand's stored cubins is there twice."""
-        import xxhash  # loaded where something is compressed
-
-        key = xxhash.xxh3_128_digest(payload), flags, full, deflate
-        task: Task[tuple[int, int] | None] = Task()
-        with self._lock:
-            shared_task = self._tasks.setdefault(key, task)
-        if shared_task is task:
-            task.run(lambda: zstd_bytes(payload, flags, full, deflate=deflate))
-        return shared_task.result()
 
 
 def zstd_bytes(payload: bytes, flags: int, full: int, *, deflate: bool) -> tuple[int, int] | None:
@@ -50,13 +24,20 @@ def zstd_bytes(payload: bytes, flags: int, full: int, *, deflate: bool) -> tuple
             payload = block.decompress(payload, uncompressed_size=full)
         if flags & ZSTD or len(payload) != full:
             return None
-        frame_bytes = _make_frame(payload)
+        frame = _make_frame(payload)
     except (ImportError, ValueError, RuntimeError, OverflowError):
         return None
-    if frame_bytes is None:
-        return None
-    frame_bytes += bytes(-len(frame_bytes) % 8)
-    return len(frame_bytes), len(zlib.compress(frame_bytes, _DEFLATE)) if deflate else 0
+    return None if frame is None else frame_bytes(frame, len(frame), deflate=deflate)
+
+
+def frame_bytes(frame: bytes | None, size: int, *, deflate: bool) -> tuple[int, int]:
+    """Bytes that a frame of `size` bytes takes, padded to 8, and when it is deflated, if asked."""
+    padding = -size % 8
+    if not deflate or frame is None:
+        return size + padding, 0
+    import zlib  # which files outside of archives do without
+
+    return size + padding, len(zlib.compress(frame + bytes(padding), _DEFLATE))
 
 
 def _make_frame(payload: bytes) -> bytes | None:

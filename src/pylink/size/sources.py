@@ -28,48 +28,78 @@ class Source(ABC):
     def bytes_before(self, offset: int) -> int:
         return 0
 
+    def place_of(self, offset: int) -> tuple[FileSource, int] | None:
+        """The file that has these bytes as they are, and where; None if none has."""
+        return None
+
     def download(self, start: int, end: int) -> int | None:
         """Bytes of the archive from one offset to another; None outside archives."""
         return self.bytes_before(end) - self.bytes_before(start) if self.in_archive else None
 
 
-# Headers are read with what follows them.
-_BLOCK, _SMALL = 1 << 18, 1 << 16
+# Small pieces are read with what follows them, the more the longer that goes on: after a jump, as
+# from the header of an entry to the next, hardly more than a header is wanted.
+_LEAST_BLOCK, _BLOCK, _SMALL = 1 << 12, 1 << 18, 1 << 16
 
 
 class FileSource(Source):
-    """A regular file, of which no more is in memory than is read, and a block around that."""
+    """A regular file, of which no more is in memory than is read, and a block around that.
+
+    It is closed when nobody holds it any more; who opens it does so first.
+    """
 
     def __init__(self, path: str) -> None:
         self._file = Incoming(path, pipes=False)
         self.path = path
         self.size = self._file.size
-        self._block, self._start = b"", 0
+        self._block, self._start, self._width = b"", 0, _LEAST_BLOCK
+        self._holders = 1
+
+    @property
+    def descriptor(self) -> int:
+        return self._file.fileno()
+
+    def place_of(self, offset: int) -> tuple[FileSource, int]:
+        return self, offset
 
     def read(self, offset: int, size: int) -> bytes:
+        at = offset - self._start
+        if 0 <= at <= at + size <= len(self._block):
+            return self._block[at : at + size]
         size = max(0, min(size, self.size - offset))
         if size > _SMALL:
-            return self._read(offset, size)
-        at = offset - self._start
+            return self.read_apart(offset, size)
         if at < 0 or at + size > len(self._block):
+            follows = 0 <= at <= len(self._block)
+            self._width = min(2 * self._width, _BLOCK) if follows else _LEAST_BLOCK
+            width = min(max(size, self._width), self.size - offset)
             self._block, self._start, at = b"", offset, 0
-            self._block = self._read(offset, min(_BLOCK, self.size - offset))
+            self._block = self.read_apart(offset, width)
         return self._block[at : at + size]
 
-    def _read(self, offset: int, size: int) -> bytes:
+    def read_apart(self, offset: int, size: int) -> bytes:
+        """Exactly these bytes, for any thread; ShortRead where the file ends before."""
         parts = []
         while size:
             part = os.pread(self._file.fileno(), size, offset)
             if not part:
-                message = "it became shorter while it was read"
-                raise ShortRead(errno.EIO, message, self.path)
+                raise self.short_read()
             parts.append(part)
             offset += len(part)
             size -= len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    def short_read(self) -> ShortRead:
+        return ShortRead(errno.EIO, "it became shorter while it was read", self.path)
+
+    def hold(self) -> None:
+        """Keep it open until `close` was called once more."""
+        self._holders += 1
+
     def close(self) -> None:
-        self._file.close()
+        self._holders -= 1
+        if not self._holders:
+            self._file.close()
 
 
 class Marks:
@@ -122,6 +152,9 @@ class PartSource(Source):
 
     def bytes_before(self, offset: int) -> int:
         return offset if self._stored else self._whole.bytes_before(self._start + offset)
+
+    def place_of(self, offset: int) -> tuple[FileSource, int] | None:
+        return self._whole.place_of(self._start + offset)
 
 
 def open_source(path: str) -> Source:

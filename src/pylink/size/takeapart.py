@@ -7,7 +7,6 @@ of containers. What is neither is host bytes.
 from __future__ import annotations
 
 import os
-from functools import partial
 
 from pylink.diagnostics.errors import reason_of
 from pylink.facts.elf import EM_AARCH64, EM_CUDA, EM_X86_64
@@ -76,7 +75,9 @@ class Reader:
             else:
                 self._read_file(path, "", source, source.size, None, path)
         except OSError as error:
-            raise OSError(error.errno, reason_of(error), path) from None
+            # Entries of a file before this one may be read as late as now.
+            name = path if error.filename is None else error.filename
+            raise OSError(error.errno, reason_of(error), name) from None
         finally:
             if isinstance(source, FileSource):
                 source.close()
@@ -231,8 +232,7 @@ class Reader:
             leaf.target = f"sm_{sm_of_cubin(source.read(start, 64))}"
         else:
             leaf.target = _ptx_target(source.read(start, 4096))
-        read = partial(source.read, start, end - start)
-        self._counter.count(leaf, path, kind, 0, read, end - start)
+        self._counter.count(leaf, path, kind, 0, (source, start, end - start), end - start)
         return leaf
 
     def _scan(self, source: Source, file: int, path: str, unit: str) -> None:
@@ -299,8 +299,8 @@ class Reader:
             if kind == ENTRY_LTOIR and key:
                 self._counter.count_whole(leaf, where, kind, flags, full)
             else:
-                read = partial(source.read, at + header, packed or size)
-                self._counter.count(leaf, where, kind, flags, read, full)
+                place = source, at + header, packed or size
+                self._counter.count(leaf, where, kind, flags, place, full)
             leaves.append(leaf)
             at, index = stop, index + 1
         self._containers.append((leaves, section))

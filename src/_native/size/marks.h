@@ -1,0 +1,64 @@
+/* The next of two marks in bytes, 64 at a time: most of a library is searched for them. */
+#ifndef PYLINK_SIZE_MARKS_H
+#define PYLINK_SIZE_MARKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef uint8_t pylink_row __attribute__((vector_size(16)));
+
+static inline pylink_row pylink_row_at(const uint8_t* data) {
+    pylink_row row;
+    memcpy(&row, data, sizeof row);
+    return row;
+}
+
+static inline pylink_row pylink_row_of(char byte) {
+    return (uint8_t)byte - (pylink_row){0};
+}
+
+/* Which mark begins at a place; 2: none does. */
+static inline size_t pylink_mark_at(const uint8_t* data, size_t left, const char* const* marks,
+                                    const size_t* sizes) {
+    size_t i;
+    for (i = 0; i < 2; i++)
+        if (sizes[i] <= left && memcmp(data, marks[i], sizes[i]) == 0)
+            return i;
+    return 2;
+}
+
+/* Where the next mark begins, and its number; `size` where there is none. A mark has two bytes and
+   more: places are looked at where the first two are right. */
+static size_t pylink_next_mark(const uint8_t* data, size_t at, size_t size,
+                               const char* const* marks, const size_t* sizes, size_t* number) {
+    const pylink_row first[2] = {pylink_row_of(marks[0][0]), pylink_row_of(marks[1][0])};
+    const pylink_row second[2] = {pylink_row_of(marks[0][1]), pylink_row_of(marks[1][1])};
+    while (at < size) {
+        size_t end = size - at < 65 ? size : at + 64;
+        if (end - at == 64) {
+            pylink_row hits = {0};
+            uint64_t halves[2];
+            size_t i;
+            for (i = 0; i < 64; i += 16) {
+                pylink_row here = pylink_row_at(data + at + i);
+                pylink_row next = pylink_row_at(data + at + i + 1);
+                hits |= (pylink_row)((here == first[0]) & (next == second[0]));
+                hits |= (pylink_row)((here == first[1]) & (next == second[1]));
+            }
+            memcpy(halves, &hits, sizeof halves);
+            if (!(halves[0] | halves[1])) {
+                at = end;
+                continue;
+            }
+        }
+        for (; at < end; at++) {
+            *number = pylink_mark_at(data + at, size - at, marks, sizes);
+            if (*number < 2)
+                return at;
+        }
+    }
+    return size;
+}
+
+#endif

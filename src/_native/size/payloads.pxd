@@ -1,0 +1,186 @@
+# Payloads of entries, measured without the interpreter: read, decompressed, counted, compressed
+# again. Each thread has rooms for that, which serve one payload after the other: new memory for
+# each would cost as much as counting it.
+
+from libc.errno cimport EINTR, errno
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp
+
+from base.blocks cimport block_free, block_widen
+from inputs.codecs cimport decompress
+from inputs.fatbinrows cimport ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
+from size.cubincut cimport cut_cubin
+from size.cutting cimport PART_LTOIR, PART_OTHER, SHARED, Cutting, count_bytes
+from size.digests cimport Fingerprint, absorb
+from size.ptxcut cimport cut_ptx
+
+cdef extern from "<unistd.h>" nogil:
+    ssize_t pread(int file, void* place, size_t size, int64_t offset)
+
+cdef extern from "size/recompress.h":
+    size_t frame_room "pylink_frame_room"(size_t size) noexcept nogil
+    size_t make_frame "pylink_make_frame"(
+        const void* from_, size_t size, void* to, size_t room, int level
+    ) noexcept nogil
+
+cdef enum:
+    ZSTD_FRAME = 2              # of the codecs
+    KEPT_ROOM = 4 << 20         # bytes up to which a room stays for the next payloads
+
+# What became of a payload.
+cdef enum Outcome:
+    NOT_MEASURED = 0
+    MEASURED = 1
+    DAMAGED = 2
+    UNREAD = 3                  # `failure` says why
+
+ctypedef struct Payload:
+    const uint8_t* data         # packed; NULL: at `offset` of the file
+    uint64_t offset
+    uint64_t packed
+    uint64_t full               # bytes that it becomes
+    uint64_t installed
+    uint64_t download
+    uint32_t entry
+    int codec
+    int kind
+    bint compressed             # to be compressed again
+    # What was measured.
+    Outcome outcome
+    int failure                 # an errno, or -1: the file ends before
+    uint32_t type
+    const uint8_t* unit         # a symbol that names the source file
+    uint32_t unit_size
+    Fingerprint exact
+    Fingerprint like
+    int same                    # the entry that has the frame, since its contents are equal; or -1
+    uint64_t frame_size         # 0: none was made
+    uint8_t* frame              # where it is kept
+
+ctypedef struct Room:
+    uint8_t* data
+    uint64_t size
+
+ctypedef struct Rooms:
+    Room packed
+    Room full
+    Room frame
+    Room again                  # what a frame becomes
+    Rooms* next                 # that no thread uses
+
+
+cdef inline void empty_room(Room* room) noexcept nogil:
+    if room.data != NULL:
+        block_free(room.data, room.size)
+    room.data, room.size = NULL, 0
+
+
+cdef inline void empty_rooms(Rooms* rooms, uint64_t most) noexcept nogil:
+    """Free the rooms that have more than `most` bytes."""
+    cdef Room** each = [&rooms.packed, &rooms.full, &rooms.frame, &rooms.again]
+    cdef int i
+    for i in range(4):
+        if each[i].size > most:
+            empty_room(each[i])
+
+
+cdef inline uint8_t* room_for(Room* room, uint64_t size) noexcept nogil:
+    """A place for `size` bytes, without what was there; NULL without memory."""
+    size += 8                   # never none
+    if room.size < size:
+        empty_room(room)
+        size += size // 4
+        room.data = <uint8_t*>block_widen(NULL, 0, size)
+        room.size = size if room.data != NULL else 0
+    return room.data
+
+
+cdef inline int read_packed(const Payload* p, int file, uint8_t* place) noexcept nogil:
+    """0, an errno, or -1 where the file ends before."""
+    cdef uint64_t done = 0
+    cdef ssize_t got
+    while done < p.packed:
+        got = pread(file, place + done, p.packed - done, <int64_t>(p.offset + done))
+        if got == 0:
+            return -1
+        if got > 0:
+            done += <uint64_t>got
+        elif errno != EINTR:
+            return errno
+    return 0
+
+
+cdef inline const uint8_t* unpack_payload(Payload* p, int file, Rooms* rooms,
+                                          uint64_t* size) noexcept nogil:
+    """Its bytes when they are decompressed; NULL without memory, or with an outcome."""
+    cdef const uint8_t* packed = p.data
+    cdef uint8_t* room
+    if packed == NULL:
+        room = room_for(&rooms.packed, p.packed)
+        if room == NULL:
+            return NULL
+        p.failure = read_packed(p, file, room)
+        if p.failure != 0:
+            p.outcome = UNREAD
+            return NULL
+        packed = room
+    if p.codec == 0:
+        size[0] = p.packed
+        return packed
+    room = room_for(&rooms.full, p.full)
+    if room == NULL:
+        return NULL
+    if not decompress(p.codec, packed, p.packed, room, p.full):
+        p.outcome = DAMAGED
+        return NULL
+    size[0] = p.full
+    return room
+
+
+cdef inline bint count_payload(Payload* p, Cutting* c, const uint8_t* data,
+                               uint64_t size) noexcept nogil:
+    """Count its bytes by part and function; False without memory."""
+    if p.kind == ENTRY_ELF:
+        if not cut_cubin(c, data, size):
+            return False
+    elif p.kind == ENTRY_PTX:
+        if not cut_ptx(c, data, size):
+            return False
+    else:
+        count_bytes(c, SHARED, PART_LTOIR if p.kind == ENTRY_LTOIR else PART_OTHER, size)
+    p.outcome = DAMAGED if c.bad else MEASURED
+    p.type, p.exact, p.like = c.type, c.exact, c.like
+    return True
+
+
+cdef inline bint compress_payload(Payload* p, Rooms* rooms, const uint8_t* data, uint64_t size,
+                                  int level) noexcept nogil:
+    """Make a frame of it that becomes the same bytes again, if that can be; False without memory.
+
+    The frame is in the room of frames.
+    """
+    cdef uint64_t most = frame_room(size), frame_size
+    cdef uint8_t* again
+    cdef uint8_t* frame
+    if most == 0:
+        return True             # there is no library
+    frame, again = room_for(&rooms.frame, most), room_for(&rooms.again, size)
+    if frame == NULL or again == NULL:
+        return False
+    frame_size = make_frame(data, size, frame, most, level)
+    if (frame_size != 0 and decompress(ZSTD_FRAME, frame, frame_size, again, size)
+            and memcmp(data, again, size) == 0):
+        p.frame_size = frame_size
+    return True
+
+
+# What tells equal payloads apart: contents and size.
+cdef packed struct ContentKey:
+    Fingerprint contents
+    uint64_t size
+
+
+cdef inline void key_of(ContentKey* key, const uint8_t* data, uint64_t size) noexcept nogil:
+    key.contents.a = key.contents.b = 0
+    absorb(&key.contents, data, size)
+    key.size = size
