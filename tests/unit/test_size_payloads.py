@@ -180,3 +180,39 @@ def test_the_error_of_a_short_file_names_it(tmp_path: Path) -> None:
         source.read(0, 64)
     assert raised.value.filename == str(path)
     source.close()
+
+
+@pytest.mark.parametrize("mode", ["none", "lz4", "zstd"])
+def test_equal_entries_are_counted_each(mode: str) -> None:
+    """They are decompressed once. What functions repeat is seen as before."""
+    code, other = linked(80, "a", "b", code=bytes(range(250)) * 9), linked(80, "c")
+
+    def by_function(*entries: bytes) -> dict[str, tuple[int, int, int]]:
+        data = library([(".nv_fatbin", container(*entries))])
+        sizes = measure_bytes("lib.so", data)
+        assert not sizes.unreadable
+        return {
+            row.keys[0]: (row.count, row.unpacked, row.installed)
+            for row in rows(sizes, ("function",))
+            if row.keys[0] in {"a", "b", "c"}
+        }
+
+    once = by_function(entry(code, 80, mode=mode))
+    times = by_function(*[entry(code, 80, mode=mode)] * 2, entry(other, 80), entry(code, 80))
+    for name, (count, unpacked, installed) in once.items():
+        assert times[name][:2] == (count, 3 * unpacked)
+        stored = by_function(entry(code, 80))[name][2]
+        assert times[name][2] == 2 * installed + stored
+    sizes = measure_bytes("lib.so", container(*[entry(code, 80, mode=mode)] * 3))
+    groups = array("i", [0] * 3).tobytes()
+    copies = [(sizes.ledger.functions()[row[1]], row[2]) for row in sizes.ledger.repeats(groups)]
+    assert sorted(copies) == [(b"a", 1), (b"a", 2), (b"b", 1), (b"b", 2)]
+
+
+def test_equal_entries_that_are_damaged_are_named_each() -> None:
+    packed = bytearray(entry(linked(80, "a"), 80, mode="zstd"))
+    packed[64:68] = bytes(4)  # the frame has no mark
+    sizes = measure_bytes("lib.so", container(*[bytes(packed)] * 3))
+    assert [name for name, _ in sizes.unreadable] == [
+        f"lib.so: container 0, entry {number}" for number in range(3)
+    ]

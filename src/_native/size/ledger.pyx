@@ -1,5 +1,7 @@
 """Where the bytes of device code are: payloads by part and function, added up without the GIL."""
 
+from os import urandom
+
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
@@ -23,8 +25,9 @@ from size.cutting cimport (
     PART_HEADERS, PART_PADDING, PARTS, Cutting, Text, cutting_free, cutting_init,
 )
 from size.payloads cimport (
-    KEPT_ROOM, MEASURED, NOT_MEASURED, UNREAD, ZSTD_FRAME, ContentKey, Payload, Rooms,
-    compress_payload, count_payload, empty_rooms, frame_room, key_of, make_frame, unpack_payload,
+    KEPT_ROOM, MEASURED, NOT_MEASURED, UNREAD, ZSTD_FRAME, Content, ContentKey, Payload, Rooms,
+    compress_payload, count_payload, empty_rooms, frame_room, full_payload, full_size, key_of,
+    make_frame, packed_payload,
 )
 from base.memory cimport check_memory
 
@@ -187,18 +190,30 @@ cdef int read_payload(Payload* p, tuple row) except -1:
     return 0
 
 
-cdef tuple result_of(const Payload* p):
-    """What Python gets to see; None of a payload that is damaged."""
-    if p.outcome != MEASURED:
-        return None
-    exact = like = unit = frame = None
-    if p.exact.a or p.exact.b:
-        exact = (<const char*>&p.exact)[:sizeof(Fingerprint)]
-        like = (<const char*>&p.like)[:sizeof(Fingerprint)]
-    if p.frame != NULL:
-        frame = PyBytes_FromStringAndSize(<const char*>p.frame, p.frame_size)
-    unit = (<const char*>p.unit)[:p.unit_size] if p.unit_size else b""
-    return p.type, unit, exact or b"", like or b"", p.same, p.frame_size, frame
+# Bytes of an entry in the file and in the archive, which its rows share in proportion to their own.
+ctypedef struct Shares:
+    uint64_t size
+    uint64_t installed
+    uint64_t download
+    uint64_t unpacked           # of the rows before
+    uint64_t installed_before
+    uint64_t download_before
+
+
+cdef void begin_shares(Shares* s, const Payload* p) noexcept nogil:
+    s.size, s.installed, s.download = full_size(p), p.installed, p.download
+    s.unpacked = s.installed_before = s.download_before = 0
+
+
+cdef void share_bytes(LedgerRow* row, Shares* s) noexcept nogil:
+    """By running sums: no byte is lost to rounding."""
+    cdef uint64_t installed, download
+    s.unpacked += row.unpacked
+    installed = s.unpacked * s.installed // s.size      # both below 2 ** 32
+    download = s.unpacked * s.download // s.size
+    row.installed = <uint32_t>(installed - s.installed_before)
+    row.download = <uint32_t>(download - s.download_before)
+    s.installed_before, s.download_before = installed, download
 
 
 cdef class Ledger:
@@ -208,21 +223,27 @@ cdef class Ledger:
     cdef TextPool pool
     cdef Vec names              # Text of functions, from number 1 on
     cdef Vec digests
-    cdef NameIndex contents     # ContentKey of what is compressed: the first entry that has it
+    cdef Vec contents           # Content
+    cdef NameIndex index_of_contents    # by ContentKey
+    cdef Fingerprint seed
+    cdef size_t compressed      # how many of them are
     cdef Rooms* rooms           # that no thread uses
-    cdef pthread_mutex_t lock   # of all above but the rooms, while payloads are measured
+    cdef pthread_mutex_t lock   # of all but the rooms, while payloads are measured
 
     def __cinit__(self):
+        cdef bytes seed = urandom(sizeof(Fingerprint))
         vec_init(&self.rows, sizeof(LedgerRow))
         vec_init(&self.names, sizeof(Text))
         vec_init(&self.digests, sizeof(DigestRow))
         self.index.slots = NULL
         self.pool.chunk = NULL
         self.pool.used = self.pool.room = 0
-        self.contents.slots = NULL
+        memcpy(&self.seed, PyBytes_AS_STRING(seed), sizeof(Fingerprint))
+        vec_init(&self.contents, sizeof(Content))
+        self.index_of_contents.slots = NULL
         self.rooms = NULL
         pthread_mutex_init(&self.lock, NULL)
-        check_memory(index_init(&self.index, 1024) and index_init(&self.contents, 64))
+        check_memory(index_init(&self.index, 1024) and index_init(&self.index_of_contents, 1024))
 
     def __dealloc__(self):
         cdef Rooms* rooms
@@ -232,7 +253,8 @@ cdef class Ledger:
             empty_rooms(rooms, 0)
             free(rooms)
         pthread_mutex_destroy(&self.lock)
-        index_free(&self.contents)
+        index_free(&self.index_of_contents)
+        vec_free(&self.contents)
         vec_free(&self.rows)
         vec_free(&self.names)
         vec_free(&self.digests)
@@ -263,10 +285,28 @@ cdef class Ledger:
                         raise EOFError
                     raise OSError(rows[i].failure, "cannot be read")
             check_memory(good)
-            return [result_of(&rows[i]) for i in range(count)]
+            return [self.result_of(&rows[i]) for i in range(count)]
         finally:
             self.give_rooms(rooms)
             scratch_free(&scratch)
+
+    cdef tuple result_of(self, const Payload* p):
+        """What Python gets to see; None of a payload that is damaged."""
+        cdef Content content
+        cdef bytes exact = b"", like = b"", unit = b"", frame = None
+        if p.outcome != MEASURED:
+            return None
+        pthread_mutex_lock(&self.lock)      # other threads may widen the table
+        content = (<Content*>self.contents.data)[p.content]
+        pthread_mutex_unlock(&self.lock)
+        if content.exact.a or content.exact.b:
+            exact = (<const char*>&content.exact)[:sizeof(Fingerprint)]
+            like = (<const char*>&content.like)[:sizeof(Fingerprint)]
+        if content.unit_size:
+            unit = (<const char*>content.unit)[:content.unit_size]
+        if p.frame != NULL:
+            frame = PyBytes_FromStringAndSize(<const char*>p.frame, p.frame_size)
+        return content.type, unit, exact, like, p.same, p.frame_size, frame
 
     cdef Rooms* take_rooms(self) except NULL:
         """Rooms that no other thread uses; both functions are called with the GIL."""
@@ -300,36 +340,34 @@ cdef class Ledger:
 
     cdef bint measure_row(self, Payload* p, Cutting* c, int file, int level, bint kept,
                           Rooms* rooms, TextPool* texts) noexcept nogil:
-        cdef uint64_t size = 0
-        cdef const uint8_t* data = unpack_payload(p, file, rooms, &size)
-        cdef uint8_t* place
+        cdef const uint8_t* packed = packed_payload(p, file, rooms)
+        cdef const uint8_t* data = NULL
         cdef ContentKey key
-        cdef bint good
+        cdef bint good, again
+        p.same = -1
+        if packed == NULL:
+            return p.outcome != NOT_MEASURED
+        key_of(&key, p, packed, kept, self.seed)
+        pthread_mutex_lock(&self.lock)
+        good = self.find_content(&key, p) and (p.outcome == NOT_MEASURED or self.repeat(p))
+        pthread_mutex_unlock(&self.lock)
+        again = p.compressed and p.same < 0
+        if not good or (p.outcome == MEASURED and not again):
+            return good
+        data = full_payload(p, packed, rooms)
         if data == NULL:
             return p.outcome != NOT_MEASURED
-        if not count_payload(p, c, data, size):
-            return False
-        if p.outcome != MEASURED:
-            return True
-        p.same = -1
-        if p.compressed:
-            key_of(&key, data, size)
-        pthread_mutex_lock(&self.lock)
-        good = (self.enter(c, p.entry, size, p.installed, p.download)
-                and self.enter_digests(c, p.entry)
-                and (not p.compressed or self.find_same(&key, p)))
-        pthread_mutex_unlock(&self.lock)
-        if not good:
-            return False
-        if c.unit.size:
-            place = pool_take(texts, c.unit.size)
-            if place == NULL:
+        if p.outcome == NOT_MEASURED:
+            if not count_payload(p, c, data, full_size(p)):
                 return False
-            memcpy(place, c.unit.data, c.unit.size)
-            p.unit, p.unit_size = place, c.unit.size
-        if not p.compressed or p.same >= 0:
-            return True
-        if not compress_payload(p, rooms, data, size, level):
+            if p.outcome != MEASURED:
+                return True
+            pthread_mutex_lock(&self.lock)
+            good = self.enter(p, c)
+            pthread_mutex_unlock(&self.lock)
+        if not good or not again:
+            return good
+        if not compress_payload(p, rooms, data, full_size(p), level):
             return False
         if kept and p.frame_size:
             p.frame = pool_take(texts, p.frame_size)
@@ -338,38 +376,95 @@ cdef class Ledger:
             memcpy(p.frame, rooms.frame.data, p.frame_size)
         return True
 
-    cdef bint find_same(self, const ContentKey* key, Payload* p) noexcept nogil:
-        """The entry that was the first with such contents, if this is not; False without memory."""
+    cdef bint find_content(self, const ContentKey* key, Payload* p) noexcept nogil:
+        """What is known of such contents, new if need be; False without memory.
+
+        MEASURED is what was counted already. What another thread is counting is counted twice.
+        """
         cdef uint8_t* place
-        cdef NameSlot* slot = index_find(&self.contents, <const uint8_t*>key, sizeof(ContentKey))
+        cdef Content* content
+        cdef NameSlot* slot = index_find(&self.index_of_contents, <const uint8_t*>key,
+                                         sizeof(ContentKey))
         if slot == NULL:
             return False
-        if slot.value >= 0:
-            p.same = slot.value
-            return True
-        place = pool_take(&self.pool, sizeof(ContentKey))
-        if place == NULL:
-            return False
-        memcpy(place, key, sizeof(ContentKey))
-        slot.text = place
-        slot.value = <int32_t>p.entry
-        self.contents.count += 1
+        if slot.value < 0:
+            place = pool_take(&self.pool, sizeof(ContentKey))
+            content = <Content*>vec_push(&self.contents) if place != NULL else NULL
+            if content == NULL:
+                return False
+            memcpy(place, key, sizeof(ContentKey))
+            slot.text = place
+            slot.value = <int32_t>(self.contents.count - 1)
+            self.index_of_contents.count += 1
+            content.counted, content.compressed = False, -1
+        p.content = <size_t>slot.value
+        content = &(<Content*>self.contents.data)[p.content]
+        if content.counted:
+            p.outcome = MEASURED
+        if p.compressed:
+            p.same = content.compressed
+            if p.same < 0:
+                content.compressed = <int>p.entry
+                self.compressed += 1
         return True
 
     def contents_compressed(self):
         """How many contents were compressed again; see `ledger.pyi`."""
-        return self.contents.count
+        return self.compressed
 
-    cdef bint enter(self, const Cutting* c, uint32_t entry, uint64_t size, uint64_t installed,
-                    uint64_t download) noexcept nogil:
-        """Rows of one entry, which share its bytes in proportion, with running sums.
+    cdef bint repeat(self, const Payload* p) noexcept nogil:
+        """Rows of an entry whose contents were counted; False without memory, as the next ones."""
+        cdef Content content = (<Content*>self.contents.data)[p.content]
+        cdef Shares shares
+        cdef LedgerRow* row
+        cdef DigestRow* digest
+        cdef size_t i
+        begin_shares(&shares, p)
+        for i in range(content.rows):
+            row = <LedgerRow*>vec_push(&self.rows)
+            if row == NULL:
+                return False
+            row[0] = (<LedgerRow*>self.rows.data)[content.first_row + i]
+            row.entry = p.entry
+            share_bytes(row, &shares)
+        for i in range(content.digests):
+            digest = <DigestRow*>vec_push(&self.digests)
+            if digest == NULL:
+                return False
+            digest[0] = (<DigestRow*>self.digests.data)[content.first_digest + i]
+            digest.entry = p.entry
+        return True
 
-        False without memory, as the next one.
-        """
+    cdef bint enter(self, const Payload* p, const Cutting* c) noexcept nogil:
+        """Rows of an entry that was counted, and what is known of its contents from now on."""
+        cdef Content* content = &(<Content*>self.contents.data)[p.content]
+        cdef size_t first_row = self.rows.count, first_digest = self.digests.count
+        cdef uint8_t* unit = NULL
+        if not self.enter_counts(p, c) or not self.enter_digests(c, p.entry):
+            return False
+        if content.counted:         # by another thread, at the same time
+            return True
+        if c.unit.size:
+            unit = pool_take(&self.pool, c.unit.size)
+            if unit == NULL:
+                return False
+            memcpy(unit, c.unit.data, c.unit.size)
+        content.unit, content.unit_size = unit, c.unit.size
+        content.first_row, content.rows = first_row, self.rows.count - first_row
+        content.first_digest = first_digest
+        content.digests = self.digests.count - first_digest
+        content.type, content.exact, content.like = c.type, c.exact, c.like
+        content.counted = True
+        return True
+
+    cdef bint enter_counts(self, const Payload* p, const Cutting* c) noexcept nogil:
+        """Its bytes by function and part."""
         cdef const uint64_t* counts = <const uint64_t*>c.counts.data
-        cdef uint64_t owner, part, sum = 0, before_i = 0, before_d = 0, now_i, now_d
+        cdef uint64_t owner, part
         cdef uint32_t function
         cdef LedgerRow* row
+        cdef Shares shares
+        begin_shares(&shares, p)
         for owner in range(c.counts.count):
             function = 0
             for part in range(PARTS):
@@ -379,17 +474,12 @@ cdef class Ledger:
                     function = self.number_of(&(<const Text*>c.functions.data)[owner - 1])
                     if function == 0:
                         return False
-                sum += counts[owner * PARTS + part]
-                now_i = sum * installed // size     # both below 2 ** 32
-                now_d = sum * download // size
                 row = <LedgerRow*>vec_push(&self.rows)
                 if row == NULL:
                     return False
-                row.entry, row.function, row.part = entry, function, <uint32_t>part
+                row.entry, row.function, row.part = p.entry, function, <uint32_t>part
                 row.unpacked = <uint32_t>counts[owner * PARTS + part]
-                row.installed = <uint32_t>(now_i - before_i)
-                row.download = <uint32_t>(now_d - before_d)
-                before_i, before_d = now_i, now_d
+                share_bytes(row, &shares)
         return True
 
     cdef bint enter_digests(self, const Cutting* c, uint32_t entry) noexcept nogil:

@@ -6,17 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-typedef uint8_t pylink_row __attribute__((vector_size(16)));
-
-static inline pylink_row pylink_row_at(const uint8_t* data) {
-    pylink_row row;
-    memcpy(&row, data, sizeof row);
-    return row;
-}
-
-static inline pylink_row pylink_row_of(char byte) {
-    return (uint8_t)byte - (pylink_row){0};
-}
+#include "size/vectors.h"
 
 /* Which mark begins at a place; 2: none does. */
 static inline size_t pylink_mark_at(const uint8_t* data, size_t left, const char* const* marks,
@@ -38,16 +28,14 @@ static size_t pylink_next_mark(const uint8_t* data, size_t at, size_t size,
         size_t end = size - at < 65 ? size : at + 64;
         if (end - at == 64) {
             pylink_row hits = {0};
-            uint64_t halves[2];
             size_t i;
             for (i = 0; i < 64; i += 16) {
                 pylink_row here = pylink_row_at(data + at + i);
                 pylink_row next = pylink_row_at(data + at + i + 1);
-                hits |= (pylink_row)((here == first[0]) & (next == second[0]));
-                hits |= (pylink_row)((here == first[1]) & (next == second[1]));
+                hits |= pylink_same(here, first[0]) & pylink_same(next, second[0]);
+                hits |= pylink_same(here, first[1]) & pylink_same(next, second[1]);
             }
-            memcpy(halves, &hits, sizeof halves);
-            if (!(halves[0] | halves[1])) {
+            if (!pylink_any(hits)) {
                 at = end;
                 continue;
             }

@@ -3,7 +3,7 @@
 # each would cost as much as counting it.
 
 from libc.errno cimport EINTR, errno
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from base.blocks cimport block_free, block_widen
@@ -48,11 +48,7 @@ ctypedef struct Payload:
     # What was measured.
     Outcome outcome
     int failure                 # an errno, or -1: the file ends before
-    uint32_t type
-    const uint8_t* unit         # a symbol that names the source file
-    uint32_t unit_size
-    Fingerprint exact
-    Fingerprint like
+    size_t content              # number of its Content
     int same                    # the entry that has the frame, since its contents are equal; or -1
     uint64_t frame_size         # 0: none was made
     uint8_t* frame              # where it is kept
@@ -110,22 +106,26 @@ cdef inline int read_packed(const Payload* p, int file, uint8_t* place) noexcept
     return 0
 
 
-cdef inline const uint8_t* unpack_payload(Payload* p, int file, Rooms* rooms,
-                                          uint64_t* size) noexcept nogil:
-    """Its bytes when they are decompressed; NULL without memory, or with an outcome."""
-    cdef const uint8_t* packed = p.data
+cdef inline const uint8_t* packed_payload(Payload* p, int file, Rooms* rooms) noexcept nogil:
+    """Its bytes as they are in the file; NULL without memory, or with an outcome."""
     cdef uint8_t* room
-    if packed == NULL:
-        room = room_for(&rooms.packed, p.packed)
-        if room == NULL:
-            return NULL
-        p.failure = read_packed(p, file, room)
-        if p.failure != 0:
-            p.outcome = UNREAD
-            return NULL
-        packed = room
+    if p.data != NULL:
+        return p.data
+    room = room_for(&rooms.packed, p.packed)
+    if room == NULL:
+        return NULL
+    p.failure = read_packed(p, file, room)
+    if p.failure != 0:
+        p.outcome = UNREAD
+        return NULL
+    return room
+
+
+cdef inline const uint8_t* full_payload(Payload* p, const uint8_t* packed,
+                                        Rooms* rooms) noexcept nogil:
+    """The same when they are decompressed, which are `full_size(p)`."""
+    cdef uint8_t* room
     if p.codec == 0:
-        size[0] = p.packed
         return packed
     room = room_for(&rooms.full, p.full)
     if room == NULL:
@@ -133,8 +133,11 @@ cdef inline const uint8_t* unpack_payload(Payload* p, int file, Rooms* rooms,
     if not decompress(p.codec, packed, p.packed, room, p.full):
         p.outcome = DAMAGED
         return NULL
-    size[0] = p.full
     return room
+
+
+cdef inline uint64_t full_size(const Payload* p) noexcept nogil:
+    return p.full if p.codec else p.packed
 
 
 cdef inline bint count_payload(Payload* p, Cutting* c, const uint8_t* data,
@@ -149,7 +152,6 @@ cdef inline bint count_payload(Payload* p, Cutting* c, const uint8_t* data,
     else:
         count_bytes(c, SHARED, PART_LTOIR if p.kind == ENTRY_LTOIR else PART_OTHER, size)
     p.outcome = DAMAGED if c.bad else MEASURED
-    p.type, p.exact, p.like = c.type, c.exact, c.like
     return True
 
 
@@ -174,13 +176,34 @@ cdef inline bint compress_payload(Payload* p, Rooms* rooms, const uint8_t* data,
     return True
 
 
-# What tells equal payloads apart: contents and size.
+# What tells payloads apart: bytes in the file, and what becomes of them.
 cdef packed struct ContentKey:
     Fingerprint contents
-    uint64_t size
+    uint64_t packed
+    uint64_t full
+    int32_t codec
+    int32_t kind
+    int32_t kept
+
+# What is known of a payload, for the next with the same bytes.
+ctypedef struct Content:
+    bint counted
+    int compressed              # the entry whose frame is made, or -1
+    size_t first_row            # in the ledger
+    size_t rows
+    size_t first_digest
+    size_t digests
+    uint32_t type
+    const uint8_t* unit
+    uint32_t unit_size
+    Fingerprint exact
+    Fingerprint like
 
 
-cdef inline void key_of(ContentKey* key, const uint8_t* data, uint64_t size) noexcept nogil:
-    key.contents.a = key.contents.b = 0
-    absorb(&key.contents, data, size)
-    key.size = size
+cdef inline void key_of(ContentKey* key, const Payload* p, const uint8_t* packed, bint kept,
+                        Fingerprint seed) noexcept nogil:
+    """With a seed that nobody knows before, so that files cannot be made to collide."""
+    key.contents = seed
+    absorb(&key.contents, packed, p.packed)
+    key.packed, key.full = p.packed, p.full
+    key.codec, key.kind, key.kept = p.codec, p.kind, kept

@@ -4,18 +4,27 @@
 
 #include <stdint.h>
 
+#include "size/vectors.h"
+
 /* Signs that end what can be skipped in a body, and outside of one: directives and statements. */
 static const uint8_t pylink_in_body[256] = {['{'] = 1, ['}'] = 1, ['"'] = 1, ['/'] = 1};
 static const uint8_t pylink_outside[256] = {
     ['"'] = 1, ['/'] = 1, [';'] = 1, ['}'] = 1, ['.'] = 1};
 
+/* Which bytes of a row end it. */
+static inline pylink_row pylink_ends(pylink_row row, int outside) {
+    pylink_row ends = pylink_same(row, pylink_row_of('"')) | pylink_same(row, pylink_row_of('}'));
+    ends |= pylink_same(row, pylink_row_of('/'));
+    if (outside)
+        return ends | pylink_same(row, pylink_row_of(';')) | pylink_same(row, pylink_row_of('.'));
+    return ends | pylink_same(row, pylink_row_of('{'));
+}
+
 static inline uint64_t pylink_skip_plain(const uint8_t* data, uint64_t at, uint64_t size,
                                          const uint8_t* ends) {
-    while (size - at >= 4) {
-        if (ends[data[at]] | ends[data[at + 1]] | ends[data[at + 2]] | ends[data[at + 3]])
-            break;
-        at += 4;
-    }
+    int outside = ends == pylink_outside;
+    while (size - at >= 16 && !pylink_any(pylink_ends(pylink_row_at(data + at), outside)))
+        at += 16;
     while (at < size && !ends[data[at]])
         at++;
     return at;
