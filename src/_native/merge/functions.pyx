@@ -13,18 +13,22 @@ from tables.attributes cimport find_record, register_limit
 from attributetypes cimport EIATTR_REG_RECONFIG, EIATTR_TOOLS_PATCH_FUNC
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from tables.graph cimport CallGraph, CallRows, calls_of, graph_init, is_idle
-from pylink._native.tables cimport Functions, MergedTables, ObjectTables
+from pylink._native.tables cimport Functions, MergedTables
 from tables.kinds cimport is_a, is_owned
 from tables.rows cimport (
     EF_DEFINED, EF_INNER, EF_KERNEL, EF_LIVE, EF_UNBOUNDED, E_FUNC, KEEPS_ALL, KEEPS_REGISTERS,
-    NO_STACK_BOUND, RESOLUTION_WON, EntityRow, FunctionRow, SectionRow, SymbolRow, is_root,
+    NO_STACK_BOUND, RESOLUTION_WON, EntityRow, FunctionRow, SectionRow, is_root,
 )
+from tables.views cimport MergedView, ObjectsView
 from traits cimport TRAIT_EARLY_FILES
 
 
 # State of one depth-first search that finds strongly connected components (Tarjan): a component
 # of several nodes, or one that calls itself, is recursion.
 ctypedef struct Search:
+    ObjectsView objects
+    MergedView merged
+    FunctionRow* rows
     CallGraph graph
     uint32_t* order         # visit number, 0 before the visit
     uint32_t* low
@@ -38,104 +42,126 @@ ctypedef struct Search:
     uint32_t* barriers      # largest seen so far
     uint8_t* kernel
     uint8_t* reconfigures   # sets the number of registers, or reaches a function that does
+    uint32_t* unbounded     # by prototype: its functions without a bound on their stack
+    uint32_t* last          # by function: the last prototype that it counted for
 
 
 def analyze(MergedTables merged not None):
     """Register and stack need of every function, O(calls): fills `functions`."""
     merged.fill()
-    cdef size_t n = merged.entities.count
-    cdef size_t nodes = n + merged.prototypes.count, i
-    cdef const EntityRow* e = merged.entities.rows
-    cdef bytes result = PyBytes_FromStringAndSize(NULL, n * sizeof(FunctionRow))
-    cdef FunctionRow* rows = <FunctionRow*>PyBytes_AS_STRING(result)
-    cdef uint32_t* unbounded
-    cdef uint32_t* last
-    cdef int64_t alone
     cdef Search s
     cdef CallRows calls = calls_of(merged)
     cdef Scratch scratch
-    cdef const SectionRow* sections = merged.objects.sections.rows
-    cdef const SymbolRow* symbols = merged.objects.symbols.rows
-    cdef bint flags_count = merged.objects.traits & TRAIT_EARLY_FILES != 0
+    merged.objects.view(&s.objects)
+    merged.view(&s.merged)
+    cdef bytes result = PyBytes_FromStringAndSize(NULL, s.merged.entity_count * sizeof(FunctionRow))
+    s.rows = <FunctionRow*>PyBytes_AS_STRING(result)
     scratch_init(&scratch)
     try:
         graph_init(&s.graph, &scratch, &calls)
-        s.order = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        s.low = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        s.next_edge = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        s.path = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        s.pending = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        s.on_pending = <uint8_t*>scratch_zeros(&scratch, nodes, 1)
-        s.reconfigures = <uint8_t*>scratch_zeros(&scratch, nodes, 1)
-        s.regcount = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        s.highest = <int32_t*>scratch_zeros(&scratch, nodes, 4)
-        s.stack = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        s.kernel = <uint8_t*>scratch_zeros(&scratch, nodes, 1)
-        s.barriers = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        unbounded = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        last = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
+        take_room(&s, &scratch, calls.nodes)
         if scratch.failed:
             raise MemoryError
-        find_info(rows, n, merged)
-        find_reconfiguring(merged, rows, n, s.reconfigures)
         with nogil:
-            for i in range(nodes):
-                s.highest[i] = <int32_t>i
-                s.kernel[i] = i < n and e[i].flags & EF_KERNEL != 0
-                if i < n and e[i].flags & EF_DEFINED:
-                    s.regcount[i] = e[i].regcount
-                    if e[i].flags & EF_UNBOUNDED:
-                        s.stack[i] = NO_STACK_BOUND
-                    if flags_count:
-                        s.barriers[i] = flag_barriers(sections, symbols, &e[i])
-            search(&s, e, n)
-            count_recursive(&s, e, n, unbounded, last, rows)
-            alone = lone_kernel(e, n)
-            for i in range(n):
-                rows[i].keeps = 0
-                rows[i].regcount = e[i].regcount
-                rows[i].raised_by = s.highest[i] if s.highest[i] != <int32_t>i else -1
-                rows[i].stack = s.stack[i]
-                rows[i].barriers = 0
-                if e[i].flags & EF_KERNEL:
-                    rows[i].barriers = s.barriers[i]
-                    rows[i].keeps = find_kept_parts(&s, e, n, i, alone)
-                    if rows[i].keeps:
-                        rows[i].raised_by = -1
-                    else:
-                        rows[i].regcount = s.regcount[i]
+            find_info(&s)
+            start_search(&s)
+            search(&s)
+            count_recursive(&s)
+            fill_rows(&s)
     finally:
         scratch_free(&scratch)
     merged.functions = Functions(result)
 
 
-cdef inline uint32_t flag_barriers(const SectionRow* sections, const SymbolRow* symbols,
-                                   const EntityRow* e) noexcept nogil:
+cdef void take_room(Search* s, Scratch* scratch, size_t nodes) noexcept:
+    s.order = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    s.low = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    s.next_edge = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    s.path = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    s.pending = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    s.on_pending = <uint8_t*>scratch_zeros(scratch, nodes, 1)
+    s.reconfigures = <uint8_t*>scratch_zeros(scratch, nodes, 1)
+    s.regcount = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    s.highest = <int32_t*>scratch_zeros(scratch, nodes, 4)
+    s.stack = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    s.kernel = <uint8_t*>scratch_zeros(scratch, nodes, 1)
+    s.barriers = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    s.unbounded = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    s.last = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+
+
+cdef void start_search(Search* s) noexcept nogil:
+    """What each function needs by itself."""
+    cdef const EntityRow* e
+    cdef const SectionRow* info
+    cdef int32_t section
+    cdef size_t i
+    for i in range(s.graph.nodes):
+        s.highest[i] = <int32_t>i
+    for i in range(s.merged.entity_count):
+        e = &s.merged.entities[i]
+        section = s.rows[i].merc_info if s.rows[i].merc_info >= 0 else s.rows[i].info
+        if section >= 0:
+            info = &s.objects.sections[section]
+            s.reconfigures[i] = find_record(s.objects.arena + info.offset, info.size,
+                                            EIATTR_REG_RECONFIG) != NULL
+        s.kernel[i] = e.flags & EF_KERNEL != 0
+        if e.flags & EF_DEFINED:
+            s.regcount[i] = e.regcount
+            if e.flags & EF_UNBOUNDED:
+                s.stack[i] = NO_STACK_BOUND
+            if s.objects.traits & TRAIT_EARLY_FILES:
+                s.barriers[i] = flag_barriers(s, e)
+
+
+cdef void fill_rows(Search* s) noexcept nogil:
+    cdef const EntityRow* e = s.merged.entities
+    cdef FunctionRow* row
+    cdef int64_t alone = lone_kernel(s)
+    cdef size_t i
+    for i in range(s.merged.entity_count):
+        row = &s.rows[i]
+        row.keeps = 0
+        row.regcount = e[i].regcount
+        row.raised_by = s.highest[i] if s.highest[i] != <int32_t>i else -1
+        row.stack = s.stack[i]
+        row.barriers = 0
+        if e[i].flags & EF_KERNEL:
+            row.barriers = s.barriers[i]
+            row.keeps = find_kept_parts(s, i, alone)
+            if row.keeps:
+                row.raised_by = -1
+            else:
+                row.regcount = s.regcount[i]
+
+
+cdef inline uint32_t flag_barriers(const Search* s, const EntityRow* e) noexcept nogil:
     """Barriers by sh_flags, where objects before CUDA 13.0 for targets below sm_100 have them."""
-    cdef int32_t section = symbols[e.winner].section
+    cdef int32_t section = s.objects.symbols[e.winner].section
     if section < 0:
         return 0
-    return <uint32_t>((sections[section].flags & SHF_BARRIERS) >> SHF_BARRIERS_FIRST)
+    return <uint32_t>((s.objects.sections[section].flags & SHF_BARRIERS) >> SHF_BARRIERS_FIRST)
 
 
-cdef int64_t lone_kernel(const EntityRow* e, size_t n) noexcept nogil:
+cdef int64_t lone_kernel(const Search* s) noexcept nogil:
     """The only kernel that is alive for its own sake; -1 without, or with others."""
+    cdef const EntityRow* e = s.merged.entities
     cdef size_t i
-    cdef int64_t found = -1
-    for i in range(n):
+    cdef int64_t kernel = -1
+    for i in range(s.merged.entity_count):
         if is_root(&e[i]) and e[i].flags & EF_LIVE:
-            if found >= 0:
+            if kernel >= 0:
                 return -1
-            found = <int64_t>i
-    return found
+            kernel = <int64_t>i
+    return kernel
 
 
-cdef uint32_t find_kept_parts(const Search* s, const EntityRow* e, size_t n, size_t kernel,
-                            int64_t alone) noexcept nogil:
+cdef uint32_t find_kept_parts(const Search* s, size_t kernel, int64_t alone) noexcept nogil:
     """KeepsBit bits of a kernel. A lone one takes over from every live function, others nothing.
 
     Nor does an idle one.
     """
+    cdef const EntityRow* e = s.merged.entities
     cdef size_t i
     if is_idle(&e[kernel]):
         return KEEPS_REGISTERS | KEEPS_ALL
@@ -143,13 +169,13 @@ cdef uint32_t find_kept_parts(const Search* s, const EntityRow* e, size_t n, siz
         return KEEPS_REGISTERS if s.reconfigures[kernel] else 0
     if <int64_t>kernel != alone:
         return KEEPS_REGISTERS | KEEPS_ALL
-    for i in range(n):
+    for i in range(s.merged.entity_count):
         if s.reconfigures[i] and e[i].flags & EF_LIVE:
             return KEEPS_REGISTERS
     return 0
 
 
-cdef void search(Search* s, const EntityRow* e, size_t n) noexcept nogil:
+cdef void search(Search* s) noexcept nogil:
     cdef size_t root, depth = 0, waiting = 0
     cdef uint32_t visits = 0, node, to
     for root in range(s.graph.nodes):
@@ -186,7 +212,7 @@ cdef void search(Search* s, const EntityRow* e, size_t n) noexcept nogil:
                 continue
             depth -= 1
             if s.low[node] == s.order[node]:
-                waiting = close_component(s, node, waiting, e, n)
+                waiting = close_component(s, node, waiting)
             if depth:
                 to = s.path[depth - 1]
                 if s.low[node] < s.low[to]:
@@ -195,33 +221,31 @@ cdef void search(Search* s, const EntityRow* e, size_t n) noexcept nogil:
                     inherit(s, to, node)
 
 
-cdef void count_recursive(const Search* s, const EntityRow* e, size_t n, uint32_t* unbounded,
-                          uint32_t* last, FunctionRow* rows) noexcept nogil:
+cdef void count_recursive(Search* s) noexcept nogil:
     """How many functions that a kernel calls, directly or through a pointer, have no bound.
 
-    A function counts once for a prototype, whatever number of files takes its address: `unbounded`
-    and `last` are zeros, one per node.
+    A function counts once for a prototype, whatever number of files takes its address.
     """
     cdef const CallGraph* graph = &s.graph
     cdef const uint32_t* stack = s.stack
-    cdef size_t i
+    cdef size_t n = s.merged.entity_count, i
     cdef uint32_t j, to
     for i in range(n, graph.nodes):
         for j in range(graph.start[i], graph.start[i + 1]):
             to = graph.edges[j]
-            if last[to] != i:
-                last[to] = <uint32_t>i
-                unbounded[i] += stack[to] == NO_STACK_BOUND
+            if s.last[to] != i:
+                s.last[to] = <uint32_t>i
+                s.unbounded[i] += stack[to] == NO_STACK_BOUND
     for i in range(n):
-        rows[i].recursive_calls = 0
-        if not e[i].flags & EF_KERNEL or stack[i] != NO_STACK_BOUND:
+        s.rows[i].recursive_calls = 0
+        if not s.merged.entities[i].flags & EF_KERNEL or stack[i] != NO_STACK_BOUND:
             continue
         for j in range(graph.start[i], graph.start[i + 1]):
             to = graph.edges[j]
             if to < n:
-                rows[i].recursive_calls += stack[to] == NO_STACK_BOUND
+                s.rows[i].recursive_calls += stack[to] == NO_STACK_BOUND
             else:
-                rows[i].recursive_calls += unbounded[to]
+                s.rows[i].recursive_calls += s.unbounded[to]
 
 
 cdef inline void inherit(Search* s, uint32_t caller, uint32_t callee) noexcept nogil:
@@ -237,9 +261,9 @@ cdef inline void inherit(Search* s, uint32_t caller, uint32_t callee) noexcept n
     s.reconfigures[caller] |= s.reconfigures[callee]
 
 
-cdef size_t close_component(Search* s, uint32_t root, size_t waiting, const EntityRow* e,
-                            size_t n) noexcept nogil:
+cdef size_t close_component(Search* s, uint32_t root, size_t waiting) noexcept nogil:
     """Give the component its common values; `stack` is that of the deepest callee seen so far."""
+    cdef const EntityRow* e = s.merged.entities
     cdef size_t first = waiting, i
     cdef uint32_t node, best = root, stack = 0, barriers = 0
     cdef uint8_t reconfigures = 0
@@ -265,40 +289,29 @@ cdef size_t close_component(Search* s, uint32_t root, size_t waiting, const Enti
         s.reconfigures[node] = reconfigures
         s.barriers[node] = barriers
         s.stack[node] = stack
-        if stack != NO_STACK_BOUND and node < n and e[node].flags & EF_DEFINED:
+        if (stack != NO_STACK_BOUND and node < s.merged.entity_count
+                and e[node].flags & EF_DEFINED):
             s.stack[node] = stack + e[node].frame
     return first
 
 
-cdef void find_reconfiguring(MergedTables merged, const FunctionRow* rows, size_t n,
-                             uint8_t* reconfigures):
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(merged.objects.arena)
-    cdef const SectionRow* s = merged.objects.sections.rows
+cdef void find_info(Search* s) noexcept nogil:
+    """The records of each function, in both forms."""
+    cdef const SectionRow* section
+    cdef FunctionRow* row
     cdef size_t i
-    cdef int32_t info
-    for i in range(n):
-        info = rows[i].merc_info if rows[i].merc_info >= 0 else rows[i].info
-        if info >= 0:
-            reconfigures[i] = find_record(base + s[info].offset, s[info].size,
-                                          EIATTR_REG_RECONFIG) != NULL
-
-
-cdef void find_info(FunctionRow* rows, size_t n, MergedTables merged):
-    cdef const SectionRow* s = merged.objects.sections.rows
-    cdef const uint8_t* resolution = merged.section_resolution.rows
-    cdef size_t i
-    cdef int32_t e
-    for i in range(n):
-        rows[i].info = rows[i].merc_info = -1
-    for i in range(merged.objects.sections.count):
-        if (resolution[i] != RESOLUTION_WON or not is_a(s[i].kind, IS_RECORDS)
-                or not is_owned(s[i].kind)):
+    for i in range(s.merged.entity_count):
+        s.rows[i].info = s.rows[i].merc_info = -1
+    for i in range(s.objects.section_count):
+        section = &s.objects.sections[i]
+        if (s.merged.section_resolution[i] != RESOLUTION_WON or not is_a(section.kind, IS_RECORDS)
+                or not is_owned(section.kind)):
             continue
-        e = merged.section_function.rows[i]
-        if KIND[s[i].kind].mercury:
-            rows[e].merc_info = <int32_t>i
+        row = &s.rows[s.merged.section_function[i]]
+        if KIND[section.kind].mercury:
+            row.merc_info = <int32_t>i
         else:
-            rows[e].info = <int32_t>i
+            row.info = <int32_t>i
 
 
 def find_recursive(MergedTables merged not None):
@@ -308,38 +321,37 @@ def find_recursive(MergedTables merged not None):
     callee without one; `crowded` says whether any kernel reaches a function with more registers
     than the kernel itself was limited to.
     """
-    cdef ObjectTables objects = merged.objects
-    cdef size_t n = merged.entities.count, i
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const SectionRow* s = objects.sections.rows
+    cdef ObjectsView v
+    cdef const SectionRow* info
     cdef const EntityRow* e = merged.entities.rows
     cdef const FunctionRow* f = merged.functions.rows
     cdef list recursive = []
     cdef bint crowded = False
-    for i in range(n):
+    cdef size_t i
+    merged.objects.view(&v)
+    for i in range(merged.entities.count):
         if not e[i].flags & EF_KERNEL or not e[i].flags & EF_LIVE or is_idle(&e[i]):
             continue
         recursive.extend([i] * f[i].recursive_calls)
         if f[i].raised_by >= 0 and f[i].info >= 0:
-            crowded |= f[i].regcount > register_limit(base + s[f[i].info].offset,
-                                                      s[f[i].info].size)
+            info = &v.sections[f[i].info]
+            crowded |= f[i].regcount > register_limit(v.arena + info.offset, info.size)
     return recursive, crowded
 
 
 def find_unpatched(MergedTables merged not None):
     """The function created first without TOOLS_PATCH_FUNC in its records; -1 if all have it."""
-    cdef ObjectTables objects = merged.objects
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const SectionRow* s = objects.sections.rows
+    cdef ObjectsView v
+    cdef const SectionRow* info
     cdef const EntityRow* e = merged.entities.rows
     cdef const FunctionRow* f = merged.functions.rows
-    cdef int32_t info
     cdef Py_ssize_t i
+    merged.objects.view(&v)
     for i in range(<Py_ssize_t>merged.entities.count):
         if e[i].kind != E_FUNC or not e[i].flags & EF_DEFINED or e[i].flags & EF_INNER:
             continue
-        info = f[i].info
-        if info < 0 or find_record(base + s[info].offset, s[info].size,
-                                   EIATTR_TOOLS_PATCH_FUNC) == NULL:
+        info = &v.sections[f[i].info]
+        if f[i].info < 0 or find_record(v.arena + info.offset, info.size,
+                                        EIATTR_TOOLS_PATCH_FUNC) == NULL:
             return i
     return -1

@@ -1,8 +1,7 @@
 """Mercury relocations of pools, which go where `pools.place_pools` placed their bytes."""
 
-from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
 from sectionkinds cimport IS_LITERALS
@@ -12,8 +11,9 @@ from base.scratch cimport (
 )
 from tables.kinds cimport is_plain
 from tables.poolrows cimport POOL_LOST, PoolRow, find_lists
-from pylink._native.tables cimport Emitted, MergedTables, ObjectTables, Outs, Table, take_rows
-from tables.rows cimport EmittedRow, FileRow, OutRow, SectionRow, SymbolRow
+from pylink._native.tables cimport Emitted, MergedTables, Outs, Table, take_rows
+from tables.rows cimport EmittedRow, OutRow, SectionRow, SymbolRow
+from tables.views cimport MergedView, ObjectsView
 from base.vector cimport Vec, vec_append, vec_push
 
 
@@ -30,13 +30,13 @@ ctypedef struct Entry:
     size_t constant
 
 
-# What `adopt_relocations` reads of the inputs.
-ctypedef struct Inputs:
-    const uint8_t* arena
-    const FileRow* files
-    const SectionRow* sections
-    const SymbolRow* symbols
-    const int32_t* entity       # by symbol
+ctypedef struct Adoption:
+    ObjectsView objects
+    MergedView merged
+    OutRow* outs
+    Vec emitted                 # EmittedRow: those of before, then those of pools
+    int32_t* reloc_of           # by kernel: OutRow of the list, or -1
+    int32_t* tail_of            # by kernel: the last entry there, or -1
     # By symbol of a function: its pool's mercury relocations, a section; from 1, 0 is none.
     int32_t* list_of
     Vec constants               # of all pools, by section and place
@@ -53,70 +53,67 @@ def adopt_relocations(MergedTables merged not None):
     the copy that stays, the last copy's first. Each run has the reverse order of the input.
     """
     merged.fill()
-    cdef ObjectTables objects = merged.objects
-    cdef size_t n = merged.pools.count, i
-    cdef size_t out_count = merged.outs.count
-    cdef size_t section_count = objects.sections.count
-    cdef size_t symbol_count = objects.symbols.count
-    cdef const PoolRow* row = merged.pools.rows
     cdef Outs outs = <Outs>Table.opened(<PyObject*>merged.outs)
-    cdef OutRow* out = <OutRow*>outs.rows
-    cdef size_t entity_count = merged.entities.count
-    cdef int32_t* reloc_of              # by kernel: OutRow of the list
-    cdef int32_t* tail_of               # by kernel: last entry there
-    cdef const EmittedRow* emitted = merged.emitted.rows
-    cdef size_t emitted_count = merged.emitted.count
+    cdef Adoption a
     cdef Scratch scratch
-    cdef Inputs inputs
-    cdef Vec table
-    cdef const PoolRow* pool
-    cdef size_t first = 0, last
-    cdef int32_t reloc
-    cdef bint own
-    inputs.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    inputs.files = objects.files.rows
-    inputs.sections = objects.sections.rows
-    inputs.symbols = objects.symbols.rows
-    inputs.entity = merged.symbol_entity.rows
-    inputs.listed = 0
+    merged.objects.view(&a.objects)
+    merged.view(&a.merged)
+    a.outs = <OutRow*>outs.rows
+    a.listed = 0
     scratch_init(&scratch)
     try:
-        reloc_of = scratch_nones(&scratch, entity_count)
-        tail_of = <int32_t*>scratch_zeros(&scratch, entity_count, 4)
-        inputs.list_of = <int32_t*>scratch_zeros(&scratch, symbol_count + 1, 4)
-        inputs.end_of = <int32_t*>scratch_zeros(&scratch, section_count, 4)
-        scratch_vector(&scratch, &inputs.constants, sizeof(Constant))
-        scratch_vector(&scratch, &inputs.entries, sizeof(Entry))
-        scratch_vector(&scratch, &table, sizeof(EmittedRow))
-        with nogil:
-            scratch.failed = scratch.failed or not (
-                vec_append(&table, emitted, emitted_count)
-                and find_pools(&inputs, section_count, symbol_count))
-            for i in range(0 if scratch.failed else out_count):
-                if is_plain(out[i].kind, IS_LITERALS) and out[i].rela >= 0:
-                    reloc = out[out[i].rela].merc
-                    reloc_of[out[i].entity] = reloc
-                    tail_of[out[i].entity] = last_entry(&table, out[reloc].head) \
-                        if reloc >= 0 else -1
-            while not scratch.failed and first < n:
-                last = first
-                while last < n and row[last].function == row[first].function:
-                    last += 1
-                for i in range(last - first):
-                    # Each of a kernel's own goes to the head of the list, the others to its end.
-                    own = row[first].kernel == <int32_t>row[first].function
-                    pool = &row[first + i] if own else &row[last - 1 - i]
-                    if not scratch.failed and reloc_of[pool.kernel] >= 0:
-                        scratch.failed = not adopt(
-                            &table, &out[reloc_of[pool.kernel]], &tail_of[pool.kernel], &inputs,
-                            pool)
-                first = last
+        a.reloc_of = scratch_nones(&scratch, a.merged.entity_count)
+        a.tail_of = <int32_t*>scratch_zeros(&scratch, a.merged.entity_count, 4)
+        a.list_of = <int32_t*>scratch_zeros(&scratch, a.objects.symbol_count + 1, 4)
+        a.end_of = <int32_t*>scratch_zeros(&scratch, a.objects.section_count, 4)
+        scratch_vector(&scratch, &a.constants, sizeof(Constant))
+        scratch_vector(&scratch, &a.entries, sizeof(Entry))
+        scratch_vector(&scratch, &a.emitted, sizeof(EmittedRow))
+        if not scratch.failed:
+            with nogil:
+                scratch.failed = not (
+                    vec_append(&a.emitted, a.merged.emitted, a.merged.emitted_count)
+                    and find_pools(&a) and adopt_all(&a, outs.count))
         if scratch.failed:
             raise MemoryError
         merged.outs = outs
-        merged.emitted = Emitted(take_rows(&table))
+        merged.emitted = Emitted(take_rows(&a.emitted))
     finally:
         scratch_free(&scratch)
+
+
+cdef bint adopt_all(Adoption* a, size_t out_count) noexcept nogil:
+    """Take over the entries for all pools; False without memory."""
+    cdef const PoolRow* row = a.merged.pools
+    cdef const PoolRow* pool
+    cdef size_t n = a.merged.pool_count, first = 0, last, i
+    cdef bint own
+    find_reloc_lists(a, out_count)
+    while first < n:
+        last = first
+        while last < n and row[last].function == row[first].function:
+            last += 1
+        # Each of a kernel's own goes to the head of the list, the others to its end.
+        own = row[first].kernel == <int32_t>row[first].function
+        for i in range(last - first):
+            pool = &row[first + i] if own else &row[last - 1 - i]
+            if a.reloc_of[pool.kernel] >= 0 and not adopt(a, pool):
+                return False
+        first = last
+    return True
+
+
+cdef void find_reloc_lists(Adoption* a, size_t out_count) noexcept nogil:
+    """Of each pool of the output, the list of mercury relocations."""
+    cdef const OutRow* out
+    cdef size_t i
+    cdef int32_t reloc
+    for i in range(out_count):
+        out = &a.outs[i]
+        if is_plain(out.kind, IS_LITERALS) and out.rela >= 0:
+            reloc = a.outs[out.rela].merc
+            a.reloc_of[out.entity] = reloc
+            a.tail_of[out.entity] = last_entry(&a.emitted, a.outs[reloc].head) if reloc >= 0 else -1
 
 
 cdef int by_place(const void* a, const void* b) noexcept nogil:
@@ -136,27 +133,27 @@ cdef int by_turn(const void* a, const void* b) noexcept nogil:
     return -1 if x.r > y.r else x.r < y.r
 
 
-cdef bint find_pools(Inputs* inputs, size_t section_count, size_t symbol_count) noexcept nogil:
+cdef bint find_pools(Adoption* a) noexcept nogil:
     """The constants of each pool, and the mercury relocations that it brings."""
-    cdef const SectionRow* s = inputs.sections
+    cdef const SectionRow* s = a.objects.sections
     cdef const SymbolRow* symbol
     cdef Constant* constant
     cdef size_t i
-    find_lists(inputs.list_of, s, section_count)
-    for i in range(symbol_count):
-        symbol = &inputs.symbols[i]
+    find_lists(a.list_of, s, a.objects.section_count)
+    for i in range(a.objects.symbol_count):
+        symbol = &a.objects.symbols[i]
         if (symbol.section >= 0 and is_plain(s[symbol.section].kind, IS_LITERALS)
                 and (symbol.info & 15) != STT_SECTION):
-            constant = <Constant*>vec_push(&inputs.constants)
+            constant = <Constant*>vec_push(&a.constants)
             if constant == NULL:
                 return False
             constant.section = symbol.section
             constant.value = symbol.value
             constant.size = symbol.size
-    qsort(inputs.constants.data, inputs.constants.count, sizeof(Constant), by_place)
-    constant = <Constant*>inputs.constants.data
-    for i in range(inputs.constants.count):
-        inputs.end_of[constant[i].section] = <int32_t>(i + 1)
+    qsort(a.constants.data, a.constants.count, sizeof(Constant), by_place)
+    constant = <Constant*>a.constants.data
+    for i in range(a.constants.count):
+        a.end_of[constant[i].section] = <int32_t>(i + 1)
     return True
 
 
@@ -167,79 +164,79 @@ cdef inline int32_t last_entry(const Vec* table, int32_t at) noexcept nogil:
     return at
 
 
-cdef bint adopt(Vec* table, OutRow* reloc, int32_t* tail, Inputs* inputs,
-                const PoolRow* pool) noexcept nogil:
-    """Take over the entries for one pool into the list of its kernel; `tail` is the list's end."""
-    cdef const SectionRow* s = inputs.sections
-    cdef uint32_t first = inputs.files[s[pool.section].file].first_symbol
-    cdef int32_t relocations = inputs.list_of[s[s[pool.section].target].target]
+cdef bint adopt(Adoption* a, const PoolRow* pool) noexcept nogil:
+    """Take over the entries for one pool into the list of its kernel; False without memory."""
+    cdef OutRow* reloc = &a.outs[a.reloc_of[pool.kernel]]
+    cdef const SectionRow* s = a.objects.sections
+    cdef uint32_t first = a.objects.files[s[pool.section].file].first_symbol
+    cdef int32_t relocations = a.list_of[s[s[pool.section].target].target]
     cdef int32_t head = -1
     cdef bint own = pool.kernel == <int32_t>pool.function
-    cdef int32_t* at = &head if own else tail
+    cdef int32_t* at = &head if own else &a.tail_of[pool.kernel]
     cdef const Entry* entry
     cdef EmittedRow* emitted
     cdef size_t i
     if not relocations or (own and not pool.flags & POOL_LOST):
         return True             # those of a pool that stays where it was do, too
-    if relocations != inputs.listed:
-        if not list_entries(inputs, pool, relocations, own or pool.flags & POOL_LOST):
+    if relocations != a.listed:
+        if not list_entries(a, pool, relocations, own or pool.flags & POOL_LOST):
             return False
-        inputs.listed = relocations
-    entry = <const Entry*>inputs.entries.data
-    for i in range(inputs.entries.count):
-        emitted = <EmittedRow*>vec_push(table)
+        a.listed = relocations
+    entry = <const Entry*>a.entries.data
+    for i in range(a.entries.count):
+        emitted = <EmittedRow*>vec_push(&a.emitted)
         if emitted == NULL:
             return False
         emitted.offset = entry[i].r.r_offset + pool.offset
         emitted.addend = entry[i].r.r_addend
         emitted.type = entry[i].r.r_type
-        emitted.entity = inputs.entity[first + entry[i].r.r_sym]
+        emitted.entity = a.merged.symbol_entity[first + entry[i].r.r_sym]
         emitted.section = -1
         if at[0] >= 0:
-            emitted.next = (<EmittedRow*>table.data)[at[0]].next
-            (<EmittedRow*>table.data)[at[0]].next = <int32_t>(table.count - 1)
+            emitted.next = (<EmittedRow*>a.emitted.data)[at[0]].next
+            (<EmittedRow*>a.emitted.data)[at[0]].next = <int32_t>(a.emitted.count - 1)
         else:
             emitted.next = reloc.head
-            reloc.head = <int32_t>(table.count - 1)
-        at[0] = <int32_t>(table.count - 1)
+            reloc.head = <int32_t>(a.emitted.count - 1)
+        at[0] = <int32_t>(a.emitted.count - 1)
         reloc.count += 1
     return True
 
 
-cdef bint list_entries(Inputs* inputs, const PoolRow* pool, int32_t relocations,
+cdef bint list_entries(Adoption* a, const PoolRow* pool, int32_t relocations,
                        bint whole) noexcept nogil:
     """The relocations of one pool as `entries`; `whole` pools are not taken apart by constant.
 
     Those of bytes that no link takes over come first, if copies of this link stand in their place.
     """
-    cdef const SectionRow* s = inputs.sections
-    cdef const Rela* r = <const Rela*>(inputs.arena + s[relocations - 1].offset)
+    cdef const SectionRow* s = a.objects.sections
+    cdef const Rela* r = <const Rela*>(a.objects.arena + s[relocations - 1].offset)
     cdef uint64_t n = s[relocations - 1].size // sizeof(Rela), i
     cdef size_t constant = 0
     cdef Entry* entry
-    inputs.entries.count = 0
+    a.entries.count = 0
     for i in range(n):
         if r[i].r_offset >= s[pool.section].size:
             if whole or r[i].r_offset >= pool.end - pool.offset:
                 continue
             constant = <size_t>-1
         elif not whole:
-            constant = constant_at(inputs, pool.section, r[i].r_offset)
+            constant = constant_at(a, pool.section, r[i].r_offset)
             if not constant:
                 continue
-        entry = <Entry*>vec_push(&inputs.entries)
+        entry = <Entry*>vec_push(&a.entries)
         if entry == NULL:
             return False
         entry.r = r + i
         entry.constant = constant
-    qsort(inputs.entries.data, inputs.entries.count, sizeof(Entry), by_turn)
+    qsort(a.entries.data, a.entries.count, sizeof(Entry), by_turn)
     return True
 
 
-cdef size_t constant_at(const Inputs* inputs, int32_t section, uint64_t place) noexcept nogil:
+cdef size_t constant_at(const Adoption* a, int32_t section, uint64_t place) noexcept nogil:
     """The constant that holds a place of a pool, numbered from 1; 0 is none."""
-    cdef const Constant* c = <const Constant*>inputs.constants.data
-    cdef size_t low = 0, high = inputs.end_of[section], middle
+    cdef const Constant* c = <const Constant*>a.constants.data
+    cdef size_t low = 0, high = a.end_of[section], middle
     while low < high:
         middle = (low + high) // 2
         if c[middle].section < section or c[middle].value <= place:

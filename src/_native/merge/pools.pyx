@@ -18,24 +18,22 @@ from base.scratch cimport (
 from tables.graph cimport CallGraph, CallRows, calls_of, graph_init, is_idle
 from tables.kinds cimport is_pool
 from tables.poolrows cimport POOL_ALONE, POOL_LOST, POOL_NEW, PoolRow
-from pylink._native.tables cimport LiteralPools, MergedTables, ObjectTables, Table
+from pylink._native.tables cimport LiteralPools, MergedTables, Table
 from tables.rows cimport (
     EF_KERNEL, EF_LIVE, RESOLUTION_LOST, RESOLUTION_WON, EntityRow, SectionRow, SymbolRow,
 )
+from tables.views cimport MergedView, ObjectsView
 from base.vector cimport Vec, vec_push, vec_take
 
 
 ctypedef struct Pools:
-    const SectionRow* sections
-    const int32_t* function     # by section
-    const uint8_t* resolution         # by section
-    const EntityRow* entities
-    size_t section_count
-    size_t entity_count
+    ObjectsView objects
+    MergedView merged
     int32_t* piece              # by entity: the section of the copy that stays, -1: none
     int32_t* last               # by entity: the section of the last copy that adds to it, -1: none
     int32_t* alone              # by entity without a piece: that of the first copy that lost, -1
     uint8_t* named              # by section: constants lie there
+    bint shared                 # some go to the kernels that reach their functions
     int32_t* next               # by section: the pool of the next copy, 0: none
     uint64_t* size              # by kernel: bytes so far
     uint32_t* align             # by kernel
@@ -51,46 +49,52 @@ def cut_pools(MergedTables merged not None):
     What an earlier stage put after them, the pools of copies that lost, has none. Other sections
     keep their sizes.
     """
-    cdef ObjectTables objects = merged.objects
-    cdef const SectionRow* s = objects.sections.rows
-    cdef const SymbolRow* symbol = objects.symbols.rows
+    cdef ObjectsView v
     cdef const uint8_t* resolution = merged.section_resolution.rows
-    cdef size_t section_count = objects.sections.count, i
-    cdef Table result = None
+    cdef const SymbolRow* symbol
+    cdef Table result = merged.objects.sections
     cdef SectionRow* row = NULL
     cdef uint64_t* end                  # by section with a pool: where its constants end
     cdef Scratch scratch
-    cdef bint any_pool = False
-    cdef int32_t at
-    if merged.section_resolution.count != section_count:
+    cdef size_t i
+    merged.objects.view(&v)
+    if merged.section_resolution.count != v.section_count:
         raise ValueError("one resolution per section")
-    for i in range(section_count):
-        if is_pool(s[i].kind, s[i].bank):
-            any_pool = True
-            break
-    if not any_pool:
-        return objects.sections
+    if not has_pool(&v):
+        return result
     scratch_init(&scratch)
     try:
-        end = <uint64_t*>scratch_zeros(&scratch, section_count, 8)
+        end = <uint64_t*>scratch_zeros(&scratch, v.section_count, 8)
         if scratch.failed:
             raise MemoryError
         with nogil:
-            for i in range(objects.symbols.count):
-                at = symbol[i].section
-                if (at >= 0 and is_pool(s[at].kind, s[at].bank)
-                        and (symbol[i].info & 15) != STT_SECTION):
-                    end[at] = max(end[at], symbol[i].value + symbol[i].size)
-        for i in range(section_count):
-            if end[i] == 0 or end[i] >= s[i].size or resolution[i] != RESOLUTION_WON:
+            for i in range(v.symbol_count):
+                symbol = &v.symbols[i]
+                if (symbol.section >= 0 and (symbol.info & 15) != STT_SECTION
+                        and is_pool_row(&v.sections[symbol.section])):
+                    end[symbol.section] = max(end[symbol.section], symbol.value + symbol.size)
+        for i in range(v.section_count):
+            if end[i] == 0 or end[i] >= v.sections[i].size or resolution[i] != RESOLUTION_WON:
                 continue
             if row == NULL:
-                result = objects.sections.copy()
+                result = merged.objects.sections.copy()
                 row = <SectionRow*>result.start
             row[i].size = end[i]
-        return objects.sections if row == NULL else result
+        return result
     finally:
         scratch_free(&scratch)
+
+
+cdef inline bint is_pool_row(const SectionRow* s) noexcept nogil:
+    return is_pool(s.kind, s.bank)
+
+
+cdef bint has_pool(const ObjectsView* v) noexcept:
+    cdef size_t i
+    for i in range(v.section_count):
+        if is_pool_row(&v.sections[i]):
+            return True
+    return False
 
 
 def place_pools(MergedTables merged not None):
@@ -99,56 +103,26 @@ def place_pools(MergedTables merged not None):
     With -r those of device functions stay apart: only those of later copies move.
     """
     merged.fill()
-    cdef ObjectTables objects = merged.objects
-    cdef size_t n = merged.entities.count, i
     cdef CallRows calls = calls_of(merged)
-    cdef size_t section_count = objects.sections.count
-    cdef size_t symbol_count = objects.symbols.count
-    cdef const SymbolRow* symbol = objects.symbols.rows
-    cdef bint stay = not objects.executable, copies = False, shared
+    cdef bint copies = False
     cdef Scratch scratch
-    cdef int32_t at, k
     cdef Pools p
-    if (merged.section_function.count != section_count
-            or merged.section_resolution.count != section_count):
+    merged.objects.view(&p.objects)
+    merged.view(&p.merged)
+    if (merged.section_function.count != p.objects.section_count
+            or merged.section_resolution.count != p.objects.section_count):
         raise ValueError("one function and one resolution per section")
-    p.sections = objects.sections.rows
-    p.section_count = section_count
-    p.function = merged.section_function.rows
-    p.resolution = merged.section_resolution.rows
-    p.entities = merged.entities.rows
-    p.entity_count = n
     scratch_init(&scratch)
     try:
-        p.piece = scratch_nones(&scratch, n)
-        p.last = scratch_nones(&scratch, n)
-        p.alone = scratch_nones(&scratch, n)
-        p.named = <uint8_t*>scratch_zeros(&scratch, section_count, 1)
-        p.next = <int32_t*>scratch_zeros(&scratch, section_count, 4)
-        p.size = <uint64_t*>scratch_zeros(&scratch, n, 8)
-        p.align = <uint32_t*>scratch_zeros(&scratch, n, 4)
-        p.stamp = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
-        p.stack = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
-        scratch_vector(&scratch, &p.rows, sizeof(PoolRow))
+        take_room(&p, &scratch, calls.nodes)
         if not scratch.failed:
-            for i in range(symbol_count):
-                if symbol[i].section >= 0 and (symbol[i].info & 15) != STT_SECTION:
-                    p.named[symbol[i].section] = True
-            shared = find_pieces(&p, &copies) and not stay
-            with nogil:
-                for i in range(n if copies or shared else 0):
-                    if not scratch.failed and (
-                            p.alone[i] >= 0 or p.piece[i] >= 0
-                            and (stay or not is_shared(&p, <uint32_t>i))):
-                        scratch.failed = not place_own(&p, <uint32_t>i, stay)
-                if shared and not scratch.failed:
-                    graph_init(&p.callers, &scratch, &calls, True)
-                for i in range(section_count if shared else 0):
-                    at = <int32_t>(section_count - 1 - i)
-                    k = owner(&p, at)
-                    if (not scratch.failed and k >= 0 and p.piece[k] == at
-                            and is_shared(&p, <uint32_t>k)):
-                        scratch.failed = not place_shared(&p, <uint32_t>k)
+            find_named(&p)
+            p.shared = find_pieces(&p, &copies) and p.objects.executable
+            if p.shared:
+                graph_init(&p.callers, &scratch, &calls, True)
+            if (copies or p.shared) and not scratch.failed:
+                with nogil:
+                    scratch.failed = not place_all(&p)
         if scratch.failed:
             raise MemoryError
         merged.pools = LiteralPools(vec_take(&p.rows))
@@ -156,12 +130,53 @@ def place_pools(MergedTables merged not None):
         scratch_free(&scratch)
 
 
+cdef void take_room(Pools* p, Scratch* scratch, size_t nodes) noexcept:
+    cdef size_t n = p.merged.entity_count, section_count = p.objects.section_count
+    p.piece = scratch_nones(scratch, n)
+    p.last = scratch_nones(scratch, n)
+    p.alone = scratch_nones(scratch, n)
+    p.named = <uint8_t*>scratch_zeros(scratch, section_count, 1)
+    p.next = <int32_t*>scratch_zeros(scratch, section_count, 4)
+    p.size = <uint64_t*>scratch_zeros(scratch, n, 8)
+    p.align = <uint32_t*>scratch_zeros(scratch, n, 4)
+    p.stamp = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    p.stack = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    scratch_vector(scratch, &p.rows, sizeof(PoolRow))
+
+
+cdef void find_named(Pools* p) noexcept:
+    cdef const SymbolRow* symbol
+    cdef size_t i
+    for i in range(p.objects.symbol_count):
+        symbol = &p.objects.symbols[i]
+        if symbol.section >= 0 and (symbol.info & 15) != STT_SECTION:
+            p.named[symbol.section] = True
+
+
+cdef bint place_all(Pools* p) noexcept nogil:
+    """Place what moves within its function, then what kernels share; False without memory."""
+    cdef size_t i
+    cdef int32_t at, k
+    cdef bint stays
+    for i in range(p.merged.entity_count):
+        stays = p.piece[i] >= 0 and not (p.objects.executable and is_shared(p, <uint32_t>i))
+        if (p.alone[i] >= 0 or stays) and not place_own(p, <uint32_t>i):
+            return False
+    for i in range(p.objects.section_count if p.shared else 0):
+        at = <int32_t>(p.objects.section_count - 1 - i)
+        k = owner(p, at)
+        if k >= 0 and p.piece[k] == at and is_shared(p, <uint32_t>k) and not place_shared(
+                p, <uint32_t>k):
+            return False
+    return True
+
+
 cdef inline int32_t owner(const Pools* p, int32_t at) noexcept nogil:
     """The live function whose pool section `at` is, or -1."""
-    cdef int32_t k = p.function[at]
-    if k < 0 or not is_pool(p.sections[at].kind, p.sections[at].bank):
+    cdef int32_t k = p.merged.section_function[at]
+    if k < 0 or not is_pool_row(&p.objects.sections[at]):
         return -1
-    return k if p.entities[k].flags & EF_LIVE else -1
+    return k if p.merged.entities[k].flags & EF_LIVE else -1
 
 
 cdef inline bint is_shared(const Pools* p, uint32_t k) noexcept nogil:
@@ -169,7 +184,7 @@ cdef inline bint is_shared(const Pools* p, uint32_t k) noexcept nogil:
 
     It has none where an earlier stage made it of the pools of copies that lost.
     """
-    return not p.entities[k].flags & EF_KERNEL and p.named[p.piece[k]]
+    return not p.merged.entities[k].flags & EF_KERNEL and p.named[p.piece[k]]
 
 
 cdef bint find_pieces(Pools* p, bint* copies) noexcept nogil:
@@ -179,16 +194,16 @@ cdef bint find_pieces(Pools* p, bint* copies) noexcept nogil:
     """
     cdef size_t i
     cdef int32_t k
-    cdef bint found = False
-    for i in range(p.section_count):
-        k = owner(p, <int32_t>i) if p.resolution[i] == RESOLUTION_WON else -1
+    cdef bint of_device = False
+    for i in range(p.objects.section_count):
+        k = owner(p, <int32_t>i) if p.merged.section_resolution[i] == RESOLUTION_WON else -1
         if k >= 0:
             p.piece[k] = p.last[k] = <int32_t>i
-            p.size[k] = p.sections[i].size
-            p.align[k] = p.sections[i].align
-            found |= not p.entities[k].flags & EF_KERNEL
-    for i in range(p.section_count):
-        k = owner(p, <int32_t>i) if p.resolution[i] == RESOLUTION_LOST else -1
+            p.size[k] = p.objects.sections[i].size
+            p.align[k] = p.objects.sections[i].align
+            of_device |= not p.merged.entities[k].flags & EF_KERNEL
+    for i in range(p.objects.section_count):
+        k = owner(p, <int32_t>i) if p.merged.section_resolution[i] == RESOLUTION_LOST else -1
         if k < 0:
             continue
         if p.last[k] >= 0:
@@ -197,7 +212,7 @@ cdef bint find_pieces(Pools* p, bint* copies) noexcept nogil:
             p.alone[k] = <int32_t>i
         p.last[k] = <int32_t>i
         copies[0] = True
-    return found
+    return of_device
 
 
 cdef inline uint64_t rounded(uint64_t size, uint64_t align) noexcept nogil:
@@ -215,7 +230,7 @@ cdef inline PoolRow* new_row(Pools* p, int32_t section, int32_t kernel,
     return row
 
 
-cdef bint place_own(Pools* p, uint32_t kernel, bint stay) noexcept nogil:
+cdef bint place_own(Pools* p, uint32_t kernel) noexcept nogil:
     """The pools of a kernel's later copies, after its own; with -r of any function's.
 
     Where the copy that stays has none, they make one, of a device function as well.
@@ -223,7 +238,7 @@ cdef bint place_own(Pools* p, uint32_t kernel, bint stay) noexcept nogil:
     cdef bint alone = p.alone[kernel] >= 0
     cdef int32_t at = p.alone[kernel] if alone else p.next[p.piece[kernel]]
     cdef PoolRow* row
-    if not (alone or stay or p.entities[kernel].flags & EF_KERNEL):
+    if p.objects.executable and not (alone or p.merged.entities[kernel].flags & EF_KERNEL):
         row = new_row(p, p.piece[kernel], <int32_t>kernel, kernel)
         if row == NULL:
             return False
@@ -237,9 +252,9 @@ cdef bint place_own(Pools* p, uint32_t kernel, bint stay) noexcept nogil:
         row.flags = POOL_LOST | (POOL_ALONE if alone else 0)
         if at == p.alone[kernel]:
             row.flags |= POOL_NEW
-        row.offset = rounded(p.size[kernel], p.sections[at].align)
-        p.size[kernel] = row.end = row.offset + p.sections[at].size
-        p.align[kernel] = row.align = max(p.align[kernel], p.sections[at].align)
+        row.offset = rounded(p.size[kernel], p.objects.sections[at].align)
+        p.size[kernel] = row.end = row.offset + p.objects.sections[at].size
+        p.align[kernel] = row.align = max(p.align[kernel], p.objects.sections[at].align)
         at = p.next[at]
     return True
 
@@ -256,14 +271,16 @@ cdef bint place_shared(Pools* p, uint32_t function) noexcept nogil:
     cdef uint32_t node, to, j, align = 1
     cdef uint64_t start = 0, size
     cdef int32_t at
+    cdef const EntityRow* e
     cdef PoolRow* row
     p.stack[0] = function
     p.stamp[function] = function + 1
     while depth:
         depth -= 1
         node = p.stack[depth]
-        if (node < p.entity_count and p.entities[node].flags & EF_KERNEL
-                and p.entities[node].flags & EF_LIVE and not is_idle(&p.entities[node])):
+        e = &p.merged.entities[node]
+        if (node < p.merged.entity_count and e.flags & EF_KERNEL and e.flags & EF_LIVE
+                and not is_idle(e)):
             row = new_row(p, p.piece[function], <int32_t>node, function)
             if row == NULL:
                 return False
@@ -283,13 +300,13 @@ cdef bint place_shared(Pools* p, uint32_t function) noexcept nogil:
     # All copies stand one after the other in every kernel.
     at = p.piece[function]
     while at:
-        align = max(align, p.sections[at].align)
+        align = max(align, p.objects.sections[at].align)
         at = p.next[at]
     start = rounded(start, align)
     size = 0
     at = p.piece[function]
     while at:
-        size = rounded(size, p.sections[at].align)
+        size = rounded(size, p.objects.sections[at].align)
         for i in range(count):
             row = <PoolRow*>p.rows.data + first + i
             if at != p.piece[function]:
@@ -298,7 +315,7 @@ cdef bint place_shared(Pools* p, uint32_t function) noexcept nogil:
                     return False
                 row.flags = POOL_LOST
             row.offset = start + size
-        size += p.sections[at].size
+        size += p.objects.sections[at].size
         at = p.next[at]
     size = rounded(start + size, align)
     for i in range(first, p.rows.count):

@@ -23,8 +23,18 @@ from tables.rows cimport (
     EF_UNSIZED, E_CONST0_SIZE, E_SHARED, E_UNIFIED, FIXUP_CLEAR, FIXUP_MERC, EmittedRow, EntityRow,
     FixupRow, OutRow, OutSymbolRow, start_out,
 )
+from tables.views cimport MergedView
 from traits cimport TRAIT_MERCURY
 from base.vector cimport Vec, vec_append, vec_push
+
+
+ctypedef struct Record:
+    MergedView merged
+    uint32_t traits
+    int32_t* lists              # by OutRow: the row that lists what was resolved in it, or -1
+    uint8_t* named              # by entity: the output has its symbol
+    Vec outs
+    Vec emitted
 
 
 def record_resolved(MergedTables merged not None):
@@ -34,87 +44,81 @@ def record_resolved(MergedTables merged not None):
     here, as twins of the plain ones.
     """
     merged.fill()
-    cdef size_t n = merged.outs.count, i
-    cdef size_t fixup_count = merged.fixups.count
-    cdef size_t emitted_count = merged.emitted.count
-    cdef const EntityRow* e = merged.entities.rows
-    cdef const FixupRow* fixup = merged.fixups.rows
-    cdef const int32_t* out = merged.out_of.rows
-    cdef const uint64_t* piece = merged.base.rows
-    cdef size_t entity_count = merged.entities.count
-    cdef size_t symbol_count = merged.out_symbols.count
-    cdef const OutSymbolRow* symbol = merged.out_symbols.rows
-    cdef int32_t* record                # by OutRow: its list
-    cdef uint8_t* named                 # by entity: the output has its symbol
+    cdef Record r
     cdef Scratch scratch
-    cdef Vec rows, entries
-    cdef int32_t at
+    merged.view(&r.merged)
+    r.traits = merged.objects.traits
     scratch_init(&scratch)
     try:
-        named = <uint8_t*>scratch_zeros(&scratch, entity_count, 1)
-        scratch_vector(&scratch, &rows, sizeof(OutRow))
-        scratch_vector(&scratch, &entries, sizeof(EmittedRow))
-        if not scratch.failed and not (
-                vec_append(&rows, merged.outs.rows, n)
-                and vec_append(&entries, merged.emitted.rows, emitted_count)):
-            scratch.failed = True
-        with nogil:
-            record = find_lists(&scratch, <const OutRow*>rows.data, n)
-            for i in range(0 if scratch.failed else symbol_count):
-                if symbol[i].entity >= 0 and not symbol[i].dropped:
-                    named[symbol[i].entity] = True
-            for i in range(0 if scratch.failed else fixup_count):
-                if fixup[i].reloc < 0 or fixup[i].how & FIXUP_CLEAR:
-                    continue
-                if not has_record(e, &fixup[i], named, out_row(&rows, fixup[i].out),
-                                  merged.objects.traits):
-                    continue
-                at = list_of(&rows, record, &fixup[i])
-                if at == NO_MEMORY or (at >= 0 and not push_entry(
-                        &entries, out_row(&rows, at), &fixup[i], out, piece)):
-                    scratch.failed = True
-                    break
+        r.named = <uint8_t*>scratch_zeros(&scratch, r.merged.entity_count, 1)
+        r.lists = scratch_nones(&scratch, r.merged.out_count)
+        scratch_vector(&scratch, &r.outs, sizeof(OutRow))
+        scratch_vector(&scratch, &r.emitted, sizeof(EmittedRow))
+        if not scratch.failed:
+            with nogil:
+                scratch.failed = not (
+                    vec_append(&r.outs, r.merged.outs, r.merged.out_count)
+                    and vec_append(&r.emitted, r.merged.emitted, r.merged.emitted_count)
+                    and find_lists(&r, &scratch) and record_all(&r))
         if scratch.failed:
             raise MemoryError
-        merged.outs = Outs(take_rows(&rows))
-        merged.emitted = Emitted(take_rows(&entries))
+        merged.outs = Outs(take_rows(&r.outs))
+        merged.emitted = Emitted(take_rows(&r.emitted))
     finally:
         scratch_free(&scratch)
 
 
-cdef int32_t* find_lists(Scratch* scratch, const OutRow* row, size_t n) noexcept nogil:
-    """By OutRow: the row that lists what was resolved in it, or -1.
+cdef bint find_lists(Record* r, Scratch* scratch) noexcept nogil:
+    """Fill `lists`; False without memory.
 
     Sections of one name, code of local functions, share the first one's list.
     """
-    cdef int32_t* record = scratch_nones(scratch, n)
+    cdef const OutRow* row = r.merged.outs
     cdef size_t i, names = 0
     cdef int32_t* first
-    if scratch.failed:
-        return NULL
-    for i in range(n):
+    for i in range(r.merged.out_count):
         if row[i].kind == K_RESOLVED_RELA and row[i].symbol_name >= names:
             names = <size_t>row[i].symbol_name + 1
     first = <int32_t*>scratch_zeros(scratch, names, 4)      # by offset of a name: OutRow + 1
     if first == NULL:
-        return NULL
-    for i in range(n):
+        return False
+    for i in range(r.merged.out_count):
         if row[i].kind == K_RESOLVED_RELA:
             if first[row[i].symbol_name] == 0:
                 first[row[i].symbol_name] = <int32_t>i + 1
-            record[row[i].target] = first[row[i].symbol_name] - 1
-    return record
+            r.lists[row[i].target] = first[row[i].symbol_name] - 1
+    return True
 
 
-cdef bint has_record(const EntityRow* e, const FixupRow* fixup, const uint8_t* named,
-                     const OutRow* target, uint32_t traits) noexcept nogil:
+cdef bint record_all(Record* r) noexcept nogil:
+    """Enter what was resolved; False without memory."""
+    cdef const OutSymbolRow* symbol
+    cdef const FixupRow* fixup
+    cdef size_t i
+    cdef int32_t at
+    for i in range(r.merged.out_symbol_count):
+        symbol = &r.merged.out_symbols[i]
+        if symbol.entity >= 0 and not symbol.dropped:
+            r.named[symbol.entity] = True
+    for i in range(r.merged.fixup_count):
+        fixup = &r.merged.fixups[i]
+        if fixup.reloc < 0 or fixup.how & FIXUP_CLEAR or not has_record(r, fixup):
+            continue
+        at = list_of(r, fixup)
+        if at == NO_MEMORY or (at >= 0 and not push_entry(r, at, fixup)):
+            return False
+    return True
+
+
+cdef bint has_record(Record* r, const FixupRow* fixup) noexcept nogil:
     """Whether a resolved relocation is listed: it needs a symbol of the output to name."""
-    if fixup.entity >= 0 and (not named[fixup.entity]
-                            or e[fixup.entity].kind in (E_UNIFIED, E_CONST0_SIZE)):
+    cdef const EntityRow* e = &r.merged.entities[fixup.entity]
+    if fixup.entity >= 0 and (not r.named[fixup.entity] or e.kind in (E_UNIFIED, E_CONST0_SIZE)):
         return False
-    if not traits & TRAIT_MERCURY:
+    if not r.traits & TRAIT_MERCURY:
         return True
-    return fixup.entity >= 0 and e[fixup.entity].kind == E_SHARED and is_a(target.kind, IS_CODE)
+    return (fixup.entity >= 0 and e.kind == E_SHARED
+            and is_a(out_row(r, fixup.out).kind, IS_CODE))
 
 
 def names_deleted(PlacedTables placed not None, uint64_t reserved):
@@ -142,30 +146,32 @@ cdef enum:
     NO_MEMORY = -2
 
 
-cdef inline OutRow* out_row(Vec* rows, size_t at) noexcept nogil:
-    return <OutRow*>rows.data + at
+cdef inline OutRow* out_row(Record* r, size_t at) noexcept nogil:
+    return <OutRow*>r.outs.data + at
 
 
-cdef int32_t list_of(Vec* rows, const int32_t* record, const FixupRow* fixup) noexcept nogil:
+cdef int32_t list_of(Record* r, const FixupRow* fixup) noexcept nogil:
     """The section that lists a resolved relocation; -1 without one."""
-    cdef const OutRow* reloc = out_row(rows, fixup.reloc)
-    cdef int32_t plain = record[out_row(rows, reloc.twin).target if reloc.twin >= 0
-                                else reloc.target]
+    cdef const OutRow* reloc = out_row(r, fixup.reloc)
+    cdef int32_t plain = r.lists[out_row(r, reloc.twin).target if reloc.twin >= 0
+                                 else reloc.target]
     cdef OutRow* row
-    if plain < 0 or not fixup.how & FIXUP_MERC or out_row(rows, plain).merc >= 0:
-        return out_row(rows, plain).merc if plain >= 0 and fixup.how & FIXUP_MERC else plain
-    row = <OutRow*>vec_push(rows)
-    if row == NULL:
-        return NO_MEMORY
-    start_out(row, K_MERC_RELA, SHT_CUDA_MERC_RESOLVED_RELA, SHF_MERCURY | 0x40, 8, sizeof(Rela))
-    row.twin = plain
-    out_row(rows, plain).merc = <int32_t>(rows.count - 1)
-    return <int32_t>(rows.count - 1)
+    if plain < 0 or not fixup.how & FIXUP_MERC:
+        return plain
+    if out_row(r, plain).merc < 0:
+        row = <OutRow*>vec_push(&r.outs)
+        if row == NULL:
+            return NO_MEMORY
+        start_out(row, K_MERC_RELA, SHT_CUDA_MERC_RESOLVED_RELA, SHF_MERCURY | 0x40, 8,
+                  sizeof(Rela))
+        row.twin = plain
+        out_row(r, plain).merc = <int32_t>(r.outs.count - 1)
+    return out_row(r, plain).merc
 
 
-cdef bint push_entry(Vec* entries, OutRow* row, const FixupRow* fixup, const int32_t* out,
-                     const uint64_t* piece) noexcept nogil:
-    cdef EmittedRow* emitted = <EmittedRow*>vec_push(entries)
+cdef bint push_entry(Record* r, int32_t at, const FixupRow* fixup) noexcept nogil:
+    cdef OutRow* row = out_row(r, at)
+    cdef EmittedRow* emitted = <EmittedRow*>vec_push(&r.emitted)
     if emitted == NULL:
         return False
     emitted.offset = fixup.offset
@@ -174,9 +180,9 @@ cdef bint push_entry(Vec* entries, OutRow* row, const FixupRow* fixup, const int
     emitted.entity = fixup.entity
     emitted.section = -1
     if fixup.section >= 0:
-        emitted.section = out[fixup.section]
-        emitted.addend += <int64_t>piece[fixup.section]
+        emitted.section = r.merged.out_of[fixup.section]
+        emitted.addend += <int64_t>r.merged.base[fixup.section]
     emitted.next = row.head
-    row.head = <int32_t>(entries.count - 1)
+    row.head = <int32_t>(r.emitted.count - 1)
     row.count += 1
     return True

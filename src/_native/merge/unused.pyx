@@ -12,11 +12,12 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from base.elf64 cimport Rela
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from elfnumbers cimport SHT_REL
-from pylink._native.tables cimport Entities, MergedTables, ObjectTables, Table
+from pylink._native.tables cimport Entities, MergedTables, Table
 from resolve.kernelnames cimport contains
 from sectionkinds cimport IS_ENTRIES, IS_VARIABLES, USER_BANK
 from tables.kinds cimport is_a, is_merc, is_user_bank
 from tables.rows cimport EF_INTERNAL, EF_LIVE, E_CONSTANT, EntityRow, FileRow, SectionRow, SymbolRow
+from tables.views cimport MergedView, ObjectsView
 
 cdef enum:
     REL = 16                    # bytes of an entry
@@ -25,14 +26,8 @@ cdef enum:
 
 
 ctypedef struct Uses:
-    const uint8_t* arena
-    const FileRow* files
-    const SectionRow* sections
-    const SymbolRow* symbols
-    const EntityRow* entities
-    const int32_t* entity       # by symbol
-    const int32_t* function     # by section
-    size_t section_count
+    ObjectsView objects
+    MergedView merged
     uint8_t* used               # by section of constants
     bint more                   # a section came to be used
 
@@ -43,27 +38,20 @@ def drop_constants(MergedTables merged not None, list names, uint64_t limit):
     Such a section has no bytes and no relocations then, and in `entities` its variables have no
     place in the symbol table. Names that contain one of `names` are used.
     """
-    cdef ObjectTables objects = merged.objects
     cdef Uses uses
     cdef Scratch scratch
-    uses.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    uses.files = objects.files.rows
-    uses.sections = objects.sections.rows
-    uses.symbols = objects.symbols.rows
-    uses.entities = merged.entities.rows
-    uses.entity = merged.symbol_entity.rows
-    uses.function = merged.section_function.rows
-    uses.section_count = objects.sections.count
-    if merged.section_function.count != uses.section_count:
+    merged.objects.view(&uses.objects)
+    merged.view(&uses.merged)
+    if merged.section_function.count != uses.objects.section_count:
         raise ValueError("one function per section")
-    if merged.symbol_entity.count != objects.symbols.count:
+    if merged.symbol_entity.count != uses.objects.symbol_count:
         raise ValueError("one entity per symbol")
     uses.used = NULL
     if bank_size(&uses) <= limit:
-        return objects.sections
+        return merged.objects.sections
     scratch_init(&scratch)
     try:
-        uses.used = <uint8_t*>scratch_zeros(&scratch, uses.section_count, 1)
+        uses.used = <uint8_t*>scratch_zeros(&scratch, uses.objects.section_count, 1)
         if scratch.failed:
             raise MemoryError
         return cut_constants(merged, &uses, names, limit)
@@ -73,8 +61,7 @@ def drop_constants(MergedTables merged not None, list names, uint64_t limit):
 
 cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t limit):
     """`drop_constants` where all constants have not room enough."""
-    cdef ObjectTables objects = merged.objects
-    cdef size_t entity_count = merged.entities.count, i
+    cdef size_t entity_count = uses.merged.entity_count, i
     cdef int32_t at
     cdef Table result
     cdef SectionRow* row
@@ -86,15 +73,15 @@ cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t l
         uses.more = True
         while uses.more:        # as often as a table of addresses brings another section
             uses.more = False
-            for i in range(uses.section_count):
+            for i in range(uses.objects.section_count):
                 read_entries(uses, i)
     if bank_size(uses) > limit:
-        return objects.sections
-    result = objects.sections.copy()
+        return merged.objects.sections
+    result = merged.objects.sections.copy()
     row = <SectionRow*>result.start
     cdef Entities entities = <Entities>Table.opened(<PyObject*>merged.entities)
     cdef EntityRow* e = <EntityRow*>entities.rows
-    for i in range(uses.section_count):
+    for i in range(uses.objects.section_count):
         at = <int32_t>i if not is_a(row[i].kind, IS_ENTRIES) else row[i].target
         if at >= 0 and is_spare(uses, at):
             row[i].size = 0
@@ -106,7 +93,7 @@ cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t l
             e[i].flags |= EF_INTERNAL
         elif at >= 0 and e[i].size >= PACKED_ALIGN:
             wide = True
-    for i in range(uses.section_count if wide else 0):
+    for i in range(uses.objects.section_count if wide else 0):
         if is_bank(uses, <int32_t>i) and uses.used[i]:
             row[i].align = max(row[i].align, PACKED_ALIGN)      # the bank, as nvlink aligns it
             break
@@ -115,9 +102,9 @@ cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t l
 
 
 cdef bint is_named(const Uses* uses, int32_t entity, list names) except -1:
-    cdef const SymbolRow* symbol = &uses.symbols[uses.entities[entity].winner]
+    cdef const SymbolRow* symbol = &uses.objects.symbols[uses.merged.entities[entity].winner]
     for name in names:
-        if contains(uses.arena + symbol.name, symbol.name_size, PyBytes_AS_STRING(name),
+        if contains(uses.objects.arena + symbol.name, symbol.name_size, PyBytes_AS_STRING(name),
                     <size_t>PyBytes_GET_SIZE(name)):
             return True
     return False
@@ -127,30 +114,30 @@ cdef uint64_t bank_size(const Uses* uses) noexcept nogil:
     """Bytes of all constants of files or, once that is known, of those that are used."""
     cdef uint64_t size = 0, align
     cdef size_t i
-    for i in range(uses.section_count):
+    for i in range(uses.objects.section_count):
         if is_bank(uses, <int32_t>i) and (uses.used == NULL or uses.used[i]):
-            align = max(uses.sections[i].align, 1)
-            size = (size + align - 1) // align * align + uses.sections[i].size
+            align = max(uses.objects.sections[i].align, 1)
+            size = (size + align - 1) // align * align + uses.objects.sections[i].size
     return size
 
 
 cdef inline bint is_bank(const Uses* uses, int32_t section) noexcept nogil:
-    return is_user_bank(uses.sections[section].kind, uses.sections[section].bank)
+    return is_user_bank(uses.objects.sections[section].kind, uses.objects.sections[section].bank)
 
 
 cdef inline int32_t home_of(const Uses* uses, int32_t entity) noexcept nogil:
     """The section of a constant variable of a file, or -1."""
     cdef int32_t section
-    if uses.entities[entity].kind != E_CONSTANT:
+    if uses.merged.entities[entity].kind != E_CONSTANT:
         return -1
-    section = uses.symbols[uses.entities[entity].winner].section
+    section = uses.objects.symbols[uses.merged.entities[entity].winner].section
     return section if section >= 0 and is_bank(uses, section) else -1
 
 
 cdef int32_t plain_of(const Uses* uses, int32_t mercury) noexcept nogil:
     """The constants of a file that a section is the mercury form of, or -1."""
-    cdef const SectionRow* s = &uses.sections[mercury]
-    cdef const FileRow* file = &uses.files[s.file]
+    cdef const SectionRow* s = &uses.objects.sections[mercury]
+    cdef const FileRow* file = &uses.objects.files[s.file]
     cdef uint32_t i
     if not is_merc(s.kind, IS_VARIABLES) or s.bank != USER_BANK:
         return -1
@@ -168,22 +155,22 @@ cdef inline bint is_spare(const Uses* uses, int32_t section) noexcept nogil:
 
 cdef void read_entries(Uses* uses, size_t section) noexcept nogil:
     """Mark the constants that the relocations of what stays name."""
-    cdef const SectionRow* s = &uses.sections[section]
+    cdef const SectionRow* s = &uses.objects.sections[section]
     cdef uint64_t step = REL if s.type == SHT_REL else RELA, i
     cdef int32_t function, home
     cdef uint32_t symbol
     if not is_a(s.kind, IS_ENTRIES) or s.target < 0 or is_spare(uses, s.target):
         return
-    function = uses.function[s.target]
-    if function >= 0 and not uses.entities[function].flags & EF_LIVE:
+    function = uses.merged.section_function[s.target]
+    if function >= 0 and not uses.merged.entities[function].flags & EF_LIVE:
         return
     for i in range(s.size // step):
-        symbol = (uses.files[s.file].first_symbol
-                  + (<const Rela*>(uses.arena + s.offset + i * step)).r_sym)
-        if uses.entity[symbol] >= 0:
-            home = home_of(uses, uses.entity[symbol])
+        symbol = (uses.objects.files[s.file].first_symbol
+                  + (<const Rela*>(uses.objects.arena + s.offset + i * step)).r_sym)
+        if uses.merged.symbol_entity[symbol] >= 0:
+            home = home_of(uses, uses.merged.symbol_entity[symbol])
         else:
-            home = uses.symbols[symbol].section
+            home = uses.objects.symbols[symbol].section
         if home >= 0 and is_bank(uses, home) and not uses.used[home]:
             uses.used[home] = 1
             uses.more = True
