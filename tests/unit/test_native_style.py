@@ -73,15 +73,9 @@ OWN_MEMORY = {
     "mercury/objects.pxd": "the same",
     "image/windows.pxd": "a buffer for each of two threads",
     "reports/arrow.pyx": "structs that whoever reads the stream releases",
-    "fleet/census.pyx": "a census lives as long as its index is open",
-    "fleet/cubinfiles.pyx": "the same",
-    "fleet/distinct.pxd": "the same",
-    "fleet/runs.pxd": "the same",
-    "fleet/sectioncolumns.pxd": "the same",
-    "size/cubincut.pxd": "what is not part of a link",
-    "size/cutting.pxd": "the same",
+    "fleet/census.pyx": "arrays of each folder and each root, in rows that move",
     "size/payloads.pxd": "rooms that a thread uses for one payload after the other",
-    "size/ledger.pyx": "a ledger lives as long as what it measures",
+    "size/ledger.pyx": "what a thread has rooms in",
 }
 
 

@@ -8,7 +8,6 @@ level by several threads.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.errno cimport ENOENT, ENOMEM, ENOTDIR
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from libc.stddef cimport size_t
@@ -16,7 +15,13 @@ from fleet.folders cimport (
     AT_FDCWD, AT_SYMLINK_NOFOLLOW, File, Folder, Level, add_file, read_folder,
 )
 from fleet.indexedfiles cimport M_OVERTAKEN, M_SEEN, Base, Indexed, find_row, is_inside, place_of
-from base.nameindex cimport NameIndex, NameSlot, index_find, index_free, index_init
+from base.nameindex cimport (
+    NameIndex, NameSlot, TextPool, index_find, index_free, index_init, pool_take, scratch_index,
+    scratch_texts,
+)
+from base.scratch cimport (
+    Release, Scratch, scratch_free, scratch_init, scratch_owns, scratch_vector, scratch_zeros,
+)
 from fleet.stamps cimport S_ISDIR, S_ISLNK, Stamp, Stat, fstatat, is_same, is_unknown
 from fleet.listedfiles cimport Listed, columns_of, list_file, sorted_columns, list_indexed, list_row
 from base.vector cimport Vec, vec_free, vec_init, vec_push
@@ -27,6 +32,22 @@ cdef enum:
     # A folder is as much work as so many bytes that are moved.
     AS_BYTES = 1 << 20
 
+cdef void free_indices(Vec* indices) noexcept nogil:
+    cdef size_t i
+    for i in range(indices.count):
+        index_free(<NameIndex*>indices.data + i)
+
+
+cdef void free_folders(Vec* folders) noexcept nogil:
+    cdef Folder* folder
+    cdef size_t i
+    for i in range(folders.count):
+        folder = <Folder*>folders.data + i
+        vec_free(&folder.files)
+        vec_free(&folder.inner)
+        vec_free(&folder.text)
+
+
 cdef class Census:
     """What an index knows of trees, and what is in them."""
 
@@ -36,30 +57,24 @@ cdef class Census:
     cdef Vec indexed_files        # Indexed
     cdef Vec indices            # NameIndex by root: number of the Indexed
     cdef Vec folders            # Folder
+    cdef TextPool paths         # of folders
+    cdef Scratch scratch        # of all these
     cdef set walked             # numbers of roots
 
     def __cinit__(self):
         self.roots, self.held, self.walked = [], [], set()
         memset(&self.base, 0, sizeof(Base))
-        vec_init(&self.indexed_files, sizeof(Indexed))
-        vec_init(&self.indices, sizeof(NameIndex))
-        vec_init(&self.folders, sizeof(Folder))
+        scratch_init(&self.scratch)
+        scratch_vector(&self.scratch, &self.indexed_files, sizeof(Indexed))
+        scratch_vector(&self.scratch, &self.indices, sizeof(NameIndex))
+        scratch_owns(&self.scratch, <Release>free_indices, &self.indices)
+        scratch_vector(&self.scratch, &self.folders, sizeof(Folder))
+        scratch_owns(&self.scratch, <Release>free_folders, &self.folders)
+        scratch_texts(&self.scratch, &self.paths)
+        check_memory(not self.scratch.failed)
 
     def __dealloc__(self):
-        cdef size_t i
-        cdef Folder* folder
-        for i in range(self.indices.count):
-            index_free(<NameIndex*>self.indices.data + i)
-        for i in range(self.folders.count):
-            folder = <Folder*>self.folders.data + i
-            vec_free(&folder.files)
-            vec_free(&folder.inner)
-            vec_free(&folder.text)
-            free(folder.path)
-        free(self.base.marks)
-        vec_free(&self.indexed_files)
-        vec_free(&self.indices)
-        vec_free(&self.folders)
+        scratch_free(&self.scratch)
 
     cdef uint32_t root_number(self, bytes root) except? 0xffffffff:
         cdef NameIndex* index
@@ -95,7 +110,7 @@ cdef class Census:
                 raise IndexError(f"no root {base.root[i]}")
             if not 0 <= base.end[i] <= base.end[i + 1] <= stop - text:
                 raise IndexError(f"path {i} is outside the text")
-        base.marks = <uint8_t*>calloc(n + 1, 1)
+        base.marks = <uint8_t*>scratch_zeros(&self.scratch, n + 1, 1)
         check_memory(base.marks != NULL)
         self.held.append(data)
         for name in names:
@@ -156,8 +171,10 @@ cdef class Census:
         cdef size_t i
         cdef Indexed* row
         cdef Vec listed
-        vec_init(&listed, sizeof(Listed))
+        cdef Scratch scratch
+        scratch_init(&scratch)
         try:
+            scratch_vector(&scratch, &listed, sizeof(Listed))
             for i in range(self.base.count):
                 if not self.base.marks[i] & M_OVERTAKEN:
                     list_row(&listed, &self.base, i)
@@ -167,7 +184,7 @@ cdef class Census:
                     list_indexed(&listed, row)
             return columns_of(&listed, self.roots)
         finally:
-            vec_free(&listed)
+            scratch_free(&scratch)
 
     def walk(self, bytes root not None, bytes skipped, int64_t largest, int64_t youngest):
         """Look at all files below a root; see census.pyi."""
@@ -253,7 +270,7 @@ cdef class Census:
         vec_init(&folder.inner, sizeof(uint64_t))
         vec_init(&folder.text, 1)
         folder.root, folder.size, folder.start = root, size, start
-        folder.path = <char*>malloc(size + 1)
+        folder.path = <char*>pool_take(&self.paths, size + 1)
         check_memory(folder.path != NULL)
         memcpy(folder.path, path, size)
         folder.path[size] = 0
@@ -265,8 +282,10 @@ cdef class Census:
         cdef Folder* folder
         cdef File* file
         cdef Vec listed
-        vec_init(&listed, sizeof(Listed))
+        cdef Scratch scratch
+        scratch_init(&scratch)
         try:
+            scratch_vector(&scratch, &listed, sizeof(Listed))
             for i in range(self.folders.count):
                 folder = <Folder*>self.folders.data + i
                 for k in range(folder.files.count):
@@ -274,7 +293,7 @@ cdef class Census:
                     self.compare_file(&listed, folder.root, folder.text.data + file.path, file)
             return sorted_columns(&listed, self.roots)
         finally:
-            vec_free(&listed)
+            scratch_free(&scratch)
 
     cdef int compare_file(self, Vec* listed, uint32_t root, const uint8_t* path,
                           const File* file) except -1:
@@ -309,8 +328,10 @@ cdef class Census:
         cdef size_t i
         cdef Indexed* row
         cdef Vec listed
-        vec_init(&listed, sizeof(Listed))
+        cdef Scratch scratch
+        scratch_init(&scratch)
         try:
+            scratch_vector(&scratch, &listed, sizeof(Listed))
             for i in range(self.base.count):
                 if self.base.marks[i] == 0:
                     list_row(&listed, &self.base, i)
@@ -320,64 +341,72 @@ cdef class Census:
                     list_indexed(&listed, row)
             return sorted_columns(&listed, self.roots)
         finally:
-            vec_free(&listed)
+            scratch_free(&scratch)
 
     def unseen_of(self, list roots, list paths):
         """Like `unseen`, for files at these paths or in folders at these paths; see census.pyi."""
+        cdef uint32_t number
+        cdef Vec listed
+        cdef Scratch scratch
+        scratch_init(&scratch)
+        try:
+            scratch_vector(&scratch, &listed, sizeof(Listed))
+            for root, inside in zip(roots, paths):
+                number = self.root_number(root)
+                if inside:
+                    self.list_unseen(&listed, number, inside)
+            return sorted_columns(&listed, self.roots)
+        finally:
+            scratch_free(&scratch)
+
+    cdef int list_unseen(self, Vec* listed, uint32_t number, list inside) except -1:
+        """Those at or in some paths below one root."""
         cdef NameIndex index
         cdef NameSlot* slot = NULL
         cdef Indexed* row
         cdef bytes path
-        cdef list inside
-        cdef uint32_t number
         cdef size_t i
-        cdef Vec listed
-        vec_init(&listed, sizeof(Listed))
-        index.slots = NULL
+        cdef Scratch scratch
+        scratch_init(&scratch)
         try:
-            for root, inside in zip(roots, paths):
-                number = self.root_number(root)
-                index_free(&index)
-                check_memory(index_init(&index, len(inside)))
-                for path in inside:
-                    slot = index_find(&index, <const uint8_t*>PyBytes_AS_STRING(path),
-                                      <uint32_t>len(path))
-                    check_memory(slot != NULL)
-                    index.count += slot.value < 0
-                    slot.value = 0
-                if index.count == 0:
-                    continue
-                for i in range(self.base.count):
-                    if (self.base.marks[i] == 0 and self.base.root[i] == <int32_t>number
-                            and is_inside(&index, self.base.text + self.base.end[i], <uint32_t>(
-                                self.base.end[i + 1] - self.base.end[i]))):
-                        list_row(&listed, &self.base, i)
-                for i in range(self.indexed_files.count):
-                    row = <Indexed*>self.indexed_files.data + i
-                    if (row.root == number and row.there and not row.seen
-                            and is_inside(&index, row.path, row.size)):
-                        list_indexed(&listed, row)
-            return sorted_columns(&listed, self.roots)
+            scratch_index(&scratch, &index, len(inside))
+            check_memory(not scratch.failed)
+            for path in inside:
+                slot = index_find(&index, <const uint8_t*>PyBytes_AS_STRING(path),
+                                  <uint32_t>len(path))
+                check_memory(slot != NULL)
+                index.count += slot.value < 0
+                slot.value = 0
+            for i in range(self.base.count):
+                if (self.base.marks[i] == 0 and self.base.root[i] == <int32_t>number
+                        and is_inside(&index, self.base.text + self.base.end[i], <uint32_t>(
+                            self.base.end[i + 1] - self.base.end[i]))):
+                    list_row(listed, &self.base, i)
+            for i in range(self.indexed_files.count):
+                row = <Indexed*>self.indexed_files.data + i
+                if (row.root == number and row.there and not row.seen
+                        and is_inside(&index, row.path, row.size)):
+                    list_indexed(listed, row)
         finally:
-            index_free(&index)
-            vec_free(&listed)
+            scratch_free(&scratch)
+        return 0
 
     def files(self):
         """The root and path of every file that is known or was found."""
         cdef size_t i
         cdef Indexed* row
-        cdef list found = []
+        cdef list paths = []
         for i in range(self.base.count):
             if not self.base.marks[i] & M_OVERTAKEN:
-                found.append((self.roots[self.base.root[i]], PyBytes_FromStringAndSize(
+                paths.append((self.roots[self.base.root[i]], PyBytes_FromStringAndSize(
                     <const char*>self.base.text + self.base.end[i],
                     self.base.end[i + 1] - self.base.end[i])))
         for i in range(self.indexed_files.count):
             row = <Indexed*>self.indexed_files.data + i
             if row.there or row.seen:
-                found.append((self.roots[row.root], PyBytes_FromStringAndSize(
+                paths.append((self.roots[row.root], PyBytes_FromStringAndSize(
                     <const char*>row.path, row.size)))
-        return found
+        return paths
 
     def count(self):
         """How many files are known or were found."""
@@ -397,16 +426,16 @@ def slots_of(bytes roots not None, bytes ends not None, bytes text not None):
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(text)
     cdef size_t n = PyBytes_GET_SIZE(roots) // 4, cells = 64, i, at
-    cdef bytes made
+    cdef bytes table
     cdef int32_t* slots
     while cells < 2 * n:
         cells *= 2
-    made = PyBytes_FromStringAndSize(NULL, 4 * cells)
-    slots = <int32_t*>PyBytes_AS_STRING(made)
+    table = PyBytes_FromStringAndSize(NULL, 4 * cells)
+    slots = <int32_t*>PyBytes_AS_STRING(table)
     memset(slots, 0xff, 4 * cells)
     for i in range(n):
         at = place_of(root[i], base + end[i], end[i + 1] - end[i]) & (cells - 1)
         while slots[at] >= 0:
             at = (at + 1) & (cells - 1)
         slots[at] = <int32_t>i
-    return made
+    return table

@@ -10,16 +10,16 @@ from libc.errno cimport EINTR, errno
 from libc.stdint cimport uintptr_t
 
 from base.elf64 cimport EM_CUDA, Ehdr
-from base.vector cimport Vec, vec_append, vec_free, vec_init
+from base.scratch cimport (
+    Scratch, scratch_free, scratch_init, scratch_room, scratch_vector,
+)
+from base.vector cimport Vec, vec_append
 from libc.stdint cimport int32_t, int64_t, uint64_t, uint8_t
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcmp, memset, strlen
+from libc.string cimport memcmp, strlen
 from read.filekinds cimport (
     IN_ARCHIVE, IN_CUBIN, IN_FATBIN, IN_HOST, IN_SHARED, IN_THIN_ARCHIVE, input_kind,
 )
-from fleet.sectioncolumns cimport (
-    Columns, Hasher, columns_free, columns_init, columns_take, list_object,
-)
+from fleet.sectioncolumns cimport Columns, Hasher, columns_take, list_object, start_columns
 from fleet.stamps cimport S_ISREG, Stamp, Stat, fstat, is_same, is_unknown, stamp_of
 from base.memory cimport check_memory
 
@@ -54,30 +54,28 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
     cdef Vec paths              # each ended by NUL
     cdef const char* path
     cdef uint8_t* buffer
-    cdef bint good
+    cdef Scratch scratch
     if PyBytes_GET_SIZE(stamps) != n * <Py_ssize_t>sizeof(Stamp) or largest < 0:
         raise ValueError("columns differ in length")
-    memset(&columns, 0, sizeof(Columns))
-    vec_init(&paths, 1)
-    buffer = <uint8_t*>malloc(largest + 1)
+    scratch_init(&scratch)
     try:
+        scratch_vector(&scratch, &paths, 1)
+        start_columns(&columns, &scratch, <Hasher>hasher, first)
+        buffer = <uint8_t*>scratch_room(&scratch, largest + 1, 1)
         join_paths(&paths, names, roots, ends, text)
         path = <const char*>paths.data
         with nogil:
-            good = columns_init(&columns, <Hasher>hasher, first) and buffer != NULL
             for i in range(n):
-                if not good:
+                if scratch.failed:
                     break
                 fate[i] = F_CLOSER
                 if 0 <= stamp[i].size <= largest:
-                    good = read_one(&columns, path, &stamp[i], buffer, &fate[i])
+                    scratch.failed = not read_one(&columns, path, &stamp[i], buffer, &fate[i])
                 path += strlen(path) + 1
-        check_memory(good)
+        check_memory(not scratch.failed)
         return fates, columns_take(&columns)
     finally:
-        columns_free(&columns)
-        vec_free(&paths)
-        free(buffer)
+        scratch_free(&scratch)
 
 
 cdef int join_paths(Vec* paths, list names, bytes roots, bytes ends, bytes text) except -1:

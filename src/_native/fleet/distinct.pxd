@@ -1,9 +1,9 @@
 # The different values of a column of 4, 8 or 16 bytes each.
 
 from libc.stdint cimport int32_t, uint8_t, uint64_t
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_nones
 from base.vector cimport Vec, vec_append, vec_extend
 
 cdef enum:
@@ -15,13 +15,25 @@ cdef inline bint find_words(const Vec* values, Vec* words, Vec* numbers) noexcep
 
     False without memory.
     """
+    cdef int32_t* number = <int32_t*>vec_extend(numbers, values.count)
+    cdef Scratch scratch
+    cdef bint good
+    if values.count and number == NULL:
+        return False
+    scratch_init(&scratch)
+    good = number_values(values, words, number, &scratch)
+    scratch_free(&scratch)
+    return good
+
+
+cdef inline bint number_values(const Vec* values, Vec* words, int32_t* number,
+                               Scratch* scratch) noexcept nogil:
+    """`find_words` with slots in `scratch`, which has nothing else."""
     cdef size_t width = values.row, i, at, most = values.count // 2
     cdef size_t mask = FIRST_SLOTS - 1
-    cdef int32_t* slots = new_slots(mask)
-    cdef int32_t* number = <int32_t*>vec_extend(numbers, values.count)
+    cdef int32_t* slots = scratch_nones(scratch, mask + 1)
     cdef const uint8_t* value = values.data
-    if slots == NULL or (values.count and number == NULL):
-        free(slots)
+    if slots == NULL:
         return False
     for i in range(values.count):
         # Rows of one object have the same object, and much else in common.
@@ -37,27 +49,18 @@ cdef inline bint find_words(const Vec* values, Vec* words, Vec* numbers) noexcep
                     break
                 slots[at] = <int32_t>words.count
                 if not vec_append(words, value, 1):
-                    free(slots)
                     return False
             number[i] = slots[at]
             if 2 * words.count > mask:
-                free(slots)
                 mask = 2 * mask + 1
-                slots = new_slots(mask)
+                scratch_free(scratch)
+                slots = scratch_nones(scratch, mask + 1)
                 if slots == NULL:
                     return False
                 for at in range(words.count):
                     enter(slots, mask, words, at)
         value += width
-    free(slots)
     return True
-
-
-cdef inline int32_t* new_slots(size_t mask) noexcept nogil:
-    cdef int32_t* slots = <int32_t*>malloc((mask + 1) * sizeof(int32_t))
-    if slots != NULL:
-        memset(slots, 0xff, (mask + 1) * sizeof(int32_t))
-    return slots
 
 
 cdef inline void enter(int32_t* slots, size_t mask, const Vec* words, size_t number) noexcept nogil:

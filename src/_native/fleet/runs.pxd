@@ -2,9 +2,9 @@
 # eight times or more, or eight numbers by eight, packed into as few bits as the largest needs.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room
 from base.vector cimport Vec, vec_append, vec_extend, vec_reserve
 
 cdef enum:
@@ -16,19 +16,19 @@ cdef inline bint put_levels(Vec* page, const uint8_t* valid, size_t rows) noexce
     cdef size_t start = page.count, i
     cdef uint32_t size
     cdef int32_t* levels
+    cdef Scratch scratch
     cdef bint good
     if not vec_append(page, &start, 4):     # for the size, which follows
         return False
     if valid == NULL:
         good = put_varint(page, rows << 1) and vec_append(page, b"\1", 1)
     else:
-        levels = <int32_t*>malloc((rows + 1) * sizeof(int32_t))
-        if levels == NULL:
-            return False
-        for i in range(rows):
+        scratch_init(&scratch)
+        levels = <int32_t*>scratch_room(&scratch, rows, sizeof(int32_t))
+        for i in range(0 if scratch.failed else rows):
             levels[i] = valid[i] != 0
-        good = put_runs(page, levels, rows, 1)
-        free(levels)
+        good = not scratch.failed and put_runs(page, levels, rows, 1)
+        scratch_free(&scratch)
     size = <uint32_t>(page.count - start - 4)
     memcpy(page.data + start, &size, 4)
     return good
@@ -37,10 +37,15 @@ cdef inline bint put_levels(Vec* page, const uint8_t* valid, size_t rows) noexce
 cdef inline bint put_numbered(Vec* page, const int32_t* numbers, size_t rows,
                        size_t words) noexcept nogil:
     """Levels and numbers of rows, -1 for one that has none; False without memory."""
-    cdef uint8_t* levels = <uint8_t*>malloc(rows + 1)
-    cdef int32_t* there = <int32_t*>malloc((rows + 1) * sizeof(int32_t))
+    cdef uint8_t* levels
+    cdef int32_t* there
     cdef size_t i, count = 0
-    cdef bint good = levels != NULL and there != NULL
+    cdef Scratch scratch
+    cdef bint good
+    scratch_init(&scratch)
+    levels = <uint8_t*>scratch_room(&scratch, rows, 1)
+    there = <int32_t*>scratch_room(&scratch, rows, sizeof(int32_t))
+    good = not scratch.failed
     if good:
         for i in range(rows):
             levels[i] = numbers[i] >= 0
@@ -49,8 +54,7 @@ cdef inline bint put_numbered(Vec* page, const int32_t* numbers, size_t rows,
                 count += 1
         good = (put_levels(page, levels if count < rows else NULL, rows)
                 and (words == 0 or put_numbers(page, there, count, words)))
-    free(levels)
-    free(there)
+    scratch_free(&scratch)
     return good
 
 

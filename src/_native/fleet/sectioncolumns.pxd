@@ -6,8 +6,7 @@
 # hold is given a fault and no sections; the others are not concerned.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcmp, memcpy, memset, strlen
+from libc.string cimport memcmp, strlen
 
 from base.elf64 cimport EM_CUDA, Shdr
 from base.elffile cimport (
@@ -15,10 +14,15 @@ from base.elffile cimport (
     open_table,
 )
 from elfnumbers cimport SHT_NULL
-from base.nameindex cimport NameIndex, NameSlot, index_find, index_free, index_init
+from base.nameindex cimport (
+    NameIndex, NameSlot, TextPool, index_find, pool_join, scratch_index, scratch_texts,
+)
+from base.scratch cimport (
+    Scratch, scratch_free, scratch_init, scratch_room, scratch_vector, scratch_zeros,
+)
 from base.stretches cimport NO_SECTION, Stretch, own_stretches
 from objectformats cimport FORMAT, FORMAT_COUNT
-from base.vector cimport Vec, vec_append, vec_free, vec_init, vec_push, vec_take
+from base.vector cimport Vec, vec_append, vec_push, vec_take
 
 cdef extern from "fleet/sectioncolumns.h":
     const char** STEM "pylink_stems"
@@ -47,7 +51,6 @@ cdef enum:
     # hashing would cost what no file of its size should.
     SHARED_BYTES = 4
     STEMS = 7
-    BLOCK = 1 << 16             # bytes of names that are allocated at once
 
 # One cubin.
 cdef packed struct ObjectItem:
@@ -90,25 +93,19 @@ ctypedef struct Columns:
     Words suffixes
     NameIndex names
     Vec halves
-    Vec blocks                  # char*; names lie here for as long as all of this
-    size_t room                 # that is left in the last one
+    TextPool texts              # names
 
 
-cdef inline bint words_init(Words* words) noexcept nogil:
+cdef inline void start_words(Words* words, Scratch* scratch) noexcept nogil:
     cdef int64_t* end
-    vec_init(&words.ends, sizeof(int64_t))
-    vec_init(&words.text, 1)
+    scratch_vector(scratch, &words.ends, sizeof(int64_t))
+    scratch_vector(scratch, &words.text, 1)
+    scratch_index(scratch, &words.index, 64)
     end = <int64_t*>vec_push(&words.ends)
     if end == NULL:
-        return False
-    end[0] = 0
-    return index_init(&words.index, 64)
-
-
-cdef inline void words_free(Words* words) noexcept nogil:
-    index_free(&words.index)
-    vec_free(&words.ends)
-    vec_free(&words.text)
+        scratch.failed = True
+    else:
+        end[0] = 0
 
 
 cdef inline int32_t word_number(Words* words, const uint8_t* text, uint32_t size) noexcept nogil:
@@ -127,50 +124,28 @@ cdef inline int32_t word_number(Words* words, const uint8_t* text, uint32_t size
     return slot.value
 
 
-cdef inline bint columns_init(Columns* c, Hasher hasher, int64_t first) noexcept nogil:
-    """Columns without rows; False without memory. `columns_free` is due either way."""
-    memset(c, 0, sizeof(Columns))
+cdef inline void start_columns(Columns* c, Scratch* scratch, Hasher hasher,
+                               int64_t first) noexcept nogil:
+    """Columns without rows."""
     c.hasher, c.first = hasher, first
-    vec_init(&c.objects, sizeof(ObjectItem))
-    vec_init(&c.object, sizeof(int64_t))
-    vec_init(&c.number, sizeof(int32_t))
-    vec_init(&c.family, sizeof(int32_t))
-    vec_init(&c.suffix, sizeof(int32_t))
-    vec_init(&c.type, sizeof(uint32_t))
-    vec_init(&c.info, sizeof(uint32_t))
-    vec_init(&c.offset, sizeof(int64_t))
-    vec_init(&c.size, sizeof(uint64_t))
-    vec_init(&c.stored, sizeof(int64_t))
-    vec_init(&c.own, sizeof(int64_t))
-    vec_init(&c.align, sizeof(uint64_t))
-    vec_init(&c.digest, sizeof(Hash128))
-    vec_init(&c.halves, sizeof(Halves))
-    vec_init(&c.blocks, sizeof(char*))
-    return (words_init(&c.families) and words_init(&c.suffixes) and index_init(&c.names, 64))
-
-
-cdef inline void columns_free(Columns* c) noexcept nogil:
-    cdef size_t i
-    for i in range(c.blocks.count):
-        free((<char**>c.blocks.data)[i])
-    vec_free(&c.objects)
-    vec_free(&c.object)
-    vec_free(&c.number)
-    vec_free(&c.family)
-    vec_free(&c.suffix)
-    vec_free(&c.type)
-    vec_free(&c.info)
-    vec_free(&c.offset)
-    vec_free(&c.size)
-    vec_free(&c.stored)
-    vec_free(&c.own)
-    vec_free(&c.align)
-    vec_free(&c.digest)
-    vec_free(&c.halves)
-    vec_free(&c.blocks)
-    words_free(&c.families)
-    words_free(&c.suffixes)
-    index_free(&c.names)
+    scratch_vector(scratch, &c.objects, sizeof(ObjectItem))
+    scratch_vector(scratch, &c.object, sizeof(int64_t))
+    scratch_vector(scratch, &c.number, sizeof(int32_t))
+    scratch_vector(scratch, &c.family, sizeof(int32_t))
+    scratch_vector(scratch, &c.suffix, sizeof(int32_t))
+    scratch_vector(scratch, &c.type, sizeof(uint32_t))
+    scratch_vector(scratch, &c.info, sizeof(uint32_t))
+    scratch_vector(scratch, &c.offset, sizeof(int64_t))
+    scratch_vector(scratch, &c.size, sizeof(uint64_t))
+    scratch_vector(scratch, &c.stored, sizeof(int64_t))
+    scratch_vector(scratch, &c.own, sizeof(int64_t))
+    scratch_vector(scratch, &c.align, sizeof(uint64_t))
+    scratch_vector(scratch, &c.digest, sizeof(Hash128))
+    scratch_vector(scratch, &c.halves, sizeof(Halves))
+    scratch_index(scratch, &c.names, 64)
+    scratch_texts(scratch, &c.texts)
+    start_words(&c.families, scratch)
+    start_words(&c.suffixes, scratch)
 
 
 cdef inline tuple columns_take(Columns* c):
@@ -189,10 +164,7 @@ cdef inline bint list_object(Columns* c, const uint8_t* data, uint64_t size) noe
     """False when memory is exhausted."""
     cdef ObjectItem* row = <ObjectItem*>vec_push(&c.objects)
     cdef ElfFile elf
-    cdef const Shdr* header
-    cdef const char* name
-    cdef uint64_t i, names = 0, stored = 0
-    cdef uint64_t* own
+    cdef Scratch scratch
     cdef int fault, format
     cdef bint good
     if row == NULL:
@@ -213,65 +185,69 @@ cdef inline bint list_object(Columns* c, const uint8_t* data, uint64_t size) noe
                      else X_NAMES)
         return True
     # All is checked before the first section is listed.
+    if not check_headers(row, &elf):
+        return True
+    scratch_init(&scratch)
+    good = list_sections(c, row, &elf, &scratch)
+    scratch_free(&scratch)
+    return good
+
+
+cdef inline bint check_headers(ObjectItem* row, const ElfFile* elf) noexcept nogil:
+    """Whether all sections lie in the file; else `row` has the fault and its section."""
+    cdef const Shdr* header
+    cdef const char* name
+    cdef uint64_t i, names = 0, stored = 0
     for i in range(elf.count):
         header = &elf.table[i]
         row.section = <uint32_t>i
         if header.sh_type == SHT_NULL:
             continue
         row.fault = X_NAME
-        name = name_at(&elf, header)
+        name = name_at(elf, header)
         if name == NULL:
-            return True
+            return False
         names += strlen(name)
         row.fault = X_NAME_SUM
-        if names > size:
-            return True
+        if names > elf.size:
+            return False
         if not has_bytes(header.sh_type):
             continue
         row.fault = X_RANGE
-        if not lies_in(&elf, header):
-            return True
+        if not lies_in(elf, header):
+            return False
         stored += header.sh_size
         row.fault = X_SUM
-        if stored > SHARED_BYTES * size:
-            return True
+        if stored > SHARED_BYTES * elf.size:
+            return False
     row.fault = row.section = 0
-    own = own_bytes(&elf)
-    good = own != NULL
-    for i in range(elf.count if good else 0):
-        header = &elf.table[i]
-        if header.sh_type != SHT_NULL:
-            if not list_section(c, <uint32_t>i, header, <const uint8_t*>name_at(&elf, header),
-                                data, own[i]):
-                good = False
-                break
-            row.count += 1
-    free(own)
-    return good
+    return True
 
 
-cdef inline uint64_t* own_bytes(const ElfFile* elf) noexcept nogil:
-    """Bytes of each section that are its own; NULL without memory."""
-    cdef uint64_t* own = <uint64_t*>calloc(elf.count + 1, sizeof(uint64_t))
-    cdef Stretch* stretches = <Stretch*>malloc((elf.count + 3) * sizeof(Stretch))
-    cdef uint64_t i, count
-    if own == NULL or stretches == NULL:
-        free(own)
-        free(stretches)
-        return NULL
-    count = own_stretches(stretches, elf)
-    for i in range(count):
+cdef inline bint list_sections(Columns* c, ObjectItem* row, const ElfFile* elf,
+                               Scratch* scratch) noexcept nogil:
+    """False when memory is exhausted."""
+    cdef uint64_t* own = <uint64_t*>scratch_zeros(scratch, elf.count + 1, sizeof(uint64_t))
+    cdef Stretch* stretches = <Stretch*>scratch_room(scratch, elf.count + 3, sizeof(Stretch))
+    cdef uint64_t i
+    if scratch.failed:
+        return False
+    for i in range(own_stretches(stretches, elf)):
         if stretches[i].section != <uint32_t>NO_SECTION:
             own[stretches[i].section] = stretches[i].end - stretches[i].start
-    free(stretches)
-    return own
+    for i in range(elf.count):
+        if elf.table[i].sh_type != SHT_NULL:
+            if not list_section(c, <uint32_t>i, elf, own[i]):
+                return False
+            row.count += 1
+    return True
 
 
-cdef inline bint list_section(Columns* c, uint32_t number, const Shdr* header,
-                              const uint8_t* name, const uint8_t* data,
+cdef inline bint list_section(Columns* c, uint32_t number, const ElfFile* elf,
                               uint64_t own_size) noexcept nogil:
     """False when memory is exhausted."""
-    cdef const Halves* halves = find_halves(c, name)
+    cdef const Shdr* header = &elf.table[number]
+    cdef const Halves* halves = find_halves(c, <const uint8_t*>name_at(elf, header))
     cdef int64_t* object = <int64_t*>vec_push(&c.object)
     cdef int32_t* own = <int32_t*>vec_push(&c.number)
     cdef int32_t* family = <int32_t*>vec_push(&c.family)
@@ -284,7 +260,7 @@ cdef inline bint list_section(Columns* c, uint32_t number, const Shdr* header,
     cdef uint64_t* own_stored = <uint64_t*>vec_push(&c.own)
     cdef uint64_t* align = <uint64_t*>vec_push(&c.align)
     cdef Hash128* digest = <Hash128*>vec_push(&c.digest)
-    cdef Hash128 found
+    cdef Hash128 hashed
     if (halves == NULL or object == NULL or own == NULL or family == NULL or suffix == NULL
             or type == NULL or info == NULL or offset == NULL or size == NULL or stored == NULL
             or own_stored == NULL or align == NULL or digest == NULL):
@@ -298,8 +274,8 @@ cdef inline bint list_section(Columns* c, uint32_t number, const Shdr* header,
         offset[0] = stored[0] = 0
     digest.low64 = digest.high64 = 0
     if c.hasher != NULL:
-        found = c.hasher(data + offset[0], stored[0])
-        digest.low64, digest.high64 = big_endian(found.high64), big_endian(found.low64)
+        hashed = c.hasher(elf.data + offset[0], stored[0])
+        digest.low64, digest.high64 = big_endian(hashed.high64), big_endian(hashed.low64)
     return True
 
 
@@ -311,7 +287,7 @@ cdef inline const Halves* find_halves(Columns* c, const uint8_t* name) noexcept 
     if slot == NULL:
         return NULL
     if slot.value < 0:
-        slot.text = keep_name(c, name, length)
+        slot.text = pool_join(&c.texts, b"", 0, name, length)
         halves = <Halves*>vec_push(&c.halves)
         if slot.text == NULL or halves == NULL:
             return NULL
@@ -324,26 +300,6 @@ cdef inline const Halves* find_halves(Columns* c, const uint8_t* name) noexcept 
         if halves.family < 0 or halves.suffix < 0:
             return NULL
     return <const Halves*>c.halves.data + slot.value
-
-
-cdef inline const uint8_t* keep_name(Columns* c, const uint8_t* name, uint32_t size) noexcept nogil:
-    """The name where it stays; NULL without memory."""
-    cdef char** block
-    cdef size_t wanted = max(<size_t>size + 1, <size_t>BLOCK)
-    cdef char* place
-    if size >= c.room:
-        block = <char**>vec_push(&c.blocks)
-        if block == NULL:
-            return NULL
-        block[0] = <char*>malloc(wanted)
-        c.room = wanted if block[0] != NULL else 0
-        if block[0] == NULL:
-            return NULL
-    # From the end of the block to its beginning.
-    c.room -= size + 1
-    place = (<char**>c.blocks.data)[c.blocks.count - 1] + c.room
-    memcpy(place, name, size)
-    return <const uint8_t*>place
 
 
 cdef inline size_t skip(const uint8_t* name, size_t length, size_t at, const char* word,

@@ -5,9 +5,8 @@ from libc.stdint cimport uintptr_t
 
 from libc.stdint cimport int64_t, uint64_t, uint8_t
 from base.extents cimport count_files
-from fleet.sectioncolumns cimport (
-    Columns, Hasher, columns_free, columns_init, columns_take, list_object,
-)
+from base.scratch cimport Scratch, scratch_free, scratch_init
+from fleet.sectioncolumns cimport Columns, Hasher, columns_take, list_object, start_columns
 from base.memory cimport check_memory
 
 cdef extern from "<dlfcn.h>" nogil:
@@ -22,18 +21,20 @@ def list_sections(bytes arena not None, bytes extents not None, int64_t first, u
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef Py_ssize_t n = count_files(arena, extents), i
     cdef Columns columns
-    cdef bint good
+    cdef Scratch scratch
+    scratch_init(&scratch)
     try:
+        start_columns(&columns, &scratch, <Hasher>hasher, first)
         with nogil:
-            good = columns_init(&columns, <Hasher>hasher, first)
             for i in range(n):
-                if not good:
+                if scratch.failed:
                     break
-                good = list_object(&columns, base + extent[2 * i], extent[2 * i + 1])
-        check_memory(good)
+                scratch.failed = not list_object(&columns, base + extent[2 * i],
+                                                 extent[2 * i + 1])
+        check_memory(not scratch.failed)
         return columns_take(&columns)
     finally:
-        columns_free(&columns)
+        scratch_free(&scratch)
 
 
 def find_function(bytes library not None, bytes name not None):

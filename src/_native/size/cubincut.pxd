@@ -5,11 +5,11 @@
 # names, else nobody's. A symbol's entry and its name in the string table are those of the function.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memchr, memcpy, strlen, strncmp
 
 from base.elf64 cimport EM_CUDA, SHN_LORESERVE, STT_FUNC, Shdr, Sym
 from base.stretches cimport NO_SECTION, Stretch, own_stretches
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_zeros
 from base.vector cimport vec_push
 from base.elffile cimport (
     ELF_GOOD, ELF_NO_TABLE, ElfFile, has_bytes, lies_in, name_at, open_elf, open_names, open_table,
@@ -93,7 +93,7 @@ cdef inline bint find_owners(Cutting* c, const ElfFile* elf, uint32_t* owner) no
     cdef uint64_t i, names = 0
     cdef const char* name
     cdef const Shdr* section
-    cdef int64_t found
+    cdef int64_t function
     for i in range(elf.count):
         name = name_at(elf, &elf.table[i])
         if name == NULL or (has_bytes(elf.table[i].sh_type) and not lies_in(elf, &elf.table[i])):
@@ -104,14 +104,14 @@ cdef inline bint find_owners(Cutting* c, const ElfFile* elf, uint32_t* owner) no
             c.bad = True
             return False
         if is_text(name):
-            found = add_function(c, <const uint8_t*>name + 6, <uint32_t>strlen(name + 6))
-            if found < 0:
+            function = add_function(c, <const uint8_t*>name + 6, <uint32_t>strlen(name + 6))
+            if function < 0:
                 return False
     for i in range(elf.count):
-        found = owner_by_name(c, name_at(elf, &elf.table[i]))
-        if found < 0:
+        function = owner_by_name(c, name_at(elf, &elf.table[i]))
+        if function < 0:
             return False
-        owner[i] = <uint32_t>found
+        owner[i] = <uint32_t>function
     for i in range(elf.count):
         section = &elf.table[i]
         if (owner[i] == SHARED and section.sh_type not in (SHT_SYMTAB, SHT_STRTAB)
@@ -125,6 +125,8 @@ ctypedef struct Names:
     const Shdr* symbols         # or NULL
     uint64_t strings            # section with their names, 0: none
     uint32_t* painted[2]        # owner + 1 of each byte: names of symbols, of sections
+    uint32_t* owner             # by section
+    uint32_t* symbol_owner      # by symbol, or NULL
 
 
 cdef inline void paint(const ElfFile* elf, uint64_t strings, uint32_t* painted, uint64_t at,
@@ -138,46 +140,46 @@ cdef inline void paint(const ElfFile* elf, uint64_t strings, uint32_t* painted, 
         at += 1
 
 
-cdef inline int64_t symbol_owner(Cutting* c, const ElfFile* elf, const uint32_t* owner,
-                                 uint64_t strings, const Sym* symbol) noexcept nogil:
-    cdef const Shdr* texts = &elf.table[strings]
+cdef inline int64_t find_symbol_owner(Cutting* c, const ElfFile* elf, const Names* n,
+                                      const Sym* symbol) noexcept nogil:
+    """The function that a symbol belongs to; -1 without memory."""
+    cdef const Shdr* texts = &elf.table[n.strings]
     cdef const char* name
-    cdef int64_t found
+    cdef int64_t function
     if symbol.st_name < texts.sh_size and symbol.st_name != 0:
         name = <const char*>elf.data + texts.sh_offset + symbol.st_name
         if symbol.st_info & 15 == STT_FUNC:
-            found = find_function(c, <const uint8_t*>name, <uint32_t>strlen(name))
-            if found != SHARED:
-                return found
+            function = find_function(c, <const uint8_t*>name, <uint32_t>strlen(name))
+            if function != SHARED:
+                return function
     if 0 < symbol.st_shndx < SHN_LORESERVE and symbol.st_shndx < elf.count:
-        return owner[symbol.st_shndx]
+        return n.owner[symbol.st_shndx]
     return SHARED
 
 
-cdef inline bint own_names(Cutting* c, const ElfFile* elf, const uint32_t* owner, Names* n,
-                           uint32_t* symbol_owners) noexcept nogil:
+cdef inline bint own_names(Cutting* c, const ElfFile* elf, Names* n) noexcept nogil:
     """Paint both string tables; False without memory."""
     cdef uint64_t i, count
     cdef Sym symbol
-    cdef int64_t found
+    cdef int64_t function
     cdef uint64_t spent = 0
     if n.symbols != NULL:
         count = n.symbols.sh_size // sizeof(Sym)
         for i in range(count):
             memcpy(&symbol, elf.data + n.symbols.sh_offset + i * sizeof(Sym), sizeof(Sym))
-            found = SHARED
+            function = SHARED
             if n.strings and spent <= NAME_LIMIT * elf.size:
                 if symbol.st_name < elf.table[n.strings].sh_size:
                     spent += strlen(<const char*>elf.data + elf.table[n.strings].sh_offset
                                     + symbol.st_name)
-                found = symbol_owner(c, elf, owner, n.strings, &symbol)
-                if found < 0:
+                function = find_symbol_owner(c, elf, n, &symbol)
+                if function < 0:
                     return False
-            symbol_owners[i] = <uint32_t>found
+            n.symbol_owner[i] = <uint32_t>function
             if n.strings:
-                paint(elf, n.strings, n.painted[0], symbol.st_name, <uint32_t>found)
+                paint(elf, n.strings, n.painted[0], symbol.st_name, <uint32_t>function)
     for i in range(elf.count):
-        paint(elf, elf.strings, n.painted[1], elf.table[i].sh_name, owner[i])
+        paint(elf, elf.strings, n.painted[1], elf.table[i].sh_name, n.owner[i])
     return True
 
 
@@ -192,8 +194,7 @@ cdef inline void count_painted(Cutting* c, const uint32_t* painted, uint64_t sta
         count_bytes(c, painted[begin] - 1 if painted[begin] else SHARED, PART_NAMES, at - begin)
 
 
-cdef inline void count_stretch(Cutting* c, const ElfFile* elf, const uint32_t* owner,
-                               const Names* n, const uint32_t* symbol_owners,
+cdef inline void count_stretch(Cutting* c, const ElfFile* elf, const Names* n,
                                const Stretch* at) noexcept nogil:
     """Bytes of the file that are all of one section."""
     cdef uint32_t number = at.section
@@ -206,39 +207,33 @@ cdef inline void count_stretch(Cutting* c, const ElfFile* elf, const uint32_t* o
     elif section == n.symbols and first == 0:
         entry = section.sh_size // sizeof(Sym)
         for i in range(min(entry, last // sizeof(Sym))):
-            count_bytes(c, symbol_owners[i], PART_NAMES, sizeof(Sym))
+            count_bytes(c, n.symbol_owner[i], PART_NAMES, sizeof(Sym))
         i = min(entry, last // sizeof(Sym))
         count_bytes(c, SHARED, PART_NAMES, last - i * sizeof(Sym))
     else:
-        count_bytes(c, owner[number], part_of(section, name_at(elf, section)),
+        count_bytes(c, n.owner[number], part_of(section, name_at(elf, section)),
                     at.end - at.start)
 
 
 cdef inline void find_unit(Cutting* c, const uint8_t* texts, uint64_t size) noexcept nogil:
     """What names the source file in the names of symbols that are local to it."""
     cdef const char** marks = [b"_INTERNAL_", b"_GLOBAL__N__", b"__nv_static_"]
-    cdef const uint8_t* found
+    cdef const uint8_t* mark
     cdef int i
     for i in range(3):
-        found = <const uint8_t*>memmem(texts, size, marks[i], strlen(marks[i]))
-        if found != NULL:
-            c.unit.data = found
-            c.unit.size = <uint32_t>min(<uint64_t>256, <uint64_t>(texts + size - found))
+        mark = <const uint8_t*>memmem(texts, size, marks[i], strlen(marks[i]))
+        if mark != NULL:
+            c.unit.data = mark
+            c.unit.size = <uint32_t>min(<uint64_t>256, <uint64_t>(texts + size - mark))
             return
 
 
 cdef inline bint cut_cubin(Cutting* c, const uint8_t* data, uint64_t size) noexcept nogil:
     """Count all of it; False without memory. What is not a cubin is `bad` and not counted."""
     cdef ElfFile elf
-    cdef Names n
-    cdef uint32_t* owner = NULL
-    cdef uint32_t* symbol_owners = NULL
-    cdef Stretch* stretches = NULL
-    cdef uint64_t i, count = 0, at = 0
+    cdef Scratch scratch
     cdef int fault
-    cdef bint good = False
-    n.symbols, n.strings = NULL, 0
-    n.painted[0] = n.painted[1] = NULL
+    cdef bint good
     if open_elf(&elf, data, size) != ELF_GOOD or elf.header.e_machine != EM_CUDA:
         c.bad = True
         return True
@@ -251,114 +246,126 @@ cdef inline bint cut_cubin(Cutting* c, const uint8_t* data, uint64_t size) noexc
     if fault != ELF_GOOD or open_names(&elf) != ELF_GOOD:
         c.bad = True
         return True
-    owner = <uint32_t*>calloc(elf.count, sizeof(uint32_t))
-    stretches = <Stretch*>malloc((elf.count + 3) * sizeof(Stretch))
-    if owner != NULL and stretches != NULL and find_owners(c, &elf, owner):
-        good = True
-        for i in range(elf.count):
-            if elf.table[i].sh_type == SHT_SYMTAB and n.symbols == NULL:
-                n.symbols = &elf.table[i]
-                n.strings = n.symbols.sh_link if n.symbols.sh_link < elf.count else 0
-        if n.strings and (not lies_in(&elf, &elf.table[n.strings])
-                          or elf.table[n.strings].sh_type != SHT_STRTAB
-                          or elf.table[n.strings].sh_size == 0
-                          or data[elf.table[n.strings].sh_offset
-                                  + elf.table[n.strings].sh_size - 1] != 0):
-            n.strings = 0
-        n.painted[1] = <uint32_t*>calloc(elf.names_size + 1, sizeof(uint32_t))
-        if n.strings == elf.strings:
-            n.painted[0] = n.painted[1]
-        elif n.strings:
-            n.painted[0] = <uint32_t*>calloc(elf.table[n.strings].sh_size + 1, sizeof(uint32_t))
-        if n.symbols != NULL:
-            symbol_owners = <uint32_t*>calloc(n.symbols.sh_size // sizeof(Sym) + 1,
-                                              sizeof(uint32_t))
-            good = symbol_owners != NULL
-        good = (good and n.painted[1] != NULL and (n.strings == 0 or n.painted[0] != NULL)
-                and own_names(c, &elf, owner, &n, symbol_owners))
-    if good:
-        if n.strings:
-            find_unit(c, data + elf.table[n.strings].sh_offset, elf.table[n.strings].sh_size)
-        count = own_stretches(stretches, &elf)
-        for i in range(count):
-            count_bytes(c, SHARED, PART_PADDING, stretches[i].start - at)
-            at = stretches[i].end
-            if stretches[i].section == <uint32_t>NO_SECTION:
-                count_bytes(c, SHARED, PART_HEADERS, at - stretches[i].start)
-            else:
-                count_stretch(c, &elf, owner, &n, symbol_owners, &stretches[i])
-        count_bytes(c, SHARED, PART_PADDING, size - at)
-        if c.type == ET_EXEC:
-            good = digest_cubin(c, &elf, owner, &n)
-    if n.painted[0] != n.painted[1]:
-        free(n.painted[0])
-    free(n.painted[1])
-    free(symbol_owners)
-    free(owner)
-    free(stretches)
+    scratch_init(&scratch)
+    good = count_sections(c, &elf, &scratch)
+    scratch_free(&scratch)
     return good or c.bad
 
 
-cdef inline bint digest_cubin(Cutting* c, const ElfFile* elf, const uint32_t* owner,
-                              const Names* n) noexcept nogil:
+cdef inline bint count_sections(Cutting* c, const ElfFile* elf, Scratch* scratch) noexcept nogil:
+    """Count a cubin with sections; False without memory, or with `bad` set."""
+    cdef Stretch* stretches = <Stretch*>scratch_room(scratch, elf.count + 3, sizeof(Stretch))
+    cdef Stretch* stretch
+    cdef Names n
+    cdef uint64_t i, at = 0
+    n.owner = <uint32_t*>scratch_zeros(scratch, elf.count, sizeof(uint32_t))
+    if scratch.failed or not find_owners(c, elf, n.owner):
+        return False
+    find_names(elf, &n, scratch)
+    if scratch.failed or not own_names(c, elf, &n):
+        return False
+    if n.strings:
+        find_unit(c, elf.data + elf.table[n.strings].sh_offset, elf.table[n.strings].sh_size)
+    for i in range(own_stretches(stretches, elf)):
+        stretch = &stretches[i]
+        count_bytes(c, SHARED, PART_PADDING, stretch.start - at)
+        at = stretch.end
+        if stretch.section == <uint32_t>NO_SECTION:
+            count_bytes(c, SHARED, PART_HEADERS, at - stretch.start)
+        else:
+            count_stretch(c, elf, &n, stretch)
+    count_bytes(c, SHARED, PART_PADDING, elf.size - at)
+    return c.type != ET_EXEC or digest_cubin(c, elf, &n, scratch)
+
+
+cdef inline void find_names(const ElfFile* elf, Names* n, Scratch* scratch) noexcept nogil:
+    """The symbols and their names, if these hold, and room for what `own_names` finds."""
+    cdef const Shdr* texts
+    cdef uint64_t i
+    n.symbols, n.symbol_owner, n.strings = NULL, NULL, 0
+    for i in range(elf.count):
+        if elf.table[i].sh_type == SHT_SYMTAB and n.symbols == NULL:
+            n.symbols = &elf.table[i]
+            n.strings = n.symbols.sh_link if n.symbols.sh_link < elf.count else 0
+    texts = &elf.table[n.strings]
+    if n.strings and (not lies_in(elf, texts) or texts.sh_type != SHT_STRTAB or texts.sh_size == 0
+                      or elf.data[texts.sh_offset + texts.sh_size - 1] != 0):
+        n.strings = 0
+    n.painted[0] = n.painted[1] = <uint32_t*>scratch_zeros(scratch, elf.names_size + 1, 4)
+    if n.strings and n.strings != elf.strings:
+        n.painted[0] = <uint32_t*>scratch_zeros(scratch, texts.sh_size + 1, 4)
+    if n.symbols != NULL:
+        n.symbol_owner = <uint32_t*>scratch_zeros(
+            scratch, n.symbols.sh_size // sizeof(Sym) + 1, sizeof(uint32_t))
+
+
+ctypedef struct FunctionDigest:
+    Fingerprint contents
+    uint64_t code               # bytes
+
+
+cdef inline bint push_digest(Cutting* c, uint32_t owner, uint32_t part, uint64_t size,
+                             const Fingerprint* contents) noexcept nogil:
+    cdef Digest* row = <Digest*>vec_push(&c.digests)
+    if row == NULL:
+        return False
+    row.owner, row.part, row.size, row.contents = owner, part, size, contents[0]
+    return True
+
+
+cdef inline bint digest_cubin(Cutting* c, const ElfFile* elf, const Names* n,
+                              Scratch* scratch) noexcept nogil:
     """Digests of functions, of data, and of the whole; False without memory."""
-    cdef Fingerprint* functions
-    cdef uint64_t* code
-    cdef Fingerprint contents, like
-    cdef const Shdr* section
-    cdef const char* name
-    cdef const uint8_t* data
-    cdef uint32_t part
-    cdef uint64_t i, size
-    cdef Digest* row
-    cdef bint good, noted
-    functions = <Fingerprint*>calloc(c.functions.count + 1, sizeof(Fingerprint))
-    code = <uint64_t*>calloc(c.functions.count + 1, sizeof(uint64_t))
-    good = functions != NULL and code != NULL
+    cdef FunctionDigest* functions = <FunctionDigest*>scratch_zeros(
+        scratch, c.functions.count + 1, sizeof(FunctionDigest))
+    cdef uint64_t i
+    if functions == NULL:
+        return False
     # The chip's bits in e_flags are ignored; the ABI version decides where they are.
     absorb_words(&c.exact, elf.data[8], elf.header.e_flags & <uint32_t>(
         0xff00ff00 if elf.data[8] < 8 else 0xff0000ff))
     c.like = c.exact
-    for i in range(1, elf.count if good else 1):
-        section = &elf.table[i]
-        name = name_at(elf, section)
-        part = part_of(section, name)
-        size = section.sh_size if has_bytes(section.sh_type) else 0
-        data = elf.data + section.sh_offset
-        # Notes say with which options the tools made it, the chip among them.
-        noted = section.sh_type == SHT_NOTE
-        contents.a = contents.b = 0
-        absorb(&contents, data, 0 if noted else size)
-        like = contents
-        if has_records(name):
-            like.a = like.b = 0
-            absorb_records(&like, data, size)
-        absorb_header(&c.exact, section, name, not noted)
-        absorb_header(&c.like, section, name, not noted and not has_records(name))
-        absorb_words(&c.exact, contents.a, contents.b)
-        absorb_words(&c.like, like.a, like.b)
-        if noted:
-            continue
-        if owner[i] != SHARED and part in (PART_CODE, PART_CONSTANTS, PART_ATTRIBUTES):
-            absorb_text(&functions[owner[i]], name)
-            absorb_words(&functions[owner[i]], like.a, like.b)
-            if part == PART_CODE:
-                code[owner[i]] += size
-        elif owner[i] != SHARED and part == PART_RELOCATIONS and n.symbols != NULL:
-            absorb_text(&functions[owner[i]], name)
-            absorb_relocations(&functions[owner[i]], elf, section, n.symbols, n.strings)
-        elif part == PART_DATA and size >= LEAST_DATA:
-            row = <Digest*>vec_push(&c.digests)
-            if row == NULL:
-                good = False
-                break
-            row.owner, row.part, row.size, row.contents = SHARED, PART_DATA, size, contents
-    for i in range(1, c.functions.count + 1 if good else 1):
-        row = <Digest*>vec_push(&c.digests)
-        if row == NULL:
-            good = False
-            break
-        row.owner, row.part, row.size, row.contents = <uint32_t>i, PART_CODE, code[i], functions[i]
-    free(functions)
-    free(code)
-    return good
+    for i in range(1, elf.count):
+        if not digest_section(c, elf, n, i, functions):
+            return False
+    for i in range(1, c.functions.count + 1):
+        if not push_digest(c, <uint32_t>i, PART_CODE, functions[i].code, &functions[i].contents):
+            return False
+    return True
+
+
+cdef inline bint digest_section(Cutting* c, const ElfFile* elf, const Names* n, uint64_t number,
+                                FunctionDigest* functions) noexcept nogil:
+    """Add a section to the digests that it has a part in; False without memory."""
+    cdef const Shdr* section = &elf.table[number]
+    cdef const char* name = name_at(elf, section)
+    cdef uint32_t part = part_of(section, name)
+    cdef uint64_t size = section.sh_size if has_bytes(section.sh_type) else 0
+    cdef const uint8_t* data = elf.data + section.sh_offset
+    # Notes say with which options the tools made it, the chip among them.
+    cdef bint noted = section.sh_type == SHT_NOTE
+    cdef FunctionDigest* function = &functions[n.owner[number]]
+    cdef Fingerprint contents, like
+    contents.a = contents.b = 0
+    absorb(&contents, data, 0 if noted else size)
+    like = contents
+    if has_records(name):
+        like.a = like.b = 0
+        absorb_records(&like, data, size)
+    absorb_header(&c.exact, section, name, not noted)
+    absorb_header(&c.like, section, name, not noted and not has_records(name))
+    absorb_words(&c.exact, contents.a, contents.b)
+    absorb_words(&c.like, like.a, like.b)
+    if noted:
+        return True
+    if n.owner[number] != SHARED and part in (PART_CODE, PART_CONSTANTS, PART_ATTRIBUTES):
+        absorb_text(&function.contents, name)
+        absorb_words(&function.contents, like.a, like.b)
+        if part == PART_CODE:
+            function.code += size
+    elif n.owner[number] != SHARED and part == PART_RELOCATIONS and n.symbols != NULL:
+        absorb_text(&function.contents, name)
+        absorb_relocations(&function.contents, elf, section, n.symbols, n.strings)
+    elif part == PART_DATA and size >= LEAST_DATA:
+        return push_digest(c, SHARED, PART_DATA, size, &contents)
+    return True

@@ -4,8 +4,9 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from base.nameindex cimport NameIndex, NameSlot, index_find, index_free, index_init
-from base.vector cimport Vec, vec_free, vec_init, vec_push
+from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
+from base.scratch cimport Scratch, scratch_vector
+from base.vector cimport Vec, vec_push
 from size.digests cimport Digest, Fingerprint
 
 # pylink/size/model.py has the words.
@@ -47,20 +48,13 @@ ctypedef struct Cutting:
     bint bad                    # the payload is not what its entry says
 
 
-cdef inline bint cutting_init(Cutting* c) noexcept nogil:
-    """False without memory; `cutting_free` is due either way."""
+cdef inline void start_cutting(Cutting* c, Scratch* scratch) noexcept nogil:
     memset(c, 0, sizeof(Cutting))
-    vec_init(&c.functions, sizeof(Text))
-    vec_init(&c.counts, PARTS * sizeof(uint64_t))
-    vec_init(&c.digests, sizeof(Digest))
-    return index_init(&c.index, 64) and push_counts(c)
-
-
-cdef inline void cutting_free(Cutting* c) noexcept nogil:
-    index_free(&c.index)
-    vec_free(&c.functions)
-    vec_free(&c.counts)
-    vec_free(&c.digests)
+    scratch_vector(scratch, &c.functions, sizeof(Text))
+    scratch_vector(scratch, &c.counts, PARTS * sizeof(uint64_t))
+    scratch_vector(scratch, &c.digests, sizeof(Digest))
+    scratch_index(scratch, &c.index, 64)
+    scratch.failed |= not push_counts(c)
 
 
 cdef inline bint push_counts(Cutting* c) noexcept nogil:

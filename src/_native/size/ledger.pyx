@@ -9,21 +9,20 @@ from libc.string cimport memcmp, memcpy
 
 from base.heap cimport return_blocks
 from base.nameindex cimport (
-    NameIndex, NameSlot, TextPool, index_find, index_free, index_init, pool_free, pool_take,
-    scratch_texts,
+    NameIndex, NameSlot, TextPool, index_find, pool_take, scratch_index, scratch_texts,
 )
 from base.elffile cimport (
     ELF_GOOD, ElfFile, has_bytes, lies_in, name_at, open_elf, open_names, open_table,
 )
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_zeros
+from base.scratch cimport (
+    Scratch, scratch_free, scratch_init, scratch_room, scratch_vector, scratch_zeros,
+)
 from base.stretches cimport NO_SECTION, Stretch, own_stretches
-from base.vector cimport Vec, vec_free, vec_init, vec_push
+from base.vector cimport Vec, vec_push
 from inputs.codecs cimport decompress, open_codec
 from size.cubincut cimport part_of
 from size.digests cimport Digest, Fingerprint
-from size.cutting cimport (
-    PART_HEADERS, PART_PADDING, PARTS, Cutting, Text, cutting_free, cutting_init,
-)
+from size.cutting cimport PART_HEADERS, PART_PADDING, PARTS, Cutting, Text, start_cutting
 from size.payloads cimport (
     KEPT_ROOM, MEASURED, NOT_MEASURED, UNREAD, ZSTD_FRAME, Content, ContentKey, Payload, Rooms,
     compress_payload, count_payload, empty_rooms, frame_room, full_payload, full_size, key_of,
@@ -73,6 +72,12 @@ ctypedef struct SumCell:
     uint64_t unpacked
     uint64_t installed
     uint64_t download
+
+ctypedef struct SumTable:
+    Scratch scratch             # of the cells alone
+    SumCell* cells
+    uint64_t mask
+    uint64_t count              # of cells with a key
 
 
 def use_codec(int codec, bytes path not None):
@@ -227,23 +232,24 @@ cdef class Ledger:
     cdef NameIndex index_of_contents    # by ContentKey
     cdef Fingerprint seed
     cdef size_t compressed      # how many of them are
+    cdef Scratch scratch        # of all these
     cdef Rooms* rooms           # that no thread uses
     cdef pthread_mutex_t lock   # of all but the rooms, while payloads are measured
 
     def __cinit__(self):
         cdef bytes seed = urandom(sizeof(Fingerprint))
-        vec_init(&self.rows, sizeof(LedgerRow))
-        vec_init(&self.names, sizeof(Text))
-        vec_init(&self.digests, sizeof(DigestRow))
-        self.index.slots = NULL
-        self.pool.chunk = NULL
-        self.pool.used = self.pool.room = 0
+        scratch_init(&self.scratch)
+        scratch_vector(&self.scratch, &self.rows, sizeof(LedgerRow))
+        scratch_vector(&self.scratch, &self.names, sizeof(Text))
+        scratch_vector(&self.scratch, &self.digests, sizeof(DigestRow))
+        scratch_vector(&self.scratch, &self.contents, sizeof(Content))
+        scratch_texts(&self.scratch, &self.pool)
+        scratch_index(&self.scratch, &self.index, 1024)
+        scratch_index(&self.scratch, &self.index_of_contents, 1024)
         memcpy(&self.seed, PyBytes_AS_STRING(seed), sizeof(Fingerprint))
-        vec_init(&self.contents, sizeof(Content))
-        self.index_of_contents.slots = NULL
         self.rooms = NULL
         pthread_mutex_init(&self.lock, NULL)
-        check_memory(index_init(&self.index, 1024) and index_init(&self.index_of_contents, 1024))
+        check_memory(not self.scratch.failed)
 
     def __dealloc__(self):
         cdef Rooms* rooms
@@ -253,13 +259,7 @@ cdef class Ledger:
             empty_rooms(rooms, 0)
             free(rooms)
         pthread_mutex_destroy(&self.lock)
-        index_free(&self.index_of_contents)
-        vec_free(&self.contents)
-        vec_free(&self.rows)
-        vec_free(&self.names)
-        vec_free(&self.digests)
-        index_free(&self.index)
-        pool_free(&self.pool)
+        scratch_free(&self.scratch)
 
     def measure(self, list payloads not None, int file=-1, int level=0, bint kept=False):
         """Decompress and count payloads; see `ledger.pyi`."""
@@ -329,13 +329,16 @@ cdef class Ledger:
         """Measure all, up to the first that cannot be read; False without memory."""
         cdef size_t i
         cdef Cutting c
+        cdef Scratch scratch
         cdef bint good = True
         for i in range(count):
             if not good or (i and rows[i - 1].outcome == UNREAD):
                 break
-            good = cutting_init(&c) and self.measure_row(&rows[i], &c, file, level, kept, rooms,
-                                                         texts)
-            cutting_free(&c)
+            scratch_init(&scratch)
+            start_cutting(&c, &scratch)
+            good = not scratch.failed and self.measure_row(&rows[i], &c, file, level, kept, rooms,
+                                                           texts)
+            scratch_free(&scratch)
         return good
 
     cdef bint measure_row(self, Payload* p, Cutting* c, int file, int level, bint kept,
@@ -552,17 +555,16 @@ cdef class Ledger:
         cdef uint64_t n_entries = <uint64_t>PyBytes_GET_SIZE(entry_groups) // 4
         cdef uint64_t n_functions = <uint64_t>PyBytes_GET_SIZE(function_groups) // 4
         cdef const LedgerRow* rows = <const LedgerRow*>self.rows.data
-        cdef Vec cells
+        cdef SumTable table
         cdef SumCell* cell
-        cdef uint64_t mask = 1023, count = 0, i, key
-        cdef bint good = True
+        cdef uint64_t i, key
         cdef list sums = []
-        vec_init(&cells, sizeof(SumCell))
+        scratch_init(&table.scratch)
         try:
             with nogil:
-                good = fresh_cells(&cells, mask)
+                start_table(&table, 1023)
                 for i in range(self.rows.count):
-                    if not good:
+                    if table.scratch.failed:
                         break
                     if rows[i].entry >= n_entries or rows[i].function >= n_functions:
                         continue
@@ -572,21 +574,16 @@ cdef class Ledger:
                     key = (<uint64_t>entries[rows[i].entry] << 38
                            | <uint64_t>functions[rows[i].function] << 8
                            | (rows[i].part + 1 if by_part else 1))
-                    if 2 * count > mask:
-                        good = widen_cells(&cells, &mask)
-                        if not good:
-                            break
-                    cell = cell_of(&cells, mask, key)
-                    if cell.key == 0:
-                        cell.key = key
-                        count += 1
+                    cell = cell_of(&table, key)
+                    if cell == NULL:
+                        break
                     cell.rows += 1
                     cell.unpacked += rows[i].unpacked
                     cell.installed += rows[i].installed
                     cell.download += rows[i].download
-            check_memory(good)
-            for i in range(mask + 1):
-                cell = &(<SumCell*>cells.data)[i]
+            check_memory(not table.scratch.failed)
+            for i in range(table.mask + 1):
+                cell = &table.cells[i]
                 if cell.key:
                     sums.append((
                         <int64_t>(cell.key >> 38), <int64_t>(cell.key >> 8 & 0x3fffffff),
@@ -594,43 +591,47 @@ cdef class Ledger:
                         cell.rows, cell.unpacked, cell.installed, cell.download))
             return sums
         finally:
-            vec_free(&cells)
+            scratch_free(&table.scratch)
 
 
-cdef bint fresh_cells(Vec* cells, uint64_t mask) noexcept nogil:
-    cdef uint64_t _i
-    cdef SumCell* row
-    for _i in range(mask + 1):
-        row = <SumCell*>vec_push(cells)
-        if row == NULL:
-            return False
-        row.key = row.rows = row.unpacked = row.installed = row.download = 0
-    return True
+cdef void start_table(SumTable* table, uint64_t mask) noexcept nogil:
+    table.cells = <SumCell*>scratch_zeros(&table.scratch, mask + 1, sizeof(SumCell))
+    table.mask = mask
+    table.count = 0
 
 
-cdef SumCell* cell_of(Vec* cells, uint64_t mask, uint64_t key) noexcept nogil:
-    cdef uint64_t at = key * <uint64_t>0x9e3779b97f4a7c15
+cdef SumCell* cell_of(SumTable* table, uint64_t key) noexcept nogil:
+    """The cell with that key, new if need be; NULL without memory."""
     cdef SumCell* cell
-    at = (at ^ at >> 32) & mask
-    cell = &(<SumCell*>cells.data)[at]
-    while cell.key and cell.key != key:
-        at = (at + 1) & mask
-        cell = &(<SumCell*>cells.data)[at]
+    if 2 * table.count > table.mask and not widen_table(table):
+        return NULL
+    cell = find_cell(table, key)
+    if cell.key == 0:
+        cell.key = key
+        table.count += 1
     return cell
 
 
-cdef bint widen_cells(Vec* cells, uint64_t* mask) noexcept nogil:
-    cdef Vec wider
-    cdef uint64_t i, wide = 2 * mask[0] + 1
-    cdef SumCell* cell
-    vec_init(&wider, sizeof(SumCell))
-    if not fresh_cells(&wider, wide):
-        vec_free(&wider)
+cdef SumCell* find_cell(const SumTable* table, uint64_t key) noexcept nogil:
+    cdef uint64_t at = key * <uint64_t>0x9e3779b97f4a7c15
+    at = (at ^ at >> 32) & table.mask
+    while table.cells[at].key and table.cells[at].key != key:
+        at = (at + 1) & table.mask
+    return &table.cells[at]
+
+
+cdef bint widen_table(SumTable* table) noexcept nogil:
+    cdef SumTable wider
+    cdef uint64_t i
+    scratch_init(&wider.scratch)
+    start_table(&wider, 2 * table.mask + 1)
+    if wider.scratch.failed:
+        table.scratch.failed = True
         return False
-    for i in range(mask[0] + 1):
-        cell = &(<SumCell*>cells.data)[i]
-        if cell.key:
-            cell_of(&wider, wide, cell.key)[0] = cell[0]
-    vec_free(cells)
-    cells[0], mask[0] = wider, wide
+    for i in range(table.mask + 1):
+        if table.cells[i].key:
+            find_cell(&wider, table.cells[i].key)[0] = table.cells[i]
+    wider.count = table.count
+    scratch_free(&table.scratch)
+    table[0] = wider
     return True
