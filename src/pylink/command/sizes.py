@@ -6,24 +6,20 @@ import argparse
 import errno
 import os
 import re
-from typing import TYPE_CHECKING
 
 from pylink._native.ledger import return_memory
 from pylink.diagnostics.stream import printable, show
 from pylink.files.atomic import write_whole
-from pylink.size import screen
-from pylink.size.budget import BadBudget, broken, read_budget
-from pylink.size.experiments import Experiments
-from pylink.size.levels import LEVELS, Selection
+from pylink.size.model import LEVELS
 from pylink.size.walk import measure
-from pylink.size.whatif import what_if, what_if_lines, what_if_note
 from pylink.terminal.progress import Progress
 from pylink.terminal.running import refuse, run
-from pylink.terminal.tables import aligned
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from pylink.size.levels import Selection
     from pylink.size.model import Sizes
 
 GOOD, OVER, ERROR = 0, 1, 2
@@ -109,29 +105,60 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.what_if and (arguments.diff or arguments.csv or arguments.markdown):
             options.error("--what-if has no such form: use it alone, or with --json")
         return_memory()
-        limits = read_budget(arguments.budget) if arguments.budget else []
-        old = None
-        with Progress("measuring", len(arguments.files)) as progress:
-            if arguments.diff:
-                old = measure([arguments.diff], progress.tell)
-            plain = not (arguments.by or arguments.arch or arguments.match or arguments.diff)
-            plain = plain and not (arguments.csv or arguments.markdown or arguments.what_if)
-            experiments = Experiments(arguments.thorough, arguments.what_if)
-            sizes = measure(
-                arguments.files, progress.tell, recompress=plain, experiments=experiments
-            )
-        if arguments.html:
-            _write_page(arguments, sizes)
-        lines = broken(limits, sizes, old)
-        show(_text(sizes, arguments) if old is None else _diff_text(old, sizes, arguments))
-        for line in lines:
-            refuse(options.prog, f"over budget: {line}")
-        unreadable = [*(old.unreadable if old else ()), *sizes.unreadable]
-        for name, reason in unreadable:
-            refuse(options.prog, f"{name}: {reason}")
-        return ERROR if unreadable else OVER if lines else GOOD
+        if not arguments.budget:
+            return _show_sizes(options.prog, arguments, lambda sizes, old: [])
+        from pylink.size import budget
 
-    return run(options, argv, work, (BadBudget,), error_status=ERROR)
+        try:
+            limits = budget.read_budget(arguments.budget)
+            return _show_sizes(
+                options.prog, arguments, lambda sizes, old: budget.broken(limits, sizes, old)
+            )
+        except budget.BadBudget as error:
+            refuse(options.prog, str(error))
+            return ERROR
+
+    return run(options, argv, work, error_status=ERROR)
+
+
+def _show_sizes(
+    program: str,
+    arguments: argparse.Namespace,
+    broken: Callable[[Sizes, Sizes | None], list[str]],
+) -> int:
+    """Measure and print; `broken` has a line for each limit that is exceeded."""
+    old = experiments = None
+    with Progress("measuring", len(arguments.files)) as progress:
+        if arguments.diff:
+            old = measure([arguments.diff], progress.tell)
+        plain = not (arguments.by or arguments.arch or arguments.match or arguments.diff)
+        plain = plain and not (arguments.csv or arguments.markdown or arguments.what_if)
+        if arguments.thorough or arguments.what_if:
+            from pylink.size.experiments import Experiments
+
+            experiments = Experiments(arguments.thorough, arguments.what_if)
+        sizes = measure(
+            arguments.files,
+            progress.tell,
+            recompress=plain,
+            experiments=experiments,
+            meanwhile=_load_screen,
+        )
+    if arguments.html:
+        _write_page(arguments, sizes)
+    lines = broken(sizes, old)
+    show(_text(sizes, arguments) if old is None else _diff_text(old, sizes, arguments))
+    for line in lines:
+        refuse(program, f"over budget: {line}")
+    unreadable = [*(old.unreadable if old else ()), *sizes.unreadable]
+    for name, reason in unreadable:
+        refuse(program, f"{name}: {reason}")
+    return ERROR if unreadable else OVER if lines else GOOD
+
+
+def _load_screen() -> None:
+    """Load what prints while threads still count."""
+    import pylink.size.screen  # noqa: F401
 
 
 def _write_page(arguments: argparse.Namespace, sizes: Sizes) -> None:
@@ -147,9 +174,15 @@ def _write_page(arguments: argparse.Namespace, sizes: Sizes) -> None:
 
 
 def _text(sizes: Sizes, arguments: argparse.Namespace) -> str:
+    from pylink.size import screen
+    from pylink.size.levels import Selection
+
     selection = Selection(arguments.arch, arguments.match)
     top = TOP if arguments.top is None else arguments.top
     if arguments.what_if and not arguments.json:
+        from pylink.size.whatif import what_if, what_if_lines, what_if_note
+        from pylink.terminal.tables import aligned
+
         without = what_if(sizes)
         table = what_if_lines(without, printable(arguments.what_if.pattern))
         return "\n".join([*aligned(table, " rrr"), "", what_if_note(without), ""])
@@ -175,6 +208,8 @@ def _formatted(
     from pylink.size import formats  # what the first screen does without
 
     if arguments.json:
+        from pylink.size.whatif import what_if
+
         measured = what_if(sizes) if arguments.what_if else None
         return formats.json_text(sizes, arguments.by or (), selection, measured)
     if arguments.csv:
@@ -184,6 +219,7 @@ def _formatted(
 
 def _diff_text(old: Sizes, new: Sizes, arguments: argparse.Namespace) -> str:
     from pylink.size import diffshow
+    from pylink.size.levels import Selection
 
     selection = Selection(arguments.arch, arguments.match)
     top = TOP if arguments.top is None else arguments.top

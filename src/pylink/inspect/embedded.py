@@ -8,8 +8,6 @@ follow it.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
 
 from pylink._native.ledger import find_marks
 from pylink.facts.elf import EM_CUDA, SHT_NOBITS, SHT_NULL
@@ -17,8 +15,20 @@ from pylink.facts.fatbinentries import FATBIN_MAGIC
 from pylink.facts.records import EHDR, SHDR, SYM
 from pylink.inputs.payload import is_compressed
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Protocol
+
+    class Source(Protocol):
+        """Bytes that are read piece by piece."""
+
+        @property
+        def size(self) -> int: ...
+
+        def read(self, offset: int, size: int) -> bytes:
+            """Bytes from an offset on; fewer at the end."""
+
 
 CONTAINER_MARK = FATBIN_MAGIC + b"\x01\x00\x10\x00"
 CONTAINER_SIZE = 16
@@ -36,16 +46,6 @@ _MOST_SECTIONS = 1 << 20
 _EMPTY = (SHT_NULL, SHT_NOBITS, 0x70000007, 0x70000009, 0x7000000A, 0x70000015)
 
 
-class Source(Protocol):
-    """Bytes that are read piece by piece."""
-
-    @property
-    def size(self) -> int: ...
-
-    def read(self, offset: int, size: int) -> bytes:
-        """Bytes from an offset on; fewer at the end."""
-
-
 class InMemory:
     """Bytes as a source."""
 
@@ -57,14 +57,13 @@ class InMemory:
         return self._data[offset : offset + size]
 
 
-@dataclass
 class Embedded:
     """A container, or else a cubin outside of one: where it begins and ends, and its section."""
 
-    start: int
-    end: int
-    section: str
-    is_container: bool
+    __slots__ = ("end", "is_container", "section", "start")
+
+    def __init__(self, start: int, end: int, section: str, is_container: bool) -> None:
+        self.start, self.end, self.section, self.is_container = start, end, section, is_container
 
 
 class Section:

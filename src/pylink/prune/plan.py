@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pylink.files.reading import MAX_SIZE, read_incoming
@@ -20,8 +20,8 @@ from pylink.size.reductions import (
     functions_by_entry,
     reductions,
 )
+from pylink.size.sources import ZIP_MAGICS
 from pylink.size.walk import measure
-from pylink.size.zips import MAGICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ def target_name(leaf: Leaf) -> str:
 
 def make_plan(path: str, data: bytes, request: Request) -> Plan:
     """What to change in a file; NotPruned where it cannot be read or the request makes no sense."""
-    if data.startswith(MAGICS):
+    if data.startswith(ZIP_MAGICS):
         advice = "unpack it, prune the files in it and pack them again"
         raise NotPruned(f"{path}: wheels and other zip files are not pruned; {advice}")
     if data.startswith(THIN_MAGIC):
@@ -82,8 +82,8 @@ def make_plan(path: str, data: bytes, request: Request) -> Plan:
         copies = _linked_copies(path, data, sizes, request.linked, plan)
         dropped |= {_key(leaf) for leaf in copies}
     # A rule may rest on what is left alone: the cubin that a GPU runs without its own.
-    sizes_left = replace(sizes, leaves=[leaf for leaf in sizes.leaves if _key(leaf) not in dropped])
-    for line in _asked(sizes_left, request.rules, plan):
+    leaves_left = [leaf for leaf in sizes.leaves if _key(leaf) not in dropped]
+    for line in _asked(sizes.with_leaves(leaves_left), request.rules, plan):
         if line.rule in COMPRESSION:
             modes |= {_key(leaf): "default" for leaf in line.leaves}
         else:

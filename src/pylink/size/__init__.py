@@ -7,9 +7,13 @@
 Nothing here writes to what it reads.
 """
 
-from pylink.size.levels import LEVELS, Row, Selection, rows
-from pylink.size.model import File, Leaf, Sizes
-from pylink.size.walk import measure, measure_bytes
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.size.levels import Row, Selection, rows
+    from pylink.size.model import LEVELS, File, Leaf, Sizes
+    from pylink.size.walk import measure, measure_bytes
 
 __all__ = [
     "LEVELS",
@@ -22,3 +26,27 @@ __all__ = [
     "measure_bytes",
     "rows",
 ]
+
+# Where each name lives. It loads on first use: the command line begins to count before it loads
+# what prints.
+_HOMES = {
+    "LEVELS": "model",
+    "File": "model",
+    "Leaf": "model",
+    "Row": "levels",
+    "Selection": "levels",
+    "Sizes": "model",
+    "measure": "walk",
+    "measure_bytes": "walk",
+    "rows": "levels",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    member: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = member
+    return member

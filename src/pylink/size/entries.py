@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
 
 from pylink._native import ledger as native
 from pylink._native.cores import count_cores
-from pylink.diagnostics import Sink
 from pylink.facts.elf import ET_REL
 from pylink.inputs.choice import CHIP, ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, FAMILY
 from pylink.inputs.payload import (
@@ -17,8 +15,6 @@ from pylink.inputs.payload import (
     STORED,
     ZSTD,
     ZSTD_FRAME,
-    DamagedPayload,
-    Unpacker,
     find_codec,
 )
 from pylink.size.model import (
@@ -35,6 +31,7 @@ from pylink.size.model import (
 from pylink.size.pool import Pool, Task
 from pylink.size.recompress import LEVEL, frame_bytes, zstd_bytes
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.size.experiments import Experiments, Saving
     from pylink.size.sources import FileSource, Source
@@ -59,7 +56,7 @@ _MOST_BATCH = 256
 _WAITING = 2
 
 # A hash, the length of the file's name, and the name with signs of words alone.
-_UNIT = re.compile(rb"_+(?:INTERNAL_+|GLOBAL__N__|nv_static_\d+__)[0-9a-f]{8}_(\d+)_(\w+)")
+_UNIT = rb"_+(?:INTERNAL_+|GLOBAL__N__|nv_static_\d+__)[0-9a-f]{8}_(\d+)_(\w+)"
 
 
 def target_of(kind: int, sm: int, flags: int) -> str:
@@ -70,10 +67,10 @@ def target_of(kind: int, sm: int, flags: int) -> str:
 
 def unit_of(mark: bytes) -> str:
     """The source file that a symbol local to it names; empty if it names none."""
-    found = _UNIT.match(mark)
-    if found is None:
+    match = re.match(_UNIT, mark) if mark else None
+    if match is None:
         return ""
-    name = found[2][: int(found[1][:4])].decode("ascii", "replace")
+    name = match[2][: int(match[1][:4])].decode("ascii", "replace")
     return re.sub(r"_(cu|cpp|cc|c|cxx|ptx|ii)$", r".\1", name)
 
 
@@ -168,7 +165,7 @@ class Counter:
 
     def finish(self) -> None:
         """Wait for all that is being counted."""
-        self._submit()
+        self.submit()
         while self._running:
             self._take()
         for leaf, number in self._copies:
@@ -212,6 +209,9 @@ class Counter:
         else:
             data = packed = source.read(offset, size)
             if not is_native:
+                from pylink.diagnostics import Sink
+                from pylink.inputs.payload import DamagedPayload, Unpacker
+
                 try:
                     data = Unpacker(full, 0, Sink()).unpack(memoryview(data), flags, full, name)
                 except DamagedPayload as error:
@@ -226,7 +226,7 @@ class Counter:
         self._in_memory += payload_bytes + full
         batch.work += (full + size) * (_FRAME_WORK if again else 1)
         if batch.work >= _BATCH_WORK or len(batch.leaves) == _MOST_BATCH or self._experiments:
-            self._submit()
+            self.submit()
         return None
 
     def _batch_with_room(self, file: FileSource | None, leaf: Leaf, cost: int) -> _Batch:
@@ -234,9 +234,9 @@ class Counter:
         deflate = leaf.download is not None
         batch = self._batch
         if batch and (batch.file is not file or batch.deflate != deflate):
-            self._submit()
+            self.submit()
         if self._in_memory + cost > _AT_ONCE:
-            self._submit()
+            self.submit()
             while self._running and self._in_memory + cost > _AT_ONCE:
                 self._take()
         if self._batch is None:
@@ -245,7 +245,7 @@ class Counter:
                 file.hold()
         return self._batch
 
-    def _submit(self) -> None:
+    def submit(self) -> None:
         """Have a thread count the batch."""
         batch, self._batch = self._batch, None
         if batch is None:

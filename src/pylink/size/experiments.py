@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from pylink.inputs.choice import ENTRY_ELF, ENTRY_PTX
 from pylink.inputs.payload import LZ4, ZSTD
 from pylink.size.cuts import ptx_without_functions, without_debug, without_functions
+from pylink.size.model import NO_DEBUG, SMALLER_MODE, WITHOUT
 
 if TYPE_CHECKING:
     import re
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 # Levels of Zstandard that fatbinary uses: -compress-mode=default and size.
 DEFAULT, SMALLEST = 5, 19
 _DEFLATE = 6
-# Names of what is measured.
-SMALLER_MODE, NO_DEBUG, WITHOUT = "size-mode", "debug-data", "what-if"
 
 
 @dataclass

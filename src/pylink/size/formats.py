@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from pylink.diagnostics.stream import printable
-from pylink.size.levels import EVERYTHING, INNER, LEVELS, Row, Selection, rows
+from pylink.size.levels import EVERYTHING, INNER, Row, Selection, rows
+from pylink.size.model import LEVELS
 from pylink.size.numbers import bytes_text
 from pylink.size.reductions import reductions
 from pylink.terminal.tables import csv_text

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import re
 from array import array
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from pylink.demangle.templates import describe
-from pylink.size.model import DEVICE, ENTRY_HEADER, NO_NUMBER, PARTS, Leaf, Sizes
+from pylink.size.model import DEVICE, ENTRY_HEADER, LEVELS, NO_NUMBER, PARTS, Leaf, Sizes
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-LEVELS = ("archive", "file", "kind", "target", "unit", "part", "template", "function")
 # Levels below an entry, whose rows come from the ledger.
 INNER = ("part", "template", "function")
 SHARED = "(shared)"
 OTHER_FUNCTIONS = "other functions"
 
 
-@dataclass
 class Row:
     """Bytes of one group: `keys` has a name for each level that was asked for.
 
@@ -29,24 +26,39 @@ class Row:
     bytes were shared in proportion to unpacked ones; below entries download bytes always are.
     """
 
-    keys: tuple[str, ...]
-    count: int = 0
-    unpacked: int = 0
-    installed: int = 0
-    download: int = 0
-    estimated: bool = False
-    functions: set[int] = field(default_factory=set, repr=False)
+    __slots__ = (
+        "count", "download", "estimated", "functions", "installed", "keys", "unpacked",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        keys: tuple[str, ...],
+        count: int = 0,
+        unpacked: int = 0,
+        installed: int = 0,
+        download: int = 0,
+        estimated: bool = False,
+    ) -> None:
+        self.keys, self.count = keys, count
+        self.unpacked, self.installed, self.download = unpacked, installed, download
+        self.estimated = estimated
+        self.functions: set[int] = set()
+
+    def __repr__(self) -> str:
+        sizes = f"unpacked={self.unpacked}, installed={self.installed}, download={self.download}"
+        return f"Row({self.keys}, count={self.count}, {sizes}, estimated={self.estimated})"
 
 
-@dataclass(frozen=True)
 class Selection:
     """Which bytes count: those for a target, of functions whose name a pattern is found in.
 
     A target without suffix stands for those with one, too.
     """
 
-    arch: str = ""
-    match: re.Pattern[str] | None = None
+    __slots__ = ("arch", "match")
+
+    def __init__(self, arch: str = "", match: re.Pattern[str] | None = None) -> None:
+        self.arch, self.match = arch, match
 
     def takes(self, leaf: Leaf) -> bool:
         if not self.arch:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
 from pylink._native.ledger import Ledger
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pylink.size.experiments import Saving
 
+LEVELS = ("archive", "file", "kind", "target", "unit", "part", "template", "function")
 # By number, as src/_native/size/cutting.pxd has them.
 PARTS = (
     "code",
@@ -41,11 +42,17 @@ DEVICE = (CUBIN, RELOCATABLE, PTX, RELOCATABLE_PTX, LTOIR)
 
 NO_NUMBER = -1
 
+# Names of what experiments measure.
+SMALLER_MODE, NO_DEBUG, WITHOUT = "size-mode", "debug-data", "what-if"
+
 # Types of ELF files that are loaded: programs and shared libraries.
 LOADED = (2, 3)
 
 
-@dataclass
+# Shared by leaves that nothing was measured of; never changed.
+_NO_SAVINGS: Mapping[str, Saving] = {}
+
+
 class Leaf:
     """A stretch of a file: host bytes, the header of a container, or one entry with its header.
 
@@ -56,11 +63,7 @@ class Leaf:
     experiments found.
     """
 
-    file: int
-    kind: str
-    installed: int
-    unpacked: int
-    download: int | None
+    # What most leaves have is not set in each of them: there are thousands.
     target: str = ""
     unit: str = ""
     section: str = ""
@@ -73,10 +76,15 @@ class Leaf:
     as_zstd: int | None = None
     as_zstd_download: int = 0
     fingerprints: tuple[bytes, bytes] = (b"", b"")
-    savings: dict[str, Saving] = field(default_factory=dict)
+    savings: Mapping[str, Saving] = _NO_SAVINGS
+
+    def __init__(
+        self, file: int, kind: str, installed: int, unpacked: int, download: int | None
+    ) -> None:
+        self.file, self.kind = file, kind
+        self.installed, self.unpacked, self.download = installed, unpacked, download
 
 
-@dataclass
 class File:
     """A file that was measured; `archive` is the wheel that it is in, or empty.
 
@@ -85,29 +93,38 @@ class File:
     its host code does not have, where that was looked for.
     """
 
-    name: str
-    archive: str
-    installed: int
-    download: int | None
-    reason: str = ""  # why it, or a part of it, is unreadable
     elf_type: int = 0
     is_arm: bool = False
     is_x86: bool = False
     is_open: bool = False
     unnamed: frozenset[int] = frozenset()
 
+    def __init__(
+        self, name: str, archive: str, installed: int, download: int | None, reason: str = ""
+    ) -> None:
+        self.name, self.archive = name, archive
+        self.installed, self.download = installed, download
+        self.reason = reason  # why it, or a part of it, is unreadable
 
-@dataclass
+
 class Sizes:
-    """All of it. `downloads` says whether any file has download bytes."""
+    """All of it: `numbers` entries are in the ledger, `unreadable` are file and reason."""
 
-    files: list[File] = field(default_factory=list)
-    leaves: list[Leaf] = field(default_factory=list)
-    ledger: Ledger = field(default_factory=Ledger)
-    numbers: int = 0
-    # What cannot be read: file and reason.
-    unreadable: list[tuple[str, str]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.files: list[File] = []
+        self.leaves: list[Leaf] = []
+        self.ledger = Ledger()
+        self.numbers = 0
+        self.unreadable: list[tuple[str, str]] = []
+
+    def with_leaves(self, leaves: list[Leaf]) -> Sizes:
+        """The same with these leaves alone."""
+        some = Sizes()
+        some.files, some.leaves, some.ledger = self.files, leaves, self.ledger
+        some.numbers, some.unreadable = self.numbers, self.unreadable
+        return some
 
     @property
     def downloads(self) -> bool:
+        """Whether any file has download bytes."""
         return any(file.download is not None for file in self.files)

@@ -5,15 +5,20 @@
 
 from __future__ import annotations
 
+from _queue import SimpleQueue
 from _thread import allocate_lock
-from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Generic, TypeVar
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Generic, TypeVar
 
-T = TypeVar("T")
+    T = TypeVar("T")
+else:
+    # Generic[T] is object: loading typing takes as long as counting 3 MB.
+    T = 0
+    Generic = (object,)
 
 
 class Task(Generic[T]):

@@ -7,15 +7,24 @@ condition that is printed. Each rule stands by itself: savings of several do not
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from pylink.size.experiments import NO_DEBUG, SMALLER_MODE
 from pylink.size.levels import SHARED, rows
-from pylink.size.model import CUBIN, LOADED, NO_NUMBER, PARTS, PTX, RELOCATABLE, Leaf, Sizes
+from pylink.size.model import (
+    CUBIN,
+    LOADED,
+    NO_DEBUG,
+    NO_NUMBER,
+    PARTS,
+    PTX,
+    RELOCATABLE,
+    SMALLER_MODE,
+    Leaf,
+    Sizes,
+)
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -36,7 +45,6 @@ PRUNABLE = ("unreached-ptx", "linked-copies", "twins", "stored-cubins", "lz4-cub
 _MOST_TEMPLATES, _MANY_INSTANCES = 3, 16
 
 
-@dataclass
 class Reduction:
     """One line: `condition` is what has to hold or be done before, `how` the option that does it.
 
@@ -44,16 +52,23 @@ class Reduction:
     the entries that it is about.
     """
 
-    rule: str
-    title: str
-    letter: str
-    installed: int
-    download: int | None
-    entries: int
-    condition: str
-    how: str
-    estimated: bool = False
-    leaves: list[Leaf] = field(default_factory=list, repr=False)
+    def __init__(
+        self,
+        rule: str,
+        title: str,
+        letter: str,
+        installed: int,
+        download: int | None,
+        entries: int,
+        condition: str,
+        how: str,
+        estimated: bool = False,
+        leaves: list[Leaf] | None = None,
+    ) -> None:
+        self.rule, self.title, self.letter = rule, title, letter
+        self.installed, self.download, self.entries = installed, download, entries
+        self.condition, self.how, self.estimated = condition, how, estimated
+        self.leaves = leaves or []
 
     def as_row(self) -> dict[str, object]:
         """What programs get to see."""

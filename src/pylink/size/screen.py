@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pylink.diagnostics.stream import printable
 from pylink.size.levels import EVERYTHING, INNER, Row, Selection, rows
 from pylink.size.model import (
@@ -20,6 +18,7 @@ from pylink.size.numbers import bytes_text, share_text
 from pylink.size.reductions import Reduction, reductions
 from pylink.terminal.tables import aligned
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 import errno
 import os
 from abc import ABC, abstractmethod
-from array import array
-from bisect import bisect_right
 
 from pylink.files.reading import MAX_SIZE, Incoming, read_incoming
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.size.zips import Marks
+
+
+# How zip files begin: with a member, or as an empty one.
+ZIP_MAGICS = (b"PK\3\4", b"PK\5\6")
 
 
 class ShortRead(OSError):
@@ -100,26 +106,6 @@ class FileSource(Source):
         self._holders -= 1
         if not self._holders:
             self._file.close()
-
-
-class Marks:
-    """How many bytes of a member there were after each `step` bytes of the archive.
-
-    Between two of these bytes are taken to be spread evenly. The member takes `packed` bytes.
-    """
-
-    def __init__(self, step: int, packed: int) -> None:
-        self._step, self._packed = step, packed
-        self.bytes_out = array("Q", [0])
-
-    def bytes_before(self, offset: int) -> int:
-        place = bisect_right(self.bytes_out, offset) - 1
-        if place + 1 == len(self.bytes_out):
-            return self._packed
-        bytes_out, taken = self.bytes_out[place], self._step * place
-        is_last = place + 2 == len(self.bytes_out)
-        step = self._packed - taken if is_last else self._step
-        return taken + step * (offset - bytes_out) // (self.bytes_out[place + 1] - bytes_out)
 
 
 class MemorySource(Source):

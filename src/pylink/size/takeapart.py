@@ -32,9 +32,7 @@ from pylink.inspect.embedded import (
     leaves_registration,
     sections_of,
 )
-from pylink.size import zips
 from pylink.size.entries import Counter, mark_relocatable, name_units, target_of
-from pylink.size.hostnames import find_unnamed
 from pylink.size.model import (
     CONTAINER,
     DIRECTORY,
@@ -45,7 +43,14 @@ from pylink.size.model import (
     Leaf,
     Sizes,
 )
-from pylink.size.sources import FileSource, MemorySource, PartSource, Source, open_source
+from pylink.size.sources import (
+    ZIP_MAGICS,
+    FileSource,
+    MemorySource,
+    PartSource,
+    Source,
+    open_source,
+)
 
 _LEAST_HEADER = 64
 _DEEPEST = 16
@@ -70,7 +75,7 @@ class Reader:
             self._add_unreadable(path, "", 0, None, reason_of(error))
             return
         try:
-            if source.read(0, 4) in zips.MAGICS:
+            if source.read(0, 4) in ZIP_MAGICS:
                 self._read_zip(path, source)
             else:
                 self._read_file(path, "", source, source.size, None, path)
@@ -107,6 +112,8 @@ class Reader:
         self._sizes.unreadable.append((where, reason))
 
     def _read_zip(self, path: str, source: Source) -> None:
+        from pylink.size import zips  # which libraries do without
+
         try:
             members = zips.list_members(source)
         except zips.DamagedZip as error:
@@ -141,16 +148,19 @@ class Reader:
         self._number = 0
         head = source.read(0, 64)
         if head.startswith(ELF_MARK):
-            bytes_left = self._sizes.files[file]
-            bytes_left.elf_type = int.from_bytes(head[16:18], "little")
+            elf = self._sizes.files[file]
+            elf.elf_type = int.from_bytes(head[16:18], "little")
             machine = int.from_bytes(head[18:20], "little")
-            bytes_left.is_arm, bytes_left.is_x86 = machine == EM_AARCH64, machine == EM_X86_64
-            bytes_left.is_open = leaves_registration(source)
+            elf.is_arm, elf.is_x86 = machine == EM_AARCH64, machine == EM_X86_64
+            elf.is_open = leaves_registration(source)
         self._read_source(source, file, path, "", 0)
         if self._counter.thorough and self._sizes.files[file].elf_type in LOADED:
             self._counter.finish()
-            bytes_left = self._sizes.files[file]
-            bytes_left.unnamed = find_unnamed(self._sizes, source, self._sizes.leaves[first:])
+            from pylink.size.hostnames import find_unnamed
+
+            self._sizes.files[file].unnamed = find_unnamed(
+                self._sizes, source, self._sizes.leaves[first:]
+            )
 
     def _read_source(self, source: Source, file: int, path: str, unit: str, depth: int) -> None:
         """Anything that is not a zip file; `unit` is the member of an archive that it is."""
@@ -212,7 +222,9 @@ class Reader:
         self, source: Source, start: int, end: int, file: int, kind: str, unit: str = ""
     ) -> Leaf:
         size = end - start
-        leaf = Leaf(file, kind, size, size, source.download(start, end), unit=unit)
+        leaf = Leaf(file, kind, size, size, source.download(start, end))
+        if unit:
+            leaf.unit = unit
         self._sizes.leaves.append(leaf)
         return leaf
 
@@ -239,11 +251,11 @@ class Reader:
         """Device code wherever it is; the rest is host bytes."""
         sections = sections_of(source)
         done = 0
-        for slot in find_device_code(source, sections):
-            self._add_hosts(source, done, slot.start, file, unit, sections)
-            take = self._read_container if slot.is_container else self._read_loose
-            take(source, slot, file, path, unit)
-            done = slot.end
+        for found in find_device_code(source, sections):
+            self._add_hosts(source, done, found.start, file, unit, sections)
+            take = self._read_container if found.is_container else self._read_loose
+            take(source, found, file, path, unit)
+            done = found.end
         self._add_hosts(source, done, source.size, file, unit, sections)
 
     def _add_hosts(
@@ -262,15 +274,15 @@ class Reader:
             at = stop
         self._add_host(source, at, end, file, unit, "")
 
-    def _read_loose(self, source: Source, code: Embedded, file: int, path: str, unit: str) -> None:
-        place = code.start, code.end
+    def _read_loose(self, source: Source, found: Embedded, file: int, path: str, unit: str) -> None:
+        place = found.start, found.end
         leaf = self._add_payload(source, place, file, path, unit, ENTRY_ELF)
-        leaf.section = code.section
+        leaf.section = found.section
 
     def _read_container(
-        self, source: Source, code: Embedded, file: int, path: str, unit: str
+        self, source: Source, found: Embedded, file: int, path: str, unit: str
     ) -> None:
-        start, end, section = code.start, code.end, code.section
+        start, end, section = found.start, found.end, found.section
         number = self._number
         self._number += 1
         head = self._leaf(source, start, start + CONTAINER_SIZE, file, CONTAINER, unit)
@@ -329,6 +341,6 @@ def _is_known(head: bytes) -> bool:
 
 
 def _ptx_target(head: bytes) -> str:
-    fields = head[head.find(b".target") :].split(None, 2)
-    name = fields[1].rstrip(b",").decode("ascii", "replace") if len(fields) > 1 else ""
+    words = head[head.find(b".target") :].split(None, 2)
+    name = words[1].rstrip(b",").decode("ascii", "replace") if len(words) > 1 else ""
     return f"compute_{name[3:]}" if name.startswith("sm_") else ""

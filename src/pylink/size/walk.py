@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from pylink.size.entries import Counter
 from pylink.size.model import Sizes
 from pylink.size.takeapart import Reader
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -21,12 +21,14 @@ def measure(
     *,
     recompress: bool = False,
     experiments: Experiments | None = None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Sizes:
     """Where the bytes of these files are, and of the files in these folders.
 
     `advance` is called with the name of each file. With `recompress` cubins that are stored, or in
     LZ4, are compressed again, for `reductions` to say what that saves. `experiments` measure more
-    of each entry, which takes much longer.
+    of each entry, which takes much longer. `meanwhile` is called when all files are read and
+    threads still count what is in them.
 
     What cannot be read is in `unreadable`; OSError for a file that fails while it is read.
     """
@@ -37,6 +39,9 @@ def measure(
             for file in _files(path):
                 advance(file)
                 reader.read(file)
+        counter.submit()
+        if meanwhile is not None:
+            meanwhile()
         counter.finish()
         reader.finish()
     return sizes

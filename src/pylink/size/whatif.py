@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylink.size.experiments import WITHOUT
+from pylink.size.model import WITHOUT
 from pylink.size.numbers import bytes_text
 
 if TYPE_CHECKING:

@@ -17,13 +17,12 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylink.size.sources import Marks, MemorySource, PartSource, Source
+from pylink.size.sources import ZIP_MAGICS, MemorySource, PartSource, Source
 
 if TYPE_CHECKING:
     import zipfile
     from collections.abc import Callable
 
-MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 
 # Members of one file, bytes of one member with device code, and of all members together.
 MOST_MEMBERS = 1 << 20
@@ -45,6 +44,26 @@ _STORED, _DEFLATED = 0, 8
 
 class DamagedZip(Exception):
     """A zip file, or a member, that cannot be read; the text says why."""
+
+
+class Marks:
+    """How many bytes of a member there were after each `step` bytes of the archive.
+
+    Between two of these bytes are taken to be spread evenly. The member takes `packed` bytes.
+    """
+
+    def __init__(self, step: int, packed: int) -> None:
+        self._step, self._packed = step, packed
+        self.made = array("Q", [0])
+
+    def bytes_before(self, offset: int) -> int:
+        place = bisect_right(self.made, offset) - 1
+        if place + 1 == len(self.made):
+            return self._packed
+        made, taken = self.made[place], self._step * place
+        is_last = place + 2 == len(self.made)
+        step = self._packed - taken if is_last else self._step
+        return taken + step * (offset - made) // (self.made[place + 1] - made)
 
 
 @dataclass
@@ -117,7 +136,7 @@ def _start(source: Source, info: zipfile.ZipInfo) -> int:
     if len(header) < _LOCAL.size:
         raise DamagedZip(f"the header of '{info.filename}' runs past the file")
     magic, name, extra = _LOCAL.unpack(header)
-    if magic != MAGICS[0]:
+    if magic != ZIP_MAGICS[0]:
         raise DamagedZip(f"there is no header of '{info.filename}' where the directory says")
     return int(info.header_offset) + _LOCAL.size + int(name) + int(extra)
 

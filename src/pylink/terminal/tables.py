@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
-import io
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pylink.diagnostics.stream import is_terminal, printable, show
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
 
-@dataclass(frozen=True)
 class Table:
     """Rows of text under a title; columns after the first `left` are numbers."""
 
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    left: int = 1
+    __slots__ = ("columns", "left", "rows", "title")
+
+    def __init__(
+        self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1
+    ) -> None:
+        self.title, self.columns, self.rows, self.left = title, columns, rows, left
 
     def printable(self) -> list[tuple[str, ...]]:
         """The rows, whose names come from inputs, for people."""
@@ -54,6 +52,9 @@ def as_text(tables: Sequence[Table]) -> str:
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
     """Rows as comma separated values, the first of them the names of columns."""
+    import csv
+    import io
+
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
