@@ -26,6 +26,10 @@ class FileRow:
     strtab: int  # arena offset of the string table of .symtab
     strtab_size: int
     merc_symtab: int  # arena offset, 0 when there is none
+    first_note: int  # sections up to `note_end` have all notes, attributes of it, calls
+    note_end: int
+    first_code: int  # those up to `code_end` have all code
+    code_end: int
 
 
 class SectionRow:

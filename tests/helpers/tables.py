@@ -7,6 +7,7 @@ from struct import Struct
 from typing import TypeVar
 
 from pylink._native.tables import Files, MergedTables, ObjectTables, Sections, Symbols, Table
+from pylink.facts import sectionkinds
 
 T = TypeVar("T", bound="Table[object]")
 
@@ -14,6 +15,16 @@ CODES = {"<i4": "i", "<u4": "I", "<i8": "q", "<u8": "Q", "<u2": "H", "<u1": "B"}
 
 # Columns that name a row, and are none unless a test says which.
 NONE = {"target", "section", "entity", "twin", "merc", "rel", "rela", "source", "head", "next"}
+
+# Kinds that say something of a file as a whole.
+NOTES = {
+    sectionkinds.TKINFO,
+    sectionkinds.CUINFO,
+    sectionkinds.INFO,
+    sectionkinds.COMPAT,
+    sectionkinds.CALLGRAPH,
+    sectionkinds.PROTOTYPE,
+}
 
 
 def table(kind: type[T], rows: Iterable[Mapping[str, int] | int]) -> T:
@@ -41,15 +52,36 @@ def objects(
     family: int = 0,
     mode: int = 0,
 ) -> ObjectTables:
-    """Inputs made of rows."""
+    """Inputs made of rows; those of files say where their notes and code are."""
+    sections = list(sections)
+    told = [
+        {
+            **file,
+            **_stretch("first_note", "note_end", NOTES, sections, number),
+            **_stretch("first_code", "code_end", {sectionkinds.TEXT}, sections, number),
+        }
+        for number, file in enumerate(files)
+    ]
     return ObjectTables(
         arena,
-        table(Files, files),
+        table(Files, told),
         table(Sections, sections),
         table(Symbols, symbols),
         family=family,
         mode=mode,
     )
+
+
+def _stretch(
+    first: str, end: str, kinds: set[int], sections: list[Mapping[str, int]], file: int
+) -> dict[str, int]:
+    """Where sections of those kinds of a file are, as its row has it."""
+    found = [
+        number
+        for number, section in enumerate(sections)
+        if section.get("file", 0) == file and section.get("kind") in kinds
+    ]
+    return {first: found[0], end: found[-1] + 1} if found else {}
 
 
 def merged(inputs: ObjectTables | None = None, **tables: Table[object] | bytes) -> MergedTables:

@@ -3,7 +3,7 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from sectionkinds cimport IS_CODE, K_COMPAT
+from sectionkinds cimport IS_CODE, K_COMPAT, K_INFO, K_TKINFO
 from tables.attributes cimport find_record, record_size
 from info.compat cimport FASTPATH_CODE, Compat, CompatRow, compat_finish, compat_init, compat_read
 from info.fastpath cimport code_leaves_fastpath
@@ -12,7 +12,7 @@ from tables.kinds cimport is_a
 from tables.rows cimport UNKNOWN_SM, FileRow, SectionRow
 from traits cimport TRAIT_FP64_SCOREBOARDS
 from tables.views cimport ObjectsView
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.vector cimport Vec, vec_append, vec_take
 
 
@@ -21,10 +21,11 @@ cdef enum:
     COMPAT_FASTPATH = 0x0b      # attribute: CAN_FASTPATH_FINALIZE
 
 
-def join_sections(ObjectTables objects not None, int kind):
-    """The bytes of every input section of that kind, one after the other."""
+def join_notes(ObjectTables objects not None):
+    """The bytes of the .note.nv.tkinfo of all inputs, one after the other."""
     cdef ObjectsView v
-    cdef size_t i
+    cdef size_t file
+    cdef uint32_t i
     cdef const SectionRow* s
     cdef Vec joined
     cdef Scratch scratch
@@ -33,10 +34,11 @@ def join_sections(ObjectTables objects not None, int kind):
     try:
         scratch_vector(&scratch, &joined, 1)
         with nogil:
-            for i in range(v.section_count):
-                s = &v.sections[i]
-                if s.kind == kind and not vec_append(&joined, v.arena + s.offset, s.size):
-                    scratch.failed = True
+            for file in range(v.file_count):
+                for i in range(v.files[file].first_note, v.files[file].note_end):
+                    s = &v.sections[i]
+                    if s.kind == K_TKINFO and not vec_append(&joined, v.arena + s.offset, s.size):
+                        scratch.failed = True
         if scratch.failed:
             raise MemoryError
         return vec_take(&joined)
@@ -71,16 +73,19 @@ def virtual_archs(ObjectTables objects not None):
     return lowest, low, low_files, highest, high
 
 
-def has_attribute(ObjectTables objects not None, int kind, int attribute):
-    """Whether any input section of that kind has an EIATTR record with that attribute."""
+def has_attribute(ObjectTables objects not None, int attribute):
+    """Whether the .nv.info of any input has an EIATTR record with that attribute."""
     cdef ObjectsView v
-    cdef size_t i
+    cdef size_t file
+    cdef uint32_t i
     cdef const SectionRow* s
     objects.view(&v)
-    for i in range(v.section_count):
-        s = &v.sections[i]
-        if s.kind == kind and find_record(v.arena + s.offset, s.size, <uint8_t>attribute) != NULL:
-            return True
+    for file in range(v.file_count):
+        for i in range(v.files[file].first_note, v.files[file].note_end):
+            s = &v.sections[i]
+            if s.kind == K_INFO and find_record(v.arena + s.offset, s.size,
+                                                <uint8_t>attribute) != NULL:
+                return True
     return False
 
 
@@ -93,25 +98,26 @@ def fastpath_bits(MergedTables merged not None):
     cdef ObjectsView v
     cdef const SectionRow* s
     cdef const int32_t* out = merged.out_of.rows
-    cdef size_t i, j, first = 0
-    cdef bint promised = False, leaves = False, kept
+    cdef size_t file
+    cdef uint32_t i
+    cdef bint promised, leaves = False, kept
     merged.objects.view(&v)
     if merged.out_of.count != v.section_count:
         raise ValueError("one output section per section")
     kept = v.traits & TRAIT_FP64_SCOREBOARDS != 0
     with nogil:
-        for i in range(v.section_count):
-            s = &v.sections[i]
-            if s.kind == K_COMPAT:
-                promised = promised or promises_fastpath(v.arena + s.offset, s.size)
-            if i + 1 < v.section_count and s[1].file == s.file:
-                continue
-            for j in range(first, 0 if promised or leaves else i + 1):
-                s = &v.sections[j]
-                if is_a(s.kind, IS_CODE) and out[j] >= 0 and not leaves:
-                    leaves = code_leaves_fastpath(v.arena + s.offset, s.size, kept)
-            first = i + 1
+        for file in range(v.file_count):
             promised = False
+            for i in range(v.files[file].first_note, v.files[file].note_end):
+                s = &v.sections[i]
+                if s.kind == K_COMPAT:
+                    promised = promised or promises_fastpath(v.arena + s.offset, s.size)
+            if promised or leaves:
+                continue
+            for i in range(v.files[file].first_code, v.files[file].code_end):
+                s = &v.sections[i]
+                if is_a(s.kind, IS_CODE) and out[i] >= 0 and not leaves:
+                    leaves = code_leaves_fastpath(v.arena + s.offset, s.size, kept)
     return 0 if leaves else FASTPATH_CODE
 
 
@@ -131,8 +137,8 @@ def merge_compat(ObjectTables objects not None, bytes rows not None, bint arch_s
     """
     cdef ObjectsView v
     cdef const SectionRow* s
-    cdef size_t i
-    cdef uint8_t* has_code          # by file
+    cdef size_t file
+    cdef uint32_t i
     cdef Compat m
     cdef Vec out
     cdef Scratch scratch
@@ -141,18 +147,16 @@ def merge_compat(ObjectTables objects not None, bytes rows not None, bint arch_s
     objects.view(&v)
     scratch_init(&scratch)
     try:
-        has_code = <uint8_t*>scratch_zeros(&scratch, v.file_count, 1)
         compat_init(&m, <const CompatRow*>PyBytes_AS_STRING(rows),
                     PyBytes_GET_SIZE(rows) // sizeof(CompatRow), &scratch)
         scratch_vector(&scratch, &out, 1)
         with nogil:
-            for i in range(0 if scratch.failed else v.section_count):
-                has_code[v.sections[i].file] |= is_a(v.sections[i].kind, IS_CODE)
-            for i in range(v.section_count):
-                s = &v.sections[i]
-                if s.kind == K_COMPAT and not scratch.failed:
-                    scratch.failed = not compat_read(&m, v.arena + s.offset, s.size,
-                                                     has_code[s.file])
+            for file in range(v.file_count):
+                for i in range(v.files[file].first_note, v.files[file].note_end):
+                    s = &v.sections[i]
+                    if s.kind == K_COMPAT and not scratch.failed:
+                        scratch.failed = not compat_read(&m, v.arena + s.offset, s.size,
+                                                         v.files[file].code_end != 0)
             if not scratch.failed:
                 scratch.failed = not compat_finish(&m, arch_specific, features, fastpath, &out)
         if scratch.failed:

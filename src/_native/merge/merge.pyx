@@ -277,7 +277,7 @@ cdef void prototype_strings(Merge* m, const FileRow* file) noexcept nogil:
     cdef uint32_t size
     cdef int32_t block
     for pass_ in range(2):
-        for i in range(file.first_section, file.first_section + file.section_count):
+        for i in range(file.first_note, file.note_end):
             s = &m.objects.sections[i]
             if s.kind != (K_PROTOTYPE if pass_ else K_CALLGRAPH):
                 continue

@@ -204,7 +204,7 @@ cdef void find_kernel(void* context, size_t number) noexcept nogil:
     cdef const SectionRow* s
     cdef uint32_t i
     search.found[number] = False
-    for i in range(file.first_section, file.first_section + file.section_count):
+    for i in range(file.first_code, file.code_end):
         s = &search.objects.sections[i]
         if is_a(s.kind, IS_CODE) and is_rewritten(
                 search.objects.symbols[s.target].other & STO_ENTRY != 0, search.every,

@@ -3,8 +3,9 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memset
 
-from sectionkinds cimport K_COMPAT, K_CUINFO, K_TKINFO
+from sectionkinds cimport IS_CALLS, IS_CODE, IS_RECORDS, K_COMPAT, K_CUINFO, K_TKINFO
 from tables.attributes cimport find_record
+from tables.kinds cimport is_a, is_plain
 from base.elf64 cimport ET_WHOLE, Ehdr
 from read.faults cimport Reader
 from read.sections cimport FIRST_MERCURY_SM
@@ -68,12 +69,17 @@ cdef inline void read_flags(FileRow* row, const FormatFacts* facts,
 
 
 cdef inline bint read_notes(Reader* r, FileRow* row) noexcept nogil:
-    """Fill in what sections tell. Notes and records that are cut off tell nothing; never False."""
+    """Fill in what sections tell, and where such sections and code are; never False.
+
+    Notes and records that are cut off tell nothing.
+    """
     cdef const SectionRow* s
     cdef const uint8_t* record
     cdef uint32_t i, tool = 0
+    cdef bint told
     for i in range(row.first_section, row.first_section + row.section_count):
         s = <const SectionRow*>r.sections.data + i
+        told = True
         if s.kind == K_CUINFO:
             read_toolkit(row, r.arena + s.offset, s.size)
         elif s.kind == K_TKINFO:
@@ -84,6 +90,16 @@ cdef inline bint read_notes(Reader* r, FileRow* row) noexcept nogil:
                 row.flags |= FILE_SPECIFIC
             if find_record(r.arena + s.offset, s.size, COMPAT_ISA_CLASS) == NULL:
                 row.flags |= FILE_UNCLASSED
+        else:
+            told = is_plain(s.kind, IS_CALLS | IS_RECORDS)
+        if told:
+            if row.note_end == 0:
+                row.first_note = i
+            row.note_end = i + 1
+        elif is_a(s.kind, IS_CODE):
+            if row.code_end == 0:
+                row.first_code = i
+            row.code_end = i + 1
     if tool // TOOL_STEP == row.toolkit:
         row.patch = <uint16_t>(tool % TOOL_STEP)
     return True

@@ -95,7 +95,7 @@ cdef inline bint read_rows(Resolver* r, const FileRow* file, Scratch* scratch) n
     cdef int32_t block, second
     cdef CallRow* call
     cdef bint graph
-    for i in range(file.first_section, file.first_section + file.section_count):
+    for i in range(file.first_note, file.note_end):
         s = &r.objects.sections[i]
         if not is_a(s.kind, IS_CALLS):
             continue

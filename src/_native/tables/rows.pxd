@@ -24,6 +24,10 @@ cdef packed struct FileRow:
     uint64_t strtab             # arena offset of the string table of .symtab
     uint64_t strtab_size
     uint64_t merc_symtab        # arena offset, 0 when there is none
+    uint32_t first_note         # sections up to `note_end` have all notes, attributes of it, calls
+    uint32_t note_end
+    uint32_t first_code         # those up to `code_end` have all code
+    uint32_t code_end
 
 # What a file says of itself (tables.py names the bits).
 cdef enum FileFlag:

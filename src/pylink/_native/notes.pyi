@@ -2,8 +2,8 @@
 
 from pylink._native.tables import MergedTables, ObjectTables
 
-def join_sections(objects: ObjectTables, kind: int) -> bytes:
-    """The bytes of every input section of that kind, one after the other."""
+def join_notes(objects: ObjectTables) -> bytes:
+    """The bytes of the .note.nv.tkinfo of all inputs, one after the other."""
 
 def virtual_archs(objects: ObjectTables) -> tuple[int, int, int, int, int]:
     """The SM numbers of the PTX that inputs were made from, as the reader found them: the extremes.
@@ -12,8 +12,8 @@ def virtual_archs(objects: ObjectTables) -> tuple[int, int, int, int, int]:
     none says.
     """
 
-def has_attribute(objects: ObjectTables, kind: int, attribute: int) -> bool:
-    """Whether any input section of that kind has an EIATTR record with that attribute."""
+def has_attribute(objects: ObjectTables, attribute: int) -> bool:
+    """Whether the .nv.info of any input has an EIATTR record with that attribute."""
 
 def fastpath_bits(merged: MergedTables) -> int:
     """The bits of attribute 0x0b that the code of the output keeps, whatever its files say."""

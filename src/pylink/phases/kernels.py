@@ -6,7 +6,6 @@ Nothing after this needs to know: the tables are as if ptxas had made the files 
 from __future__ import annotations
 
 from pylink._native import elfread, notes
-from pylink.facts import sectionkinds
 from pylink.facts.attributes import NUMBER
 from pylink.facts.kernelmodes import (
     MODE_BARRIERS,
@@ -139,7 +138,7 @@ def _update(release: Release, toolkit: int, patch: int, sm: int) -> int:
 def _mode(objects: Objects) -> int | None:
     """What the link asks for; None for a link that leaves its kernels alone."""
     job = objects.job
-    barriers = notes.has_attribute(objects, sectionkinds.INFO, GEN_ERRBAR_AT_EXIT)
+    barriers = notes.has_attribute(objects, GEN_ERRBAR_AT_EXIT)
     if job.debug:
         return MODE_LASTING_BARRIERS
     if not job.executable:

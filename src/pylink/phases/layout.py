@@ -133,7 +133,7 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
     traits = objects.release.traits
     if job.target.family == FAMILY_C and traits & TRAIT_LEAN_NAMES:
         graph, prototypes = native_layout.lean_names(placed, graph, prototypes)
-    earlier = notes.join_sections(objects, sectionkinds.TKINFO) if job.executable else b""
+    earlier = notes.join_notes(objects) if job.executable else b""
     contents_of = {
         sectionkinds.CALLGRAPH: graph,
         sectionkinds.PROTOTYPE: prototypes,
