@@ -4,7 +4,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy, memmove, memset
 
 from libc.stddef cimport size_t
 from base.scratch cimport Scratch, scratch_room, scratch_zeros
@@ -15,7 +15,8 @@ from image.patches cimport patch_field
 from tables.kinds cimport is_a, is_nobits
 from tables.rows cimport FROM_INPUTS, FROM_SPAN, EmittedRow, OutRow, PatchRow, PlaceRow, SectionRow
 from tables.views cimport MergedView, ObjectsView, PlacedView
-from base.vector cimport Vec, vec_append, vec_push
+from base.threads cimport for_each
+from base.vector cimport Vec, vec_append, vec_push, vec_reserve
 from image.windows cimport WINDOW, Window, sort_windows
 
 cdef extern from "image/contents.h":
@@ -24,6 +25,8 @@ cdef extern from "image/contents.h":
 cdef enum:
     NEAR = 4096                 # a gap of more bytes ends a window
     CONTENTS = 0                # what windows of contents are; those of tables are of a kind
+    SOME_SECTIONS = 2048        # that a thread looks at in a row
+    SECTION_AS_BYTES = 64       # moved in the time of such a look
 
 
 ctypedef struct Unit:
@@ -59,20 +62,22 @@ cdef inline bint is_copied(const Contents* c, size_t at) noexcept nogil:
     return c.merged.base[at] + c.objects.sections[at].size <= c.placed.places[o].size
 
 
-cdef inline bint add_unit(Contents* c, int32_t out, uint64_t offset, uint64_t size,
-                          const uint8_t* source) noexcept nogil:
-    cdef Unit* unit
-    if size == 0:
-        return True
-    unit = <Unit*>vec_push(&c.units)
-    if unit == NULL:
-        return False
-    unit.out = out
-    unit.capsule = is_a(c.placed.outs[out].kind, IS_CAPSULE)
-    unit.offset = offset
-    unit.size = size
-    unit.source = source
-    return True
+# What threads list the units with. Their rows lie apart, so a look costs more than the sorting.
+ctypedef struct Listing:
+    Contents* contents
+    uint8_t* copied             # by input section: it is a part of an output section
+    const uint32_t* first       # by OutRow: where its parts begin in `pieces`
+    const int32_t* pieces       # input sections
+    Unit* units
+    size_t* place               # by run of the order of the file: where its units go
+    size_t* count               # and how many they are
+
+
+cdef inline void find_copied(void* context, size_t run) noexcept nogil:
+    cdef const Listing* listing = <const Listing*>context
+    cdef size_t i, first = run * SOME_SECTIONS
+    for i in range(first, min(first + SOME_SECTIONS, listing.contents.objects.section_count)):
+        listing.copied[i] = is_copied(listing.contents, i)
 
 
 cdef inline int by_offset(const void* a, const void* b) noexcept nogil:
@@ -84,24 +89,28 @@ cdef inline bint list_units(Contents* c, Scratch* scratch) noexcept nogil:
     """Every unit, in the order of the file; False without memory."""
     cdef uint32_t* first = <uint32_t*>scratch_zeros(scratch, c.placed.out_count + 2, 4)
     cdef int32_t* piece = <int32_t*>scratch_room(scratch, c.objects.section_count, 4)
-    cdef uint8_t* copied = <uint8_t*>scratch_room(scratch, c.objects.section_count, 1)
+    cdef size_t runs = c.placed.section_order_count // SOME_SECTIONS + 1
+    cdef Listing listing
+    listing.contents = c
+    listing.first = first
+    listing.pieces = piece
+    listing.copied = <uint8_t*>scratch_room(scratch, c.objects.section_count, 1)
+    listing.place = <size_t*>scratch_room(scratch, runs, sizeof(size_t))
+    listing.count = <size_t*>scratch_room(scratch, runs, sizeof(size_t))
     if scratch.failed:
         return False
-    sort_pieces(c, first, piece, copied)
-    return list_sections(c, first, piece)
+    for_each(find_copied, &listing, c.objects.section_count // SOME_SECTIONS + 1,
+             c.objects.section_count * SECTION_AS_BYTES)
+    sort_pieces(c, first, piece, listing.copied)
+    return list_sections(c, &listing, runs)
 
 
 cdef inline void sort_pieces(const Contents* c, uint32_t* first, int32_t* piece,
-                             uint8_t* copied) noexcept nogil:
-    """Input sections by the section that they are a part of: those of `o` begin at `first[o]`.
-
-    `copied` is room for a byte of each.
-    """
+                             const uint8_t* copied) noexcept nogil:
+    """Input sections by the section that they are a part of: those of `o` begin at `first[o]`."""
     cdef size_t i
     cdef uint32_t at
-    # Each section is looked at once: its rows lie apart, so a look costs more than the sorting.
     for i in range(c.objects.section_count):
-        copied[i] = is_copied(c, i)
         if copied[i]:
             first[c.merged.out_of[i] + 2] += 1
     for i in range(2, c.placed.out_count + 2):
@@ -113,33 +122,71 @@ cdef inline void sort_pieces(const Contents* c, uint32_t* first, int32_t* piece,
             piece[at] = <int32_t>i
 
 
-cdef inline bint list_sections(Contents* c, const uint32_t* first,
-                               const int32_t* piece) noexcept nogil:
+cdef inline Unit* put_unit(Unit* unit, uint64_t offset, uint64_t size,
+                           const uint8_t* source, int32_t out, bint capsule) noexcept nogil:
+    """Write a unit, if it has bytes; where the next one goes."""
+    if size == 0:
+        return unit
+    unit.offset = offset
+    unit.size = size
+    unit.source = source
+    unit.out = out
+    unit.capsule = capsule
+    return unit + 1
+
+
+cdef inline void list_run(void* context, size_t run) noexcept nogil:
+    """The units of a run of sections."""
+    cdef const Listing* listing = <const Listing*>context
+    cdef const Contents* c = listing.contents
     cdef const OutRow* row
     cdef const PlaceRow* place
     cdef const SectionRow* s
-    cdef const Unit* units
-    cdef uint64_t last = 0
+    cdef Unit* begin = listing.units + listing.place[run]
+    cdef Unit* unit = begin
+    cdef size_t i, first = run * SOME_SECTIONS
     cdef uint32_t at
-    cdef int32_t o
-    cdef size_t i
-    cdef bint sorted_ = True
-    for i in range(c.placed.section_order_count):
+    cdef int32_t o, piece
+    cdef bint capsule
+    for i in range(first, min(first + SOME_SECTIONS, c.placed.section_order_count)):
         o = c.placed.section_order[i]
         row = &c.placed.outs[o]
         place = &c.placed.places[o]
+        capsule = is_a(row.kind, IS_CAPSULE)
         if place.contents == FROM_SPAN:
-            if not add_unit(c, o, place.offset, place.size, c.span_bytes[o]):
-                return False
+            unit = put_unit(unit, place.offset, place.size, c.span_bytes[o], o, capsule)
         elif KIND[row.kind].info == HEAD_TARGET and row.head >= 0:
-            if not add_unit(c, o, place.offset, <uint64_t>row.count * row.entsize, NULL):
-                return False
+            unit = put_unit(unit, place.offset, <uint64_t>row.count * row.entsize, NULL, o, capsule)
         else:
-            for at in range(first[o], first[o + 1]):
-                s = &c.objects.sections[piece[at]]
-                if not add_unit(c, o, place.offset + c.merged.base[piece[at]], s.size,
-                                c.objects.arena + s.offset):
-                    return False
+            for at in range(listing.first[o], listing.first[o + 1]):
+                piece = listing.pieces[at]
+                s = &c.objects.sections[piece]
+                unit = put_unit(unit, place.offset + c.merged.base[piece], s.size,
+                                c.objects.arena + s.offset, o, capsule)
+    listing.count[run] = <size_t>(unit - begin)
+
+
+cdef inline bint list_sections(Contents* c, Listing* listing, size_t runs) noexcept nogil:
+    """Units of all sections, each run in room that is large enough, and then without gaps."""
+    cdef const Unit* units
+    cdef uint64_t last = 0
+    cdef size_t i, room = 0
+    cdef int32_t o
+    cdef bint sorted_ = True
+    listing.place[runs - 1] = 0     # the last run may have no section
+    for i in range(c.placed.section_order_count):
+        if i % SOME_SECTIONS == 0:
+            listing.place[i // SOME_SECTIONS] = room
+        o = c.placed.section_order[i]
+        room += max(listing.first[o + 1] - listing.first[o], <uint32_t>1)
+    if not vec_reserve(&c.units, room):
+        return False
+    listing.units = <Unit*>c.units.data
+    for_each(list_run, listing, runs, c.objects.section_count * SECTION_AS_BYTES)
+    for i in range(runs):
+        memmove(listing.units + c.units.count, listing.units + listing.place[i],
+                listing.count[i] * sizeof(Unit))
+        c.units.count += listing.count[i]
     units = <const Unit*>c.units.data
     for i in range(c.units.count):
         sorted_ = sorted_ and units[i].offset >= last

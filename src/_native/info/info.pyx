@@ -24,7 +24,7 @@ from tables.rows cimport (
     EF_ALIAS, EF_DEFINED, EF_LIVE, E_FUNC, EntityRow, OutRow, SectionRow, SpanRow, is_root,
 )
 from base.vector cimport vec_push
-from base.threads cimport MOST_THREADS, claim, give_back, in_parts, take_run
+from base.threads cimport MOST_THREADS, claim, for_each, give_back, in_parts, take_run
 from info.filerecords cimport emit_file_info, file_record_stays
 from info.functionrecords cimport emit_function_info
 
@@ -72,7 +72,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
         if not scratch.failed:
             with nogil:
                 count_aliases(&m)
-                scratch.failed = not find_contributors(&m)
+                scratch.failed = not find_contributors(&m, &scratch)
                 find_preexits(&m)
         parts = <Info*>scratch_zeros(&scratch, part_count, sizeof(Info))
         for i in range(part_count if parts != NULL else 0):
@@ -100,6 +100,8 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
 cdef enum:
     ROW_AS_BYTES = 420          # moved in the time that the records of a section take
     SOME_ROWS = 64              # that a thread does in a row
+    GIVERS_AT_ONCE = 1024       # rows that a thread looks through
+    LOOK_AS_BYTES = 64          # moved in the time of a look at one of them
 
 
 cdef void start_part(Info* m, Scratch* scratch, size_t nodes) noexcept:
@@ -158,22 +160,30 @@ cdef void count_aliases(Info* m) noexcept nogil:
             m.aliases[m.merged.symbol_entity[m.objects.sections[section].target]] += 1
 
 
-cdef bint find_contributors(Info* m) noexcept nogil:
-    """Functions with records that kernels take over; all, where one knows the bits it uses."""
-    cdef size_t i
+# What is found of functions by several threads, each with runs of rows of the output.
+ctypedef struct Givers:
+    Info* info
+    uint32_t* roots             # by run: how many kernels
+    uint8_t* bits               # by run: an attribute of bits that a record has, or 0
+
+
+cdef void find_givers(void* context, size_t run) noexcept nogil:
+    """Which functions have records that kernels take over, in a run of rows."""
+    cdef const Givers* givers = <const Givers*>context
+    cdef Info* m = givers.info
+    cdef size_t i, first = run * GIVERS_AT_ONCE
     cdef const SectionRow* s
     cdef const OutRow* out
     cdef uint64_t at
     cdef const uint8_t* data
-    cdef int32_t* row
     cdef uint8_t barriers[4]
-    for i in range(m.placed.out_count):
+    for i in range(first, min(first + GIVERS_AT_ONCE, m.placed.out_count)):
         out = &m.placed.outs[i]
         if not is_function_info(out.kind):
             continue
         m.info_out[out.entity] = <int32_t>i
         if is_root(&m.merged.entities[out.entity]):
-            m.live_kernels += 1
+            givers.roots[run] += 1
         s = info_source(m, out.entity)
         if s == NULL:
             continue
@@ -183,10 +193,27 @@ cdef bint find_contributors(Info* m) noexcept nogil:
             if m.rules[data[1]].how != JOIN_NOTHING:
                 m.contributes[out.entity] = True
             if m.rules[data[1]].how == JOIN_UNION:
-                m.unknown_bits = data[1]
+                givers.bits[run] = data[1]
             at += record_size(data)
         if has_barriers(m, s, barriers):
             m.contributes[out.entity] = True
+
+
+cdef bint find_contributors(Info* m, Scratch* scratch) noexcept nogil:
+    """Functions with records that kernels take over; all, where one knows the bits it uses."""
+    cdef size_t runs = m.placed.out_count // GIVERS_AT_ONCE + 1, i
+    cdef Givers givers
+    cdef const OutRow* out
+    cdef int32_t* row
+    givers.info = m
+    givers.roots = <uint32_t*>scratch_zeros(scratch, runs, sizeof(uint32_t))
+    givers.bits = <uint8_t*>scratch_zeros(scratch, runs, 1)
+    if scratch.failed:
+        return False
+    for_each(find_givers, &givers, runs, m.placed.out_count * LOOK_AS_BYTES)
+    for i in range(runs):
+        m.live_kernels += givers.roots[i]
+        m.unknown_bits = givers.bits[i] if givers.bits[i] else m.unknown_bits
     for i in range(m.placed.out_count):
         out = &m.placed.outs[i]
         if not is_function_info(out.kind) or info_source(m, out.entity) == NULL:

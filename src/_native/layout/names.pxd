@@ -6,10 +6,11 @@ from libc.string cimport memcpy, memset, strlen
 from sectionkinds cimport IS_LITERALS, KIND
 from tables.kinds cimport is_plain, is_renamed
 from base.nameindex cimport StringTable, scratch_strings, strings_intern
-from base.scratch cimport Scratch, scratch_free, scratch_init
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room
+from base.threads cimport for_each
 from layout.plan cimport Plan
 from tables.rows cimport BLOCK_INDIRECT, BLOCK_TAKEN, PART_TAIL, OutRow, OutSymbolRow
-from base.vector cimport Vec, vec_append, vec_extend
+from base.vector cimport Vec, vec_extend
 
 
 cdef inline const OutRow* named_by(const OutRow* row, const OutRow* plain) noexcept nogil:
@@ -17,50 +18,95 @@ cdef inline const OutRow* named_by(const OutRow* row, const OutRow* plain) noexc
     return &row[plain.target] if plain.target >= 0 else plain
 
 
-cdef inline bint mercury_names(Plan* p, Vec* names, const OutRow* row, const char* head,
+cdef enum:
+    SOME_NAMES = 1024           # sections whose names a thread writes in a row
+    NAME_AS_BYTES = 128         # moved in the time that it takes to find one
+
+
+# What threads write the names of mercury sections with: they find how long each is, and then put
+# all in their places.
+ctypedef struct MercuryNames:
+    Plan* plan
+    const OutRow* rows
+    const char* head            # .shstrtab as merge wrote it
+    const char* strings         # .strtab, as well
+    uint8_t* names              # where .shstrtab is written
+    uint32_t* size              # by place in the order of the file: of the name, NUL included, or 0
+
+
+cdef inline const char* mercury_name(const MercuryNames* n, const OutRow* r) noexcept nogil:
+    """What the name of a mercury section has after `.nv.merc` or `.nv.capmerc`."""
+    if KIND[r.kind].exact:
+        return KIND[r.kind].name + 8
+    if is_renamed(named_by(n.rows, &n.rows[r.twin])):
+        return n.strings + n.rows[r.twin].symbol_name   # the first name, which .strtab keeps
+    return n.head + n.rows[r.twin].name
+
+
+cdef inline void measure_names(void* context, size_t run) noexcept nogil:
+    cdef const MercuryNames* n = <const MercuryNames*>context
+    cdef size_t i, first = run * SOME_NAMES
+    cdef const OutRow* r
+    for i in range(first, min(first + SOME_NAMES, n.plan.count)):
+        r = &n.rows[n.plan.placed.section_order[i]]
+        n.size[i] = 0
+        if KIND[r.kind].mercury:
+            n.size[i] = <uint32_t>(strlen(KIND[r.kind].merc) + strlen(mercury_name(n, r)) + 1)
+
+
+cdef inline void copy_names(void* context, size_t run) noexcept nogil:
+    cdef const MercuryNames* n = <const MercuryNames*>context
+    cdef size_t i, prefix, first = run * SOME_NAMES
+    cdef const OutRow* r
+    cdef uint8_t* place
+    cdef int32_t out
+    for i in range(first, min(first + SOME_NAMES, n.plan.count)):
+        if not n.size[i]:
+            continue
+        out = n.plan.placed.section_order[i]
+        r = &n.rows[out]
+        place = n.names + n.plan.place[out].name
+        prefix = strlen(KIND[r.kind].merc)
+        memcpy(place, KIND[r.kind].merc, prefix)
+        memcpy(place + prefix, mercury_name(n, r), n.size[i] - prefix)
+
+
+cdef inline bint mercury_names(Plan* p, Vec* names, const OutRow* rows, const char* head,
                                size_t size, const char* strings) noexcept nogil:
     """.shstrtab ends with the names of the mercury sections, each written once more.
 
-    `strings` is .strtab as merge wrote it, `row` has its offsets: `lean_names` writes both anew.
+    `strings` is .strtab as merge wrote it, `rows` have its offsets: `lean_names` writes both anew.
     """
-    cdef const int32_t* order = p.placed.section_order
-    cdef size_t i
-    cdef const OutRow* r
-    cdef const char* prefix
-    cdef const char* name
-    if not vec_append(names, head, size):
+    cdef Scratch scratch
+    cdef bint done
+    scratch_init(&scratch)
+    done = append_mercury_names(p, names, rows, head, size, strings, &scratch)
+    scratch_free(&scratch)
+    return done
+
+
+cdef inline bint append_mercury_names(Plan* p, Vec* names, const OutRow* rows, const char* head,
+                                      size_t size, const char* strings,
+                                      Scratch* scratch) noexcept nogil:
+    cdef MercuryNames n
+    cdef size_t runs = p.count // SOME_NAMES + 1, all_size = size, i
+    n.plan = p
+    n.rows = rows
+    n.head = head
+    n.strings = strings
+    n.size = <uint32_t*>scratch_room(scratch, p.count, sizeof(uint32_t))
+    if scratch.failed:
         return False
+    for_each(measure_names, &n, runs, p.count * NAME_AS_BYTES)
     for i in range(p.count):
-        r = &row[order[i]]
-        if not KIND[r.kind].mercury:
-            continue
-        p.place[order[i]].name = <uint32_t>names.count
-        prefix = KIND[r.kind].merc
-        if KIND[r.kind].exact:
-            name = KIND[r.kind].name + 8        # after .nv.merc
-        elif is_renamed(named_by(row, &row[r.twin])):
-            # The first name, which .strtab keeps.
-            name = strings + row[r.twin].symbol_name
-        else:
-            # The plain twin's name stands in the part that is already there.
-            name = <const char*>names.data + row[r.twin].name
-        if not push_text(names, prefix, strlen(prefix), name, strlen(name) + 1):
-            return False
-    return True
-
-
-cdef inline bint push_text(Vec* names, const char* prefix, size_t prefix_size, const char* text,
-                    size_t size) noexcept nogil:
-    cdef size_t inside = 0
-    cdef bint own = names.data <= <const uint8_t*>text < names.data + names.count
-    cdef uint8_t* place
-    if own:
-        inside = <size_t>(<const uint8_t*>text - names.data)
-    place = <uint8_t*>vec_extend(names, prefix_size + size)
-    if place == NULL:
+        if n.size[i]:
+            p.place[p.placed.section_order[i]].name = <uint32_t>all_size
+            all_size += n.size[i]
+    n.names = <uint8_t*>vec_extend(names, all_size)
+    if n.names == NULL:
         return False
-    memcpy(place, prefix, prefix_size)
-    memcpy(place + prefix_size, names.data + inside if own else <uint8_t*>text, size)
+    memcpy(n.names, head, size)
+    for_each(copy_names, &n, runs, p.count * NAME_AS_BYTES)
     return True
 
 
