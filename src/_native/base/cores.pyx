@@ -25,12 +25,12 @@ def read_quota(bytes groups, bytes root):
     return pylink_read_quota(groups, root)
 
 
-def take_threads(size_t most):
+def take_threads(size_t most, uint64_t size=<uint64_t>-1):
     """Take threads from the total of the process, also within a link of its own number."""
     global pylink_link_threads
     cdef size_t before = pylink_link_threads, taken
     pylink_link_threads = 0     # another thread, which has none, may give them back
-    taken = claim(<uint64_t>-1, most + 1, most)
+    taken = claim(size, most + 1, most)
     pylink_link_threads = before
     return taken
 

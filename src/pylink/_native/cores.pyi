@@ -17,10 +17,11 @@ def read_quota(groups: bytes, root: bytes) -> int:
     ``groups`` is a file such as /proc/self/cgroup, ``root`` the folder of all groups.
     """
 
-def take_threads(most: int) -> int:
+def take_threads(most: int, size: int = ...) -> int:
     """Take up to ``most`` threads from that total, for threads of the caller's.
 
-    Returns how many there were.
+    No more than are worth moving ``size`` bytes, if that is given. Returns how many
+    there were.
     """
 
 def return_threads(count: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pylink._native import debug, rebuild
 from pylink._native.tables import Spans
 from pylink.facts.releases import TRAIT_ENDS_LINES
+from pylink.phases.sidebyside import map_in_link
 from pylink.tables import REPLACED, section_name
 
 TYPE_CHECKING = False
@@ -12,17 +13,51 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.phases.results import Merged
 
+    # The input section, the offset there, and what is wrong.
+    Fault = tuple[int, int, str]
+
 LINES = (b".debug_line", b".nv_debug_line_sass")
 FRAME = b".debug_frame"
 REGISTERS = b".nv_debug_info_reg_sass"
 
 
+class Rebuilt:
+    """A section made anew: its OutRow, RebuildRow numbers and rows of relocations, and contents.
+
+    Lines also have the input sections and the units that `rebuild.retarget` asks for.
+    """
+
+    __slots__ = ("contents", "inputs", "moved", "numbers", "out", "units")
+
+    def __init__(self, out: int, numbers: bytes, inputs: bytes) -> None:
+        self.out = out
+        self.numbers = numbers
+        self.inputs = inputs
+        self.moved = self.contents = b""
+        self.units: bytes | None = None
+
+
 def rebuild_debug(merged: Merged, sink: Sink) -> None:
-    """Rebuild what there is; `merged` is still under construction."""
+    """Rebuild what there is; `merged` is still under construction.
+
+    Each section follows from the inputs and from what was created, and none from another one.
+    """
     results: list[tuple[int, bytes, bytes, int]] = []
     retargets: list[tuple[bytes, bytes, int]] = []
+    names = (FRAME, *LINES, REGISTERS)  # the one that takes longest first
+    parts = map_in_link(lambda name: _rebuild(merged, name), names, merged.objects)
+    made = dict(zip(names, parts, strict=True))
     for name in (*LINES, FRAME, REGISTERS):
-        _rebuild_one(merged, name, results, retargets, sink)
+        found = made[name]
+        if found is None:
+            continue
+        if not isinstance(found, Rebuilt):
+            _report(merged, found, sink)
+            continue
+        if found.units is not None:
+            retargets.append((found.inputs, found.units, found.out))
+        results.append((found.out, found.numbers, found.moved, len(found.contents)))
+        merged.made.append((found.contents, Spans.whole(found.out, len(found.contents))))
     if not results:
         return
     rebuild.adopt(merged, results)
@@ -30,46 +65,43 @@ def rebuild_debug(merged: Merged, sink: Sink) -> None:
         rebuild.retarget(merged, inputs, units, out)
 
 
-def _rebuild_one(
-    merged: Merged,
-    name: bytes,
-    results: list[tuple[int, bytes, bytes, int]],
-    retargets: list[tuple[bytes, bytes, int]],
-    sink: Sink,
-) -> None:
+def _rebuild(merged: Merged, name: bytes) -> Rebuilt | Fault | None:
+    """The section of that name; what is wrong with an input, or None where there is no section."""
     objects = merged.objects
     arena = objects.arena
     out = rebuild.find_debug(merged, name)
     if out < 0:
-        return
+        return None
     pieces, relocations, numbers, inputs = rebuild.pieces_of(merged, out)
-    moved = b""
+    made = Rebuilt(out, numbers, inputs)
     try:
         if name in LINES:
             headers, patches = rebuild.headers_of(merged, out)
             ended = objects.traits & TRAIT_ENDS_LINES != 0
-            contents, moved, units = debug.rebuild_line(
+            made.contents, made.moved, made.units = debug.rebuild_line(
                 arena, pieces, relocations, headers, patches, ended
             )
-            retargets.append((inputs, units, out))
         elif name == FRAME:
-            contents, moved = debug.rebuild_frame(arena, pieces, relocations)
+            made.contents, made.moved = debug.rebuild_frame(arena, pieces, relocations)
             if REPLACED in merged.symbol_resolution.data:
                 from pylink.phases.rebuild_copies import merge_frames
 
-                contents, moved = merge_frames(merged, contents, moved, numbers)
+                made.contents, made.moved = merge_frames(merged, made.contents, made.moved, numbers)
         else:
-            contents = debug.rebuild_reg_sass(arena, pieces, rebuild.live_names(merged))
+            made.contents = debug.rebuild_reg_sass(arena, pieces, rebuild.live_names(merged))
     except debug.MalformedDebugSection as fault:
         piece = inputs[4 * fault.piece : 4 * fault.piece + 4]
-        section = int.from_bytes(piece, "little", signed=True)
-        sink.report(
-            "debug-format",
-            file=objects.names[objects.sections[section].file],
-            section=section_name(objects, section),
-            offset=fault.offset,
-            reason=str(fault),
-        )
-        return
-    results.append((out, numbers, moved, len(contents)))
-    merged.made.append((contents, Spans.whole(out, len(contents))))
+        return int.from_bytes(piece, "little", signed=True), fault.offset, str(fault)
+    return made
+
+
+def _report(merged: Merged, fault: Fault, sink: Sink) -> None:
+    objects = merged.objects
+    section, offset, reason = fault
+    sink.report(
+        "debug-format",
+        file=objects.names[objects.sections[section].file],
+        section=section_name(objects, section),
+        offset=offset,
+        reason=reason,
+    )

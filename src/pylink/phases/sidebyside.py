@@ -12,8 +12,12 @@ if TYPE_CHECKING:
     from threading import Thread
     from typing import TypeVar
 
+    from pylink.phases.results import Objects
+
     Item = TypeVar("Item")
     Made = TypeVar("Made")
+# Bytes of inputs for which such a part moves one.
+INPUTS_FOR_ONE = 4
 
 
 def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count: int) -> None:
@@ -74,3 +78,17 @@ def map_side_by_side(work: Callable[[Item], Made], items: Sequence[Item], count:
 
     run_side_by_side(take, range(len(items)), count)
     return [results[number] for number in range(len(items))]
+
+
+def map_in_link(
+    work: Callable[[Item], Made], items: Sequence[Item], objects: Objects
+) -> list[Made]:
+    """What `work` makes of each item, in order: parts of one link that is worth a second thread.
+
+    Only threads that nobody else uses help, and none where the link is to have one alone.
+    """
+    spare = 0
+    if objects.job.options.threads != 1:
+        spare = take_threads(1, len(objects.arena) // INPUTS_FOR_ONE)
+        return_threads(spare)
+    return map_side_by_side(work, items, 1 + spare)
