@@ -2,7 +2,8 @@
 
 `python -m benchmarks.limits` prints, for each architecture, what a link and a copy take in turn,
 what the link does (page faults, bytes, rows), what each of these costs on this machine, and which
-share of the link has one thread alone. `--space` finds the least address space of a link instead.
+share of the link has one thread alone. `--steps` prints what each call of a kernel takes instead,
+`--space` finds the least address space of a link.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 
 import numpy as np
 
@@ -32,6 +34,8 @@ PAGE = mmap.PAGESIZE
 # Memory that no cache holds.
 LARGE = 256 << 20
 RELA_SIZE, SHT_RELA = 24, 4
+# Milliseconds of a kernel that is shown.
+LEAST_SHOWN = 0.3
 # Links in a space of so many bytes, named by its parent.
 IN_SPACE = """
 import resource, sys
@@ -58,7 +62,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15, help="links of each kind (default: 15)")
     parser.add_argument("--rest", type=float, default=0, help="seconds before each (default: 0)")
     parser.add_argument("--space", action="store_true", help="find the least address space")
+    parser.add_argument("--steps", action="store_true", help="print what each kernel takes")
     asked = parser.parse_args()
+    steps = Steps()
     for arch in ARCHS:
         folder, names = inputs.cubins(arch, asked.size, asked.count)
         os.chdir(folder)
@@ -67,6 +73,8 @@ def main() -> None:
             output = str(Path(made) / "linked.cubin")
             if asked.space:
                 print_space(arch, names, output)
+            elif asked.steps:
+                print_steps(steps, arch, names, output, asked.rounds)
             else:
                 print_counters(arch, names, output, asked.rounds, asked.rest)
 
@@ -118,6 +126,62 @@ def print_counters(arch: str, names: list[str], output: str, rounds: int, rest: 
         f"{read / (sections + symbols + relocations):.0f} bytes, of which a copy reads none; "
         f"{(wall - copied) / (sections + symbols + relocations) * 1e9:.0f} ns each above the copy"
     )
+
+
+class Steps:
+    """The calls of kernels: wall and processor time of each in s, by the name of the function.
+
+    What a call takes by more than one thread has more processor time than wall time.
+    """
+
+    def __init__(self) -> None:
+        self.times: dict[str, tuple[float, float]] = {}
+        self._inside = False
+
+    def watch(self, module: ModuleType) -> None:
+        """Have the functions of a native module timed, once, whoever calls them by the module."""
+        for name, function in list(vars(module).items()):
+            if type(function).__name__ == "builtin_function_or_method":
+                setattr(module, name, self._timed(f"{module.__name__[15:]}.{name}", function))
+
+    def _timed(self, name: str, function: Callable[..., object]) -> Callable[..., object]:
+        def call(*args: object, **named: object) -> object:
+            if self._inside:  # of another one, or of a second thread
+                return function(*args, **named)
+            self._inside = True
+            wall, cpu = time.perf_counter(), time.process_time()
+            try:
+                return function(*args, **named)
+            finally:
+                taken = time.perf_counter() - wall, time.process_time() - cpu
+                before = self.times.get(name, (0.0, 0.0))
+                self.times[name] = before[0] + taken[0], before[1] + taken[1]
+                self._inside = False
+
+        return call
+
+
+def print_steps(steps: Steps, arch: str, names: list[str], output: str, rounds: int) -> None:
+    """Medians of each kernel of a link by all threads, and its wall time by one."""
+    walls: dict[int | None, list[dict[str, tuple[float, float]]]] = {None: [], 1: []}
+    pylink.link(names, arch=f"sm_{arch}", output=output)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("pylink._native."):
+            steps.watch(module)
+    for _ in range(rounds):
+        for threads, taken in walls.items():
+            Path(output).unlink(missing_ok=True)
+            steps.times = {}
+            pylink.link(names, arch=f"sm_{arch}", output=output, threads=threads)
+            taken.append(steps.times)
+    print("  kernel: wall and processor time of all threads, wall time of one, in ms")
+    for name in walls[1][0]:
+        wall, cpu, alone = (
+            1e3 * statistics.median(times.get(name, (0.0, 0.0))[column] for times in walls[threads])
+            for threads, column in ((None, 0), (None, 1), (1, 0))
+        )
+        if alone >= LEAST_SHOWN:
+            print(f"  {name:32} {wall:6.1f} {cpu:6.1f} {alone:6.1f}")
 
 
 def measure(run: Callable[[], object]) -> Row:
