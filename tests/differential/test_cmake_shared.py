@@ -12,7 +12,7 @@ from helpers.host_build import HostBuild, Log
 
 from pylink.audit.command import main
 from pylink.bench.contenders import this_program
-from pylink.devicelink.cmakedir import FOLDER
+from pylink.devicelink.cmakedir import CMAKE_DIRECTORY
 
 pytestmark = [
     oracle.needs_oracle,
@@ -79,7 +79,7 @@ def configure(build: HostBuild, source: Path, target: Path, generator: str, *wor
     build.run(
         *("cmake", "-G", generator, "-S", source, "-B", target),
         f"-DCMAKE_CUDA_COMPILER={build.nvcc}",
-        f"-DCMAKE_MODULE_PATH={FOLDER}",
+        f"-DCMAKE_MODULE_PATH={CMAKE_DIRECTORY}",
         f"-DPYLINK_EXECUTABLE={this_program()}",
         *words,
     )

@@ -27,7 +27,7 @@ from helpers.hostlink import (
 )
 
 from pylink.devicelink.architectures import find_architectures
-from pylink.devicelink.request import NotOurs
+from pylink.devicelink.request import LeftToNvcc
 
 pytestmark = [oracle.needs_oracle, needs_host_compiler]
 
@@ -392,7 +392,7 @@ def test_architectures_and_their_order_are_those_of_nvcc(folder: Path) -> None:
         theirs = re.findall(r"nvlink .*--arch=(sm_\w+)", said)
         try:
             mine = find_architectures(arch, codes, texts)
-        except NotOurs:
+        except LeftToNvcc:
             assert status == 1 or not theirs, words
             continue
         assert status == 0, words

@@ -15,7 +15,7 @@ from helpers.hostlink import needs_host_compiler
 
 from pylink.devicelink.commandline import read_request
 from pylink.devicelink.links import link_values
-from pylink.devicelink.request import CUBIN, FATBIN, UNIT, NotOurs, Request
+from pylink.devicelink.request import CUBIN, FATBIN, UNIT, LeftToNvcc, Request
 from pylink.devicelink.toolkit import Toolkit
 
 pytestmark = [oracle.needs_oracle, needs_host_compiler]
@@ -212,7 +212,7 @@ def test_a_command_line_means_what_it_means_to_nvcc(tmp_path: Path, seed: int) -
         words.append("b.o")
         try:
             request = read_request(words, {})
-        except NotOurs:
+        except LeftToNvcc:
             continue  # nvcc does that step, whatever it is
         status, commands = started(words, tmp_path)
         assert status == 0, words

@@ -12,7 +12,7 @@ from helpers.hostlink import contents
 from helpers.linked import functions
 
 from pylink.bench.contenders import this_program
-from pylink.devicelink.cmakedir import FOLDER
+from pylink.devicelink.cmakedir import CMAKE_DIRECTORY
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -31,7 +31,7 @@ def test_shared(tmp_path: Path) -> None:
         folder = tmp_path / kind
         build.run(
             *("cmake", "-G", "Ninja", "-S", EXAMPLES / "shared", "-B", folder),
-            *(f"-Dpylink_DIR={FOLDER}", f"-DPYLINK_EXECUTABLE={this_program()}"),
+            *(f"-Dpylink_DIR={CMAKE_DIRECTORY}", f"-DPYLINK_EXECUTABLE={this_program()}"),
             *(f"-DCMAKE_CUDA_COMPILER={build.nvcc}", "-DCMAKE_CUDA_ARCHITECTURES=90"),
             f"-DBUILD_SHARED_LIBS={kind}",
         )

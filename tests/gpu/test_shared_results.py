@@ -12,7 +12,7 @@ from helpers import oracle
 
 from pylink.bench.contenders import this_program
 from pylink.command.overlay import make_overlay
-from pylink.devicelink.cmakedir import FOLDER
+from pylink.devicelink.cmakedir import CMAKE_DIRECTORY
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "shared"
 
@@ -37,7 +37,7 @@ def test_results_are_those_of_the_static_build(tmp_path: Path) -> None:
             f"-DCMAKE_CUDA_COMPILER={toolkit}/bin/nvcc",
             f"-DCMAKE_CUDA_ARCHITECTURES={gpu.major}{gpu.minor}",
             f"-DBUILD_SHARED_LIBS={shared}",
-            *(f"-Dpylink_DIR={FOLDER}", f"-DPYLINK_EXECUTABLE={this_program()}"),
+            *(f"-Dpylink_DIR={CMAKE_DIRECTORY}", f"-DPYLINK_EXECUTABLE={this_program()}"),
         ]
         for command in (configure, ["cmake", "--build", str(build)], [str(build / "terrain")]):
             done = subprocess.run(command, capture_output=True, text=True, check=False)

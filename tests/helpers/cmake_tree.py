@@ -15,7 +15,7 @@ import cmake
 from helpers.host_build import HostBuild
 
 from pylink.bench.contenders import this_program
-from pylink.devicelink.cmakedir import FOLDER
+from pylink.devicelink.cmakedir import CMAKE_DIRECTORY
 
 NEWEST = str(Path(cmake.CMAKE_BIN_DIR) / "cmake")
 
@@ -184,7 +184,7 @@ def configure(build: HostBuild, source: str, target: str, *words: str, cmake: st
     """Configure a project, and build it; what CMake said first."""
     said = build.run(
         *(cmake, "-S", source, "-B", target, f"-DPYLINK_EXECUTABLE={this_program()}"),
-        *(f"-Dpylink_DIR={FOLDER}", f"-DCMAKE_MODULE_PATH={FOLDER}"),
+        *(f"-Dpylink_DIR={CMAKE_DIRECTORY}", f"-DCMAKE_MODULE_PATH={CMAKE_DIRECTORY}"),
         *words,
     )
     build.run(cmake, "--build", target, "--parallel", "2")

@@ -14,7 +14,7 @@ from pylink.aprof import Fit, Point, Report, Routine, fit_report, fit_table
 from pylink.aprof.fit import fit_points
 from pylink.aprof.model import measuring_comment, path_comment, wall_comment
 from pylink.aprof.shapes import FUNCTIONS
-from pylink.aprof.sums import LARGE_COUNT, MULTIPLES, Points
+from pylink.aprof.sums import MULTIPLES, WEIGHT_EXPONENT, Points
 
 SIZES = [2**k for k in range(4, 14)]
 
@@ -64,7 +64,7 @@ def test_the_profile_is_what_any_search_finds() -> None:
         [float(n) for n in SIZES], [n * rng.uniform(0.8, 1.2) + n**1.5 for n in SIZES], 0
     )
     profile = points.profile(6)
-    unscaled = [(n / SIZES[-1]) ** LARGE_COUNT for n in SIZES]
+    unscaled = [(n / SIZES[-1]) ** WEIGHT_EXPONENT for n in SIZES]
     weights = [weight * len(SIZES) / sum(unscaled) for weight in unscaled]
     names = list(FUNCTIONS)[:6]
     multiples = [FUNCTIONS[name](16384) / FUNCTIONS[name](8192) for name in names]
@@ -198,9 +198,9 @@ def test_the_table_says_what_it_means() -> None:
         (
             lambda n: n * (2 if n > 3000 else 1),
             SIZES,
-            "What the link costs at twice the size, nothing tells: no sum fits, ",
+            "The cost of the link at twice the size is unknown: no sum fits, ",
         ),
-        (lambda n: n, SIZES[:2], "What the link costs at twice the size, nothing tells: "),
+        (lambda n: n, SIZES[:2], "The cost of the link at twice the size is unknown: "),
     ],
     ids=["line", "step", "few"],
 )

@@ -119,7 +119,7 @@ def test_nothing_reassuring_is_said_where_there_is_no_model(truth: Truth) -> Non
     text = fit_table(measured(truth, 0.0, 0))
     assert "no model" in text
     assert "No routine" not in text
-    assert "the sizes do not tell" in text
+    assert "does not show at these sizes" in text
 
 
 def test_a_square_that_takes_most_is_never_called_linear() -> None:
@@ -135,7 +135,7 @@ def test_an_interval_a_little_too_wide_is_trimmed_from_both_ends(
 ) -> None:
     truths = [*SQUARES, *OUTSIDE]
     trimmed = [(truth, fit) for truth in truths for fit in fits(truth, 0.02)]
-    monkeypatch.setattr("pylink.aprof.fit.TRIMMED", 1.0)
+    monkeypatch.setattr("pylink.aprof.fit.TRIM_RATIO_MAX", 1.0)
     untrimmed = [fit for truth in truths for fit in fits(truth, 0.02)]
     more = [
         (truth, fit)

@@ -15,7 +15,7 @@ from helpers.containers import split, without_sizes
 
 from pylink._native.elfheaders import find_section, read_sections
 from pylink.devicelink import compression
-from pylink.devicelink.compression import LARGE, MODES, Mode, choose_mode, compress
+from pylink.devicelink.compression import COMPRESSION_THRESHOLD, MODES, Mode, choose_mode, compress
 from pylink.devicelink.container import EntryForm, make_container, make_entry
 from pylink.facts.fatbinentries import ENTRY, FLAG_LZ4, FLAG_ZSTD
 
@@ -107,7 +107,7 @@ def test_containers_are_those_of_fatbinary(tmp_path: Path, mode: str, release: s
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "size"])
 def test_each_entry_is_compressed_by_its_own_size(tmp_path: Path, mode: str) -> None:
     data = (LINKED / "sm_100.cubin").read_bytes()
-    cubins = [("sm_100", sized(data, LARGE + more)) for more in (0, 1)]
+    cubins = [("sm_100", sized(data, COMPRESSION_THRESHOLD + more)) for more in (0, 1)]
     compare(tmp_path, cubins, mode, debug=False, everything=False, name="")
 
 

@@ -99,10 +99,10 @@ def test_unified_types_have_plain_ones_of_the_same_field() -> None:
 
 
 def test_attributes_that_name_functions() -> None:
-    named = {number for number in range(256) if attributes.facts(number).of_function}
-    assert named == attributes.OF_SYMBOL
-    assert attributes.facts(attributes.EXTERNS).symbols
-    assert attributes.facts(0x99).words == 0
+    named = {number for number in range(256) if attributes.attribute_facts(number).of_function}
+    assert named == attributes.SYMBOL_PAIRS
+    assert attributes.attribute_facts(attributes.EXTERNS).symbols
+    assert attributes.attribute_facts(0x99).words == 0
 
 
 def test_an_unchanged_header_is_not_written_again(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_kind_without_a_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 def test_releases_are_in_order_and_13_0_is_the_first_followed() -> None:
     toolkits = [release.toolkit for release in releases.RELEASES]
     assert toolkits == sorted(toolkits)
-    assert releases.FIRST is releases.BY_NAME["13.0"]
+    assert releases.OLDEST_DEFAULT is releases.BY_NAME["13.0"]
     assert releases.NEWEST.relocations >= len(relocations.RELOCATIONS)
 
 

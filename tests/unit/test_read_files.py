@@ -342,7 +342,7 @@ def section_rows() -> list[tuple[str, int, int, int, int]]:
     for row in sectiontable.kinds():
         points = row.info in (sectiontable.HEAD_TARGET, sectiontable.HEAD_FUNCTION)
         table = row.size in (sectiontable.SIZE_SYMBOLS, sectiontable.SIZE_INDICES)
-        calls = row.what & sectiontable.IS_CALLS
+        calls = row.features & sectiontable.IS_CALLS
         if points or table or calls or row.owner == sectionkinds.CAPMERC:
             continue
         for name, type_ in zip(row.names, row.types, strict=False):

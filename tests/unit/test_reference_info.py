@@ -175,7 +175,7 @@ class Link:
         placed = PlacedTables(
             whole, outs=table(Outs, outs), symbol_index=table(Indices, program.symbols)
         )
-        mixed = info.emit_info(placed, inheritance.compiled(130), b"")
+        mixed = info.emit_info(placed, inheritance.pack_rows(130), b"")
         found = {}
         for blob, spans in zip(placed.blobs, placed.spans, strict=True):
             for span in spans:
@@ -246,7 +246,7 @@ def test_two_lists_agree_with_the_page(seed: int, *, closes: bool) -> None:
     indices = table(Indices, range(1, count + 1))
     placed = PlacedTables(whole, outs=table(Outs, outs), symbol_index=indices)
     ends = b"".join(record.data() for record in closing)
-    assert info.emit_info(placed, inheritance.compiled(130), ends) == []
+    assert info.emit_info(placed, inheritance.pack_rows(130), ends) == []
     found: dict[int, bytes] = {}
     for blob, spans in zip(placed.blobs, placed.spans, strict=True):
         found.update((row.out, blob.data[row.offset : row.offset + row.size]) for row in spans)

@@ -104,17 +104,19 @@ def test_a_patch_level_links_objects_of_a_later_one(name: Name) -> None:
 
 
 def test_only_patch_levels_that_differ_have_names() -> None:
-    assert "13.2.86" in releases.FOLLOWED
-    assert "13.0.88" not in releases.FOLLOWED
+    assert "13.2.86" in releases.FOLLOWED_NAMES
+    assert "13.0.88" not in releases.FOLLOWED_NAMES
 
 
 def test_without_a_note_the_first_release_is_followed() -> None:
     image = pylink.link([pylink.Input(one_kernel().build())], arch="sm_80").image
-    assert toolkit_of(image) == releases.FIRST.toolkit
+    assert toolkit_of(image) == releases.OLDEST_DEFAULT.toolkit
 
 
 @pytest.mark.parametrize(
-    "release", [releases.BY_NAME[name] for name in releases.FOLLOWED], ids=lambda row: row.name
+    "release",
+    [releases.BY_NAME[name] for name in releases.FOLLOWED_NAMES],
+    ids=lambda row: row.name,
 )
 def test_a_release_can_be_asked_for(release: releases.Release) -> None:
     made = made_by(min(130, release.toolkit))

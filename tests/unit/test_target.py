@@ -11,7 +11,7 @@ from helpers.tables import objects
 from pylink._native import notes
 from pylink._native.tables import ObjectTables
 from pylink.facts import sectionkinds
-from pylink.facts.compat import compiled
+from pylink.facts.compat import pack_rows
 from pylink.facts.target import FAMILY_B, FAMILY_C, Target
 
 NAMES = "75 80 86 87 88 89 90 90a 100 100a 100f 103 103a 103f 110 110a 110f 120 120a 120f 121 121a"
@@ -100,7 +100,7 @@ def merged(
     toolkit: int = 130,
 ) -> bytes:
     """What becomes of the files' attributes, without the suffix of the target in front."""
-    rows = compiled(toolkit, family)
+    rows = pack_rows(toolkit, family)
     result = notes.merge_compat(compat(*files), rows, specific, mask, fastpath)
     assert result[:4] == byte(9, specific)
     return result[4:]
@@ -169,7 +169,7 @@ def test_code_decides_on_a_feature_that_inputs_lack() -> None:
     record = bytes((4, 0x0B, 8, 0)) + pack("<2I", 0x01, 0)
     inputs = compat(record, code=b"")
     for mask, fastpath, word in ((0x09, 8, 0x09), (0x09, 0, 0x01), (0x01, 8, 0x01)):
-        rows = compiled(130, FAMILY_C)
+        rows = pack_rows(130, FAMILY_C)
         got = notes.merge_compat(inputs, rows, False, mask, fastpath)
         assert records(got)[0x0B] == record[:4] + pack("<2I", word, 0)
 
@@ -224,7 +224,7 @@ def test_attributes_of_each_release(
 ) -> None:
     suffix = {"12.9": ""}
     files = [bytes.fromhex(suffix.get(name, "02090000") + OBJECTS[name, family]) for name in names]
-    rows = compiled(toolkit, family)
+    rows = pack_rows(toolkit, family)
     found = records(notes.merge_compat(compat(*files), rows, False, 0xFF, 8))
     assert next(iter(found)) == 9
     shown = {7: 0x101, 0x0C: None, 0x0D: None, 0x0E: None}  # what goes without saying

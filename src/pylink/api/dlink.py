@@ -10,7 +10,7 @@ from pylink.api.inputs import as_input, name_of, to_link
 from pylink.api.values import checked, given
 from pylink.devicelink.compression import MODES
 from pylink.devicelink.hostobject import MACHINES
-from pylink.devicelink.links import Followers
+from pylink.devicelink.links import LinkCallbacks
 from pylink.devicelink.request import CUBIN, DEFAULT_OUTPUTS, UNIT, Request
 from pylink.devicelink.step import make_step, write_step
 from pylink.devicelink.toolkit import find_toolkit
@@ -135,7 +135,9 @@ def dlink(
             done += 1
             following.reach("link", done, len(names))
 
-    followers = Followers(lambda tag: following.check(), end_link) if following.is_wanted else None
+    followers = (
+        LinkCallbacks(lambda tag: following.check(), end_link) if following.is_wanted else None
+    )
     sink = Sink(*([] if log is None else [NvlinkRenderer(log)]), *logging_renderers())
     try:
         with ONE_FRAME:

@@ -1,8 +1,8 @@
 """Reports of input-sensitive profiles, in the text format of aprof.
 
-A report says of each routine what it cost at each size of its input, so that a plot of one run
-shows how the cost grows. `read` and `write` handle files, `model` is a report in memory, `fit`
-finds the growth of each routine. docs/aprof.md describes the format.
+A report has the cost of each routine at each size of its input, so that a single run shows how the
+cost grows. `read` and `write` handle files, `model` is a report in memory, `fit` finds the growth
+of each routine. docs/aprof.md describes the format.
 """
 
 from pylink.aprof.fittable import fit_table

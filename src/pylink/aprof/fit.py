@@ -1,21 +1,21 @@
-"""How the cost of a routine grows with the size of its input, or that the points do not tell.
+"""The growth of a routine's cost with the size of its input, or why the points do not show it.
 
-What a fit misses is compared with how far repeated measurements of one size lie apart, the
-scatter. docs/growth.md explains the criterion to users.
+The error of a fit is compared with the scatter: how far repeated measurements of one size differ.
+docs/growth.md explains the criterion to users.
 
-1. A sum of functions, or a power of the size, is the model where it misses no more than the scatter
-   excuses. Among these, the one with the best balance of error and number of parts is chosen:
-   squares / scatter**2 + `PER_PART` for each part.
-2. Where none does for all sizes, the larger ones may still have one: a cost may change its course
-   where the link does something else from some size on. The widest range with a model is taken.
-3. The interval of the forecast for twice the size holds all multiples that any sum of functions
-   up to n^2 may forecast and still fit as well (95 % on each side). What the best sums for the
-   wider ranges forecast is in it, too, as nobody knows whether the larger sizes go on as they are,
-   and so is what smaller sizes failed to foretell. `BELOW` and `ABOVE` are for what caches do.
+1. A sum of functions, or a power of the size, is a model if its error is no larger than the scatter
+   allows. Among the models, the one with the least
+   squares / scatter**2 + `PART_PENALTY` for each part is chosen.
+2. If there is no model for all sizes, the larger sizes may still have one: the cost may change its
+   course from some size on. The widest range with a model is chosen.
+3. The interval of the forecast for twice the size holds all multiples that a sum of functions up to
+   n^2 can forecast and that fit as well (95 % on each side). It also holds the forecasts of the
+   best sums for wider ranges, since the larger sizes may not go on as they are, and the forecast
+   that the smaller sizes give. `CACHE_DIP` and `CACHE_RISE` allow for caches.
 4. An interval that is too wide is not a forecast.
 
-Whatever disturbs a call makes it longer, so a point far above what all others say is omitted
-unless it is one of the two largest, of which nothing would confirm that.
+Disturbances only make a call longer, so a point far above all others is omitted. The two largest
+points always count, since no larger point could confirm such an omission.
 """
 
 from __future__ import annotations
@@ -30,82 +30,94 @@ from pylink.aprof.shapes import NAMES, SUMS, USUAL, is_between, is_steep
 if TYPE_CHECKING:
     from pylink.aprof.sums import Points, Sum
 
-# Fewer sizes, or sizes closer together, say nothing; two and eight inputs differ a little less than
-# four times in bytes.
+# Fewer sizes, or sizes closer together, do not show a growth. In bytes, two and eight inputs differ
+# by a little less than a factor of four.
 FEWEST_SIZES = 5
 LEAST_SPAN = 3.8
-# Where no sum fits, the course of the last doublings begins at these shares of the largest size.
-COURSES = (1 / 4, 1 / 2)
-FEWEST_OF_COURSE = 4
-# By how much, as a logarithm, a forecast of smaller sizes may differ and still confirm a steep one.
-CONFIRMED = 0.15
-# Sizes are counts, so a range may be a little shorter than these say.
-ROUNDING = 0.97
+# If no sum fits, the course of the last doublings is fitted from these shares of the largest size
+# on.
+COURSE_STARTS = (1 / 4, 1 / 2)
+FEWEST_COURSE_SIZES = 4
+# Largest |log| of forecast / fit with which the smaller sizes confirm a steep growth.
+CONFIRM_LOG_ERROR = 0.15
+# Sizes are whole numbers, so a range may miss its bound by this factor.
+SIZE_TOLERANCE = 0.97
 
-# What a part of a sum must gain, in squares of the scatter: two standard errors.
-PER_PART = 4.0
+# Gain that a part of a sum must bring, in squares of the scatter: two standard errors.
+PART_PENALTY = 4.0
 
-# Relative error below which no difference is seen: clocks and rounding.
+# Relative error below which costs do not differ, because of clocks and rounding.
 LEAST_NOISE = 0.004
-# No sum fits where the best leaves more than this.
+# Largest relative error with which anything is forecast.
 MOST_NOISE = 0.15
-# Up to this misfit, what a sum of a wider range forecasts is worth considering.
+# Largest relative error of a sum for a wider range whose forecast is included in the interval.
 USEFUL_MISFIT = 0.06
-# What twice the size costs at least where a part that grows like n^3 is believed.
-LEAST_CUBE = 3.0
-# Standard deviations of the sum of squares by which a fit may miss more than the scatter.
-EXCUSED = 5.0
+# Least multiple at twice the size with which a sum with n^3 is accepted.
+LEAST_CUBIC_MULTIPLE = 3.0
+# Standard deviations by which the sum of squares of a model may exceed that of the scatter.
+MAX_EXCESS_SIGMA = 5.0
 
-# What one doubling may cost less or more than the sizes before it say: on real links, costs of an
-# input rise by up to 20 % where tables outgrow a cache, and fall again.
-BELOW, ABOVE = 0.85, 1.15
-# Calls of one size that lie further apart than this say that the machine or its memory was busy.
-# The larger link meets that as well: its cost may be off by so many times what is beyond.
-STEADY, MEETS = 0.015, 2.0
-# The least scatter with which that was seen; exact costs, such as counts, have nothing of it.
-MEASURED = 0.002
+# Factors by which caches can change the cost of a doubling: on real links the cost of an input
+# rises by up to 20 % when tables outgrow a cache, and falls again.
+CACHE_DIP, CACHE_RISE = 0.85, 1.15
+# A larger scatter shows that the machine or its memory was busy. As the larger link meets that,
+# too, its interval grows by BUSY_FACTOR times the excess.
+STEADY_SCATTER, BUSY_FACTOR = 0.015, 2.0
+# Times scatter at least this much. Exact costs, such as counts, scatter less: no cache changes
+# them.
+LEAST_TIME_SCATTER = 0.002
 
-# A sum that forecasts more than `LINEAR` and less than `MILD` may be a line that a cache bent.
-LINEAR, MILD = 2.0, 2.5
-# And so may a course up to this, which then costs so much.
-STEEP_COURSE, ENDING = 2.9, 1.95
+# A sum with a multiple in this range may be a line that a cache bent.
+LINE_LOW, LINE_HIGH = 2.0, 2.5
+# A course with a multiple from LINE_LOW to this may be a bent line, too. Its multiple is then at
+# least BENT_COURSE_MULTIPLE.
+BENT_COURSE_HIGH, BENT_COURSE_MULTIPLE = 2.9, 1.95
 
-# How wide the interval of a forecast may be, upper / lower: so much up to some scatter, then more
-# by so much for each percent, up to a limit. A machine that is busy allows no narrower ones.
-NARROW, CALM, WIDER, WIDE = 1.5, 0.03, 0.15, 2.5
-# By how much an interval may be wider and is made that narrow, from both ends: more intervals hold
-# what a link costs than they claim to.
-TRIMMED, ROUNDED = 1.15, 1 + 1e-9
-# A multiple beyond all of n log n, and beyond what may be called harmless.
-STEEPER = 2.35
-# The same of a sum with a gentler part, which a line looks like where a cache bends it.
-BENT = 2.6
+# Largest upper / lower of an interval: up to CALM_SCATTER, and further for each percent of scatter
+# beyond, at most INTERVAL_RATIO_MAX. A busy machine allows no narrower intervals.
+INTERVAL_RATIO, CALM_SCATTER = 1.5, 0.03
+INTERVAL_RATIO_PER_PERCENT, INTERVAL_RATIO_MAX = 0.15, 2.5
+# An interval that is too wide by up to this factor is narrowed at both ends: in tests, more
+# intervals hold the cost than claim to. The rounding keeps the narrowed one below the limit.
+TRIM_RATIO_MAX, TRIM_ROUNDING = 1.15, 1 + 1e-9
+# A multiple beyond that of n log n, and beyond any that may be called harmless.
+STEEP_MULTIPLE = 2.35
+# Likewise for a sum with a gentler part; a line that a cache bends looks like such a sum.
+STEEP_MULTIPLE_OF_SUM = 2.6
 
-# What doublings of routines cost mostly, as exponents of the size: this counts where the sizes
-# leave the forecast open, as one measurement more.
-USUAL_POWER, USUAL_SPREAD = 1.0, 0.25
+# Prior of the growth exponent: mean and standard deviation. It weighs as much as one measurement,
+# so it decides only if several models fit.
+PRIOR_EXPONENT, PRIOR_SPREAD = 1.0, 0.25
 
-# Student's t, one-sided 95 %, by degrees of freedom; the last one for more.
-STUDENT = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.7)
-# By how much wider still where noise is not normal; `BELOW` and `ABOVE` are room enough.
-SAFETY = 1.0
-# Parts that are counted as fitted when noise is estimated.
-PARTS = 3
+# Student's t, one-sided 95 %, by degrees of freedom; the last value is for more.
+STUDENT_T_95 = (
+    *(6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86),
+    *(1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.7),
+)
+# Number of parts that count as fitted when the noise is estimated.
+FITTED_PARTS = 3
 
-# How far above the rest, in units of their noise, a point is an outlier; one in so many may be.
-OUTLIER = 6.0
+# Distance of an outlier above the other points, in units of their noise, and the number of points
+# for each outlier.
+OUTLIER_SIGMA = 6.0
 POINTS_PER_OUTLIER = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What points say: `model` is None where they say nothing, for a `reason` in words.
+    """The growth that points show.
 
-    `terms` are names and factors of the sum; `error` is the root of the mean squared relative
-    error, `scatter` how far measurements of one size lie apart; `low` to `high` hold the multiple
-    of the cost at twice the largest size with nine chances in ten, and are both 1 where nothing
-    does; `outliers` were omitted. `since` is the least size that the model is of. `steep` says
-    that the cost grows faster than n log n, which may be certain where the model is not.
+    * `model`: the name of the function; None if the points show no growth.
+    * `reason`: why there is no model, for people.
+    * `terms`: names and factors of the sum.
+    * `error`: root of the mean squared relative error.
+    * `twice`: the multiple of the cost at twice the largest size.
+    * `low`, `high`: interval that holds this multiple with nine chances in ten; both are 1 if
+      there is no forecast.
+    * `outliers`: the sizes of omitted points.
+    * `steep`: whether the cost grows faster than n log n, which may be certain without a model.
+    * `scatter`: relative difference of measurements of one size.
+    * `since`: the smallest size for which the model holds.
     """
 
     model: str | None = None
@@ -124,10 +136,10 @@ class Growth:
 def fit_points(
     points: Sequence[tuple[float, float]], *, resolution: float = 0.0, scatter: float = 0.0
 ) -> Growth:
-    """The growth of (size, cost) pairs; what is not positive is omitted.
+    """The growth of (size, cost) pairs; pairs with a number that is not positive are omitted.
 
-    `resolution` is what costs were rounded to, `scatter` the relative error that they have at
-    least. ImportError without numpy.
+    `resolution` is the unit to which costs were rounded, `scatter` their least relative error.
+    ImportError without numpy.
     """
     by_size: dict[float, float] = {}
     for size, cost in points:
@@ -135,7 +147,7 @@ def fit_points(
             by_size[size] = min(cost, by_size.get(size, cost))
     sizes = sorted(by_size)
     if len(sizes) < FEWEST_SIZES:
-        return Growth(reason=f"only {_count(len(sizes))}, {FEWEST_SIZES} are needed")
+        return Growth(reason=f"only {_size_count(len(sizes))}, {FEWEST_SIZES} are needed")
     if sizes[-1] < LEAST_SPAN * sizes[0]:
         return Growth(reason=f"sizes are less than {LEAST_SPAN:.0f} times apart")
     try:
@@ -150,24 +162,28 @@ def fit_points(
     return _Curve(usable, scatter, resolution).growth(outliers)
 
 
-def _count(sizes: int) -> str:
+def _size_count(sizes: int) -> str:
     return "1 size" if sizes == 1 else f"{sizes} sizes"
 
 
 class _Range:
-    """Points from some size on, the best sum of them, and what all sums say of the forecast."""
+    """Points, the best sum for them, and the interval of the forecasts of all sums."""
 
     def __init__(self, points: Points, scatter: float) -> None:
         self.points = points
         sums = _sums(points)
-        closest = min(sums, key=lambda each: each.squares)
-        self.free = max(len(points) - PARTS, 1)
+        closest = min(sums, key=lambda candidate: candidate.squares)
+        self.free = max(len(points) - FITTED_PARTS, 1)
         self.misfit = max((closest.squares / self.free) ** 0.5, LEAST_NOISE)
         self.best: Sum = min(
             sums,
-            key=lambda each: each.squares / scatter**2 + PER_PART * _parts(each) + _unusual(each),
+            key=lambda candidate: (
+                candidate.squares / scatter**2
+                + PART_PENALTY * _parameter_count(candidate)
+                + _prior_penalty(candidate)
+            ),
         )
-        excused = scatter**2 * (self.free + EXCUSED * (2 * self.free) ** 0.5)
+        excused = scatter**2 * (self.free + MAX_EXCESS_SIGMA * (2 * self.free) ** 0.5)
         self.fits = closest.squares <= excused and self.best.squares <= excused * 1.5
         self.low, self.high = self._interval(closest, max(scatter, self.misfit))
 
@@ -176,11 +192,11 @@ class _Range:
 
         profile = self.points.profile(len(USUAL))
         least = float(profile.min())
-        # n^3 is believed where the points show it.
+        # n^3 is accepted only if the points show it.
         if closest.multiple > 4.2 and closest.squares < least / 2:
             profile = self.points.profile(len(NAMES))
-        margin = SAFETY * STUDENT[min(self.free, len(STUDENT)) - 1] * noise
-        unusual = (POWERS_OF_MULTIPLES - USUAL_POWER) / USUAL_SPREAD
+        margin = STUDENT_T_95[min(self.free, len(STUDENT_T_95)) - 1] * noise
+        unusual = (POWERS_OF_MULTIPLES - PRIOR_EXPONENT) / PRIOR_SPREAD
         profile = profile + (noise * unusual) ** 2
         inside = (profile - profile.min() <= margin**2).nonzero()[0]
         if not len(inside):
@@ -193,33 +209,37 @@ class _Range:
 
 
 class _Curve:
-    """Points with what fits them: one sum for all, or their course in the last doublings."""
+    """Points and their fits: a sum for all of them, or a power for the last doublings."""
 
     def __init__(self, points: Points, scatter: float, resolution: float) -> None:
         self.points = points
         self.resolution = resolution
-        whole = _Range(points, max(scatter, LEAST_NOISE))
-        self.is_exact = scatter < MEASURED and whole.misfit <= LEAST_NOISE
-        self.scatter = max(scatter, LEAST_NOISE, _roughness(points, whole.best))
-        self.whole = _Range(points, self.scatter)
+        first_fit = _Range(points, max(scatter, LEAST_NOISE))
+        self.is_exact = scatter < LEAST_TIME_SCATTER and first_fit.misfit <= LEAST_NOISE
+        self.scatter = max(scatter, LEAST_NOISE, _neighbor_scatter(points, first_fit.best))
+        self.full_range = _Range(points, self.scatter)
         self.earlier = self._earlier()
 
     def growth(self, outliers: tuple[float, ...]) -> Growth:
-        """The growth, or why there is none."""
-        by_sum = self.whole.fits and self._is_confirmed()
+        """The growth, with a reason if there is no model."""
+        by_sum = self.full_range.fits and self._is_confirmed()
         fit = self._by_sum() if by_sum else self._by_course()
         best = fit.best
         low, high = fit.low, fit.high
         if not self.is_exact:
-            low = best.multiple * exp(-hypot(log(best.multiple / low), log(BELOW)))
-            high = best.multiple * exp(hypot(log(high / best.multiple), log(ABOVE)))
-            low = min(low, fit.course * BELOW)
-        steep = low > _alarm(best)
-        busy = exp(MEETS * max(self.scatter - STEADY, 0.0))
+            low = best.multiple * exp(-hypot(log(best.multiple / low), log(CACHE_DIP)))
+            high = best.multiple * exp(hypot(log(high / best.multiple), log(CACHE_RISE)))
+            low = min(low, fit.course * CACHE_DIP)
+        steep = low > _steep_limit(best)
+        busy = exp(BUSY_FACTOR * max(self.scatter - STEADY_SCATTER, 0.0))
         low, high = max(low / busy, 1.0), high * busy
-        limit = min(NARROW + WIDER * max(self.scatter - CALM, 0.0) * 100, WIDE)
-        if limit < high / low <= limit * TRIMMED:
-            over = (high / low / limit) ** 0.5 * ROUNDED
+        limit = min(
+            INTERVAL_RATIO
+            + INTERVAL_RATIO_PER_PERCENT * max(self.scatter - CALM_SCATTER, 0.0) * 100,
+            INTERVAL_RATIO_MAX,
+        )
+        if limit < high / low <= limit * TRIM_RATIO_MAX:
+            over = (high / low / limit) ** 0.5 * TRIM_ROUNDING
             low, high = low * over, high / over
         model, reason = fit.model, fit.reason
         if fit.misfit > MOST_NOISE:
@@ -243,73 +263,82 @@ class _Curve:
         )
 
     def _earlier(self) -> _Range | None:
-        """The sizes up to half of the largest; None where they are too few."""
+        """The fit of the sizes up to half of the largest; None if these are too few."""
         sizes = self.points.sizes
-        count = int((sizes <= sizes[-1] / 2 / ROUNDING).sum())
-        if count < FEWEST_SIZES or sizes[count - 1] < LEAST_SPAN * ROUNDING * sizes[0]:
+        count = int((sizes <= sizes[-1] / 2 / SIZE_TOLERANCE).sum())
+        if count < FEWEST_SIZES or sizes[count - 1] < LEAST_SPAN * SIZE_TOLERANCE * sizes[0]:
             return None
         return _Range(self.points.until(count, self.resolution), self.scatter)
 
     def _is_confirmed(self) -> bool:
-        """Whether the smaller sizes show that the cost is as steep as all of them say."""
-        whole = self.whole
-        if whole.best.multiple < STEEPER and whole.high < STEEPER * ABOVE:
+        """Whether the best sum is not steep, or the smaller sizes forecast the same growth."""
+        full_range = self.full_range
+        if (
+            full_range.best.multiple < STEEP_MULTIPLE
+            and full_range.high < STEEP_MULTIPLE * CACHE_RISE
+        ):
             return True
         if self.earlier is None:
             return False
-        return abs(log(self._predict() / whole.best.multiple)) < CONFIRMED
+        return abs(log(self._predict() / full_range.best.multiple)) < CONFIRM_LOG_ERROR
 
     def _predict(self) -> float:
-        """What twice the largest size costs by what half of it and less say."""
+        """The multiple at twice the largest size that the smaller sizes forecast."""
         assert self.earlier is not None
         best, last = self.earlier.best, float(self.points.sizes[-1])
         return best.at(2 * last) / best.at(last)
 
     def _by_sum(self) -> _Forecast:
-        whole = self.whole
-        low, high = whole.low, whole.high
-        if len(whole.best.names) == 1 and is_between(whole.best.names[0]):
-            # Sums of the functions are not a measure of a power that none of them is.
+        """The forecast of the best sum for all sizes."""
+        full_range = self.full_range
+        low, high = full_range.low, full_range.high
+        if len(full_range.best.names) == 1 and is_between(full_range.best.names[0]):
+            # The interval of sums of functions does not measure a power between them.
             power = _Course(self.points, self.scatter)
             low, high = power.low, power.high
         if self.earlier is not None and self.earlier.fits:
             predicted = self._predict()
             low, high = min(low, predicted), max(high, predicted)
-        best = whole.best
+        best = full_range.best
         course = best.multiple
-        if LINEAR < best.multiple < MILD:
-            course = max(self._courses()[0].best.multiple, LINEAR)
-        return _Forecast(self.points, best, low, high, whole.misfit, best.names[-1], course=course)
+        if LINE_LOW < best.multiple < LINE_HIGH:
+            course = max(self._courses()[0].best.multiple, LINE_LOW)
+        return _Forecast(
+            self.points, best, low, high, full_range.misfit, best.names[-1], course=course
+        )
 
     def _courses(self) -> list[_Course]:
-        """The course of the last two doublings, and of the last one."""
+        """The powers fitted to the last two doublings and to the last one."""
         sizes = self.points.sizes
         courses = []
-        for share in COURSES:
-            first = int((sizes < share * sizes[-1] * ROUNDING).sum())
-            if len(sizes) - first >= FEWEST_OF_COURSE:
+        for share in COURSE_STARTS:
+            first = int((sizes < share * sizes[-1] * SIZE_TOLERANCE).sum())
+            if len(sizes) - first >= FEWEST_COURSE_SIZES:
                 courses.append(_Course(self.points.since(first, self.resolution), self.scatter))
         return courses or [_Course(self.points, self.scatter)]
 
     def _by_course(self) -> _Forecast:
-        """As if the cost went on as a power of the size, which it was in the last doublings."""
+        """The forecast of the power of the size that fits the last doublings."""
         sizes = self.points.sizes
         courses = self._courses()
         widest = courses[0]
-        low = min(each.low for each in courses)
-        high = max(each.high for each in courses)
-        for other in (self.whole, self.earlier):
+        low = min(course_fit.low for course_fit in courses)
+        high = max(course_fit.high for course_fit in courses)
+        for other in (self.full_range, self.earlier):
             if other is not None and other.misfit <= USEFUL_MISFIT:
                 last = float(sizes[-1])
                 multiple = other.best.at(2 * last) / other.best.at(last)
-                # That a sum bends upwards at its end is what is in doubt.
+                # The upper bound stays below that of the course: an upward bend of the sum is in
+                # doubt.
                 low, high = min(low, multiple), max(high, min(multiple, widest.high))
-        # A course that is a little steeper than a line may end where the caches are full.
+        # The rise of a course that is a little steeper than a line may end once caches are full.
         course = widest.best.multiple
-        if LINEAR < course < STEEP_COURSE:
-            course = min(course, ENDING / BELOW)
+        if LINE_LOW < course < BENT_COURSE_HIGH:
+            course = min(course, BENT_COURSE_MULTIPLE / CACHE_DIP)
         model = widest.best.names[-1] if widest.fits else None
-        off = f"the best sum is {self.whole.misfit:.1%} off, calls scatter by {self.scatter:.1%}"
+        off = (
+            f"the best sum is {self.full_range.misfit:.1%} off, calls scatter by {self.scatter:.1%}"
+        )
         return _Forecast(
             widest.points,
             widest.best,
@@ -324,7 +353,10 @@ class _Curve:
 
 @dataclass(frozen=True, slots=True)
 class _Forecast:
-    """What a curve says, before caches are thought of, and the least that its course allows."""
+    """The forecast of a curve without an allowance for caches.
+
+    `course` is the multiple that the last doublings support at least.
+    """
 
     points: Points
     best: Sum
@@ -337,85 +369,89 @@ class _Forecast:
 
 
 class _Course:
-    """The power of the size that the cost was between some sizes."""
+    """The power of the size that fits the cost of some points."""
 
     def __init__(self, points: Points, scatter: float) -> None:
         self.points = points
         self.best = points.power(constant=False)
         free = max(len(points) - 2, 1)
         self.misfit = max((self.best.squares / free) ** 0.5, LEAST_NOISE)
-        excused = scatter**2 * (free + EXCUSED * (2 * free) ** 0.5)
+        excused = scatter**2 * (free + MAX_EXCESS_SIGMA * (2 * free) ** 0.5)
         self.fits = self.best.squares <= excused and len(points) >= FEWEST_SIZES
-        places = [log(size) for size in points.sizes.tolist()]
-        middle = sum(places) / len(places)
-        spread = sum((place - middle) ** 2 for place in places) ** 0.5
+        logs = [log(size) for size in points.sizes.tolist()]
+        middle = sum(logs) / len(logs)
+        spread = sum((position - middle) ** 2 for position in logs) ** 0.5
         noise = max(scatter, self.misfit if len(points) >= FEWEST_SIZES else 0.0)
-        margin = STUDENT[min(free, len(STUDENT)) - 1] * noise / spread * log(2)
+        margin = STUDENT_T_95[min(free, len(STUDENT_T_95)) - 1] * noise / spread * log(2)
         self.low, self.high = self.best.multiple * exp(-margin), self.best.multiple * exp(margin)
 
 
 def _sums(points: Points) -> list[Sum]:
-    """All that may be a model of the points."""
-    sums = [found for names in SUMS if (found := points.solve(names)) is not None]
-    # A trace of n^3 is noise in the largest sizes.
-    sums = [found for found in sums if found.names[-1] in USUAL or found.multiple > LEAST_CUBE]
+    """All sums and powers that may be a model of the points."""
+    sums = [candidate for names in SUMS if (candidate := points.solve(names)) is not None]
+    # A small part of n^3 is noise in the largest sizes.
+    sums = [
+        candidate
+        for candidate in sums
+        if candidate.names[-1] in USUAL or candidate.multiple > LEAST_CUBIC_MULTIPLE
+    ]
     return [*sums, points.power(constant=False), points.power(constant=True)]
 
 
-def _alarm(fitted: Sum) -> float:
-    """The multiple beyond which all of an interval must be, to say that a cost is steep."""
+def _steep_limit(fitted: Sum) -> float:
+    """The multiple that the interval of a steep cost must exceed."""
     growing = [name for name in fitted.names if name != "constant"]
-    return STEEPER if len(growing) == 1 else BENT
+    return STEEP_MULTIPLE if len(growing) == 1 else STEEP_MULTIPLE_OF_SUM
 
 
-def _unusual(fitted: Sum) -> float:
-    """How unlikely a forecast is before anything is measured, in squares of the scatter."""
-    return ((log2(max(fitted.multiple, 1.0)) - USUAL_POWER) / USUAL_SPREAD) ** 2
+def _prior_penalty(fitted: Sum) -> float:
+    """The improbability of a forecast before any measurement, in squares of the scatter."""
+    return ((log2(max(fitted.multiple, 1.0)) - PRIOR_EXPONENT) / PRIOR_SPREAD) ** 2
 
 
-def _parts(fitted: Sum) -> int:
-    """What was chosen to fit: the factors, and the exponent of a power between the classes."""
+def _parameter_count(fitted: Sum) -> int:
+    """The number of fitted parameters: the factors, and the exponent of a free power."""
     return len(fitted.names) + (fitted.names[-1] not in NAMES)
 
 
-def _roughness(points: Points, fitted: Sum) -> float:
-    """How far points jump about their neighbors: what no smooth curve explains.
+def _neighbor_scatter(points: Points, fitted: Sum) -> float:
+    """The scatter of points about their neighbors, which no smooth curve explains.
 
-    The middle one of three points is compared with the line through the others.
+    Of three points each, the middle one is compared with the line through the others.
     """
     missed = points.missed(fitted).tolist()
-    places = [log(size) for size in points.sizes.tolist()]
+    logs = [log(size) for size in points.sizes.tolist()]
     jumps = []
-    for at in range(1, len(missed) - 1):
-        share = (places[at] - places[at - 1]) / (places[at + 1] - places[at - 1])
-        between = missed[at - 1] * (1 - share) + missed[at + 1] * share
-        jumps.append(abs(missed[at] - between) / (1 + share**2 + (1 - share) ** 2) ** 0.5)
+    for index in range(1, len(missed) - 1):
+        share = (logs[index] - logs[index - 1]) / (logs[index + 1] - logs[index - 1])
+        between = missed[index - 1] * (1 - share) + missed[index + 1] * share
+        jumps.append(abs(missed[index] - between) / (1 + share**2 + (1 - share) ** 2) ** 0.5)
     jumps.sort()
     # The median of absolute values of a normal variable is 0.67 standard deviations.
     return jumps[len(jumps) // 2] / 0.6745 if jumps else 0.0
 
 
 def _without_outliers(points: Points, resolution: float) -> tuple[Points, tuple[float, ...]]:
-    """The points without those that took far longer than all others say, and the sizes of these."""
+    """The points without outliers, and the sizes of the outliers."""
     dropped: list[float] = []
-    closest = min(_sums(points), key=lambda each: each.squares)
+    closest = min(_sums(points), key=lambda candidate: candidate.squares)
     if float(points.missed(closest).min()) > -MOST_NOISE / 2 and closest.squares < MOST_NOISE**2:
         return points, ()
     limit = len(points) // POINTS_PER_OUTLIER
     while len(dropped) < limit and len(points) > FEWEST_SIZES:
         worst: tuple[float, int, Points] | None = None
-        for at in range(len(points) - 2):
-            rest = points.without(at, resolution)
-            sums = [found for names in SUMS if (found := rest.solve(names)) is not None]
-            best = min(sums, key=lambda each: each.squares)
-            noise = max((best.squares / max(len(rest) - PARTS, 1)) ** 0.5, LEAST_NOISE)
-            above = float(points.costs[at]) / best.at(float(points.sizes[at])) - 1
+        for index in range(len(points) - 2):
+            others = points.without(index, resolution)
+            sums = [fitted for names in SUMS if (fitted := others.solve(names)) is not None]
+            best = min(sums, key=lambda candidate: candidate.squares)
+            noise = max((best.squares / max(len(others) - FITTED_PARTS, 1)) ** 0.5, LEAST_NOISE)
+            above = float(points.costs[index]) / best.at(float(points.sizes[index])) - 1
             if (
-                above > OUTLIER * noise
+                above > OUTLIER_SIGMA * noise
                 and above > MOST_NOISE
                 and (worst is None or above / noise > worst[0])
             ):
-                worst = above / noise, at, rest
+                worst = above / noise, index, others
         if worst is None:
             break
         dropped.append(float(points.sizes[worst[1]]))

@@ -1,4 +1,4 @@
-"""The growth of routines as text: a line each, and then what may be said of all of them."""
+"""The growth of routines as text: a line for each, then sentences about all of them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pylink.aprof.model import TIME_USEC, Report
 from pylink.aprof.shapes import is_between, is_steep
 from pylink.diagnostics.stream import printable
 
-# What takes less of the costliest routine is not worth a sentence.
-NOTABLE = 0.02
+# Routines with a smaller share of the costliest routine's cost are not mentioned in sentences.
+LEAST_NOTABLE_PART = 0.02
 
 NO_MODEL = "no model"
 
-# The routine that is all of a link.
-WHOLE = "link"
+# The routine that stands for the whole link.
+LINK_ROUTINE = "link"
 
 
 def fit_table(report: Report, fits: Sequence[Fit] | None = None) -> str:
-    """The fits as text, one line a routine, and what they mean."""
+    """The fits as text: one line for each routine, then the conclusions."""
     rows = fit_report(report) if fits is None else fits
     unit = "us" if report.metric == TIME_USEC else "blocks"
     walls = any(fit.wall is not None for fit in rows)
@@ -35,7 +35,7 @@ def fit_table(report: Report, fits: Sequence[Fit] | None = None) -> str:
 
 
 def growth_name(fit: Fit) -> str:
-    """What the cost grows like; powers between the classes are measured, and so not exact."""
+    """The name of the growth; "about" marks a measured power between the classes."""
     if fit.model is None:
         return NO_MODEL
     return f"about {fit.model}" if is_between(fit.model) else fit.model
@@ -62,30 +62,30 @@ def _line(fit: Fit, width: int, *, walls: bool) -> str:
 
 
 def conclusions(fits: Sequence[Fit]) -> list[str]:
-    """What may be said of all routines: which grow fast, and of which nothing is known."""
-    notable = [fit for fit in fits if fit.part >= NOTABLE]
-    sentences = [_whole(fit) for fit in fits if fit.routine == WHOLE]
-    hurting = [printable(fit.routine) for fit in fits if fit.hurts and fit.routine != WHOLE]
+    """Sentences about the link, the routines that grow fast and those without a model."""
+    notable = [fit for fit in fits if fit.part >= LEAST_NOTABLE_PART]
+    sentences = [_forecast_link(fit) for fit in fits if fit.routine == LINK_ROUTINE]
+    hurting = [printable(fit.routine) for fit in fits if fit.hurts and fit.routine != LINK_ROUTINE]
     if hurting:
         sentences.append(f"Grow faster than n log n: {', '.join(hurting)}.")
     unknown = [fit for fit in notable if fit.model is None]
     if unknown:
-        named = ", ".join(
+        names = ", ".join(
             f"{printable(fit.routine)} ({fit.part:.0%} of the cost)" for fit in unknown[:5]
         )
-        rest = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-        sentences.append(f"How these grow, the sizes do not tell: {named}{rest}.")
+        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+        sentences.append(f"The growth of these does not show at these sizes: {names}{more}.")
     fitted = [fit for fit in notable if fit.model is not None]
     if fitted and not unknown and not any(is_steep(fit.model or "") for fit in fitted):
         sentences.append(
-            f"No routine that takes {NOTABLE:.0%} or more grows faster than n log n "
+            f"No routine that takes {LEAST_NOTABLE_PART:.0%} or more grows faster than n log n "
             "over the sizes measured."
         )
     return sentences
 
 
-def _whole(fit: Fit) -> str:
-    """What twice the size costs as a whole, as far as that is known."""
+def _forecast_link(fit: Fit) -> str:
+    """A sentence with the forecast of the whole link at twice the size."""
     low, high = fit.interval
     if fit.model is not None:
         return (
@@ -93,5 +93,5 @@ def _whole(fit: Fit) -> str:
         )
     if high > 1:
         text = f"At twice the size the link costs from x {low:.1f} to x {high:.1f}"
-        return f"{text}; no model tells more."
-    return f"What the link costs at twice the size, nothing tells: {fit.growth.reason}."
+        return f"{text}; there is no model."
+    return f"The cost of the link at twice the size is unknown: {fit.growth.reason}."

@@ -1,6 +1,6 @@
 """The growth of every routine of a report, and which of them will matter.
 
-The cost of a size is that of its fastest call: whatever disturbs a call makes it longer.
+The cost of a size is that of its fastest call, since disturbances only make a call longer.
 """
 
 from __future__ import annotations
@@ -13,21 +13,23 @@ from pylink.aprof.fit import Growth, fit_points
 from pylink.aprof.model import Point, Report
 from pylink.aprof.shapes import function
 
-# A steep routine hurts when it will take this share of the link at ten times the size.
-AHEAD = 10
-# Sizes beyond a change of path reach this far before they tell how the cost goes on.
-BEYOND = 4
+# A steep routine hurts if it takes HURTING_SHARE of the link at AHEAD_FACTOR times the size.
+AHEAD_FACTOR = 10
 HURTING_SHARE = 0.05
+# After a change of path, sizes must reach this many times as far before they show the growth.
+PATH_REACH = 4
 
 
 @dataclass(slots=True)
 class Fit:
-    """The growth of one routine; costs are in the report's unit, those of one call.
+    """The growth of one routine. Costs are those of one call, in the report's unit.
 
-    `size` is the largest size seen and `cost` that of a call with it. `wall` is what the clock on
-    the wall said of that call, and `size_unit` what sizes count, where the report knows. `share`
-    compares the cost ahead with that of the costliest routine, `part` the cost now; `hurts` says
-    that a steep one will dominate; without a model, that it matters already.
+    * `size`, `cost`: the largest measured size, and the cost of a call with it.
+    * `wall`: the wall time of that call; None if the report does not have it.
+    * `size_unit`: the unit of sizes; "" if the report does not have it.
+    * `part`: `cost` as a share of the costliest routine's.
+    * `share`: likewise, at ten times the size.
+    * `hurts`: whether a steep routine will dominate, or, without a model, already matters.
     """
 
     routine: str
@@ -43,7 +45,7 @@ class Fit:
 
     @property
     def model(self) -> str | None:
-        """The function that the cost grows like in the end, such as `n^2`; None: no model."""
+        """The function that the cost grows like for large sizes, such as `n^2`; None: no model."""
         return self.growth.model
 
     @property
@@ -69,19 +71,19 @@ class Fit:
 
     @property
     def twice(self) -> float:
-        """How many times the cost at the largest size is that at twice it; 1 without a model."""
+        """The cost at twice the largest size, as a multiple of the cost there; 1: no model."""
         return 1.0 if self.model is None else self.growth.twice
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Between which multiples `twice` is, with nine chances in ten."""
+        """The multiples between which `twice` is, with nine chances in ten."""
         return self.growth.low, self.growth.high
 
 
 def fit_report(report: Report, cost: str = "min") -> list[Fit]:
-    """The growth of every routine with points, the costliest ahead first.
+    """The growth of every routine with points; the costliest at ten times the size comes first.
 
-    `cost` is what to take of the calls of one size: "min", "max" or "mean". ImportError without
+    `cost` is the cost to use of the calls of one size: "min", "max" or "mean". ImportError without
     numpy.
     """
     points = report.points()
@@ -100,10 +102,10 @@ def fit_report(report: Report, cost: str = "min") -> list[Fit]:
         if points[routine.id] and routine.name not in measuring
     ]
     most = max((fit.cost for fit in fits), default=0.0)
-    ahead = max((fit.at(AHEAD * fit.size) for fit in fits), default=0.0)
+    ahead = max((fit.at(AHEAD_FACTOR * fit.size) for fit in fits), default=0.0)
     for fit in fits:
         fit.part = fit.cost / most if most else 0.0
-        fit.share = fit.at(AHEAD * fit.size) / ahead if ahead else 0.0
+        fit.share = fit.at(AHEAD_FACTOR * fit.size) / ahead if ahead else 0.0
         ahead_share = fit.part if fit.model is None else fit.share
         fit.hurts = fit.growth.steep and ahead_share >= HURTING_SHARE
     fits.sort(key=lambda fit: (-fit.share, fit.routine))
@@ -111,10 +113,10 @@ def fit_report(report: Report, cost: str = "min") -> list[Fit]:
 
 
 def _scatter(points: Sequence[Point]) -> float:
-    """The relative error that the fastest call of a size has at least, from how calls differ.
+    """The least relative error of the fastest call of a size, from the differences of calls.
 
-    If n calls are disturbed at random, the fastest is about an nth of the others' distance away
-    from an undisturbed one.
+    If n calls are disturbed at random, the fastest differs from an undisturbed one by about 1/n of
+    the mean distance of the others.
     """
     several = [point for point in points if point.occ > 1 and point.min]
     return median((point.mean / point.min - 1) / point.occ for point in several) if several else 0.0
@@ -139,9 +141,9 @@ def _fit(
 
 
 def _by_path(size: int, path: tuple[int, str] | None) -> Growth | None:
-    """That there is no forecast, where a routine begins to go another way near its largest size."""
-    if path is None or not size / BEYOND < path[0] <= 2 * size:
+    """A growth without forecast if the path changes near the largest size; None otherwise."""
+    if path is None or not size / PATH_REACH < path[0] <= 2 * size:
         return None
     start, way = path
-    shown = "no size shows" if size < start else "too few sizes show"
-    return Growth(reason=f"from {start} on it has {way}, which {shown}")
+    evidence = "no size shows" if size < start else "too few sizes show"
+    return Growth(reason=f"from {start} on it has {way}, which {evidence}")

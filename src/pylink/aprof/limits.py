@@ -1,4 +1,4 @@
-"""What numbers and names a report can hold, and which columns a point of each version has."""
+"""The limits of numbers in a report, and the columns of a point in each version."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ MAX_COUNT = (1 << 64) - 1
 MAX_WRITTEN_COUNT = (1 << 63) - 1
 MAX_COST = (1 << 64) - 1
 
-# What sizes of input can be measured as.
+# The metrics of input sizes.
 INPUT_METRICS = ("rms", "drms", "rvms")
 
-# Columns of p and q lines after the id, by version; what a version lacks is 0, or follows.
+# Columns of p and q lines after the id, by version. A column that a version lacks is 0, except
+# `real`, which is `sum`.
 _OLD = ("rms", "min", "max", "sum", "sqr", "occ")
 _SELF = ("rms", "min", "max", "sum", "occ", "real", "self_sum")
 COLUMNS = {
@@ -24,14 +25,14 @@ COLUMNS = {
 }
 NEWEST = max(COLUMNS)
 
-# Sums of squares; those that need more than 64 bits are written as the largest number.
+# Sums of squares. If one needs more than 64 bits, the largest 64-bit number is written.
 SQUARES = ("sqr", "self_sqr")
 MAX_SQUARE = MAX_COST**3
 
-# Sizes and numbers of calls may not need 64 bits in a sum; they are signed in readers.
+# Sizes and numbers of calls, which readers keep as signed 64-bit numbers.
 COUNTS = ("rms", "min", "max", "occ", "self_min", "self_max")
 
 
 def columns(version: int) -> tuple[str, ...]:
-    """The columns of a version; later ones add columns at the end, which are not read."""
+    """The columns of a version. Later versions add columns at the end, which are not read."""
     return COLUMNS[min(version, NEWEST)]

@@ -1,4 +1,4 @@
-"""A report in memory: routines, the contexts that they were called in, and their points."""
+"""A report in memory: routines, the contexts of their calls, and their points."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ TIME_USEC = "time-usec"
 VERSION = 4
 ROOT = -1
 
-# Comments that say how long the fastest call of a routine took on the wall (name, size, cost in the
-# unit of the report), and what its sizes count.
+# Comments with the wall time of a routine's fastest call (name, size, cost in the unit of the
+# report), and with the unit of its sizes.
 WALL = re.compile(r'wall "([^"]*)" ([0-9]{1,20}) ([0-9]{1,20})')
 UNIT = re.compile(r'size "([^"]*)" (.*)')
-# The comment that names a routine which is not part of the program, but measured it.
+# Comment that names a routine which measured the program and is not part of it.
 MEASURING = re.compile(r'measuring "([^"]*)"')
 
 
 def wall_comment(name: str, size: int, cost: int) -> str:
-    """The comment for a routine that took `cost` on the wall in its fastest call of `size`."""
+    """The comment with the wall time of a routine's fastest call of `size`."""
     return f'wall "{name}" {size} {cost}'
 
 
 def unit_comment(name: str, unit: str) -> str:
-    """The comment that says what the sizes of a routine count."""
+    """The comment with the unit of a routine's sizes."""
     return f'size "{name}" {unit}'
 
 
-# Comments that tell from what size on a routine does its work another way: name, size, which.
+# Comment about a routine that changes its path at some size: name, size, the path from there on.
 PATH = re.compile(r'path "([^"]*)" ([0-9]{1,20}) (.*)')
 
 
 def path_comment(name: str, size: int, path: str) -> str:
-    """The comment for a routine that goes another way from some size on."""
+    """The comment for a routine that takes another path from `size` on."""
     return f'path "{name}" {size} {path}'
 
 
@@ -46,12 +46,11 @@ def measuring_comment(name: str) -> str:
 
 @dataclass(slots=True)
 class Point:
-    """What all calls with one size of input cost.
+    """The cost of all calls with one size of input.
 
-    `rms` is the size (the read memory size of the format), `occ` the number of calls; `min`,
-    `max`, `sum` and `sqr` (sum of squares) are of cumulative costs. `real` is `sum` without the
-    calls below one of the same routine. The others are of the routine's own cost, without what
-    it called.
+    `rms` is the size (the read memory size of the format), `occ` the number of calls. `min`, `max`,
+    `sum` and `sqr` (sum of squares) are of cumulative costs. `real` is `sum` without recursive
+    calls. The `self_` values are of the routine's own cost, without its callees.
     """
 
     rms: int
@@ -67,11 +66,13 @@ class Point:
     self_sqr: int
 
     @classmethod
-    def of_calls(cls, rms: int, costs: Iterable[int], own: Iterable[int] | None = None) -> Point:
-        """The point of calls with these cumulative costs and own costs (None: the same)."""
+    def of_calls(
+        cls, rms: int, costs: Iterable[int], own_costs: Iterable[int] | None = None
+    ) -> Point:
+        """The point of calls with these cumulative costs and own costs (default: `costs`)."""
         every = list(costs)
-        selves = every if own is None else list(own)
-        if not every or len(every) != len(selves):
+        self_costs = every if own_costs is None else list(own_costs)
+        if not every or len(every) != len(self_costs):
             raise ValueError("a point has at least one call, and both costs of each")
         return cls(
             rms,
@@ -81,10 +82,10 @@ class Point:
             sum(cost * cost for cost in every),
             len(every),
             sum(every),
-            sum(selves),
-            min(selves),
-            max(selves),
-            sum(cost * cost for cost in selves),
+            sum(self_costs),
+            min(self_costs),
+            max(self_costs),
+            sum(cost * cost for cost in self_costs),
         )
 
     @property
@@ -95,7 +96,7 @@ class Point:
 
 @dataclass(slots=True)
 class Routine:
-    """A routine: `image` is the file that it is in, `mangled` and `full` are other names."""
+    """A routine; `image` is the file that contains it, `mangled` and `full` are other names."""
 
     id: int
     name: str
@@ -107,7 +108,7 @@ class Routine:
 
 @dataclass(slots=True)
 class Context:
-    """One way to call a routine: a node of the tree of calls; the `parent` of the top is -1."""
+    """A node of the tree of calls; the `parent` of the root is -1."""
 
     id: int
     routine: int
@@ -117,14 +118,16 @@ class Context:
 
 @dataclass(slots=True)
 class Report:
-    """A report; points are with the routines, with contexts, or with both.
+    """A report; routines, contexts, or both have points.
 
-    A routine's own points are of all its calls; those of its contexts are the same calls again, by
-    where they came from.
+    A routine's own points are of all its calls. The points of its contexts are of the same calls,
+    by caller.
 
-    `metric` says what costs are, `total` is the cost of the whole program, `command` the command
-    line, `application` the program, `modified` and `created` are what stands after `e` and `t`.
-    `input_metric` is `rms`, `drms` or `rvms`. `warnings` are what a reader found odd and accepted.
+    * `metric`: the unit of costs.
+    * `total`, `command`, `application`: cost, command line and path of the program.
+    * `modified`, `created`: the texts after the tags `e` and `t`.
+    * `input_metric`: `rms`, `drms` or `rvms`.
+    * `warnings`: oddities that a reader accepted.
     """
 
     metric: str = TIME_USEC
@@ -141,7 +144,7 @@ class Report:
     warnings: list[str] = field(default_factory=list, compare=False)
 
     def walls(self) -> dict[str, dict[int, int]]:
-        """By routine and size, the wall time that comments tell of its fastest call."""
+        """The wall times of fastest calls that comments have, by routine and size."""
         walls: dict[str, dict[int, int]] = {}
         for comment in self.comments:
             match = WALL.fullmatch(comment)
@@ -152,22 +155,22 @@ class Report:
     def measuring(self) -> set[str]:
         """The routines that measured the program."""
         matches = map(MEASURING.fullmatch, self.comments)
-        return {each[1] for each in matches if each is not None}
+        return {match[1] for match in matches if match is not None}
 
     def paths(self) -> dict[str, tuple[int, str]]:
-        """By routine, the size from which on it goes another way, and which."""
+        """The sizes from which routines take another path, and the path, by routine."""
         matches = map(PATH.fullmatch, self.comments)
-        return {each[1]: (int(each[2]), each[3]) for each in matches if each is not None}
+        return {match[1]: (int(match[2]), match[3]) for match in matches if match is not None}
 
     def size_units(self) -> dict[str, str]:
-        """By routine, what comments say that its sizes count, such as `bytes`."""
+        """The units of sizes that comments have, such as `bytes`, by routine."""
         matches = map(UNIT.fullmatch, self.comments)
-        return {each[1]: each[2] for each in matches if each is not None}
+        return {match[1]: match[2] for match in matches if match is not None}
 
     def points(self) -> dict[int, list[Point]]:
-        """By id of a routine, all its points by size.
+        """The points of each routine, sorted by size, by id of the routine.
 
-        A routine without points of its own has those of its contexts, equal sizes joined.
+        A routine without points of its own has those of its contexts; equal sizes are joined.
         """
         points_of: dict[int, dict[int, Point]] = {routine.id: {} for routine in self.routines}
         owners = [(routine.id, routine.points) for routine in self.routines]
@@ -181,13 +184,13 @@ class Report:
             by_size = points_of.setdefault(routine, {})
             for point in points:
                 earlier = by_size.get(point.rms)
-                by_size[point.rms] = point if earlier is None else _joined(earlier, point)
+                by_size[point.rms] = point if earlier is None else _join_points(earlier, point)
         return {
             routine: [sizes[size] for size in sorted(sizes)] for routine, sizes in points_of.items()
         }
 
 
-def _joined(first: Point, other: Point) -> Point:
+def _join_points(first: Point, other: Point) -> Point:
     return Point(
         first.rms,
         min(first.min, other.min),

@@ -1,4 +1,4 @@
-"""Reading reports of any version; what is malformed is named with its file and line."""
+"""Reads reports of any version; errors name the file and the line."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ NUMBER = re.compile(r"-?[0-9]{1,40}")
 ROUTINE = re.compile(r'"([^"]+)" "([^"]+)" (\S+)')
 METRICS = {BB_COUNT: BB_COUNT, "bb_count": BB_COUNT, TIME_USEC: TIME_USEC}
 COLUMN_NAMES = tuple(column.name for column in fields(Point))
-# What a viewer adds to a report for itself.
+# Tags of lines that a viewer adds for itself.
 PRIVATE = ("fav",)
 
 
-# Lines whose text is kept as it is: the attribute of the report.
+# Attributes of the report by the tag of the line with their text.
 TEXTS = {"e": "modified", "t": "created", "f": "command", "a": "application"}
 
 
 class MalformedReport(ValueError):
-    """A file that is not a report; the message begins with file and line."""
+    """The file is not a report; the message begins with file and line."""
 
 
 def read(path: str | os.PathLike[str]) -> Report:
-    """The report in a file; MalformedReport, OSError."""
+    """Read a report from a file; MalformedReport, OSError."""
     return parse(read_incoming(path, wanted=is_text), os.fspath(path))
 
 
 def parse(data: bytes, name: str = "<report>") -> Report:
-    """The report in `data`, called `name` in messages; MalformedReport.
+    """Read the report in `data`, which messages call `name`; MalformedReport.
 
-    Unknown lines are skipped with a warning; a point whose numbers cannot all be true stays, also
-    with one.
+    Unknown lines are skipped with a warning. A point with inconsistent numbers is kept, with a
+    warning.
     """
     reader = _Reader(name)
     if not data:
@@ -47,11 +47,11 @@ def parse(data: bytes, name: str = "<report>") -> Report:
         reader.line = 1
         reader.warn("a byte order mark, which other readers take for a part of the first tag")
         text = text[1:]
-    # Only line feeds end a line: a name may hold any other separator that str.splitlines knows.
+    # Only line feeds end a line. A name may contain other separators that str.splitlines splits at.
     for line in text.split("\n"):
-        reader.take(line.removesuffix("\r"))
+        reader.read_line(line.removesuffix("\r"))
     report = reader.finish()
-    if not reader.routine_count:
+    if not reader.line_count:
         raise MalformedReport(
             f"{name}: no report of aprof: no line begins with a tag of its format"
         )
@@ -65,24 +65,24 @@ class _Reader:
         self.report = Report(metric=BB_COUNT, version=0)
         self.routines: dict[int, Routine] = {}
         self.contexts: dict[int, Context] = {}
-        # Points and names may come before what they belong to; with the line each came from.
+        # Points and names may precede the line of their owner. Each is kept with its line number.
         self.points: list[tuple[int, str, int, Point]] = []
         self.names: list[tuple[int, str, int, str]] = []
         self.lines: dict[int, int] = {}
-        # Lines whose tag is one of the format; a file without any is something else.
-        self.routine_count = 0
+        # Lines with a tag of the format; a file without any is not a report.
+        self.line_count = 0
         self.readers = {
-            "v": self.version,
-            "m": self.metric,
-            "i": self.input_metric,
-            "k": self.total,
-            "c": self.comment,
-            "r": self.routine,
-            "u": self.take_name,
-            "d": self.take_name,
-            "p": self.point,
-            "q": self.point,
-            "x": self.context,
+            "v": self._read_version,
+            "m": self._read_metric,
+            "i": self._read_input_metric,
+            "k": self._read_total,
+            "c": self._read_comment,
+            "r": self._read_routine,
+            "u": self._read_name,
+            "d": self._read_name,
+            "p": self._read_point,
+            "q": self._read_point,
+            "x": self._read_context,
         }
 
     def fail(self, message: str, line: int = 0) -> MalformedReport:
@@ -91,56 +91,56 @@ class _Reader:
     def warn(self, message: str, line: int = 0) -> None:
         self.report.warnings.append(f"{self.name}:{line or self.line}: {message}")
 
-    def take(self, line: str) -> None:
+    def read_line(self, line: str) -> None:
         """Read one line."""
         self.line += 1
-        tag, _, rest = line.strip(" \t").partition(" ")
+        tag, _, text = line.strip(" \t").partition(" ")
         if not tag:
             return
-        self.routine_count += 1
+        self.line_count += 1
         if tag in TEXTS:
-            setattr(self.report, TEXTS[tag], rest)
+            setattr(self.report, TEXTS[tag], text)
         elif tag in self.readers:
-            self.readers[tag](tag, rest)
+            self.readers[tag](tag, text)
         elif tag not in PRIVATE:
-            self.routine_count -= 1
+            self.line_count -= 1
             self.warn(f"unknown tag {tag!r}")
 
-    def version(self, _: str, rest: str) -> None:
-        self.report.version = self.number("version", rest, MAX_ID)
+    def _read_version(self, _: str, text: str) -> None:
+        self.report.version = self.number("version", text, MAX_ID)
 
-    def metric(self, _: str, rest: str) -> None:
-        metric = METRICS.get(rest.strip())
+    def _read_metric(self, _: str, text: str) -> None:
+        metric = METRICS.get(text.strip())
         if metric is None:
-            raise self.fail(f"unknown metric {rest.strip()!r}")
+            raise self.fail(f"unknown metric {text.strip()!r}")
         self.report.metric = metric
 
-    def input_metric(self, _: str, rest: str) -> None:
-        if rest.strip() not in INPUT_METRICS:
-            raise self.fail(f"unknown input metric {rest.strip()!r}")
-        self.report.input_metric = rest.strip()
+    def _read_input_metric(self, _: str, text: str) -> None:
+        if text.strip() not in INPUT_METRICS:
+            raise self.fail(f"unknown input metric {text.strip()!r}")
+        self.report.input_metric = text.strip()
 
-    def total(self, _: str, rest: str) -> None:
-        self.report.total = self.number("total cost", rest, MAX_COST)
+    def _read_total(self, _: str, text: str) -> None:
+        self.report.total = self.number("total cost", text, MAX_COST)
 
-    def comment(self, _: str, rest: str) -> None:
-        self.report.comments.append(rest)
+    def _read_comment(self, _: str, text: str) -> None:
+        self.report.comments.append(text)
 
-    def take_name(self, tag: str, rest: str) -> None:
-        number, _, text = rest.partition(" ")
+    def _read_name(self, tag: str, text: str) -> None:
+        number, _, name = text.partition(" ")
         value = self.number("routine id", number, MAX_ID)
-        self.names.append((self.line, tag, value, self.unquoted(text)))
+        self.names.append((self.line, tag, value, self.unquote(name)))
 
-    def number(self, what: str, text: str, limit: int, least: int = 0) -> int:
+    def number(self, noun: str, text: str, limit: int, least: int = 0) -> int:
         text = text.strip()
         if not NUMBER.fullmatch(text):
-            raise self.fail(f"{what} is not a whole number: {text[:40]!r}")
+            raise self.fail(f"{noun} is not a whole number: {text[:40]!r}")
         value = int(text)
         if not least <= value <= limit:
-            raise self.fail(f"{what} {value} is not from {least} to {limit}")
+            raise self.fail(f"{noun} {value} is not from {least} to {limit}")
         return value
 
-    def unquoted(self, text: str) -> str:
+    def unquote(self, text: str) -> str:
         text = text.strip()
         if len(text) >= 2 and text[0] == text[-1] == '"':
             text = text[1:-1]
@@ -148,8 +148,8 @@ class _Reader:
             raise self.fail("a name is missing")
         return text
 
-    def routine(self, _: str, rest: str) -> None:
-        match = ROUTINE.match(rest.strip())
+    def _read_routine(self, _: str, text: str) -> None:
+        match = ROUTINE.match(text.strip())
         if match is None:
             raise self.fail('expected r "routine" "image" id')
         number = self.number("routine id", match[3], MAX_ID)
@@ -157,8 +157,8 @@ class _Reader:
             raise self.fail(f"routine {number} is there twice")
         self.routines[number] = Routine(number, match[1], match[2])
 
-    def context(self, _: str, rest: str) -> None:
-        parts = rest.split()
+    def _read_context(self, _: str, text: str) -> None:
+        parts = text.split()
         if len(parts) != 3:
             raise self.fail("expected x routine context parent")
         routine = self.number("routine id", parts[0], MAX_ID)
@@ -169,27 +169,27 @@ class _Reader:
         self.contexts[number] = Context(number, routine, parent)
         self.lines[number] = self.line
 
-    def point(self, tag: str, rest: str) -> None:
-        parts = rest.split()
-        wanted = columns(self.report.version)
-        if len(parts) < 1 + len(wanted):
+    def _read_point(self, tag: str, text: str) -> None:
+        parts = text.split()
+        present = columns(self.report.version)
+        if len(parts) < 1 + len(present):
             raise self.fail(
-                f"version {self.report.version} has {1 + len(wanted)} numbers after {tag}, "
+                f"version {self.report.version} has {1 + len(present)} numbers after {tag}, "
                 f"this line {len(parts)}"
             )
         owner = self.number("id", parts[0], MAX_ID)
         values = dict.fromkeys(COLUMN_NAMES, 0)
-        for column, word in zip(wanted, parts[1:], strict=False):  # more numbers may follow
+        for column, word in zip(present, parts[1:], strict=False):  # more numbers may follow
             values[column] = self.number(column, word, MAX_COUNT)
-        if "real" not in wanted:
+        if "real" not in present:
             values["real"] = values["sum"]
         point = Point(**values)
-        for fault in _oddities(point, wanted):
+        for fault in _oddities(point, present):
             self.warn(fault)
         self.points.append((self.line, tag, owner, point))
 
     def finish(self) -> Report:
-        """The report, once every line was read and all that they name is there."""
+        """The report, after all lines were read; MalformedReport if an owner is missing."""
         for line, tag, owner, text in self.names:
             routine = self.routines.get(owner)
             if routine is None:
@@ -199,12 +199,12 @@ class _Reader:
             else:
                 routine.full = text
         for line, tag, owner, point in self.points:
-            known: dict[int, Routine] | dict[int, Context]
-            known, what = (self.routines, "routine") if tag == "p" else (self.contexts, "context")
-            owner_row = known.get(owner)
+            owners: dict[int, Routine] | dict[int, Context]
+            owners, noun = (self.routines, "routine") if tag == "p" else (self.contexts, "context")
+            owner_row = owners.get(owner)
             if owner_row is None:
                 definition = "r" if tag == "p" else "x"
-                raise self.fail(f"{what} {owner} has a point and no {definition} line", line)
+                raise self.fail(f"{noun} {owner} has a point and no {definition} line", line)
             owner_row.points.append(point)
         self._check_contexts()
         self.report.routines = list(self.routines.values())
@@ -212,27 +212,27 @@ class _Reader:
         return self.report
 
     def _check_contexts(self) -> None:
-        """Each context is of a routine, and its way up ends at the top."""
-        safe = {ROOT}
+        """Check that each context has a routine and that its parents lead to the root."""
+        rooted = {ROOT}
         for number, context in self.contexts.items():
             if context.routine not in self.routines:
                 message = f"context {number} is of routine {context.routine}, which is not there"
                 raise self.fail(message, self.lines[number])
-            way: set[int] = set()
-            below, at = number, number
-            while at not in safe:
-                if at not in self.contexts:
-                    message = f"context {below} has the parent {at}, which is not there"
+            visited: set[int] = set()
+            below, current = number, number
+            while current not in rooted:
+                if current not in self.contexts:
+                    message = f"context {below} has the parent {current}, which is not there"
                     raise self.fail(message, self.lines[below])
-                if at in way:
-                    raise self.fail(f"context {at} is above itself", self.lines[at])
-                way.add(at)
-                below, at = at, self.contexts[at].parent
-            safe |= way
+                if current in visited:
+                    raise self.fail(f"context {current} is above itself", self.lines[current])
+                visited.add(current)
+                below, current = current, self.contexts[current].parent
+            rooted |= visited
 
 
 def _oddities(point: Point, present: tuple[str, ...]) -> list[str]:
-    """What cannot be true of a point: readers accept it, and so does this one."""
+    """Messages about inconsistent numbers of a point, which other readers accept, too."""
     oddities = []
     if point.occ == 0:
         oddities.append("a point of no calls")
@@ -255,7 +255,7 @@ def _oddities(point: Point, present: tuple[str, ...]) -> list[str]:
 
 
 def too_small(squares: int, total: int, calls: int) -> bool:
-    """Whether calls of this total must have a larger sum of squares.
+    """Whether `squares` is less than the sum of squares of any calls with this total can be.
 
     MAX_COST stands for any larger sum.
     """

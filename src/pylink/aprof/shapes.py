@@ -1,8 +1,8 @@
-"""The functions of size that costs are sums of, and the sums that a fit may be.
+"""The functions of size, and the sums of them that a fit tries.
 
-A sum is named after its steepest function. Each is a + b f(n). From n^1.5 on there is also one with
-a part that grows like n or n log n, since a routine that compares all pairs reads its input, too.
-Sums of more functions fit anything that a few sizes can show, and so say nothing.
+A sum is named after its steepest function. Most are a + b f(n). From n^1.5 on there are also sums
+with a part that grows like n or n log n, since a routine that compares all pairs also reads its
+input. Sums of more functions would fit any few sizes, so they would show nothing.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
 }
 NAMES = tuple(FUNCTIONS)
 
-# Faster than n log n: what these take of a link grows with the link.
+# Functions that grow faster than n log n: their share of a link grows with the link.
 STEEP = ("n^1.5", "n^2", "n^3")
 
-# How a cost may grow that the sizes show nothing of: up to here, unless they show n^3.
+# Functions that a forecast includes even if the sizes do not show them; n^3 must show.
 USUAL = NAMES[: NAMES.index("n^3")]
 
 SUMS: tuple[tuple[str, ...], ...] = (
@@ -52,17 +52,17 @@ SUMS: tuple[tuple[str, ...], ...] = (
     ("constant", "n", "n^3"),
 )
 
-# Exponents of the powers between the classes, as `n^1.1`.
+# Exponents of powers between the classes, such as `n^1.1`.
 POWERS = tuple(round(0.05 * step, 2) for step in range(2, 65))
-# A power so close to that of a class is not a reason to name it.
+# A power that differs by no more than this from that of a class has the name of the class.
 SAME_POWER = 0.04
 CLASS_POWERS = {"n": 1.0, "n^1.5": 1.5, "n^2": 2.0, "n^3": 3.0}
-# Above this exponent a cost grows faster than n log n does over the sizes of links.
+# From this exponent on a cost grows faster than n log n over the sizes of links.
 STEEP_POWER = 1.25
 
 
 def power_name(exponent: float) -> str:
-    """The name of a power, that of its class where it is as good as one."""
+    """The name of a power; that of a class if it is close to one."""
     for name, power in CLASS_POWERS.items():
         if abs(exponent - power) <= SAME_POWER:
             return name
@@ -71,9 +71,9 @@ def power_name(exponent: float) -> str:
 
 def function(name: str) -> Callable[[float], float]:
     """The function of a class, or of a power such as `n^1.15`."""
-    known = FUNCTIONS.get(name)
-    if known is not None:
-        return known
+    shape = FUNCTIONS.get(name)
+    if shape is not None:
+        return shape
     exponent = float(name.removeprefix("n^"))
     return lambda n: n**exponent
 
@@ -86,5 +86,5 @@ def is_steep(name: str) -> bool:
 
 
 def is_between(name: str) -> bool:
-    """Whether this is a power between the classes."""
+    """Whether this is the name of a power between the classes."""
     return name not in FUNCTIONS

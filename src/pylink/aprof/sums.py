@@ -1,16 +1,16 @@
-"""Least squares of relative errors for sums of functions with parts that are not negative.
+"""Least squares of relative errors for sums of functions whose parts are not negative.
 
-What is fitted is cost / measured cost = 1 in each point, so that an error of a percent counts the
+The fit is of cost / measured cost = 1 in each point, so that an error of one percent weighs the
 same at every cost. Functions are divided by their value at the largest size, and costs by the cost
-there. A point at a hundredth of the largest size has a third of its weight (`LARGE_COUNT`): what
-twice the size costs, the large sizes tell. Costs that were rounded count less where that matters.
+there. A point at a hundredth of the largest size has a third of its weight (`WEIGHT_EXPONENT`),
+since the large sizes determine the forecast. Small costs that were rounded weigh less.
 
-`Points.profile` answers what the data leave open. For each multiple of the cost at twice the size
-(`multiples`) it gives the least sum of squared errors of any sum of the functions that forecasts
-just that. All such sums are made of pairs of functions, one that forecasts less and one that
-forecasts more, mixed so that they meet it: least squares over those mixtures, of two at once, which
-is as many as a few points tell apart. A multiple is as likely as its sum of squares is small; so a
-square that the data do not show, but do not exclude either, widens the interval.
+`Points.profile` measures what the data leave open. For each multiple of the cost at twice the size
+(`MULTIPLES`) it computes the least sum of squared errors of all sums that forecast this multiple.
+Each such sum is a mixture of pairs of functions: one that forecasts less and one that forecasts
+more, weighted so that the pair forecasts the multiple. Least squares over one or two pairs are
+enough, as a few points cannot distinguish more. The smaller its sum of squares, the more likely is
+a multiple. So an n^2 that the data do not show, but do not exclude either, widens the interval.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from pylink.aprof.shapes import FUNCTIONS, NAMES, POWERS, function, power_name
 
 Array = NDArray[np.float64]
 
-# Exponent of size in the weight of a point.
-LARGE_COUNT = 0.25
+# Exponent of the size in the weight of a point.
+WEIGHT_EXPONENT = 0.25
 
-# Multiples of the cost that are tried for twice the size, steps of 1.5 %; n^3 gives 8.
+# Multiples of the cost at twice the size that are tried, in steps of 1.5 %; n^3 gives 8.
 MULTIPLES: Array = np.concatenate([[1.0], np.geomspace(1.005, 9.0, 150)])
 POWERS_OF_MULTIPLES: Array = np.log2(MULTIPLES)
 
-# What keeps the equations of nearly equal functions soluble; far below what costs can tell.
+# Keeps the equations of nearly equal functions soluble; far below any measurable cost.
 RIDGE = 1e-11
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """A fitted sum: the functions' names and factors, for costs in units; `squares` are weighted.
+    """A fitted sum: names and factors of its functions, and the weighted sum of squared errors.
 
-    `multiple` is what it forecasts for twice the largest size, over what it gives there.
+    `multiple` is its value at twice the largest size over its value at the largest size.
     """
 
     names: tuple[str, ...]
@@ -49,7 +49,7 @@ class Sum:
     multiple: float
 
     def at(self, size: float) -> float:
-        """The cost of a size."""
+        """The value of the sum for a size."""
         return sum(
             factor * function(name)(size)
             for name, factor in zip(self.names, self.factors, strict=True)
@@ -57,17 +57,17 @@ class Sum:
 
 
 class Points:
-    """Sizes, rising, and costs, both positive, made ready for least squares.
+    """Sizes in ascending order and their costs, both positive, prepared for least squares.
 
-    `resolution` is what costs were rounded to, 0 for costs that were not.
+    `resolution` is the unit to which costs were rounded, or 0.
     """
 
     def __init__(self, sizes: Sequence[float], costs: Sequence[float], resolution: float) -> None:
         self.sizes: Array = np.asarray(sizes, dtype=np.float64)
         self.costs: Array = np.asarray(costs, dtype=np.float64)
         size, self._top = self.sizes[-1], self.costs[-1]
-        weights = (self.sizes / size) ** LARGE_COUNT
-        # Rounding is off by a quarter on average; ten times that is where it begins to matter.
+        weights = (self.sizes / size) ** WEIGHT_EXPONENT
+        # The mean error of rounding is a quarter. Costs below ten times that weigh less.
         weights *= self.costs**2 / (self.costs**2 + (2.5 * resolution) ** 2)
         root = np.sqrt(weights * len(weights) / weights.sum())
         table = _functions(self.sizes)
@@ -80,13 +80,13 @@ class Points:
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def without(self, at: int, resolution: float) -> Points:
-        """The points but one."""
-        sizes, costs = (np.delete(column, at).tolist() for column in (self.sizes, self.costs))
+    def without(self, index: int, resolution: float) -> Points:
+        """The points except one."""
+        sizes, costs = (np.delete(column, index).tolist() for column in (self.sizes, self.costs))
         return Points(sizes, costs, resolution)
 
     def solve(self, names: Sequence[str]) -> Sum | None:
-        """The best sum of these functions; None unless each has a part in it that is positive."""
+        """The best sum of these functions; None unless all factors are positive."""
         columns = [NAMES.index(name) for name in names]
         factors = np.linalg.lstsq(self._matrix[:, columns], self._ones, rcond=None)[0]
         if (factors <= 0).any():
@@ -108,12 +108,12 @@ class Points:
         return Points(self.sizes[:count].tolist(), self.costs[:count].tolist(), resolution)
 
     def missed(self, fitted: Sum) -> Array:
-        """How far a sum is off at each point, as a share of the cost."""
+        """The relative error of a sum at each point."""
         expected = np.array([fitted.at(size) for size in self.sizes.tolist()])
         return expected / self.costs - 1
 
     def power(self, *, constant: bool) -> Sum:
-        """The best power of the size, with a constant part if asked for, whatever its exponent."""
+        """The best power of the size, of any exponent; with `constant` plus a constant part."""
         share = self.sizes / self.sizes[-1]
         columns = share[:, None] ** np.array(POWERS) * self._weights[:, None]
         square, along = (columns**2).sum(0), columns.T @ self._ones
@@ -127,12 +127,12 @@ class Points:
         factors = along / square
         missed = self._ones[:, None] - columns * factors - self._weights[:, None] * flat
         squares = np.where(factors > 0, (missed**2).sum(0), np.inf)
-        at = int(squares.argmin())
-        exponent, factor, level = POWERS[at], float(factors[at]), float(flat[at])
+        index = int(squares.argmin())
+        exponent, factor, level = POWERS[index], float(factors[index]), float(flat[index])
         name = power_name(exponent)
         scaled = factor * self._top / float(self.sizes[-1]) ** exponent
         multiple = (level + factor * 2**exponent) / (level + factor)
-        residual = float(squares[at])
+        residual = float(squares[index])
         if level > 0:
             return Sum(("constant", name), (level * self._top, scaled), residual, multiple)
         return Sum((name,), (scaled,), residual, multiple)
@@ -143,7 +143,7 @@ class Points:
         above = multiples[None, :] - MULTIPLES[:, None]
         pairs = [(low, high) for high in range(functions) for low in range(high)]
         low, high = np.array(pairs).T
-        # Mixed in these parts, the two forecast the multiple between them.
+        # Weights with which the two functions of a pair forecast the multiple between them.
         of_low, of_high = above[:, high], -above[:, low]
         fitting = (of_low >= 0) & (of_high >= 0)
         most = int(fitting.sum(1).max())
@@ -154,7 +154,7 @@ class Points:
         )
         matrix = self._matrix
         mixed = matrix[:, low[order]] * of_low[None] + matrix[:, high[order]] * of_high[None]
-        return float(self._ones @ self._ones) - _explained(mixed, self._ones)
+        return float(self._ones @ self._ones) - _best_explained(mixed, self._ones)
 
 
 def _functions(sizes: Array) -> Array:
@@ -163,10 +163,10 @@ def _functions(sizes: Array) -> Array:
     return np.array(rows, dtype=np.float64)
 
 
-def _explained(mixed: Array, ones: Array) -> Array:
-    """How much of `ones` the best one or two of the mixtures of each multiple explain.
+def _best_explained(mixed: Array, ones: Array) -> Array:
+    """The part of `ones` that the best one or two mixtures of each multiple explain.
 
-    `mixed` has a row per point, then one per multiple, then its mixtures, some of which are 0.
+    The axes of `mixed` are points, multiples and mixtures; some mixtures are 0.
     """
     length = np.sqrt((mixed**2).sum(0))
     mixed = mixed / np.where(length > 0, length, 1)

@@ -1,7 +1,7 @@
-"""Writing reports, in the order that every known reader takes.
+"""Writes reports, in the order that every known reader accepts.
 
-Header, routines, points, then contexts with parents first. Names lose what the format cannot hold:
-there is no escape for a quote, and a line is an item.
+Header, routines, points, then contexts with parents first. The format has no escapes, so quotes and
+line breaks in names are replaced.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from pylink.aprof.limits import (
 from pylink.aprof.model import BB_COUNT, ROOT, TIME_USEC, VERSION, Context, Point, Report, Routine
 from pylink.files.atomic import write_whole
 
-# The image of a routine that has none; a name must not be empty.
+# The image of a routine without an image, since a name must not be empty.
 NO_IMAGE = "NONE"
 
 
 def write(report: Report, path: str | os.PathLike[str]) -> None:
-    """Write a report in one step; OSError, ValueError for one that cannot be written."""
+    """Write a report atomically; OSError, or ValueError if the format cannot hold it."""
     write_whole(os.fspath(path), encode(report))
 
 
 def encode(report: Report) -> bytes:
-    """The report as version 4; ValueError when a number or the structure does not fit."""
+    """The report in version 4 of the format; ValueError if the format cannot hold it."""
     _check(report)
     report = _in_contexts(report)
     lines = [*_header(report), *_routines(report), *_points(report), *_contexts(report)]
@@ -42,9 +42,9 @@ def encode(report: Report) -> bytes:
 
 
 def _in_contexts(report: Report) -> Report:
-    """The report with a context at the top for each routine outside any, where others have some.
+    """The report with a context at the root for each routine that lacks one, if others have one.
 
-    Readers that know contexts fail on a routine without one, and take its points from there.
+    Readers that know contexts take points from them, and fail on a routine without a context.
     """
     called = {context.routine for context in report.contexts}
     alone = [routine for routine in report.routines if routine.id not in called]
@@ -62,11 +62,11 @@ def _in_contexts(report: Report) -> Report:
 
 
 def clean(text: str) -> str:
-    """Text without line breaks and other control characters, which become question marks."""
+    """The text with a question mark for each line break or other control character."""
     return "".join("?" if ord(char) < 32 or ord(char) == 127 else char for char in text)
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A name in quotes; quotes in it become single ones. ValueError for an empty name."""
     if not text:
         raise ValueError("a name must not be empty")
@@ -94,11 +94,11 @@ def _header(report: Report) -> Iterator[str]:
 
 def _routines(report: Report) -> Iterator[str]:
     for routine in report.routines:
-        yield f"r {quoted(routine.name)} {quoted(routine.image or NO_IMAGE)} {routine.id}"
+        yield f"r {quote(routine.name)} {quote(routine.image or NO_IMAGE)} {routine.id}"
         if routine.mangled is not None:
-            yield f"u {routine.id} {quoted(routine.mangled)}"
+            yield f"u {routine.id} {quote(routine.mangled)}"
         if routine.full is not None:
-            yield f"d {routine.id} {quoted(routine.full)}"
+            yield f"d {routine.id} {quote(routine.full)}"
 
 
 def _points(report: Report) -> Iterator[str]:
@@ -106,27 +106,27 @@ def _points(report: Report) -> Iterator[str]:
     owners += [("q", context) for context in report.contexts]
     for tag, owner in owners:
         for point in owner.points:
-            numbers = [str(_fitting(point, column)) for column in COLUMNS[VERSION]]
+            numbers = [str(_clamp_square(point, column)) for column in COLUMNS[VERSION]]
             yield f"{tag} {owner.id} {' '.join(numbers)}"
 
 
-def _fitting(point: Point, column: str) -> int:
-    """A number of a point; a sum of squares that needs more than 64 bits becomes the largest."""
+def _clamp_square(point: Point, column: str) -> int:
+    """A value of a point; a sum of squares that needs more than 64 bits becomes MAX_COST."""
     value: int = getattr(point, column)
     return min(value, MAX_COST) if column in SQUARES else value
 
 
 def _contexts(report: Report) -> Iterator[str]:
-    waiting: dict[int, list[Context]] = {}
+    children: dict[int, list[Context]] = {}
     for context in report.contexts:
-        waiting.setdefault(context.parent, []).append(context)
-    ready = waiting.pop(ROOT, [])[::-1]
+        children.setdefault(context.parent, []).append(context)
+    ready = children.pop(ROOT, [])[::-1]
     while ready:
         context = ready.pop()
         yield f"x {context.routine} {context.id} {context.parent}"
-        ready += reversed(waiting.pop(context.id, []))
-    if waiting:
-        raise ValueError(f"no way from the top leads to context {next(iter(waiting))}")
+        ready += reversed(children.pop(context.id, []))
+    if children:
+        raise ValueError(f"no way from the top leads to context {next(iter(children))}")
 
 
 def _check(report: Report) -> None:
@@ -147,15 +147,15 @@ def _check(report: Report) -> None:
         _check_contexts(report)
 
 
-def _check_ids(what: str, numbers: list[int]) -> None:
+def _check_ids(noun: str, numbers: list[int]) -> None:
     if len(set(numbers)) < len(numbers):
-        raise ValueError(f"{what} ids must be there once each")
+        raise ValueError(f"{noun} ids must be there once each")
     for number in numbers:
-        _check_number(f"{what} id", number, MAX_WRITTEN_ID)
+        _check_number(f"{noun} id", number, MAX_WRITTEN_ID)
 
 
 def _check_contexts(report: Report) -> None:
-    """Contexts hang together, and are of routines that are there."""
+    """Check that routines and parents of contexts exist."""
     routines = {routine.id for routine in report.routines}
     contexts = {ROOT, *(context.id for context in report.contexts)}
     for context in report.contexts:
@@ -165,6 +165,6 @@ def _check_contexts(report: Report) -> None:
             raise ValueError(f"context {context.id} has the parent {context.parent}")
 
 
-def _check_number(what: str, value: int, limit: int) -> None:
+def _check_number(noun: str, value: int, limit: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= limit:
-        raise ValueError(f"{what} {value!r} is not a whole number from 0 to {limit}")
+        raise ValueError(f"{noun} {value!r} is not a whole number from 0 to {limit}")

@@ -37,7 +37,7 @@ class _Unreadable(Exception):
 
 
 class _AddPlugin(argparse.Action):
-    """Keeps the order of both kinds of plugins."""
+    """Collects --plugin and --plugin-global in one list, in their order."""
 
     def __call__(
         self,
@@ -132,7 +132,7 @@ def _kinds(text: str) -> tuple[str, ...]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command: 0, 1 after errors, or 2 after a message on what could not be read."""
+    """Run the command; the exit status is 1 after errors, 2 if a file could not be read, else 0."""
     options = parser()
 
     def work(arguments: argparse.Namespace) -> int:
@@ -151,8 +151,8 @@ def _audit(options: argparse.ArgumentParser, arguments: argparse.Namespace) -> i
             f"'{linked[1]}': name one program; libraries that it needs are found (-L), and those "
             "that it opens are named with --plugin"
         )
-    named = [*linked, *(plugin.path for plugin in arguments.plugins)]
-    finder = Finder(named, arguments.directories, is_system=arguments.system)
+    named_paths = [*linked, *(plugin.path for plugin in arguments.plugins)]
+    finder = Finder(named_paths, arguments.directories, is_system=arguments.system)
     loader = Loader(finder)
     _load(loader, linked, arguments.plugins)
     process = loader.process
@@ -166,7 +166,7 @@ def _audit(options: argparse.ArgumentParser, arguments: argparse.Namespace) -> i
         if arguments.sarif_output is not None:
             file = WholeFile(arguments.sarif_output)
             stack.callback(file.discard)
-            subject = (linked or named or objects)[0]
+            subject = (linked or named_paths or objects)[0]
             sink.renderers.append(SarifDocument(file, subject=subject))
         Auditor(process, sink).report(gpu=arguments.gpu)
         for path in objects:
@@ -178,7 +178,7 @@ def _audit(options: argparse.ArgumentParser, arguments: argparse.Namespace) -> i
         if arguments.json:
             show(document(process, finder, sink.diagnostics, status))
         else:
-            if named:
+            if named_paths:
                 show("\n".join([*file_lines(process), ""]))
             lines = not_looked_at(process, finder)
             if lines:
@@ -202,7 +202,7 @@ def _load(loader: Loader, linked: Sequence[str], plugins: Sequence[Plugin]) -> N
 
 
 def _show_findings(sink: Sink) -> None:
-    """The findings, errors first, and how many there are."""
+    """Print the findings, errors first, and their number."""
     presentation = Presentation(width=terminal_width(), summary=False, context=False)
     text = TextRenderer(sys.stdout, presentation)
     for record in sorted(sink.diagnostics, key=lambda record: -record.level):

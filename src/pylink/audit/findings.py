@@ -1,4 +1,4 @@
-"""What an audit reports: the rules, each with its cause and the build step that helps."""
+"""The rules of an audit: each finding is reported with its cause and the build step that helps."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from pylink.diagnostics.record import Diagnostic
     from pylink.diagnostics.sink import Sink
 
-# Bytes of relocatable code that are worth a note: every library that nvcc links has some.
-WORTH = 1 << 20
-# Libraries whose absence says nothing: none of them has modules of others.
-PLAIN = ("ld-linux", "libc.", "libcuda.", "libcudart.", "libdl.", "libgcc_s.", "libm.",
+# Less relocatable code is not reported: every library that nvcc links has some.
+LEAST_REPORTED_BYTES = 1 << 20
+# Prefixes of system libraries that never have modules, so they may be missing.
+SYSTEM_LIBRARIES = ("ld-linux", "libc.", "libcuda.", "libcudart.", "libdl.", "libgcc_s.", "libm.",
          "libpthread.", "librt.", "libstdc++.")  # fmt: skip
 
 
 class Auditor:
-    """Reports what is wrong with a process to a sink."""
+    """Reports the findings about a process to a sink."""
 
     def __init__(self, process: Process, sink: Sink) -> None:
         self._process = process
@@ -43,14 +43,14 @@ class Auditor:
         """Apply all rules; `gpu` is an SM number that all files should have code for."""
         device = DeviceCode()
         if self._groups:
-            self._registration()
-        self._shared(device)
+            self._report_registration()
+        self._report_shared(device)
         for file in self._files:
-            self._own(file, gpu)
+            self._report_file(file, gpu)
         for path, reason in self._process.skipped.items():
             self._sink.report("audit-skipped", file=path, reason=reason)
 
-    def _registration(self) -> None:
+    def _report_registration(self) -> None:
         outcome = simulate(self._groups)
         remedies = Remedies(self._groups, outcome, self._process.program)
         by_file: dict[LinkedFile, list[Module]] = {}
@@ -60,121 +60,123 @@ class Auditor:
             remedy = remedies.find(set(modules), partial(remedies.for_unanswered, file))
             self._sink.report(
                 "audit-unanswered",
-                file=file.shown,
+                file=file.display_path,
                 id=text(modules[0].id),
-                hints=[*_steps(remedy, modules[0].id), *self._elsewhere()],
+                hints=[*_steps(remedy, modules[0].id), *self._missing_libraries()],
             )
         missing: dict[LinkedFile, bytes] = {}
         for file, identifier in outcome.without_code:
             missing.setdefault(file, identifier)
         for file, identifier in missing.items():
-            step = note("audit-need", file=file.shown)
-            hints = [step, *self._elsewhere()]
-            self._sink.report("audit-no-code", file=file.shown, id=text(identifier), hints=hints)
+            step = note("audit-need", file=file.display_path)
+            hints = [step, *self._missing_libraries()]
+            self._sink.report(
+                "audit-no-code", file=file.display_path, id=text(identifier), hints=hints
+            )
         for image in outcome.images:
-            self._image(image, outcome, remedies)
+            self._report_image(image, outcome, remedies)
 
-    def _image(self, image: Image, outcome: Outcome, remedies: Remedies) -> None:
+    def _report_image(self, image: Image, outcome: Outcome, remedies: Remedies) -> None:
         file = image.file
         is_needed = image.calls or outcome.registered_ids.isdisjoint(file.answers)
         if not image.is_registered and not is_needed:
-            self._sink.report("audit-image-unused", file=file.shown)
+            self._sink.report("audit-image-unused", file=file.display_path)
         elif not image.is_registered:
             called = {call.id for call in image.calls}
             absent = [name for name in file.answers if name not in called]
-            self._incomplete(image, absent, outcome, remedies)
+            self._report_incomplete(image, absent, outcome, remedies)
         for module, count in Counter(image.late).items():
-            if module in outcome.lost or count > 1:
+            if module in outcome.lost_modules or count > 1:
                 is_copy = module.id in outcome.registered_ids
                 remedy = remedies.find({module}, partial(remedies.for_late, module, image))
-                self._say(
+                self._report(
                     "audit-late-copy" if is_copy else "audit-late",
                     _steps(remedy, module.id),
-                    file=module.file.shown,
-                    other=file.shown,
+                    file=module.file.display_path,
+                    other=file.display_path,
                     id=text(module.id),
                 )
 
-    def _incomplete(
+    def _report_incomplete(
         self, image: Image, absent: Sequence[bytes], outcome: Outcome, remedies: Remedies
     ) -> None:
         file = image.file
         takers = {module.id: taker for module, taker in outcome.takers.items()}
-        lost = {call for call in image.calls if call in outcome.lost}
+        lost = {call for call in image.calls if call in outcome.lost_modules}
         alone = {call.id for call in lost} - outcome.registered_ids
         elsewhere = next((name for name in absent if name in takers), None)
         identifier = elsewhere or next(iter(absent), b"")
-        facts: dict[str, str | int] = {"file": file.shown, "id": text(identifier)}
+        facts: dict[str, str | int] = {"file": file.display_path, "id": text(identifier)}
         hints = _steps(remedies.find(lost, partial(remedies.for_image, file, absent)), identifier)
         if elsewhere is None:
-            hints += self._elsewhere()
+            hints += self._missing_libraries()
         else:
-            facts["other"] = takers[elsewhere].shown
+            facts["other"] = takers[elsewhere].display_path
         if alone:
             facts["lost"] = len(alone)
         if elsewhere is not None:
             kind = "audit-incomplete" if alone else "audit-incomplete-copy"
         else:
             kind = "audit-waiting" if alone else "audit-waiting-copy"
-        self._say(kind, hints, **facts)
+        self._report(kind, hints, **facts)
 
-    def _shared(self, device: DeviceCode) -> None:
+    def _report_shared(self, device: DeviceCode) -> None:
         for shared in find_shared_kernels(self._groups, device):
             facts: dict[str, str | int] = {
-                "file": shared.first.shown,
-                "other": shared.second.shown,
+                "file": shared.first.display_path,
+                "other": shared.second.display_path,
                 "symbol": shared.names[0],
                 "count": len(shared.names),
             }
             if shared.differs:
-                hints = [note("audit-hidden-kernels", file=shared.first.shown)]
-                self._say("audit-kernel", hints, **facts)
+                hints = [note("audit-hidden-kernels", file=shared.first.display_path)]
+                self._report("audit-kernel", hints, **facts)
             else:
-                self._say("audit-kernel-copy", (), **facts)
+                self._report("audit-kernel-copy", (), **facts)
         for shared in find_shared_variables(self._files, device):
             self._sink.report(
                 "audit-variable",
-                file=shared.first.shown,
-                other=shared.second.shown,
+                file=shared.first.display_path,
+                other=shared.second.display_path,
                 symbol=shared.names[0],
                 count=len(shared.names),
             )
 
-    def _own(self, file: LinkedFile, gpu: int | None) -> None:
-        """The rules that are about one file."""
-        shown = file.shown
+    def _report_file(self, file: LinkedFile, gpu: int | None) -> None:
+        """Apply the rules about a single file."""
+        path = file.display_path
         if gpu is not None and file.images and not has_code_for(file, gpu):
-            there = architectures(entry for image in file.images for entry in image.entries)
+            names = architectures(entry for image in file.images for entry in image.entries)
             self._sink.report(
                 "audit-gpu",
-                file=shown,
+                file=path,
                 sm=gpu,
-                archs=", ".join(there) or "-",
-                hints=[note("audit-target", file=shown, sm=gpu)],
+                archs=", ".join(names) or "-",
+                hints=[note("audit-target", file=path, sm=gpu)],
             )
         size = unused_relocatable(file)
-        if size >= WORTH:
+        if size >= LEAST_REPORTED_BYTES:
             self._sink.report(
                 "audit-relocatable",
-                file=shown,
+                file=path,
                 size=size,
-                hints=[note("audit-strip", file=shown)],
+                hints=[note("audit-strip", file=path)],
             )
         ids = len(file.calls)
         if file.has_sections and file.module_count >= 0 and ids != file.module_count:
-            self._sink.report("audit-ids", file=shown, containers=file.module_count, ids=ids)
+            self._sink.report("audit-ids", file=path, containers=file.module_count, ids=ids)
         if not file.has_sections:
-            self._sink.report("audit-no-sections", file=shown)
+            self._sink.report("audit-no-sections", file=path)
         for fault in file.faults:
-            self._sink.report("audit-damaged", file=shown, reason=fault)
+            self._sink.report("audit-damaged", file=path, reason=fault)
 
-    def _say(self, kind: str, hints: Iterable[Diagnostic], **facts: str | int) -> None:
+    def _report(self, kind: str, hints: Iterable[Diagnostic], **facts: str | int) -> None:
         self._sink.report(
             kind, source=None, children=(), notes=(), hints=hints, explain=None, **facts
         )
 
-    def _elsewhere(self) -> list[Diagnostic]:
-        names = [name for name in self._process.missing if not name.startswith(PLAIN)]
+    def _missing_libraries(self) -> list[Diagnostic]:
+        names = [name for name in self._process.missing if not name.startswith(SYSTEM_LIBRARIES)]
         return [note("audit-elsewhere", libraries=", ".join(names))] if names else []
 
 

@@ -26,25 +26,35 @@ _COLUMNS = ("file", "images", "modules", "state", "code")
 def file_lines(process: Process) -> list[str]:
     """A table of the files with device code."""
     rows = [
-        (file.shown, str(len(file.images)), str(len(file.calls)), state(file), _targets(file))
+        (
+            file.display_path,
+            str(len(file.images)),
+            str(len(file.calls)),
+            state(file),
+            _architecture_list(file),
+        )
         for file in process.files
         if file.has_device_code
     ]
     if not rows:
         return ["No file has device code."]
-    shown = [tuple(printable(cell) for cell in row) for row in [_COLUMNS, *rows]]
-    return aligned(shown, right=" rr")
+    cells = [tuple(printable(cell) for cell in row) for row in [_COLUMNS, *rows]]
+    return aligned(cells, right=" rr")
 
 
 def state(file: LinkedFile) -> str:
-    """Who links the device code: `open` if others do, `closed` if the file has a link of it."""
+    """The column `state`: how the device code of a file is linked.
+
+    `closed`: the file has a link of its modules; `open`: other files link them; `mixed`: it has a
+    link of other modules only; `whole`: it has no modules.
+    """
     if file.answers:
         return "closed" if set(file.calls) & set(file.answers) or not file.calls else "mixed"
     return "open" if file.calls else "whole"
 
 
 def not_looked_at(process: Process, finder: Finder) -> list[str]:
-    """Libraries that no directory has, and paths that were not allowed."""
+    """Lines about libraries that were not found and paths that are not allowed."""
     lines = []
     if process.missing:
         lines.append("Not looked at: " + ", ".join(map(printable, sorted(process.missing))))
@@ -54,7 +64,7 @@ def not_looked_at(process: Process, finder: Finder) -> list[str]:
 
 
 def document(process: Process, finder: Finder, findings: Iterable[Diagnostic], status: int) -> str:
-    """Everything as one JSON object; names that are not UTF-8 have escapes."""
+    """The audit as one JSON object; names that are not UTF-8 have escapes."""
     content = {
         "status": status,
         "files": [
@@ -74,7 +84,7 @@ def document(process: Process, finder: Finder, findings: Iterable[Diagnostic], s
         "not_found": sorted(process.missing),
         "not_looked_at": sorted(finder.not_looked_at),
     }
-    return json.dumps(_readable(content), indent=2) + "\n"
+    return json.dumps(_escape_bytes(content), indent=2) + "\n"
 
 
 def _finding(record: Diagnostic) -> dict[str, Any]:
@@ -92,24 +102,24 @@ def _finding(record: Diagnostic) -> dict[str, Any]:
     return finding
 
 
-def _readable(value: Any) -> Any:
-    """The value, with bytes of names that are not UTF-8 as `\\xNN`."""
+def _escape_bytes(value: Any) -> Any:
+    """Replace bytes of names that are not UTF-8 by `\\xNN`."""
     if isinstance(value, str):
         return to_bytes(value).decode("utf-8", "backslashreplace")
     if isinstance(value, list):
-        return [_readable(item) for item in value]
+        return [_escape_bytes(item) for item in value]
     if isinstance(value, dict):
-        return {key: _readable(item) for key, item in value.items()}
+        return {key: _escape_bytes(item) for key, item in value.items()}
     return value
 
 
-def _targets(file: LinkedFile) -> str:
+def _architecture_list(file: LinkedFile) -> str:
     code = file.images or file.modules
     return ", ".join(architectures(entry for part in code for entry in part.entries)) or "-"
 
 
 def terminal_width() -> int:
-    """Columns to wrap messages to; 0 where output is not a terminal."""
+    """Columns at which to wrap messages; 0 if the output is not a terminal."""
     import shutil
 
     from pylink.diagnostics.stream import is_terminal

@@ -1,4 +1,4 @@
-"""Which kernels and variables the images of files have, and which kernels several files export."""
+"""Kernels and variables in the images of files, and those that several files have."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STO_CUDA_ENTRY = 0x10
 _STT_OBJECT, _STT_FUNC = 1, 2
 _STB_LOCAL = 0
 _VARIABLES = (b".nv.global", b".nv.constant3")
-# Bytes of a container that is unpacked; a larger one is not looked into.
+# A larger container is not unpacked.
 _MOST_CONTAINER = 1 << 31
 
 
@@ -37,8 +37,8 @@ class Symbols:
 
 
 @dataclass
-class Shared:
-    """Names that `first` and `second` both have, `differs` where the code is not the same."""
+class SharedNames:
+    """Names that two files both have; `differs` if their code is not the same."""
 
     first: LinkedFile
     second: LinkedFile
@@ -47,7 +47,7 @@ class Shared:
 
 
 def read_symbols(cubin: bytes) -> Symbols:
-    """The global names of a cubin; none of what is not one."""
+    """The global names of a cubin; empty if the bytes are not a cubin."""
     symbols = Symbols()
     try:
         _, _, sections = read_sections(cubin)
@@ -73,13 +73,13 @@ def read_symbols(cubin: bytes) -> Symbols:
 
 
 class DeviceCode:
-    """Looks into the images of files, each file once for each question."""
+    """Reads the images of files, each file once for each question."""
 
     def __init__(self) -> None:
         self._symbols: dict[LinkedFile, tuple[set[bytes], set[bytes]]] = {}
 
     def symbols(self, file: LinkedFile) -> tuple[set[bytes], set[bytes]]:
-        """The kernels and variables of a file, by the first cubin of each of its images."""
+        """The kernels and variables of a file, from the first cubin of each of its images."""
         if file not in self._symbols:
             kernels: set[bytes] = set()
             variables: set[bytes] = set()
@@ -98,7 +98,7 @@ class DeviceCode:
         return code
 
     def _images(self, file: LinkedFile, *, every: bool) -> Iterator[tuple[int, Symbols]]:
-        """SM number and names of cubins; what cannot be read is a fault of the file."""
+        """Yield SM number and names of each cubin; an unreadable image is a fault of the file."""
         source = FileSource(file.path)
         try:
             for container in file.images:
@@ -118,8 +118,8 @@ class DeviceCode:
             source.close()
 
 
-def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[Shared]:
-    """Kernels whose host symbol in one file the loader replaces by that of another."""
+def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[SharedNames]:
+    """Kernels whose host symbol the loader replaces by the one of another file."""
     pairs: dict[tuple[LinkedFile, LinkedFile], set[bytes]] = defaultdict(set)
     before: list[LinkedFile] = []
     for group in groups:
@@ -143,12 +143,12 @@ def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[Sha
             for differs in (True, False):
                 chosen = sorted(name for name in kernels if (left[name] != right[name]) == differs)
                 if chosen:
-                    shared_pairs.append(Shared(file, other, _texts(chosen), differs))
+                    shared_pairs.append(SharedNames(file, other, _texts(chosen), differs))
     return shared_pairs
 
 
-def find_shared_variables(files: Sequence[LinkedFile], device: DeviceCode) -> list[Shared]:
-    """Variables that several images have, for each file with the first other one."""
+def find_shared_variables(files: Sequence[LinkedFile], device: DeviceCode) -> list[SharedNames]:
+    """Variables that several files have; each file is paired with the first that has them."""
     first: dict[bytes, LinkedFile] = {}
     pairs: dict[tuple[LinkedFile, LinkedFile], list[bytes]] = defaultdict(list)
     with_code = [file for file in files if file.images]
@@ -159,7 +159,7 @@ def find_shared_variables(files: Sequence[LinkedFile], device: DeviceCode) -> li
             other = first.setdefault(name, file)
             if other is not file:
                 pairs[other, file].append(name)
-    return [Shared(file, other, _texts(names)) for (file, other), names in pairs.items()]
+    return [SharedNames(file, other, _texts(names)) for (file, other), names in pairs.items()]
 
 
 def _texts(names: Iterable[bytes]) -> list[str]:

@@ -1,8 +1,8 @@
-"""Host functions of an object that launch kernels, and can be replaced by those of another file.
+"""Host functions of an object that launch kernels and that another file's function can replace.
 
-A function launches a kernel if its code refers to the stub or to the host symbol of the kernel. In
-an object that is a relocation; once it is linked, nothing tells. The names of kernels come from
-the device code of the same object. Launches by a pointer are not seen.
+A function launches a kernel if its code refers to the stub or to the host symbol of the kernel. An
+object has a relocation for that; a linked file does not show it. The names of kernels come from
+the device code of the same object. Launches by a pointer are not detected.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class _Symbol:
 
 
 def find_launchers(name: str, data: bytes) -> Iterator[Launcher]:
-    """Those of an object, or of all members of an archive; NotAnObject if it cannot be read."""
+    """Yield the launchers of an object or of an archive's members; NotAnObject if unreadable."""
     if not data.startswith((b"!<arch>\n", b"!<thin>\n")):
-        yield from _of_object(name, data)
+        yield from _find_in_object(name, data)
         return
     try:
         if is_thin(data, 0, len(data)):
@@ -74,12 +74,12 @@ def find_launchers(name: str, data: bytes) -> Iterator[Launcher]:
         for member in read_archive(data, 0, len(data)):
             contents = data[member.offset : member.offset + member.size]
             if contents.startswith(b"\x7fELF"):
-                yield from _of_object(f"{name}:{member.name}", contents)
+                yield from _find_in_object(f"{name}:{member.name}", contents)
     except ArchiveError as error:
         raise NotAnObject(f"the archive is damaged: {error}") from error
 
 
-def _of_object(name: str, data: bytes) -> Iterator[Launcher]:
+def _find_in_object(name: str, data: bytes) -> Iterator[Launcher]:
     try:
         kind, _, sections = read_sections(data)
     except ValueError as error:
@@ -87,7 +87,7 @@ def _of_object(name: str, data: bytes) -> Iterator[Launcher]:
     table = next((section for section in sections if section.type == SHT_SYMTAB), None)
     if kind != 1 or table is None or table.link >= len(sections) or table.stored < 0:
         raise NotAnObject("it is not an object with symbols")
-    kernels = _kernels(name, data)
+    kernels = _kernels_of_object(name, data)
     if not kernels:
         return
     symbols = list(_symbols(data, sections, table))
@@ -98,8 +98,8 @@ def _of_object(name: str, data: bytes) -> Iterator[Launcher]:
             continue
         if not sections[section.info].flags & _SHF_EXECINSTR:
             continue
-        whole = section.stored - section.stored % RELA.size
-        rows = data[section.offset : section.offset + whole]
+        size = section.stored - section.stored % RELA.size
+        rows = data[section.offset : section.offset + size]
         for offset, _, number, addend in RELA.iter_unpack(rows):
             if number >= len(symbols):
                 continue
@@ -112,7 +112,7 @@ def _of_object(name: str, data: bytes) -> Iterator[Launcher]:
                 yield Launcher(name, _text(caller.name), _text(kernel))
 
 
-def _kernels(name: str, data: bytes) -> set[bytes]:
+def _kernels_of_object(name: str, data: bytes) -> set[bytes]:
     kernels: set[bytes] = set()
     try:
         for part in parts(name, data):
@@ -126,14 +126,14 @@ def _kernels(name: str, data: bytes) -> set[bytes]:
 def _symbols(data: bytes, sections: list[Section], table: Section) -> Iterator[_Symbol]:
     names = sections[table.link]
     strings = data[names.offset : names.offset + max(names.stored, 0)]
-    whole = table.stored - table.stored % SYM.size
-    for name, *fields in SYM.iter_unpack(data[table.offset : table.offset + whole]):
+    rows_size = table.stored - table.stored % SYM.size
+    for name, *fields in SYM.iter_unpack(data[table.offset : table.offset + rows_size]):
         end = strings.find(b"\0", name)
         yield _Symbol(strings[name:end] if end >= 0 else b"", *fields)
 
 
 class _Functions:
-    """The functions of an object by place."""
+    """The functions of an object, by section and offset."""
 
     def __init__(self, symbols: list[_Symbol]) -> None:
         self._sections: dict[int, list[_Symbol]] = {}
@@ -148,7 +148,7 @@ class _Functions:
         }
 
     def at(self, section: int, offset: int) -> _Symbol | None:
-        """The function that has this byte."""
+        """The function that contains this byte; None if no function does."""
         place = bisect_right(self._starts.get(section, ()), offset) - 1
         if place < 0:
             return None
@@ -157,7 +157,7 @@ class _Functions:
 
 
 def _target(symbol: _Symbol, addend: int, functions: _Functions) -> bytes:
-    """The name that a relocation means, where it may be that of a section and a place in it."""
+    """The function that a relocation refers to, by its symbol or by a section and an offset."""
     if symbol.info & 15 != _STT_SECTION:
         return symbol.name
     for place in (addend + _CALL, addend):
@@ -168,18 +168,18 @@ def _target(symbol: _Symbol, addend: int, functions: _Functions) -> bytes:
 
 
 def _kernel_of(name: bytes, kernels: set[bytes]) -> bytes:
-    """The kernel whose host symbol or stub has this name; empty if none has."""
+    """The kernel whose host symbol or stub has this name; empty if there is no such kernel."""
     if name in kernels:
         return name
     place = name.find(_STUB)
     if place >= 0:
-        rest = name[place + len(_STUB) :]
-        # _Z..__device_stub__Z4fillIiEvPT_: the underscore of the name belongs to both.
-        for kernel in (rest, b"_" + rest):
+        suffix = name[place + len(_STUB) :]
+        # In _Z..__device_stub__Z4fillIiEvPT_ the prefix and the kernel's name share an underscore.
+        for kernel in (suffix, b"_" + suffix):
             if kernel in kernels:
                 return kernel
         return name
-    # A kernel of internal linkage has a name that begins with its own.
+    # The name of a kernel with internal linkage contains the name of its host symbol without _ZL.
     if name.startswith(b"_ZL"):
         return next((kernel for kernel in kernels if name[3:] and name[3:] in kernel), b"")
     return b""

@@ -1,8 +1,8 @@
-"""What a program or shared library says of its device code and of the files that it needs.
+"""The device code of a program or shared library, and the files that it needs.
 
-The dynamic segment is read as the loader reads it, by program headers. Section headers are needed
-for the ids of modules and for fat binaries. Nothing of a file is trusted: what does not hold is
-noted in `faults`, and the rest counts.
+The dynamic segment is read like the loader reads it, by program headers. Section headers are needed
+for the ids of modules and for fat binaries. Files are not trusted: damage is recorded in `faults`,
+and the rest of the file counts.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pylink._native.ledger import find_marks
-from pylink.facts.elf import EM_AARCH64, EM_X86_64, PT_LOAD
-from pylink.facts.fatbinentries import CONTAINER
+from pylink.facts.elf import ET_DYN, ET_EXEC, PT_LOAD
+from pylink.facts.fatbinentries import CONTAINER, REGISTER_PREFIX, WRAPPER_PREFIX
 from pylink.facts.records import DYN, EHDR, PHDR, SYM
 from pylink.inputs.sharedlib import DEFINED, LENT, module_ids
 from pylink.inspect.embedded import CONTAINER_MARK, ELF_MARK, entry_at, sections_of
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 
     from pylink.inspect.embedded import Source
 
-REGISTER = b"__cudaRegisterLinkedBinary"
-WRAPPER = b"__fatbinwrap"
-MACHINES = {EM_X86_64: "x86-64", EM_AARCH64: "aarch64"}
-ET_REL, ET_EXEC, ET_DYN = 1, 2, 3
 
 PT_DYNAMIC, PT_INTERP = 2, 3
 _DT_NULL, _DT_NEEDED, _DT_PLTRELSZ, _DT_HASH, _DT_STRTAB, _DT_SYMTAB = 0, 1, 2, 4, 5, 6
@@ -40,7 +36,7 @@ _DF_SYMBOLIC, _DF_1_PIE = 2, 0x08000000
 _RELOCATION_SYMBOL = struct.Struct("<12xI8x")
 _STT_FUNC = 2
 
-# Bytes of one table. The largest known libraries with device code have symbols of 40 MB.
+# Limits in bytes. The largest known libraries with device code have a symbol table of 40 MB.
 _MOST_TABLE = 1 << 29
 _MOST_IDS = 1 << 24
 _SEARCH = 1 << 20
@@ -49,7 +45,7 @@ _IS_ODD = bytes(number & 1 for number in range(256))
 
 
 class NotLinked(Exception):
-    """A file that is not a program or shared library for 64-bit machines; the text says why."""
+    """The file is not a program or shared library for 64-bit machines; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +71,13 @@ class Container:
 class LinkedFile:
     """A program or shared library.
 
-    `calls` are ids of the modules whose host code it contains, in the order in which they
-    register; `answers` are the ids of the modules of its image. A call for an id of `own` is bound
-    to the file itself, whatever the loader finds elsewhere. `needs` are ids whose fat binaries its
-    image refers to in other files. `images` are fat binaries that are registered, `modules` those
-    of relocatable code. `faults` says what could not be read.
+    * `calls`: ids of the modules whose host code it contains, in the order in which they register.
+    * `answers`: ids of the modules in its image.
+    * `self_bound`: ids for which its calls always reach its own image.
+    * `needs`: ids of modules whose fat binaries its image refers to in other files.
+    * `images`: fat binaries that are registered.
+    * `modules`: fat binaries of relocatable code.
+    * `faults`: messages about parts that could not be read.
     """
 
     path: str
@@ -93,7 +91,7 @@ class LinkedFile:
     defined: set[bytes] = field(default_factory=set)
     functions: set[bytes] = field(default_factory=set)
     undefined: set[bytes] = field(default_factory=set)
-    own: set[bytes] = field(default_factory=set)
+    self_bound: set[bytes] = field(default_factory=set)
     calls: list[bytes] = field(default_factory=list)
     answers: list[bytes] = field(default_factory=list)
     needs: set[bytes] = field(default_factory=set)
@@ -104,34 +102,36 @@ class LinkedFile:
     faults: list[str] = field(default_factory=list)
 
     def add_fault(self, fault: str) -> None:
-        """Note what could not be read, once."""
+        """Record a fault; a repeated one counts once."""
         if fault not in self.faults:
             self.faults.append(fault)
 
     @property
-    def shown(self) -> str:
-        """The path as messages have it: from the working directory on where it is below that."""
-        return os.path.relpath(self.path) if self.path.startswith(_here()) else self.path
+    def display_path(self) -> str:
+        """The path for messages: relative if the file is below the working directory."""
+        return (
+            os.path.relpath(self.path) if self.path.startswith(_working_directory()) else self.path
+        )
 
     @cached_property
     def defined_wrappers(self) -> set[bytes]:
-        """The ids whose fat binaries other files find here."""
-        return set(_ids(self.defined, WRAPPER))
+        """The ids of modules whose fat binaries this file exports."""
+        return set(_ids(self.defined, WRAPPER_PREFIX))
 
     @property
     def has_device_code(self) -> bool:
         return bool(self.images or self.modules or self.calls or self.answers)
 
 
-def _here() -> str:
+def _working_directory() -> str:
     try:
         return os.path.join(os.getcwd(), "")
     except OSError:
-        return "\0"  # No path begins so.
+        return "\0"  # no path begins with this
 
 
 def read_header(source: Source) -> tuple[int, int]:
-    """e_type and e_machine of an ELF file; NotLinked for anything else, or for other machines'."""
+    """e_type and e_machine of a 64-bit, little-endian ELF file; NotLinked for any other file."""
     head = source.read(0, EHDR.size)
     if not head.startswith(b"\x7fELF"):
         raise NotLinked("it is not an ELF file")
@@ -154,7 +154,9 @@ def read_linked_file(source: Source, path: str) -> LinkedFile:
     _Dynamic(source, segments, file).read()
     _read_sections(source, file)
     if file.is_program:
-        file.own |= {name for name in file.answers if REGISTER + name not in file.undefined}
+        file.self_bound |= {
+            name for name in file.answers if REGISTER_PREFIX + name not in file.undefined
+        }
     return file
 
 
@@ -178,7 +180,7 @@ class _Dynamic:
         self._strings = b""
 
     def read(self) -> None:
-        """Fill what the dynamic segment says into the file."""
+        """Fill in the attributes of the file that the dynamic segment has."""
         file = self._file
         rows = b""
         for kind, _, offset, _, _, size, *_ in self._segments:
@@ -203,19 +205,19 @@ class _Dynamic:
         file.is_symbolic = _DT_SYMBOLIC in self._values or bool(get(_DT_FLAGS, 0) & _DF_SYMBOLIC)
         file.is_program |= bool(get(_DT_FLAGS_1, 0) & _DF_1_PIE)
         symbols = self._symbols()
-        registers = [name for name in symbols if name.startswith(REGISTER)]
+        registers = [name for name in symbols if name.startswith(REGISTER_PREFIX)]
         if any(name in file.defined for name in registers):
             relocated = self._relocated()
-            file.own = {
-                name[len(REGISTER) :]
+            file.self_bound = {
+                name[len(REGISTER_PREFIX) :]
                 for number, name in enumerate(symbols)
                 if name in file.defined
-                and name.startswith(REGISTER)
+                and name.startswith(REGISTER_PREFIX)
                 and (file.is_symbolic or number not in relocated)
             }
 
     def _symbols(self) -> list[bytes]:
-        """The names of the dynamic symbols by number; fills those of the file."""
+        """The names of the dynamic symbols by number; also fills in the name sets of the file."""
         file, strings = self._file, self._strings
         rows = self._table(
             self._values.get(_DT_SYMTAB, 0), self._count() * SYM.size, "dynamic symbols"
@@ -236,7 +238,7 @@ class _Dynamic:
         return names
 
     def _count(self) -> int:
-        """How many dynamic symbols there are, by one of the hash tables."""
+        """The number of dynamic symbols, from one of the hash tables."""
         if _DT_HASH in self._values:
             head = self._table(self._values[_DT_HASH], 8, "hash table")
             return min(int.from_bytes(head[4:8], "little"), self._source.size // SYM.size)
@@ -253,7 +255,7 @@ class _Dynamic:
             (row[0] for row in struct.iter_unpack("<I", buckets[: len(buckets) & ~3])), default=0
         )
         if last < first:
-            return first  # Only undefined symbols.
+            return first  # only undefined symbols
         chains = place + 16 + 8 * n_bloom + 4 * n_buckets
         while last < self._source.size // SYM.size:
             # The last word of a chain is odd.
@@ -265,16 +267,16 @@ class _Dynamic:
         return self._source.size // SYM.size
 
     def _relocated(self) -> set[int]:
-        """The numbers of the dynamic symbols that relocations name, which the loader looks up."""
-        places: set[int] = set()
+        """The numbers of the dynamic symbols that relocations name; the loader looks these up."""
+        symbol_numbers: set[int] = set()
         for start, size in ((_DT_RELA, _DT_RELASZ), (_DT_JMPREL, _DT_PLTRELSZ)):
             rows = self._table(self._values.get(start, 0), self._values.get(size, 0), "relocations")
-            whole = len(rows) - len(rows) % _RELOCATION_SYMBOL.size
-            places |= {row[0] for row in _RELOCATION_SYMBOL.iter_unpack(rows[:whole])}
-        return places
+            rows_size = len(rows) - len(rows) % _RELOCATION_SYMBOL.size
+            symbol_numbers |= {row[0] for row in _RELOCATION_SYMBOL.iter_unpack(rows[:rows_size])}
+        return symbol_numbers
 
     def _table(self, address: int, size: int, noun: str) -> bytes:
-        """The same as `_bytes`, with a fault where the file does not have them all."""
+        """Like `_bytes`; adds a fault if bytes are missing."""
         rows = self._bytes(address, size)
         if len(rows) < size:
             self._file.add_fault(f"its {noun} are cut off")
@@ -282,13 +284,13 @@ class _Dynamic:
         return rows[: len(rows) - len(rows) % width]
 
     def _bytes(self, address: int, size: int) -> bytes:
-        """The bytes at an address of the loaded file, as many as the file has there."""
+        """Up to `size` bytes at an address of the loaded file; fewer if the segment ends."""
         if address and size:
             for kind, _, offset, start, _, stored, *_ in self._segments:
                 if kind == PT_LOAD and start <= address < start + stored:
                     within = address - start
-                    wanted = min(size, stored - within, _MOST_TABLE)
-                    return self._source.read(offset + within, wanted)
+                    available = min(size, stored - within, _MOST_TABLE)
+                    return self._source.read(offset + within, available)
         return b""
 
     def _text(self, offset: int) -> str:
@@ -301,37 +303,37 @@ def _paths(text: str) -> list[str]:
 
 
 def _read_sections(source: Source, file: LinkedFile) -> None:
-    """Fill in ids and fat binaries, which are in sections; without them, what symbols tell."""
+    """Fill in ids and fat binaries from the sections; without sections, ids from symbols."""
     sections = sections_of(source)
     places = {section.name: section for section in sections}
     file.has_sections = bool(sections)
-    listed: list[bytes] = []
+    id_texts: list[bytes] = []
     if "__nv_module_id" in places:
         places_of_ids = places["__nv_module_id"]
         text = source.read(
             places_of_ids.start, min(places_of_ids.end - places_of_ids.start, _MOST_IDS)
         )
-        listed = [word for word in text.split(b"\0") if word]
-    exported = _ids(file.defined, REGISTER)
-    wanted = _ids(file.undefined, REGISTER)
-    file.needs = set(_ids(file.undefined, WRAPPER))
-    file.calls = module_ids(listed)
-    answers = [word[len(DEFINED) :] for word in listed if word.startswith(DEFINED)]
-    # A module that may be lent is registered here if it is here.
+        id_texts = [id_text for id_text in text.split(b"\0") if id_text]
+    exported = _ids(file.defined, REGISTER_PREFIX)
+    undefined = _ids(file.undefined, REGISTER_PREFIX)
+    file.needs = set(_ids(file.undefined, WRAPPER_PREFIX))
+    file.calls = module_ids(id_texts)
+    answers = [id_text[len(DEFINED) :] for id_text in id_texts if id_text.startswith(DEFINED)]
+    # A module that may be lent is registered here if the file has its host code.
     lent = {name.removeprefix(LENT) for name in answers if name.startswith(LENT)}
     answers = [name for name in answers if not name.startswith(LENT)]
     file.answers = list(dict.fromkeys([*answers, *(name for name in file.calls if name in lent)]))
-    if not listed:
-        # Without that section, symbols still show what other files see.
+    if not id_texts:
+        # Without __nv_module_id the symbols still show the ids that other files see.
         file.answers = exported
-        file.calls = list(dict.fromkeys([*wanted, *_ids(file.defined, WRAPPER)]))
-    known = {*exported, *wanted, *file.answers}
-    false = [name for name in file.calls if name not in known]
-    if false:
-        file.add_fault(f"it names {len(false)} modules that no symbol registers")
-        file.calls = [name for name in file.calls if name in known]
+        file.calls = list(dict.fromkeys([*undefined, *_ids(file.defined, WRAPPER_PREFIX)]))
+    symbol_ids = {*exported, *undefined, *file.answers}
+    unregistered = [name for name in file.calls if name not in symbol_ids]
+    if unregistered:
+        file.add_fault(f"it names {len(unregistered)} modules that no symbol registers")
+        file.calls = [name for name in file.calls if name in symbol_ids]
     # A call inside the file needs no dynamic symbol.
-    file.own |= {name for name in file.answers if name not in {*exported, *wanted}}
+    file.self_bound |= {name for name in file.answers if name not in {*exported, *undefined}}
     if ".nv_fatbin" in places:
         places_of_ids = places[".nv_fatbin"]
         file.images = _containers(source, places_of_ids.start, places_of_ids.end, file)
@@ -342,43 +344,43 @@ def _read_sections(source: Source, file: LinkedFile) -> None:
 
 
 def _ids(names: set[bytes], prefix: bytes) -> list[bytes]:
-    """The ids in the names that begin so, in a fixed order."""
+    """The ids in the names with this prefix, sorted."""
     return sorted(name[len(prefix) :] for name in names if name.startswith(prefix))
 
 
 def _containers(source: Source, start: int, end: int, file: LinkedFile) -> list[Container]:
-    """The fat binaries from one offset to another, with anything between them."""
+    """The fat binaries between two offsets; other bytes between them are skipped."""
     containers = []
-    at = start
-    while at + CONTAINER.size <= end:
-        head = source.read(at, CONTAINER.size)
+    offset = start
+    while offset + CONTAINER.size <= end:
+        head = source.read(offset, CONTAINER.size)
         if not head.startswith(CONTAINER_MARK):
-            window = source.read(at, min(_SEARCH, end - at))
+            window = source.read(offset, min(_SEARCH, end - offset))
             places = find_marks(window, (CONTAINER_MARK,))
             if not places:
-                at += max(1, len(window) - len(CONTAINER_MARK) + 1)
+                offset += max(1, len(window) - len(CONTAINER_MARK) + 1)
                 continue
-            at += places[0][0]
-            head = source.read(at, CONTAINER.size)
+            offset += places[0][0]
+            head = source.read(offset, CONTAINER.size)
             if len(head) < CONTAINER.size:
                 break
-        first = at + CONTAINER.size
+        first = offset + CONTAINER.size
         last = first + CONTAINER.unpack(head)[3]
         if last > end:
             file.add_fault("a fat binary is cut off")
             last = end
-        containers.append(Container(at, last, tuple(_entries(source, first, last, file))))
-        at = last
+        containers.append(Container(offset, last, tuple(_entries(source, first, last, file))))
+        offset = last
     return containers
 
 
-def _entries(source: Source, at: int, end: int, file: LinkedFile) -> Iterator[Entry]:
-    while at < end:
-        fields = entry_at(source, at, end)
+def _entries(source: Source, offset: int, end: int, file: LinkedFile) -> Iterator[Entry]:
+    while offset < end:
+        fields = entry_at(source, offset, end)
         if fields is None:
-            if any(source.read(at, min(end - at, _SEARCH))):
+            if any(source.read(offset, min(end - offset, _SEARCH))):
                 file.add_fault("a fat binary is damaged")
             return
         kind, _, head, size = fields[:4]
         yield Entry(kind, fields[8], fields[11], size)
-        at += head + size
+        offset += head + size

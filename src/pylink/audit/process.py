@@ -1,8 +1,9 @@
-"""The files of a process: what the loader would load, in which order, and where it looks up names.
+"""The files that the loader would load into a process, their order, and the scopes of names.
 
-Order and scopes are those of glibc: the program and the libraries that it needs, by breadth, are
-the global scope. A plugin and what it needs beyond that come later, and see their own files after
-the global scope; with RTLD_GLOBAL they join it. Functions that register run dependencies first.
+Order and scopes are those of glibc: the program and the libraries that it needs, breadth first, are
+the global scope. A plugin and its further libraries are loaded later. They look up names in the
+global scope first, then in their own; with RTLD_GLOBAL they become part of the global scope.
+Functions that register modules run in the dependencies first.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _MOST_FILES = 1 << 14
 
 @dataclass(frozen=True)
 class Plugin:
-    """A file that is opened at run time, with RTLD_GLOBAL or without."""
+    """A file that is opened at run time, with RTLD_GLOBAL or RTLD_LOCAL."""
 
     path: str
     is_global: bool
@@ -33,10 +34,10 @@ class Plugin:
 
 @dataclass
 class Group:
-    """What one start or one dlopen loads.
+    """The files of the program's start or of one dlopen.
 
-    `members` are all files of its scope by breadth, `loaded` those that it loads first, in the
-    order in which they register.
+    `members` are all files of its scope, breadth first. `loaded` are those that no earlier group
+    loaded, in the order in which they register.
     """
 
     members: list[LinkedFile]
@@ -46,10 +47,10 @@ class Group:
 
 @dataclass
 class Process:
-    """All files that were found. `program` is what starts, if it was named.
+    """All files that were found. `program` is the program, if one was named.
 
-    `missing` are names of libraries that no allowed directory has, with the files that need them;
-    `skipped` are candidates that cannot be loaded, with the reason.
+    `missing` maps names of libraries that no allowed directory has to the files that need them.
+    `skipped` maps paths of files that cannot be loaded to the reason.
     """
 
     program: LinkedFile | None = None
@@ -63,7 +64,7 @@ class Process:
 
 
 class Loader:
-    """Loads files as the loader would; each once."""
+    """Loads files like the loader, each once."""
 
     def __init__(self, finder: Finder) -> None:
         self._finder = finder
@@ -75,13 +76,13 @@ class Loader:
         self.process = Process()
 
     def start(self, path: str) -> None:
-        """Load the program, or a library in its place, as `load` does."""
+        """Load the program, or a library in its place, and the libraries that it needs."""
         self.load(path, is_global=True)
         self.process.program = self.process.groups[0].members[0]
 
     def load(self, path: str, *, is_global: bool) -> None:
-        """Load a named file and what it needs; OSError or NotLinked if that file cannot be read."""
-        known = set(self._loaders)
+        """Load a file and the libraries that it needs; OSError, NotLinked if it is unreadable."""
+        earlier_files = set(self._loaders)
         root = self._read(path)
         self._loaders.setdefault(root, None)
         members = [root]
@@ -91,8 +92,8 @@ class Loader:
                 if needed not in seen:
                     seen.add(needed)
                     members.append(needed)
-        new = [file for file in self._order(members) if file not in known]
-        self.process.groups.append(Group(members, new, is_global))
+        loaded = [file for file in self._order(members) if file not in earlier_files]
+        self.process.groups.append(Group(members, loaded, is_global))
 
     def _read(self, path: str) -> LinkedFile:
         source = FileSource(path)
@@ -144,12 +145,12 @@ class Loader:
         return None
 
     def _chain(self, file: LinkedFile) -> Iterable[LinkedFile]:
-        at: LinkedFile | None = file
+        link: LinkedFile | None = file
         seen: set[LinkedFile] = set()
-        while at is not None and at not in seen:
-            seen.add(at)
-            yield at
-            at = self._loaders.get(at)
+        while link is not None and link not in seen:
+            seen.add(link)
+            yield link
+            link = self._loaders.get(link)
 
     def _order(self, members: list[LinkedFile]) -> list[LinkedFile]:
         """The order of initialization: depth first from the last file, dependencies first."""
@@ -159,8 +160,8 @@ class Loader:
             stack = [(start, iter(self._dependencies(start)))] if start not in entered else []
             entered.add(start)
             while stack:
-                file, rest = stack[-1]
-                following = next((path for path in rest if path not in entered), None)
+                file, dependencies = stack[-1]
+                following = next((path for path in dependencies if path not in entered), None)
                 if following is None:
                     done[file] = None
                     stack.pop()

@@ -1,7 +1,7 @@
-"""The registration of modules, simulated: which image each module calls, and what that comes to.
+"""A simulation of the registration of modules: which image each module calls, and the outcome.
 
-`pylink.inputs.registration` tells how registration works. Here all files of a process are known,
-with their order and scopes, so each call is followed one by one.
+`pylink.inputs.registration` explains registration. Here all files of a process are known, with
+their order and scopes, so the simulation follows each call.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pylink.audit.linkedfile import REGISTER
+from pylink.audit.linkedfile import REGISTER_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,9 +30,9 @@ class Module:
 
 @dataclass
 class Image:
-    """The image of a file, with the modules that call it in time, and those that come too late.
+    """The image of a file, which is registered at the `size`th call.
 
-    `is_registered` says that the counter was reached.
+    `calls` are the modules that call it until then, `late` the modules that call it afterwards.
     """
 
     file: LinkedFile
@@ -47,10 +47,12 @@ class Image:
 
 @dataclass
 class Outcome:
-    """What registration comes to.
+    """The outcome of registration.
 
-    `unanswered` are modules whose function no file defines; `without_code` are pairs of a file and
-    an id whose fat binary its image refers to in vain. `takers` has the file that answers each.
+    * `unanswered`: modules whose function no file defines.
+    * `without_code`: pairs of a file and an id, if the image of the file refers to the fat binary
+      of a module that no file exports.
+    * `takers`: the file that answers the call of each module.
     """
 
     images: list[Image] = field(default_factory=list)
@@ -67,44 +69,44 @@ class Outcome:
         return {call.id for call in self.registered}
 
     @cached_property
-    def lost(self) -> set[Module]:
-        """Modules whose kernels are not found, at least by the copy in their file."""
-        lost = set(self.unanswered)
+    def lost_modules(self) -> set[Module]:
+        """Modules whose copy in their file does not find its kernels."""
+        modules = set(self.unanswered)
         for image in self.images:
-            lost.update(image.late)
+            modules.update(image.late)
             if not image.is_registered:
-                lost.update(image.calls)
-        return lost - self.registered
+                modules.update(image.calls)
+        return modules - self.registered
 
 
 @dataclass(frozen=True)
-class Change:
-    """What a file would be after another build step; the fields are those of `LinkedFile`.
+class FileState:
+    """The modules of a file, now or after another build step, with the fields of `LinkedFile`.
 
     `visible` are the answers that other files find.
     """
 
     calls: tuple[bytes, ...]
     answers: tuple[bytes, ...]
-    own: frozenset[bytes]
+    self_bound: frozenset[bytes]
     visible: frozenset[bytes]
 
 
-def as_it_is(file: LinkedFile) -> Change:
-    """A file without a change."""
-    visible = frozenset(name for name in file.answers if REGISTER + name in file.defined)
-    return Change(tuple(file.calls), tuple(file.answers), frozenset(file.own), visible)
+def current_state(file: LinkedFile) -> FileState:
+    """The state of a file as it is now."""
+    visible = frozenset(name for name in file.answers if REGISTER_PREFIX + name in file.defined)
+    return FileState(tuple(file.calls), tuple(file.answers), frozenset(file.self_bound), visible)
 
 
 def simulate(
-    groups: Sequence[Group], changes: Mapping[LinkedFile, Change] | None = None
+    groups: Sequence[Group], changes: Mapping[LinkedFile, FileState] | None = None
 ) -> Outcome:
-    """Follow each call of a process whose files may have been changed."""
-    files = {file: as_it_is(file) for group in groups for file in group.loaded}
+    """Follow each call of a process; `changes` has the files that are in another state."""
+    files = {file: current_state(file) for group in groups for file in group.loaded}
     files.update(changes or {})
     outcome = Outcome()
     images: dict[LinkedFile, Image] = {}
-    # What the global scope has: the first file that answers each id, and the names of fat binaries.
+    # The global scope: the first file that answers each id, and the ids of exported fat binaries.
     answering: dict[bytes, LinkedFile] = {}
     holding: set[bytes] = set()
     for group in groups:
@@ -124,7 +126,7 @@ def simulate(
         for file in group.loaded:
             for identifier in files[file].calls:
                 module = Module(file, identifier)
-                if identifier in files[file].own:
+                if identifier in files[file].self_bound:
                     taker: LinkedFile | None = file
                 else:
                     taker = answering.get(identifier) or local.get(identifier)
@@ -141,5 +143,5 @@ def simulate(
 
 
 def repeats(calls: Iterable[Module]) -> list[bytes]:
-    """The ids that call more than once."""
+    """The ids that occur in more than one call."""
     return [name for name, count in Counter(call.id for call in calls).items() if count > 1]

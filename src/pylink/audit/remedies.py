@@ -1,27 +1,27 @@
-"""Build steps that help where registration goes wrong, each tried in the simulation first."""
+"""Build steps that repair a failed registration; each is first tried in the simulation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pylink.audit.registration import as_it_is, repeats, simulate
+from pylink.audit.registration import current_state, repeats, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pylink.audit.linkedfile import LinkedFile
     from pylink.audit.process import Group
-    from pylink.audit.registration import Change, Image, Module, Outcome
+    from pylink.audit.registration import FileState, Image, Module, Outcome
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """A build step: the kind of its note, with the facts of that, and what it makes of files."""
+    """A build step: the kind and the arguments of its note, and the states of the changed files."""
 
     kind: str
     facts: dict[str, str]
-    changes: dict[LinkedFile, Change]
+    changes: dict[LinkedFile, FileState]
 
 
 class Remedies:
@@ -39,16 +39,16 @@ class Remedies:
         self._trials = 0
         self._program = program
         self._started = set(groups[0].loaded) if program is not None else set()
-        # What the steps that were found so far make of files, and what candidates begin with.
-        self._changes: dict[LinkedFile, Change] = {}
-        self._base: dict[LinkedFile, Change] = {}
+        # States of files after the remedies found so far, and the states from which to try one.
+        self._changes: dict[LinkedFile, FileState] = {}
+        self._base: dict[LinkedFile, FileState] = {}
 
     def find(
         self, modules: set[Module], candidates: Callable[[], Iterator[Remedy]]
     ) -> Remedy | None:
-        """The first candidate with which none of the modules is lost, and nothing else either.
+        """The first candidate that saves all `modules` and loses no others; None if none does.
 
-        A candidate that helps only after the steps that were found earlier counts as well.
+        It is tried from the present state first, then after the remedies that were found earlier.
         """
         for base in ({}, self._changes):
             self._base = dict(base)
@@ -72,16 +72,16 @@ class Remedies:
             if module.file in changes and module.id not in changes[module.file].calls
         }
         return (
-            not modules & tried.lost
+            not modules & tried.lost_modules
             and copies <= tried.registered_ids
-            and tried.lost <= self._outcome.lost
+            and tried.lost_modules <= self._outcome.lost_modules
         )
 
-    def _now(self, file: LinkedFile) -> Change:
-        return self._base.get(file) or as_it_is(file)
+    def _state(self, file: LinkedFile) -> FileState:
+        return self._base.get(file) or current_state(file)
 
     def for_image(self, file: LinkedFile, missing: Sequence[bytes]) -> Iterator[Remedy]:
-        """Steps for an image that waits for the `missing` modules."""
+        """Remedies for an image that waits for the `missing` modules."""
         takers = [
             taker
             for module, taker in self._outcome.takers.items()
@@ -91,8 +91,10 @@ class Remedies:
         for other in others:
             for less, more in ((file, other), (other, file)):
                 if set(less.answers) <= set(more.answers) and not less.is_program:
-                    now = replace(self._now(less), answers=(), own=frozenset(), visible=frozenset())
-                    facts = {"file": less.shown, "other": more.shown}
+                    now = replace(
+                        self._state(less), answers=(), self_bound=frozenset(), visible=frozenset()
+                    )
+                    facts = {"file": less.display_path, "other": more.display_path}
                     yield Remedy("audit-omit", facts, {less: now})
         if file.is_program:
             yield self._contain(file, missing)
@@ -106,69 +108,71 @@ class Remedies:
             yield from self._bind(other)
 
     def for_late(self, module: Module, image: Image) -> Iterator[Remedy]:
-        """Steps for a module that calls an image that is complete."""
+        """Remedies for a module that calls an image after its registration."""
         file = module.file
         if module.id in file.answers:
             yield from self._bind(file)
             yield from self._open(file)
-        # Callers that call twice, the later one first.
+        # Several callers have the same id: try the last one first.
         calls = [*image.calls, *image.late]
         for identifier in repeats(calls):
             callers = [call.file for call in calls if call.id == identifier]
             for caller in reversed(callers):
-                now = self._now(caller)
-                rest = tuple(name for name in now.calls if name != identifier)
-                facts = {"file": caller.shown, "id": text(identifier)}
-                yield Remedy("audit-once", facts, {caller: replace(now, calls=rest)})
+                now = self._state(caller)
+                remaining = tuple(name for name in now.calls if name != identifier)
+                facts = {"file": caller.display_path, "id": text(identifier)}
+                yield Remedy("audit-once", facts, {caller: replace(now, calls=remaining)})
         yield from self._open(image.file)
 
     def for_unanswered(self, file: LinkedFile) -> Iterator[Remedy]:
-        """Steps for a file whose modules no file registers."""
+        """Remedies for a file whose modules no file registers."""
         program = self._program
         if program is not None and file in self._started and file is not program:
-            facts = {"file": file.shown, "other": program.shown}
-            yield Remedy("audit-link", facts, self._linked(program, file, self._now(file)))
+            facts = {"file": file.display_path, "other": program.display_path}
+            yield Remedy(
+                "audit-link", facts, self._link_into_program(program, file, self._state(file))
+            )
         closed = replace(
-            self._now(file),
+            self._state(file),
             answers=tuple(dict.fromkeys(file.calls)),
-            own=frozenset(file.calls),
+            self_bound=frozenset(file.calls),
             visible=frozenset(),
         )
-        yield Remedy("audit-close", {"file": file.shown}, {file: closed})
+        yield Remedy("audit-close", {"file": file.display_path}, {file: closed})
 
     def _bind(self, file: LinkedFile) -> Iterator[Remedy]:
-        """The file answers its own calls."""
+        """Remedies that make the file answer its own calls."""
         if file.is_program:
             return
-        now = self._now(file)
-        bound = replace(now, own=frozenset(now.answers))
-        if now.own != bound.own:
-            facts = {"file": file.shown}
+        now = self._state(file)
+        bound = replace(now, self_bound=frozenset(now.answers))
+        if now.self_bound != bound.self_bound:
+            facts = {"file": file.display_path}
             yield Remedy("audit-symbolic", facts, {file: bound})
             yield Remedy("audit-hide", facts, {file: replace(bound, visible=frozenset())})
 
     def _open(self, file: LinkedFile) -> Iterator[Remedy]:
-        """The program's device link takes the modules of a library."""
+        """Remedies that move the modules of a library into the program's device link."""
         program = self._program
         if program is None or file is program or file not in self._started or not file.answers:
             return
-        opened = replace(self._now(file), answers=(), own=frozenset(), visible=frozenset())
-        facts = {"file": file.shown, "other": program.shown}
-        yield Remedy("audit-open", facts, self._linked(program, file, opened))
+        opened = replace(self._state(file), answers=(), self_bound=frozenset(), visible=frozenset())
+        facts = {"file": file.display_path, "other": program.display_path}
+        yield Remedy("audit-open", facts, self._link_into_program(program, file, opened))
 
-    def _linked(
-        self, program: LinkedFile, file: LinkedFile, opened: Change
-    ) -> dict[LinkedFile, Change]:
-        """The program registers what the file has; the file itself is `opened` then."""
-        now = self._now(program)
+    def _link_into_program(
+        self, program: LinkedFile, file: LinkedFile, opened: FileState
+    ) -> dict[LinkedFile, FileState]:
+        """States in which the program registers the modules of a file, which becomes `opened`."""
+        now = self._state(program)
         added = set(file.calls) | set(file.answers)
         answers = tuple(dict.fromkeys([*now.answers, *sorted(added)]))
-        own = frozenset(answers) if program.is_program else now.own
-        linked = replace(now, answers=answers, own=own, visible=now.visible | added)
+        bound_ids = frozenset(answers) if program.is_program else now.self_bound
+        linked = replace(now, answers=answers, self_bound=bound_ids, visible=now.visible | added)
         return {file: opened, program: linked}
 
     def _borrow(self, file: LinkedFile, missing: Sequence[bytes]) -> Iterator[Remedy]:
-        """The file takes code that libraries register; for that these are closed, and lend it."""
+        """Remedies by which the file borrows code that libraries register, which are closed."""
         absent = [name for name in missing if name not in file.calls]
         holders = [self._holder(file, name) for name in absent]
         if not absent or None in holders:
@@ -177,20 +181,22 @@ class Remedies:
         lent = {name for lender in lenders for name in lender.calls}
         changes = {}
         for lender in lenders:
-            now = self._now(lender)
+            now = self._state(lender)
             if not set(absent).intersection(lender.calls) <= set(now.answers):
-                own = tuple(dict.fromkeys(lender.calls))
-                changes[lender] = replace(now, answers=own, own=frozenset(own))
+                answers = tuple(dict.fromkeys(lender.calls))
+                changes[lender] = replace(now, answers=answers, self_bound=frozenset(answers))
         kind = "audit-lend" if changes else "audit-borrow"
-        # What else linked the code of a library that was open.
+        # Other files may have linked the code of a library that was open.
         users = [user for user in self._files if user not in lenders] if changes else [file]
         for user in users:
-            now = self._now(user)
-            kept = tuple(name for name in now.answers if name not in lent or name in user.calls)
-            if kept != now.answers:
-                visible = now.visible.intersection(kept)
-                changes[user] = replace(now, answers=kept, visible=visible)
-        facts = {"file": file.shown, "other": lenders[0].shown}
+            now = self._state(user)
+            remaining = tuple(
+                name for name in now.answers if name not in lent or name in user.calls
+            )
+            if remaining != now.answers:
+                visible = now.visible.intersection(remaining)
+                changes[user] = replace(now, answers=remaining, visible=visible)
+        facts = {"file": file.display_path, "other": lenders[0].display_path}
         yield Remedy(kind, facts, changes)
 
     def _holder(self, file: LinkedFile, identifier: bytes) -> LinkedFile | None:
@@ -201,18 +207,20 @@ class Remedies:
         return None
 
     def _contain(self, file: LinkedFile, missing: Sequence[bytes]) -> Remedy:
-        """The file has the host code of all modules of its image, and answers it itself."""
-        now = self._now(file)
+        """The remedy that adds the missing host code to the file, which answers its own calls."""
+        now = self._state(file)
         absent = [name for name in missing if name not in now.calls]
-        own = frozenset(now.answers)
-        facts = {"file": file.shown, "id": text(missing[0]) if missing else ""}
+        bound_ids = frozenset(now.answers)
+        facts = {"file": file.display_path, "id": text(missing[0]) if missing else ""}
         if file.is_program:
-            whole = replace(now, calls=(*now.calls, *absent), own=own)
-            return Remedy("audit-object", facts, {file: whole})
-        whole = replace(now, calls=(*now.calls, *absent), own=own, visible=frozenset())
-        return Remedy("audit-contain", facts, {file: whole})
+            complete = replace(now, calls=(*now.calls, *absent), self_bound=bound_ids)
+            return Remedy("audit-object", facts, {file: complete})
+        complete = replace(
+            now, calls=(*now.calls, *absent), self_bound=bound_ids, visible=frozenset()
+        )
+        return Remedy("audit-contain", facts, {file: complete})
 
 
 def text(identifier: bytes) -> str:
-    """An id as messages have it."""
+    """An id as text for messages."""
     return identifier.decode("utf-8", "surrogateescape")

@@ -1,7 +1,7 @@
-"""Finding the libraries that a file needs, as the loader would, in directories that are allowed.
+"""Finds the libraries that a file needs like the loader, but only in allowed directories.
 
-Allowed are the directories of files that the user named, and those of -L, with all below them.
-RPATH and RUNPATH are followed into these; anything else is only listed. `is_system` allows all.
+Allowed are the directories of files that the user named, those of -L, and all directories below.
+RPATH and RUNPATH are followed into these; other paths are only listed. `is_system` allows all.
 """
 
 from __future__ import annotations
@@ -10,33 +10,35 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
+from pylink.facts.elf import EM_AARCH64, EM_X86_64
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pylink.audit.linkedfile import LinkedFile
 
-# Where loaders look last, with the names of their machine for Debian's layout.
+# Directories that loaders search last, and the directory names of Debian's layout by machine.
 _DEFAULTS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
-_TRIPLES = {62: "x86_64-linux-gnu", 183: "aarch64-linux-gnu"}
+_TRIPLES = {EM_X86_64: "x86_64-linux-gnu", EM_AARCH64: "aarch64-linux-gnu"}
 
 
 class Finder:
-    """Looks libraries up; `not_looked_at` are paths that are not allowed, with who names them."""
+    """Finds libraries; `not_looked_at` maps paths that are not allowed to files that name them."""
 
     def __init__(
-        self, named: Iterable[str], directories: Sequence[str], *, is_system: bool = False
+        self, named_paths: Iterable[str], directories: Sequence[str], *, is_system: bool = False
     ) -> None:
         self._directories = [os.path.abspath(folder) for folder in directories]
-        self._beside = list(dict.fromkeys(os.path.dirname(os.path.abspath(p)) for p in named))
+        self._beside = list(dict.fromkeys(os.path.dirname(os.path.abspath(p)) for p in named_paths))
         allowed = [*self._directories, *self._beside]
         self._allowed = {os.path.realpath(folder) for folder in allowed}
         self._is_system = is_system
         self.not_looked_at: dict[str, str] = {}
 
     def candidates(self, needed: str, chain: Sequence[LinkedFile]) -> list[str]:
-        """Regular files that a loader would try for a name, best first.
+        """Regular files that a loader would try for a name, in its order.
 
-        `chain` has the file that needs it, the file that needs that one, and so on.
+        `chain` has the file that needs the library, the file that loaded that file, and so on.
         """
         file = chain[0]
         if "/" in needed:
@@ -59,19 +61,19 @@ class Finder:
         return [path for path in places if self._is_wanted(path, file)]
 
     def _expand(self, paths: Iterable[str], file: LinkedFile) -> list[str]:
-        """Directories with $ORIGIN replaced; those with other variables are listed."""
+        """The directories, with $ORIGIN replaced; those with other variables are only listed."""
         origin = os.path.dirname(file.path)
         expanded = []
         for path in paths:
-            whole = path.replace("${ORIGIN}", origin).replace("$ORIGIN", origin)
-            if "$" in whole.replace(origin, ""):
-                self.not_looked_at.setdefault(whole, file.path)
+            full_path = path.replace("${ORIGIN}", origin).replace("$ORIGIN", origin)
+            if "$" in full_path.replace(origin, ""):
+                self.not_looked_at.setdefault(full_path, file.path)
             else:
-                expanded.append(os.path.abspath(whole))
+                expanded.append(os.path.abspath(full_path))
         return expanded
 
     def _is_wanted(self, path: str, file: LinkedFile) -> bool:
-        """Whether there is such a file, and it may be read."""
+        """Whether this is a regular file in an allowed directory."""
         folder = os.path.dirname(path)
         if not self._is_allowed(os.path.realpath(folder)):
             self.not_looked_at.setdefault(folder, file.path)

@@ -1,4 +1,4 @@
-"""Which GPUs the images of a file have code for."""
+"""The GPUs that the images of a file have code for."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def sm_number(text: str) -> int:
 
 
 def runs(entry: Entry, gpu: int) -> bool:
-    """Whether a GPU runs the code, or its driver compiles it."""
+    """Whether a GPU can run the code, or its driver can compile it."""
     is_one_chip = entry.flags & FLAG_SUFFIX["a"] != 0
     is_family = entry.flags & FLAG_SUFFIX["f"] != 0
     is_same_major = entry.sm // 10 == gpu // 10
@@ -41,7 +41,7 @@ def has_code_for(file: LinkedFile, gpu: int) -> bool:
 
 
 def architectures(entries: Iterable[Entry]) -> list[str]:
-    """Names of what there is code for, such as sm_90a and compute_90, in ascending order."""
+    """The architectures of the code, such as sm_90a and compute_90: sm_ first, ascending."""
     prefixes = {ENTRY_ELF: "sm", ENTRY_PTX: "compute"}
     architectures_of = {
         (entry.sm, entry.kind, suffix)
@@ -52,13 +52,13 @@ def architectures(entries: Iterable[Entry]) -> list[str]:
     return [
         f"{prefixes[kind]}_{sm}{suffix}"
         for kind in prefixes
-        for sm, its, suffix in sorted(architectures_of)
-        if its == kind
+        for sm, entry_kind, suffix in sorted(architectures_of)
+        if entry_kind == kind
     ]
 
 
 def unused_relocatable(file: LinkedFile) -> int:
-    """Bytes of relocatable cubins for architectures that the images have cubins for."""
+    """Bytes of relocatable cubins for architectures for which the images have cubins, too."""
     linked = {
         (entry.sm, entry.flags & (FLAG_SUFFIX["a"] | FLAG_SUFFIX["f"]))
         for image in file.images

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
-from pylink.facts.releases import FOLLOWED
+from pylink.facts.releases import FOLLOWED_NAMES
 
 # An empty file there: links have a server, as with PYLINK_SERVER=auto (the launcher looks for it).
 SERVE_FILE = "nvlink.serve"
@@ -29,7 +29,7 @@ def toolkit_release(program: str, search: str) -> str | None:
             release = stream.read(16).strip()
     except (OSError, ValueError):
         return None
-    return release if release in FOLLOWED else None
+    return release if release in FOLLOWED_NAMES else None
 
 
 def wants_notes(program: str, search: str) -> bool | None:

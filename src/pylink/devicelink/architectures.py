@@ -1,13 +1,13 @@
-"""Which architectures a step links for, and in which order: nvcc's -arch, -code and -gencode.
+"""The architectures of a step and their order, from nvcc's -arch, -code and -gencode.
 
-Options make pairs of a virtual and a real architecture. Virtual ones come in the order in which
-they are first named; of one, what later options ask for comes first, and a list in brackets keeps
-its order. PTX and LTO-IR that are asked for beside real code are not part of the result.
+Options name pairs of a virtual and a real architecture. Virtual ones are in the order in which
+they are first named. The real ones of a virtual architecture are in reverse order of the options; a
+list in brackets keeps its order. PTX and LTO-IR are not part of the result.
 """
 
 from __future__ import annotations
 
-from pylink.devicelink.request import NotOurs
+from pylink.devicelink.request import LeftToNvcc
 from pylink.facts.target import ARCHITECTURES, NAMES
 
 TYPE_CHECKING = False
@@ -21,35 +21,35 @@ NOT_LINKED = ("compute_", "lto_")
 def find_architectures(
     arch: str | None, codes: Sequence[str], specifications: Sequence[str]
 ) -> list[str]:
-    """The architectures, such as `sm_90a`; NotOurs for what nvcc has to decide or to refuse."""
+    """The architectures, such as `sm_90a`; LeftToNvcc if nvcc must decide or refuse the options."""
     if not (arch or codes or specifications):
         return [DEFAULT]
     groups: dict[str, list[str]] = {}
     if arch is not None:
-        _take_arch(groups, arch, codes)
+        _add_arch(groups, arch, codes)
     elif codes:
-        raise NotOurs(option="-code")
+        raise LeftToNvcc(option="-code")
     for text in specifications:
         option = f"-gencode {text}"
         virtual, comma, code = text.replace(" ", "").partition(",code=")
         if not (comma and virtual.startswith("arch=compute_")):
-            raise NotOurs(option=option)
+            raise LeftToNvcc(option=option)
         several = code[:1] + code[-1:] in ("[]", '""')
-        named = code[1:-1].split(",") if several else [code]
-        _take(groups, virtual.removeprefix("arch="), named, option)
+        listed_codes = code[1:-1].split(",") if several else [code]
+        _add_codes(groups, virtual.removeprefix("arch="), listed_codes, option)
     names = [name for group in groups.values() for name in group]
     numbers = {name for name in names if not name.endswith("f")}
     if any(name.removesuffix("f") in numbers for name in names if name.endswith("f")):
-        raise NotOurs(option="-gencode")  # which is an error
+        raise LeftToNvcc(option="-gencode")  # an error of nvcc
     if not names:  # the result has no code, only registrations
-        raise NotOurs(option=f"-arch {arch}" if arch else f"-gencode {specifications[0]}")
+        raise LeftToNvcc(option=f"-arch {arch}" if arch else f"-gencode {specifications[0]}")
     return names
 
 
-def _take_arch(groups: dict[str, list[str]], arch: str, codes: Sequence[str]) -> None:
+def _add_arch(groups: dict[str, list[str]], arch: str, codes: Sequence[str]) -> None:
     if arch in ("all", "all-major"):
         if codes:
-            raise NotOurs(option="-code")
+            raise LeftToNvcc(option="-code")
         majors: dict[int, int] = {}
         for sm in sorted(ARCHITECTURES):
             majors.setdefault(sm if arch == "all" else sm // 10, sm)
@@ -58,33 +58,35 @@ def _take_arch(groups: dict[str, list[str]], arch: str, codes: Sequence[str]) ->
         return
     if arch.startswith("sm_"):
         if codes:
-            raise NotOurs(option=f"-arch {arch}")
-        _take(groups, arch.replace("sm_", "compute_"), [arch], f"-arch {arch}")
+            raise LeftToNvcc(option=f"-arch {arch}")
+        _add_codes(groups, arch.replace("sm_", "compute_"), [arch], f"-arch {arch}")
         return
-    # Each of -code is an option of its own.
+    # Each value of -code counts as an option of its own.
     for code in codes or [arch]:
-        _take(groups, arch, [code], f"-arch {arch}")
+        _add_codes(groups, arch, [code], f"-arch {arch}")
 
 
-def _take(groups: dict[str, list[str]], virtual: str, named: Sequence[str], option: str) -> None:
-    """Add what one option asks for."""
+def _add_codes(
+    groups: dict[str, list[str]], virtual: str, codes: Sequence[str], option: str
+) -> None:
+    """Add the architectures of one option."""
     group = groups.setdefault(virtual, [])
     added = []
-    for code in named:
+    for code in codes:
         if code.startswith(NOT_LINKED):
             if code.partition("_")[2] not in NAMES:
-                raise NotOurs(option=option)
+                raise LeftToNvcc(option=option)
             continue
-        name = _real(virtual, code)
+        name = _real_name(virtual, code)
         if name is None:
-            raise NotOurs(option=option)
+            raise LeftToNvcc(option=option)
         if name not in group and name not in added:
             added.append(name)
     group[:0] = added
 
 
-def _real(virtual: str, code: str) -> str | None:
-    """The name of real code for a virtual architecture; None where nvcc has to say what it is."""
+def _real_name(virtual: str, code: str) -> str | None:
+    """The name of real code for a virtual architecture; None if only nvcc knows it."""
     source, target = architecture_parts(virtual, "compute_"), architecture_parts(code, "sm_")
     if source is None or target is None:
         return None
@@ -102,10 +104,10 @@ def _real(virtual: str, code: str) -> str | None:
 
 
 def architecture_parts(name: str, prefix: str) -> tuple[int, str] | None:
-    """The number of an architecture and its letter: 90 and `a` of `sm_90a`; None for all else."""
-    rest = name.removeprefix(prefix)
-    letter = rest[-1:] if rest.endswith(("a", "f")) else ""
-    digits = rest.removesuffix(letter)
+    """Number and letter of an architecture: 90 and `a` of `sm_90a`; None for other names."""
+    suffix = name.removeprefix(prefix)
+    letter = suffix[-1:] if suffix.endswith(("a", "f")) else ""
+    digits = suffix.removesuffix(letter)
     if not (name.startswith(prefix) and digits.isascii() and digits.isdigit()):
         return None
     return int(digits), letter

@@ -1,4 +1,4 @@
-"""`pylink cmake-dir`: where the CMake module is that makes builds use `pylink dlink`."""
+"""`pylink cmake-dir`: the directory of the CMake module by which builds use `pylink dlink`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cmake")
+CMAKE_DIRECTORY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cmake")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -30,6 +30,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _main(options: argparse.Namespace) -> int:
-    if sys.stdout is not None:  # closed when the process was started
-        write(sys.stdout, f"{FOLDER}\n")
+    if sys.stdout is not None:  # None if the process was started with it closed
+        write(sys.stdout, f"{CMAKE_DIRECTORY}\n")
     return 0

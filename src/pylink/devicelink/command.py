@@ -1,6 +1,6 @@
-"""`pylink dlink`: the device-link step with the words of nvcc.
+"""`pylink dlink`: the device-link step with the command line of nvcc.
 
-Words that only nvcc can obey make it a step for nvcc: it is started with the same words.
+If an argument needs nvcc, nvcc is started with the same arguments.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from pylink.devicelink.commandline import APPEND, PREPEND, read_request
-from pylink.devicelink.request import NotOurs
+from pylink.devicelink.request import LeftToNvcc
 from pylink.devicelink.toolkit import AS_NVCC, CUDA, find_toolkit, wants_notes
 from pylink.diagnostics import NvlinkRenderer, Sink
 from pylink.diagnostics.errors import LinkError
@@ -26,9 +26,9 @@ STEP = ("-dlink", "--device-link")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; the status is that of nvcc: 1 after a fatal error, 255 after others."""
-    root, as_nvcc, rest = take_own_options(argv)
-    if as_nvcc:  # messages are those of the linker that nvcc would start, as the overlay has them
+    """Run the command; exit statuses are those of nvcc: 1 after a fatal error, 255 after others."""
+    root, as_nvcc, remaining = split_own_options(argv)
+    if as_nvcc:  # messages are those of the nvlink that nvcc would start
         renderer = NvlinkRenderer(tool="nvlink", notes=lambda: wants_notes(root))
     else:
         renderer = NvlinkRenderer()
@@ -37,23 +37,27 @@ def main(argv: Sequence[str]) -> int:
     try:
         if root == "":
             sink.fatal("argument-expected", option=CUDA)
-        return _main(rest, sink, root, as_nvcc=as_nvcc)
+        return _main(remaining, sink, root, as_nvcc=as_nvcc)
     except LinkError:
         return sink.exit_code()
     finally:
         sink.close()
 
 
-def take_own_options(argv: Sequence[str]) -> tuple[str | None, bool, list[str]]:
-    """The toolkit of --cuda, empty without its argument, whether --as-nvcc stands, and the rest."""
-    rest = list(argv)
+def split_own_options(argv: Sequence[str]) -> tuple[str | None, bool, list[str]]:
+    """The toolkit of --cuda (empty if its argument is missing), --as-nvcc, and other arguments."""
+    remaining = list(argv)
     root = None
-    if rest and rest[0].startswith(CUDA) and rest[0][len(CUDA) : len(CUDA) + 1] in ("", "="):
-        root = rest.pop(0)[len(CUDA) + 1 :]
-        if not root and rest:
-            root = rest.pop(0)
-    as_nvcc = rest[:1] == [AS_NVCC]
-    return root, as_nvcc, rest[as_nvcc:]
+    if (
+        remaining
+        and remaining[0].startswith(CUDA)
+        and remaining[0][len(CUDA) : len(CUDA) + 1] in ("", "=")
+    ):
+        root = remaining.pop(0)[len(CUDA) + 1 :]
+        if not root and remaining:
+            root = remaining.pop(0)
+    as_nvcc = remaining[:1] == [AS_NVCC]
+    return root, as_nvcc, remaining[as_nvcc:]
 
 
 def _main(argv: list[str], sink: Sink, root: str | None, *, as_nvcc: bool) -> int:
@@ -65,20 +69,20 @@ def _main(argv: list[str], sink: Sink, root: str | None, *, as_nvcc: bool) -> in
     toolkit = find_toolkit(root)
     try:
         request = read_request(argv, os.environ, as_nvcc=as_nvcc)
-    except NotOurs as reason:
+    except LeftToNvcc as reason:
         if not as_nvcc and not any(word in STEP for word in _with_environment(argv)):
             argv.insert(0, STEP[0])
-        shown = bool({"-v", "--verbose"} & {*argv})
+        shows_command = bool({"-v", "--verbose"} & {*argv})
         notes = bool(wants_notes(root)) or not as_nvcc
-        from pylink.devicelink.handover import hand_on
+        from pylink.devicelink.handover import start_nvcc
 
-        return hand_on(argv, reason, toolkit, sink, shown=shown, notes=notes)
+        return start_nvcc(argv, reason, toolkit, sink, shows_command=shows_command, notes=notes)
     if "notes" in request.values:
         tool = NVLINK if as_nvcc else "pylink"
         sink.renderers = [NvlinkRenderer(tool=tool, notes=request.values["notes"] == "yes")]
     if request.verbose:
-        write(None, _described(request))
-    from pylink._native.inputfiles import keep_blocks  # a step for nvcc loads no kernels
+        write(None, _command_lines(request))
+    from pylink._native.inputfiles import keep_blocks  # not loaded for a step of nvcc
 
     keep_blocks()
     if request.links_program:
@@ -92,7 +96,7 @@ def _main(argv: list[str], sink: Sink, root: str | None, *, as_nvcc: bool) -> in
 
 
 def _with_environment(argv: Sequence[str]) -> list[str]:
-    """The words, and those of the variables that nvcc reads by itself."""
+    """The arguments, with those of the environment variables of nvcc."""
     try:
         before, after = (
             split_words(os.environ.get(variable, ""), Sink()) for variable in (PREPEND, APPEND)
@@ -102,8 +106,8 @@ def _with_environment(argv: Sequence[str]) -> list[str]:
     return [*before, *argv, *after]
 
 
-def _described(request: Request) -> str:
-    """A line for each link, and one for the output, in the form of nvcc -v."""
+def _command_lines(request: Request) -> str:
+    """The commands of the step in the form of nvcc -v: a line for each link and for the output."""
     inputs = " ".join(request.inputs)
     lines = [f"#$ pylink -arch={arch} {inputs}\n" for arch in request.archs]
     return "".join(lines) + f"#$ pylink dlink ({request.form}) -o {request.output}\n"

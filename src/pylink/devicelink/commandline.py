@@ -1,4 +1,4 @@
-"""From words in nvcc's spelling to a request. What only nvcc can do or refuse is NotOurs."""
+"""Reads a request from a command line of nvcc; LeftToNvcc if nvcc must do or refuse it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,15 @@ from pylink.devicelink.nvccoptions import (
     SPELLINGS,
     is_library,
 )
-from pylink.devicelink.request import CUBIN, DEFAULT_OUTPUTS, FATBIN, OBJECT, UNIT, NotOurs, Request
+from pylink.devicelink.request import (
+    CUBIN,
+    DEFAULT_OUTPUTS,
+    FATBIN,
+    OBJECT,
+    UNIT,
+    LeftToNvcc,
+    Request,
+)
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.options.file import split_items, split_words
@@ -36,8 +44,8 @@ PREPEND, APPEND = "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"
 MAX_FILES = 1000  # options files of one command, also those that name each other
 
 
-class Words:
-    """What the words say: lists and texts by attribute of the rows, flags, inputs."""
+class ParsedArguments:
+    """The parsed arguments: lists and texts by attribute of their option, flags, inputs."""
 
     __slots__ = ("as_nvcc", "files", "flags", "inputs", "lists", "texts", "unknown")
 
@@ -57,13 +65,13 @@ class Words:
 def read_request(
     argv: Sequence[str], environment: Mapping[str, str], *, as_nvcc: bool = False
 ) -> Request:
-    """The request that these words make with the variables of nvcc.
+    """The request of these arguments and of nvcc's environment variables.
 
-    With `as_nvcc` they need not be of a step: without -dlink, and with objects alone, they are
-    those of a program, and the step is a part of its link.
+    With `as_nvcc` a command line without -dlink whose inputs are all objects links a program, and
+    the step is a part of that.
     """
     sink = Sink()
-    parsed = Words(as_nvcc=as_nvcc)
+    parsed = ParsedArguments(as_nvcc=as_nvcc)
     try:
         before = split_words(environment.get(PREPEND, ""), sink)
         after = split_words(environment.get(APPEND, ""), sink)
@@ -73,25 +81,25 @@ def read_request(
         _read(after, parsed, sink)
         request = _request(parsed, environment)
         if as_nvcc and "device_link" not in parsed.flags:
-            # Its own object comes first among those of the program.
+            # The object of the step must come first on the command line of the program.
             if extra:
-                raise NotOurs(file=parsed.inputs[0])
-            for ends in ENDS:
-                if ends.replace("-", "_") in parsed.flags:
-                    raise NotOurs(option=f"--{ends}")
+                raise LeftToNvcc(file=parsed.inputs[0])
+            for option in ENDS:
+                if option.replace("-", "_") in parsed.flags:
+                    raise LeftToNvcc(option=f"--{option}")
             request.links_program = True
-            request.named = parsed.texts.get("output_file", "a.out")
+            request.report_name = parsed.texts.get("output_file", "a.out")
         return request
     except LinkError:
-        raise NotOurs(option=argv[0] if argv else "") from None
+        raise LeftToNvcc(option=argv[0] if argv else "") from None
 
 
-def _read(argv: Sequence[str], parsed: Words, sink: Sink) -> None:
-    rest = iter(argv)
-    for word in rest:
+def _read(argv: Sequence[str], parsed: ParsedArguments, sink: Sink) -> None:
+    remaining = iter(argv)
+    for word in remaining:
         if not word.startswith("-"):
             if not word.endswith(LINKED) and (parsed.as_nvcc or not is_library(word)):
-                raise NotOurs(file=word)
+                raise LeftToNvcc(file=word)
             parsed.inputs.append(word)
             continue
         row, spelling, argument = _recognize(word)
@@ -99,37 +107,39 @@ def _read(argv: Sequence[str], parsed: Words, sink: Sink) -> None:
             parsed.unknown.append(word)
             continue
         if row.use == LEFT or (row.takes == FLAG and argument is not None):
-            raise NotOurs(option=word)
+            raise LeftToNvcc(option=word)
         if row.takes == FLAG:
             parsed.flags.add(row.attribute)
             continue
         if argument is None:
-            argument = next(rest, None)
+            argument = next(remaining, None)
             if argument is None:
-                raise NotOurs(option=word)
+                raise LeftToNvcc(option=word)
         if row.takes == NUMBER:
             read_number(argument, spelling)
-        _take(row, spelling, argument, parsed, sink)
+        _set_argument(row, spelling, argument, parsed, sink)
 
 
-def _take(row: NvccOption, spelling: str, argument: str, parsed: Words, sink: Sink) -> None:
-    """Take the argument of an option."""
+def _set_argument(
+    row: NvccOption, spelling: str, argument: str, parsed: ParsedArguments, sink: Sink
+) -> None:
+    """Store the argument of an option."""
     if row.attribute == "options_file":
         for file in split_items(argument, sink):
             _read_file(file, parsed, sink)
-    elif row.attribute == "generate_code":  # its commas belong to it
+    elif row.attribute == "generate_code":  # its commas do not separate items
         parsed.lists.setdefault(row.attribute, []).append(argument)
     elif row.takes == LIST:
         parsed.lists.setdefault(row.attribute, []).extend(split_items(argument, sink))
     else:
         if parsed.texts.setdefault(row.attribute, argument) != argument:
-            raise NotOurs(option=spelling)  # nvcc has a warning for that
+            raise LeftToNvcc(option=spelling)  # nvcc warns
         if row.values and argument not in row.values:
-            raise NotOurs(option=f"{spelling}={argument}")
+            raise LeftToNvcc(option=f"{spelling}={argument}")
 
 
 def _recognize(word: str) -> tuple[NvccOption | None, str, str | None]:
-    """The row of a word, how it is spelled, and its argument if that is part of the word."""
+    """The row of an option, its spelling, and its argument if it is part of the same word."""
     spelling, equals, argument = word.partition("=")
     row = SPELLINGS.get(spelling)
     if row is not None:
@@ -138,26 +148,26 @@ def _recognize(word: str) -> tuple[NvccOption | None, str, str | None]:
     return row, word[:2], word[2:]
 
 
-def _read_file(file: str, parsed: Words, sink: Sink) -> None:
+def _read_file(file: str, parsed: ParsedArguments, sink: Sink) -> None:
     parsed.files.append(file)
     try:
         with open(file, encoding="utf-8", errors="surrogateescape") as stream:
             text = stream.read()
     except (OSError, ValueError):
-        raise NotOurs(file=file) from None
+        raise LeftToNvcc(file=file) from None
     if len(parsed.files) > MAX_FILES:
-        raise NotOurs(file=file)
+        raise LeftToNvcc(file=file)
     _read(split_words(text, sink), parsed, sink)
 
 
-def _request(parsed: Words, environment: Mapping[str, str]) -> Request:
+def _request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Request:
     flags, texts = parsed.flags, parsed.texts
     if not parsed.inputs:
-        raise NotOurs(option="-dlink")
+        raise LeftToNvcc(option="-dlink")
     if parsed.unknown and "forward_unknown_to_host_compiler" not in flags:
-        raise NotOurs(option=parsed.unknown[0])
+        raise LeftToNvcc(option=parsed.unknown[0])
     if {"fatbin", "cubin"} <= flags:
-        raise NotOurs(option="-cubin")
+        raise LeftToNvcc(option="-cubin")
     archs = find_architectures(
         texts.get("gpu_architecture"), parsed.items("gpu_code"), parsed.items("generate_code")
     )
@@ -165,7 +175,7 @@ def _request(parsed: Words, environment: Mapping[str, str]) -> Request:
     request.form = FATBIN if "fatbin" in flags else CUBIN if "cubin" in flags else OBJECT
     if "relocatable_link" in flags:
         if request.form != OBJECT or "dlink_time_opt" in flags:
-            raise NotOurs(option="-r")
+            raise LeftToNvcc(option="-r")
         request.form = UNIT
         request.values["relocatable_link"] = True
     if request.form == CUBIN:
@@ -179,42 +189,42 @@ def _request(parsed: Words, environment: Mapping[str, str]) -> Request:
     request.compiler = texts.get("compiler_bindir") or os.environ.get("NVCC_CCBIN")
     request.debug = "device_debug" in flags
     request.line_info = "generate_line_info" in flags
-    if request.debug and request.line_info:  # of which nvcc warns
-        raise NotOurs(option="-lineinfo")
+    if request.debug and request.line_info:  # nvcc warns
+        raise LeftToNvcc(option="-lineinfo")
     request.optimizes = "dlink_time_opt" in flags
     request.verbose = "verbose" in flags
     request.compress_mode = "none" if "no_compress" in flags else texts.get("compress_mode", "")
     request.compress_mode = request.compress_mode or "default"
     if request.compress_mode not in MODES:
-        raise NotOurs(option="-compress-mode")
+        raise LeftToNvcc(option="-compress-mode")
     request.threads = read_number(texts.get("threads", "0"), "-t")
     host_words = split_host_words([*parsed.items("compiler_options"), *parsed.unknown])
     request.hides = _hides(host_words)
     levels = [texts.get("optimize", "0"), *(word[2:] for word in host_words if word[:2] == "-O")]
     request.optimizes_host = levels[-1] != "0"
-    _take_link_options(request, parsed, environment.get(VARIABLE, ""))
-    request.named = request.output
+    _set_link_options(request, parsed, environment.get(VARIABLE, ""))
+    request.report_name = request.output
     request.options_files = parsed.files
     request.timings = texts.get("time")
     return request
 
 
 def default_output(form: str, directory: str | None) -> str:
-    """The name of an output that nobody named; the directory is for objects alone."""
+    """The name of an output without -o; only objects are written to the directory."""
     name = DEFAULT_OUTPUTS[form]
     return os.path.join(directory, name) if directory and form in (OBJECT, UNIT) else name
 
 
-def _take_link_options(request: Request, parsed: Words, environment: str) -> None:
-    """Options of the links by themselves: those of nvcc, and words of -Xnvlink.
+def _set_link_options(request: Request, parsed: ParsedArguments, environment: str) -> None:
+    """Set the options of the links: those of nvcc and the arguments of -Xnvlink.
 
-    `environment` has words of pylink's own variable, as for any other link.
+    `environment` has the options of pylink's own environment variable.
     """
     flags, values = parsed.flags, request.values
     early = Sink()
     line = parse(parsed.items("nvlink_options"), early, environment=environment)
     if early.diagnostics or line.inputs or line.files:
-        raise NotOurs(option="-Xnvlink")
+        raise LeftToNvcc(option="-Xnvlink")
     values.update(line.values)
     for flag, attribute in (
         ("disable_warnings", "disable_warnings"),
@@ -228,7 +238,7 @@ def _take_link_options(request: Request, parsed: Words, environment: str) -> Non
     if "all-warnings" in parsed.items("Werror"):
         values["warning_as_error"] = True
     if request.optimizes:
-        if "time" in parsed.texts:  # of the compilers
+        if "time" in parsed.texts:  # the times of the compilers
             values["time"] = parsed.texts["time"]
         if parsed.items("ptxas_options"):
             values["Xptxas"] = (" ".join(parsed.items("ptxas_options")) + " ",)
@@ -237,12 +247,12 @@ def _take_link_options(request: Request, parsed: Words, environment: str) -> Non
 
 
 def split_host_words(argv: Sequence[str]) -> list[str]:
-    """Words for the compiler of the host, which may have been quoted together."""
+    """The options for the host compiler; several may be quoted together."""
     return [part for text in argv for part in text.strip("'\"").split()]
 
 
 def _hides(argv: Sequence[str]) -> bool:
-    """Whether words for the compiler of the host hide the functions of the object."""
+    """Whether options for the host compiler hide the functions of the object."""
     hides = False
     for word in argv:
         if word in (HOST_HIDDEN, HOST_DEFAULT):
@@ -250,12 +260,12 @@ def _hides(argv: Sequence[str]) -> bool:
         elif word.startswith(HOST_EXCEPT) or not (
             word in HOST_WORDS or word.startswith(HOST_PREFIXES)
         ):
-            raise NotOurs(option=f"-Xcompiler {word}")
+            raise LeftToNvcc(option=f"-Xcompiler {word}")
     return hides
 
 
 def read_number(text: str, option: str) -> int:
-    """A number of few digits; NotOurs for all else."""
+    """A number of up to five digits; LeftToNvcc for any other text."""
     if not (text.isascii() and text.isdigit() and len(text) < 6):
-        raise NotOurs(option=option)
+        raise LeftToNvcc(option=option)
     return int(text)

@@ -1,6 +1,7 @@
-"""How the entries of a fat binary are compressed: the modes of `-compress-mode`, and the codecs.
+"""Compression of the entries of a fat binary: the modes of `-compress-mode`, and the codecs.
 
-Measured on fatbinary 13.0 and 13.5 by padding a cubin byte by byte: see docs/device-link.md.
+The thresholds were measured on fatbinary 13.0 and 13.5 with cubins of growing size: see
+docs/device-link.md.
 """
 
 from __future__ import annotations
@@ -8,17 +9,17 @@ from __future__ import annotations
 from pylink.facts.fatbinentries import FLAG_LZ4, FLAG_ZSTD
 from pylink.inputs.payload import ZSTD_FRAME, find_codec
 
-# A cubin of more bytes than this is compressed unless the mode says otherwise.
-LARGE = 10_000_000
+# By default, cubins of more bytes than this are compressed.
+COMPRESSION_THRESHOLD = 10_000_000
 
 DEFAULT_LEVEL = 5
 SMALLEST_LEVEL = 19
-# The level of LZ4HC with about the sizes of fatbinary; no level has its bytes.
+# The level of LZ4HC whose sizes are close to those of fatbinary; no level writes the same bytes.
 LZ4_LEVEL = 3
 
 
 class Mode:
-    """One mode: the flag of its codec, the level, and from how many bytes on it compresses."""
+    """A mode: the flag of its codec, the level, and the size above which it compresses."""
 
     __slots__ = ("above", "flag", "level")
 
@@ -31,18 +32,18 @@ class Mode:
 NEVER = Mode(0, 0, 0)
 ALWAYS = Mode(FLAG_ZSTD, DEFAULT_LEVEL, -1)
 MODES = {
-    "default": Mode(FLAG_ZSTD, DEFAULT_LEVEL, LARGE),
-    "balance": Mode(FLAG_ZSTD, DEFAULT_LEVEL, LARGE),
-    "speed": Mode(FLAG_LZ4, 0, LARGE),
+    "default": Mode(FLAG_ZSTD, DEFAULT_LEVEL, COMPRESSION_THRESHOLD),
+    "balance": Mode(FLAG_ZSTD, DEFAULT_LEVEL, COMPRESSION_THRESHOLD),
+    "speed": Mode(FLAG_LZ4, 0, COMPRESSION_THRESHOLD),
     "size": Mode(FLAG_ZSTD, SMALLEST_LEVEL, -1),
     "none": NEVER,
 }
 
 
 def choose_mode(name: str, *, debug: bool, compress_all: bool = False) -> Mode:
-    """The mode that counts; with -G or `compress_all` every entry is compressed, whatever its size.
+    """The mode by name; with `debug` (-G) or `compress_all` it compresses entries of any size.
 
-    `none` always wins, and `size` keeps its level.
+    `none` never compresses, and `size` keeps its level.
     """
     mode = MODES[name]
     if mode is NEVER or not (debug or compress_all):
@@ -51,11 +52,11 @@ def choose_mode(name: str, *, debug: bool, compress_all: bool = False) -> Mode:
 
 
 def compress(data: bytes, mode: Mode) -> tuple[int, bytes]:
-    """The flag of the codec and the stored bytes; flag 0 for data that is stored as it is.
+    """The flag of the codec and the stored bytes; flag 0 for data that is not compressed.
 
-    Zstandard frames are those of fatbinary if the package has libzstd 1.5.7: one thread, the size
+    Zstandard frames equal those of fatbinary if the package has libzstd 1.5.7: one thread, the size
     of the contents in the header, no checksum. LZ4 blocks differ from those of fatbinary. Data that
-    grows is stored compressed all the same.
+    grows is stored compressed, too.
     """
     if mode.flag == 0 or len(data) <= mode.above:
         return 0, data
@@ -67,7 +68,7 @@ def compress(data: bytes, mode: Mode) -> tuple[int, bytes]:
                 data, mode="high_compression", compression=LZ4_LEVEL, store_size=False
             )
         )
-    from pylink._native import ledger  # small steps compress nothing
+    from pylink._native import ledger  # small steps do not need it
 
     if find_codec(ZSTD_FRAME, ledger.use_codec):
         frame = ledger.frame_of(data, mode.level, checked=False)

@@ -1,7 +1,7 @@
 """Fat binaries of linked cubins, as fatbinary writes them for the device-link step.
 
-One container, entries back to back. An entry is its header, a name, a copy of `.nv.compat`, and the
-payload. The pieces are returned as they are, since a payload may be large.
+A container has its entries back to back. An entry is its header, a name, a copy of `.nv.compat`,
+and the payload. The pieces are not joined, since a payload may be large.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Container:
 
 
 class EntryForm:
-    """What all entries of a container have in common.
+    """The common properties of all entries of a container.
 
     `name` is the name of each entry. `debug` marks the entries as compiled with -G.
     """
@@ -62,7 +62,7 @@ class EntryForm:
 
 
 def make_container(entries: Iterable[list[bytes]]) -> Container:
-    """The fat binary of entries that `make_entry` made."""
+    """The fat binary of entries from `make_entry`."""
     pieces = [piece for entry in entries for piece in entry]
     size = sum(map(len, pieces))
     return Container([CONTAINER.pack(FATBIN_MAGIC, 1, CONTAINER.size, size), *pieces])
@@ -71,7 +71,7 @@ def make_container(entries: Iterable[list[bytes]]) -> Container:
 def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
     """The pieces of one entry: a linked cubin for an architecture, such as `sm_90a`.
 
-    ValueError for what is not an architecture, and for a file that is not a cubin.
+    ValueError if `architecture` or `data` is not one.
     """
     codec, payload = compress(data, form.mode)
     parts = architecture_parts(architecture, "sm_")
@@ -81,19 +81,19 @@ def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
     flags = FLAG_64_BIT | FLAG_LINUX | FLAG_SUFFIX[letter] | codec
     if form.debug:
         flags |= FLAG_DEBUG
-    rest = _padded(form.name + b"\0") if form.name else b""
+    after_header = _pad(form.name + b"\0") if form.name else b""
     block = 0
     compat = find_compat(data) if sm >= FIRST_COMPAT else None
     if compat:
         flags |= FLAG_COMPAT
-        block = ENTRY.size + len(rest)
-        # The stated offset is that of a zero in front of the attributes, the size theirs alone.
-        rest += _padded(BLOCK.pack(block + BLOCK.size, len(compat)) + b"\0" + compat)
+        block = ENTRY.size + len(after_header)
+        # The offset is that of a zero byte in front of the attributes; the size excludes it.
+        after_header += _pad(BLOCK.pack(block + BLOCK.size, len(compat)) + b"\0" + compat)
     padding = bytes(-len(payload) % 8)
     header = ENTRY.pack(
         KIND_CUBIN,
         ENTRY_MARK,
-        ENTRY.size + len(rest),
+        ENTRY.size + len(after_header),
         len(payload) + len(padding),
         len(payload) if codec else 0,
         block,
@@ -105,14 +105,14 @@ def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
         0,
         len(data) if codec else 0,
     )
-    return [header + rest, payload, padding]
+    return [header + after_header, payload, padding]
 
 
 def find_compat(cubin: bytes) -> bytes | None:
-    """The contents of `.nv.compat`, None without any."""
+    """The contents of `.nv.compat`; None without that section."""
     place = find_section(cubin, COMPAT)
     return cubin[place[0] : sum(place)] if place is not None else None
 
 
-def _padded(data: bytes) -> bytes:
+def _pad(data: bytes) -> bytes:
     return data + bytes(-len(data) % 8)

@@ -1,4 +1,4 @@
-"""What a step leaves to the nvcc of a toolkit: it is started with the same words."""
+"""Starts the nvcc of a toolkit with the same arguments, for steps that only nvcc can do."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
-    from pylink.devicelink.request import NotOurs
+    from pylink.devicelink.request import LeftToNvcc
     from pylink.devicelink.toolkit import Toolkit
     from pylink.diagnostics import Sink
 
-# nvcc's option for a link without a step.
+# Option of nvcc for a link without a device-link step.
 NO_STEP = "--no-device-link"
 ARCHITECTURE = re.compile(r"(?:sm|compute|lto)_[0-9]+[af]?", re.ASCII)
-# Set for an nvcc that was started here: what it starts must not come back.
+# Set for an nvcc that pylink starts, so that its own `pylink dlink` does not start nvcc again.
 STARTED = "PYLINK_DLINK_HANDED_ON"
 
 
-def hand_on(
+def start_nvcc(
     argv: Sequence[str],
-    reason: NotOurs,
+    reason: LeftToNvcc,
     toolkit: Toolkit,
     sink: Sink,
     *,
-    shown: bool,
+    shows_command: bool,
     notes: bool = True,
 ) -> int:
-    """The status of nvcc for these words; a fatal diagnostic where there is none to start.
+    """Run nvcc with these arguments and return its status; a fatal diagnostic without an nvcc.
 
-    With `notes` a line follows what nvcc says of an architecture that CUDA no longer knows.
+    With `notes` a note follows the error of nvcc about an architecture that CUDA has dropped.
     """
     option = reason.option or ""
     if toolkit.nvcc is None or os.environ.get(STARTED):
@@ -50,7 +50,7 @@ def hand_on(
             sink.fatal("undefined-value", value=arch, option="arch", explain=suggest_value)
         sink.fatal("option-for-nvcc", option=option)
     command = [toolkit.nvcc, *argv]
-    if shown:
+    if shows_command:
         write(None, f"#$ {shlex.join(command)}\n")
     try:
         status = run_in_front(command, without_step())
@@ -63,18 +63,18 @@ def hand_on(
 
 
 def _dropped(option: str) -> str | None:
-    """The architecture in words of -arch or -gencode that CUDA no longer knows by this name."""
+    """The architecture in an option that CUDA has dropped or renamed; None without one."""
     match = ARCHITECTURE.search(option)
     return match[0] if match and dropped_note(match[0]) else None
 
 
 def without_step() -> dict[str, str]:
-    """The environment of an nvcc that must not come back here."""
+    """The environment for an nvcc that must not start nvcc again by way of pylink."""
     return {**os.environ, STARTED: "1"}
 
 
 def report_no_nvcc(sink: Sink) -> NoReturn:
-    """A link of a program is wanted, and there is no nvcc for it."""
+    """Report that nvcc, which must link the program, was not found."""
     sink.fatal("option-for-nvcc", option=AS_NVCC)
 
 

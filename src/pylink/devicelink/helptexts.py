@@ -1,6 +1,6 @@
 """The options of `pylink dlink` for help, completions and manual pages.
 
-Links do without: `commandline.py` reads the words.
+A link does not load this module: `commandline.py` reads the arguments.
 """
 
 from __future__ import annotations
@@ -11,62 +11,62 @@ from pylink.devicelink.nvccoptions import IGNORED, LEFT, ROWS
 from pylink.devicelink.toolkit import AS_NVCC, CUDA
 from pylink.options.table import FLAG
 
-# What each option does in a step; the rest of `nvccoptions.ROWS` changes nothing.
+# Help for each option that has an effect on a step.
 HELP = {
     "fatbin": "Write the fat binary instead of an object of the host.",
     "cubin": "Write the linked cubin of the first architecture.",
-    "relocatable-link": "Link to a unit, which a later step takes as an input.",
+    "relocatable-link": "Link to a relocatable object that a later step links.",
     "output-file": "Output file (default: a_dlink.o).",
-    "output-directory": "Directory of an output that -o does not name.",
+    "output-directory": "Output directory, without -o.",
     "gpu-architecture": "Architecture to link for, such as sm_90a, all or all-major "
     "(default: sm_75).",
-    "gpu-code": "Architectures to link for, where -arch names a virtual one.",
+    "gpu-code": "Architectures to link for, if -arch names a virtual one.",
     "generate-code": "Architectures to link for, as arch=compute_80,code=[sm_80,sm_86].",
-    "library": "Link a library of -L, or of the toolkit.",
+    "library": "Link a library from the directories of -L or from the toolkit.",
     "library-path": "Search a directory for libraries.",
     "cudadevrt": "Whether to link libcudadevrt (default: static).",
-    "compiler-bindir": "Compiler of the host, which is asked for its machine if no object says.",
-    "compiler-options": "Options of the compiler of the host; -fvisibility=hidden counts.",
-    "nvlink-options": "Options of the links.",
+    "compiler-bindir": "Host compiler; without host objects it determines the machine.",
+    "compiler-options": "Options of the host compiler; only -fvisibility=hidden has an effect.",
+    "nvlink-options": "Options of nvlink for the links.",
     "ptxas-options": "Options of ptxas for link-time optimization.",
     "device-debug": "Keep debug information, and mark the code as compiled with -G.",
     "generate-line-info": "Name the entries of the fat binary after the inputs.",
     "dlink-time-opt": "Compile LTO-IR of the inputs at link time.",
     "split-compile": "Threads of link-time optimization.",
     "shared": "Accepted; the object always fits into a shared library.",
-    "Werror": "Make errors of warnings; the kind is all-warnings.",
-    "disable-warnings": "Show no warnings.",
+    "Werror": "Treat warnings as errors (value: all-warnings).",
+    "disable-warnings": "Do not show warnings.",
     "resource-usage": "Print the resources of the kernels.",
     "compress-mode": "Compression: default, size, speed, balance or none.",
-    "no-compress": "Compress nothing.",
-    "threads": "Links that run at once (default: one for each core).",
-    "verbose": "Print what is done, and the command when nvcc is started.",
+    "no-compress": "Do not compress.",
+    "threads": "Number of links that run at once (default: one for each core).",
+    "verbose": "Print the steps, and the command if nvcc is started.",
     "time": "Append the time of each part of the step to a CSV file.",
-    "forward-unknown-to-host-compiler": "Take unknown options for those of the compiler of the "
-    "host.",
+    "forward-unknown-to-host-compiler": "Treat unknown options as options of the host compiler.",
     "options-file": "Read options from files.",
-    "device-link": "Accepted; this is the step.",
+    "device-link": "Accepted; this command always does the device-link step.",
 }
 
 
 def parser() -> argparse.ArgumentParser:
-    """All options that a step obeys."""
+    """A parser, for help only, of all options that have an effect on a step."""
     options = argparse.ArgumentParser(
         prog="pylink dlink",
         add_help=False,
-        description="Link device code for all architectures and make the object of the host that "
-        "registers it, as nvcc -dlink does. Other options of nvcc are accepted where they change "
-        "nothing in this step; all others are left to the nvcc of a toolkit.",
+        description="Link device code for all architectures and write the host object that "
+        "registers it, like nvcc -dlink. Other options of nvcc are accepted if they have no effect "
+        "on this step. For all others, pylink starts the nvcc of the toolkit.",
     )
     options.add_argument("objects", metavar="FILE", nargs="+", help="objects and libraries")
     options.add_argument(
-        CUDA, metavar="PATH", help="the CUDA toolkit, where bin/nvcc is; the first option"
+        CUDA, metavar="PATH", help="CUDA toolkit, which contains bin/nvcc; must be the first option"
     )
     options.add_argument(
         AS_NVCC,
         action="store_true",
-        help="Take all command lines of nvcc: without -dlink, objects become a program by the step "
-        "and a link of nvcc; all else is left to nvcc. The first option, or the one after --cuda.",
+        help="Accept any command line of nvcc. Without -dlink, link objects to a program: the "
+        "step, then a link by nvcc. Leave all others to nvcc. Must be the first option, or after "
+        "--cuda.",
     )
     options.add_argument("-h", "--help", action="store_true", help="Print this help.")
     for row in ROWS:

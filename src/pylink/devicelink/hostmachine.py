@@ -1,13 +1,15 @@
-"""What the code of a host refers to, and what a machine has to say for it.
+"""The interface of host machines, and the symbols and the data that their code refers to.
 
-Places in `.bss`, in order: the handle of the registered container, the number of units that
-arrived, a pointer for each unit, the containers of the units that arrived with a null after
-them, their callbacks.
+`.bss` holds, in order: the handle of the registered container, the number of units that arrived, a
+pointer for each unit, the containers of the units that arrived with a null after them, and their
+callbacks.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+
+from pylink.facts.elf import CPU_ARCH_OF_MACHINE, EM_AARCH64, EM_X86_64
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ UNREGISTER, COMMON = "unregister_linked_binary", "register_linked_binary"
 USE, CALLBACK, CONSTRUCTOR = "use_module_id", "register_entities", "register_unit"
 
 NOTHING = "lend_nothing"
-# What linkers put at both ends of all module ids in a file.
+# Symbols that linkers define at both ends of the module ids of a file.
 FIRST_ID, LAST_ID = "__start___nv_module_id", "__stop___nv_module_id"
 
 WORD = 8  # bytes of an address
@@ -26,8 +28,13 @@ HANDLE, COUNT, POINTERS = 0, WORD, 2 * WORD
 LIST, CALLBACKS = "list", "callbacks"
 
 
+def host_cpu_arch(machine: int) -> str | None:
+    """The -cpu-arch name of an ELF machine; None if there is no code for it."""
+    return CPU_ARCH_OF_MACHINE[machine] if machine in (EM_X86_64, EM_AARCH64) else None
+
+
 class Layout:
-    """Where things lie in `.bss` for so many units."""
+    """Offsets in `.bss` for `count` units."""
 
     __slots__ = ("_offsets", "count", "size")
 
@@ -45,11 +52,11 @@ class Layout:
 
 
 class Machine(ABC):
-    """A machine that programs run on: numbers of its ELF files, and the kinds of functions.
+    """A host machine: numbers of its ELF files, and its code.
 
-    `absolute` and `relative` are types of relocations: of 8 bytes, and of 4 by the place.
-    `property` is the type of the note and the bits of it that the code keeps to. `initial_frame`
-    and `return_register` are DWARF's, for unwinding.
+    `absolute` and `relative` are types of relocations: of 8 bytes, and of 4 bytes relative to the
+    field. `property` is the type of the GNU property and the bits that the code complies with.
+    `initial_frame` and `return_register` are DWARF's, for unwinding.
     """
 
     number: int
@@ -63,34 +70,38 @@ class Machine(ABC):
     initial_frame: str
 
     @abstractmethod
-    def unregister(self, code: Code) -> None:
-        """What runs at exit."""
+    def emit_unregister(self, code: Code) -> None:
+        """Emit the function that runs at exit."""
 
     @abstractmethod
-    def common(self, code: Code, layout: Layout) -> None:
-        """What takes the wrapper of a unit and its callback, and registers all at the last one."""
+    def emit_common(self, code: Code, layout: Layout) -> None:
+        """Emit the function that takes wrapper and callback of a unit; the last call registers."""
 
     @abstractmethod
-    def unit(self, code: Code, name: str, wrapper: str | None, pointer: int, text: int) -> None:
-        """What a unit's constructor calls; without `wrapper` the second argument is the wrapper.
+    def emit_unit(
+        self, code: Code, name: str, wrapper: str | None, pointer: int, text: int
+    ) -> None:
+        """Emit the function that a unit's constructor calls.
 
-        `pointer` is a place in `.bss`, `text` one in the module ids.
+        Without `wrapper` its second argument is the wrapper. `pointer` is an offset in `.bss`,
+        `text` one in the module ids.
         """
 
     @abstractmethod
-    def nothing(self, code: Code) -> None:
-        """A callback that does nothing."""
+    def emit_empty_callback(self, code: Code) -> None:
+        """Emit a callback that does nothing."""
 
     @abstractmethod
-    def lend(self, code: Code, name: str, wrapper: str, text: int | None) -> None:
-        """A constructor of this name that hands over a wrapper, with the callback `nothing`.
+    def emit_lender(self, code: Code, name: str, wrapper: str, text: int | None) -> None:
+        """Emit a constructor that registers a wrapper with the empty callback.
 
-        With `text`, a place in the module ids, it does so unless the id there is one of the file's.
+        `text` is the offset of an id in the module ids. If the file has the module with this id,
+        the constructor does nothing.
         """
 
     @abstractmethod
-    def constructor(self, code: Code, register: str, wrapper: str) -> None:
-        """The functions of a unit: what uses its id, its callback, and its constructor.
+    def emit_constructor(self, code: Code, register: str, wrapper: str) -> None:
+        """Emit the functions of a unit: the user of its id, its callback, and its constructor.
 
-        The last calls `register` with the callback, the wrapper, the id and what uses it.
+        The constructor calls `register` with the callback, the wrapper, the id and its user.
         """

@@ -1,7 +1,7 @@
 """The object of a device-link step: the container, and the code that registers it.
 
-Every unit that was linked has a constructor of its own, which calls a function of this object with
-the unit's wrapper. The last one to arrive registers everything. See docs/device-link.md.
+Each linked unit has a constructor, which calls a function of this object with the unit's wrapper.
+The last such call registers everything. See docs/device-link.md.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ SHT_INIT_ARRAY = 14
 NT_GNU_PROPERTY_TYPE_0 = 5
 
 
-# Roles of a unit: it registers itself; another file registers it; the latter, unless it is in the
-# file that the object becomes part of.
+# Roles of a unit: it registers itself; another file registers it; another file registers it unless
+# the file of this object contains it.
 OWN, LENT, OPTIONAL = 0, 1, 2
 
 
 class Unit:
-    """A module that was linked and registers itself: `id` is its module id, such as `_5f_a_cu_1`.
+    """A linked module; `id` is its module id, such as `_5f_a_cu_1`.
 
-    The wrapper of a `hidden` one is seen by its library alone, which hands it over; `anchor` is a
-    symbol of that library, which keeps it in the link, or empty. One with another `role` than OWN
-    is handed over by the object itself.
+    The wrapper of a `hidden` unit is visible only in its library, which passes it on. `anchor` is a
+    symbol of that library that keeps it in the link, or empty. If `role` is not OWN, the object
+    itself has a constructor for the unit.
     """
 
     __slots__ = ("anchor", "hidden", "id", "role")
@@ -80,25 +80,25 @@ def make_object(
     hides: bool = False,
     backwards: bool = False,
 ) -> list[bytes]:
-    """The pieces of the object for a machine, as `MACHINES` names them.
+    """The pieces of the object for a machine of `MACHINES`.
 
-    With `hides` the functions of units have hidden visibility, as with -fvisibility=hidden. With
-    `backwards` the module ids stand from the last to the first, as gcc has them with -O1 and more.
+    With `hides` the functions of units have hidden visibility, like with -fvisibility=hidden. With
+    `backwards` the module ids are in reverse order, like those of gcc from -O1 on.
     """
     host = MACHINES[machine]()
     layout = Layout(len(units))
     registered = [unit for unit in units if unit.role != LENT]
     texts, places = _module_ids(registered, backwards=backwards)
     code = Code(host.instruction)
-    host.unregister(code)
+    host.emit_unregister(code)
     if units:
-        host.common(code, layout)
+        host.emit_common(code, layout)
     first_unit = len(code.functions)
-    # Functions of units differ in what their relocations name.
+    # Functions of units differ only in the symbols of their relocations.
     patterns = {}
     for hidden in {unit.hidden for unit in registered}:
         patterns[hidden] = Code(host.instruction)
-        host.unit(patterns[hidden], "", None if hidden else WRAPPER, 0, 0)
+        host.emit_unit(patterns[hidden], "", None if hidden else WRAPPER, 0, 0)
     for number, (unit, place) in enumerate(zip(registered, places, strict=True)):
         moves = {
             BSS: (BSS, layout.pointer(number)),
@@ -152,16 +152,19 @@ def make_object(
     add_notes(object_file, host, code)
     object_file.define("fatbinData", payload)
     for number, function in enumerate(code.functions):
-        at = number - first_unit
-        seen = 0 <= at < len(registered)
-        hidden = seen and (registered[at].role == OPTIONAL or (hides and not registered[at].hidden))
+        unit_number = number - first_unit
+        is_of_unit = 0 <= unit_number < len(registered)
+        hidden = is_of_unit and (
+            registered[unit_number].role == OPTIONAL
+            or (hides and not registered[unit_number].hidden)
+        )
         object_file.define(
             function.name,
             text,
             function.start,
             function.size,
             type=STT_FUNC,
-            binding=STB_GLOBAL if seen else 0,
+            binding=STB_GLOBAL if is_of_unit else 0,
             visibility=STV_HIDDEN if hidden else STV_DEFAULT,
         )
     return object_file.pieces()
@@ -170,21 +173,21 @@ def make_object(
 def add_constructors(
     units: Sequence[Unit], places: dict[Unit, int], host: Machine, code: Code
 ) -> list[str]:
-    """Add what hands over the modules that other files register; the names of the functions.
+    """Add constructors for the modules that other files register, and return their names.
 
-    `places` are those of the units' texts among the module ids.
+    `places` has the offsets of the units' texts in the module ids.
     """
     lent = [unit for unit in units if unit.role != OWN]
     if lent:
-        host.nothing(code)
+        host.emit_empty_callback(code)
     for unit in lent:
         text = places[unit] + len("def lend ") if unit.role == OPTIONAL else None
-        host.lend(code, f"lend{unit.id}", f"__fatbinwrap{unit.id}", text)
+        host.emit_lender(code, f"lend{unit.id}", f"__fatbinwrap{unit.id}", text)
     return [f"lend{unit.id}" for unit in lent]
 
 
 def add_notes(object_file: ObjectFile, host: Machine, code: Code) -> None:
-    """Add what says how to unwind the code, which rules it keeps to, and what stack it needs."""
+    """Add the sections with unwinding data, with GNU properties, and for the stack."""
     frames = FrameTable(
         code.functions,
         TEXT,
@@ -201,22 +204,22 @@ def add_notes(object_file: ObjectFile, host: Machine, code: Code) -> None:
 
 
 def _module_ids(units: Sequence[Unit], *, backwards: bool) -> tuple[bytes, list[int]]:
-    """The texts of units, `def ID` or `def lend ID` and a zero, and where that of each starts."""
+    """The texts of units, `def ID` or `def lend ID` and a zero, and the offset of each."""
     roles = {OWN: "def", OPTIONAL: "def lend"}
     texts = [f"{roles[unit.role]} {unit.id}\0".encode("ascii") for unit in units]
     if backwards:
         texts.reverse()
-    places, at = [], 0
+    places, offset = [], 0
     for text in texts:
-        places.append(at)
-        at += len(text)
+        places.append(offset)
+        offset += len(text)
     if backwards:
         places.reverse()
     return b"".join(texts), places
 
 
 def _property_note(kind: int, bits: int) -> bytes:
-    """A note of one property, with a number of 4 bytes and its padding."""
+    """A note with one property, a number of 4 bytes."""
     name = b"GNU\0"
     property = struct.pack("<IIII", kind, 4, bits, 0)
     head = struct.pack("<III", len(name), len(property), NT_GNU_PROPERTY_TYPE_0)

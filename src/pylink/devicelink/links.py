@@ -1,7 +1,7 @@
-"""The links of a step: one for each architecture, side by side, of inputs that they share.
+"""The links of a step: one for each architecture, in parallel, with shared inputs.
 
-Messages come as if each link waited for the one before: those of later architectures than the
-first that fails are not shown.
+Messages are shown in the order of the architectures. After the first link that fails, messages of
+later architectures are not shown.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 
 from pylink import pipeline
 from pylink._native.cores import count_cores
+from pylink.devicelink.hostmachine import host_cpu_arch
 from pylink.devicelink.nvccoptions import is_library
 from pylink.devicelink.request import OBJECT
 from pylink.diagnostics import Sink
@@ -39,20 +40,19 @@ if TYPE_CHECKING:
     from pylink.phases.sharing import SharedInputs
 
 DEVICE_RUNTIME = "cudadevrt"
-# Options by which a link speaks for itself.
-SPOKEN = ("edbg",)
-# Reports that a step has one of, unless their names have the architecture in them.
+# Options whose output a link prints at once.
+TRACING_OPTIONS = ("edbg",)
+# Reports that a step writes once, unless their names contain the architecture.
 REPORTS = ("diag_log", "sarif_output")
-# Files that each link writes by itself; of depfiles, too, a step has one.
+# Files that each link writes; the step writes reports and the depfile.
 LINK_FILES = tuple(option for option in SIDE_OPTIONS if option not in (*REPORTS, "depfile"))
 ELF, HEADER_SIZE = b"\x7fELF", 20
-CPU_ARCHES = {62: "X86_64", 183: "AARCH64"}
 
 
 class Link:
-    """One link: its sink, and when it is done the image and what it registers.
+    """One link: its sink, and after the link the image and the registered modules.
 
-    `members` has the files of the thin archives that it read. `entry` are the pieces of its entry
+    `members` has the files of the thin archives that it read. `entry` has the pieces of its entry
     in the container, which took `packing` milliseconds.
     """
 
@@ -80,51 +80,54 @@ class Link:
         self.packing = 0.0
 
 
-class Followers:
+class LinkCallbacks:
     """Callbacks for the progress of a step's links; each is called in the thread of its link.
 
-    `between` is that of `pipeline.link`, `ended` is called when a link has ended.
+    `on_phase_end` is the `between` of `pipeline.link`, `on_link_end` is called after each link.
     """
 
-    __slots__ = ("between", "ended")
+    __slots__ = ("on_link_end", "on_phase_end")
 
     def __init__(
         self,
-        between: Callable[[str], None] | None = None,
-        ended: Callable[[], None] | None = None,
+        on_phase_end: Callable[[str], None] | None = None,
+        on_link_end: Callable[[], None] | None = None,
     ) -> None:
-        self.between = between
-        self.ended = ended
+        self.on_phase_end = on_phase_end
+        self.on_link_end = on_link_end
 
 
 def open_step_reports(
     request: Request, inputs: Sequence[str], sink: Sink, stream: TextIO | None = None
 ) -> Plan:
-    """The files of a step, with the renderers of its log and of its SARIF document in the sink.
+    """The output files of a step; adds the renderers of its log and SARIF document to the sink.
 
-    A sink that shows messages shows them on `stream` in the form that is asked for.
+    If the sink shows messages, it shows them on `stream` in the requested format.
     """
-    values = {**request.values, "output_file": request.named or request.output}
+    values = {**request.values, "output_file": request.report_name or request.output}
     if sink.renderers and not is_plain(values):
         obey(sink, values, inputs=inputs, stream=stream)
     refuse_shared_files(request, sink)
     reports = step_reports(request)
     plan = Plan({"output_file": request.output, **reports}, inputs, sink)
-    named: dict[str, Value] = {**reports, "output_file": request.named or request.output}
+    report_values: dict[str, Value] = {
+        **reports,
+        "output_file": request.report_name or request.output,
+    }
     if len(request.archs) == 1:
-        named["arch"] = request.archs[0]
-    open_reports(sink, named)
+        report_values["arch"] = request.archs[0]
+    open_reports(sink, report_values)
     return plan
 
 
 def refuse_shared_files(request: Request, sink: Sink) -> None:
-    """End the step where links for two architectures would write one file, the last one over it."""
+    """End the step with an error if links for two architectures would write the same file."""
     first: dict[Place, str] = {}
     for arch in request.archs:
         values = {option: request.values.get(option) for option in LINK_FILES}
-        named: dict[str, Value] = {**values, "Xopt": request.values.get("Xopt"), "arch": arch}
-        expand_names(named, request.named)
-        for output in plan_outputs(named, sink):
+        expanded: dict[str, Value] = {**values, "Xopt": request.values.get("Xopt"), "arch": arch}
+        expand_names(expanded, request.report_name)
+        for output in plan_outputs(expanded, sink):
             place = place_of(output.path)
             other = arch if place is None else first.setdefault(place, arch)
             if other != arch:
@@ -138,13 +141,13 @@ def refuse_shared_files(request: Request, sink: Sink) -> None:
 
 
 def step_reports(request: Request) -> dict[str, Value]:
-    """The files of reports that a step writes once, not for each link, by option."""
+    """The files of reports that the step writes once, not for each link, by option."""
     reports: dict[str, Value] = {}
     for option in REPORTS:
         names = []
         for arch in dict.fromkeys((request.archs[0], request.archs[-1])):
             values = {option: request.values.get(option), "arch": arch}
-            expand_names(values, request.named)
+            expand_names(values, request.report_name)
             names.append(values[option])
         if names[0] and (len(request.archs) == 1 or names[0] == names[-1]):
             reports[option] = names[0]
@@ -152,7 +155,7 @@ def step_reports(request: Request) -> dict[str, Value]:
 
 
 def find_machine(shared: SharedInputs, sink: Sink) -> str | None:
-    """The machine of the objects; None without any. A fatal diagnostic if there are two."""
+    """The -cpu-arch name of the objects; None without any. Fatal diagnostic if they differ."""
     machines: dict[int, str] = {}
     for name, head in shared.heads(HEADER_SIZE):
         machine = int.from_bytes(head[18:20], "little")
@@ -162,11 +165,11 @@ def find_machine(shared: SharedInputs, sink: Sink) -> str | None:
             machines[machine] = name
             if len(machines) > 1:
                 sink.fatal("machines-differ", file=name, other=next(iter(machines.values())))
-    return CPU_ARCHES.get(next(iter(machines), 0))
+    return host_cpu_arch(next(iter(machines), 0))
 
 
 def thread_count(request: Request) -> int:
-    """How many links run at once: all cores unless the request or the environment says less."""
+    """The number of links that run at once: that of the request, or else the number of cores."""
     return request.threads or count_cores()
 
 
@@ -176,14 +179,13 @@ def link_all(
     machine: str,
     toolkit: Toolkit,
     sink: Sink,
-    following: Followers,
+    callbacks: LinkCallbacks,
     *,
     pack: Callable[[Link], None] | None = None,
 ) -> list[Link]:
-    """The links of all that is shared, in order.
+    """Link the shared inputs for each architecture, in order; LinkError if a link failed.
 
-    LinkError after the first that failed, with what came before it. `pack` is called with each
-    that is done, by the thread that did it: while others are linked, if they may be.
+    `pack` is called with each finished link. Links in parallel call it in their threads.
     """
     values = link_values(request, machine, toolkit)
     links = [Link(arch) for arch in request.archs]
@@ -192,27 +194,36 @@ def link_all(
     one_by_one = count > 1 and writes_reports(values)
 
     def link(current: Link) -> None:
-        # An earlier one that failed makes this one needless; a later one says nothing of it.
+        # After an earlier link failed, this one is not needed. A failure of a later one does not
+        # matter.
         if any(other.failed for other in links[: links.index(current)]):
             return
         start = now()
         try:
             tool = NVLINK if sink.policy.in_nvlinks_place else "pylink"
-            between = following.between
-            _link(current, request, values, shared, toolkit.release, tool=tool, between=between)
+            on_phase_end = callbacks.on_phase_end
+            _link(
+                current,
+                request,
+                values,
+                shared,
+                toolkit.release,
+                tool=tool,
+                on_phase_end=on_phase_end,
+            )
         except LinkError:
             current.failed = True
         current.milliseconds = elapsed_ms(start, now())
-        if following.ended is not None:
-            following.ended()
+        if callbacks.on_link_end is not None:
+            callbacks.on_link_end()
         if pack is not None and not (one_by_one or current.failed):
             pack(current)
 
     run_side_by_side(link, links, 1 if one_by_one else count)
-    for done in links:
-        _show(done, sink, names_target=len(links) > 1)
-        if done.failed:
-            sink.terminated = done.sink.terminated
+    for finished in links:
+        _show(finished, sink, names_target=len(links) > 1)
+        if finished.failed:
+            sink.terminated = finished.sink.terminated
             sink.stop()
     if pack is not None and one_by_one:
         run_side_by_side(pack, links, count)
@@ -220,7 +231,7 @@ def link_all(
 
 
 def _show(link: Link, sink: Sink, *, names_target: bool) -> None:
-    """Show and count what a link had to say, as its own sink settled it."""
+    """Show and count the diagnostics of a link, with the severities of its own sink."""
     for renderer in sink.renderers:
         if names_target:
             renderer.for_target(link.arch)
@@ -235,11 +246,11 @@ def _show(link: Link, sink: Sink, *, names_target: bool) -> None:
 
 
 def writes_reports(values: Mapping[str, Value]) -> bool:
-    """Whether links write files beside their results, or print while they run.
+    """Whether links write further files, or print while they run.
 
-    Such links are done one after the other, as those of nvcc are: they may write the same file.
+    Such links run one after the other, like those of nvcc: they may write the same file.
     """
-    return any(values.get(option) for option in (*SIDE_OPTIONS, *SPOKEN))
+    return any(values.get(option) for option in (*SIDE_OPTIONS, *TRACING_OPTIONS))
 
 
 def _link(
@@ -250,45 +261,47 @@ def _link(
     release: str | None,
     *,
     tool: str,
-    between: Callable[[str], None] | None,
+    on_phase_end: Callable[[str], None] | None,
 ) -> None:
-    """Do one link; LinkError, with its messages in its sink, when that cannot be done."""
+    """Do one link; LinkError if it fails, with the messages in its sink."""
     inputs = shared.everything
     values = {**common, "arch": link.arch}
-    expand_names(values, request.named)
-    quiet = link.sink
-    obey(quiet, values, tool=tool)
-    quiet.renderers.clear()  # what there is to say is said in the order of the links
-    check(values, quiet, has_inputs=True, needs_output=False, needs_nvvmpath=False, toolkit=release)
+    expand_names(values, request.report_name)
+    sink = link.sink
+    obey(sink, values, tool=tool)
+    sink.renderers.clear()  # `_show` renders the messages in the order of the links
+    check(values, sink, has_inputs=True, needs_output=False, needs_nvvmpath=False, toolkit=release)
     names = [source.name for source in inputs]
-    options = Options(values, names, allows_no_code=True, toolkit=release, subject=request.named)
+    options = Options(
+        values, names, allows_no_code=True, toolkit=release, subject=request.report_name
+    )
     reproducer = None
     failed = True
     try:
-        plan = Plan(values, names, quiet)
-        open_reports(quiet, values)
+        plan = Plan(values, names, sink)
+        open_reports(sink, values)
         if options.reproduce is not None:
             reproducer = make_reproducer(options, values, inputs, plan)
         linked = pipeline.link(
             options,
             inputs,
             plan,
-            quiet,
+            sink,
             registered=link.registered,
             shared=shared,
-            between=between,
+            between=on_phase_end,
         )
-        failed = bool(quiet.errors)
+        failed = bool(sink.errors)
     finally:
         try:
             if reproducer is not None:
                 from pylink.outputs.reproducer import pack_after
 
-                pack_after(reproducer, quiet, failed=failed)
+                pack_after(reproducer, sink, failed=failed)
         finally:
-            quiet.close()
-    if quiet.errors:
-        quiet.stop()
+            sink.close()
+    if sink.errors:
+        sink.stop()
     assert isinstance(linked.image, bytes)
     link.image = linked.image
     link.members = plan.members
@@ -297,22 +310,22 @@ def _link(
 def make_reproducer(
     options: Options, values: Mapping[str, Value], inputs: Sequence[Input], plan: Plan
 ) -> Reproducer:
-    """What packs one link of a step: libraries were found for all links and are inputs."""
+    """The reproducer of one link of a step; libraries were found before and are inputs."""
     from pylink.outputs.reproducer import Reproducer
 
     packed = {name: value for name, value in values.items() if name != "library"}
-    if "register_link_binaries" in packed:  # which nobody writes, so kernels are selected for it
+    if "register_link_binaries" in packed:  # it selects kernels; the file itself is not written
         packed["register_link_binaries"] = os.devnull
     return Reproducer(options, packed, inputs, (), plan)
 
 
 def is_plain(values: Mapping[str, Value]) -> bool:
-    """Whether messages have the form of nvlink's."""
+    """Whether messages have nvlink's format."""
     return values.get("diagnostics_format", "nvlink") == "nvlink" and "output_mode" not in values
 
 
 def link_values(request: Request, machine: str, toolkit: Toolkit) -> dict[str, Value]:
-    """Options of the links, as nvcc gives them to nvlink: the tool note records them."""
+    """The options of the links, like nvcc passes them to nvlink: the tool note records them."""
     values: dict[str, Value] = {
         "machine": 64,
         "library": tuple(_library_names(request)),
@@ -321,7 +334,7 @@ def link_values(request: Request, machine: str, toolkit: Toolkit) -> dict[str, V
         "allow_missing_libraries": True,
         **request.values,
     }
-    for option in ("depfile", *step_reports(request)):  # which the step has
+    for option in ("depfile", *step_reports(request)):  # the step writes these
         values.pop(option, None)
     if not values["library"]:
         del values["library"]
@@ -330,7 +343,7 @@ def link_values(request: Request, machine: str, toolkit: Toolkit) -> dict[str, V
     if len(request.archs) > 1:
         values["report_arch"] = True
     if request.form == OBJECT:
-        values["register_link_binaries"] = ""  # taken from the link itself
+        values["register_link_binaries"] = ""  # the modules are taken from the link, not a file
     if request.optimizes and toolkit.nvvm is not None:
         values["nvvmpath"] = toolkit.nvvm
     return values

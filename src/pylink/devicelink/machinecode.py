@@ -1,4 +1,4 @@
-"""Code of a host in the making: bytes, relocations, jumps, and how to unwind from each place."""
+"""A builder for host code: bytes, relocations, jumps and unwinding data."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-# Records of .eh_frame: their length stands in front and is a multiple of this.
+# A record of .eh_frame begins with its length, which is a multiple of this.
 RECORD_ALIGN = 8
 CIE_ID = 0
-PCREL_SDATA4 = 0x1B  # how FDEs give addresses: relative, 4 bytes
+PCREL_SDATA4 = 0x1B  # encoding of addresses in FDEs: relative, 4 bytes
 DW_CFA_ADVANCE_LOC, DW_CFA_ADVANCE_LOC1, DW_CFA_ADVANCE_LOC2 = 0x40, 0x02, 0x03
 
 
 class Function:
-    """Where a function lies in the code, and how its frame changes: instructions of an FDE."""
+    """A function in the code; `frames` are the instructions of its FDE."""
 
     __slots__ = ("frames", "name", "size", "start")
 
@@ -28,7 +28,7 @@ class Function:
 
 
 class Code:
-    """Code of one section. `unit` is the size of the smallest instruction, in bytes.
+    """The code of one section. `unit` is the size of the smallest instruction, in bytes.
 
     `relocations` are rows of the offset, the type, the name of the symbol, and the addend.
     """
@@ -61,18 +61,18 @@ class Code:
         return self._labels[label]
 
     def relocate(self, kind: int, symbol: str, addend: int = 0) -> None:
-        """A relocation of what comes next."""
+        """Add a relocation of the next bytes."""
         self.relocations.append((len(self.data), kind, symbol, addend))
 
     def jump(self, label: str, encode: Callable[[int, int], int]) -> None:
-        """Four bytes that are `encode` of the word there and the distance to a label, at the end.
+        """Let `finish` replace the next word by `encode(word, distance to the label)`.
 
-        The word is that which stands in the code already: the caller adds it after this.
+        The caller appends the word afterwards.
         """
         self._jumps.append((len(self.data), label, encode))
 
     def frame(self, operations: str) -> None:
-        """From here on the frame is as these operations of DWARF say, in hexadecimal."""
+        """Add operations of DWARF, in hexadecimal, that describe the frame from here on."""
         function = self.functions[-1]
         steps = (len(self.data) - self._place) // self.unit
         self._place = len(self.data)
@@ -85,9 +85,9 @@ class Code:
         function.frames += bytes.fromhex(operations)
 
     def repeat(self, other: Code, name: str, moves: Mapping[str, tuple[str, int]]) -> None:
-        """The one function of `other` again, by another name.
+        """Append a copy of the function of `other` with another name.
 
-        A relocation of a symbol in `moves` is of another one there, or of a place further on.
+        `moves` maps symbols of relocations to the symbol in the copy and an offset for the addend.
         """
         function = other.functions[0]
         start = len(self.data)
@@ -95,16 +95,19 @@ class Code:
         self.data += other.data
         self.functions[-1].frames = function.frames
         self.functions[-1].size = function.size
-        for at, kind, symbol, addend in other.relocations:
+        for offset_of_field, kind, symbol, addend in other.relocations:
             moved, offset = moves.get(symbol, (symbol, 0))
-            self.relocations.append((start + at, kind, moved, addend + offset))
-        self._jumps += [(start + at, label, encode) for at, label, encode in other._jumps]
+            self.relocations.append((start + offset_of_field, kind, moved, addend + offset))
+        self._jumps += [
+            (start + offset_of_field, label, encode)
+            for offset_of_field, label, encode in other._jumps
+        ]
 
     def finish(self) -> bytes:
-        """The code, with its jumps."""
-        for at, label, encode in self._jumps:
-            word = int.from_bytes(self.data[at : at + 4], "little")
-            struct.pack_into("<I", self.data, at, encode(word, self._labels[label] - at))
+        """The code, with its jumps encoded."""
+        for offset, label, encode in self._jumps:
+            word = int.from_bytes(self.data[offset : offset + 4], "little")
+            struct.pack_into("<I", self.data, offset, encode(word, self._labels[label] - offset))
         return bytes(self.data)
 
 
@@ -123,9 +126,9 @@ class FrameTable:
         return_register: int,
         initial: str,
     ) -> None:
-        """`relative` is the type of a relocation of 4 bytes by its place.
+        """`relative` is the type of a relocation of 4 bytes relative to its field.
 
-        `initial` is the frame at the start of each function, as `Code.frame` takes it.
+        `initial` has the operations for the frame at the start of each function, in hexadecimal.
         """
         augmentation = bytes((1, PCREL_SDATA4))
         data_step = 0x78  # -8 as sleb128
@@ -133,15 +136,15 @@ class FrameTable:
         table = bytearray(_record(head + augmentation + bytes.fromhex(initial)))
         self.relocations: list[tuple[int, int, str, int]] = []
         for function in functions:
-            at = len(table)
-            self.relocations.append((at + 8, relative, section, function.start))
-            back = at + 4  # to the CIE, at the start
+            offset = len(table)
+            self.relocations.append((offset + 8, relative, section, function.start))
+            back = offset + 4  # to the CIE, at the start
             body = struct.pack("<IiIB", back, 0, function.size, 0) + function.frames
             table += _record(body)
         self.data = bytes(table)
 
 
 def _record(body: bytes) -> bytes:
-    """A record with its length; zeros after it are DW_CFA_nop."""
+    """A record with its length, padded with DW_CFA_nop (0)."""
     body += bytes(-(len(body) + 4) % RECORD_ALIGN)
     return struct.pack("<I", len(body)) + body

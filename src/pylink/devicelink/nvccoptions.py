@@ -1,6 +1,6 @@
 """The options of nvcc that a device-link step understands, one row each.
 
-An option that is not here, or whose effect on the step is not written here, is left to nvcc.
+A command line with any other option, or with a value that is not listed, is left to nvcc.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ import os
 
 from pylink.options.table import FLAG, LIST, NUMBER, TEXT
 
-# What becomes of an option.
-IGNORED = "ignored"  # it changes nothing in the step
+# Treatment of an option.
+IGNORED = "ignored"  # it has no effect on the step
 KEPT = "kept"  # a value of the request, under the attribute of the row
 LEFT = "left to nvcc"
-# Options of which nvcc makes something else than a program that is linked.
+# Options with which nvcc writes something other than a linked program.
 ENDS = ("fatbin", "cubin", "relocatable-link", "lib")
 
 
 class NvccOption:
-    """One row: `--long` and `-short`, what it takes, and what becomes of it.
+    """An option: `--long` and `-short`, the type of its argument, and its treatment (`use`).
 
-    `joined` allows `-Lpath`. `values` are those that a step can do; others are left to nvcc.
+    `joined` allows `-Lpath`. `values` are those that a step supports; others are left to nvcc.
     """
 
     __slots__ = ("attribute", "joined", "long", "short", "takes", "use", "values")
@@ -48,12 +48,12 @@ STANDARDS = ("c++03", "c++11", "c++14", "c++17", "c++20")
 TRUTHS = ("true", "false")
 STREAMS = ("legacy", "null", "per-thread")
 
-# Inputs that are linked as they are, by extension; all others are compiled first, or refused.
+# Extensions of inputs that are linked; nvcc compiles others first, or refuses them.
 LINKED = (".o", ".obj", ".a", ".so")
 
 
 def is_library(name: str) -> bool:
-    """Whether a file is named like a shared library, also with versions, which nvcc refuses."""
+    """Whether a name is that of a shared library; nvcc refuses those with a version, `.so.1`."""
     _, dot, version = os.path.basename(name).rpartition(".so")
     return bool(dot) and (
         not version or (version.startswith(".") and version[1:].replace(".", "").isdigit())
@@ -92,7 +92,7 @@ ROWS = (
     NvccOption("time", "time", TEXT),
     NvccOption("forward-unknown-to-host-compiler", "forward-unknown-to-host-compiler"),
     NvccOption("options-file", "optf", LIST),
-    # The compiler's, for device code or for the host: none of these reaches linked code.
+    # Options of the compilers for device and host code; they have no effect on linked code.
     NvccOption("define-macro", "D", LIST, IGNORED, joined=True),
     NvccOption("undefine-macro", "U", LIST, IGNORED, joined=True),
     NvccOption("include-path", "I", LIST, IGNORED, joined=True),
@@ -152,7 +152,7 @@ ROWS = (
     NvccOption("Wno-deprecated-gpu-targets", "Wno-deprecated-gpu-targets", FLAG, IGNORED),
     NvccOption("host-linker-script", "hls", TEXT, IGNORED, values=("use-lcs",)),
     NvccOption("lib", "lib", FLAG, IGNORED),
-    # Names that would be read as -l, -D, -I or -O with an argument.
+    # Names that would otherwise be read as -l, -D, -I or -O with an argument.
     NvccOption("link", "link", FLAG, LEFT),
     NvccOption("ltoir", "ltoir", FLAG, LEFT),
     NvccOption("lto", "lto", FLAG, LEFT),
@@ -163,10 +163,10 @@ ROWS = (
 SPELLINGS = {f"--{row.long}": row for row in ROWS} | {f"-{row.short}": row for row in ROWS}
 JOINED = {f"-{row.short}": row for row in ROWS if row.joined}
 
-# Words of a host compiler that leave the object as it is except for the code of nvcc's stub.
+# Options of a host compiler that change nothing in the object except the code of nvcc's stub.
 HOST_PREFIXES = ("-f", "-m", "-W", "-O", "-g", "-D", "-I", "-std=", "-pedantic")
 HOST_WORDS = ("-w", "-pipe", "-pthread", "-ansi")
-# Options among these that change the object in ways that are not written here.
+# Options with these prefixes that change the object in unknown ways.
 HOST_EXCEPT = (
     "-flto",
     "-fno-pi",

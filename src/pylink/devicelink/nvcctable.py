@@ -1,6 +1,6 @@
-"""The table of nvcc's options as a header for the launcher, made when the program is built.
+"""Writes the table of nvcc's options as a header for the launcher when that is built.
 
-The `nvcc` of an overlay decides by it which command lines are steps, without an interpreter.
+The `nvcc` of an overlay uses it to recognize device-link steps without starting Python.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ USES = {
 
 
 def header_text() -> str:
-    """The header."""
+    """The text of the header."""
     lines = [f"    {row}," for option in ROWS for row in _rows(option)]
     macros = {
         "LINKED": LINKED,

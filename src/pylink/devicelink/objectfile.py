@@ -1,6 +1,6 @@
-"""Relocatable ELF64 files of a host, as pieces: sections, symbols and relocations in, bytes out.
+"""A writer of relocatable ELF64 files of a host.
 
-What stands in them is the caller's. Large contents are handed on, not copied.
+The caller adds sections, symbols and relocations. Large contents are not copied.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STB_GLOBAL, STV_DEFAULT, STV_HIDDEN = 1, 0, 2
 
 
 class Section:
-    """A section: `pieces` are its contents, or `size` bytes without contents.
+    """A section with the contents `pieces`, or with `size` bytes without contents.
 
     `relocations` are rows of the offset, the type, the name of the symbol, and the addend.
     """
@@ -68,10 +68,10 @@ class Section:
 
 
 class ObjectFile:
-    """A file in the making: add sections, then symbols; `pieces` is the end of it.
+    """A builder of a file: add sections, then symbols, and get its `pieces`.
 
-    Each section can be referred to by its name. Other symbols are defined by `define`, or
-    undefined if a relocation is the first to name them; those in `hidden` have that visibility.
+    Relocations can name a section. They can name a symbol that `define` added; other names become
+    undefined symbols, with hidden visibility if they are in `hidden`.
     """
 
     __slots__ = ("_globals", "_locals", "_names", "hidden", "machine", "sections")
@@ -99,7 +99,7 @@ class ObjectFile:
         binding: int = STB_LOCAL,
         visibility: int = STV_DEFAULT,
     ) -> None:
-        """Define a symbol. A local one is not found by relocations, which name its section."""
+        """Define a symbol. Relocations cannot name a local symbol, only its section."""
         number = self.sections.index(section) + 1
         row = SYMBOL.pack(self._string(name), binding << 4 | type, visibility, number, value, size)
         if binding == STB_LOCAL:
@@ -108,9 +108,9 @@ class ObjectFile:
             self._globals[name] = row
 
     def _string(self, text: str) -> int:
-        at = len(self._names)
+        offset = len(self._names)
         self._names += text.encode("ascii") + b"\0"
-        return at
+        return offset
 
     def pieces(self) -> list[bytes]:
         """The bytes of the file, in order."""
@@ -121,7 +121,7 @@ class ObjectFile:
         offset = HEADER.size
         shstrtab = self.add(Section(".shstrtab", [], type=SHT_STRTAB))
         for section in self.sections:
-            at = len(names)
+            name_offset = len(names)
             names += section.name.encode("ascii") + b"\0"
             if section is shstrtab:
                 section.pieces, section.size = [bytes(names)], len(names)
@@ -129,7 +129,7 @@ class ObjectFile:
             offset += padding
             rows.append(
                 SECTION.pack(
-                    at,
+                    name_offset,
                     section.type,
                     section.flags,
                     0,

@@ -1,4 +1,4 @@
-"""A program of objects: the step, and a link of the host by nvcc, which then skips the step."""
+"""Links a program from objects: the device-link step, then nvcc without its own step."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """A signal arrived that ends this process."""
+    """A signal that ends this process arrived."""
 
 
 def link_program(request: Request, argv: Sequence[str], toolkit: Toolkit, sink: Sink) -> int:
-    """The status of the link of nvcc for these words, with the object of the step first."""
+    """Do the step, run nvcc with its object as the first argument, and return nvcc's status."""
     if toolkit.nvcc is None:
         report_no_nvcc(sink)
-    taken: list[int] = []
+    signals: list[int] = []
 
-    def take(number: int, _frame: FrameType | None) -> None:
-        taken.append(number)
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        signals.append(number)
         raise Interrupted
 
     before = [(number, signal.getsignal(number)) for number in SIGNALS]
-    folder = None
+    directory = None
     try:
         for number, handler in before:
             if handler is not signal.SIG_IGN:
-                signal.signal(number, take)
-        folder = make_folder()
-        request.output = os.path.join(folder, NAME)
+                signal.signal(number, interrupt)
+        directory = make_directory()
+        request.output = os.path.join(directory, NAME)
         run_step(request, toolkit, sink)
         if sink.errors:
             return sink.exit_code()
@@ -55,19 +55,19 @@ def link_program(request: Request, argv: Sequence[str], toolkit: Toolkit, sink: 
         except OSError as error:
             report_not_started(toolkit.nvcc, error, sink)
     except Interrupted:
-        return 128 + taken[0]
+        return 128 + signals[0]
     finally:
         for number, handler in before:
             signal.signal(number, handler)
-        if folder is not None:
-            remove_folder(folder)
-        if taken:
-            signal.signal(taken[0], signal.SIG_DFL)
-            os.kill(os.getpid(), taken[0])
+        if directory is not None:
+            remove_directory(directory)
+        if signals:
+            signal.signal(signals[0], signal.SIG_DFL)
+            os.kill(os.getpid(), signals[0])
 
 
-def make_folder() -> str:
-    """A new folder for the object, where nvcc has its own temporary files."""
+def make_directory() -> str:
+    """Create a directory for the object, in the place of nvcc's temporary files."""
     path = os.path.join(
         os.environ.get("TMPDIR") or "/tmp", f"pylink-{os.getpid()}-{time.monotonic_ns():x}"
     )
@@ -75,8 +75,8 @@ def make_folder() -> str:
     return path
 
 
-def remove_folder(folder: str) -> None:
+def remove_directory(directory: str) -> None:
     with suppress(OSError):
-        os.unlink(os.path.join(folder, NAME))
+        os.unlink(os.path.join(directory, NAME))
     with suppress(OSError):
-        os.rmdir(folder)
+        os.rmdir(directory)

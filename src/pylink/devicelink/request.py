@@ -1,4 +1,4 @@
-"""What one device-link step is asked for, whoever asks: the command line or a call."""
+"""The request of one device-link step, from a command line or from a call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from pylink.options.table import Value
 
 OBJECT, UNIT, FATBIN, CUBIN = "object", "unit", "fatbin", "cubin"
-# The outputs that nobody names, as `a.out` is one.
+# Names of outputs without -o.
 DEFAULT_OUTPUTS = {
     OBJECT: "a_dlink.o",
     UNIT: "a_dlink.o",
@@ -16,8 +16,8 @@ DEFAULT_OUTPUTS = {
 }
 
 
-class NotOurs(Exception):
-    """This step is left to nvcc, because of an option or of an input file."""
+class LeftToNvcc(Exception):
+    """Only nvcc can do this step, because of an option or of an input file."""
 
     def __init__(self, *, option: str | None = None, file: str | None = None) -> None:
         super().__init__(option, file)
@@ -28,12 +28,15 @@ class NotOurs(Exception):
 class Request:
     """One step.
 
-    `archs` are linked in this order, `inputs` are paths. `values` are options of the links, by the
-    attributes of pylink's own table; `libraries` and `library_path` are those of the user. With
-    `links_program` the object is for nvcc, which links the program. With `optimizes_host` the
-    module ids stand in the order in which an optimizing compiler has them. `named` is what reports
-    and depfiles call the result, `options_files` are files that words come from, and `timings` is
-    the file of -time.
+    * `archs`: the architectures, in the order of the links.
+    * `inputs`: paths.
+    * `values`: options of the links, by the attributes of pylink's own table.
+    * `libraries`, `library_path`: those of the user.
+    * `links_program`: nvcc then links a program with the object.
+    * `optimizes_host`: module ids are in the order of an optimizing compiler.
+    * `report_name`: the name of the result in reports and depfiles.
+    * `options_files`: files with arguments.
+    * `timings`: the file of -time.
     """
 
     __slots__ = (
@@ -50,11 +53,11 @@ class Request:
         "line_info",
         "links_program",
         "machine",
-        "named",
         "optimizes",
         "optimizes_host",
         "options_files",
         "output",
+        "report_name",
         "threads",
         "timings",
         "values",
@@ -74,7 +77,7 @@ class Request:
         self.debug = False
         self.line_info = False
         self.links_program = False
-        self.named: str | None = None
+        self.report_name: str | None = None
         self.options_files: list[str] = []
         self.timings: str | None = None
         self.machine: str | None = None
@@ -87,7 +90,7 @@ class Request:
 
     @property
     def entry_name(self) -> str:
-        """The name of each entry of the fat binary; mostly empty."""
+        """The name of each entry of the fat binary; empty by default."""
         if self.debug or self.line_info:
             return "".join(f"{name} " for name in self.inputs)
         return "lto" if self.optimizes else ""

@@ -1,4 +1,4 @@
-"""What a device-link step makes."""
+"""The result of a device-link step."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 class StepResult:
-    """What a step makes: the pieces of its output, in order, and the links.
+    """The result of a step: the pieces of its output, in order, and the links.
 
-    `read` are the files that it is made of; `packing` and `finishing` the milliseconds that the fat
-    binary and the object took, None without one.
+    `read` are the files that were read. `packing` and `finishing` are the milliseconds for the fat
+    binary and for the object; None if the step writes none.
     """
 
     __slots__ = ("finishing", "links", "packing", "pieces", "read")

@@ -1,4 +1,4 @@
-"""A device-link step: read, link for each architecture, pack, and make the object of the host."""
+"""A device-link step: read, link for each architecture, pack, and write the host object."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 
 from pylink.devicelink.compression import choose_mode
 from pylink.devicelink.container import EntryForm, make_container, make_entry
+from pylink.devicelink.hostmachine import host_cpu_arch
 from pylink.devicelink.hostobject import LENT, OPTIONAL, Unit, make_object
 from pylink.devicelink.links import (
-    Followers,
+    LinkCallbacks,
     find_libraries_once,
     find_machine,
     link_all,
@@ -18,6 +19,7 @@ from pylink.devicelink.request import CUBIN, DEFAULT_OUTPUTS, FATBIN, UNIT
 from pylink.devicelink.result import StepResult
 from pylink.devicelink.unitobject import make_unit
 from pylink.diagnostics.errors import reason_of
+from pylink.facts.elf import MACHINE_OF_UNAME
 from pylink.files.atomic import WholeFile, refuse_output
 from pylink.files.workdir import working_directory
 from pylink.options.model import Input
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
     from pylink.devicelink.toolkit import Toolkit
     from pylink.diagnostics import Sink
 
-MACHINES = {"x86_64": "X86_64", "aarch64": "AARCH64"}
-SECONDS = 30  # for a compiler that says its machine
+DEFAULT_MACHINE = "X86_64"
+MACHINE_TIMEOUT_S = 30  # for the compiler's answer to -dumpmachine
 
 
 def make_step(
@@ -46,15 +48,15 @@ def make_step(
     sink: Sink,
     opened: Sequence[Input] | None = None,
     stream: TextIO | None = None,
-    following: Followers | None = None,
+    callbacks: LinkCallbacks | None = None,
     *,
     keeps_cubins: bool = True,
 ) -> StepResult:
-    """What the request asks for, in memory; LinkError when a link failed.
+    """Do a step in memory; LinkError if a link failed.
 
-    `opened` are the inputs, of which files must still be read; None for files by their names.
-    `stream` is where messages go, None for standard error. With `keeps_cubins` the links have their
-    images, which take as much memory again as a container that compresses them.
+    `opened` are the inputs (default: the files that the request names). `stream` gets the messages
+    (default: standard error). With `keeps_cubins` the links keep their images, which take memory
+    beside the container.
     """
     if opened is None:
         opened = [Input(name) for name in request.inputs]
@@ -86,7 +88,7 @@ def make_step(
         machine,
         toolkit,
         sink,
-        following or Followers(),
+        callbacks or LinkCallbacks(),
         pack=None if request.form == CUBIN else pack,
     )
     step = StepResult(links, files_read(request, shared.everything, links))
@@ -116,7 +118,7 @@ def make_step(
 
 
 def files_read(request: Request, inputs: Sequence[Input], links: Sequence[Link]) -> list[str]:
-    """The files of the inputs, with the members of thin archives, and those that words are from."""
+    """The files of the inputs, with members of thin archives, and the options files."""
     members: dict[str, list[str]] = {}
     for link in links:
         members.update(link.members)
@@ -125,7 +127,7 @@ def files_read(request: Request, inputs: Sequence[Input], links: Sequence[Link])
 
 
 def run_step(request: Request, toolkit: Toolkit, sink: Sink) -> StepResult:
-    """Do the step and write its output; LinkError, and the old output kept, when that fails."""
+    """Do the step and write its output; LinkError if it fails, which keeps the old output."""
     assert request.output is not None
     start = now()
     step = make_step(request, toolkit, sink, keeps_cubins=False)
@@ -143,7 +145,7 @@ def run_step(request: Request, toolkit: Toolkit, sink: Sink) -> StepResult:
 
 
 def write_step(step: StepResult, output: str, sink: Sink) -> None:
-    """Write the output whole, or report why that cannot be done."""
+    """Write the output atomically; a fatal diagnostic if that fails."""
     try:
         file = WholeFile(output)
     except (OSError, ValueError) as error:
@@ -159,7 +161,7 @@ def write_step(step: StepResult, output: str, sink: Sink) -> None:
 
 
 def find_units(link: Link) -> list[Unit]:
-    """What registers itself with the object: nvcc takes what the last link lists."""
+    """The units that the object registers: like nvcc, those that the last link lists."""
     registered = link.registered
     libraries = registered.libraries
     anchors = libraries.anchors if libraries is not None else {}
@@ -178,12 +180,12 @@ def find_units(link: Link) -> list[Unit]:
 
 
 def compiler_machine(compiler: str | None) -> str:
-    """The machine that a compiler of the host compiles for; this one's if it does not say."""
-    own = MACHINES.get(os.uname().machine, "X86_64")
+    """The -cpu-arch name of a host compiler's target; that of this machine if it is unknown."""
+    own_arch = host_cpu_arch(MACHINE_OF_UNAME.get(os.uname().machine, 0)) or DEFAULT_MACHINE
     if compiler is None:
-        return own
+        return own_arch
     from pylink.subtools.runner import answer
 
     command = os.path.join(compiler, "gcc") if os.path.isdir(compiler) else compiler
-    answer_text = answer([command, "-dumpmachine"], timeout=SECONDS)
-    return MACHINES.get(answer_text.partition("-")[0], own)
+    target = answer([command, "-dumpmachine"], timeout=MACHINE_TIMEOUT_S).partition("-")[0]
+    return host_cpu_arch(MACHINE_OF_UNAME.get(target, 0)) or own_arch

@@ -1,4 +1,4 @@
-"""What a step writes beside its result: depfiles, and rows of -time."""
+"""Reports of a step: depfiles and rows of -time."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
 
 
 def write_depfiles(request: Request, step: StepResult, sink: Sink) -> None:
-    """Write a rule of the result, which names all that was read."""
-    target = str(request.values.get("depfile_target") or request.named or request.output)
+    """Write depfiles with a rule that names all files that the step read."""
+    target = str(request.values.get("depfile_target") or request.report_name or request.output)
     for file in depfiles(request):
         write_depfile(file, target, step.read, sink)
 
 
 def depfiles(request: Request) -> list[str]:
-    """The files that --depfile names, of which %a makes one for each architecture."""
+    """The files of --depfile; with %a one for each architecture."""
     paths = []
     for arch in request.archs:
         values = {**request.values, "arch": arch}
-        expand_names(values, request.named)
+        expand_names(values, request.report_name)
         if values.get("depfile"):
             paths.append(str(values["depfile"]))
     return list(dict.fromkeys(paths))
 
 
-def write_times(request: Request, step: StepResult, whole: float, sink: Sink) -> None:
-    """Rows of -time, by the names that nvcc has for what it starts; the driver is the rest.
+def write_times(request: Request, step: StepResult, total: float, sink: Sink) -> None:
+    """Write rows of -time with nvcc's names for the parts; the driver has the remaining time.
 
-    A link of a program has a driver of its own, which is nvcc.
+    If nvcc links a program, it writes a row for its own driver.
     """
     if request.timings is None:
         return
@@ -45,15 +45,15 @@ def write_times(request: Request, step: StepResult, whole: float, sink: Sink) ->
         rows.append(("fatbinary", inputs, "", "", "", step.packing))
     if step.finishing is not None:
         rows.append(("gcc (compiling)", inputs, "", output, "", step.finishing))
-    # Links run side by side: their times may add up to more than the whole.
-    rest = max(0.0, whole - sum(row[-1] for row in rows))
+    # Links run in parallel: the sum of their times may exceed the total.
+    driver_time = max(0.0, total - sum(row[-1] for row in rows))
     if not request.links_program:
-        rows.append(("nvcc (driver)", "", "", output, "", rest))
+        rows.append(("nvcc (driver)", "", "", output, "", driver_time))
     try:
         timing = CsvTiming(request.timings)
-        whole_table = timing.whole
+        is_complete = timing.whole
         for phase, source, read, to, arch, elapsed in rows:
-            whole_table &= timing.row(
+            is_complete &= timing.row(
                 phase,
                 source=source,
                 inputs=read,
@@ -63,6 +63,6 @@ def write_times(request: Request, step: StepResult, whole: float, sink: Sink) ->
                 tool="nvcc",
             )
     except OSError:
-        whole_table = False
-    if not whole_table:
+        is_complete = False
+    if not is_complete:
         sink.report("report-incomplete", file=request.timings)

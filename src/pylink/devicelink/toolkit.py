@@ -1,29 +1,29 @@
-"""The CUDA toolkit of a step: where its nvcc and its libraries are, and its release."""
+"""The CUDA toolkit of a step: its nvcc, its library directories and its release."""
 
 from __future__ import annotations
 
 import os
 
 from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
-from pylink.facts.releases import FOLLOWED, release_named
+from pylink.facts.releases import FOLLOWED_NAMES, release_named
 from pylink.subtools.programs import cuda_tools
 
-# pylink's own options: where the toolkit is, and that all command lines of nvcc are taken.
+# Options of pylink: the path of the toolkit, and acceptance of any command line of nvcc.
 CUDA, AS_NVCC = "--cuda", "--as-nvcc"
 
 DEVICE_RUNTIME = "libcudadevrt.a"
-# nvcc searches one of these, by its release, which wheels may not have.
+# Library directories; nvcc searches one of them, depending on its release. Wheels may lack it.
 LIBRARIES = ("lib64", "lib")
 PROFILE = "nvcc.profile"
-# The metadata of a wheel.
+# Prefix of the metadata directory of a wheel.
 WHEEL = "nvidia_cuda_nvcc-"
 
 
 class Toolkit:
-    """Where nvcc is, None without a toolkit, and the directories that it searches.
+    """A toolkit: the path of its nvcc (None without a toolkit), and its directories.
 
-    `stated` are the two that nvcc names for nvlink, `library_path` those that are searched.
-    `release` is the release whose linker links follow, a name of `facts/releases.py`; None for
+    `stated` are the two directories that nvcc passes to nvlink, `library_path` all that are
+    searched. `release` is the release that links follow, a name of `facts/releases.py`; None for
     that of the newest input.
     """
 
@@ -45,10 +45,10 @@ class Toolkit:
 
 
 def find_toolkit(root: str | None = None) -> Toolkit:
-    """The toolkit in `root`, else the first of wheels, of the environment and of PATH.
+    """The toolkit in `root`, or else the first in wheels, the environment and PATH.
 
-    A nvcc without its profile beside it is a script that starts another one. Links follow a toolkit
-    that was named, as those of its nvcc do.
+    An nvcc without its profile beside it is skipped: it is a script that starts another one. Links
+    follow the release of a toolkit that was named by `root`, like those of its nvcc.
     """
     if root is not None:
         places = [os.path.join(os.path.abspath(root), "bin", "nvcc")]
@@ -61,10 +61,10 @@ def find_toolkit(root: str | None = None) -> Toolkit:
 
 
 def find_release(binaries: str) -> str | None:
-    """What files say of the release of the toolkit whose programs are in a folder.
+    """The release of the toolkit with this directory of programs; None if files do not show it.
 
-    Starting nvcc would tell as well, and cost as much as a step. An overlay has a file, as have
-    toolkits of installers; wheels stand beside their metadata.
+    nvcc is not asked, since its start takes as long as a step. Overlays and toolkits of installers
+    have a file with the release; a wheel has metadata in the directory of packages.
     """
     version: str | None = _read(os.path.join(binaries, RELEASE_FILE)).strip()
     root = os.path.dirname(binaries)
@@ -72,16 +72,16 @@ def find_release(binaries: str) -> str | None:
         version_text = _stated_version(_read(f"{root}/version.json"))
         version = version_text or _wheel_version(os.path.dirname(os.path.dirname(root)))
     row = release_named(version) if version else None
-    return row.name if row is not None and row.name in FOLLOWED else None
+    return row.name if row is not None and row.name in FOLLOWED_NAMES else None
 
 
 def wants_notes(root: str | None) -> bool | None:
-    """True for an overlay with notes after nvlink's lines, None for all else."""
+    """True for an overlay with notes after nvlink's lines; None otherwise."""
     return (root is not None and os.path.isfile(os.path.join(root, "bin", NOTES_FILE))) or None
 
 
 def _stated_version(text: str) -> str | None:
-    """The version of nvcc in version.json of a toolkit; neither re nor json is worth its start."""
+    """The version of nvcc in version.json; parsed by hand, as importing re or json is slow."""
     _, _, row = text.partition('"cuda_nvcc"')
     _, _, value = row.partition("}")[0].partition('"version"')
     version = value.partition('"')[2].partition('"')[0]
@@ -89,7 +89,7 @@ def _stated_version(text: str) -> str | None:
 
 
 def _wheel_version(site: str) -> str | None:
-    """The version of the only wheel of nvcc in a folder of packages."""
+    """The version of the only wheel of nvcc in a directory of packages; None otherwise."""
     try:
         names = [name for name in os.listdir(site) if name.startswith(WHEEL)]
     except OSError:
@@ -106,6 +106,6 @@ def _read(path: str) -> str:
 
 
 def _profile_library(binaries: str) -> str:
-    """`lib` or `/lib64`, as the profile beside nvcc has it, with an empty folder in between."""
+    """The library directory in the profile beside nvcc: `lib`, or `/lib64` after an empty part."""
     text = _read(os.path.join(binaries, PROFILE))
     return "/lib64" if "$(_TARGET_DIR_)/lib$(_TARGET_SIZE_)" in text else "lib"

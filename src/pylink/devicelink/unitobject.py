@@ -1,7 +1,7 @@
-"""The object of a relocatable step (-r): a unit, as a compiled file with device code is one.
+"""The object of a relocatable step (-r): a unit, like a compiled file with device code.
 
-It has the linked relocatable code, a wrapper, and a constructor that hands the wrapper to the
-object of the step that ends the program. See docs/device-link.md.
+It has the linked relocatable code, a wrapper, and a constructor that passes the wrapper to the
+object of the program's final step. See docs/device-link.md.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def make_unit(identifier: str, container: Container, machine: str) -> list[bytes
     host = MACHINES[machine]()
     wrapper = f"__fatbinwrap{identifier}"
     code = Code(host.instruction)
-    host.constructor(code, f"__cudaRegisterLinkedBinary{identifier}", wrapper)
+    host.emit_constructor(code, f"__cudaRegisterLinkedBinary{identifier}", wrapper)
     object_file = ObjectFile(host.number)
     text = Section(TEXT, [code.finish()], flags=SHF_ALLOC | SHF_EXECINSTR, align=host.code_align)
     text.relocations = code.relocations
@@ -75,5 +75,5 @@ def make_unit(identifier: str, container: Container, machine: str) -> list[bytes
 
 
 def _array_align(size: int) -> int:
-    """The alignment that gcc gives an array of so many bytes."""
+    """The alignment that gcc gives an array of `size` bytes."""
     return 32 if size >= 32 else 16 if size >= 16 else 8

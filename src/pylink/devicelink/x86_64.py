@@ -1,6 +1,6 @@
 """The code that registers linked device code, for x86-64.
 
-All code is position-independent, and begins with ENDBR64 where it can be reached by a pointer.
+All code is position-independent. Functions that pointers can reach begin with ENDBR64.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from pylink.devicelink.hostmachine import (
     Machine,
 )
 from pylink.devicelink.machinecode import Code
+from pylink.facts.elf import EM_X86_64
 
-EM_X86_64 = 62
 R_64, R_PC32, R_PLT32, R_REX_GOTPCRELX = 1, 2, 4, 42
 X86_FEATURE_1_AND, IBT, SHSTK = 0xC0000002, 1, 2
 
 ENDBR64 = "f30f1efa"
-# Ways to address memory by the place of the instruction; its field of 4 bytes comes last.
+# Instructions that address memory relative to themselves; a field of 4 bytes comes last.
 LEA_RAX, LEA_RCX, LEA_RDX, LEA_RDI = "488d05", "488d0d", "488d15", "488d3d"
 LEA_RBX, LEA_RSI = "488d1d", "488d35"
 LOAD_EAX, LOAD_RDI, LOAD_RSI = "8b05", "488b3d", "488b35"
@@ -45,7 +45,7 @@ FIELD = bytes(4)
 
 
 class X86_64(Machine):
-    """The machine of most hosts."""
+    """64-bit x86."""
 
     number = EM_X86_64
     instruction = 1
@@ -57,156 +57,158 @@ class X86_64(Machine):
     return_register = 16
     initial_frame = "0c07089001"  # CFA is rsp + 8; the return address is below it
 
-    def unregister(self, code: Code) -> None:
+    def emit_unregister(self, code: Code) -> None:
         code.begin(UNREGISTER)
-        _plain(code, ENDBR64)
-        _at(code, LOAD_RDI, BSS, HANDLE)
-        _call(code, JUMP, "__cudaUnregisterFatBinary")
+        _emit(code, ENDBR64)
+        _emit_address(code, LOAD_RDI, BSS, HANDLE)
+        _emit_call(code, JUMP, "__cudaUnregisterFatBinary")
         code.end()
 
-    def common(self, code: Code, layout: Layout) -> None:
-        """Called with the wrapper in rdi and the callback in rsi."""
+    def emit_common(self, code: Code, layout: Layout) -> None:
+        """Emit the function that takes the wrapper in rdi and the callback in rsi."""
         code.begin(COMMON)
-        _at(code, LOAD_EAX, BSS, COUNT)
-        _at(code, LEA_RDX, BSS, layout.offset(LIST))
-        _plain(code, "488b4f08", "48890cc2")  # rcx = [rdi + 8]; [rdx + 8 rax] = rcx
-        _at(code, LEA_RCX, BSS, layout.offset(CALLBACKS))
-        _plain(code, "488934c1", "ffc0")  # [rcx + 8 rax] = rsi; ++eax
-        _at(code, STORE_EAX, BSS, COUNT)
-        _compare(code, CMP_EAX, layout.count)
-        _jump(code, JNE, "return")
-        _plain(code, "48c704c200000000", "53")  # [rdx + 8 rax] = 0; push rbx
+        _emit_address(code, LOAD_EAX, BSS, COUNT)
+        _emit_address(code, LEA_RDX, BSS, layout.offset(LIST))
+        _emit(code, "488b4f08", "48890cc2")  # rcx = [rdi + 8]; [rdx + 8 rax] = rcx
+        _emit_address(code, LEA_RCX, BSS, layout.offset(CALLBACKS))
+        _emit(code, "488934c1", "ffc0")  # [rcx + 8 rax] = rsi; ++eax
+        _emit_address(code, STORE_EAX, BSS, COUNT)
+        _emit_compare(code, CMP_EAX, layout.count)
+        _emit_jump(code, JNE, "return")
+        _emit(code, "48c704c200000000", "53")  # [rdx + 8 rax] = 0; push rbx
         code.frame("0e108302")
-        _at(code, LEA_RDI, SEGMENT, 0)
-        _call(code, CALL, "__cudaRegisterFatBinary")
-        _at(code, STORE_RAX, BSS, HANDLE)
-        _jump(code, LEA_RDI, UNREGISTER)
-        _call(code, CALL, "atexit")
-        _plain(code, "31db")  # ebx = 0
+        _emit_address(code, LEA_RDI, SEGMENT, 0)
+        _emit_call(code, CALL, "__cudaRegisterFatBinary")
+        _emit_address(code, STORE_RAX, BSS, HANDLE)
+        _emit_jump(code, LEA_RDI, UNREGISTER)
+        _emit_call(code, CALL, "atexit")
+        _emit(code, "31db")  # ebx = 0
         code.label("next")
-        _at(code, LOAD_RDI, BSS, HANDLE)
-        _at(code, LEA_RCX, BSS, layout.offset(CALLBACKS))
-        _plain(code, "ff14d9", "ffc3")  # call [rcx + 8 rbx]; ++ebx
-        _compare(code, CMP_EBX, layout.count)
-        _jump(code, JB, "next")
-        _at(code, LOAD_RDI, BSS, HANDLE)
-        _plain(code, "5b")  # pop rbx
+        _emit_address(code, LOAD_RDI, BSS, HANDLE)
+        _emit_address(code, LEA_RCX, BSS, layout.offset(CALLBACKS))
+        _emit(code, "ff14d9", "ffc3")  # call [rcx + 8 rbx]; ++ebx
+        _emit_compare(code, CMP_EBX, layout.count)
+        _emit_jump(code, JB, "next")
+        _emit_address(code, LOAD_RDI, BSS, HANDLE)
+        _emit(code, "5b")  # pop rbx
         code.frame("0e08c3")
-        _call(code, JUMP, "__cudaRegisterFatBinaryEnd")
+        _emit_call(code, JUMP, "__cudaRegisterFatBinaryEnd")
         code.label("return")
-        _plain(code, "c3")
+        _emit(code, "c3")
         code.end()
 
-    def unit(self, code: Code, name: str, wrapper: str | None, pointer: int, text: int) -> None:
-        """Called with the callback in rdi, the wrapper in rsi and what uses the id in rcx."""
+    def emit_unit(
+        self, code: Code, name: str, wrapper: str | None, pointer: int, text: int
+    ) -> None:
+        """Emit the function that takes callback, wrapper and user of the id in rdi, rsi and rcx."""
         code.begin(name)
-        _plain(code, ENDBR64, "57")  # push rdi
+        _emit(code, ENDBR64, "57")  # push rdi
         code.frame("0e10")
         if wrapper is None:
-            _plain(code, "56", "4883ec08")  # push rsi; rsp -= 8
+            _emit(code, "56", "4883ec08")  # push rsi; rsp -= 8
             code.frame("0e20")
-        _at(code, LEA_RAX, MODULE_IDS, text)
-        _at(code, STORE_RAX, BSS, pointer)
-        _at(code, LEA_RDI, BSS, pointer)
-        _plain(code, "ffd1")  # call rcx
+        _emit_address(code, LEA_RAX, MODULE_IDS, text)
+        _emit_address(code, STORE_RAX, BSS, pointer)
+        _emit_address(code, LEA_RDI, BSS, pointer)
+        _emit(code, "ffd1")  # call rcx
         if wrapper is None:
-            _plain(code, "4883c408", "5f")  # rsp += 8; pop rdi
+            _emit(code, "4883c408", "5f")  # rsp += 8; pop rdi
             code.frame("0e10")
-        _plain(code, "5e")  # pop rsi
+        _emit(code, "5e")  # pop rsi
         code.frame("0e08")
         if wrapper is not None:
-            _plain(code, LOAD_RDI)
+            _emit(code, LOAD_RDI)
             code.relocate(R_REX_GOTPCRELX, wrapper, -4)
             code.data += FIELD
-        _jump(code, JUMP, COMMON)
+        _emit_jump(code, JUMP, COMMON)
         code.end()
 
-    def nothing(self, code: Code) -> None:
+    def emit_empty_callback(self, code: Code) -> None:
         code.begin(NOTHING)
-        _plain(code, ENDBR64, RET)
+        _emit(code, ENDBR64, RET)
         code.end()
 
-    def lend(self, code: Code, name: str, wrapper: str, text: int | None) -> None:
+    def emit_lender(self, code: Code, name: str, wrapper: str, text: int | None) -> None:
         code.begin(name)
-        _plain(code, ENDBR64)
+        _emit(code, ENDBR64)
         if text is not None:
-            lends, known, more = f"{name} lends", f"{name} known", f"{name} more"
-            _plain(code, "53")  # push rbx
+            lends, is_known, more = f"{name} lends", f"{name} known", f"{name} more"
+            _emit(code, "53")  # push rbx
             code.frame("0e108302")
-            _at(code, LEA_RBX, FIRST_ID, 0)
+            _emit_address(code, LEA_RBX, FIRST_ID, 0)
             code.label(more)
-            _at(code, LEA_RAX, LAST_ID, 0)
-            _plain(code, "4839c3")  # cmp rbx, rax
-            _jump(code, JAE, lends)
-            _plain(code, "4889df")  # rdi = rbx
-            _at(code, LEA_RSI, MODULE_IDS, text)
-            _call(code, CALL, "strcmp")
-            _plain(code, "85c0")  # test eax, eax
-            _jump(code, JE, known)
-            _plain(code, "4889df")  # rdi = rbx
-            _call(code, CALL, "strlen")
-            _plain(code, "488d5c0301")  # rbx = rbx + rax + 1
-            _jump(code, JUMP, more)
-            code.label(known)
-            _plain(code, "5b")  # pop rbx
-            code.frame("0ac30e08")  # as before, except for what follows
-            _plain(code, RET)
+            _emit_address(code, LEA_RAX, LAST_ID, 0)
+            _emit(code, "4839c3")  # cmp rbx, rax
+            _emit_jump(code, JAE, lends)
+            _emit(code, "4889df")  # rdi = rbx
+            _emit_address(code, LEA_RSI, MODULE_IDS, text)
+            _emit_call(code, CALL, "strcmp")
+            _emit(code, "85c0")  # test eax, eax
+            _emit_jump(code, JE, is_known)
+            _emit(code, "4889df")  # rdi = rbx
+            _emit_call(code, CALL, "strlen")
+            _emit(code, "488d5c0301")  # rbx = rbx + rax + 1
+            _emit_jump(code, JUMP, more)
+            code.label(is_known)
+            _emit(code, "5b")  # pop rbx
+            code.frame("0ac30e08")  # remember the state for the label `lends`
+            _emit(code, RET)
             code.label(lends)
             code.frame("0b")
-            _plain(code, "5b")  # pop rbx
+            _emit(code, "5b")  # pop rbx
             code.frame("0e08c3")
-        _jump(code, LEA_RSI, NOTHING)
-        _plain(code, LOAD_RDI)
+        _emit_jump(code, LEA_RSI, NOTHING)
+        _emit(code, LOAD_RDI)
         code.relocate(R_REX_GOTPCRELX, wrapper, -4)
         code.data += FIELD
-        _jump(code, JUMP, COMMON)
+        _emit_jump(code, JUMP, COMMON)
         code.end()
 
-    def constructor(self, code: Code, register: str, wrapper: str) -> None:
+    def emit_constructor(self, code: Code, register: str, wrapper: str) -> None:
         code.begin(USE)
-        _plain(code, ENDBR64)
-        _at(code, STORE_RDI, BSS, 0)
-        _plain(code, RET)
+        _emit(code, ENDBR64)
+        _emit_address(code, STORE_RDI, BSS, 0)
+        _emit(code, RET)
         code.end()
         code.begin(CALLBACK)
-        _plain(code, ENDBR64, RET)
+        _emit(code, ENDBR64, RET)
         code.end()
         code.begin(CONSTRUCTOR)
-        _plain(code, ENDBR64)
-        _jump(code, LEA_RCX, USE)
-        _at(code, LEA_RDX, MODULE_IDS, 0)
-        _plain(code, LOAD_RSI)
+        _emit(code, ENDBR64)
+        _emit_jump(code, LEA_RCX, USE)
+        _emit_address(code, LEA_RDX, MODULE_IDS, 0)
+        _emit(code, LOAD_RSI)
         code.relocate(R_REX_GOTPCRELX, wrapper, -4)
         code.data += FIELD
-        _jump(code, LEA_RDI, CALLBACK)
-        _call(code, JUMP, register)
+        _emit_jump(code, LEA_RDI, CALLBACK)
+        _emit_call(code, JUMP, register)
         code.end()
 
 
-def _plain(code: Code, *instructions: str) -> None:
+def _emit(code: Code, *instructions: str) -> None:
     for instruction in instructions:
         code.data += bytes.fromhex(instruction)
 
 
-def _at(code: Code, instruction: str, section: str, offset: int) -> None:
-    """An instruction that addresses a place in a section."""
-    _plain(code, instruction)
+def _emit_address(code: Code, instruction: str, section: str, offset: int) -> None:
+    """Emit an instruction that addresses an offset in a section."""
+    _emit(code, instruction)
     code.relocate(R_PC32, section, offset - 4)
     code.data += FIELD
 
 
-def _call(code: Code, instruction: str, symbol: str) -> None:
-    _plain(code, instruction)
+def _emit_call(code: Code, instruction: str, symbol: str) -> None:
+    _emit(code, instruction)
     code.relocate(R_PLT32, symbol, -4)
     code.data += FIELD
 
 
-def _jump(code: Code, instruction: str, label: str) -> None:
-    _plain(code, instruction)
+def _emit_jump(code: Code, instruction: str, label: str) -> None:
+    _emit(code, instruction)
     code.jump(label, lambda word, distance: (distance - 4) & 0xFFFFFFFF)
     code.data += FIELD
 
 
-def _compare(code: Code, instruction: str, count: int) -> None:
-    _plain(code, instruction)
+def _emit_compare(code: Code, instruction: str, count: int) -> None:
+    _emit(code, instruction)
     code.data += struct.pack("<I", count)

@@ -1,1 +1,1 @@
-"""What things of CUDA are, as tables."""
+"""Facts of CUDA's file formats, architectures and releases, as tables."""

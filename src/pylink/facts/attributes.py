@@ -1,7 +1,7 @@
 """Attribute numbers of .nv.info (EIATTR) and .nv.compat (EICOMPAT) records, and record formats.
 
-Read off the public `cuobjdump` 13.2, which was shown records of every number in turn. Numbers
-without a name have none there; 0x68 to 0x6d are named by other releases of the tool.
+The names are those that the public `cuobjdump` 13.2 prints for records of each number; it prints
+none for the numbers marked `-`. Other releases of the tool name 0x68 to 0x6d.
 """
 
 from __future__ import annotations
@@ -50,12 +50,13 @@ KPARAM_INFO, CRS_STACK_SIZE = NUMBER["KPARAM_INFO"], NUMBER["CRS_STACK_SIZE"]
 REGCOUNT, MERCURY_ISA_VERSION = NUMBER["REGCOUNT"], NUMBER["MERCURY_ISA_VERSION"]
 FIRST_ISA_VERSION = 0x100
 COMPAT_MERCURY_ISA_VERSION = 7
-# In .nv.info these are pairs of a symbol and a number.
-OF_SYMBOL = frozenset(
+# Records of .nv.info that hold a symbol and a number.
+SYMBOL_PAIRS = frozenset(
     NUMBER[name] for name in ("FRAME_SIZE", "MIN_STACK_SIZE", "MAX_STACK_SIZE", "REGCOUNT")
 )
-# Lists of instructions, by the bytes of an entry, which begins with the offset of one.
-_LISTS = {
+# Lists of instructions, by the size of an entry in bytes. An entry begins with the offset of an
+# instruction.
+_INSTRUCTION_LISTS = {
     4: """
         EXIT_INSTR_OFFSETS S2RCTAID_INSTR_OFFSETS LD_CACHEMOD_INSTR_OFFSETS ATOM_SYS_INSTR_OFFSETS
         COOP_GROUP_INSTR_OFFSETS INT_WARP_WIDE_INSTR_OFFSETS SYSCALL_OFFSETS
@@ -68,12 +69,13 @@ _LISTS = {
 }
 
 
-class Facts:
-    """What the link reads of a record: its words, 0 for those of one that it only copies.
+class AttributeFacts:
+    """How a link reads a record of .nv.info.
 
-    `of_function`: the record of .nv.info is about the function that the first word names.
-    `symbols`: every word names a symbol, however many there are. `entry`: bytes of an entry of a
-    list of instructions, 0 for what is none.
+    * `words`: the number of words it reads, 0 for a record that it only copies.
+    * `of_function`: the first word names the function that the record is about.
+    * `symbols`: every word names a symbol, however many there are.
+    * `entry`: bytes of an entry of a list of instructions, 0 for other records.
     """
 
     __slots__ = ("entry", "of_function", "symbols", "words")
@@ -92,16 +94,17 @@ class Facts:
         self.symbols = symbols
 
 
-def facts(number: int) -> Facts:
+def attribute_facts(number: int) -> AttributeFacts:
     """The facts of an attribute of .nv.info."""
-    if number in OF_SYMBOL:
-        return Facts(2, of_function=True)
+    if number in SYMBOL_PAIRS:
+        return AttributeFacts(2, of_function=True)
     if number == PARAM_CBANK:
-        return Facts(2)
+        return AttributeFacts(2)
     if number == CRS_STACK_SIZE:
-        return Facts(1)
-    entries = (size for size, names in _LISTS.items() if EIATTR.get(number) in names.split())
-    return Facts(symbols=number == EXTERNS, entry=next(entries, 0))
+        return AttributeFacts(1)
+    name = EIATTR.get(number)
+    entries = (size for size, names in _INSTRUCTION_LISTS.items() if name in names.split())
+    return AttributeFacts(symbols=number == EXTERNS, entry=next(entries, 0))
 
 
 def eiattr_name(number: int) -> str:

@@ -1,8 +1,8 @@
 """How the attributes of .nv.compat of all inputs become those of the output.
 
-One row per attribute, and which releases and families have it. `compiled` packs those of one link
-for ``pylink._native.notes``. Attributes without a row stay as the first input has them. The
-experiments stand in docs/format-notes.md and docs/format-notes/releases.md.
+One row per attribute, with the releases and families that have it. `pack_rows` packs the rows of a
+link for `pylink._native.notes`. An attribute without a row keeps the value of the first input. The
+experiments are in docs/format-notes.md and docs/format-notes/releases.md.
 """
 
 from __future__ import annotations
@@ -14,30 +14,33 @@ from pylink.facts.target import FAMILY_B, FAMILY_C
 COMPAT_FIRST = 0  # the first input's
 COMPAT_WEAKEST = 1  # 0 if any input has 0, else the largest
 COMPAT_FLAGS = 2  # bits that any input has
-COMPAT_FIELDS = 3  # as COMPAT_WEAKEST, for each of two fields of two bits
-COMPAT_EQUAL = 4  # stays while equal, else 1
+COMPAT_FIELDS = 3  # like COMPAT_WEAKEST, for each of two fields of two bits
+COMPAT_EQUAL = 4  # the value if all inputs agree, else 1
 COMPAT_LARGEST = 5
 COMPAT_COMMON = 6  # bits that all inputs have
 COMPAT_TARGET = 7  # whether the target's name ends in `a`
-COMPAT_FIXED = 8  # what the row says
+COMPAT_FIXED = 8  # the row's value
 
-# Bits: what else holds for the attribute.
-COMPAT_DROPPED = 1  # the output has none
+# Bits: further rules of the attribute.
+COMPAT_DROPPED = 1  # omitted from the output
 COMPAT_COUNTS = 2  # an input without it counts as if it had the row's value, or all bits
-COMPAT_REQUIRED = 4  # the output has none if one input has none, or does not know it (0xffff)
-COMPAT_LATE = 8  # stands at the end, in the order of the rows, unless the first input has it
+COMPAT_REQUIRED = 4  # omitted if an input lacks it or gives it as unknown (0xffff)
+COMPAT_LATE = 8  # after all others, in the order of the rows, unless the first input has it
 
 
 class Row:
-    """One attribute: format, joining, COMPAT_ bits and value in `families` from `since` on."""
+    """One attribute of `families`, for toolkits from `since` on.
 
-    __slots__ = ("attribute", "families", "flags", "format", "how", "since", "value")
+    `join` is how values join, `flags` are the COMPAT_ bits.
+    """
+
+    __slots__ = ("attribute", "families", "flags", "format", "join", "since", "value")
 
     def __init__(
         self,
         attribute: int,
         form: int,
-        how: int,
+        join: int,
         flags: int = 0,
         value: int = 0,
         *,
@@ -46,7 +49,7 @@ class Row:
     ) -> None:
         self.attribute = attribute
         self.format = form
-        self.how = how
+        self.join = join
         self.flags = flags
         self.value = value
         self.since = since
@@ -54,7 +57,7 @@ class Row:
 
 
 _B, _C = (FAMILY_B,), (FAMILY_C,)
-# `since` is the toolkit of a release. The last row that holds for an attribute counts.
+# If several rows of an attribute match the toolkit and the family, the last one counts.
 ROWS = (
     Row(0x09, BVAL, COMPAT_TARGET, since=130),
     Row(0x02, BVAL, COMPAT_WEAKEST, COMPAT_COUNTS | COMPAT_LATE, 0),
@@ -76,10 +79,10 @@ ROWS = (
 )
 
 
-def compiled(toolkit: int, family: int) -> bytes:
-    """The rows of one link, packed: attribute, format, how, flags, 16-bit value."""
+def pack_rows(toolkit: int, family: int) -> bytes:
+    """The rows of one link, packed: attribute, format, join, flags, 16-bit value."""
     rows = {row.attribute: row for row in ROWS if row.since <= toolkit and family in row.families}
     return b"".join(
-        bytes((row.attribute, row.format, row.how, row.flags)) + row.value.to_bytes(2, "little")
+        bytes((row.attribute, row.format, row.join, row.flags)) + row.value.to_bytes(2, "little")
         for row in rows.values()
     )

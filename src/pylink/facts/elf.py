@@ -1,8 +1,8 @@
 """Numbers of ELF headers, sections and symbols as CUDA uses them, with the names tools print.
 
-The generic ones are those of the System V ABI. The CUDA ones were read off the public `cuobjdump`
-13.2, which was shown cubins with every number in turn; RELA, CUDA_INFO and SYMTAB stand there for
-the mercury numbers 0x70000082, 83 and 85, which are distinguished here.
+The generic ones are those of the System V ABI. The CUDA ones are what the public `cuobjdump` 13.2
+prints for cubins with each number. It prints RELA, CUDA_INFO and SYMTAB also for the mercury
+numbers 0x70000082, 83 and 85, which have names of their own here.
 """
 
 from __future__ import annotations
@@ -10,9 +10,23 @@ from __future__ import annotations
 EM_CUDA = 190
 EM_AARCH64 = 183
 EM_X86_64 = 62
-ET_REL = 1
-ET_EXEC = 2
+ET_REL, ET_EXEC, ET_DYN = 1, 2, 3
+# e_machine of host code, with its names in -cpu-arch and `uname -m` ("": none), and for people.
+_MACHINES = (
+    (3, "X86", "", "x86"),
+    (21, "PPC64LE", "ppc64le", "PowerPC"),
+    (40, "ARMv7", "", "ARM"),
+    (EM_X86_64, "X86_64", "x86_64", "x86-64"),
+    (EM_AARCH64, "AARCH64", "aarch64", "AArch64"),
+    (EM_CUDA, "", "", "CUDA"),
+    (243, "", "", "RISC-V"),
+)
+MACHINE_TITLES = {number: title for number, _, _, title in _MACHINES}
+MACHINE_OF_CPU_ARCH = {cpu_arch: number for number, cpu_arch, _, _ in _MACHINES if cpu_arch}
+MACHINE_OF_UNAME = {uname: number for number, _, uname, _ in _MACHINES if uname}
+CPU_ARCH_OF_MACHINE = {number: cpu_arch for cpu_arch, number in MACHINE_OF_CPU_ARCH.items()}
 
+E_SHOFF = slice(40, 48)  # field of a 64-bit ELF header
 FILE_TYPES = {0: "NONE", 1: "REL", 2: "EXEC", 3: "DYN", 4: "CORE"}
 PT_LOAD, PT_PHDR = 1, 6
 SEGMENT_TYPES = {PT_LOAD: "PT_LOAD", PT_PHDR: "PT_PHDR"}
@@ -31,7 +45,7 @@ SHT_CUDA_SHARED = 0x7000000A
 SHT_CUDA_RELOCINFO = 0x7000000B
 SHT_CUDA_RESERVED_SHARED = 0x70000015
 SHT_CUDA_CAPMERC = 0x70000016
-SHT_CUDA_CONSTANT_B0 = 0x70000064  # of bank 0; those of the other banks follow
+SHT_CUDA_CONSTANT_B0 = 0x70000064  # bank 0; bank N has this number plus N
 SHT_CUDA_UFT_ENTRY = 0x70000011
 SHT_CUDA_UDT_ENTRY = 0x70000014
 SHT_CUDA_CONSTANT_USER = 0x7000007C
@@ -103,7 +117,7 @@ SECTION_TYPES = {
 SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_INFO_LINK = 1, 2, 4, 0x40
 NT_CUINFO, NT_TKINFO = 1000, 2000  # notes of the toolkit
 SHF_CUINFO, SHF_TKINFO = 0x1000000, 0x2000000
-# Of .text.F before 13.0 and sm_100: how many barriers the function uses, from bit 20 on.
+# .text.F before 13.0 and sm_100: the number of barriers of the function, from bit 20 on.
 SHF_BARRIERS = 0x7F00000
 SHF_BARRIERS_FIRST = 20
 SHF_MERCURY = 0x10000000
@@ -139,7 +153,7 @@ STATE_SPACES = {1: "GLOBAL", 2: "SHARED", 3: "LOCAL", 4: "CONSTANT", 5: "RESERVE
 
 
 def other_names(other: int, symbol_type: int) -> list[str]:
-    """What st_other says besides the visibility: kind of function or object, state space."""
+    """Names of the bits of st_other, except the visibility: kind of symbol and state space."""
     names = []
     function = symbol_type == STT_FUNC
     if other & 0x04:
@@ -155,7 +169,7 @@ def other_names(other: int, symbol_type: int) -> list[str]:
 
 
 def flag_letters(flags: int) -> str:
-    """Letters of sh_flags, and the rest as a number."""
+    """Letters for the bits of sh_flags; bits without a letter as a number."""
     letters = "".join(letter for bit, letter in SECTION_FLAGS.items() if flags & bit)
-    rest = flags & ~sum(SECTION_FLAGS)
-    return " ".join(part for part in (letters, f"{rest:#x}" if rest else "") if part)
+    others = flags & ~sum(SECTION_FLAGS)
+    return " ".join(part for part in (letters, f"{others:#x}" if others else "") if part)

@@ -1,4 +1,4 @@
-"""What entries of fat binaries say about their code: the options that it was compiled with."""
+"""Entries of fat binaries, and the compiler options that they record."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from pylink.inputs.pieces import Piece
 
 FATBIN_MAGIC = b"\x50\xed\x55\xba"
+
+# Symbols of a module in host code: the function that registers it, and its fat binary. Its id
+# follows.
+REGISTER_PREFIX = b"__cudaRegisterLinkedBinary"
+WRAPPER_PREFIX = b"__fatbinwrap"
 
 # Header of a container: magic, version, its own size, bytes of the entries after it.
 CONTAINER = struct.Struct("<4sHHQ")
@@ -31,8 +36,8 @@ FLAG_COMPAT = 0x1000000
 # By the suffix of an architecture.
 FLAG_SUFFIX = {"": 0, "a": 0x100000, "f": 0x200000}
 
-# Options of the compiler before LTO; all modules must be compiled with the same ones.
-SETTINGS = ("-ftz", "-prec_div", "-prec_sqrt", "-fmad")
+# Options of the compiler before LTO that must be the same for all modules.
+UNIFORM_OPTIONS = ("-ftz", "-prec_div", "-prec_sqrt", "-fmad")
 LINE_INFO = "-generate-line-info"
 
 
@@ -41,12 +46,12 @@ def is_fatbin(data: bytes) -> bool:
 
 
 def pack_entry(entry: memoryview) -> bytes:
-    """A fat binary of this entry alone."""
+    """A fat binary with this entry only."""
     return CONTAINER.pack(FATBIN_MAGIC, 1, CONTAINER.size, len(entry)) + entry
 
 
 def entry_text(entry: bytes | memoryview) -> str:
-    """The options of an entry, an empty text where it has none or its header is damaged."""
+    """The compiler options that an entry records; "" for no options or a damaged entry."""
     try:
         header_size, _, _, block = struct.unpack_from("<IQII", entry, 4)
         if not block:
@@ -61,18 +66,18 @@ def entry_text(entry: bytes | memoryview) -> str:
 
 
 def check_entries(modules: Sequence[Piece], sink: Sink) -> None:
-    """Refuse modules whose settings differ; say when only some of them have line information."""
-    texts = [
+    """Refuse modules whose options differ; warn if only some of them have line information."""
+    option_lists = [
         entry_text(memoryview(module.data)[CONTAINER.size :]).split()
         for module in modules
         if is_fatbin(module.data)
     ]
     seen: dict[str, str] = {}
-    for row in texts:
-        for word in row:
-            name, equals, value = word.partition("=")
-            if equals and name in SETTINGS and seen.setdefault(name, value) != value:
+    for option_list in option_lists:
+        for option in option_list:
+            name, equals, value = option.partition("=")
+            if equals and name in UNIFORM_OPTIONS and seen.setdefault(name, value) != value:
                 sink.fatal("lto-options-differ", option=name.replace("_", "-"))
-    with_lines = [LINE_INFO in row for row in texts]
+    with_lines = [LINE_INFO in option_list for option_list in option_lists]
     if any(with_lines) and not all(with_lines):
         sink.report("lto-line-info")

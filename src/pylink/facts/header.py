@@ -1,11 +1,11 @@
-"""Headers for the kernels, made when native code is built.
+"""Writes the headers with which native code is built.
 
-    python -m pylink.facts.header NATIVE FOLDER
+    python -m pylink.facts.header NATIVE DIRECTORY
 
-writes a header for each subject from the tables beside this, and FOLDER/columns.pxd, by which
-Python knows the columns of rows, from the rows of the native sources; setup.py does the same.
-Tables become constants of C, so that nothing is packed or read when a link starts. An unchanged
-header keeps its time, and nothing that uses it alone is built again.
+writes a header for each subject from the tables of this package, and DIRECTORY/columns.pxd from the
+rows of the native sources: by it Python knows the columns of rows. setup.py does the same. The
+tables become constants of C, so that a link need not pack or read them. An unchanged header keeps
+its time, so that the modules which use it are not built again.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ COLUMNS_NAME = "columns.pxd"
 COLUMNS_HEAD = """\
 # Made by pylink.facts.header from the rows of the native sources.
 """
-# Where the rows of tables stand.
+# Native sources with the rows of tables.
 ROW_FILES = ("tables/rows.pxd", "tables/poolrows.pxd", "shared/rows.pxd")
 CODES = {
     "uint8_t": "B",
@@ -60,13 +60,13 @@ CODES = {
 }
 
 
-# The columns of relocation types.
+# Columns of the C rows of relocation types.
 RELOCATION_COLUMNS = ("form", "shift", "width", "bytes", "loader", "mark", "clear", "field")
 MERCURY = 0x10000
 
 
 def relocation_names() -> dict[str, int]:
-    """R_CUDA_ABS32_LO_32 and the like; R_MERCURY_ names are those of the plain twins."""
+    """Numbers by name: R_CUDA_ABS32_LO_32 and others, and R_MERCURY_ with the plain twin's name."""
     names = {f"R_CUDA_{row.name}": row.number for row in relocations.RELOCATIONS}
     for number, twin in relocations.MERCURY_TWINS.items():
         names.setdefault(f"R_MERCURY_{twin}", number)
@@ -75,7 +75,7 @@ def relocation_names() -> dict[str, int]:
 
 
 def relocation_rows(names: Mapping[str, int]) -> Iterator[str]:
-    """By number, the mercury ones after the plain ones: see RelocationFacts."""
+    """A row of RelocationFacts for each number; mercury numbers follow the plain ones."""
     forms = {form: number for number, form in enumerate(relocations.FORMS)}
     plain = relocations.RELOCATIONS
     by_name = {row.name: row for row in plain}
@@ -102,6 +102,7 @@ LAST_MERCURY = max(release.mercury_relocations for release in releases.RELEASES)
 
 
 def relocation_tables() -> Iterator[str]:
+    """Lines of relocationtypes.pxd."""
     names = relocation_names()
     rows = list(relocation_rows(names))
     row = [f"        uint8_t {column}" for column in RELOCATION_COLUMNS]
@@ -117,14 +118,14 @@ def relocation_tables() -> Iterator[str]:
     )
     yield from table("RelocationFacts", row, "RELOCATION", rows)
     yield "cdef inline const RelocationFacts* facts_of(uint32_t type) noexcept nogil:"
-    yield '    """The row of a type that the reader let through."""'
+    yield '    """The row of a type; the reader accepts no others."""'
     yield "    return &RELOCATION["
     yield "        type if type < PLAIN_TYPES else type - FIRST_MERCURY_TYPE + PLAIN_TYPES]"
     yield ""
 
 
 def attribute_tables() -> Iterator[str]:
-    """EIATTR_ numbers, how they merge, and by number how many words the link reads of a record."""
+    """Lines of attributetypes.pxd: EIATTR_ numbers, how they merge, and AttributeFacts."""
     yield from enum(
         {f"EIATTR_{name}": number for number, name in attributes.EIATTR.items() if number > 1}
     )
@@ -133,7 +134,7 @@ def attribute_tables() -> Iterator[str]:
     yield from enum(numbers(compat, ("COMPAT_",)))
     rows = (
         f"{{{row.words}, {row.of_function:d}, {row.symbols:d}, {row.entry}}}"
-        for row in map(attributes.facts, range(256))
+        for row in map(attributes.attribute_facts, range(256))
     )
     yield "cdef extern from *:"
     yield '    """'
@@ -148,7 +149,7 @@ def attribute_tables() -> Iterator[str]:
     yield ""
 
 
-# The columns of object formats.
+# Columns of the C rows of object formats.
 FORMAT_COLUMNS = {
     "os_abi": "uint8_t",
     "abi_version": "uint8_t",
@@ -165,7 +166,7 @@ FORMAT_COLUMNS = {
 
 
 def format_tables() -> Iterator[str]:
-    """The layouts of ELF headers, by number."""
+    """Lines of objectformats.pxd: the layouts of ELF headers, by number."""
     rows = [
         "{" + ", ".join(f"{getattr(row, column):#x}u" for column in FORMAT_COLUMNS) + "}"
         for row in objectformats.OBJECT_FORMATS
@@ -176,7 +177,7 @@ def format_tables() -> Iterator[str]:
 
 
 def traits() -> Iterator[str]:
-    """Families, and what tells them and releases apart."""
+    """Lines of traits.pxd: the families, and the traits of families and releases."""
     yield from enum(numbers(target, ("FAMILY_A", "FAMILY_B", "FAMILY_C")))
     yield from enum({"FAMILY_COUNT": len(target.FAMILY_TRAITS)})
     yield from enum({**numbers(releases, ("TRAIT_",)), **numbers(target, ("TRAIT_",))})
@@ -189,7 +190,7 @@ def traits() -> Iterator[str]:
     yield ""
 
 
-# By subject, so that a change of one fact builds what uses it.
+# One header for each subject, so that a changed fact rebuilds only the modules that use it.
 HEADERS: dict[str, Callable[[], Iterator[str]]] = {
     "elfnumbers.pxd": lambda: enum(numbers(elf, ("SHT_", "SHF_"))),
     "sectionkinds.pxd": section_kinds,
@@ -203,12 +204,12 @@ HEADERS: dict[str, Callable[[], Iterator[str]]] = {
 
 
 def headers() -> dict[str, str]:
-    """The text of each header, by its name."""
+    """The text of each header, by name."""
     return {name: HEAD + "\n".join(lines()) for name, lines in HEADERS.items()}
 
 
 def columns(native: Path) -> str:
-    """The text of columns.pxd: by row, `name:code ...` in the codes of Python's struct."""
+    """The text of columns.pxd: for each row `name:code ...`, with the codes of Python's struct."""
     lines = [COLUMNS_HEAD, "cdef extern from *:", '    """']
     names = []
     for file in ROW_FILES:
@@ -223,12 +224,12 @@ def columns(native: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(native: Path, folder: Path) -> None:
-    """Bring the headers in `folder` up to date."""
+def write(native: Path, directory: Path) -> None:
+    """Write the headers in `directory` that changed."""
     for name, text in (*headers().items(), (COLUMNS_NAME, columns(native))):
-        path = folder / name
+        path = directory / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            folder.mkdir(parents=True, exist_ok=True)
+            directory.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Lines of Cython that define what facts are in C: numbers, and tables of them."""
+"""Lines of Cython that define facts as C constants: numbers, and tables of them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 
 def numbers(module: object, prefixes: tuple[str, ...]) -> dict[str, int]:
-    """The integer constants of a module whose names begin so."""
+    """The integer constants of a module whose names begin with one of `prefixes`."""
     values = {name: value for name, value in vars(module).items() if isinstance(value, int)}
     return {name: value for name, value in values.items() if name.startswith(prefixes)}
 
 
 def enum(names: Mapping[str, int]) -> Iterator[str]:
+    """Lines of an enum with these names and values."""
     yield "cdef enum:"
     for name, value in names.items():
         yield f"    {name} = {value:#x}U" if value > 0x7FFFFFFF else f"    {name} = {value}"
@@ -19,7 +20,7 @@ def enum(names: Mapping[str, int]) -> Iterator[str]:
 
 
 def table(kind: str, columns: Iterable[str], name: str, rows: Iterable[str]) -> Iterator[str]:
-    """An array of structs of a kind, in C, and what Cython knows of it."""
+    """Lines that define a C array of structs and declare it for Cython."""
     yield "cdef extern from *:"
     yield '    """'
     yield "    typedef struct {"

@@ -1,6 +1,6 @@
-"""What `pylink._native.exits.rewrite_exits` does to the kernels of a file, by number.
+"""Modes of `pylink._native.exits.rewrite_exits`: how it changes the kernels of a file.
 
-`header.py` makes constants of these for native code. The experiments are in
+`header.py` writes these constants for native code. The experiments are in
 docs/format-notes/family-c-exits.md.
 """
 
@@ -8,15 +8,15 @@ from __future__ import annotations
 
 # A mode is for an executable, for a link with -g or -r, or for code of a certain age or chip.
 MODE_NO_BARRIERS = 0  # an executable without error barriers
-MODE_BARRIERS = 1  # an executable with them: some input has the attribute GEN_ERRBAR_AT_EXIT
-MODE_LASTING_BARRIERS = 2  # barriers that stay valid whatever is linked in later
-MODE_EARLY_CODE = 3  # code from before 13.0 becomes what 13.0 has, and no exit changes
-MODE_EARLY_CAPSULES = 4  # only capsules of such files become what 12.9 has
-MODE_GUARDED = 5  # code for a chip with known latencies waits for its results
+MODE_BARRIERS = 1  # an executable with error barriers: an input has GEN_ERRBAR_AT_EXIT
+MODE_LASTING_BARRIERS = 2  # error barriers that stay valid whatever is linked in later
+MODE_EARLY_CODE = 3  # convert code from before 13.0 to that of 13.0; change no exit
+MODE_EARLY_CAPSULES = 4  # convert capsules from before 13.0 to those of 12.9; change no code
+MODE_GUARDED = 5  # add waits for results to code that was compiled for fixed latencies
 
-# Bits that make all functions what another release has; they are combined, without a mode.
-UPDATE_GUARD_BSYNC = 0x100  # a NOP in front of BSYNC
-UPDATE_UNGUARD_BSYNC = 0x200  # none
-UPDATE_SHORT_ADDS = 0x400  # IADD for IADD3, in functions that were not scheduled
-UPDATE_AWAITED_FENCES = 0x800  # fences wait for their guards, tensor maps are acquired by more
+# Bits that convert all functions to the code of another release. They combine, without a mode.
+UPDATE_GUARD_BSYNC = 0x100  # insert a NOP in front of BSYNC
+UPDATE_UNGUARD_BSYNC = 0x200  # remove the NOP in front of BSYNC
+UPDATE_SHORT_ADDS = 0x400  # IADD in place of IADD3, in functions that were not scheduled
+UPDATE_AWAITED_FENCES = 0x800  # fences wait for their guards; more instructions acquire tensor maps
 UPDATE_BARE_WORDS = 0x1000  # functions that were not scheduled name no stalls or scoreboards

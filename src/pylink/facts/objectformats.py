@@ -1,7 +1,7 @@
-"""How the ELF header of a cubin is read: one row per object format, distinguished by e_ident.
+"""How to read the ELF header of a cubin: one row per object format, distinguished by e_ident.
 
-`header.py` makes the rows constants of the reader; `inspect` and the stand-in of nvJitLink ask
-them here. The experiments are in docs/older-objects.md.
+`header.py` writes the rows as constants for the reader; `inspect` and the replacement of nvJitLink
+use them here. The experiments are in docs/older-objects.md.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ from pylink.facts.elf import SHF_INFO_LINK
 
 
 class ObjectFormat:
-    """One row.
+    """An object format.
 
-    `os_abi` and `abi_version` are bytes 7 and 8 of e_ident. The SM number of the code is in
-    `sm_mask` bits of e_flags from bit `sm_first` on, that of the PTX it was made from, where
-    `ptx_mask` is not 0, from `ptx_first` on; else a note has it. Bits of e_flags: `specific` says
-    that code is for one architecture alone, `wide` that addresses have 64 bits (0: all have),
-    `refused` ones no linker takes, `written` those that every output has. Sections may lack the
-    flags `optional`. From SM `versioned` on e_version is the number of the toolkit.
+    * `os_abi`, `abi_version`: bytes 7 and 8 of e_ident.
+    * `sm_first`, `sm_mask`: the SM number of the code is e_flags >> `sm_first` & `sm_mask`.
+    * `ptx_first`, `ptx_mask`: likewise for the PTX that the code was compiled from. If `ptx_mask`
+      is 0, a note has that number.
+    * `specific`, `wide`, `refused`, `written`: bits of e_flags for code for one architecture only,
+      for 64-bit addresses (0: always 64-bit), those that no linker accepts, and those of every
+      output.
+    * `optional`: flags that sections may lack.
+    * `versioned`: from this SM number on e_version is the number of the toolkit.
     """
 
     __slots__ = (
@@ -66,7 +69,7 @@ class ObjectFormat:
 
     @property
     def abi(self) -> bytes:
-        """The two bytes of e_ident that tell the format."""
+        """The two bytes of e_ident that distinguish the format."""
         return bytes((self.os_abi, self.abi_version))
 
     def flags(self, sm: int, ptx_sm: int, *, specific: bool) -> int:
@@ -76,9 +79,9 @@ class ObjectFormat:
 
 
 OBJECT_FORMATS = (
-    # Since 13.0, and from sm_100 on since 12.8, which alone sets bit 3.
+    # Since 13.0; from sm_100 on since 12.8. Only code for sm_100 and later sets bit 3.
     ObjectFormat(0x41, 8, sm_first=8, sm_mask=0xFFFF, specific=0x8, versioned=100),
-    # To 12.9, before sm_100. nvlink takes bit 31 for another ABI and ends by a signal at bit 14.
+    # Up to 12.9, before sm_100. nvlink refuses bit 31 as another ABI and crashes at bit 14.
     ObjectFormat(
         0x33,
         7,
@@ -94,7 +97,7 @@ OBJECT_FORMATS = (
     ),
 )
 CURRENT = OBJECT_FORMATS[0]
-# The format whose objects a target may find too old; see `Architecture.since`.
+# Number of the format whose objects can be too old for a target; see `Architecture.since`.
 VERSIONED = 1
 
 
@@ -102,7 +105,7 @@ E_FLAGS = slice(48, 52)
 
 
 def sm_of_cubin(image: bytes) -> int:
-    """The architecture that the ELF header of a cubin names; the current format where none fits."""
+    """The SM number in the ELF header of a cubin. An unknown format is read as the current one."""
     os_abi = image[7] if len(image) > 7 else 0
-    known = next((row for row in OBJECT_FORMATS if row.os_abi == os_abi), CURRENT)
-    return int.from_bytes(image[E_FLAGS], "little") >> known.sm_first & known.sm_mask
+    layout = next((row for row in OBJECT_FORMATS if row.os_abi == os_abi), CURRENT)
+    return int.from_bytes(image[E_FLAGS], "little") >> layout.sm_first & layout.sm_mask

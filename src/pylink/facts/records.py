@@ -17,5 +17,5 @@ SHDR = Struct("<IIQQQQIIQQ")
 # r_offset, the halves of r_info (type and symbol), and r_addend.
 REL = Struct("<QII")
 RELA = Struct("<QIIq")
-# As RELA, with r_info as one number.
+# RELA with r_info as one number.
 RELA_INFO = Struct("<QQq")

@@ -1,59 +1,62 @@
-"""CUDA releases whose objects are linked and whose nvlink the output is that of, oldest first.
+"""CUDA releases whose objects pylink links and whose nvlink it reproduces, oldest first.
 
-What each changed, with its experiment: docs/format-notes/releases.md. `header.py` makes the traits
-constants of the kernels, which get them of the release followed as one number.
+docs/format-notes/releases.md has the changes of each, with their experiments. `header.py` writes
+the traits as constants for native code, which gets those of the followed release as one number.
 """
 
 from __future__ import annotations
 
 from pylink.facts.attributes import BVAL, HVAL, NUMBER
 
-# What tells nvlink of one release from that before: bits of `Release.traits`.
-TRAIT_ALIGNS_ARRAYS = 1 << 0  # an extern __shared__ array stands where its symbol's value asks for
-TRAIT_KEEPS_SHARED = 1 << 1  # with -r references to sized shared variables stay for the next link
-TRAIT_COMMON_YIELDS = 1 << 2  # a common symbol may stand after a definition of its name
-TRAIT_WEAK_GLOBAL = 1 << 3  # weak symbols stand among the global ones
+# Differences between nvlink of one release and of the release before: bits of `Release.traits`.
+TRAIT_ALIGNS_ARRAYS = 1 << 0  # an extern __shared__ array is aligned as its symbol's value says
+TRAIT_KEEPS_SHARED = 1 << 1  # -r keeps references to sized shared variables for the next link
+TRAIT_COMMON_YIELDS = 1 << 2  # a common symbol may follow a definition of the same name
+TRAIT_WEAK_GLOBAL = 1 << 3  # weak symbols are mixed with the global ones
 TRAIT_MERC_CALLS = 1 << 4  # from sm_100 on the call graph has a mercury form
-TRAIT_SHARED_LOCAL = 1 << 5  # symbols of shared variables that executables give a kernel are local
-TRAIT_LEAN_NAMES = 1 << 6  # from sm_90 on string tables hold what sections and symbols use
+TRAIT_SHARED_LOCAL = 1 << 5  # executables make symbols of a kernel's shared variables local
+TRAIT_LEAN_NAMES = 1 << 6  # from sm_90 on string tables hold only names of sections and symbols
 TRAIT_NAMELESS_SHARED = 1 << 7  # shared sections without variables have their bytes in the kernel
-TRAIT_EARLY_FILES = 1 << 8  # headers, notes, numbers of barriers are where objects of 12 have them
-TRAIT_NULL_FUNCTIONS = 1 << 9  # a function that its first file lacks makes the null symbol one
-TRAIT_SURE_FEATURES = 1 << 10  # links without code, too, say what of it takes the fast path
-TRAIT_ENDS_LINES = 1 << 11  # from sm_100 on line programs without sequences have an end of one
-TRAIT_PARTS_ACCELERATED = 1 << 12  # targets without the suffix `a` take no code for one with it
-TRAIT_OPTIMIZED_FIRST = 1 << 13  # what LTO makes is linked before all cubins
+TRAIT_EARLY_FILES = 1 << 8  # headers, notes and barrier counts are where objects of 12.x have them
+TRAIT_NULL_FUNCTIONS = 1 << 9  # a function missing in its first file makes the null symbol one
+TRAIT_SURE_FEATURES = 1 << 10  # links without code also state which code takes the fast path
+TRAIT_ENDS_LINES = 1 << 11  # from sm_100 on empty line programs end with an end of sequence
+TRAIT_PARTS_ACCELERATED = 1 << 12  # targets without the suffix `a` refuse code for one with it
+TRAIT_OPTIMIZED_FIRST = 1 << 13  # the code that LTO produces is linked before all cubins
 TRAIT_TELLS_UNHOSTED = 1 << 27  # --register-link-binaries names inputs without host code
-TRAIT_EXTERNS_LAST = 1 << 14  # a lone kernel's list of externals grows at its end
-TRAIT_WHOLE_BANK = 1 << 15  # links that select kernels, too, write each constant variable once
-TRAIT_BARE_VALUES = 1 << 28  # --disable-smem-reservation counts for symbols from sm_100 on, too
-# What code from sm_100 on is like, which the finalizer writes anew (docs/older-objects.md).
-TRAIT_SHORT_ADDS = 1 << 22  # sm_120: IADD where two operands are added; other waits after an MMA
-TRAIT_GUARDED_BSYNC = 1 << 23  # a NOP stands in front of BSYNC, and NVSAL_SW_WAR says so
-TRAIT_BARE_WORDS = 1 << 24  # instructions of -G and -O0 name neither stall nor scoreboards
-TRAIT_FP64_SCOREBOARDS = 1 << 25  # sm_100: FP64 and IMMA, too, set scoreboards
-TRAIT_FP64_UNPADDED = 1 << 26  # where FP64 is slow, no NOPs keep its instructions apart
+TRAIT_EXTERNS_LAST = 1 << 14  # the list of externals of a single kernel grows at its end
+TRAIT_WHOLE_BANK = 1 << 15  # links that select kernels also write each constant variable once
+TRAIT_BARE_VALUES = 1 << 28  # --disable-smem-reservation changes symbols from sm_100 on, too
+# Code from sm_100 on, which the finalizer rewrites (docs/older-objects.md).
+TRAIT_SHORT_ADDS = 1 << 22  # sm_120: IADD to add two operands; other waits after an MMA
+TRAIT_GUARDED_BSYNC = 1 << 23  # a NOP is in front of BSYNC, and NVSAL_SW_WAR records that
+TRAIT_BARE_WORDS = 1 << 24  # instructions of -G and -O0 name neither stalls nor scoreboards
+TRAIT_FP64_SCOREBOARDS = 1 << 25  # sm_100: FP64 and IMMA also set scoreboards
+TRAIT_FP64_UNPADDED = 1 << 26  # no NOPs separate FP64 instructions on chips with slow FP64
 
 
 NVSAL_SW_WAR = NUMBER["NVSAL_SW_WAR"]
 PREEXIT_USED = NUMBER["PREEXIT_USED"]
-# Beyond every tool.
-MANY = (1 << 32) - 1
+# A tool number after those of all tools.
+AFTER_ALL_TOOLS = (1 << 32) - 1
 
 
 class Release:
-    """One row.
+    """A release of CUDA, or patch levels of it with an output of their own.
 
-    `name` is what options call it: the release or, for patch levels whose output is not that of the
-    release's last, the first of them. `version` is what nvlink of the row's last patch level calls
-    itself. `checked` are the versions whose nvlink was found to make what the row says, oldest
-    first; others before the next row are taken to do so.
-    `toolkit` is the number in notes of objects and output, `tool_strings` the bytes of strings that
-    nvlink's own note has before the options; `traits` are TRAIT_ bits. `closing` are the records of
-    attributes that from sm_100 on end those of each function, whatever inputs say. `late_compat` is
-    how many bytes of .nv.compat the finalizer of sm_100 and later adds. Relocation
-    types are numbered from 0 and, those of mercury code, from 0x10000 up to, but without,
-    `relocations` and `mercury_relocations`.
+    * `name`: its name in options. If the output of some patch levels differs from the release's
+      last, their row is named after the first of them.
+    * `checked`: the versions of nvlink that were compared, oldest first. Others, up to the next
+      row, are expected to do the same.
+    * `version`: the last version in `checked`.
+    * `toolkit`: the number in notes of objects and of the output.
+    * `tool_strings`: bytes of the strings before the options in the note of nvlink.
+    * `traits`: TRAIT_ bits.
+    * `closing`: attribute records at the end of each function's, from sm_100 on, whatever the
+      inputs say.
+    * `late_compat`: bytes that the finalizer of sm_100 and later adds to .nv.compat.
+    * `relocations`, `mercury_relocations`: ends (exclusive) of the relocation types, which begin
+      at 0 and, for mercury code, at 0x10000.
     """
 
     __slots__ = (
@@ -102,12 +105,12 @@ class Release:
 
     @property
     def linker(self) -> str:
-        """The linker that is followed, as notes and sessions name it."""
+        """The name of the followed linker in notes and sessions."""
         return f"nvlink {self.version}"
 
     @property
     def title(self) -> str:
-        """The same in the words of nvlink --version, for people."""
+        """The name of the followed linker for people, in the words of nvlink --version."""
         return f"nvlink of Cuda compilation tools, release {self.release}, V{self.version}"
 
 
@@ -140,7 +143,7 @@ _FROM_13_5 = (
     | TRAIT_BARE_VALUES
 )
 
-# Records of .nv.info.F. The first goes with the NOPs of TRAIT_GUARDED_BSYNC.
+# Records of .nv.info.F. NVSAL_SW_WAR comes with the NOPs of TRAIT_GUARDED_BSYNC.
 _CLOSING_13_2 = bytes((HVAL, NVSAL_SW_WAR, 1, 0))
 _CLOSING_13_4 = _CLOSING_13_2 + bytes((BVAL, PREEXIT_USED, 0, 0))
 
@@ -170,7 +173,7 @@ RELEASES = (
     ),
     Release("13.5", "13.5.37", toolkit=135, traits=_FROM_13_5, closing=_CLOSING_13_4),
 )
-# Traits of the code of a function.
+# Traits that concern the code of functions.
 CODE_TRAITS = (
     TRAIT_SHORT_ADDS
     | TRAIT_GUARDED_BSYNC
@@ -181,7 +184,7 @@ CODE_TRAITS = (
 
 
 def _names() -> dict[str, Release]:
-    """Rows by what options call them: names and, of toolkits with several rows, versions."""
+    """Rows by their names in options; a toolkit with several rows also has its versions."""
     toolkits = [row.toolkit for row in RELEASES]
     rows = {}
     for row in RELEASES:
@@ -192,10 +195,10 @@ def _names() -> dict[str, Release]:
 
 
 BY_NAME = _names()
-# What links can follow, as options call it.
-FOLLOWED = tuple(BY_NAME)
-# The oldest release that is followed unless an option asks for another.
-FIRST = BY_NAME["13.0"]
+# Names, in options, of the releases that a link can follow.
+FOLLOWED_NAMES = tuple(BY_NAME)
+# The oldest release that a link follows without an option.
+OLDEST_DEFAULT = BY_NAME["13.0"]
 NEWEST = RELEASES[-1]
 
 
@@ -205,37 +208,36 @@ def tool_number(toolkit: int, patch: int) -> int:
 
 
 def release_of(toolkit: int, patch: int = 0) -> Release | None:
-    """The row of a tool, None for an unknown toolkit; without a patch level the toolkit's last."""
+    """The row of a tool; without a patch level the toolkit's last. None for an unknown toolkit."""
     rows = [row for row in RELEASES if row.toolkit == toolkit]
-    known = [row for row in rows if not patch or _patch(row.checked[0]) <= patch]
-    return known[-1] if known else rows[0] if rows else None
+    reached = [row for row in rows if not patch or _patch(row.checked[0]) <= patch]
+    return reached[-1] if reached else rows[0] if rows else None
 
 
 def release_named(version: str) -> Release | None:
-    """The row of a release or version, such as 13.2 or 13.2.78, whatever its patch level."""
+    """The row of a release or version, such as 13.2 or 13.2.78; None for an unknown one."""
     numbers = [int(part) if part.isdecimal() else -1 for part in version.split(".")]
     if not 2 <= len(numbers) <= 3 or min(numbers) < 0:
         return None
     return release_of(10 * numbers[0] + numbers[1], numbers[2] if len(numbers) == 3 else 0)
 
 
-def followed(asked: str | None, toolkit: int, patch: int = 0) -> Release:
-    """The release that an option asked for, else that of the newest tool that inputs name.
+def release_to_follow(asked: str | None, toolkit: int, patch: int = 0) -> Release:
+    """The release that the option asks for, or else that of the newest tool of the inputs.
 
-    At least 13.0 and at most the newest that is known; `patch` is 0 where inputs do not tell.
+    Without an option it is at least 13.0 and at most the newest row. `patch` is 0 if unknown.
     """
     if asked:
         return BY_NAME[asked]
-    if toolkit < FIRST.toolkit:
-        return FIRST
-    known = max(row.toolkit for row in RELEASES if row.toolkit <= toolkit)
-    return release_of(known, patch if known == toolkit else 0) or FIRST
+    if toolkit < OLDEST_DEFAULT.toolkit:
+        return OLDEST_DEFAULT
+    nearest = max(row.toolkit for row in RELEASES if row.toolkit <= toolkit)
+    return release_of(nearest, patch if nearest == toolkit else 0) or OLDEST_DEFAULT
 
 
 def code_bounds(release: Release) -> tuple[int, int]:
-    """Which tools made code as this release does: from the first number to below the second."""
-    at = RELEASES.index(release)
-    first = last = at
+    """Tool numbers, first and end (exclusive), whose compilers produced code like this release."""
+    first = last = RELEASES.index(release)
     while first and not (RELEASES[first - 1].traits ^ release.traits) & CODE_TRAITS:
         first -= 1
     while (
@@ -243,11 +245,11 @@ def code_bounds(release: Release) -> tuple[int, int]:
     ):
         last += 1
     low = _number(RELEASES[first]) if first else 0
-    return low, _number(RELEASES[last + 1]) if last + 1 < len(RELEASES) else MANY
+    return low, _number(RELEASES[last + 1]) if last + 1 < len(RELEASES) else AFTER_ALL_TOOLS
 
 
 def code_of(toolkit: int, patch: int) -> int:
-    """The CODE_TRAITS of what a tool made; without a patch level those of the toolkit's first."""
+    """The CODE_TRAITS of a tool's code; without a patch level those of the toolkit's first row."""
     rows = [row for row in RELEASES if row.toolkit == toolkit]
     row = release_of(toolkit, patch) if patch else rows[0] if rows else None
     return row.traits & CODE_TRAITS if row else 0

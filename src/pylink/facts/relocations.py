@@ -1,30 +1,30 @@
-"""Relocation numbers: R_CUDA_ names, and for the mercury numbers the plain twins.
+"""Relocation types: R_CUDA_ names, and for mercury numbers the plain twins.
 
-The names were read off the public `cuobjdump` 13.2, which was shown every number in turn; 116 and
-up have none. Mercury numbers (0x10000 and up, in `.nv.merc.rela.*`) have no public names; the
-twin of one is the plain relocation that stands at the same place of the machine code.
+The names are those that the public `cuobjdump` 13.2 prints. Numbers from 116 on have no name.
+Mercury numbers (from 0x10000, in `.nv.merc.rela.*`) have no public names. The twin of a mercury
+relocation is the plain relocation at the same place of the machine code.
 """
 
 from __future__ import annotations
 
-# How a value becomes the bits of a field; the numbers are the kernels'.
+# How a value V becomes the bits of a field; native code knows the forms by their index.
 FORMS = (
-    "NONE",  # no field that a link fills
+    "NONE",  # the link fills no field
     "WHOLE",  # V
     "HIGH",  # V >> 32
     "WORDS",  # V >> 2
     "BANK14",  # (V >> 2 & 0x3fff) | bank << 14
     "BANK16",  # (V & 0xffff) | bank << 16
     "BANK17",  # (V & 0x1ffff) | bank << 17
-    "SPLIT19",  # BANK14 with bit 18 at 26 and the rest at 28
-    "BYTE",  # one byte of V, that at the bit
-    "NOTHING",  # the field stays
+    "SPLIT19",  # BANK14, with bit 18 at bit 26 and the others from bit 28 on
+    "BYTE",  # the byte of V that begins at the first bit of the field
+    "NOTHING",  # the field stays unchanged
     "ZERO",  # zeros
 )
 
-# A row for each number from 0 on: the name; the form, bits and first bit of the field. `loader`:
-# the driver resolves it, whatever the symbol. `mark`: marks an instruction, for the null symbol.
-# `plain`: what replaces it in a link without unified tables.
+# A row for each number from 0 on: name, then form:bits:first bit of the field. `loader`: the driver
+# always resolves it. `mark`: marks an instruction, with the null symbol. `plain`: the type that
+# replaces it in a link without unified tables.
 _TYPES = """
     NONE
     32 WHOLE:32:0
@@ -146,35 +146,35 @@ _TYPES = """
 
 
 class Relocation:
-    """One row. `bits` and `first` are bit numbers from r_offset, little endian."""
+    """A relocation type. Its field has `bits` bits from bit `first` on, counted from r_offset."""
 
     __slots__ = ("bits", "first", "form", "loader", "mark", "name", "number", "plain")
 
     def __init__(self, number: int, row: str) -> None:
         self.number = number
-        self.name, *rest = row.split()
+        self.name, *properties = row.split()
         self.form, self.bits, self.first = "NONE", 0, 0
         self.plain = ""
-        self.loader = "loader" in rest
-        self.mark = "mark" in rest
-        for part in rest:
-            if part.startswith("plain="):
-                self.plain = part.removeprefix("plain=")
-            elif part.isupper() or ":" in part:
-                form, _, field = part.partition(":")
+        self.loader = "loader" in properties
+        self.mark = "mark" in properties
+        for item in properties:
+            if item.startswith("plain="):
+                self.plain = item.removeprefix("plain=")
+            elif item.isupper() or ":" in item:
+                form, _, field = item.partition(":")
                 self.form = form
                 self.bits, self.first = map(int, field.split(":")) if field else (0, 0)
 
     @property
     def size(self) -> int:
-        """Bytes from r_offset on that it may touch."""
+        """The number of bytes from r_offset on that it may change."""
         if self.form == "BYTE" or self.name.startswith("FUNC_DESC_8_"):
             return 1
         return 4 if (self.bits, self.first) == (32, 0) else 8
 
     @property
     def clear(self) -> bool:
-        """Whether it asks for zeros."""
+        """Whether it fills the field with zeros."""
         return self.form == "ZERO"
 
 
@@ -183,7 +183,7 @@ RELOCATIONS = tuple(
 )
 R_CUDA = {row.number: row.name for row in RELOCATIONS}
 
-# The bit of a word at which the byte types begin.
+# First bits of the fields of the byte types.
 _BITS = range(0, 64, 8)
 MERCURY_TWINS = {
     0x10001: "G64",
@@ -207,7 +207,7 @@ MERCURY_TWINS = {
     0x1003F: "UNIFIED32_HI_32",
 }
 
-# Those that also stand in data, where they fill the field of their twins.
+# Mercury types that also occur in data, in which they fill the field of their twins.
 MERCURY_DATA = frozenset(
     {
         *(0x10001, 0x10002, 0x10003, 0x10032, 0x10033),
@@ -215,12 +215,12 @@ MERCURY_DATA = frozenset(
         *range(0x10034, 0x1003C),
     }
 )
-# A 32-bit offset into the code of a function, which the mercury form of no other type has.
+# A 32-bit offset into the code of a function; it has no plain twin.
 MERCURY_CODE_OFFSET32 = 0x10008
 
 
 def relocation_name(number: int) -> str:
-    """The name of a relocation type; of a mercury number, the number and its twin."""
+    """The name of a relocation type; for a mercury number, the number and the twin's name."""
     if number in R_CUDA:
         return f"R_CUDA_{R_CUDA[number]}"
     if number in MERCURY_TWINS:

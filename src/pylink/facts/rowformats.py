@@ -1,4 +1,4 @@
-"""The module with the formats of rows that kernels exchange as bytes, from the native sources.
+"""Writes the module with the formats of rows that native code exchanges as bytes.
 
 python -m pylink.facts.rowformats src/_native > src/pylink/rowformats.py
 """
@@ -34,7 +34,7 @@ ROWS = (
 
 
 def columns(native: Path, file: str, row: str) -> str:
-    """The letters of a packed struct, those of the structs inside it included."""
+    """The struct codes of a packed struct, including those of the structs inside it."""
     text = re.sub(r"#.*", "", (native / file).read_text(encoding="utf-8"))
     (body,) = re.findall(rf"packed struct {row}:\n((?:[ \t]+.*\n|\n)+)", text)
     fields = re.findall(r"^ +(\w+) \w+(?:\[(\d+)\])?\s*$", body, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Classes that name the columns of rows, for type checkers and for people; no link loads them.
+"""Writes the classes that name the columns of rows, for type checkers and people.
 
 python -m pylink.facts.rowtypes src/_native > src/pylink/rows.py
 """
@@ -24,8 +24,8 @@ from __future__ import annotations
 '''
 
 
-def described(text: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
-    """Name, description and columns, each with its comment, of every packed struct."""
+def parse_structs(text: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+    """Yield name, description, and columns with their comments of every packed struct."""
     comments: list[str] = []
     for line in text.splitlines():
         if line.startswith("# "):
@@ -42,7 +42,7 @@ def module(native: Path) -> str:
     """The text of the module."""
     lines = [HEAD]
     for file in ROW_FILES:
-        for name, about, columns in described((native / file).read_text(encoding="utf-8")):
+        for name, about, columns in parse_structs((native / file).read_text(encoding="utf-8")):
             lines.append(f"\nclass {name}:")
             if about:
                 first, *more = textwrap.wrap(about, 90)

@@ -1,4 +1,4 @@
-"""The header of the kinds of sections: their numbers, their rows, and the rules that tell them."""
+"""Writes the header of section kinds: their numbers, rows, and the rules that recognize them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pylink.facts import elf, sectionkinds, sectiontable
 from pylink.facts.headerlines import enum, numbers
 from pylink.facts.sectiontable import Kind
 
-# The columns that kernels test, in the order of the C rows.
+# Columns of the C rows. `given` and `what` are `has_bytes` and `features` of `Kind`.
 COLUMNS = {
     "ranks[3]": "uint8_t",
     "nobits": "uint8_t",
@@ -41,16 +41,17 @@ COLUMNS = {
     "merc": "const char*",
     "first": "const char*",
 }
-# Bits of a 64-bit word for the kinds of sections that a function has one of, after those of banks.
+# Native code has a 64-bit word for the sections of a function: bits for kinds, and 18 for banks.
 SLOTS = 64 - 18
 RULE_TEXT = 40
-# Of .nv.constantN, whose type is that of bank 0 plus N: R_CUDA_CONST_FIELD has five bits for N.
+# The largest N of .nv.constantN, whose type is that of bank 0 plus N. R_CUDA_CONST_FIELD has five
+# bits for N.
 MAX_BANK = 17
 RANKS = len(sectiontable.LEAN_RANKS)
 
 
 def kind_names() -> dict[str, int]:
-    """K_TEXT and the like."""
+    """The numbers of all kinds by their C names, such as K_TEXT."""
     kinds = {kind.number for kind in sectiontable.kinds()}
     names: dict[str, int] = {}
     for name, value in numbers(sectionkinds, ("",)).items():
@@ -62,7 +63,7 @@ def kind_names() -> dict[str, int]:
 
 
 def slots(kinds: tuple[Kind, ...]) -> dict[int, int]:
-    """A number for each kind of section that belongs to a function, from 0 on."""
+    """The bit of each kind of section that belongs to a function, by kind."""
     owned = [kind.number for kind in kinds if kind.owner != sectionkinds.NULL]
     slot_of = {number: slot for slot, number in enumerate([sectionkinds.CAPMERC, *owned])}
     if len(slot_of) > SLOTS:
@@ -71,10 +72,13 @@ def slots(kinds: tuple[Kind, ...]) -> dict[int, int]:
 
 
 def kind_row(kind: Kind, slot: int) -> str:
+    """The C row of a kind."""
     name = kind.names[0].decode().replace("{bank}", "") if kind.names else ""
     values = {
         **{column: getattr(kind, column, 0) for column in COLUMNS},
         "ranks[3]": "{" + ", ".join(map(str, kind.ranks)) + "}",
+        "given": kind.has_bytes,
+        "what": kind.features,
         "mercury": kind.flags & elf.SHF_MERCURY != 0,
         "slot": slot,
         "type": kind.types[0],
@@ -85,25 +89,26 @@ def kind_row(kind: Kind, slot: int) -> str:
     return "{" + ", ".join(v if isinstance(v, str) else str(int(v)) for v in values.values()) + "}"
 
 
-def ordered(kinds: tuple[Kind, ...]) -> list[Kind]:
-    """Kinds in the order of their rules: the particular ones before those that fit anything."""
+def sort_by_rules(kinds: tuple[Kind, ...]) -> list[Kind]:
+    """Kinds in the order of their rules: exact names first, kinds without a name last."""
     return sorted(kinds, key=lambda kind: (not kind.names, kind.banked))
 
 
 def rule_rows(kinds: tuple[Kind, ...]) -> Iterator[str]:
-    """A row for each name of each kind."""
-    for kind in ordered(kinds):
+    """The C row of each name of each kind."""
+    for kind in sort_by_rules(kinds):
         for name, type_ in zip(kind.names or (b"",), kind.types, strict=True):
-            stem, _, rest = name.partition(b"{bank}")
+            stem, _, after_bank = name.partition(b"{bank}")
             exact = not name.endswith(b".") and not kind.banked
             if len(stem) > RULE_TEXT:
                 raise ValueError(f"{name!r} is too long for a rule")
-            banked = 1 + len(rest) if kind.banked else 0
+            banked = 1 + len(after_bank) if kind.banked else 0
             match = f"{type_}u, {kind.flags & kind.mask}u, {kind.mask}u, {kind.number}"
             yield f'{{{match}, {len(stem)}, {exact:d}, {banked}, "{stem.decode()}"}}'
 
 
 def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
+    """Lines that define the tables of kinds and of rules."""
     columns = [f"        {type_} {name}" for name, type_ in COLUMNS.items()]
     rule = [
         "        uint32_t type, flags, mask",
@@ -142,38 +147,39 @@ def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
 
 
 def rules_by_type() -> Iterator[str]:
-    """The rules that a section's type leaves, by the low byte of the type, in their order.
+    """Lines of sectionrules.pxd: the rules for each low byte of a section's type, in their order.
 
-    A reader that tried every rule spent a third of its time on those of other types.
+    Without this index a reader spent a third of its time on rules of other types.
     """
     rules: list[list[int]] = [[] for _ in range(256)]
     number = 0
-    for kind in ordered(sectiontable.kinds()):
+    for kind in sort_by_rules(sectiontable.kinds()):
         for type_ in kind.types:
             types = range(type_, type_ + MAX_BANK + 1) if kind.banked else [type_]
-            for low in {each & 0xFF for each in types}:
+            for low in {section_type & 0xFF for section_type in types}:
                 rules[low].append(number)
             number += 1
     first = [sum(map(len, rules[:low])) for low in range(257)]
-    listed = [number for each in rules for number in each]
+    in_order = [rule for rules_of_byte in rules for rule in rules_of_byte]
     yield from enum({"MAX_BANK": MAX_BANK})
     yield "cdef extern from *:"
     yield '    """'
-    yield f"    static const unsigned char FIRST_RULE[] FACTS_UNUSED = {{{_joined(first)}}};"
-    yield f"    static const unsigned char RULES[] FACTS_UNUSED = {{{_joined(listed)}}};"
+    yield f"    static const unsigned char FIRST_RULE[] FACTS_UNUSED = {{{_byte_list(first)}}};"
+    yield f"    static const unsigned char RULES[] FACTS_UNUSED = {{{_byte_list(in_order)}}};"
     yield '    """'
     yield "    const uint8_t FIRST_RULE[]"
     yield "    const uint8_t RULES[]"
     yield ""
 
 
-def _joined(values: list[int]) -> str:
+def _byte_list(values: list[int]) -> str:
     if max(values) > 0xFF:
         raise ValueError("too many rules for a byte")
     return ", ".join(map(str, values))
 
 
 def section_kinds() -> Iterator[str]:
+    """Lines of sectionkinds.pxd."""
     kinds = sectiontable.kinds()
     yield from enum({**kind_names(), "KIND_COUNT": len(kinds)})
     banks = ("POOL_", "USER_", "PIC_")

@@ -1,6 +1,6 @@
-"""Numbers of the kinds of sections; `sectiontable.py` says what each is.
+"""Numbers of the kinds of sections, which `sectiontable.py` describes.
 
-A link imports the numbers alone: the table is made into constants of the kernels at build time.
+A link imports only the numbers. The build compiles the table into native code.
 """
 
 from __future__ import annotations

@@ -7,40 +7,43 @@ FAMILY_A = 0  # sm_75 to sm_89: REL and RELA
 FAMILY_B = 1  # sm_90: RELA only
 FAMILY_C = 2  # sm_100 and later: RELA, mercury
 
-# What tells families apart, as bits beside those of releases (releases.py).
-TRAIT_MERCURY = 1 << 16  # mercury code is linked, and a second program makes the final file of that
-TRAIT_COMPAT = 1 << 17  # there is .nv.compat
+# Traits of families, as bits beside those of releases (releases.py).
+TRAIT_MERCURY = 1 << 16  # mercury code is linked, which a second program turns into the final file
+TRAIT_COMPAT = 1 << 17  # files have .nv.compat
 TRAIT_REGCOUNT_INFO = 1 << 18  # sh_info of code has the function's registers
-TRAIT_SHARED_RESERVE = 1 << 20  # kernels leave shared memory to the system
-TRAIT_FILLS_SHARED = 1 << 21  # sections of shared memory are there for that alone
+TRAIT_SHARED_RESERVE = 1 << 20  # kernels reserve shared memory for the system
+TRAIT_FILLS_SHARED = 1 << 21  # that reserve alone creates a section of shared memory
 FAMILY_TRAITS = (
     TRAIT_REGCOUNT_INFO,
     TRAIT_COMPAT | TRAIT_SHARED_RESERVE | TRAIT_FILLS_SHARED,
     TRAIT_COMPAT | TRAIT_SHARED_RESERVE | TRAIT_MERCURY,
 )
 
-# Bytes of shared memory that every kernel leaves to the system, from sm_90 on.
+# Bytes of shared memory that every kernel reserves for the system, from sm_90 on.
 SYSTEM_SHARED = 0x400
 
-# The bank of file-scope constants, and how many bytes of a bank code can address.
+# The bank of file-scope constants, and the bytes of a bank that code can address.
 CONSTANT_BANK = 3
 CONSTANT_LIMIT = 0x10000
 
-# Bytes of static shared memory of a kernel: 48 KiB, more where the target is one chip.
-SHARED = 0xC000
+# Bytes of static shared memory that a kernel may have: 48 KiB, more for a target with suffix `a`.
+SHARED_LIMIT = 0xC000
 LARGE_SHARED = 0x38C00
 SMALL_SHARED = 0x18C00
 
 
 class Architecture:
-    """One row: an architecture that `-arch` can name.
+    """An architecture that `-arch` can name.
 
-    `suffixes` are those that it can have besides none. `also` are the targets that run its machine
-    code other than itself, before sm_100. `related` are the targets that run PTX for it with the
-    suffix `f`. `shared` are the bytes of shared memory of a kernel for the chip alone. `features`
-    are the bits of attribute 0x0b of .nv.compat that it allows; measured, their meaning is unknown.
-    Code of toolkits before `since` must be compiled anew. Code for chips of `untimed` relies on
-    fixed latencies of FP64 and IMMA instructions, which this chip does not have.
+    * `suffixes`: the suffixes that its name can have, besides none.
+    * `also`: other targets that run its machine code, before sm_100.
+    * `related`: targets that run PTX for it with the suffix `f`.
+    * `shared`: bytes of shared memory that a kernel for this chip only may have.
+    * `features`: bits of attribute 0x0b of .nv.compat that it allows. They were measured; their
+      meaning is unknown.
+    * `since`: code from toolkits before this one must be recompiled.
+    * `untimed`: chips whose code relies on fixed latencies of FP64 and IMMA instructions, which
+      this chip does not have.
     """
 
     __slots__ = ("also", "features", "related", "shared", "since", "sm", "suffixes", "untimed")
@@ -52,7 +55,7 @@ class Architecture:
         *,
         also: tuple[int, ...] = (),
         related: tuple[int, ...] = (),
-        shared: int = SHARED,
+        shared: int = SHARED_LIMIT,
         features: int = 0,
         since: int = 0,
         untimed: tuple[int, ...] = (),
@@ -84,17 +87,16 @@ ARCHITECTURES = {
         Architecture(121, "af", shared=SMALL_SHARED),
     )
 }
-# Cubins of CUDA 12.8 and 12.9 for sm_101, which 13.0 and later call sm_110. In fat binaries nvlink
-# does not find them for it.
+# CUDA 12.8 and 12.9 call sm_110 sm_101. nvlink for sm_110 finds no such cubins in fat binaries.
 RENAMED = {101: 110}
-# The last releases that knew architectures of before, by release notes.
+# The last release that supported an older architecture, from the release notes.
 LAST_SUPPORT = {
     **dict.fromkeys((20, 21), "8.0"),
     **dict.fromkeys((30, 32), "10.2"),
     **dict.fromkeys((35, 37), "11.8"),
     **dict.fromkeys((50, 52, 53, 60, 61, 62, 70, 72), "12.9"),
 }
-# What `-arch` can name, without its prefix.
+# Names that `-arch` accepts, without their prefix.
 NAMES = tuple(
     f"{row.sm}{suffix}" for row in ARCHITECTURES.values() for suffix in ("", *row.suffixes)
 )
@@ -103,11 +105,14 @@ NAMES = tuple(
 class Target:
     """The architecture of `-arch`, such as `sm_90a`.
 
-    `sm` is its number, `family` one of the constants above, `specific` whether it has the suffix
-    `a`. `elf_flags` are the low bits of e_flags, `features` a mask for attribute 0x0b of
-    .nv.compat. `shared_limit` is how many bytes of shared memory a kernel may have, `since` the
-    first toolkit whose code it runs. `untimed` are the SM numbers of code whose FP64 and IMMA
-    instructions must wait.
+    * `sm`: its number.
+    * `family`: one of the FAMILY_ constants.
+    * `specific`: whether it has the suffix `a`.
+    * `elf_flags`: the low bits of e_flags.
+    * `features`: a mask for attribute 0x0b of .nv.compat.
+    * `shared_limit`: bytes of shared memory that a kernel may have.
+    * `since`: the first toolkit whose code it runs.
+    * `untimed`: SM numbers of code whose FP64 and IMMA instructions must wait.
     """
 
     __slots__ = (
@@ -128,19 +133,18 @@ class Target:
         self.specific = digits.endswith("a")
         self.sm = int(digits.rstrip("af"))
         self.family = FAMILY_A if self.sm < 90 else FAMILY_B if self.sm < 100 else FAMILY_C
-        # What attribute 0x0b of .nv.compat may keep: features that only some targets have.
         row = ARCHITECTURES.get(self.sm) or Architecture(self.sm)
         self.features = row.features
         self.since = row.since
         self.untimed = row.untimed
-        self.shared_limit = row.shared if self.specific else SHARED
+        self.shared_limit = row.shared if self.specific else SHARED_LIMIT
         self.elf_flags = (2 if self.family == FAMILY_C else 4) | self.sm << 8
 
     def accepts(self, sm: int, specific: bool) -> bool:
         """Whether code for sm_<sm>, with the suffix `a` if `specific`, runs on this target.
 
-        The suffix of the target does not matter. From sm_100 on code runs on what has the same
-        major version and is not older, but specific code only on its own number.
+        The suffix of the target does not matter. From sm_100 on code runs on targets of the same
+        major version that are not older; specific code runs only on its own number.
         """
         if sm == self.sm:
             return True
@@ -151,9 +155,9 @@ class Target:
         return sm // 10 == self.sm // 10 and sm < self.sm and not specific
 
     def accepts_cubin(self, sm: int, specific: bool) -> bool:
-        """The same of a cubin, whose header may have the number of before CUDA 13."""
+        """Like `accepts`, for the number in the header of a cubin, also one from CUDA 12."""
         return self.accepts(RENAMED.get(sm, sm), specific)
 
     def limits(self, sm: int) -> bool:
-        """Whether code for sm_<sm> lacks the mercury form that this target asks for."""
+        """Whether code for sm_<sm> lacks the mercury form that this target needs."""
         return sm < 100 <= self.sm

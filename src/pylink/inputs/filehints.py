@@ -8,7 +8,7 @@ from struct import unpack_from
 
 from pylink._native.elfheaders import read_sections
 from pylink.diagnostics.record import note
-from pylink.facts.elf import ET_REL
+from pylink.facts.elf import E_SHOFF, ET_DYN, ET_REL, MACHINE_TITLES
 from pylink.inputs.archiveformat import is_thin, read_archive
 from pylink.inputs.archivethin import member_file
 from pylink.inputs.kinds import ELF_MAGIC, UNKNOWN, kind_of
@@ -20,19 +20,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics.record import Diagnostic
     from pylink.options.model import Input
 
-# Where the section headers are, of files with 64 bits; the type of shared libraries.
-E_SHOFF = slice(40, 48)
-ET_DYN = 3
 
-MACHINES = {
-    3: "x86",
-    21: "PowerPC",
-    40: "ARM",
-    62: "x86-64",
-    183: "AArch64",
-    190: "CUDA",
-    243: "RISC-V",
-}
 KINDS = (
     (b"!<arch>", "an archive"),
     (b"!<thin>", "a thin archive"),
@@ -80,7 +68,7 @@ def _kind(head: bytes) -> str | None:
         if len(head) < 20:
             return "the beginning of an ELF file"
         (machine,) = unpack_from("<H", head, 18)
-        name = MACHINES.get(machine)
+        name = MACHINE_TITLES.get(machine)
         return f"an ELF file for machine {machine}" + (f", {name}" if name else "")
     for magic, name in KINDS:
         if head.startswith(magic):
@@ -96,7 +84,7 @@ def _kind(head: bytes) -> str | None:
 
 def machine_name(machine: int) -> str:
     """What people call an ELF machine."""
-    return MACHINES.get(machine, f"machine {machine}")
+    return MACHINE_TITLES.get(machine, f"machine {machine}")
 
 
 def _is_of_text(character: str) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from pylink.facts.elf import EM_X86_64, MACHINE_OF_CPU_ARCH, MACHINE_OF_UNAME
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
@@ -11,20 +13,15 @@ if TYPE_CHECKING:
     from pylink.options.model import Options
     from pylink.phases.init import Job
 
-# ELF machine of the objects that a host links, by -cpu-arch and by what the system calls itself.
-MACHINES = {"X86": 3, "ARMv7": 40, "PPC64LE": 21, "X86_64": 62, "AARCH64": 183}
-_X86_64 = 62
-SYSTEMS = {"aarch64": 183, "ppc64le": 21}
-
 
 def host_machine(options: Options) -> int:
     """The ELF machine that objects of libraries must be for."""
-    return MACHINES.get(options.cpu_arch or "", 0) or this_machine()
+    return MACHINE_OF_CPU_ARCH.get(options.cpu_arch or "", 0) or this_machine()
 
 
 def this_machine() -> int:
     """The ELF machine of the system that runs this."""
-    return SYSTEMS.get(os.uname().machine, _X86_64)
+    return MACHINE_OF_UNAME.get(os.uname().machine, EM_X86_64)
 
 
 def warn_of_machines(job: Job, contents: DeviceContents, sink: Sink) -> None:

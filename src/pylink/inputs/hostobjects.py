@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylink._native import elfread, fatbin
 from pylink.facts.fatbinentries import entry_text, pack_entry
-from pylink.facts.releases import TRAIT_PARTS_ACCELERATED, followed
+from pylink.facts.releases import TRAIT_PARTS_ACCELERATED, release_to_follow
 from pylink.inputs.choice import CHIP, ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, FAMILY, Chooser
 from pylink.inputs.contents import DeviceContents
 from pylink.inputs.damage import report_damage, report_entry
@@ -82,7 +82,7 @@ def pick_entries(
         ), missing
 
     asked = job.options.follows
-    parts = asked is not None and bool(followed(asked, 0).traits & TRAIT_PARTS_ACCELERATED)
+    parts = asked is not None and bool(release_to_follow(asked, 0).traits & TRAIT_PARTS_ACCELERATED)
     chooser = Chooser(job.target, optimizes=job.optimizes, parts=parts)
     picked, missing = pick(chooser)
     if asked is None and chooser.depends and picks_parting(picked):
@@ -124,7 +124,7 @@ def picks_parting(picked: Picks) -> bool:
         if pick.kind != CUBIN or pick.state != GOOD:
             continue
         toolkit = read_toolkit(picked.peek(pick))
-        if followed(None, toolkit).traits & TRAIT_PARTS_ACCELERATED:
+        if release_to_follow(None, toolkit).traits & TRAIT_PARTS_ACCELERATED:
             return True
     return False
 

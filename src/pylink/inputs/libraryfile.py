@@ -14,7 +14,7 @@ from struct import Struct
 
 from pylink._native import elfheaders
 from pylink.diagnostics.errors import reason_of
-from pylink.facts.elf import SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_RELA
+from pylink.facts.elf import E_SHOFF, SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_RELA
 from pylink.inputs.kinds import ELF_MAGIC
 from pylink.inputs.sharedlib import read_library
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # section, in its header.
 _TABLE = Struct("<40xQ12xHH")
 _PLACE = Struct("<24xQQ24x")
-_E_SHOFF = slice(40, 48)
+
 # Bytes that are read at most. The largest libraries with device code have symbols of 40 MB.
 _LIMIT = 1 << 30
 _STEP = 1 << 20
@@ -99,7 +99,7 @@ class _Parts:
                     self._fill(section.offset, section.size)
             library = read_library(data, 0, len(data), path, sink)
         header = bytearray(data[: _TABLE.size])
-        header[_E_SHOFF] = bytes(8)
+        header[E_SHOFF] = bytes(8)
         return library, bytes(header)
 
     def _sections(self) -> list[Section]:

@@ -26,7 +26,7 @@ def info_records(image: Image, section: Section) -> list[Record]:
             rows.append(Record(name, number, fmt, value, text))
             continue
         numbers = [word[0] for word in struct.iter_unpack("<I", payload)]
-        if of_file and number in ei.OF_SYMBOL and len(numbers) == 2:
+        if of_file and number in ei.SYMBOL_PAIRS and len(numbers) == 2:
             symbol = image.symbol_name(numbers[0], section)
             text = f"{symbol} {numbers[1]:#x}"
             rows.append(Record(name, number, fmt, numbers[1], text, symbol))

@@ -7,11 +7,10 @@ follow it.
 
 from __future__ import annotations
 
-import struct
 
 from pylink._native.ledger import find_marks
 from pylink.facts.elf import EM_CUDA, SHT_NOBITS, SHT_NULL
-from pylink.facts.fatbinentries import FATBIN_MAGIC
+from pylink.facts.fatbinentries import ENTRY, FATBIN_MAGIC, REGISTER_PREFIX
 from pylink.facts.records import EHDR, SHDR, SYM
 from pylink.inputs.payload import is_compressed
 
@@ -33,12 +32,11 @@ if TYPE_CHECKING:
 CONTAINER_MARK = FATBIN_MAGIC + b"\x01\x00\x10\x00"
 CONTAINER_SIZE = 16
 FATBIN_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
-_ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
+
 # Bytes that are searched at once: few after what was found, since the next often follows, and more
 # and more where nothing is. So payloads are hardly searched, and the bytes of a file read once.
 _LEAST_WINDOW, _WINDOW = 1 << 12, 1 << 18
 _LEAST_GAP = 64
-_REGISTERS = b"__cudaRegisterLinkedBinary"
 
 ELF_MARK = b"\x7fELF\x02\x01"
 _MOST_SECTIONS = 1 << 20
@@ -84,11 +82,11 @@ def leaves_registration(source: Source) -> bool:
         source.read(section_of[name].start, section_of[name].end - section_of[name].start)
         for name in (".dynsym", ".dynstr")
     )
-    place = strings.find(_REGISTERS)
+    place = strings.find(REGISTER_PREFIX)
     wanted = set()
     while place >= 0:
         wanted.add(place)
-        place = strings.find(_REGISTERS, place + 1)
+        place = strings.find(REGISTER_PREFIX, place + 1)
     if not wanted:
         return False
     whole = len(symbols) - len(symbols) % SYM.size
@@ -211,11 +209,11 @@ def _end_of_container(source: Source, place: int, is_own: bool) -> int | None:
 
 def entry_at(source: Source, at: int, end: int) -> tuple[int, ...] | None:
     """The fields of an entry's header; None if it is none, or runs past `end`."""
-    head = source.read(at, _ENTRY.size)
-    if end - at < _ENTRY.size or len(head) < _ENTRY.size:
+    head = source.read(at, ENTRY.size)
+    if end - at < ENTRY.size or len(head) < ENTRY.size:
         return None
-    fields = _ENTRY.unpack(head)
+    fields = ENTRY.unpack(head)
     header, size, packed, flags = fields[2], fields[3], fields[4], fields[11]
-    if header < _ENTRY.size or header > end - at or size > end - at - header:
+    if header < ENTRY.size or header > end - at or size > end - at - header:
         return None
     return None if is_compressed(flags) and packed > size else fields

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink import __version__
-from pylink.facts.releases import BY_NAME, FIRST, FOLLOWED
+from pylink.facts.releases import BY_NAME, FOLLOWED_NAMES, OLDEST_DEFAULT
 from pylink.options.table import ARCHES, BY_ATTRIBUTE, OPTIONS
 
 TYPE_CHECKING = False
@@ -338,7 +338,7 @@ def version_text(tool: str, release: str | None = None) -> str:
 
     Without a `release` that is asked for it is the first one; objects of later ones name their own.
     """
-    row = BY_NAME[release] if release in FOLLOWED else FIRST
+    row = BY_NAME[release] if release in FOLLOWED_NAMES else OLDEST_DEFAULT
     return (
         f"{tool}: an open CUDA device linker\npylink Version {__version__}\nFollows {row.title}\n"
     )

@@ -6,7 +6,7 @@ after one. The rows stand in the order in which nvlink writes options into `.not
 
 from __future__ import annotations
 
-from pylink.facts.releases import FOLLOWED
+from pylink.facts.releases import FOLLOWED_NAMES
 from pylink.facts.target import NAMES
 
 # What an option takes.
@@ -195,7 +195,7 @@ OPTIONS = (
     Option("list-sections", "", recorded=NEVER, in_call=False),
     Option("list-sets", "", recorded=NEVER, in_call=False),
     Option("list-rules", "", recorded=NEVER, in_call=False),
-    Option("nvlink-version", "", TEXT, choices=FOLLOWED, recorded=NEVER),
+    Option("nvlink-version", "", TEXT, choices=FOLLOWED_NAMES, recorded=NEVER),
     Option("ptxas-path", "", TEXT, recorded=NEVER),
     Option("tool-timeout", "", NUMBER, recorded=NEVER),
     Option("threads", "", NUMBER, recorded=NEVER),

@@ -11,7 +11,7 @@ import os
 
 from pylink._native import elfread, pools, resolve, selection
 from pylink.diagnostics.errors import reason_of
-from pylink.facts.releases import followed
+from pylink.facts.releases import release_to_follow
 from pylink.files.reading import MAX_SIZE, Incoming
 from pylink.inputs import kinds
 from pylink.inputs.choice import ENTRY_PTX
@@ -111,7 +111,7 @@ def find_undefined(loaded: Loaded) -> set[bytes]:
         names=loaded.names,
         homes=loaded.homes,
         references=loaded.references,
-        release=followed(job.options.nvlink, newest, patch),
+        release=release_to_follow(job.options.nvlink, newest, patch),
         libraries=loaded.libraries,
     ).seal()
     merged = Merged(objects)

@@ -126,7 +126,7 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
     objects = merged.objects
     job = objects.job
     closing = objects.release.closing if job.target.family == FAMILY_C else b""
-    for kernel in info.emit_info(placed, inheritance.compiled(objects.release.toolkit), closing):
+    for kernel in info.emit_info(placed, inheritance.pack_rows(objects.release.toolkit), closing):
         name = entity_name(merged, kernel)
         sink.report("mixed-cta-groups", symbol=name)
     graph, prototypes = callgraph.emit_callgraph(placed)

@@ -10,7 +10,7 @@ import re
 
 from pylink._native import elfread
 from pylink.facts.elf import SHN_UNDEF, STB_LOCAL
-from pylink.facts.releases import TRAIT_OPTIMIZED_FIRST, followed
+from pylink.facts.releases import TRAIT_OPTIMIZED_FIRST, release_to_follow
 from pylink.inputs.kinds import SYSTEM_LIBRARY
 from pylink.inputs.unpacking import add_optimized, known_references
 from pylink.phases.faults import report_fault
@@ -117,7 +117,7 @@ def ptxas_lto(sink: Sink, program: Optimized, timing: CsvTiming) -> Optimized:
         return Optimized(linked, program.ptx, compilers, whole=True, image=cubin)
     files, _, _, _ = elfread.parse(cubin, extent(0, len(cubin)))
     newest = max(program.toolkit, *(file.toolkit for file in files))
-    first = followed(options.follows, newest).traits & TRAIT_OPTIMIZED_FIRST != 0
+    first = release_to_follow(options.follows, newest).traits & TRAIT_OPTIMIZED_FIRST != 0
     linked = add_optimized(loaded, cubin, sink, first=first)
     return Optimized(linked, program.ptx, compilers, whole=False)
 

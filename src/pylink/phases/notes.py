@@ -114,5 +114,5 @@ def compat_note(merged: Merged, *, has_code: bool) -> bytes:
     fastpath = 0
     if features & FASTPATH_CODE:
         fastpath = notes.fastpath_bits(merged)
-    rows = compat.compiled(objects.release.toolkit, target.family)
+    rows = compat.pack_rows(objects.release.toolkit, target.family)
     return notes.merge_compat(objects, rows, target.specific, features, fastpath)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pylink._native import elfread
 from pylink.facts.objectformats import VERSIONED
-from pylink.facts.releases import NEWEST, TRAIT_PARTS_ACCELERATED, TRAIT_TELLS_UNHOSTED, followed
+from pylink.facts.releases import (
+    NEWEST,
+    TRAIT_PARTS_ACCELERATED,
+    TRAIT_TELLS_UNHOSTED,
+    release_to_follow,
+)
 from pylink.facts.target import FAMILY_A, FAMILY_C
 from pylink.phases.results import Objects
 from pylink.tables import NARROW, SPECIFIC, UNCLASSED, WHOLE
@@ -33,7 +38,7 @@ def read(sink: Sink, loaded: Loaded) -> Objects | None:
         return None
     changed = [(number, files[number]) for number in elfread.find_changes(files)]
     newest, patch = max(((row.toolkit, row.patch) for _, row in changed), default=(0, 0))
-    release = sink.follows = followed(job.options.nvlink, newest, patch)
+    release = sink.follows = release_to_follow(job.options.nvlink, newest, patch)
     objects = Objects(
         arena,
         files,

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pylink.facts.elf import SHT_NOBITS, SHT_NULL
+from pylink.facts.elf import ET_REL, SHT_NOBITS, SHT_NULL
 from pylink.facts.records import EHDR, RELA_INFO, SHDR, SYM
 from pylink.prune.errors import NotPruned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ET_REL, ET_EXEC, ET_DYN = 1, 2, 3
+
 SHT_SYMTAB, SHT_RELA, SHT_REL, SHT_DYNSYM = 2, 4, 9, 11
 STT_SECTION = 3
 # More than a large page: what is lost between two sections stays small.

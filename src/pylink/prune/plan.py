@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pylink.facts.fatbinentries import REGISTER_PREFIX
 from pylink.files.reading import MAX_SIZE, read_incoming
 from pylink.inputs.archiveformat import THIN_MAGIC
 from pylink.prune.archives import members
@@ -26,7 +27,7 @@ from pylink.size.walk import measure
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-REGISTERS = b"__cudaRegisterLinkedBinary_"
+REGISTERS = REGISTER_PREFIX + b"_"
 _REL_SECTION = "__nv_relfatbin"
 
 

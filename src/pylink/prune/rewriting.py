@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylink.facts.elf import EM_CUDA
+from pylink.facts.elf import EM_CUDA, ET_DYN, ET_EXEC
 from pylink.facts.fatbinentries import FATBIN_MAGIC
 from pylink.inputs.archiveformat import MAGIC, THIN_MAGIC
 from pylink.inspect.embedded import (
@@ -18,7 +18,7 @@ from pylink.inspect.embedded import (
 from pylink.prune.archives import with_members
 from pylink.prune.entries import Changes, read_container, write_container
 from pylink.prune.errors import NotPruned
-from pylink.prune.hostelf import ET_DYN, ET_EXEC, HostElf, with_contents
+from pylink.prune.hostelf import HostElf, with_contents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
