@@ -21,12 +21,12 @@ from pylink.bench import compare
 from pylink.bench.answers import may_be_equal
 from pylink.bench.command import main
 from pylink.bench.commandline import Link
-from pylink.bench.contenders import COPY, Contender, jit_words
+from pylink.bench.contenders import COPY, Contender, jit_options
 from pylink.bench.contest import Contest, Plan
 from pylink.bench.estimates import change_of, exponent_of, median_of
 from pylink.bench.groups import groups_of
 from pylink.bench.page import page
-from pylink.bench.processes import Failed, Launcher, Run
+from pylink.bench.processes import Launcher, Run, RunFailed
 from pylink.bench.results import RESTED, WHOLE, MalformedResults, Results, from_csv, to_csv
 
 COUNT = 16
@@ -151,7 +151,7 @@ def test_one_that_is_slow_sits_out(link: list[str], tmp_path: Path) -> None:
 def test_one_that_fails_late_keeps_what_it_did(link: list[str], tmp_path: Path) -> None:
     def fail(size: int) -> float:
         if len(failing.sizes) > 3:
-            raise Failed("the disk is full")
+            raise RunFailed("the disk is full")
         return 1.0
 
     failing = Planted("failing", fail)
@@ -195,7 +195,7 @@ def test_parts_are_made_of_inputs_that_need_one_another(tmp_path: Path) -> None:
 
     def seconds(size: int) -> float:
         if not is_whole(size):
-            raise Failed("undefined")
+            raise RunFailed("undefined")
         return 0.001 * size
 
     taking = [Planted("linker", seconds)]
@@ -266,8 +266,8 @@ def test_an_answer_is_compared_with_that_of_its_release(link: list[str], tmp_pat
     assert main([*options, f"--nvlink={same}", *words]) == 0
     assert results().answers == {
         "pylink API": "equal byte by byte with nvlink 13.0.88's",
-        "nvlink 13.5.37": "what others of release 13.5.37 are compared with",
-        "nvlink 13.0.88": "what others of release 13.0.88 are compared with",
+        "nvlink 13.5.37": "the reference of others of release 13.5.37",
+        "nvlink 13.0.88": "the reference of others of release 13.0.88",
     }
     (tmp_path / "truth").write_bytes(b"no cubin")
     assert main([*options, f"--nvlink={same}", *words]) == 1
@@ -417,16 +417,16 @@ def test_many_words_stand_in_a_file(link: list[str], tmp_path: Path) -> None:
 
 def test_nvjitlink_is_asked_for_no_more_than_it_has(link: list[str], tmp_path: Path) -> None:
     words = ["-arch=sm_80", "-m64", "-g", "-Xptxas", "-O3,-v", "m00.cubin"]
-    assert jit_words(Link(words, "")) == ["-arch=sm_80", "-g", "-Xptxas=-O3", "-Xptxas=-v"]
-    with pytest.raises(Failed, match="it has no --relocatable-link"):
-        jit_words(Link([*words, "-r"], ""))
+    assert jit_options(Link(words, "")) == ["-arch=sm_80", "-g", "-Xptxas=-O3", "-Xptxas=-v"]
+    with pytest.raises(RunFailed, match="it has no --relocatable-link"):
+        jit_options(Link([*words, "-r"], ""))
 
 
 def test_a_program_that_is_not_there() -> None:
     launcher = Launcher()
-    with pytest.raises(Failed, match="/gone: No such file or directory"):
+    with pytest.raises(RunFailed, match="/gone: No such file or directory"):
         launcher.run(["/gone"], "/")
-    with pytest.raises(Failed, match=r"^because$"):
+    with pytest.raises(RunFailed, match=r"^because$"):
         launcher.run(["sh", "-c", "echo because >&2; exit 3"], "/")
     assert launcher.run(["sh", "-c", "echo fine"], "/").output == "fine\n"
     launcher.close()
@@ -517,10 +517,10 @@ def test_a_slower_machine_is_no_slower_build() -> None:
     slow = {name: 2 * seconds for name, seconds in TIMES.items()}
     found = verdicts(made(TIMES, seed=1), made(slow, seed=2))
     assert found["nvlink"] == "slower"
-    assert found["pylink CLI"] == "no difference seen but for the machine's"
+    assert found["pylink CLI"] == "no difference seen except for the machine's"
     slow["pylink CLI"] = 0.1  # as long as before, on a machine half as fast
     assert verdicts(made(TIMES, seed=1), made(slow, seed=2))["pylink CLI"] == (
-        "faster, beside the control alone"
+        "faster, only beside the control"
     )
 
 
@@ -630,10 +630,10 @@ def test_all_link_the_demo_alike(
         "nvJitLink",
     ]
     assert not found.failures
-    same = "equal with nvlink's but for the linker's own note"
+    same = "equal with nvlink's except for the linker's own note"
     assert found.answers["nvJitLink"] == same
     if arch == "sm_100":  # two modules of the demo are copies in part
-        same += ", and for copies of Mercury sections, which --merc-dedup=off keeps"
+        same += ", and copies of Mercury sections, which --merc-dedup=off keeps"
     assert found.answers["pylink API"] == found.answers["pylink CLI"] == same
     assert found.about["nvlink"] == f"{tool}, nvlink 13.0.88, the whole process"
     assert found.facts["growth"].startswith("not measured: 13 inputs")

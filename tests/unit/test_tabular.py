@@ -386,7 +386,7 @@ def test_a_link_is_measured_from_python(tmp_path: Path, monkeypatch: pytest.Monk
     assert not (tmp_path / "out.cubin").exists()
     with pytest.raises(pylink.bench.BadLink, match="no 'nobody' to omit"):
         pylink.bench.measure(words, without=["nobody"])
-    with pytest.raises(TypeError, match="list of words"):
+    with pytest.raises(TypeError, match="list of arguments"):
         pylink.bench.measure("-arch=sm_80 0.cubin")
 
 

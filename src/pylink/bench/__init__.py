@@ -1,9 +1,9 @@
-"""What a link costs beside other linkers: `pylink bench`, and `measure` and `read` in Python.
+"""Measures a link beside other linkers: `pylink bench`, and `measure` and `read` in Python.
 
-`command.py` is the command. A `commandline.Link` is the link that somebody named. A contender does
-it in its way (`contenders.py`); a contest has all do it in turn (`contest.py`). It returns
-`results.Results`, which tables, a page and a CSV show and which `compare.py` sets against another.
-Nothing here is loaded by a link.
+`command.py` is the command. A `commandline.Link` is the link to measure. A contender does it in its
+own way (`contenders.py`), and a contest lets all contenders do it in turn (`contest.py`). The
+`results.Results` are shown as tables, a page or CSV, and `compare.py` compares two of them. A link
+does not load this package.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pylink.bench.measuring import measure, read
     from pylink.bench.results import MalformedResults, Results
 
-_HOMES = {
+_LAZY_MODULES = {
     "BadLink": "pylink.bench.commandline",
     "MalformedResults": "pylink.bench.results",
     "Results": "pylink.bench.results",
@@ -26,8 +26,8 @@ __all__ = ["BadLink", "MalformedResults", "Results", "measure", "read"]
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _LAZY_MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_LAZY_MODULES[name]), name)

@@ -1,4 +1,4 @@
-"""`pylink bench`: a link of the user's, done by every linker that is installed, in turn."""
+"""`pylink bench`: measures a link of the user with every installed linker in turn."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def parser() -> argparse.ArgumentParser:
         description="Measure a link beside other linkers: nvlink, nvJitLink, pylink on the command "
         "line and called from Python, and a plain copy of the inputs, in turn, round by round. The "
         "link is a command line of nvlink or pylink, with or without the program in front.",
-        epilog="Outputs are compared, and written to a folder that is removed at the end. Exit "
-        "status: 0, 1 when something cannot be measured or outputs differ, 2 for bad arguments.",
+        epilog="Outputs are compared, and written to a directory that is removed at the end. Exit "
+        "status: 0, 1 if something cannot be measured or outputs differ, 2 for bad arguments.",
         allow_abbrev=False,
     )
     options.add_argument(
@@ -86,7 +86,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--folder",
         metavar="DIR",
-        help="where outputs are written (default: beside the output that the link names)",
+        help="directory for outputs (default: that of the output that the link names)",
     )
     options.add_argument("--label", metavar="TEXT", help="a name for this machine or build")
     options.add_argument("--csv", metavar="OUT", help="write every run and the facts")
@@ -116,14 +116,14 @@ def _seconds(word: str) -> float:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; see the end of its help for the status."""
+    """Run the command; its help explains the exit status."""
     return run(parser(), argv, _main, (MalformedResults,))
 
 
 def _main(options: argparse.Namespace) -> int:
     add_sites()
     try:
-        with _Stops():
+        with _SignalsAsExceptions():
             return _compare(options) if options.compare else _measure(options)
     except BadLink as error:
         for line in str(error).splitlines():  # one for each contender
@@ -131,11 +131,11 @@ def _main(options: argparse.Namespace) -> int:
         return 1
 
 
-class _Stops:
-    """While this is open, signals that end the process are exceptions: the folder goes with them.
+class _SignalsAsExceptions:
+    """A context in which signals that end the process raise exceptions, so that files are removed.
 
-    Further ones are ignored then, so that nothing is left half removed. Those that somebody else
-    handles or ignores stay as they are.
+    After the first, further signals are ignored, so that the removal is not interrupted. Signals
+    that are handled or ignored already are not changed.
     """
 
     NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -154,11 +154,11 @@ class _Stops:
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)  # type: ignore[arg-type] # what was there
+            signal.signal(number, handler)  # type: ignore[arg-type] # from getsignal
 
     def _stop(self, number: int, _: object) -> None:
-        for each in self._before:
-            signal.signal(each, signal.SIG_IGN)
+        for handled in self._before:
+            signal.signal(handled, signal.SIG_IGN)
         if number == signal.SIGINT:
             raise KeyboardInterrupt
         raise SystemExit(128 + number)

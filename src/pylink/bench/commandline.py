@@ -1,8 +1,8 @@
-"""The link that somebody named: its words, taken apart so that parts of it can be linked as well.
+"""The link to measure: its command line, split so that parts of the inputs can be linked, too.
 
-The words stay as they were given, in their order, except for what names a file to write: that lies
-in the folder of the measurement. Options files are read here and their words stand in their place.
-Relative names mean what they mean where the command runs.
+Arguments stay unchanged and in order, except for files to write, which are put into the directory
+of the measurement. Options files are replaced by the arguments in them. Relative names are relative
+to the working directory.
 """
 
 from __future__ import annotations
@@ -31,44 +31,46 @@ if TYPE_CHECKING:
 
 ARCHIVES = (ARCHIVE, THIN_ARCHIVE)
 
-# Programs whose command line is a link's; their name in front of it is none of its words.
+# Programs whose command line may be given; their name in front of it is removed.
 LINKERS = ("nvlink", "pylink")
 
-# The name of the output in the folder of the measurement.
+# The name of the output in the directory of the measurement.
 OUTPUT = "linked"
 
-# A system takes no word longer than this, and programs not much more in all.
-LONGEST = 1 << 17
+# Systems accept no longer argument, and for all arguments together not much more.
+MAX_ARGUMENTS_SIZE = 1 << 17
 
 
 class BadLink(Exception):
-    """A command line that cannot be measured; the text says why."""
+    """The command line cannot be measured; the text says why."""
 
 
 class Link:
-    """A link that runs again and again.
+    """A link that can run repeatedly.
 
-    `arch` is its target, `inputs` pairs of file name and whether all members of an archive there
-    are linked, `values` its options by attribute without those that name files to write.
-    `kinds` are what each input is, as `pylink.inputs.kinds` has them, and `libraries` the files
-    that its -l stand for. `linker` is the program that was named in front, None without one;
-    `output` the name that it would write.
+    * `arch`: the target.
+    * `inputs`: pairs of file name and whether all members of an archive are linked.
+    * `values`: options by attribute, without those that name files to write.
+    * `kinds`: the kind of each input, from `pylink.inputs.kinds`.
+    * `libraries`: the files of -l.
+    * `linker`: the program at the start of the command line, or None.
+    * `output`: the output file that the command line names.
     """
 
     def __init__(self, argv: Sequence[str], folder: str) -> None:
-        """Take a command line apart; `folder` is for what links write. Raises BadLink."""
+        """Split a command line; `folder` is the directory for outputs. Raises BadLink."""
         self.folder = folder
         self.linker: str | None = None
-        rest = list(argv)
-        if rest and os.path.basename(rest[0]) in LINKERS:
-            self.linker = rest.pop(0)
-        if rest and rest[0] == "link":
-            del rest[0]
+        remaining = list(argv)
+        if remaining and os.path.basename(remaining[0]) in LINKERS:
+            self.linker = remaining.pop(0)
+        if remaining and remaining[0] == "link":
+            del remaining[0]
         try:
-            given = list(_expanded(rest))
+            expanded = list(_expand_options_files(remaining))
         except OSError as error:
             raise BadLink(f"{error.filename}: {reason_of(error)}") from None
-        line = _parsed(given)
+        line = _parse(expanded)
         if not isinstance(line.values.get("arch"), str):
             raise BadLink("the link has no -arch")
         self.arch = str(line.values["arch"])
@@ -83,18 +85,18 @@ class Link:
             raise BadLink("the link has no inputs")
         self.kinds = [_kind(name) for name in line.inputs]
         self.libraries = _libraries(line)
-        # The inputs that parts are made of as parts take them, and how many each part may have.
+        # Inputs in the order in which parts use them, and the possible sizes of parts.
         self._order = [place for place, kind in enumerate(self.kinds) if kind not in ARCHIVES]
         self._ends: list[int] = []
-        self._pieces = list(_pieces(given))
+        self._pieces = list(_pieces(expanded))
 
     @property
     def folds(self) -> bool:
-        """Whether pylink may leave copies of Mercury sections out, as nvlink does not."""
+        """Whether pylink may omit copies of Mercury sections, which nvlink keeps."""
         return "merc_dedup" not in self.values
 
     def without_folding(self) -> Link:
-        """The same link with everything that nvlink keeps."""
+        """This link with copies of Mercury sections, like nvlink's."""
         link = copy(self)
         link.values = {**self.values, "merc_dedup": "off"}
         link._pieces = [(None, ["--merc-dedup=off"]), *self._pieces]
@@ -102,7 +104,7 @@ class Link:
 
     @property
     def size(self) -> int:
-        """How many inputs parts are made of: all but archives, which every part needs."""
+        """The number of inputs that parts divide: all but archives, which every part needs."""
         return len(self._order)
 
     @property
@@ -110,14 +112,14 @@ class Link:
         return os.path.join(self.folder, OUTPUT)
 
     def part(self, size: int) -> list[int]:
-        """The places in `inputs` of a part: so many inputs, and all archives."""
-        taken = set(self._order[:size])
+        """The indices in `inputs` of a part: `size` inputs and all archives."""
+        chosen = set(self._order[:size])
         return [
-            place for place, kind in enumerate(self.kinds) if kind in ARCHIVES or place in taken
+            place for place, kind in enumerate(self.kinds) if kind in ARCHIVES or place in chosen
         ]
 
     def sizes(self, shares: Sequence[Fraction]) -> dict[Fraction, int]:
-        """How many inputs the parts have; none where two would have the same."""
+        """The number of inputs of each part; empty if two parts would be equal."""
         ends = self._ends or range(1, self.size + 1)
         sizes = {
             share: min(ends, key=lambda end: abs(end - int(self.size * share))) for share in shares
@@ -125,10 +127,10 @@ class Link:
         return sizes if len({*sizes.values(), self.size}) > len(sizes) else {}
 
     def regroup(self) -> bool:
-        """Make parts of inputs that need one another; False where there is no other way."""
+        """Form parts of inputs that need one another; False if that is impossible or was done."""
         if self._ends or any(self.kinds[place] != CUBIN for place in self._order):
             return False
-        from pylink.bench.groups import groups_of  # where the first do not link
+        from pylink.bench.groups import groups_of  # rarely needed
 
         contents = []
         for place in self._order:
@@ -140,7 +142,7 @@ class Link:
         return True
 
     def bytes_of(self, size: int) -> int:
-        """Bytes of the inputs of a part, libraries included."""
+        """The total size of the inputs of a part, with libraries, in bytes."""
         names = [self.inputs[place][0] for place in self.part(size)] + self.libraries
         return sum(os.stat(name).st_size for name in names)
 
@@ -154,7 +156,7 @@ class Link:
         return digest.hexdigest()[:16]
 
     def words(self, size: int) -> list[str]:
-        """The words that link a part of so many inputs; many of them stand in an options file."""
+        """The arguments that link a part of `size` inputs; if too long, in an options file."""
         part = set(self.part(size))
         argv: list[str] = []
         for place, piece in self._pieces:
@@ -162,44 +164,44 @@ class Link:
                 argv += piece
         argv = [word.replace(_FOLDER, self.folder) for word in argv]
         argv += ["-o", self.output_path]
-        if sum(map(len, argv)) < LONGEST:
+        if sum(map(len, argv)) < MAX_ARGUMENTS_SIZE:
             return argv
         path = os.path.join(self.folder, f"options-{size}")
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as stream:
-            stream.write("\n".join(map(_quoted, argv)))
+            stream.write("\n".join(map(_quote, argv)))
         return ["--options-file", path]
 
 
-# Stands for the folder of the measurement until a command is made.
+# Placeholder for the directory of the measurement, replaced by `words`.
 _FOLDER = "\0folder\0"
 
 
-def _expanded(argv: Sequence[str], depth: int = 0) -> Iterator[str]:
-    """The words with those of options files in the place of what names these."""
+def _expand_options_files(argv: Sequence[str], depth: int = 0) -> Iterator[str]:
+    """Yield the arguments, with options files replaced by the arguments in them."""
     position = 0
     while position < len(argv):
         line, begun = CommandLine(), position
         try:
             position = read_word(argv, position, line, Sink(), (), lenient=True)
         except LinkError:
-            position += 1  # a mistake, which the parse of all words reports
+            position += 1  # `_parse` reports this error
         files = _files_of(argv[begun:position], line)
         if not files or depth == 15:  # as deep as nvlink goes
             yield from argv[begun:position]
         for file in files if depth < 15 else ():
             text = os.fsdecode(read_incoming(file))
-            yield from _expanded(split_words(text, Sink()), depth + 1)
+            yield from _expand_options_files(split_words(text, Sink()), depth + 1)
 
 
 def _files_of(argv: Sequence[str], line: CommandLine) -> Sequence[str]:
-    """The options files that these words name, without those that these name in turn."""
+    """The options files that these arguments name directly."""
     if argv[0][:1] == "@":
         return line.files[:1]
     return line.lists.get("options_file", [])
 
 
-def _parsed(argv: Sequence[str]) -> CommandLine:
-    """What the words say; BadLink with the first mistake."""
+def _parse(argv: Sequence[str]) -> CommandLine:
+    """Parse the arguments; BadLink for the first error."""
     try:
         return parse(argv, Sink())
     except LinkError as error:
@@ -207,9 +209,9 @@ def _parsed(argv: Sequence[str]) -> CommandLine:
 
 
 def _pieces(argv: Sequence[str]) -> Iterator[tuple[int | None, list[str]]]:
-    """Options with their arguments, and inputs with their numbers, in order.
+    """Yield options with their arguments, and inputs with their numbers, in order.
 
-    What is written goes to `_FOLDER`; the output comes last, when a command is made.
+    Files to write are put into `_FOLDER`. `words` adds the output.
     """
     position = inputs = 0
     while position < len(argv):
@@ -229,7 +231,7 @@ def _pieces(argv: Sequence[str]) -> Iterator[tuple[int | None, list[str]]]:
 
 
 def _kind(name: str) -> int:
-    """What an input is by its first bytes; BadLink for what cannot be read twice."""
+    """The kind of an input from its first bytes; BadLink if it cannot be read twice."""
     try:
         status = os.stat(name)
         if not stat.S_ISREG(status.st_mode):
@@ -242,7 +244,7 @@ def _kind(name: str) -> int:
 
 
 def _libraries(line: CommandLine) -> list[str]:
-    """The files that -l stands for, as far as they are there."""
+    """The files of -l that exist."""
     from pylink.inputs.libraries import searched
     from pylink.options.model import Options
 
@@ -251,9 +253,11 @@ def _libraries(line: CommandLine) -> list[str]:
     return [files[-1] for files in paths if files]
 
 
-def _quoted(word: str) -> str:
-    """A word as an options file has it; BadLink for one that it cannot have."""
+def _quote(word: str) -> str:
+    """An argument as written in an options file; BadLink if that is impossible."""
     if '"' in word:
-        raise BadLink(f"{word}: a link of so many words needs an options file, which has no quotes")
+        raise BadLink(
+            f"{word}: a long command line needs an options file, which cannot hold quotes"
+        )
     escaped = word.replace("\\", "\\\\")
     return f'"{escaped}"' if any(mark in word for mark in " \t\r\n") or not word else escaped

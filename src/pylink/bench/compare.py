@@ -1,11 +1,12 @@
-"""Two results beside one another: of two machines, or of two builds.
+"""Compares two results: of two machines, or of two builds.
 
-A time after by a time before mixes what the contender does with what the machine does. What tells
-them apart is a control, something that is the same on both sides: nvlink where both have the same
-release, else the copy. So each contender has two changes, that of its time, and that of its ratio
-to the control in the same round, and only what both of them show is a change of the contender.
-Intervals come from the rounds of each result alone: a machine may be in another state next time, so
-measure each side more than once, in turn, to be sure.
+The ratio of two times mixes changes of the contender and of the machine. A control, which is the
+same on both sides, separates them: nvlink if both have the same release, or else the copy. So each
+contender has two changes: of its time, and of its ratio to the control in the same round. Only a
+change in both is a change of the contender.
+
+Intervals come only from the rounds of each result. The state of a machine may change between
+measurements, so measure each side more than once, in turn, to be sure.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ if TYPE_CHECKING:
     from pylink.bench.results import Results
 
 NO_DIFFERENCE = "no difference seen"
-# Facts that tell of a measurement and not of what was measured.
-OF_THE_RUN = ("date", "load", "folder", "rounds", "rest", "command", "growth")
-# Says whether the inputs were the same.
+# Facts about a measurement, not about the link or the machine.
+RUN_FACTS = ("date", "load", "folder", "rounds", "rest", "command", "growth")
+# The fact that shows whether the inputs were the same.
 DIGEST = "digest of the inputs"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of one contender: of its time, and of its ratio to the control.
+    """The change of one contender: of its time, and of its ratio to the control.
 
-    `relative` is None for the control itself, and where there is none.
+    `relative` is None without a control and for the control itself.
     """
 
     contender: str
@@ -45,24 +46,24 @@ class Change:
 
     @property
     def verdict(self) -> str:
-        """What may be said."""
+        """The conclusion from both changes, as text."""
         raw = direction(self.time)
         if self.relative is None:
             return raw
-        own = direction(self.relative)
-        if own == NO_DIFFERENCE:
+        relative = direction(self.relative)
+        if relative == NO_DIFFERENCE:
             same = raw in (NO_DIFFERENCE, TOO_FEW)
-            return NO_DIFFERENCE if same else f"{NO_DIFFERENCE} but for the machine's"
-        if raw == own:
-            return own
-        return f"{own}, beside the control alone" if own != TOO_FEW else TOO_FEW
+            return NO_DIFFERENCE if same else f"{NO_DIFFERENCE} except for the machine's"
+        if raw == relative:
+            return relative
+        return f"{relative}, only beside the control" if relative != TOO_FEW else TOO_FEW
 
 
 SLOWER, FASTER, TOO_FEW = "slower", "faster", "too few rounds to tell"
 
 
 def direction(change: Estimate) -> str:
-    """What an interval says."""
+    """The direction of a change, as text."""
     if not change.certain:
         return TOO_FEW
     if change.low > 1:
@@ -71,7 +72,7 @@ def direction(change: Estimate) -> str:
 
 
 def control_of(before: Results, after: Results) -> str | None:
-    """What both results have that is the same: an nvlink of one release, or the copy."""
+    """The control: an nvlink of the same release in both results, or the copy; else None."""
     common = [name for name in before.contenders() if name in after.contenders()]
     for name in common:
         if name.startswith(NVLINK) and _release(before, name) == _release(after, name) != "":
@@ -80,13 +81,13 @@ def control_of(before: Results, after: Results) -> str | None:
 
 
 def _release(results: Results, name: str) -> str:
-    """What a contender says its release is, without where it was found."""
+    """The release of a contender from its description; empty if unknown."""
     match = re.search(rf", {NVLINK} ([0-9.]+)", results.about.get(name, ""))
     return match[1] if match else ""
 
 
 def compare(before: Results, after: Results) -> tuple[str | None, list[Change]]:
-    """The control, and every contender and mode that both results have."""
+    """The control, and a change for each contender and mode that both results have."""
     control = control_of(before, after)
     changes = []
     for mode in before.modes():
@@ -106,17 +107,17 @@ def compare(before: Results, after: Results) -> tuple[str | None, list[Change]]:
 
 
 def other_facts(before: Results, after: Results) -> list[tuple[str, str, str]]:
-    """What differs between the two, by name."""
+    """Facts that differ: name, value before, value after."""
     names = dict.fromkeys([*before.facts, *after.facts])
     return [
         (name, before.facts.get(name, ""), after.facts.get(name, ""))
         for name in names
-        if name not in OF_THE_RUN and before.facts.get(name) != after.facts.get(name)
+        if name not in RUN_FACTS and before.facts.get(name) != after.facts.get(name)
     ]
 
 
 def warnings(before: Results, after: Results, names: tuple[str, str]) -> list[str]:
-    """Reasons to trust the comparison less, as text."""
+    """Texts about conditions that make the comparison less reliable."""
     texts = []
     if before.facts.get(DIGEST) != after.facts.get(DIGEST):
         texts.append("the links are not the same: their inputs differ")

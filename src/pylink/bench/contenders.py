@@ -1,8 +1,9 @@
-"""Who links: a contender makes the output of a link in its own way, and says what that took.
+"""The contenders: each writes the output of a link in its own way and measures itself.
 
-A program's time is that of its whole process. pylink's Python interface and nvJitLink are called in
-a process that stays, and the time is that of the call, from file names to the file in its place. So
-does the copy: it reads every input and writes the bytes to one file, and no linker can do less.
+The time of a program is that of its whole process. pylink's Python interface and nvJitLink are
+called in a process that stays; their time is that of the call, from file names to the written file.
+The copy works in such a process, too. It reads every input and writes the bytes to one file: no
+linker can do less.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from abc import ABC, abstractmethod
 
 from pylink import __version__
 from pylink.bench import resident
-from pylink.bench.processes import Failed, Resident
+from pylink.bench.processes import Resident, RunFailed
 from pylink.bench.server import Server
 from pylink.inputs import kinds
 from pylink.jitlink import real
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 COPY, API, CLI, NVLINK, NVJITLINK = "copy", "pylink API", "pylink CLI", "nvlink", "nvJitLink"
 SERVED = "pylink serve"
 
-# nvJitLink.h: nvJitLinkInputType, by what an input is.
+# nvJitLinkInputType of nvJitLink.h, by the kind of an input.
 JIT_TYPES = {
     kinds.CUBIN: 1,
     kinds.PTX: 2,
@@ -47,8 +48,8 @@ JIT_TYPES = {
     kinds.ARCHIVE: 6,
 }
 
-# Options that nvJitLink has, by attribute; values of a list are an option each. What changes
-# nothing that it does is left away.
+# Options of nvJitLink, by attribute; each value of a list is an option. JIT_IDLE options have no
+# effect on it and are omitted.
 JIT_OPTIONS = {
     "debug": "-g",
     "dlto": "-lto",
@@ -62,15 +63,18 @@ JIT_OPTIONS = {
 }
 JIT_IDLE = ("machine", "cpu_arch", "library", "library_path", "verbose", "host_ccbin")
 
-COPY_PROGRAM = "writes every input to one file, each as it is read, in a process that stays"
+COPY_PROGRAM = "writes every input to one file while reading, in a process that stays"
 
 
 class Contender(ABC):
-    """One way to make the output.
+    """One way to write the output.
 
-    `name` is what tables call it, `about` says what it is and what of it is timed. `links` is False
-    for what makes no linked file, `is_pylink` says whose words it takes, and `failed` why it takes
-    part no longer. `release` is that of CUDA, as far as it says so.
+    * `name`: its name in tables.
+    * `about`: a description, with the part that is timed.
+    * `links`: False if it does not write a linked file.
+    * `is_pylink`: whether it accepts pylink's options.
+    * `failed`: why it no longer takes part, or empty.
+    * `release`: its release of CUDA, if known.
     """
 
     links = True
@@ -84,14 +88,14 @@ class Contender(ABC):
 
     @abstractmethod
     def run(self, link: Link, size: int) -> Run:
-        """Make `link.output_path` from the first `size` inputs; Failed when that does not work."""
+        """Link the first `size` inputs to `link.output_path`; RunFailed if that fails."""
 
-    def close(self) -> None:  # noqa: B027 -- most have nothing that runs
-        """Let go what runs for it."""
+    def close(self) -> None:  # noqa: B027 -- most have no process
+        """End its process."""
 
 
 class Program(Contender):
-    """A linker that is started, with the words of the link after its own."""
+    """A linker that is started as a program with the arguments of the link."""
 
     def __init__(
         self,
@@ -112,7 +116,7 @@ class Program(Contender):
 
 
 class Served(Contender):
-    """The program `pylink` where a server links for it: the process of the client counts.
+    """The program `pylink` as a client of a server; only the client's process is measured.
 
     The server starts with the first link.
     """
@@ -123,7 +127,7 @@ class Served(Contender):
         super().__init__(
             SERVED,
             f"{path}, pylink {version}, the whole process of the client of a `pylink serve`; "
-            "processor time and memory are the client's alone",
+            "processor time and memory are only the client's",
         )
         self._path = path
         self._server: Server | None = None
@@ -139,7 +143,7 @@ class Served(Contender):
 
 
 class InProcess(Contender):
-    """A contender that works in a process that stays, by a program of `resident`."""
+    """A contender that works in a process that stays, which runs `resident.py`."""
 
     def __init__(self, name: str, about: str, program: str) -> None:
         super().__init__(name, about)
@@ -199,27 +203,27 @@ class NvJitLink(InProcess):
         return self._process.run(
             {
                 "library": self._library,
-                "words": jit_words(link),
+                "words": jit_options(link),
                 "inputs": inputs,
                 "output": link.output_path,
             }
         )
 
 
-def jit_words(link: Link) -> list[str]:
-    """The options of a link as nvJitLink has them; Failed, with the reason, where it cannot."""
+def jit_options(link: Link) -> list[str]:
+    """The options of a link for nvJitLink; RunFailed if it lacks one."""
     argv = [f"-arch={link.arch}"]
-    for kind, (name, whole) in zip(link.kinds, link.inputs, strict=True):
+    for kind, (name, is_whole) in zip(link.kinds, link.inputs, strict=True):
         if kind not in JIT_TYPES:
-            raise Failed(f"it takes no input such as {name}")
-        if whole and kind == kinds.ARCHIVE:
-            raise Failed("it has no --whole-archive")
+            raise RunFailed(f"it does not accept an input such as {name}")
+        if is_whole and kind == kinds.ARCHIVE:
+            raise RunFailed("it has no --whole-archive")
     for name, value in link.values.items():
         option = BY_ATTRIBUTE[name]
         if name in JIT_IDLE or value in (False, None, ()):
             continue
         if name not in JIT_OPTIONS:
-            raise Failed(f"it has no --{option.long}")
+            raise RunFailed(f"it has no --{option.long}")
         word = JIT_OPTIONS[name]
         if option.takes == FLAG:
             argv.append(word)
@@ -234,50 +238,48 @@ def jit_words(link: Link) -> list[str]:
 def contenders(
     link: Link, launcher: Launcher, nvlinks: Sequence[str], pylinks: Sequence[str]
 ) -> list[Contender]:
-    """All that can be found: the copy, pylink called, started and served, nvlink, and nvJitLink.
+    """All contenders that are installed: copy, pylink (API, CLI, server), nvlink, nvJitLink.
 
-    `nvlinks` and `pylinks` are programs to start; without any, nvlink is the one that the command
-    line named or else of the newest toolkit, and pylink this one.
+    `nvlinks` and `pylinks` are paths of programs. The default of nvlink is the one that the command
+    line names, or else that of the newest toolkit; the default of pylink is this installation.
     """
-    contenders_here: list[Contender] = [Copy(), Api()]
-    # The same path twice is one contender.
+    result: list[Contender] = [Copy(), Api()]
+    # A path that is given twice is one contender.
     nvlinks, pylinks = list(dict.fromkeys(nvlinks)), list(dict.fromkeys(pylinks))
     for path in pylinks or [this_program()]:
         name = CLI if len(pylinks) < 2 else f"{CLI} {path}"
         match = _version(path, r"pylink Version (\S+)")
-        contenders_here.append(
-            Program(name, f"{path}, pylink {match}, the whole process", [path], launcher)
-        )
+        result.append(Program(name, f"{path}, pylink {match}, the whole process", [path], launcher))
         if len(pylinks) < 2:
-            contenders_here.append(Served(path, match))
-    named = list(nvlinks)
+            result.append(Served(path, match))
+    chosen = list(nvlinks)
     program = find_program(link.linker) if link.linker else None
-    if not named and program and _is_nvidia(program):
-        named = [program]
-    if not named:
-        named = [path for path in cuda_tools(NVLINK) if _is_nvidia(path)][:1]
-    releases = [_version(path, r"V([0-9.]+)") for path in named]
-    for path, match in zip(named, releases, strict=True):
-        name = NVLINK if len(named) < 2 else f"{NVLINK} {_distinguish(path, match, releases)}"
+    if not chosen and program and _is_nvidia(program):
+        chosen = [program]
+    if not chosen:
+        chosen = [path for path in cuda_tools(NVLINK) if _is_nvidia(path)][:1]
+    releases = [_version(path, r"V([0-9.]+)") for path in chosen]
+    for path, match in zip(chosen, releases, strict=True):
+        name = NVLINK if len(chosen) < 2 else f"{NVLINK} {_distinguish(path, match, releases)}"
         about = f"{path}, nvlink {match}, the whole process"
         release = "" if match == UNKNOWN else match
-        contenders_here.append(Program(name, about, [path], launcher, release))
-    library = _nvjitlink([contender.release for contender in contenders_here if contender.release])
+        result.append(Program(name, about, [path], launcher, release))
+    library = _nvjitlink([contender.release for contender in result if contender.release])
     if library is not None:
         version = ".".join(map(str, real.Real(library, 0).version()))
-        contenders_here.append(NvJitLink(library, version))
-    return contenders_here
+        result.append(NvJitLink(library, version))
+    return result
 
 
 def _distinguish(path: str, release: str, releases: Sequence[str]) -> str:
-    """What names an nvlink among several: its release, with its path where others have that."""
+    """The name of an nvlink among several: its release, with its path if others have the same."""
     if release == UNKNOWN:
         return path
     return release if releases.count(release) == 1 else f"{release} {path}"
 
 
 def _nvjitlink(releases: Sequence[str]) -> str | None:
-    """The library of a release that an nvlink has, else that of the newest major release."""
+    """The library of a release in `releases`, or else that of the newest major release."""
     libraries = find_nvjitlink()
     for release in releases:
         for path in libraries:
@@ -300,6 +302,6 @@ def _is_nvidia(path: str) -> bool:
 
 
 def _version(path: str, pattern: str) -> str:
-    """What a program says its version is."""
+    """The version that a program prints."""
     match = re.search(pattern, version_text(path))
     return match[1] if match else UNKNOWN

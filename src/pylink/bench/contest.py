@@ -1,10 +1,10 @@
-"""Rounds in which all contenders make the same output in turn.
+"""Runs rounds in which all contenders write the same output in turn.
 
-One round before the first is not counted: it brings inputs and programs into memory and shows which
-contenders can do the link, and which parts of it. In each counted round every part of the inputs is
-linked by every contender, and the next round goes backwards, so that nobody always comes after the
-same one. Every contender writes a new file. Rounds after a rest have a pause before each run:
-memory that nobody has used for a while can take longer to get.
+A first round is not counted: it loads inputs and programs into memory, and shows which contenders
+can do the link and its parts. In each counted round every contender links every part of the inputs.
+The order is reversed from round to round, so that no contender always follows the same one. Every
+contender writes a new file. Rounds after a rest have a pause before each run, since memory that was
+not used for a while can take longer to allocate.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import time
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pylink.bench.answers import compared, is_different, may_be_equal, release_followed
+from pylink.bench.answers import compare_outputs, is_different, may_be_equal, release_followed
 from pylink.bench.contenders import NVLINK
-from pylink.bench.processes import Failed
+from pylink.bench.processes import RunFailed
 from pylink.bench.results import RESTED, WARM, WHOLE, Results
 
 TYPE_CHECKING = False
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from pylink.bench.contenders import Contender
 
 PARTS = (Fraction(1, 8), Fraction(1, 4), Fraction(1, 2))
-# Inputs below which an eighth of them is less than two.
+# With fewer inputs an eighth of them is less than two.
 FEWEST_INPUTS = 16
 
-# A contender that is slow is dropped after so many rounds: two results with fewer cannot be
+# A slow contender is dropped only after this number of rounds: results with fewer cannot be
 # compared.
 FEWEST_ROUNDS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured: rounds, those after a rest of so many seconds, and when a slow
-    contender is dropped. `with_parts` asks for growth."""
+    """The rounds to run, the seconds of `rest` before rounds after a rest, the time limit for slow
+    contenders (`patience`), and whether to link parts for the growth."""
 
     rounds: int = 11
     rest: float = 0.0
@@ -48,7 +48,7 @@ class Plan:
 
 
 class Contest:
-    """The link of a command line by everyone who can do it; `tell` is called for each run."""
+    """Rounds of a link by all contenders that can do it; `tell` is called before each run."""
 
     def __init__(
         self, link: Link, contenders: Sequence[Contender], plan: Plan, tell: Callable[[str], None]
@@ -61,40 +61,38 @@ class Contest:
         self._spent: dict[str, float] = {}
 
     def run(self) -> Results:
-        """All rounds; what a contender could not do is in the results."""
+        """Run all rounds; failures of contenders are in the results."""
         results = self.results
         results.about = {contender.name: contender.about for contender in self._contenders}
         self._answer()
         parts = {WHOLE: self._link.size} | self._parts()
-        for round_ in range(self._plan.rounds):
-            order = self._contenders if round_ % 2 == 0 else self._contenders[::-1]
-            sizes = list(parts.items()) if round_ % 2 == 0 else list(parts.items())[::-1]
+        for turn in range(self._plan.rounds):
+            order = self._contenders if turn % 2 == 0 else self._contenders[::-1]
+            sizes = list(parts.items()) if turn % 2 == 0 else list(parts.items())[::-1]
             for part, size in sizes:
                 for contender in order:
-                    if self._takes_part(contender, round_):
-                        self._measure(contender, WARM, part, size, round_)
+                    if self._takes_part(contender, turn):
+                        self._measure(contender, WARM, part, size, turn)
         if self._plan.rest:
-            for round_ in range(min(max(FEWEST_ROUNDS, self._plan.rounds // 2), self._plan.rounds)):
-                for contender in self._contenders if round_ % 2 == 0 else self._contenders[::-1]:
-                    if not contender.failed and (
-                        round_ < FEWEST_ROUNDS or self._is_quick(contender)
-                    ):
+            for turn in range(min(max(FEWEST_ROUNDS, self._plan.rounds // 2), self._plan.rounds)):
+                for contender in self._contenders if turn % 2 == 0 else self._contenders[::-1]:
+                    if not contender.failed and (turn < FEWEST_ROUNDS or self._is_quick(contender)):
                         self._clear()
                         time.sleep(self._plan.rest)
-                        self._measure(contender, RESTED, WHOLE, self._link.size, round_)
+                        self._measure(contender, RESTED, WHOLE, self._link.size, turn)
         self._clear()
         return results
 
     def _answer(self) -> None:
-        """Have everyone link once, and compare the answers with the first nvlink's."""
+        """Let every contender link once, and compare the outputs with the first nvlink's."""
         outputs: dict[Contender, bytes] = {}
         for contender in self._contenders:
             self._tell(f"{contender.name}, once before the rounds")
             try:
-                image = self._made(contender, self._link)
+                image = self._link_once(contender, self._link)
                 if contender.links:
                     outputs[contender] = image
-            except Failed as error:
+            except RunFailed as error:
                 contender.failed = self.results.failures[contender.name] = str(error)
         self._contenders = [contender for contender in self._contenders if not contender.failed]
         # The first nvlink of each release.
@@ -108,17 +106,15 @@ class Contest:
             if not expected:
                 answer = "not compared: there is no output of nvlink"
             elif contender in expected:
-                answer = "what the others are compared with"
+                answer = "the reference of the others"
                 if len(expected) > 1:
-                    answer = (
-                        f"what others of release {contender.release or 'unknown'} are compared with"
-                    )
+                    answer = f"the reference of others of release {contender.release or 'unknown'}"
             else:
                 answer = self._answer_of(contender, image, expected)
             self.results.answers[contender.name] = answer
 
-    def _made(self, contender: Contender, link: Link) -> bytes:
-        """What a contender writes, linking once."""
+    def _link_once(self, contender: Contender, link: Link) -> bytes:
+        """Let a contender link once, and return the output."""
         self._clear()
         contender.run(link, link.size)
         if not contender.links:
@@ -127,18 +123,18 @@ class Contest:
             with open(link.output_path, "rb") as stream:
                 return stream.read()
         except OSError:
-            raise Failed("it wrote no output") from None
+            raise RunFailed("it wrote no output") from None
 
     def _answer_of(
         self, contender: Contender, image: bytes, expected: Mapping[Contender, bytes]
     ) -> str:
-        """How an answer compares with that of nvlink of its release; others are not compared.
+        """A text that compares an output with that of the nvlink of its release, if there is one.
 
-        Each release has a format of its own. pylink's output says which release it follows.
+        Outputs of other releases differ. pylink's output names the release that it follows.
         """
         release = release_followed(image) if contender.is_pylink else contender.release
         answers = [
-            self._compared(contender, image, output, other.name)
+            self._compare(contender, image, output, other.name)
             for other, output in expected.items()
             if output == image or may_be_equal(release, other.release)
         ]
@@ -148,21 +144,23 @@ class Contest:
             return f"not compared: it {verb} release {release}, and nvlink is of {others}"
         return next((answer for answer in answers if not is_different(answer)), answers[0])
 
-    def _compared(self, contender: Contender, image: bytes, expected: bytes, other: str) -> str:
-        """How an answer differs; what pylink omits on purpose is put back to see the rest."""
-        answer = compared(image, expected, other)
+    def _compare(self, contender: Contender, image: bytes, expected: bytes, other: str) -> str:
+        """A text that compares outputs; if they differ, again without pylink's folding."""
+        answer = compare_outputs(image, expected, other)
         if not is_different(answer) or not contender.is_pylink or not self._link.folds:
             return answer
         try:
-            whole = compared(self._made(contender, self._link.without_folding()), expected, other)
-        except Failed:
+            unfolded = compare_outputs(
+                self._link_once(contender, self._link.without_folding()), expected, other
+            )
+        except RunFailed:
             return answer
-        if is_different(whole):
-            return whole
-        return f"{whole}, and for copies of Mercury sections, which --merc-dedup=off keeps"
+        if is_different(unfolded):
+            return unfolded
+        return f"{unfolded}, and copies of Mercury sections, which --merc-dedup=off keeps"
 
     def _parts(self) -> dict[Fraction, int]:
-        """The parts that everyone can link, with their sizes; why there are none is a fact."""
+        """The sizes of the parts that every contender can link; if empty, a fact says why."""
         if not self._plan.with_parts:
             return {}
         size = self._link.size
@@ -179,7 +177,7 @@ class Contest:
         return parts
 
     def _linked_parts(self) -> dict[Fraction, int]:
-        """The parts with their sizes if everyone can link all of them; else why not is a fact."""
+        """The sizes of the parts if every contender can link all; if empty, a fact says why."""
         facts, size = self.results.facts, self._link.size
         sizes = self._link.sizes(PARTS)
         for count in sizes.values():
@@ -188,7 +186,7 @@ class Contest:
                 self._clear()
                 try:
                     contender.run(self._link, count)
-                except Failed as error:
+                except RunFailed as error:
                     reason = str(error).splitlines()[0]
                     facts["growth"] = (
                         f"not measured: {count} of {size} inputs do not link alone, "
@@ -197,30 +195,30 @@ class Contest:
                     return {}
         return sizes
 
-    def _takes_part(self, contender: Contender, round_: int) -> bool:
-        return not contender.failed and (round_ < FEWEST_ROUNDS or self._is_quick(contender))
+    def _takes_part(self, contender: Contender, turn: int) -> bool:
+        return not contender.failed and (turn < FEWEST_ROUNDS or self._is_quick(contender))
 
     def _is_quick(self, contender: Contender) -> bool:
         return self._spent.get(contender.name, 0.0) < self._plan.patience
 
     def _measure(
-        self, contender: Contender, mode: str, part: Fraction, size: int, round_: int
+        self, contender: Contender, mode: str, part: Fraction, size: int, turn: int
     ) -> None:
         self._clear()
-        self._tell(f"{contender.name}, {size} inputs, round {round_ + 1}")
+        self._tell(f"{contender.name}, {size} inputs, round {turn + 1}")
         begun = time.perf_counter()
         try:
             run = contender.run(self._link, size)
-        except Failed as error:
+        except RunFailed as error:
             contender.failed = str(error)
-            self.results.failures[contender.name] = f"in round {round_ + 1}: {contender.failed}"
+            self.results.failures[contender.name] = f"in round {turn + 1}: {contender.failed}"
             return
         self._spent[contender.name] = (
             self._spent.get(contender.name, 0.0) + time.perf_counter() - begun
         )
-        self.results.add_run(contender.name, mode, part, size, round_, run)
+        self.results.add_run(contender.name, mode, part, size, turn, run)
 
     def _clear(self) -> None:
-        """Remove the output, so that everyone writes a new file."""
+        """Remove the output, so that each contender writes a new file."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._link.output_path)

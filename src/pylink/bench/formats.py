@@ -1,4 +1,4 @@
-"""Results as tables of text, the same rows that the page has."""
+"""Results as tables of text, with the rows of the page."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ TITLES = {
 }
 NS = 1e9
 
-# Facts in the order of a page; the machine's follow.
-FIRST = ("link", "command", "date", "load", "rounds", "rest", "growth")
+# The first facts of a page in order; those of the machine follow.
+FIRST_FACTS = ("link", "command", "date", "load", "rounds", "rest", "growth")
 
-# What columns of intervals are called.
+# The title of columns with intervals.
 CERTAIN = "19 in 20"
 
 
@@ -34,11 +34,11 @@ def time_text(seconds: float) -> str:
 
 
 def interval_text(estimate: Estimate, *, time: bool = False) -> str:
-    """From what to what; a mark says that it is no more than the least and the largest."""
-    shown = (
+    """The bounds of an interval; a `*` marks those that are only the least and the largest."""
+    bounds = (
         time_text(bound) if time else f"{bound:.2f}" for bound in (estimate.low, estimate.high)
     )
-    return " to ".join(shown) + ("" if estimate.certain else " *")
+    return " to ".join(bounds) + ("" if estimate.certain else " *")
 
 
 def time_columns(results: Results) -> list[str]:
@@ -100,34 +100,32 @@ def growth_columns(results: Results) -> list[str]:
 
 
 def tables(results: Results) -> list[Table]:
-    """All that a terminal shows."""
-    tables_here = [Table("the link", ["", ""], list(results.facts.items()), 2)]
-    tables_here += [
+    """All tables for a terminal."""
+    result = [Table("the link", ["", ""], list(results.facts.items()), 2)]
+    result += [
         Table(mode_title(results, mode), time_columns(results), time_rows(results, mode))
         for mode in results.modes()
     ]
     grown = growth_rows(results)
     if grown:
-        tables_here.append(
-            Table("growth: time ~ inputs ** exponent", growth_columns(results), grown)
-        )
+        result.append(Table("growth: time ~ inputs ** exponent", growth_columns(results), grown))
     if results.answers:
         answers = list(results.answers.items())
-        tables_here.append(Table("answers", ["contender", "output"], answers, 2))
+        result.append(Table("answers", ["contender", "output"], answers, 2))
     if results.failures:
-        left_out = [[name, reason.partition("\n")[0]] for name, reason in results.failures.items()]
-        tables_here.append(Table("left out", ["contender", "because"], left_out, 2))
-    return tables_here
+        failures = [[name, reason.partition("\n")[0]] for name, reason in results.failures.items()]
+        result.append(Table("not measured", ["contender", "because"], failures, 2))
+    return result
 
 
 def mode_title(results: Results, mode: str) -> str:
-    """What was between the runs."""
+    """The title of a mode, with the pause between runs."""
     rest = f" of {results.facts['rest']}" if mode == RESTED and "rest" in results.facts else ""
     return f"{TITLES[mode]}{rest}"
 
 
 def footnotes(results: Results) -> list[str]:
-    """What a reader has to know of the figures."""
+    """Notes that explain the figures."""
     notes = [f"{name}: {reason}" for name, reason in results.about.items()]
     uncertain = any(
         not median_of(results.seconds(name, mode)).certain
@@ -136,7 +134,7 @@ def footnotes(results: Results) -> list[str]:
         if results.seconds(name, mode)
     )
     if uncertain:
-        notes.append("* the least and the largest: fewer than six rounds tell no more")
+        notes.append("* the least and the largest value: six rounds are needed for an interval")
     return notes
 
 
@@ -153,7 +151,7 @@ COMPARED_COLUMNS = (
 
 
 def compared_rows(changes: Sequence[Change]) -> list[list[str]]:
-    """With the columns of COMPARED_COLUMNS."""
+    """A row for each change, with the columns of COMPARED_COLUMNS."""
     return [
         [
             change.contender if change.mode == WARM else f"{change.contender}, rested",
@@ -170,7 +168,7 @@ def compared_rows(changes: Sequence[Change]) -> list[list[str]]:
 
 
 def fact_rows(results: Results) -> list[tuple[str, str]]:
-    """What is worth a line of a page: the run first, then the machine."""
-    first = [name for name in FIRST if name in results.facts]
+    """The facts for a page: first about the run, then about the machine."""
+    first = [name for name in FIRST_FACTS if name in results.facts]
     names = [*first, *(name for name in results.facts if name not in first)]
     return [(name, results.facts[name]) for name in names]

@@ -1,7 +1,7 @@
-"""Which inputs of a link need one another: parts of a program that link alone.
+"""Groups the inputs of a link that need one another, so that each group links alone.
 
-A cubin needs those that define what it leaves undefined. Inputs that are tied so, however often
-around, are a group, and any number of groups link without the others.
+A cubin needs the cubins that define its undefined symbols. Inputs that are connected in this way,
+directly or through others, are a group. Any selection of groups links without the others.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ SYMBOL = "<IBBHQQ"  # Elf64_Sym
 
 
 def groups_of(cubins: Sequence[bytes]) -> list[list[int]]:
-    """The groups of cubins, each by its numbers, in the order of their first ones.
+    """The groups as lists of numbers of cubins, in the order of their first cubins.
 
-    What is not a readable cubin is a group of its own.
+    An input that is not a readable cubin is a group of its own.
     """
     defined: dict[str, int] = {}
     needed: list[set[str]] = []
@@ -51,7 +51,7 @@ def groups_of(cubins: Sequence[bytes]) -> list[list[int]]:
 
 
 def _globals_of(data: bytes) -> list[tuple[str, bool]]:
-    """The names that a cubin shares with others, and whether it defines them."""
+    """The global names of a cubin, and whether it defines them."""
     try:
         image = Image(data)
         table = image.section(".symtab")

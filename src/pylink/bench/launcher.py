@@ -1,27 +1,27 @@
-"""The program of a small process that starts the measured ones.
+"""The program of a small process that starts and measures other processes.
 
-The peak memory that Linux reports for a process counts that of the process it was forked from, so
-a large process cannot measure what it starts itself. Run as a script, this file reads one JSON
-object per line, `{"argv": [...], "cwd": path}`, runs that and answers `{"seconds", "cpu", "rss",
-"code", "output", "said"}`: wall time from start to end, processor time of user and system, peak
-resident bytes, exit status, standard output, and the end of what it wrote to standard error.
+The peak memory that Linux reports for a process includes that of the process that forked it, so a
+large process cannot measure its own children. Run as a script, this file reads one JSON object per
+line, `{"argv": [...], "cwd": path}`, runs the command and answers `{"seconds", "cpu", "rss",
+"code", "output", "said"}`: wall time, processor time of user and system, peak resident bytes, exit
+status, standard output, and the end of standard error.
 """
 
 from __future__ import annotations
 
-# Not `signal`, which loads more than this program needs.
+# `signal` would load more than this program needs.
 import _signal  # type: ignore[import-not-found] # not in typeshed
 import json
 import os
 import sys
 import time
 
-# Bytes of standard error that are kept: the reason stands at the end.
-SAID = 1 << 12
+# Bytes of standard error that are kept; the reason of a failure is at the end.
+ERROR_TAIL_SIZE = 1 << 12
 
 
 def measure(argv: list[str]) -> dict[str, object]:
-    """Run one command with its standard output in a pipe and its errors in a file of memory."""
+    """Run a command and measure it; its standard error goes to a file in memory."""
     reader, writer = os.pipe()
     log = os.memfd_create("said")
     actions = [(os.POSIX_SPAWN_DUP2, writer, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
@@ -40,7 +40,7 @@ def measure(argv: list[str]) -> dict[str, object]:
     _, status, usage = os.wait4(child, 0)
     seconds = time.perf_counter() - start
     with open(log, "rb") as errors:
-        errors.seek(max(errors.seek(0, os.SEEK_END) - SAID, 0))
+        errors.seek(max(errors.seek(0, os.SEEK_END) - ERROR_TAIL_SIZE, 0))
         text = errors.read().decode(errors="replace").strip()
     return {
         "seconds": seconds,
@@ -55,9 +55,8 @@ def measure(argv: list[str]) -> dict[str, object]:
 def serve() -> None:
     """Answer requests until standard input ends.
 
-    A signal that ends the measurement goes to the whole process group. This process outlives it
-    until the measured one has ended, so that a process that waits for this one waits for that as
-    well.
+    A signal that ends the measurement is sent to the whole process group. This process ignores it
+    until the measured process has ended, so that waiting for this process is enough.
     """
     _signal.signal(_signal.SIGTERM, _signal.SIG_IGN)
     for line in sys.stdin:

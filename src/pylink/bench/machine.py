@@ -1,4 +1,4 @@
-"""What the machine is on which something was measured, in words for people and comparisons."""
+"""Facts about the machine of a measurement, as texts for people and comparisons."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pylink import __version__
 
 
 def facts(folder: str) -> dict[str, str]:
-    """What a result depends on; `folder` is where outputs were written."""
+    """The facts on which a result depends; `folder` is the directory of the outputs."""
     processor = _field("/proc/cpuinfo", r"^(?:model name|Model|CPU part)\s*:\s*(.*)$")
     memory = _field("/proc/meminfo", r"^MemTotal:\s*([0-9]+) kB")
     flags = _field("/proc/cpuinfo", r"^flags\s*:(.*)$").split()
@@ -32,12 +32,12 @@ def facts(folder: str) -> dict[str, str]:
 
 
 def load() -> float:
-    """How many processes ran or waited to, on average over the last minute."""
+    """The average number of running and waiting processes in the last minute."""
     return os.getloadavg()[0]
 
 
 def _file_system(folder: str) -> str:
-    """The type of the file system that a folder is on."""
+    """The type of the file system of a directory."""
     place = os.path.realpath(folder)
     best = "", "unknown"
     for line in _read("/proc/self/mounts").splitlines():

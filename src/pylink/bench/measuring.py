@@ -1,4 +1,4 @@
-"""One measurement: who takes part, the rounds, and the facts beside them."""
+"""One measurement: its contenders, its rounds, and its facts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pylink.terminal.progress import Progress
 
-# What would make pylink on the command line do another link than the others, or elsewhere.
+# Environment variables that would change the link of `pylink`, or let a server do it.
 VARIABLES = (VARIABLE, SERVER)
 
 PLAN = Plan()
@@ -45,23 +45,23 @@ def measure(
     label: str | None = None,
     progress: bool = False,
 ) -> Results:
-    """Measure a link beside other linkers, as `pylink bench` does.
+    """Measure a link beside other linkers, like `pylink bench`.
 
-    `command` has the words of a command line of nvlink or pylink. The keywords are the options of
-    `pylink bench`: `rounds`, seconds of `rest` and of `patience`, whether parts are linked for
-    `growth`, paths of more `nvlinks` and `pylinks`, names of those that are measured `without`, the
-    `folder` of outputs, a `label`. With `progress` a terminal or a notebook shows a bar.
+    `command` is a command line of nvlink or pylink as a list of arguments. The keywords are the
+    options of `pylink bench`: `rounds`, seconds of `rest` and of `patience`, whether to link parts
+    for `growth`, paths of more `nvlinks` and `pylinks`, names of linkers to omit (`without`), the
+    directory of outputs (`folder`), a `label`. With `progress` a terminal or notebook shows a bar.
 
-    Raises BadLink for a command that cannot be measured, or that nothing could link.
+    Raises BadLink for a command that cannot be measured, or that no contender could link.
     """
     if isinstance(command, str):
-        raise TypeError("command is a list of words; shlex.split makes one of a text")
+        raise TypeError("command is a list of arguments; shlex.split splits a text")
     if rounds < 1:
         raise ValueError(f"rounds is at least 1, not {rounds}")
     from pylink.terminal.progress import Progress
 
     add_sites()
-    with Progress("measuring", wanted=progress) as shown:
+    with Progress("measuring", wanted=progress) as bar:
         return carry_out(
             list(command),
             plan=Plan(rounds, rest, patience, growth),
@@ -70,14 +70,14 @@ def measure(
             without=without,
             folder=None if folder is None else os.fspath(folder),
             label=label,
-            progress=shown,
+            progress=bar,
         )
 
 
 def read(path: str | os.PathLike[str]) -> Results:
-    """The results in a file that `pylink bench --csv` wrote.
+    """Read the results in a file of `pylink bench --csv`.
 
-    Raises OSError when it cannot be read, MalformedResults when something else is in it.
+    Raises OSError if it cannot be read, MalformedResults if it is not such a file.
     """
     name = os.fspath(path)
     return from_csv(read_incoming(name, wanted=is_text).decode(errors="replace"), name)
@@ -94,42 +94,42 @@ def carry_out(
     label: str | None,
     progress: Progress,
 ) -> Results:
-    """The results of a plan; BadLink for what cannot be measured."""
+    """Measure by a plan and return the results; BadLink if the link cannot be measured."""
     place = folder or os.path.dirname(Link(argv, "").output) or "."
     with tempfile.TemporaryDirectory(prefix=".pylink-bench-", dir=place) as directory:
         link = Link(argv, directory)
         fact_rows = _facts_of(link, argv, plan, label)
         environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
         launcher = Launcher(environment)
-        taking: list[Contender] = []
+        chosen: list[Contender] = []
         try:
             contenders_here = contenders(link, launcher, nvlinks, pylinks)
-            taking = _taking(contenders_here, without)
-            progress.reach(0, len(taking) * (plan.rounds * (4 if plan.with_parts else 1) + 1))
-            contest = Contest(link, taking, plan, lambda text: progress.advance(text=text))
+            chosen = _select(contenders_here, without)
+            progress.reach(0, len(chosen) * (plan.rounds * (4 if plan.with_parts else 1) + 1))
+            contest = Contest(link, chosen, plan, lambda text: progress.advance(text=text))
             results = contest.run()
         finally:
-            for contender in taking:
+            for contender in chosen:
                 contender.close()
             launcher.close()
     results.facts = fact_rows | results.facts
     if not results.runs:
         reasons = "\n".join(f"{name}: {argv}" for name, argv in results.failures.items())
-        raise BadLink(f"nothing could link this\n{reasons}")
+        raise BadLink(f"no contender could link this\n{reasons}")
     return results
 
 
-def _taking(chosen: Sequence[Contender], without: Sequence[str]) -> list[Contender]:
-    """Those that are not to be omitted; BadLink for a name that there is not."""
-    names = [contender.name for contender in chosen]
+def _select(candidates: Sequence[Contender], without: Sequence[str]) -> list[Contender]:
+    """The contenders that `without` does not name; BadLink for an unknown name."""
+    names = [contender.name for contender in candidates]
     unknown = [name for name in without if name not in names]
     if unknown:
         raise BadLink(f"there is no {unknown[0]!r} to omit; the contenders are {', '.join(names)}")
-    return [contender for contender in chosen if contender.name not in without]
+    return [contender for contender in candidates if contender.name not in without]
 
 
 def _facts_of(link: Link, argv: Sequence[str], plan: Plan, label: str | None) -> dict[str, str]:
-    """What the results are of."""
+    """The facts about the link, the plan and the machine."""
     count = len(link.inputs) + len(link.libraries)
     size = text(link.bytes_of(link.size), "byte")
     fact_rows = {"label": label} if label else {}

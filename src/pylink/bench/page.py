@@ -1,4 +1,4 @@
-"""Results as one self-contained page, in the dress of the pages of `pylink report`."""
+"""Results as one self-contained page, in the style of the pages of `pylink report`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ModeTimes(NamedTuple):
 
 
 def page(results: Results) -> str:
-    """The page of one measurement. Without matplotlib it has no curves."""
+    """The page of one measurement; without matplotlib it has no curves."""
     modes = []
     for mode in results.modes():
         columns = formats.time_columns(results)
@@ -100,7 +100,7 @@ def compared_page(
 
 
 def summary(results: Results) -> list[str]:
-    """The figures that are looked for first, in sentences."""
+    """Sentences with the most important figures."""
     reference = results.reference()
     lines = []
     for name in results.contenders():
@@ -117,13 +117,13 @@ def summary(results: Results) -> list[str]:
 
 
 def busy(results: Results) -> list[str]:
-    """Whether other programs were at work."""
+    """A warning if other programs were at work; else empty."""
     load = results.load_when_busy()
     return [f"Other programs were at work when this began: {load}."] if load else []
 
 
 def unequal(results: Results) -> list[str]:
-    """What contenders made that nvlink did not."""
+    """Lines about outputs that differ from nvlink's."""
     return [f"{name}: {answer}" for name, answer in results.answers.items() if is_different(answer)]
 
 
@@ -164,7 +164,7 @@ def _curves(results: Results) -> str:
     return plots.svg(plots.curves(curves), "Growth", caption)
 
 
-# What a page of one measurement has, and one of two has not, or the other way round.
+# Values of the template that only one of the two kinds of pages has.
 PARTS: dict[str, object] = {
     "shown": [],
     "growth": [],
@@ -182,6 +182,6 @@ PARTS: dict[str, object] = {
 
 
 def _render(**values: object) -> str:
-    from pylink.report.view.template import page_from  # an extra has what it needs
+    from pylink.report.view.template import page_from  # needs packages of an extra
 
     return page_from("bench.html.j2", HERE, version=__version__, **{**PARTS, **values})

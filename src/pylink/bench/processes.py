@@ -1,7 +1,7 @@
-"""The processes that measure: one starts what is timed, others stay and do it themselves.
+"""The processes that measure: one starts the timed programs, others stay and do the work.
 
-Each takes a JSON object a line and answers one. The programs are `launcher.py` and `resident.py`,
-which import next to nothing: what they hold would count.
+Each reads a JSON object per line and answers with one. Their programs are `launcher.py` and
+`resident.py`, which import little, since their memory would be measured, too.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# Seconds that a process has to end when the measurement is over before its time.
-PATIENCE = 2.0
+# Seconds that a process has to end if the measurement is interrupted.
+END_TIMEOUT_S = 2.0
 
 
 @dataclass
 class Run:
-    """What was measured once: times in seconds, peak memory in bytes, what it wrote."""
+    """One measured run: times in seconds, peak memory in bytes, standard output."""
 
     seconds: float
     cpu: float
@@ -38,12 +38,12 @@ class Run:
     output: str
 
 
-class Failed(RuntimeError):
-    """A process that did not do what it was asked for; the text says why."""
+class RunFailed(RuntimeError):
+    """A run failed; the text says why."""
 
 
 class Helper:
-    """A process that runs one of the two programs, started with the first request."""
+    """A process with one of the two programs; the first request starts it."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Helper:
         self._working = False
 
     def ask(self, request: object) -> dict[str, Any]:
-        """The answer to a request; Failed when the process ends without one."""
+        """Send a request and return the answer; RunFailed if the process ends without one."""
         if self._process is None:
             self._process = start_helper(self._command, self._folder, self._environment)
         process = self._process
@@ -72,25 +72,25 @@ class Helper:
         self._working = False
         if not line:
             self._process = None
-            with process:  # which closes the pipes
-                raise Failed(f"its process ended with status {process.wait()}")
+            with process:  # closes the pipes
+                raise RunFailed(f"its process ended with status {process.wait()}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
     def close(self) -> None:
-        """End the process, and what it started where that did not end."""
+        """End the process, and the processes that it started."""
         process, self._process = self._process, None
         if process is None:
             return
         if self._working:
             _end_group(process.pid, signal.SIGTERM)
-        if not ends_within(process, PATIENCE if self._working else None):
+        if not ends_within(process, END_TIMEOUT_S if self._working else None):
             _end_group(process.pid, signal.SIGKILL)
             ends_within(process, None)
 
 
 def _end_group(group: int, number: int) -> None:
-    """Send a signal to a process that leads a group, and to those that it started."""
+    """Send a signal to a process group, if it exists."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, number)
 
@@ -98,29 +98,29 @@ def _end_group(group: int, number: int) -> None:
 class Launcher(Helper):
     """Runs commands one after the other, each as a child of a small process.
 
-    They have `environment` (default: that of this process).
+    `environment` is their environment (default: that of this process).
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         super().__init__(launcher.__file__, environment=environment)
 
     def run(self, argv: Sequence[str], cwd: Path | str) -> Run:
-        """Run `argv` in `cwd`; Failed when it cannot be started or fails."""
+        """Run `argv` in `cwd`; RunFailed if it cannot be started or fails."""
         answer = self.ask({"argv": list(argv), "cwd": str(cwd)})
         if answer["code"]:
-            raise Failed(answer["said"] or f"exit status {answer['code']}")
+            raise RunFailed(answer["said"] or f"exit status {answer['code']}")
         return Run(answer["seconds"], answer["cpu"], answer["rss"], answer["output"])
 
 
 class Resident(Helper):
-    """Does one thing again and again; `kind` is COPY, API or NVJITLINK of `resident`."""
+    """A process that repeats one kind of link: COPY, API or NVJITLINK of `resident`."""
 
     def __init__(self, kind: str, folder: str) -> None:
         super().__init__(resident.__file__, [kind, json.dumps(sys.path)], folder)
 
     def run(self, request: object) -> Run:
-        """Do it once; Failed when that does not work."""
+        """Link once; RunFailed if that fails."""
         answer = self.ask(request)
         if "failed" in answer:
-            raise Failed(answer["failed"])
+            raise RunFailed(answer["failed"])
         return Run(answer["seconds"], answer["cpu"], answer["rss"], "")

@@ -1,8 +1,8 @@
-"""The program of a process that stays and does again and again what is called, not started.
+"""The program of a process that stays, for contenders that are called instead of started.
 
 Run as a script with the name of a contender and the module paths, it reads one JSON object per
-line and answers `{"seconds", "cpu", "rss"}` (as the launcher does, but of the call alone; peak
-memory is that of all calls) or `{"failed": reason}`.
+line and answers `{"seconds", "cpu", "rss"}` (like the launcher, but only for the call; peak memory
+is that of all calls so far) or `{"failed": reason}`.
 """
 
 from __future__ import annotations
@@ -18,45 +18,47 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    Once = Callable[[dict[str, Any]], None]
+    LinkOnce = Callable[[dict[str, Any]], None]
 
 COPY, API, NVJITLINK = "copy", "api", "nvjitlink"
 
-# Bytes at a time: memory that stays in the processor's cache.
+# Bytes to copy at a time; they fit into the processor's cache.
 COPY_SIZE = 1 << 18
 
 
 def copy(inputs: Sequence[str], output: str) -> None:
-    """Write the bytes of all inputs to one file, each as it is read: no linker can do less."""
+    """Write the bytes of all inputs to one file while reading: no linker can do less."""
     with open(output, "wb", buffering=0) as file:
         for name in inputs:
             with open(name, "rb", buffering=0) as stream:
                 shutil.copyfileobj(stream, file, COPY_SIZE)
 
 
-def _copy() -> Once:
-    def once(request: dict[str, Any]) -> None:
+def _copy() -> LinkOnce:
+    def link_once(request: dict[str, Any]) -> None:
         copy(request["inputs"], request["output"])
 
-    return once
+    return link_once
 
 
-def _api() -> Once:
+def _api() -> LinkOnce:
     import pylink
 
-    def once(request: dict[str, Any]) -> None:
-        inputs = [pylink.Input(name, whole_archive=whole) for name, whole in request["inputs"]]
+    def link_once(request: dict[str, Any]) -> None:
+        inputs = [
+            pylink.Input(name, whole_archive=is_whole) for name, is_whole in request["inputs"]
+        ]
         pylink.link(inputs, arch=request["arch"], output=request["output"], **request["options"])
 
-    return once
+    return link_once
 
 
-def _nvjitlink() -> Once:
+def _nvjitlink() -> LinkOnce:
     from pylink.jitlink.real import SUCCESS, Real
 
     libraries: dict[str, Real] = {}
 
-    def once(request: dict[str, Any]) -> None:
+    def link_once(request: dict[str, Any]) -> None:
         path = request["library"]
         library = libraries.setdefault(path, Real(path, 0))
         result, handle = library.create([word.encode() for word in request["words"]])
@@ -73,14 +75,14 @@ def _nvjitlink() -> Once:
         with open(request["output"], "wb") as stream:
             stream.write(image)
 
-    return once
+    return link_once
 
 
 KINDS = {COPY: _copy, API: _api, NVJITLINK: _nvjitlink}
 
 
 def _peak() -> int:
-    """The peak resident bytes of this process, without what it was forked from."""
+    """The peak resident bytes of this process, without those of the process that forked it."""
     with open("/proc/self/status", "rb") as stream:
         for line in stream:
             if line.startswith(b"VmHWM:"):
@@ -90,15 +92,15 @@ def _peak() -> int:
 
 def serve(kind: str) -> None:
     """Answer requests until standard input ends."""
-    once = KINDS[kind]()
-    # What is called may print.
+    link_once = KINDS[kind]()
+    # The called library may print to standard output.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:
         request = json.loads(line)
         begun, worked = time.perf_counter(), time.process_time()
         try:
-            once(request)
+            link_once(request)
         except Exception as error:
             answer: dict[str, object] = {"failed": str(error) or type(error).__name__}
         else:

@@ -1,7 +1,7 @@
-"""What a measurement left: every run, what the machine was, and what came of the answers.
+"""The results of a measurement: every run, facts about the machine, and comparisons of outputs.
 
-As a file it is CSV: lines `# name: words` with the facts, then a line for each run. Readers of CSV
-take it with `#` as the mark of comments.
+A file with them is CSV: lines `# name: text` with the facts, then a line for each run. Readers of
+CSV can read it with `#` as the start of comments.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ WARM, RESTED = "warm", "rested"
 WHOLE = Fraction(1)
 
 COLUMNS = ("contender", "mode", "part", "inputs", "round", "seconds", "cpu_seconds", "peak_bytes")
-# Load for each core above which other programs were at work.
-BUSY = 0.25
-# Facts of one contender begin so, in a file.
+# A larger load per core shows that other programs were at work.
+BUSY_LOAD = 0.25
+# Prefixes, in a file, of facts about one contender.
 ABOUT, ANSWER, FAILED = "about", "answer", "failed"
 
 # Characters of a fact that a notebook shows.
-LONGEST = 200
+MAX_FACT_LENGTH = 200
 
-# Parts of so few inputs are mostly the start of a process.
+# With fewer inputs the time of a part is mostly the start of a process.
 FEWEST_FOR_GROWTH = 2
 
 
 class MalformedResults(Exception):
-    """A file that holds no results; the text says why."""
+    """The file has no results; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class Measured:
 
 @dataclass(slots=True, repr=False)
 class Results:
-    """All runs of a measurement, and facts by name; `about`, `answers` and `failures` are words
-    by contender, in the order in which these took part."""
+    """All runs of a measurement, and facts by name; `about`, `answers` and `failures` are texts
+    by contender, in the order of the contenders."""
 
     facts: dict[str, str] = field(default_factory=dict)
     about: dict[str, str] = field(default_factory=dict)
@@ -97,12 +97,12 @@ class Results:
 
     @property
     def medians(self) -> Table[ContenderRow]:
-        """A row for each linker: what it took with all inputs, with intervals."""
+        """A row for each linker: its median times with all inputs, with intervals."""
         rows = (self._row(name, mode) for mode in self.modes() for name in self.contenders())
         return Table(ContenderRow, (row for row in rows if row is not None))
 
     def _row(self, name: str, mode: str) -> ContenderRow | None:
-        """What a linker took; None where it did not run in that mode."""
+        """The row of a linker; None if it did not run in that mode."""
         middle, reference = median(self, name, mode), self.reference()
         if middle is None or reference is None:
             return None
@@ -130,7 +130,7 @@ class Results:
         return f"<Results of {len(self.runs)} runs: {names or 'nothing ran'}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the medians, what one has to know of them, the facts."""
+        """HTML for notebooks: the medians, notes that explain them, and the facts."""
         medians = self.medians
         notes = [f"{name}: {text}" for name, text in self.about.items()]
         if (reference := self.reference()) is not None:
@@ -138,22 +138,22 @@ class Results:
         if not all(row.certain for row in medians):
             notes.append("intervals are the least and the largest: rounds are fewer than six")
         facts = "".join(
-            f"<tr><td>{escape(name)}</td><td>{escape(text[:LONGEST])}</td></tr>"
+            f"<tr><td>{escape(name)}</td><td>{escape(text[:MAX_FACT_LENGTH])}</td></tr>"
             for name, text in self.facts.items()
         )
         return (
             medians._repr_html_()
-            + "".join(f"<p>{escape(line[:LONGEST])}</p>" for line in notes)
+            + "".join(f"<p>{escape(line[:MAX_FACT_LENGTH])}</p>" for line in notes)
             + f"<details><summary>the link and the machine</summary><table>{facts}</table>"
             "</details><p><code>.table</code> has each run, <code>.medians</code> these rows.</p>"
         )
 
     def contenders(self) -> list[str]:
-        """Those that have run at least once."""
+        """The contenders that ran at least once."""
         return list(dict.fromkeys(run.contender for run in self.runs))
 
     def modes(self) -> list[str]:
-        """Those of `warm` and `rested` that were measured."""
+        """The modes that were measured: `warm`, `rested` or both."""
         return [mode for mode in (WARM, RESTED) if any(run.mode == mode for run in self.runs)]
 
     def of(self, contender: str, mode: str = WARM, part: Fraction = WHOLE) -> dict[int, Measured]:
@@ -165,36 +165,42 @@ class Results:
         }
 
     def seconds(self, contender: str, mode: str = WARM, part: Fraction = WHOLE) -> list[float]:
-        """What each run of a contender took, by round."""
+        """The times of a contender's runs, by round."""
         return [run.seconds for run in self.of(contender, mode, part).values()]
 
     def ratios(self, contender: str, other: str, mode: str = WARM) -> list[float]:
-        """How many times as long as `other` it took, within each round that both ran in.
+        """Ratios of the contender's time to that of `other`, for each round of both.
 
-        Other load on a machine meets what runs at the same time alike.
+        Other load on the machine affects both in the same round alike.
         """
-        mine, theirs = self.of(contender, mode), self.of(other, mode)
+        own_runs, other_runs = self.of(contender, mode), self.of(other, mode)
         return [
-            mine[round_].seconds / theirs[round_].seconds for round_ in mine if round_ in theirs
+            own_runs[round_].seconds / other_runs[round_].seconds
+            for round_ in own_runs
+            if round_ in other_runs
         ]
 
     def processor_ratios(self, contender: str, other: str, mode: str = WARM) -> list[float]:
-        """The same of processor time, which other load disturbs less; none if that is 0."""
-        mine, theirs = self.of(contender, mode), self.of(other, mode)
-        both = [(mine[round_].cpu, theirs[round_].cpu) for round_ in mine if round_ in theirs]
+        """Processor-time ratios, which other load disturbs less; empty if a time is 0."""
+        own_runs, other_runs = self.of(contender, mode), self.of(other, mode)
+        both = [
+            (own_runs[round_].cpu, other_runs[round_].cpu)
+            for round_ in own_runs
+            if round_ in other_runs
+        ]
         return [first / two for first, two in both] if all(two > 0 for _, two in both) else []
 
     def peak(self, contender: str) -> int:
-        """Most resident bytes with all inputs."""
+        """The peak resident bytes."""
         return max((run.peak for run in self.runs if run.contender == contender), default=0)
 
     def parts(self, contender: str) -> list[Fraction]:
-        """The parts that it did, the smallest first."""
+        """The parts that a contender linked, the smallest first."""
         parts = {run.part for run in self.runs if run.contender == contender and run.mode == WARM}
         return sorted(parts)
 
     def growth(self, contender: str) -> Estimate | None:
-        """The exponent of time over inputs; None for parts too few to have one."""
+        """The exponent of time over inputs; None for fewer than three parts."""
         runs = {part: self.of(contender, part=part) for part in self.parts(contender)}
         sizes = {part: next(iter(middles.values())).inputs for part, middles in runs.items()}
         parts = [part for part in runs if sizes[part] >= FEWEST_FOR_GROWTH]
@@ -205,10 +211,10 @@ class Results:
         return exponent_of([sizes[part] for part in parts], rounds) if rounds else None
 
     def load_when_busy(self) -> str:
-        """In words, the load before it began if that disturbs a measurement; else empty."""
+        """A text about the load at the start, if that disturbs the measurement; else empty."""
         load, cores = self.facts.get("load", ""), self.facts.get("cores", "")
         try:
-            busy = float(load.split()[0]) > BUSY * int(cores)
+            busy = float(load.split()[0]) > BUSY_LOAD * int(cores)
         except (IndexError, ValueError):
             return ""
         return f"load {load} on {cores} cores" if busy else ""
@@ -222,7 +228,7 @@ class Results:
 
 
 def median(results: Results, contender: str, mode: str = WARM) -> Estimate | None:
-    """Statistics of the seconds with all inputs; None for a contender that did not run."""
+    """The median of the seconds with all inputs; None for a contender that did not run."""
     seconds = results.seconds(contender, mode)
     return median_of(seconds) if seconds else None
 
@@ -231,12 +237,12 @@ def to_csv(results: Results) -> str:
     text = io.StringIO()
     for name, value in results.facts.items():
         text.write(f"# {name}: {_line(value)}\n")
-    for kind, named in (
+    for kind, texts in (
         (ABOUT, results.about),
         (ANSWER, results.answers),
         (FAILED, results.failures),
     ):
-        for contender, value in named.items():
+        for contender, value in texts.items():
             text.write(f"# {kind} {contender}: {_line(value)}\n")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -249,7 +255,7 @@ def to_csv(results: Results) -> str:
 
 
 def from_csv(text: str, name: str) -> Results:
-    """What `to_csv` made; MalformedResults for anything else."""
+    """Read a text of `to_csv`, which errors call `name`; MalformedResults for any other text."""
     results = Results()
     rows = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -287,9 +293,9 @@ def from_csv(text: str, name: str) -> Results:
 
 def _add_fact(results: Results, label: str, text: str) -> None:
     kind, _, contender = label.partition(" ")
-    named = {ABOUT: results.about, ANSWER: results.answers, FAILED: results.failures}
-    if contender and kind in named:
-        named[kind][contender] = text
+    texts = {ABOUT: results.about, ANSWER: results.answers, FAILED: results.failures}
+    if contender and kind in texts:
+        texts[kind][contender] = text
     else:
         results.facts[label] = text
 
@@ -298,7 +304,7 @@ def _cells(line: str) -> Sequence[str]:
     rows: Iterable[list[str]] = csv.reader([line])
     try:
         return next(iter(rows), [])
-    except csv.Error:  # a cell of 128 KiB, which none of ours is
+    except csv.Error:  # a cell of 128 KiB, which `to_csv` never writes
         return []
 
 

@@ -1,4 +1,4 @@
-"""Rows of the tables that results have."""
+"""Rows of the tables of results."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class RunRow(NamedTuple):
 
 
 class ContenderRow(NamedTuple):
-    """What a linker took with all inputs: the median, and from what to what it may be.
+    """The time of a linker with all inputs: the median and its interval.
 
-    `beside` is how many times as long as the reference it took, the median of rounds, with its
-    interval; none for the reference itself. `certain` says that intervals hold the true value 19
-    times in 20; with fewer than six rounds they are the least and the largest.
+    `beside` is the median ratio to the reference, with its interval; None for the reference itself.
+    `certain` says that intervals hold the true value 19 times in 20; with fewer than six rounds
+    they are the least and the largest value.
     """
 
     contender: str

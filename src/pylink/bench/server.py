@@ -1,11 +1,11 @@
-"""A `pylink serve` that runs while links by it are measured."""
+"""A `pylink serve` for the measurement of its clients."""
 
 from __future__ import annotations
 
 import os
 import shlex
 
-from pylink.bench.processes import Failed, Launcher
+from pylink.bench.processes import Launcher, RunFailed
 from pylink.serve.server import VARIABLE
 from pylink.subtools.process import ends_within, start_helper
 
@@ -13,7 +13,7 @@ from pylink.subtools.process import ends_within, start_helper
 class Server:
     """The server of a program `pylink`, and the launcher whose processes are its clients.
 
-    Raises Failed where there is none, as of a program without what starts it.
+    RunFailed if the program cannot start a server.
     """
 
     def __init__(self, program: str) -> None:
@@ -23,11 +23,11 @@ class Server:
         name, _, value = fields[-1].partition("=") if fields else ("", "", "")
         if name != VARIABLE or not value:
             self._end()
-            raise Failed("`pylink serve` did not start")
+            raise RunFailed("`pylink serve` did not start")
         self.launcher = Launcher({**os.environ, VARIABLE: value})
 
     def close(self) -> None:
-        """End both."""
+        """End the launcher and the server."""
         self.launcher.close()
         self._end()
 
