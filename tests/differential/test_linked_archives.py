@@ -62,5 +62,5 @@ def test_a_device_link_alone_is_told_of(build: HostBuild) -> None:
     said = pylink(build.folder, [f"-arch={ARCH}", "main.o", "b_dlink.o"], name="pylink")
     assert said.code == 255
     assert said.lines[1:] == [
-        "note    : 'b_dlink.o' was made by a device link; link its objects instead"
+        "note    : 'b_dlink.o' is the output of a device link; link its objects instead"
     ]

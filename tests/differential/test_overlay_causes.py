@@ -44,7 +44,7 @@ def test_libraries_that_are_skipped_say_what_they_are(tmp_path: Path, overlay: P
         oracle.run(["ar", "crD", f"lib{name}.a", *members], tmp_path)
     for library, note in (
         ("arm", "it contains objects for AArch64; the host of this link is x86-64 (-cpu-arch)"),
-        ("text", "nvlink looks at no members from 'x.txt' on, which is not an object"),
+        ("text", "nvlink ignores 'x.txt', which is not an object, and all members after it"),
         ("rt", "it is an archive without members"),
     ):
         said = both(tmp_path, overlay, "-dlink", "a.o", "-L.", f"-l{library}")

@@ -61,8 +61,8 @@ def test_an_entry_for_another_architecture(tmp_path: Path, overlay: Path) -> Non
     said = both(tmp_path, overlay, "-dlink", "a.o", "b.o")
     assert said.lines == [UNDEFINED]
     assert said.notes[-1] == (
-        "'_Z1fi' is defined in the code for sm_80 of 'b.o', but not in that for sm_90, which is "
-        "linked; look for __CUDA_ARCH__ in its source"
+        "'_Z1fi' is defined in the code for sm_80 of 'b.o', but not in the code for sm_90, "
+        "which is linked; look for __CUDA_ARCH__ in its source"
     )
 
 

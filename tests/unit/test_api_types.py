@@ -201,7 +201,7 @@ def test_every_option_is_a_keyword_and_an_attribute_with_its_words() -> None:
 
 
 @pytest.mark.parametrize(
-    "option", [option for option in generate.offered() if option.takes in (NUMBER, SIZE)]
+    "option", [option for option in generate.call_options() if option.takes in (NUMBER, SIZE)]
 )
 def test_every_number_has_a_unit(option: Option) -> None:
     unit = generate.unit(option)
@@ -213,5 +213,5 @@ def test_the_reference_names_all_that_is_public() -> None:
     page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     for name in set(pylink.__all__) - {"__version__"}:
         assert f"### `pylink.{name}`\n" in page
-    for option in generate.offered():
+    for option in generate.call_options():
         assert f"| `{option.attribute}`" in page

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pylink.command import completion, manual
-from pylink.command.words import command_words, link_words
+from pylink.command.words import command_options, link_options
 from pylink.options.commands import COMMANDS
 from pylink.options.table import OPTIONS
 
@@ -64,7 +64,7 @@ def test_every_option_and_command_is_completed(shell: str) -> None:
             assert {f"--{option.long}", option.long} & words
     for name in COMMANDS:
         assert name in words
-        for word in command_words(name):
+        for word in command_options(name):
             assert {word.spellings[0], word.spellings[0].lstrip("-")} & words
     assert shlex.split(script, comments=True)  # every quote is closed
 
@@ -88,7 +88,7 @@ def test_manual_pages_are_whole(name: str) -> None:
     done = subprocess.run(words, input=page, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     text = " ".join(done.stdout.split())
-    for word in link_words() if name == "link" else command_words(name):
+    for word in link_options() if name == "link" else command_options(name):
         assert word.spellings[0] in text
         assert " ".join(word.about.split()[:6]) in text
 

@@ -61,7 +61,7 @@ def test_the_table_names_fate_and_reason(capsys: pytest.CaptureFixture[str]) -> 
         for line in lines
     )
     assert any("sub/d" in line and "define different functions" in line for line in lines)
-    assert "1 of 4 objects fold; what an output loses is not known" in text
+    assert "1 of 4 objects fold; the bytes saved in an output are unknown" in text
     assert "other bytes in .debug_frame" in text
     assert ".nv.merc.nv.info" in text
 
@@ -72,7 +72,7 @@ def test_a_screen_says_it_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(text.splitlines()) <= 24
     rows = [line.split("  ") for line in text.splitlines()]
     said = {row[1]: row[-1].strip() for row in rows if len(row) > 2}
-    assert said["b.cubin"] == "all of it is there already"
+    assert said["b.cubin"] == "all its sections are in an earlier object"
     assert said["c.cubin"] == "other bytes in .debug_frame, against a.cubin"
     assert "at byte" not in text
     assert "--all" in text

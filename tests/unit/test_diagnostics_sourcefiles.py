@@ -16,8 +16,8 @@ from pylink.command.cli import main
 from pylink.diagnostics.record import Source
 from pylink.diagnostics.sourcefiles import (
     IRREGULAR,
-    LARGEST,
-    LONGEST,
+    MAX_FILE_SIZE,
+    MAX_LINE_SIZE,
     OUTSIDE,
     TOO_LARGE,
     TOO_LONG,
@@ -111,11 +111,13 @@ def test_nothing_is_looked_up_outside(here: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_limits(here: Path) -> None:
     known = files(here)
-    (here / "build" / "line.cu").write_bytes(b"x" * LONGEST + b"\n" + b"x" * (LONGEST + 1))
-    assert known.line(Source("line.cu", 1)) == "x" * LONGEST
+    (here / "build" / "line.cu").write_bytes(
+        b"x" * MAX_LINE_SIZE + b"\n" + b"x" * (MAX_LINE_SIZE + 1)
+    )
+    assert known.line(Source("line.cu", 1)) == "x" * MAX_LINE_SIZE
     with pytest.raises(Withheld, match=TOO_LONG):
         known.line(Source("line.cu", 2))
-    os.truncate(here / "build" / "line.cu", LARGEST + 1)
+    os.truncate(here / "build" / "line.cu", MAX_FILE_SIZE + 1)
     with pytest.raises(Withheld, match=TOO_LARGE):
         files(here).line(Source("line.cu", 1))
 

@@ -30,7 +30,7 @@ from pylink.api.generate import REFERENCE
 from pylink.api.keywords import LinkKeywords
 from pylink.bench.processes import Run
 from pylink.bench.results import WARM, WHOLE, Results
-from pylink.command.words import command_words
+from pylink.command.words import command_options
 from pylink.facts import header
 from pylink.options.commands import COMMANDS
 from pylink.options.table import SPELLINGS
@@ -263,7 +263,7 @@ def test_files_and_options_are_there(page: str) -> None:
     for parser in (fuzz_parser(), races_parser(), hazards_parser()):
         known |= {word for action in parser._actions for word in action.option_strings}
     for name in COMMANDS:
-        known |= {spelling for word in command_words(name) for spelling in word.spellings}
+        known |= {spelling for word in command_options(name) for spelling in word.spellings}
     assert set(LONG.findall(text)) <= known
 
 

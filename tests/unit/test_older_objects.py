@@ -116,7 +116,7 @@ def test_a_refused_object_says_which_toolkit_made_it() -> None:
         pylink.link([cubin], arch="sm_90a")
     (error,) = caught.value.diagnostics
     assert [note.message for note in error.notes] == [
-        "it was made by CUDA 11.8; compile it with CUDA 12.0 or a later release"
+        "it was compiled with CUDA 11.8; compile it with CUDA 12.0 or a later release"
     ]
 
 

@@ -67,11 +67,11 @@ def test_it_says_what_it_made_and_what_comes_next(
     assert overlay(directory, toolkit) == 0
     made, notes, following = capfd.readouterr().out.splitlines()
     assert made == f"{directory} is the CUDA toolkit in {toolkit}, with pylink as nvlink"
-    assert notes == "'pylink note' lines follow nvlink's messages (--plain: nvlink's alone)"
+    assert notes == "'pylink note' lines follow nvlink's messages (--plain: only nvlink's)"
     assert following.startswith(f"next: {directory}/bin/nvcc ")
     command = ["toolkit-overlay", str(directory), "--cuda", str(toolkit), "--plain"]
     assert main(command, tool="pylink") == 0
-    assert capfd.readouterr().out.splitlines()[1] == "messages are nvlink's alone"
+    assert capfd.readouterr().out.splitlines()[1] == "prints only nvlink's messages"
     assert not (directory / "bin" / "nvlink.notes").exists()
     assert main(["toolkit-overlay", str(directory)], tool="pylink") == 0
     assert capfd.readouterr().out.splitlines()[0] == f"{directory}/bin/nvlink is pylink"

@@ -1,6 +1,6 @@
-"""The Python interface: what `import pylink` offers to other programs.
+"""The Python interface that `import pylink` offers to other programs.
 
-`linker.link` and `linker.Linker` link, `options.LinkOptions` holds what links have in common,
-`inputs.Input` says more of an input than its path, `result.LinkResult` is what a link made.
-`keywords` and `options` follow from the option table: `generate` writes them.
+`linker.link` and `linker.Linker` link, `options.LinkOptions` holds common options of links,
+`inputs.Input` describes an input, `result.LinkResult` is the result of a link. `generate` writes
+`keywords` and `options` from the option table.
 """

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pylink.api.result import LinkResult
 
 
-class Either:
-    """Says that a link is no longer wanted when the task or the caller does."""
+class EitherCancel:
+    """A `Cancel` that is set if one of two is: the task's or the caller's."""
 
     def __init__(self, task: Cancel, caller: Cancel | None) -> None:
         self._task = task
@@ -45,13 +45,12 @@ async def alink(
     cancel: Cancel | None = None,
     **keywords: Unpack[LinkKeywords],
 ) -> LinkResult:
-    """Link as `link` does, in a thread; the arguments are those of `link`.
+    """Link in a thread; the arguments are those of `link`.
 
-    A task that is cancelled ends when the phase that runs has ended, without a file written unless
-    that was the last one, which writes it.
-    `progress` is called in the thread.
+    If the task is cancelled, the link ends after its current phase. It writes no file, unless that
+    was the last phase, which writes the output. `progress` is called in the thread.
 
-    Raises what `link` does, and asyncio.CancelledError.
+    Raises the exceptions of `link`, and asyncio.CancelledError.
     """
     unwanted = threading.Event()
     task = asyncio.ensure_future(
@@ -63,7 +62,7 @@ async def alink(
             output=output,
             log=log,
             progress=progress,
-            cancel=Either(unwanted, cancel),
+            cancel=EitherCancel(unwanted, cancel),
             **keywords,
         )
     )
@@ -72,9 +71,9 @@ async def alink(
             return await asyncio.shield(task)
     except asyncio.CancelledError:
         unwanted.set()
-        while not task.done():  # a task may be cancelled again while it waits for its thread
+        while not task.done():  # this task may be cancelled again while it waits
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([task])
         if not task.cancelled():
-            task.exception()  # nobody else asks for it
+            task.exception()  # marks the exception as retrieved
         raise

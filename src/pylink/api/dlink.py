@@ -7,7 +7,7 @@ from threading import Lock
 
 from pylink.api.following import ONE_FRAME, Following, logging_renderers
 from pylink.api.inputs import as_input, name_of, to_link
-from pylink.api.values import checked, given
+from pylink.api.values import check_keywords, without_defaults
 from pylink.devicelink.compression import MODES
 from pylink.devicelink.hostobject import MACHINES
 from pylink.devicelink.links import LinkCallbacks
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from pylink.options.model import Input as LinkInput
     from pylink.options.table import Value
 
-# Options of links that the step gives by itself.
-OWN = ("cpu_arch", "machine", "register_link_binaries", "relocatable_link", "report_arch")
+# Options of links that the step sets itself.
+STEP_OPTIONS = ("cpu_arch", "machine", "register_link_binaries", "relocatable_link", "report_arch")
 
 
 class DlinkResult:
-    """What a device-link step made: the output, and the linked cubins in it."""
+    """The result of a device-link step: the output, and the linked cubins in it."""
 
     __slots__ = ("_pieces", "cubins", "diagnostics")
 
     cubins: Mapping[str, bytes]
-    """The linked cubin of each architecture, in the order in which they were linked."""
+    """The linked cubin of each architecture, in the order of the links."""
     diagnostics: Diagnostics
-    """What the links had to say, architecture by architecture."""
+    """The diagnostics of the links, in the order of the architectures."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class DlinkResult:
 
     @property
     def data(self) -> bytes:
-        """The object, the fat binary or the cubin, also when it was written to a file."""
+        """The object, the fat binary or the cubin, also if it was written to a file."""
         if len(self._pieces) > 1:
             self._pieces = [b"".join(self._pieces)]
         return self._pieces[0]
@@ -85,27 +85,26 @@ def dlink(
     cancel: Cancel | None = None,
     **keywords: Unpack[LinkKeywords],
 ) -> DlinkResult:
-    """Link `inputs` for all of `archs`, such as `["sm_80", "sm_90a"]`, as `nvcc -dlink` does.
+    """Link `inputs` for all of `archs`, such as `["sm_80", "sm_90a"]`, like `nvcc -dlink`.
 
-    Inputs are what `link` takes, each read once: objects of the host, archives, fat binaries and
-    cubins. The result is an object that registers the device code of all architectures with the
-    CUDA runtime. With `form` it is a unit that a later step links (nvcc's -r; its id is the path of
-    the output), the fat binary, or the cubin of the first architecture. It is also written to
-    `output` when that is given, atomically.
+    Inputs are those of `link`, each read once: host objects, archives, fat binaries and cubins. The
+    result is an object that registers the device code of all architectures with the CUDA runtime.
+    With `form` it is a unit that a later step links (nvcc's -r; its id is the path of the output),
+    the fat binary, or the cubin of the first architecture. With `output` it is also written to that
+    file, atomically.
 
     `compress_mode` and `line_info` are nvcc's -compress-mode and -lineinfo; `hidden` gives the
-    functions of the object hidden visibility. `host_machine` counts where no object says.
-    libcudadevrt, which `cudadevrt` links, is that of the CUDA toolkit in `toolkit`, or of the first
-    that is found. `threads` links run at once, 0 for one for each core. `keywords` are options of
-    each link, as `link` takes them, except for those that write files. Diagnostics go to `log` when
-    there is one.
+    functions of the object hidden visibility. `host_machine` is used if no input is a host object.
+    `cudadevrt` links libcudadevrt of the CUDA toolkit in `toolkit` (default: the first toolkit that
+    is found). `threads` links run at once (0: one for each core). `keywords` are options of each
+    link, like those of `link`, except for options that write files. Diagnostics go to `log`.
 
-    `progress` is called with "link", how many links ended and how many there are, or is True for a
-    bar. `cancel` is asked between the phases of each link whether to give all up; then neither
-    `output` nor any other file is written but the maps and remarks of links that have ended.
+    `progress` is called with "link", the number of finished links and the number of all; True shows
+    a bar. `cancel` is checked between the phases of each link. If it is set, `output` is not
+    written; maps and remarks of finished links stay.
 
-    Raises LinkError when a link cannot be done, with its diagnostics and those of the architectures
-    before it; LinkCancelled when it was given up; TypeError and ValueError for wrong arguments.
+    Raises LinkError if a link fails, with its diagnostics and those of the architectures before it;
+    LinkCancelled if `cancel` was set; TypeError and ValueError for wrong arguments.
     """
     if isinstance(inputs, (str, bytes, os.PathLike)):
         raise TypeError("inputs is a list, also of one input")
@@ -124,7 +123,7 @@ def dlink(
     request.cudadevrt, request.threads = cudadevrt, keywords.pop("threads", None) or 0
     if request.threads < 0:
         raise ValueError(f"threads is the number of links at once, not {request.threads}")
-    _take(request, given(checked(keywords)))
+    _set_options(request, without_defaults(check_keywords(keywords)))
     following = Following(progress, cancel)
     lock = Lock()
     done = 0
@@ -135,7 +134,7 @@ def dlink(
             done += 1
             following.reach("link", done, len(names))
 
-    followers = (
+    callbacks = (
         LinkCallbacks(lambda tag: following.check(), end_link) if following.is_wanted else None
     )
     sink = Sink(*([] if log is None else [NvlinkRenderer(log)]), *logging_renderers())
@@ -145,7 +144,7 @@ def dlink(
             opened = _open(inputs, sink)
             request.inputs = [opened_file.name for opened_file in opened]
             tools = find_toolkit(None if toolkit is None else os.fspath(toolkit))
-            step = make_step(request, tools, sink, opened, log, followers)
+            step = make_step(request, tools, sink, opened, log, callbacks)
             if request.output is not None:
                 following.check()
                 write_step(step, request.output, sink)
@@ -156,9 +155,9 @@ def dlink(
     return DlinkResult(step.pieces, cubins, sink.diagnostics)
 
 
-def _one_of(argument: str, value: str, known: Iterable[str]) -> str:
-    if value not in known:
-        raise ValueError(f"{argument} is one of {', '.join(known)}, not {value!r}")
+def _one_of(argument: str, value: str, allowed: Iterable[str]) -> str:
+    if value not in allowed:
+        raise ValueError(f"{argument} is one of {', '.join(allowed)}, not {value!r}")
     return value
 
 
@@ -174,10 +173,10 @@ def _check_archs(names: list[str]) -> None:
         raise ValueError("archs names an architecture twice")
 
 
-def _take(request: Request, values: dict[str, Value]) -> None:
-    """Take options of the links, and of the step those that are options of both."""
+def _set_options(request: Request, values: dict[str, Value]) -> None:
+    """Set the options of the links, and those that are also options of the step."""
     for name in values:
-        if name in OWN or BY_ATTRIBUTE[name].writes:
+        if name in STEP_OPTIONS or BY_ATTRIBUTE[name].writes:
             raise TypeError(f"dlink does not take the option {name!r}, which is for one link")
     for name, target in (("library", "libraries"), ("library_path", "library_path")):
         items = values.pop(name, ())
@@ -191,12 +190,12 @@ def _take(request: Request, values: dict[str, Value]) -> None:
 
 
 def _open(inputs: Iterable[InputLike], sink: Sink) -> list[LinkInput]:
-    """The inputs; files that go by their own paths are read by the step."""
-    opened: list[LinkInput] = []
+    """The inputs of the step; it reads files that have their path as name."""
+    sources: list[LinkInput] = []
     numbers: dict[str, int] = {}
     for number, item in enumerate(inputs):
         source = as_input(item, number)
         name = name_of(source, number, numbers)
         numbers.setdefault(name, number)
-        opened.append(to_link(source, name, sink))
-    return opened
+        sources.append(to_link(source, name, sink))
+    return sources

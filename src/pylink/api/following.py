@@ -1,4 +1,4 @@
-"""How a caller follows a link while it runs: how far it is, and whether it is still wanted."""
+"""Progress calls and cancellation of a running link."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ if TYPE_CHECKING:
     from pylink.terminal.progress import Progress
 
     class Cancel(Protocol):
-        """What says that a link is no longer wanted, such as a `threading.Event`."""
+        """An object that can cancel a link, such as a `threading.Event`."""
 
         def is_set(self) -> bool:
-            """Whether to give up; asked between two phases."""
+            """Whether to cancel the link; called between two phases."""
 
     ProgressCall = Callable[[str, int, int], object]
 
-# The phases that every link of cubins has; those of link-time optimization come between.
+# The phases of every link of cubins; link-time optimization adds others between them.
 PHASES = ("init", "read", "merge", "layout", "relocate", "finalize", "write")
 
 LOGGER = "pylink"
 
 
 class LinkCancelled(Exception):
-    """A link that was given up between two phases because `cancel` said so.
+    """A link was cancelled between two phases by `cancel`.
 
-    No output was written, and what was there before is as it was.
+    No output was written; an existing output file is unchanged.
     """
 
     def __init__(self, message: str = "the link was cancelled") -> None:
         super().__init__(message)
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython prints: the frames of the caller and one of pylink's."""
+        """The lines for IPython: the frames of the caller and one frame of pylink."""
         from pylink.diagnostics.traces import ipython_lines
 
         return ipython_lines(self)
 
 
 class OneFrame:
-    """Around the work of a public function: if a link fails, tracebacks show no frame below it."""
+    """A context for a public function: if a link fails, tracebacks show no frame below it."""
 
     __slots__ = ()
 
@@ -72,12 +72,12 @@ ONE_FRAME = OneFrame()
 
 
 class Following:
-    """Tells a caller of each phase that ended, and asks whether to go on.
+    """Reports each finished phase to a caller, and checks whether the link was cancelled.
 
-    `progress` is called with the phase, how many phases are done and how many there are; True
-    stands for a bar on a terminal or in a notebook.
+    `progress` is called with the phase, the number of finished phases and the number of all; True
+    shows a bar on a terminal or in a notebook.
 
-    Raises TypeError for arguments that cannot do that.
+    Raises TypeError for arguments of wrong types.
     """
 
     __slots__ = ("_bar", "_call", "_cancel")
@@ -97,36 +97,36 @@ class Following:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether there is anybody to tell or to ask."""
+        """Whether there is a call, a bar or a `cancel`."""
         return self._call is not None or self._cancel is not None or self._bar is not None
 
     def check(self) -> None:
-        """Raise LinkCancelled if the link is no longer wanted."""
+        """Raise LinkCancelled if the link was cancelled."""
         if self._cancel is not None and self._cancel.is_set():
             raise LinkCancelled
 
     def end_phase(self, tag: str) -> None:
-        """Tell of the phase that ended; LinkCancelled if the link is no longer wanted."""
+        """Report a finished phase; LinkCancelled if the link was cancelled."""
         if tag in PHASES:
             self.reach(tag, PHASES.index(tag) + 1, len(PHASES))
-        if tag != PHASES[-1]:  # which writes the output
+        if tag != PHASES[-1]:  # the last phase has written the output
             self.check()
 
     def reach(self, tag: str, done: int, total: int) -> None:
-        """Tell that so much of so much is done, with `tag` last."""
+        """Report that `done` of `total` parts are finished, `tag` last."""
         if self._bar is not None:
             self._bar.reach(done, total)
         if self._call is not None:
             self._call(tag, done, total)
 
     def close(self) -> None:
-        """The link ended, with a result or without."""
+        """Remove the bar after the end of the link."""
         if self._bar is not None:
             self._bar.stop()
 
 
 class LoggingRenderer(Renderer):
-    """Makes a log record of each diagnostic, with the diagnostic as its attribute `diagnostic`."""
+    """Logs each diagnostic; the log record has it as its attribute `diagnostic`."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger
@@ -134,15 +134,15 @@ class LoggingRenderer(Renderer):
     def emit(self, diagnostic: Diagnostic) -> None:
         from pylink.diagnostics.levels import logging_level
 
-        # Names from files may have bytes that no handler could write.
+        # Names from files may have bytes that handlers cannot write.
         text = printable(diagnostic.message).encode("utf-8", "backslashreplace").decode()
         level = logging_level(diagnostic.level)
         self._logger.log(level, "%s", text, extra={"diagnostic": diagnostic})
 
 
 def logging_renderers() -> list[Renderer]:
-    """What passes diagnostics on to `logging`; nothing while `pylink` has no handler of its own."""
-    logging = sys.modules.get("logging")  # whoever has handlers has imported it
+    """The renderer for `logging`; none if the logger `pylink` has no handlers."""
+    logging = sys.modules.get("logging")  # not loaded: there are no handlers
     if logging is None:
         return []
     logger = logging.getLogger(LOGGER)

@@ -1,6 +1,6 @@
-"""What follows from the option table: keywords, `LinkOptions` and the reference in docs/python.md.
+"""Writes the keywords, `LinkOptions` and the reference in docs/python.md from the option table.
 
-`python -m pylink.api.generate` writes them anew.
+`python -m pylink.api.generate` writes all of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pylink.tabular.columns import kinds_of, units_of
 PACKAGE = Path(__file__).parents[1]
 WIDTH = 100
 
-# Arguments that are paths, by the words that the help has for them.
+# Placeholders in help of arguments that are paths.
 PATHS = ("<file>", "<directory>", "<file or directory>")
 
 NOTICE = "Generated from the option table: python -m pylink.api.generate."
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 
 
 class LinkKeywords(TypedDict, total=False):
-    """What `link` and `Linker` take by name besides their own arguments.
+    """The options that `link` and `Linker` accept as keywords, beside their own parameters.
 
-    `LinkOptions` says what each is. None leaves an option as it is.
+    `LinkOptions` describes each. None is the default of an option.
     """
 
 '''
@@ -70,18 +70,18 @@ if TYPE_CHECKING:
 
 
 class LinkOptions(OptionValues):
-    """Options that several links have in common; they cannot be changed.
+    """Options for several links; an object cannot be changed.
 
         options = pylink.LinkOptions(verbose=True, error_limit=10)
         pylink.link(["a.cubin"], options, arch="sm_90a")
 
-    Each option is a keyword and an attribute. None stands for an option that is not given, and the
-    attribute of one has the value that the link takes it to have: False, an empty tuple, or None
-    for what the linker decides. `lto` is another name of `link_time_opt`. `given` has those that
-    were given. Objects with the same options are equal.
+    Each option is a keyword and an attribute. The keyword None is an option that is not given. The
+    attribute of such an option is its default: False, an empty tuple, or None if the linker
+    decides. `lto` is another name of `link_time_opt`. `given` has the options that were given.
+    Objects with the same options are equal.
 
-    Raises TypeError for an unknown option and for a value of a wrong type. Whether a link can be
-    done with the values, the link tells.
+    Raises TypeError for an unknown option and for a value of a wrong type. The values themselves
+    are checked by the link.
     """
 
     __slots__ = ()
@@ -90,21 +90,22 @@ class LinkOptions(OptionValues):
         self._keep(keywords)
 
     def replace(self, **keywords: Unpack[LinkKeywords]) -> LinkOptions:
-        """The same options except for these."""
+        """Options with these values; others are copied from this object."""
         merged = {{**self.given, **keywords}}
-        return LinkOptions(**merged)  # type: ignore[arg-type]  # checked when it is made
+        return LinkOptions(**merged)  # type: ignore[arg-type]  # checked by the constructor
 '''
 
-# What the reference shows the signature of: programs make the other objects never, or with options.
-CALLED = (
+# Names that the reference shows with a signature. Programs never create the other objects, except
+# LinkOptions, whose keywords are in the table of options.
+WITH_SIGNATURE = (
     *("Input", "LinkJob", "Linker", "alink", "dlink", "growth", "link", "link_many"),
     *("bench.measure", "bench.read", "dedup.study"),
 )
 
 # Public names of modules that must be imported.
-APART = ("bench.measure", "bench.read", "bench.Results", "dedup.Analysis", "dedup.study")
+MODULE_NAMES = ("bench.measure", "bench.read", "bench.Results", "dedup.Analysis", "dedup.study")
 
-# The tables that there are, as the reader gets them, with the rows that they have.
+# The tables by the attribute that has them, with the class of their rows.
 TABLES = {
     "LinkResult.sections": "pylink.api.tables.SectionRow",
     "LinkResult.symbols": "pylink.api.tables.SymbolRow",
@@ -127,31 +128,31 @@ TABLES = {
     "bench.Results.medians": "pylink.bench.rows.ContenderRow",
 }
 
-# Members of public classes that are there for pylink itself.
+# Members of public classes that only pylink itself uses.
 INTERNAL = ("add_run", "bare_message", "hide", "input_numbers", "names_place", "short_template")
 
 REFERENCE = "<!-- what follows is generated: python -m pylink.api.generate -->\n"
 
 
-def offered() -> list[Option]:
-    """The options that a call may give, in alphabetical order."""
+def call_options() -> list[Option]:
+    """The options that a call accepts, in alphabetical order."""
     options = [option for option in OPTIONS if option.in_call and option.built]
     return sorted(options, key=lambda option: option.attribute.lower())
 
 
 def argument(option: Option) -> str:
-    """What the help calls the argument, without what repeats."""
+    """The placeholder of the argument in help; of a list that of an item."""
     return HELP[option.long][0].removesuffix(",...")
 
 
 def unit(option: Option) -> str:
-    """What a number counts, or what a text is; empty for a switch and for one of some words."""
+    """The unit of a number, or the meaning of a text; empty for a switch or fixed choices."""
     if option.takes in (FLAG, TRUTH) or (option.choices and option.takes != NUMBER):
         return ""
     return argument(option).strip("<>")
 
 
-def accepted(option: Option) -> str:
+def keyword_type(option: Option) -> str:
     """The type of the keyword."""
     if option.attribute == "profile":
         return "bool | Path"
@@ -165,7 +166,7 @@ def accepted(option: Option) -> str:
     return f"{text} | Iterable[{text}]" if option.takes == LIST else text
 
 
-def held(option: Option) -> tuple[str, str]:
+def attribute_type(option: Option) -> tuple[str, str]:
     """The type of the attribute, and the method that reads it."""
     if option.takes == FLAG:
         return "bool", "_flag"
@@ -177,7 +178,7 @@ def held(option: Option) -> tuple[str, str]:
 
 
 def about(option: Option) -> str:
-    """What the option does, with the unit of its value."""
+    """The help of the option, with the unit of its value."""
     text = HELP[option.long][1]
     if option.takes in (NUMBER, SIZE) and unit(option):
         text = f"{text} Unit: {unit(option)}."
@@ -191,7 +192,7 @@ def keywords_text() -> str:
 
 
 def _keyword_line(name: str, kind: str) -> str:
-    """The annotation of a keyword; one of many words in lines of their own, as ruff has it."""
+    """The annotation of a keyword, formatted like ruff does."""
     line = f"    {name}: {kind} | None\n"
     if len(line) - 1 <= WIDTH:
         return line
@@ -204,8 +205,8 @@ def _keyword_line(name: str, kind: str) -> str:
 def options_text() -> str:
     """The module `options`."""
     parts = [OPTIONS_HEAD]
-    for option in offered():
-        kind, method = held(option)
+    for option in call_options():
+        kind, method = attribute_type(option)
         parts.append(
             f"\n    @property\n    def {option.attribute}(self) -> {kind}:\n"
             f"{_docstring(about(option))}"
@@ -221,17 +222,17 @@ def reference_text() -> str:
         set(pylink.__all__) - {"__version__"}, key=lambda name: (name.lower(), name)
     ):
         parts.append(_about_object(name, getattr(pylink, name)))
-    for name in APART:
+    for name in MODULE_NAMES:
         parts.append(_about_object(name, resolve_name(f"pylink.{name}")))
     parts.append("\n### Tables\n")
     parts += [_about_table(name, resolve_name(row)) for name, row in TABLES.items()]
     parts.append("\n### Options\n\n| keyword | type | unit | what it does |\n|---|---|---|---|\n")
-    for option in offered():
+    for option in call_options():
         names = [
             option.attribute,
-            *(alias for alias, of in ALIASES.items() if of == option.attribute),
+            *(alias for alias, attribute in ALIASES.items() if attribute == option.attribute),
         ]
-        kind = accepted(option).replace("|", "\\|")
+        kind = keyword_type(option).replace("|", "\\|")
         cells = (", ".join(f"`{name}`" for name in names), f"`{kind}`", unit(option))
         parts.append(f"| {' | '.join(cells)} | {HELP[option.long][1]} |\n")
     return "".join(parts)
@@ -249,7 +250,7 @@ def generated(pages: Path) -> dict[Path, str]:
 
 
 def _keywords() -> list[tuple[str, str]]:
-    pairs = [(option.attribute, accepted(option)) for option in offered()]
+    pairs = [(option.attribute, keyword_type(option)) for option in call_options()]
     types = dict(pairs)
     pairs += [(alias, types[attribute]) for alias, attribute in ALIASES.items()]
     return sorted(pairs, key=lambda pair: pair[0].lower())
@@ -271,9 +272,9 @@ def _docstring(text: str) -> str:
 
 
 def _about_object(name: str, value: object) -> str:
-    """A heading, the signature of what callers call, the docstrings of it and its members."""
+    """A heading, the signature if the name is in WITH_SIGNATURE, and all docstrings."""
     parts = [f"\n### `pylink.{name}`\n\n"]
-    if name in CALLED:
+    if name in WITH_SIGNATURE:
         parts.append(f"```\n{name.rpartition('.')[2]}{_signature(value)}\n```\n\n")
     parts.append(f"{inspect.cleandoc(value.__doc__ or '')}\n")
     if isinstance(value, type):
@@ -283,7 +284,7 @@ def _about_object(name: str, value: object) -> str:
 
 
 def _about_table(name: str, row: type) -> str:
-    """What a row is, and the columns: types as numpy has them, or none, and what numbers count."""
+    """The docstring of a row, and its columns with their numpy types and units."""
     kinds, units = kinds_of(row), units_of(row)
     lines = [f"\n#### `{name}`\n\n{inspect.cleandoc(row.__doc__ or '')}\n\n"]
     lines.append("| column | dtype | unit |\n|---|---|---|\n")
@@ -295,7 +296,7 @@ def _about_table(name: str, row: type) -> str:
 
 
 def _attributes(owner: type) -> Iterator[str]:
-    """Attributes with a docstring below their annotation, and members of an enumeration."""
+    """Yield texts on attributes with a docstring, or on the members of an enumeration."""
     if issubclass(owner, Severity):
         yield from (f"`{statement.name}`: {statement.title}" for statement in owner)
         return
@@ -309,7 +310,7 @@ def _attributes(owner: type) -> Iterator[str]:
 
 
 def _members(owner: type) -> Iterator[str]:
-    """Methods and properties; those of an object of options stand in the table of these."""
+    """Yield texts on methods and properties, except options, which a table has."""
     for name, value in sorted(vars(owner).items()):
         if name.startswith("_") or name in INTERNAL:
             continue
@@ -321,8 +322,8 @@ def _members(owner: type) -> Iterator[str]:
             yield f"`{name}: {kind}`: {text}"
 
 
-class _Words:
-    """An annotation that is shown as it was written, without quotes."""
+class _Annotation:
+    """An annotation whose `repr` is its source text, without quotes."""
 
     def __init__(self, text: object) -> None:
         self.text = str(text)
@@ -336,17 +337,19 @@ def _signature(value: object) -> str:
     parameters = [
         parameter
         if parameter.annotation is parameter.empty
-        else parameter.replace(annotation=_Words(parameter.annotation))
+        else parameter.replace(annotation=_Annotation(parameter.annotation))
         for parameter in signature.parameters.values()
         if parameter.name != "self"
     ]
-    result = signature.empty if isinstance(value, type) else _Words(signature.return_annotation)
+    result = (
+        signature.empty if isinstance(value, type) else _Annotation(signature.return_annotation)
+    )
     return str(signature.replace(parameters=parameters, return_annotation=result))
 
 
 def main(pages: Path) -> None:
-    """Write what is generated."""
-    for _ in range(2):  # the reference shows the signatures that are written first
+    """Write all generated files."""
+    for _ in range(2):  # the reference depends on files of the first pass
         for path, text in generated(pages).items():
             path.write_text(text, encoding="utf-8")
 

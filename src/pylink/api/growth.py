@@ -1,4 +1,4 @@
-"""How a cost grows with a size: fits of `pylink.aprof` on columns of any table."""
+"""Fits of `pylink.aprof` on columns of any table: the growth of a cost with a size."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ if TYPE_CHECKING:
     from typing import Any
 
     class Columns(Protocol):
-        """What has columns by name: a mapping, a data frame, an Arrow table."""
+        """An object with columns by name: a mapping, a data frame, an Arrow table."""
 
         def __getitem__(self, name: str, /) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Growth:
-    """How a cost grows with a size, or why the points do not tell."""
+    """The growth of a cost with a size, or the reason why the points do not show it."""
 
     model: str | None
-    """What the cost grows like in the end, such as `n log n`, `n^2` or `n^1.1`; None: no model."""
+    """The growth for large sizes, such as `n log n`, `n^2` or `n^1.1`; None: no model."""
     reason: str
-    """Why there is no model; empty with one."""
+    """Why there is no model; empty with a model."""
     terms: tuple[tuple[str, float], ...]
     """The functions of the fitted sum with their factors; empty without a model."""
     error: float
-    """The root of the mean squared relative error of the fit: what the model misses."""
+    """The root of the mean squared relative error of the fit."""
     scatter: float
-    """How far costs of one size lie apart, as a share: no model can miss less."""
+    """The relative difference of costs of one size; no model can have a smaller error."""
     twice: float | None
-    """How many times as much twice the largest size costs; None without a model."""
+    """The cost at twice the largest size, as a multiple of that there; None without a model."""
     interval: tuple[float, float] | None
-    """From what to what `twice` is, nine times in ten; None where nothing tells."""
+    """The interval that holds `twice` with nine chances in ten; None without a forecast."""
     since: float
-    """The least size that the model is of."""
+    """The smallest size for which the model holds."""
     steep: bool
-    """Whether the cost grows faster than n log n for certain."""
+    """Whether the cost certainly grows faster than n log n."""
     table: Table[GrowthRow]
-    """A row for each size, with what the model gives."""
+    """A row for each size, with the cost of the model."""
     names: tuple[str, str] = ("size", "cost")
-    """What the sizes and the costs are called, with their units."""
+    """The names of sizes and costs, with their units."""
 
     @property
     def formula(self) -> str:
@@ -57,13 +57,13 @@ class Growth:
         )
 
     def at(self, size: float) -> float:
-        """The cost that the model gives for a size; ValueError without a model."""
+        """The model's cost for a size; ValueError without a model."""
         if self.model is None:
             raise ValueError(f"there is no model: {self.reason}")
         return sum(factor * function(name)(size) for name, factor in self.terms)
 
     def __str__(self) -> str:
-        """What the points say, in a sentence."""
+        """The growth as a sentence."""
         size, cost = self.names
         between = ""
         if self.interval is not None:
@@ -84,7 +84,7 @@ class Growth:
         return f"<Growth: {self}{fit}; {len(self.table)} sizes>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the sentence, points with the curve, the rows."""
+        """HTML for notebooks: the sentence, points with the curve, the rows."""
         from pylink.api.growthpage import STEPS, growth_html
 
         curve = []
@@ -109,25 +109,25 @@ def growth(
     scatter: float | None = None,
     resolution: float = 0.0,
 ) -> Growth:
-    """Fit how costs grow with sizes, or say that they do not tell.
+    """Fit the growth of costs with sizes, or find that the points do not show it.
 
         pylink.growth([1000, 2000, 4000, 8000, 16000], [1.1, 2.0, 4.1, 8.0, 16.3])
         pylink.growth(results.table, size="inputs", cost="seconds")
 
     Takes two sequences of equal length, or a table and the names of two columns: a `Table`, a
-    mapping, a data frame, an Arrow table. What is not positive is ignored; of several costs of a
-    size the least counts, because whatever disturbs a measurement makes it longer. `scatter` is the
-    relative error that costs have, by default what costs of the same size show; `resolution` is
-    what costs were rounded to. docs/growth.md says what a model claims and when there is none: five
-    sizes that lie four times apart are the least.
+    mapping, a data frame, an Arrow table. Values that are not positive are ignored. The least of
+    several costs of a size counts, because disturbances only make a measurement longer. `scatter`
+    is the relative error of costs (default: from several costs of one size); `resolution` is the
+    unit to which costs were rounded. docs/growth.md explains when there is a model: it needs at
+    least five sizes, the largest four times the smallest.
 
-    Raises ImportError without numpy, TypeError for other arguments, ValueError for a column that
-    is not there and for sequences that differ in length.
+    Raises ImportError without numpy, TypeError for other arguments, ValueError for a missing column
+    and for sequences of different lengths.
     """
     if costs is None:
         if size is None or cost is None:
             raise TypeError("growth takes sizes and costs, or a table with size= and cost=")
-        names = _named(sizes, size), _named(sizes, cost)
+        names = _column_title(sizes, size), _column_title(sizes, cost)
         sizes, costs = _column(sizes, size), _column(sizes, cost)
     elif size is not None or cost is not None:
         raise TypeError("size= and cost= name columns of a table; two sequences have none")
@@ -135,24 +135,28 @@ def growth(
         names = "size", "cost"
     if not isinstance(sizes, Iterable):
         raise TypeError(f"sizes is a sequence of numbers, not {type(sizes).__name__}")
-    by_size = _grouped(list(map(float, sizes)), list(map(float, costs)))
-    seen = _scatter(by_size) if scatter is None else scatter
-    points = [(each, min(of)) for each, of in sorted(by_size.items())]
-    fit = fit_points(points, resolution=resolution, scatter=seen)
+    by_size = _group_costs(list(map(float, sizes)), list(map(float, costs)))
+    used_scatter = _scatter(by_size) if scatter is None else scatter
+    points = [
+        (point_size, min(costs_of_size)) for point_size, costs_of_size in sorted(by_size.items())
+    ]
+    fit = fit_points(points, resolution=resolution, scatter=used_scatter)
     terms = tuple((name, float(factor)) for name, factor in fit.terms) if fit.model else ()
     rows = []
-    for each, least in points:
+    for point_size, least in points:
         fitted = None
         if fit.model:
-            fitted = sum(factor * function(name)(each) for name, factor in terms)
+            fitted = sum(factor * function(name)(point_size) for name, factor in terms)
         rows.append(
             GrowthRow(
-                each,
+                point_size,
                 least,
-                len(by_size[each]),
+                len(by_size[point_size]),
                 fitted,
                 None if not fitted else least / fitted - 1,
-                fit.model is not None and each >= fit.since and each not in fit.outliers,
+                fit.model is not None
+                and point_size >= fit.since
+                and point_size not in fit.outliers,
             )
         )
     return Growth(
@@ -171,7 +175,7 @@ def growth(
 
 
 def _column(table: Any, name: str) -> list[float]:
-    """The numbers of a column, None as a number that no fit counts."""
+    """The numbers of a column; None becomes 0, which fits ignore."""
     try:
         column = table.column(name) if isinstance(table, Table) else table[name]
     except (KeyError, IndexError) as error:
@@ -180,14 +184,14 @@ def _column(table: Any, name: str) -> list[float]:
     return [0.0 if value is None else float(value) for value in values]
 
 
-def _named(table: object, name: str) -> str:
+def _column_title(table: object, name: str) -> str:
     """A column's name with its unit."""
     unit = table.units.get(name) if isinstance(table, Table) else None
     return name if unit is None or unit == name else f"{name} ({unit})"
 
 
-def _grouped(sizes: list[float], costs: list[float]) -> dict[float, list[float]]:
-    """The costs of each size, without what is not positive."""
+def _group_costs(sizes: list[float], costs: list[float]) -> dict[float, list[float]]:
+    """The costs of each size, without pairs that are not positive."""
     if len(sizes) != len(costs):
         raise ValueError(f"there are {len(sizes)} sizes and {len(costs)} costs")
     groups: dict[float, list[float]] = {}
@@ -198,10 +202,17 @@ def _grouped(sizes: list[float], costs: list[float]) -> dict[float, list[float]]
 
 
 def _scatter(by_size: dict[float, list[float]]) -> float:
-    """The relative error of the least cost of a size, as far as several of them show it.
+    """The relative error of the least cost of a size, from sizes with several costs.
 
-    If n costs are disturbed at random, the least is about an nth of the others' distance away from
-    an undisturbed one.
+    If n costs are disturbed at random, the least differs from an undisturbed one by about 1/n of
+    the mean distance of the others.
     """
     several = [costs for costs in by_size.values() if len(costs) > 1]
-    return median((mean(of) / min(of) - 1) / len(of) for of in several) if several else 0.0
+    return (
+        median(
+            (mean(costs_of_size) / min(costs_of_size) - 1) / len(costs_of_size)
+            for costs_of_size in several
+        )
+        if several
+        else 0.0
+    )

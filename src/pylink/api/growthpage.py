@@ -1,4 +1,4 @@
-"""A growth as a notebook shows it: points and curve, drawn without any package."""
+"""A growth as HTML for notebooks: points and curve, drawn without any package."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
     Curve = Sequence[tuple[float, float]]
 
-# Pixels of the drawing, and of its margin, where the least and the largest values stand.
+# Size in pixels of the drawing, and of its margin, which has the least and the largest values.
 WIDTH, HEIGHT, MARGIN = 420, 220, 28
-# Places between which the curve is drawn straight.
+# Number of straight segments of the curve.
 STEPS = 60
-# Points that are drawn.
+# Largest number of points that are drawn.
 MOST_POINTS = 500
 
 
 def growth_html(
     caption: str, fit: str, table: Table[GrowthRow], curve: Curve, names: tuple[str, str]
 ) -> str:
-    """The sentence, the drawing, what was fitted, the rows. `curve` has sizes and costs."""
+    """HTML of the sentence, the drawing, the fit and the rows; `curve` has sizes and costs."""
     if not table:
         return f"<p>{escape(caption)}</p>"
     return (
@@ -35,17 +35,17 @@ def growth_html(
 
 
 def _drawing(rows: Table[GrowthRow], curve: Curve, names: tuple[str, str]) -> str:
-    """Costs over sizes, both in logarithms, with the curve of the model."""
+    """An SVG drawing of costs over sizes, both logarithmic, with the curve of the model."""
     sizes = [row.size for row in rows] + [size for size, _ in curve]
     costs = [row.cost for row in rows] + [cost for _, cost in curve]
-    across = _Axis(sizes, MARGIN, WIDTH - MARGIN)
-    upwards = _Axis(costs, HEIGHT - MARGIN, MARGIN)
+    horizontal = _Axis(sizes, MARGIN, WIDTH - MARGIN)
+    vertical = _Axis(costs, HEIGHT - MARGIN, MARGIN)
     points = "".join(
-        f"<circle cx='{across.at(row.size):.1f}' cy='{upwards.at(row.cost):.1f}' r='3' "
+        f"<circle cx='{horizontal.at(row.size):.1f}' cy='{vertical.at(row.cost):.1f}' r='3' "
         f"fill='{'currentColor' if row.used else 'none'}' stroke='currentColor'/>"
         for row in rows
     )
-    line = " ".join(f"{across.at(size):.1f},{upwards.at(cost):.1f}" for size, cost in curve)
+    line = " ".join(f"{horizontal.at(size):.1f},{vertical.at(cost):.1f}" for size, cost in curve)
     size, cost = map(escape, names)
     caption = (
         (MARGIN, HEIGHT - 8, "start", f"{size} {min(sizes):g}"),
@@ -66,7 +66,7 @@ def _drawing(rows: Table[GrowthRow], curve: Curve, names: tuple[str, str]) -> st
 
 
 class _Axis:
-    """Where values stand between two places, by their logarithms."""
+    """A logarithmic axis from pixel `start` to pixel `end`."""
 
     def __init__(self, values: Sequence[float], start: float, end: float) -> None:
         self._least = log(min(values))

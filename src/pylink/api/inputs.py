@@ -1,4 +1,4 @@
-"""What a call links: inputs of every form, and what the caller knows about one."""
+"""The inputs of a call, in every form, with the caller's description of an input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     InputKind: TypeAlias = Literal["any", "cubin", "ptx", "ltoir", "fatbin", "object", "library"]
     InputLike: TypeAlias = "Path | Buffer | tuple[str, Buffer] | Input"
 
-# The kinds a caller may expect, with the numbers of what contents are; "any" expects nothing.
+# The kinds that a caller can require, with the numbers of the kinds of contents.
 KINDS: dict[str, tuple[int, ...]] = {
     "any": (),
     "cubin": (kinds.CUBIN,),
@@ -31,7 +31,7 @@ KINDS: dict[str, tuple[int, ...]] = {
     "library": (kinds.ARCHIVE, kinds.THIN_ARCHIVE),
 }
 
-# A file's first bytes, by which its kind is known. PTX may begin with comments of any length.
+# Bytes at the start of a file that show its kind. PTX may begin with long comments.
 HEAD_SIZE = 1 << 16
 
 
@@ -39,11 +39,10 @@ class Input:
     """One input of a link: a file, or contents in memory.
 
     `source` is a path, or an object with the buffer protocol (bytes, bytearray, memoryview, mmap,
-    a numpy array) whose bytes are copied unless they are `bytes`. `name` is what diagnostics call
-    the input; a path is its own name, and contents without one are `<input N>`. `kind` is what the
-    input must be, one of `any`, `cubin`, `ptx`, `ltoir`, `fatbin`, `object` (of the host) and
-    `library` (an archive); the link refuses another. `whole_archive` links every member of an
-    archive.
+    a numpy array) whose bytes are copied unless they are `bytes`. `name` is the name in diagnostics
+    (default: the path, or `<input N>` for contents). `kind` is the required kind: `any`, `cubin`,
+    `ptx`, `ltoir`, `fatbin`, `object` (of the host) or `library` (an archive). The link refuses an
+    input of another kind. `whole_archive` links every member of an archive.
 
     Raises TypeError for a source of another type and ValueError for an unknown kind.
     """
@@ -51,13 +50,13 @@ class Input:
     __slots__ = ("data", "kind", "name", "path", "whole_archive")
 
     path: str | None
-    """The file, None for contents in memory."""
+    """The file; None for contents in memory."""
     data: bytes | None
-    """The contents, None for a file, which the link reads."""
+    """The contents; None for a file, which the link reads."""
     name: str | None
-    """What diagnostics call it, None for what is numbered."""
+    """The name in diagnostics; None for `<input N>`."""
     kind: InputKind
-    """What it must be."""
+    """The required kind."""
     whole_archive: bool
     """Whether all members of an archive are linked, needed or not."""
 
@@ -93,7 +92,7 @@ class Input:
 
 
 def as_input(source: InputLike, number: int) -> Input:
-    """An input of any form; TypeError, which names the input by its number, for what is none."""
+    """Convert an input of any form; TypeError, with the number, if it is not an input."""
     try:
         if isinstance(source, Input):
             return source
@@ -108,13 +107,13 @@ def as_input(source: InputLike, number: int) -> Input:
 
 
 def name_of(source: Input, number: int, used_names: Mapping[str, int]) -> str:
-    """What diagnostics call an input; contents whose name is `taken` get one that is not."""
+    """The name of an input in diagnostics; contents with a used name get another."""
     name = f"<input {number}>" if source.name is None else source.name
     return f"{name} (input {number})" if source.data is not None and name in used_names else name
 
 
 def to_link(source: Input, name: str, sink: Sink) -> LinkInput:
-    """What the linker knows of an input, which knows files by their paths alone."""
+    """Convert an input for the linker; a file with another name than its path is read here."""
     if source.data is not None or name == source.path:
         return LinkInput(name, source.data, whole=source.whole_archive)
     assert source.path is not None
@@ -125,21 +124,18 @@ def to_link(source: Input, name: str, sink: Sink) -> LinkInput:
         sink.fatal("cannot-open-input", file=name)
 
 
-def is_plain(source: Input, *, looks: bool) -> bool:
-    """Whether there is nothing to check or to say of an input: most are added without a sink.
-
-    With `looks` a file must be there.
-    """
+def is_plain(source: Input, *, must_exist: bool) -> bool:
+    """Whether an input needs no check that could report; with `must_exist` a file must exist."""
     if source.kind != "any":
         return False
     try:
-        return not looks or source.path is None or os.stat(source.path) is not None
+        return not must_exist or source.path is None or os.stat(source.path) is not None
     except (OSError, ValueError):
         return False
 
 
 def check_input(source: Input, name: str, sink: Sink) -> None:
-    """Refuse a file that is not there, and what is not of the kind that the caller says."""
+    """Refuse a file that does not exist, and an input that is not of the required kind."""
     head = source.data
     if source.path is not None:
         try:
@@ -150,8 +146,10 @@ def check_input(source: Input, name: str, sink: Sink) -> None:
         except (OSError, ValueError):
             sink.fatal("cannot-open-input", file=name)
     if source.kind != "any" and head is not None and kinds.kind_of(head) not in KINDS[source.kind]:
-        sink.fatal("input-kind", file=name, wanted=source.kind, found=_word(kinds.kind_of(head)))
+        sink.fatal(
+            "input-kind", file=name, expected=source.kind, actual=_kind_name(kinds.kind_of(head))
+        )
 
 
-def _word(kind: int) -> str:
+def _kind_name(kind: int) -> str:
     return next((word for word, numbers in KINDS.items() if kind in numbers), "unknown")

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class LinkKeywords(TypedDict, total=False):
-    """What `link` and `Linker` take by name besides their own arguments.
+    """The options that `link` and `Linker` accept as keywords, beside their own parameters.
 
-    `LinkOptions` says what each is. None leaves an option as it is.
+    `LinkOptions` describes each. None is the default of an option.
     """
 
     allow_empty: bool | None

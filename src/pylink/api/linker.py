@@ -1,4 +1,4 @@
-"""One call for a link, and an object for callers who feed a linker piece by piece."""
+"""`link` for one link, and `Linker` for inputs that are added one by one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from io import StringIO
 from pylink.api.following import ONE_FRAME, Following, logging_renderers
 from pylink.api.inputs import Input, as_input, check_input, is_plain, name_of, to_link
 from pylink.api.result import LinkResult
-from pylink.api.values import check_choices, checked, given
+from pylink.api.values import check_choices, check_keywords, without_defaults
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.linker import run_link
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-# Options that open files, which no check of the options does.
+# Options that open files; a check of the options omits them.
 _FILES = ("diag_log", "sarif_output")
 
 
@@ -52,19 +52,19 @@ def link(
 ) -> LinkResult:
     """Link `inputs` for `arch`, such as `sm_90a`.
 
-    An input is a path, contents in memory (anything with the buffer protocol), a pair of a name for
-    diagnostics and contents, or an `Input`. `options` and `keywords` say how to link: each keyword
-    is an option of `LinkOptions`, and counts instead of what `options` has. The image is also
-    written to `output` when that is given, atomically. Diagnostics go to `log` in the
-    command line's form when there is one; nothing is printed otherwise.
+    An input is a path, contents in memory (any object with the buffer protocol), a pair of a name
+    for diagnostics and contents, or an `Input`. `options` and `keywords` are options of the link:
+    each keyword is an option of `LinkOptions` and overrides that of `options`. With `output` the
+    image is also written to that file, atomically. Diagnostics go to `log` in the format of the
+    command line; without a `log` nothing is printed.
 
-    `progress` is called with the name of each phase that ended, how many phases are done and how
-    many there are; True shows a bar after a second, on a terminal or in a notebook. `cancel`, such
-    as a `threading.Event`, is asked between phases whether to give up. Neither changes the link.
+    `progress` is called with the name of each finished phase, the number of finished phases and
+    the number of all; True shows a bar after a second, on a terminal or in a notebook. `cancel`,
+    such as a `threading.Event`, is checked between phases. Neither changes the link.
 
-    Raises LinkError when the link cannot be done, with all diagnostics; LinkCancelled when it was
-    given up, without a file written; TypeError for an argument of a wrong type, which names the
-    input by its number, and for an unknown option.
+    Raises LinkError if the link fails, with all diagnostics; LinkCancelled if `cancel` was set,
+    before a file is written; TypeError for an unknown option and for an argument of a wrong type
+    (for an input with its number).
     """
     if isinstance(inputs, (str, bytes, os.PathLike)):
         raise TypeError("inputs is a list, also of one input")
@@ -81,23 +81,22 @@ def link(
         ) as linker,
     ):
         for source in inputs:
-            linker._take(source, looks=False)
+            linker._add(source, must_exist=False)
         return linker.complete()
 
 
 class Linker:
-    """A link that is fed piece by piece; the arguments are those of `link`.
+    """A link whose inputs are added one by one; the arguments are those of `link`.
 
         with pylink.Linker(arch="sm_90a") as linker:
             linker.add("a.cubin")
             result = linker.complete()
 
-    Errors are reported when they can be known: options that cannot be linked with by the
-    constructor, inputs that are not there by `add`, all else by `complete`. At its end a `with`
-    block lets the inputs go; then `image` remains.
+    Errors are reported early: invalid options by the constructor, missing inputs by `add`, all
+    others by `complete`. The end of a `with` block releases the inputs; `image` remains.
 
-    Raises LinkError for options that no link can be done with, TypeError for an unknown option and
-    for an argument of a wrong type.
+    Raises LinkError for invalid options, TypeError for an unknown option and for an argument of a
+    wrong type.
     """
 
     __slots__ = ("_following", "_inputs", "_log", "_numbers", "_open", "_result", "_values")
@@ -115,47 +114,48 @@ class Linker:
     ) -> None:
         if not isinstance(arch, str):
             raise TypeError(f"arch is a name such as 'sm_90a', not {arch!r}")
-        values = {**(options.given if options is not None else {}), **checked(keywords)}
-        self._values: dict[str, Value] = {**given(values), "arch": arch}
+        values = {**(options.given if options is not None else {}), **check_keywords(keywords)}
+        self._values: dict[str, Value] = {**without_defaults(values), "arch": arch}
         if output is not None:
             self._values["output_file"] = os.fspath(output)
         expand_names(self._values)
         self._log = log
         self._following = (progress, cancel)
         Following(progress, cancel)
-        # Each with the name that diagnostics use; None is the path of that name, as it stands.
+        # Inputs with their names in diagnostics; None is the file with this path.
         self._inputs: list[tuple[str, Input | None]] = []
-        self._numbers: dict[str, int] = {}  # of inputs, by these names
+        self._numbers: dict[str, int] = {}  # numbers of inputs by name
         self._open = True
         self._result: LinkResult | None = None
         with ONE_FRAME:
             self._check(self._check_options)
 
     def add(self, source: InputLike) -> None:
-        """Add an input of any form that `link` takes.
+        """Add an input of any form that `link` accepts.
 
-        Raises LinkError for a file that is not there and for an input that is not of the kind that
-        an `Input` names, TypeError for what is not an input, ValueError after the end.
+        Raises LinkError for a file that does not exist and for an input that is not of the kind
+        that its `Input` requires, TypeError for an object that is not an input, ValueError after
+        `close`.
         """
         if not self._open:
             raise ValueError("the linker is closed")
         with ONE_FRAME:
-            self._take(source, looks=True)
+            self._add(source, must_exist=True)
 
-    def _take(self, source: InputLike, *, looks: bool) -> None:
-        """Add an input; whether a file is there is asked with `looks`."""
+    def _add(self, source: InputLike, *, must_exist: bool) -> None:
+        """Add an input; with `must_exist` a file must exist now."""
         number = len(self._inputs)
-        if type(source) is str and not looks:  # the usual case, and the fastest
-            self._inputs.append((self._named(source, number), None))
+        if type(source) is str and not must_exist:  # fast path for the usual case
+            self._inputs.append((self._unique_name(source, number), None))
             return
         added = as_input(source, number)
-        name = self._named(name_of(added, number, self._numbers), number)
-        if not is_plain(added, looks=looks):
+        name = self._unique_name(name_of(added, number, self._numbers), number)
+        if not is_plain(added, must_exist=must_exist):
             self._check(lambda sink: check_input(added, name, sink))
         self._inputs.append((name, added))
 
-    def _named(self, name: str, number: int) -> str:
-        """The name of input `number`, which says so where an earlier one has the name, too."""
+    def _unique_name(self, name: str, number: int) -> str:
+        """The name of input `number`; a RepeatedName if an earlier input has the same name."""
         if self._numbers.setdefault(name, number) == number:
             return name
         from pylink.diagnostics.record import RepeatedName
@@ -163,14 +163,14 @@ class Linker:
         return RepeatedName(name, number)
 
     def add_file(self, path: Path) -> None:
-        """Add a file, which `complete` reads. Raises what `add` does."""
+        """Add a file, which `complete` reads; raises the exceptions of `add`."""
         with ONE_FRAME:
             self.add(Input(path))
 
     def add_data(self, data: Buffer, name: str | None = None) -> None:
         """Add contents, called `name` in diagnostics; they are copied unless they are bytes.
 
-        Raises what `add` does.
+        Raises the exceptions of `add`.
         """
         if isinstance(data, (str, os.PathLike)):
             raise TypeError(f"input {len(self._inputs)}: contents, not the path {data!r}")
@@ -178,9 +178,9 @@ class Linker:
             self.add(Input(data, name))
 
     def complete(self) -> LinkResult:
-        """Link what was added. Raises LinkError when that cannot be done, ValueError after the end.
+        """Link the added inputs; LinkError if that fails, ValueError after `close`.
 
-        More inputs may be added and linked with these by another call.
+        More inputs can be added afterwards, and another call links all of them.
         """
         if not self._open:
             raise ValueError("the linker is closed")
@@ -188,7 +188,7 @@ class Linker:
             return self._complete(None)
 
     def _complete(self, shared: SharedInputs | None) -> LinkResult:
-        """Link what was added; inputs that are `shared` with other links are not read again."""
+        """Link the added inputs; those that are `shared` with other links are not read again."""
         self._result = self._run(lambda sink, plan: self._link(sink, plan, shared))
         return self._result
 
@@ -200,7 +200,7 @@ class Linker:
         return self._result.image
 
     def close(self) -> None:
-        """Let the inputs go; a second call does nothing."""
+        """Release the inputs; a second call does nothing."""
         self._open = False
         self._inputs.clear()
 
@@ -216,7 +216,7 @@ class Linker:
         self.close()
 
     def _shareable(self) -> list[LinkInput]:
-        """The inputs that another link can have in common with this one: what goes by its path."""
+        """The inputs that other links can share: contents, and files with their path as name."""
         return [
             LinkInput(name, None if source is None else source.data)
             for name, source in self._inputs
@@ -261,18 +261,18 @@ class Linker:
         check(self._values, sink, has_inputs=True, needs_output=False, needs_nvvmpath=False)
 
     def _check(self, work: Callable[[Sink], None]) -> None:
-        """Do `work` with nobody listening; only where it fails, with those who want to know."""
-        unheard = Sink()
+        """Do `work` with a silent sink; if it fails, again with one that reports."""
+        silent_sink = Sink()
         try:
-            quiet = {name: value for name, value in self._values.items() if name not in _FILES}
-            obey(unheard, quiet, inputs=self._numbers, stream=StringIO())
-            work(unheard)
+            values = {name: value for name, value in self._values.items() if name not in _FILES}
+            obey(silent_sink, values, inputs=self._numbers, stream=StringIO())
+            work(silent_sink)
         except LinkError:
             self._run(lambda sink, plan: work(sink))
             raise
 
     def _run(self, work: Callable[[Sink, Plan], T]) -> T:
-        """What `work` gives; diagnostics go where the options send them."""
+        """Do `work` with a sink for the options, and return its result."""
         sink = Sink()
         try:
             obey(sink, self._values, inputs=self._numbers, stream=self._log or StringIO())

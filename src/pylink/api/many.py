@@ -1,4 +1,4 @@
-"""Several links in one call: what they read in common is read once."""
+"""Several links in one call, which reads their common inputs once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pylink._native.cores import count_cores
 from pylink.api.following import ONE_FRAME, Following
 from pylink.api.inputs import as_input
 from pylink.api.linker import Linker
-from pylink.api.values import checked
+from pylink.api.values import check_keywords
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.inputs.libraries import find_libraries
@@ -44,11 +44,11 @@ class LinkJob:
     __slots__ = ("_keywords", "_log", "_options", "arch", "inputs", "output")
 
     inputs: tuple[InputLike, ...]
-    """What is linked, in order."""
+    """The inputs, in order."""
     arch: str
     """The architecture to link for."""
     output: str | None
-    """The file that is written, None for none."""
+    """The output file; None to write none."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class LinkJob:
             raise TypeError("inputs is a list, also of one input")
         if not isinstance(arch, str):
             raise TypeError(f"arch is a name such as 'sm_90a', not {arch!r}")
-        checked(keywords)
+        check_keywords(keywords)
         self.inputs = tuple(inputs)
         self.arch = arch
         self.output = None if output is None else os.fspath(output)
@@ -76,8 +76,8 @@ class LinkJob:
         return f"<LinkJob {self.arch}: {len(self.inputs)} inputs>"
 
 
-class _Prepared:
-    """A job with its inputs added, and the log of it; or the error that it failed with already."""
+class _JobRun:
+    """A job with its linker and its log, and later its outcome."""
 
     __slots__ = ("job", "linker", "log", "outcome")
 
@@ -96,13 +96,13 @@ class _Prepared:
                 **job._keywords,
             )
             for source in inputs:
-                linker._take(source, looks=False)
+                linker._add(source, must_exist=False)
             self.linker = linker
         except LinkError as error:
             self._fail(error)
 
     def link(self, shared: SharedInputs) -> None:
-        """Do the link; the inputs are let go."""
+        """Do the link, and release its inputs."""
         if self.linker is None:
             return
         with self.linker as linker:
@@ -113,21 +113,21 @@ class _Prepared:
         self.linker = None
 
     def _fail(self, error: LinkError) -> None:
-        # The frames of a traceback would keep all that the link had.
+        # The frames of a traceback would keep all memory of the link.
         self.outcome = error.with_traceback(None)
 
     def inputs(self) -> list[LinkInput]:
-        """What the link will read, with the libraries of its options; nothing if that fails."""
+        """The inputs that the link will read, with libraries of its options; empty on failure."""
         if self.linker is None:
             return []
-        unheard = Sink()
+        silent_sink = Sink()
         try:
             inputs = self.linker._shareable()
             values = self.linker._values
             if values.get("library"):
                 options = Options(values, [])
-                whole = [options.whole_archive] * len(options.library)
-                inputs += find_libraries(options, whole, Plan({}, (), unheard), unheard)
+                is_whole = [options.whole_archive] * len(options.library)
+                inputs += find_libraries(options, is_whole, Plan({}, (), silent_sink), silent_sink)
         except LinkError:
             return []
         return inputs
@@ -140,49 +140,53 @@ def link_many(
     progress: ProgressCall | bool | None = None,
     cancel: Cancel | None = None,
 ) -> list[LinkResult | LinkError]:
-    """Do several links side by side: for each job, in order, its result or the LinkError.
+    """Do several links in parallel; the list has the result or the LinkError of each job.
 
-    Inputs that several jobs have in common, by path or as the same object, are read once and
-    decompressed once. Each result is that of `link` with the arguments of the job, and one that
-    fails does not stop the others. `threads` links run at once, by default one for each core, or as
-    many as PYLINK_THREADS says; results do not depend on it. All files are read before the first
-    link. In memory are the inputs, once; once more what is compressed in them; and for each link
-    that runs what it takes of them.
+    Common inputs of jobs, by path or as the same object, are read once and decompressed once. Each
+    result is that of `link` with the arguments of the job; a failed link does not stop the others.
+    `threads` links run at once (default: PYLINK_THREADS, or one for each core); results do not
+    depend on it. All files are read before the first link. Memory holds all inputs, a decompressed
+    copy of compressed ones, and the parts that running links use.
 
-    What jobs write to a `log` comes in the order of the jobs, at the end. `progress` is called with
-    "link", how many links ended and how many there are, or is True for a bar. `cancel` is asked
-    between the phases of each link whether to give all up; what ended before is written.
+    Messages for a `log` are written at the end, in the order of the jobs. `progress` is called with
+    "link", the number of finished links and the number of all; True shows a bar. `cancel` is
+    checked between the phases of each link; outputs of finished links stay.
 
-    Raises LinkCancelled when it was given up, and TypeError for what is not a LinkJob or not an
-    input. ValueError is raised for a negative number of threads, two jobs that write the same file,
-    and one that writes an input of another.
+    Raises LinkCancelled if `cancel` was set, and TypeError for an object that is not a LinkJob or
+    not an input. ValueError is raised for a negative number of threads, for two jobs that write the
+    same file, and for a job that writes an input of another.
     """
-    listed = list(jobs)
+    job_list = list(jobs)
     following = Following(progress, cancel)
-    for number, job in enumerate(listed):
+    for number, job in enumerate(job_list):
         if not isinstance(job, LinkJob):
             raise TypeError(f"job {number} is not a LinkJob: {job!r}")
     if threads is not None and threads < 0:
         raise ValueError(f"threads is the number of links at once, not {threads}")
-    known_inputs: dict[int, Input] = {}
+    shared_inputs: dict[int, Input] = {}
     prepared = [
-        _Prepared(
+        _JobRun(
             job,
-            [_take(source, place, number, known_inputs) for place, source in enumerate(job.inputs)],
+            [
+                _to_input(source, place, number, shared_inputs)
+                for place, source in enumerate(job.inputs)
+            ],
             cancel,
         )
-        for number, job in enumerate(listed)
+        for number, job in enumerate(job_list)
     ]
     inputs = [job.inputs() for job in prepared]
     _check_outputs(prepared, inputs)
     shared = SharedInputs()
-    unheard = Sink()
-    shared.add([source for sources in inputs for source in sources], Plan({}, (), unheard), unheard)
+    silent_sink = Sink()
+    shared.add(
+        [source for sources in inputs for source in sources], Plan({}, (), silent_sink), silent_sink
+    )
     del inputs
     lock = Lock()
     ended = 0
 
-    def work(job: _Prepared) -> None:
+    def work(job: _JobRun) -> None:
         nonlocal ended
         job.link(shared)
         with lock:
@@ -200,8 +204,8 @@ def link_many(
     return [prepared_job.outcome for prepared_job in prepared if prepared_job.outcome is not None]
 
 
-def _take(source: InputLike, place: int, job: int, sources: dict[int, Input]) -> Input | str:
-    """An input, the same for the same object: contents are then shared."""
+def _to_input(source: InputLike, place: int, job: int, sources: dict[int, Input]) -> Input | str:
+    """Convert an input; the same object gives the same Input, so that contents are shared."""
     if type(source) is str:
         return source
     loaded = sources.get(id(source))
@@ -213,8 +217,8 @@ def _take(source: InputLike, place: int, job: int, sources: dict[int, Input]) ->
     return loaded
 
 
-def _check_outputs(jobs: Sequence[_Prepared], inputs: Sequence[Sequence[LinkInput]]) -> None:
-    """Refuse jobs that would write what another one writes or reads."""
+def _check_outputs(jobs: Sequence[_JobRun], inputs: Sequence[Sequence[LinkInput]]) -> None:
+    """Refuse jobs that would write a file that another job writes or reads."""
     places: dict[Place, tuple[int, str]] = {}
     for number, job in enumerate(jobs):
         if job.linker is None:

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class LinkOptions(OptionValues):
-    """Options that several links have in common; they cannot be changed.
+    """Options for several links; an object cannot be changed.
 
         options = pylink.LinkOptions(verbose=True, error_limit=10)
         pylink.link(["a.cubin"], options, arch="sm_90a")
 
-    Each option is a keyword and an attribute. None stands for an option that is not given, and the
-    attribute of one has the value that the link takes it to have: False, an empty tuple, or None
-    for what the linker decides. `lto` is another name of `link_time_opt`. `given` has those that
-    were given. Objects with the same options are equal.
+    Each option is a keyword and an attribute. The keyword None is an option that is not given. The
+    attribute of such an option is its default: False, an empty tuple, or None if the linker
+    decides. `lto` is another name of `link_time_opt`. `given` has the options that were given.
+    Objects with the same options are equal.
 
-    Raises TypeError for an unknown option and for a value of a wrong type. Whether a link can be
-    done with the values, the link tells.
+    Raises TypeError for an unknown option and for a value of a wrong type. The values themselves
+    are checked by the link.
     """
 
     __slots__ = ()
@@ -35,9 +35,9 @@ class LinkOptions(OptionValues):
         self._keep(keywords)
 
     def replace(self, **keywords: Unpack[LinkKeywords]) -> LinkOptions:
-        """The same options except for these."""
+        """Options with these values; others are copied from this object."""
         merged = {**self.given, **keywords}
-        return LinkOptions(**merged)  # type: ignore[arg-type]  # checked when it is made
+        return LinkOptions(**merged)  # type: ignore[arg-type]  # checked by the constructor
 
     @property
     def allow_empty(self) -> bool:

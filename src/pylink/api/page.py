@@ -1,4 +1,4 @@
-"""A result as a notebook shows it: what was linked, where the time went, what is large."""
+"""A result as HTML for notebooks: summary, time by phase, largest sections."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def result_html(
     title: str, sections: Table[SectionRow], timings: dict[str, float], diagnostics: Diagnostics
 ) -> str:
-    """Few rows, whatever was linked; says how to get the others. `title` is HTML."""
+    """HTML of a result, with few rows and the names of all tables; `title` is HTML."""
     largest = sections.sorted_by("size", descending=True)
     return (
         f"<p>{title}</p>"

@@ -1,4 +1,4 @@
-"""What a link made."""
+"""The result of a link."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class LinkResult:
-    """What a link made: the image, and what is known about it and about the link."""
+    """The result of a link: the image, and tables and facts about it and the link."""
 
     __slots__ = (
         "_image",
@@ -38,15 +38,15 @@ class LinkResult:
     arch: str
     """The architecture that was linked for, such as `sm_90a`."""
     diagnostics: Diagnostics
-    """What the link had to say, in order: warnings at most, since it worked.
+    """The diagnostics of the link, in order; warnings at most, since it succeeded.
 
     It is a tuple of records, and `diagnostics.table` has them with columns. A record whose place
-    nobody looked at keeps the inputs in memory, which `del` of the result lets go.
+    was not used yet keeps the inputs in memory; `del` of the result releases them.
     """
     timings: dict[str, float]
     """Milliseconds of each phase that ran, by its name."""
     profile: Profile | None
-    """What the link cost, None unless `profile` asked for it."""
+    """The profile of the link; None without the option `profile`."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class LinkResult:
         self.diagnostics = Diagnostics(diagnostics)
         self.timings = timings
         self.profile = profile
-        # Names, and the bytes of what was given in memory.
+        # Names, and the sizes of inputs in memory.
         self._inputs: Sequence[tuple[str, int | None]] | Table[InputRow] = inputs
         self._relocations: Table[RelocationRow] | None = None
         self._sections: Table[SectionRow] | None = None
@@ -72,10 +72,10 @@ class LinkResult:
 
     @property
     def image(self) -> bytes:
-        """The linked file, also when it was written to a path; PTX with `emit_ptx`.
+        """The linked file, also if it was written to a path; PTX with `emit_ptx`.
 
-        A large file that was written is read when this is first asked for; OSError when somebody
-        has changed it in its place. That it was replaced or removed does not matter.
+        A large written file is read at the first use; OSError if its contents were changed. It may
+        have been replaced or removed.
         """
         if not isinstance(self._image, bytes):
             self._image = self._image.read()
@@ -83,7 +83,7 @@ class LinkResult:
 
     @property
     def sections(self) -> Table[SectionRow]:
-        """A row for each section of the image, in file order; read when first asked for."""
+        """A row for each section of the image, in file order; read at the first use."""
         if self._sections is None:
             from pylink.api.tables import section_table
 
@@ -92,7 +92,7 @@ class LinkResult:
 
     @property
     def symbols(self) -> Table[SymbolRow]:
-        """A row for each symbol of the image, in its order; read when first asked for."""
+        """A row for each symbol of the image, in its order; read at the first use."""
         if self._symbols is None:
             from pylink.api.tables import symbol_table
 
@@ -101,9 +101,9 @@ class LinkResult:
 
     @property
     def sizes(self) -> Table[SizeRow]:
-        """Where the bytes of the image are, by part and function; counted when first asked for.
+        """The bytes of the image by part and function; counted at the first use.
 
-        The rows add up to the image. They are those of `pylink size`.
+        The sum of the rows is the size of the image. The rows are those of `pylink size`.
         """
         if self._sizes is None:
             from pylink.api.tables import size_table
@@ -113,7 +113,7 @@ class LinkResult:
 
     @property
     def relocations(self) -> Table[RelocationRow]:
-        """A row for each relocation that the image keeps; read when first asked for."""
+        """A row for each relocation in the image; read at the first use."""
         if self._relocations is None:
             from pylink.api.tables import relocation_table
 
@@ -122,7 +122,7 @@ class LinkResult:
 
     @property
     def inputs(self) -> Table[InputRow]:
-        """A row for each input of the call; sizes of files are looked up when first asked for."""
+        """A row for each input of the call; sizes of files are read at the first use."""
         from pylink.tabular.table import Table
 
         if not isinstance(self._inputs, Table):
@@ -133,32 +133,32 @@ class LinkResult:
 
     @property
     def remarks(self) -> Table[RemarkRow]:
-        """A row for each remark among the diagnostics, which `pass_remarks` and others ask for."""
+        """A row for each remark among the diagnostics; see `pass_remarks` and related options."""
         from pylink.remarks.rows import shown_remarks
 
         return shown_remarks(self.diagnostics)
 
     @property
     def phases(self) -> Table[PhaseRow]:
-        """A row for each phase that ran, in order, as in `timings`."""
+        """A row for each phase that ran, in order, like `timings`."""
         from pylink.api.tables import phase_table
 
         return phase_table(self.timings)
 
     @property
     def size(self) -> int:
-        """Bytes of the image, which is not read for that."""
+        """The size of the image in bytes; it is not read for this."""
         return len(self._image) if isinstance(self._image, bytes) else self._image.size
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
-        """As pickle and copy ask; from protocol 5 on the image can travel out of band."""
+        """Support pickle and copy; from protocol 5 on the image can be out of band."""
         image: object = self.image
         if protocol.__index__() >= 5:
             from pickle import PickleBuffer
 
             image = PickleBuffer(self.image)
-        known = (tuple(self.diagnostics), self.timings, self.profile, self.arch, self._inputs)
-        return restore_result, (image, *known)
+        state = (tuple(self.diagnostics), self.timings, self.profile, self.arch, self._inputs)
+        return restore_result, (image, *state)
 
     def __repr__(self) -> str:
         return (
@@ -167,7 +167,7 @@ class LinkResult:
         )
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: size, time by phase, first diagnostics, largest sections."""
+        """HTML for notebooks: size, time by phase, first diagnostics, largest sections."""
         from html import escape
 
         from pylink.api.page import result_html
@@ -187,6 +187,6 @@ def restore_result(
     arch: str,
     inputs: Sequence[tuple[str, int | None]],
 ) -> LinkResult:
-    """The result that was pickled; the image may be a buffer that came out of band."""
-    whole = image if isinstance(image, bytes) else bytes(image)
-    return LinkResult(whole, diagnostics, timings, profile, arch=arch, inputs=inputs)
+    """The unpickled result; the image may be an out-of-band buffer."""
+    image_bytes = image if isinstance(image, bytes) else bytes(image)
+    return LinkResult(image_bytes, diagnostics, timings, profile, arch=arch, inputs=inputs)

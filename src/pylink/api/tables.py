@@ -1,4 +1,4 @@
-"""What is in a linked image, as tables that a person, numpy and pandas can read."""
+"""The contents of a linked image as tables for people, numpy and pandas."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class SymbolRow(NamedTuple):
 
 
 class SizeRow(NamedTuple):
-    """Bytes of an image that belong to a function and are of one part, such as `code`.
+    """Bytes of a function in one part of an image, such as `code`.
 
-    What is of no function has `(shared)` for function and template.
+    Bytes that belong to no function have `(shared)` for function and template.
     """
 
     part: str
@@ -60,7 +60,7 @@ class RelocationRow(NamedTuple):
 
 
 class InputRow(NamedTuple):
-    """An input of a link; `bytes` is None where the file is no longer there."""
+    """An input of a link; its `bytes` are unknown if the file no longer exists."""
 
     number: int
     name: str
@@ -75,10 +75,10 @@ class PhaseRow(NamedTuple):
 
 
 class GrowthRow(NamedTuple):
-    """A size: the least of its costs, of how many, and what the model gives.
+    """A size: the least of its `measured` costs, and the cost `fitted` by the model.
 
-    `residual` is by what share the cost is more than `fitted`; `used` says whether the fit counts
-    this size, which outliers and sizes before a change of course do not.
+    `residual` is cost / fitted - 1. `used` says whether the fit uses this size; it omits outliers
+    and sizes before a change of course.
     """
 
     size: float
@@ -90,7 +90,7 @@ class GrowthRow(NamedTuple):
 
 
 def section_table(image: bytes) -> Table[SectionRow]:
-    """The sections of an image in file order; none in what is not an ELF file, such as PTX."""
+    """The sections of an image in file order; empty for PTX."""
     from pylink.facts.elf import SECTION_TYPES, flag_letters
     from pylink.inspect.image import Image
 
@@ -110,15 +110,15 @@ def section_table(image: bytes) -> Table[SectionRow]:
 
 
 def symbol_table(image: bytes) -> Table[SymbolRow]:
-    """The symbols of an image as in `.symtab`, without the null symbol; none in PTX."""
+    """The symbols of an image in the order of `.symtab`, without the null symbol."""
     from pylink.inspect import contents
     from pylink.inspect.image import Image
 
     rows = []
     if image.startswith(b"\x7fELF"):
-        read = Image(image)
-        section = read.section(".symtab")
-        for entry in contents.symbols(read, section)[1:] if section else ():
+        parsed = Image(image)
+        section = parsed.section(".symtab")
+        for entry in contents.symbols(parsed, section)[1:] if section else ():
             rows.append(
                 SymbolRow(
                     entry.name,
@@ -134,7 +134,7 @@ def symbol_table(image: bytes) -> Table[SymbolRow]:
 
 
 def size_table(image: bytes) -> Table[SizeRow]:
-    """Where the bytes of an image are, as `pylink size` counts them, the largest first."""
+    """The bytes of an image as `pylink size` counts them, the largest first."""
     from pylink.size.levels import rows
     from pylink.size.walk import measure_bytes
 
@@ -149,16 +149,16 @@ def size_table(image: bytes) -> Table[SizeRow]:
 
 
 def relocation_table(image: bytes) -> Table[RelocationRow]:
-    """The relocations that an image keeps, section by section in file order; none in PTX."""
+    """The relocations of an image by section, in file order; empty for PTX."""
     from pylink.inspect import contents
     from pylink.inspect.image import Image
 
     rows = []
     if image.startswith(b"\x7fELF"):
-        read = Image(image)
-        for section in read.sections:
+        parsed = Image(image)
+        for section in parsed.sections:
             if section.type in (SHT_REL, SHT_RELA):
-                name = read.section_name(section.info)
+                name = parsed.section_name(section.info)
                 rows += [
                     RelocationRow(
                         name,
@@ -167,13 +167,13 @@ def relocation_table(image: bytes) -> Table[RelocationRow]:
                         relocation.symbol,
                         relocation.addend,
                     )
-                    for relocation in contents.relocations(read, section)
+                    for relocation in contents.relocations(parsed, section)
                 ]
     return Table(RelocationRow, rows)
 
 
 def input_table(inputs: Sequence[tuple[str, int | None]]) -> Table[InputRow]:
-    """Inputs by name with the bytes of those in memory; others are looked up now."""
+    """The inputs with their sizes; those of files are read now."""
     rows = (
         InputRow(number, name, _file_size(name) if size is None else size)
         for number, (name, size) in enumerate(inputs)

@@ -1,4 +1,4 @@
-"""Keyword arguments as option values: names and types are checked, what is not given omitted."""
+"""Converts keyword arguments to option values, and checks their names and types."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.options.table import Option, Value
 
-# A path that stands for none: the profile is made and not written.
+# A path that stands for no file: the profile is created but not written.
 NO_FILE = ""
 
-# Other names of options: what everyone calls it.
+# Other names of options, which are in common use.
 ALIASES = {"lto": "link_time_opt"}
 
-# What else `link` takes by name, for suggestions.
-_OTHERS = ("arch", "cancel", "log", "options", "output", "progress")
+# Other parameters of `link`, for suggestions.
+_OTHER_ARGUMENTS = ("arch", "cancel", "log", "options", "output", "progress")
 
 
-def checked(keywords: Mapping[str, object]) -> dict[str, Value]:
-    """Keyword arguments as option values; TypeError for a name or a type that is wrong.
+def check_keywords(keywords: Mapping[str, object]) -> dict[str, Value]:
+    """Convert keyword arguments to option values; TypeError for a wrong name or type.
 
-    None stands for an option that is not given.
+    None is an option that is not given.
     """
     values: dict[str, Value] = {}
     for name, value in keywords.items():
@@ -38,13 +38,13 @@ def checked(keywords: Mapping[str, object]) -> dict[str, Value]:
     return values
 
 
-def given(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Without options that are as they would be if they were not given."""
+def without_defaults(values: Mapping[str, Value]) -> dict[str, Value]:
+    """The values without those that equal the default: False and empty lists."""
     return {name: value for name, value in values.items() if not _is_idle(name, value)}
 
 
 def check_choices(values: Mapping[str, Value], sink: Sink) -> None:
-    """Refuse, with a fatal diagnostic, values that an option does not know."""
+    """Report values that an option does not accept, with a fatal diagnostic."""
     for option in OPTIONS:
         if option.choices and option.attribute in values:
             value = values[option.attribute]
@@ -63,8 +63,8 @@ def _is_idle(name: str, value: Value) -> bool:
 def _unknown(name: str) -> str:
     from difflib import get_close_matches
 
-    known = [option.attribute for option in OPTIONS if option.in_call and option.built]
-    close = get_close_matches(name, [*known, *ALIASES, *_OTHERS], 1)
+    names = [option.attribute for option in OPTIONS if option.in_call and option.built]
+    close = get_close_matches(name, [*names, *ALIASES, *_OTHER_ARGUMENTS], 1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     return f"unknown option {name!r}{hint}"
 
@@ -88,7 +88,7 @@ def _value(option: Option, name: str, value: object) -> Value:
 
 
 def _items(value: object) -> tuple[str, ...] | None:
-    """The items of a list, each a text or a path; None where it is not such a list."""
+    """The items of a list, each a text or a path; None if it is not such a list."""
     if isinstance(value, (str, os.PathLike)):
         return (os.fspath(value),)
     try:
@@ -102,10 +102,10 @@ def _items(value: object) -> tuple[str, ...] | None:
 
 
 class OptionValues:
-    """Values of options by attribute, each readable and none changeable; the base of LinkOptions.
+    """Read-only values of options by attribute; the base of LinkOptions.
 
-    An option that was not given has the value that the link takes it to have: False, an empty
-    tuple, or None for what the linker decides.
+    An option that was not given has its default: False, an empty tuple, or None if the linker
+    decides.
     """
 
     __slots__ = ("_values",)
@@ -114,7 +114,7 @@ class OptionValues:
 
     def _keep(self, keywords: Mapping[str, object]) -> None:
         ordered = {name: keywords[name] for name in sorted(keywords, key=str.lower)}
-        object.__setattr__(self, "_values", checked(ordered))
+        object.__setattr__(self, "_values", check_keywords(ordered))
 
     @property
     def given(self) -> Mapping[str, Value]:
@@ -146,14 +146,14 @@ class OptionValues:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, OptionValues):
             return NotImplemented
-        return given(self._values) == given(other._values)
+        return without_defaults(self._values) == without_defaults(other._values)
 
     def __hash__(self) -> int:
-        return hash(frozenset(given(self._values).items()))
+        return hash(frozenset(without_defaults(self._values).items()))
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self._values.items())
-        return f"{type(self).__name__}({shown})"
+        text = ", ".join(f"{name}={value!r}" for name, value in self._values.items())
+        return f"{type(self).__name__}({text})"
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
         return None, {"_values": self._values}

@@ -3,9 +3,9 @@
 The error of a fit is compared with the scatter: how far repeated measurements of one size differ.
 docs/growth.md explains the criterion to users.
 
-1. A sum of functions, or a power of the size, is a model if its error is no larger than the scatter
-   allows. Among the models, the one with the least
-   squares / scatter**2 + `PART_PENALTY` for each part is chosen.
+1. A sum of functions, or a power of the size, is a model if its error does not exceed what the
+   scatter allows. Among the models, the one with the least squares / scatter**2 +
+   `PART_PENALTY` for each part is chosen.
 2. If there is no model for all sizes, the larger sizes may still have one: the cost may change its
    course from some size on. The widest range with a model is chosen.
 3. The interval of the forecast for twice the size holds all multiples that a sum of functions up to

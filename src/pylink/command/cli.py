@@ -1,8 +1,8 @@
 """The command line: nvlink's, plus the commands that nvlink does not have.
 
-`pylink ...` and `pylink link ...` link; the other commands are modules of their own, loaded when
-they are asked for. Started under the name `nvlink`, the program knows nvlink's words alone and
-names itself so. Exit status: 0, 1 after a fatal error, 255 after other errors.
+`pylink ...` and `pylink link ...` link. The other commands are modules of their own, which are
+loaded on demand. Started under the name `nvlink`, the program accepts only nvlink's command line
+and uses that name in messages. Exit status: 0, 1 after a fatal error, 255 after other errors.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Links of fewer inputs need less memory than one large page for each of their tables, unless they
-# have an archive of so many bytes.
+# A link of fewer inputs, without an archive of this size, needs less memory than one large page for
+# each of its tables.
 MANY_INPUTS = 100
 LARGE_ARCHIVE = 8 << 20
-# Inputs of a link from which on a terminal shows how far it is.
+# From this number of inputs on a link shows its progress on a terminal.
 LONG_LINK = 1000
 
 TOOL = "pylink"
@@ -36,12 +36,12 @@ NVLINK = "nvlink"
 
 
 def is_large(names: Sequence[str]) -> bool:
-    """Whether a link of these inputs gains from large pages, as far as their names tell."""
+    """Whether a link of these inputs probably gains from large pages."""
     if len(names) >= MANY_INPUTS:
         return True
     try:
         return any(name.endswith(".a") and os.stat(name).st_size >= LARGE_ARCHIVE for name in names)
-    except (OSError, ValueError):  # which the link says
+    except (OSError, ValueError):  # the link reports it
         return False
 
 
@@ -50,8 +50,8 @@ def main(
 ) -> int:
     """Run the command line and return the exit status.
 
-    `tool` is the name the program goes by, None for that it was started under. With
-    `owns_process` a link may change how the process gets its memory.
+    `tool` is the name of the program (default: the name under which it was started). With
+    `owns_process` a link may change how the process allocates memory.
     """
     argv_list = list(sys.argv[1:] if argv is None else argv)
     if tool is None:
@@ -63,13 +63,13 @@ def main(
         if tool != NVLINK and command[:1].isalpha() and command != "link":
             from pylink.options.commands import COMMANDS
 
-            together = "-".join(argv_list[:2])
-            if command in COMMANDS and together != command and together in COMMANDS:
-                command = together  # `dedup index` is `dedup-index`; a file of that name `./index`
+            two_words = "-".join(argv_list[:2])
+            if command in COMMANDS and two_words != command and two_words in COMMANDS:
+                command = two_words  # `dedup index` is `dedup-index`; a file of that name `./index`
                 del argv_list[0]
             if command in COMMANDS:
                 module = COMMANDS[command].main
-                __import__(module)  # as importlib does, which takes longer than a small step
+                __import__(module)  # importlib takes longer than a small step
                 try:
                     status: int = sys.modules[module].main(argv_list[1:])
                 except MemoryError:
@@ -86,7 +86,7 @@ def main(
 
 
 def link_command(argv: Sequence[str], tool: str, *, owns_process: bool) -> int:
-    """Link as the words say; diagnostics go to standard error."""
+    """Link, or do what an informational option asks for; diagnostics go to standard error."""
     sink = Sink(NvlinkRenderer(tool=tool, notes=overlay_notes if tool == NVLINK else None))
     line = CommandLine()
     toolkit = None
@@ -95,17 +95,14 @@ def link_command(argv: Sequence[str], tool: str, *, owns_process: bool) -> int:
     try:
         plan = read_options(argv, line, sink, tool)
         if line.values.get("help") or line.values.get("version"):
-            return _inform(line, tool, toolkit)
+            return _print_help(line, tool, toolkit)
         if plan is None:
             form = terminal_form(tool)
             notes = overlay_notes if tool == NVLINK else None
             obey(sink, line.values, inputs=line.inputs, tool=tool, terminal_form=form, notes=notes)
-        if line.values.get("explain"):
-            return _explain(str(line.values["explain"]), sink)
-        if any(line.values.get(f"list_{what}") for what in ("sections", "sets", "rules")):
-            return _list_files(line, sink)
-        if line.values.get("gen_host_linker_script"):
-            return _host_script(line, sink)
+        for options, action in INFORMATIONAL_OPTIONS:
+            if any(map(line.values.get, options)):
+                return action(line, sink)
         if plan is None:
             plan = Plan(line.values, line.inputs, sink, opened=line.files)
             open_reports(sink, line.values)
@@ -113,38 +110,7 @@ def link_command(argv: Sequence[str], tool: str, *, owns_process: bool) -> int:
             from pylink.options.suggestions import refuse_unknown_command
 
             refuse_unknown_command(argv[0], line.values, sink)
-        check(
-            line.values,
-            sink,
-            has_inputs=bool(line.inputs),
-            needs_output=True,
-            toolkit=toolkit,
-            spelled=line.spelled,
-        )
-
-        # Not before the options are known to be good: a mistake should cost nothing.
-        from pylink.linker import run_link
-        from pylink.options.model import Input
-
-        if tool == NVLINK:
-            line.values["allow_missing_libraries"] = True
-        inputs = [
-            Input(name, whole=whole) for name, whole in zip(line.inputs, line.whole, strict=True)
-        ]
-        if owns_process and is_large(line.inputs):
-            from pylink._native.inputfiles import keep_memory
-
-            keep_memory()
-        is_long = len(inputs) >= LONG_LINK or bool(line.values.get("profile_aprof"))
-        run_link(
-            line.values,
-            inputs,
-            plan,
-            sink,
-            line.whole_libraries,
-            toolkit=toolkit,
-            shows_progress=owns_process and is_long and is_terminal(sys.stderr),
-        )
+        _link(line, plan, sink, tool, toolkit, owns_process=owns_process)
     except LinkError:
         return sink.exit_code()
     except Exception as error:
@@ -154,13 +120,50 @@ def link_command(argv: Sequence[str], tool: str, *, owns_process: bool) -> int:
     return sink.exit_code()
 
 
-def read_options(argv: Sequence[str], line: CommandLine, sink: Sink, tool: str) -> Plan | None:
-    """Parse the arguments.
+def _link(
+    line: CommandLine, plan: Plan, sink: Sink, tool: str, toolkit: str | None, *, owns_process: bool
+) -> None:
+    """Check the options, then link."""
+    check(
+        line.values,
+        sink,
+        has_inputs=bool(line.inputs),
+        needs_output=True,
+        toolkit=toolkit,
+        spelled=line.spelled,
+    )
 
-    Returns a plan if there are diagnostics, else None. Raises LinkError for a wrong argument.
+    # Loaded only after the check, so that a wrong option is reported quickly.
+    from pylink.linker import run_link
+    from pylink.options.model import Input
+
+    if tool == NVLINK:
+        line.values["allow_missing_libraries"] = True
+    inputs = [
+        Input(name, whole=is_whole) for name, is_whole in zip(line.inputs, line.whole, strict=True)
+    ]
+    if owns_process and is_large(line.inputs):
+        from pylink._native.inputfiles import keep_memory
+
+        keep_memory()
+    is_long = len(inputs) >= LONG_LINK or bool(line.values.get("profile_aprof"))
+    run_link(
+        line.values,
+        inputs,
+        plan,
+        sink,
+        line.whole_libraries,
+        toolkit=toolkit,
+        shows_progress=owns_process and is_long and is_terminal(sys.stderr),
+    )
+
+
+def read_options(argv: Sequence[str], line: CommandLine, sink: Sink, tool: str) -> Plan | None:
+    """Parse the arguments into `line`; LinkError for a wrong argument.
 
     Diagnostics about the arguments wait until all options are known, since these choose their
-    format.
+    format. If there are any, they are reported and the plan of the output files is returned;
+    otherwise None.
     """
     early = Sink()
     environment = os.environ.get(VARIABLE, "")
@@ -178,31 +181,31 @@ def read_options(argv: Sequence[str], line: CommandLine, sink: Sink, tool: str) 
     plan = Plan(values, line.inputs, sink, opened=line.files)
     open_reports(sink, values)
     if sink.policy.as_nvlink:
-        # nvlink says this before it knows that -report-arch names the target.
-        after = sink.renderers[0]
-        assert isinstance(after, NvlinkRenderer)
-        sink.renderers[0] = NvlinkRenderer(tool=tool, notes=after.notes)
+        # nvlink reports these before it evaluates -report-arch, so without the target.
+        renderer = sink.renderers[0]
+        assert isinstance(renderer, NvlinkRenderer)
+        sink.renderers[0] = NvlinkRenderer(tool=tool, notes=renderer.notes)
         try:
-            sink.take(early.diagnostics)
+            sink.report_records(early.diagnostics)
         finally:
-            sink.renderers[0] = after
+            sink.renderers[0] = renderer
     else:
-        sink.take(early.diagnostics)
+        sink.report_records(early.diagnostics)
     return plan
 
 
 def overlay_notes() -> bool | None:
-    """Whether the overlay that this program was started from has notes after nvlink's lines."""
+    """True if this program was started from an overlay with notes; None otherwise."""
     return wants_notes(sys.argv[0], os.environ.get("PATH", os.defpath))
 
 
 def terminal_form(tool: str) -> str:
-    """The form of diagnostics on a terminal: in nvlink's place nvlink's is expected."""
+    """The default format of diagnostics on a terminal: nvlink's in nvlink's place, else text."""
     return "nvlink" if tool == NVLINK else "text"
 
 
 def _internal(error: Exception, sink: Sink) -> int:
-    """Report that memory is exhausted, or what no input should raise, with the line that did."""
+    """Report exhausted memory, or an internal error with the source line that raised it."""
     trace = error.__traceback__
     place = ""
     while trace is not None:
@@ -219,12 +222,13 @@ def _internal(error: Exception, sink: Sink) -> int:
     return 1
 
 
-def _inform(line: CommandLine, tool: str, toolkit: str | None) -> int:
+def _print_help(line: CommandLine, tool: str, toolkit: str | None) -> int:
+    """Print the text of --help or --version."""
     from pylink.options.help import all_text, help_text, short_text, version_text
 
-    if sys.stdout is not None:  # closed when the process was started
-        asked = line.values.get("nvlink_version")
-        release = asked if isinstance(asked, str) else toolkit
+    if sys.stdout is not None:  # None if the process was started with it closed
+        version = line.values.get("nvlink_version")
+        release = version if isinstance(version, str) else toolkit
         if not line.values.get("help"):
             text = version_text(tool, release)
         elif tool == NVLINK:
@@ -235,15 +239,16 @@ def _inform(line: CommandLine, tool: str, toolkit: str | None) -> int:
     return 0
 
 
-def _explain(name: str, sink: Sink) -> int:
+def _explain(line: CommandLine, sink: Sink) -> int:
     from pylink.diagnostics.help import explanation
     from pylink.options.suggestions import suggest_kind
     from pylink.renderers.configuration import find_kind
 
+    name = str(line.values["explain"])
     kind = find_kind(name)
     if kind is None:
         sink.fatal("unknown-diagnostic", value=name, explain=suggest_kind)
-    if sys.stdout is not None:  # closed when the process was started
+    if sys.stdout is not None:  # None if the process was started with it closed
         write(sys.stdout, explanation(kind))
     return 0
 
@@ -257,7 +262,7 @@ def _list_files(line: CommandLine, sink: Sink) -> int:
         sink.fatal("listing-failed", reason=str(error))
 
 
-def _host_script(line: CommandLine, sink: Sink) -> int:
+def _write_host_script(line: CommandLine, sink: Sink) -> int:
     from pylink.outputs.hostscript import write_host_script
 
     if line.inputs:
@@ -268,3 +273,12 @@ def _host_script(line: CommandLine, sink: Sink) -> int:
     assert file is None or isinstance(file, str)
     write_host_script(kind, file, sink, verbose=bool(line.values.get("verbose")))
     return 0
+
+
+# Options that replace the link, and the function that returns the exit status. The first row with
+# a given option counts.
+INFORMATIONAL_OPTIONS = (
+    (("explain",), _explain),
+    (("list_sections", "list_sets", "list_rules"), _list_files),
+    (("gen_host_linker_script",), _write_host_script),
+)

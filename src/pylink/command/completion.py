@@ -1,10 +1,10 @@
-"""`pylink completion`: what shells complete, from the option table and the commands' parsers."""
+"""`pylink completion`: completion scripts for shells, from the option table and all parsers."""
 
 from __future__ import annotations
 
 import argparse
 
-from pylink.command.words import Word, command_words, link_words
+from pylink.command.words import OptionHelp, command_options, link_options
 from pylink.diagnostics.stream import show
 from pylink.options.commands import COMMANDS
 from pylink.terminal.running import run
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-OTHERS = [name for name in COMMANDS if name != "link"]
+OTHER_COMMANDS = [name for name in COMMANDS if name != "link"]
 
 BASH = """\
 # Completions of pylink for bash. In ~/.bashrc: source <(pylink completion bash)
@@ -24,7 +24,7 @@ _pylink() {{
     if (( COMP_CWORD > 2 )) && [[ ' {names} ' == *" $command-${{COMP_WORDS[2]}} "* ]]; then
         command=$command-${{COMP_WORDS[2]}}
     fi
-    # bash takes --option=value apart.
+    # bash splits --option=value at the equals sign.
     if [[ $word == = ]]; then
         word=
     elif [[ $before == = ]]; then
@@ -96,16 +96,18 @@ FISH = """\
 def bash() -> str:
     """The script for bash."""
     commands, values = [], []
-    for name in OTHERS:
-        options = " ".join(spelling for word in command_words(name) for spelling in word.spellings)
+    for name in OTHER_COMMANDS:
+        options = " ".join(
+            spelling for option in command_options(name) for spelling in option.spellings
+        )
         commands.append(f"    {name}) options='{options}' ;;")
-    for word in link_words():
-        if word.choices:
-            spellings = "|".join(word.spellings)
-            values.append(f"        {spellings}) values='{' '.join(word.choices)}' ;;")
+    for option in link_options():
+        if option.choices:
+            spellings = "|".join(option.spellings)
+            values.append(f"        {spellings}) values='{' '.join(option.choices)}' ;;")
     return BASH.format(
         commands="\n".join(commands),
-        options=" ".join(spelling for word in link_words() for spelling in word.spellings),
+        options=" ".join(spelling for option in link_options() for spelling in option.spellings),
         values="\n".join(values),
         names=" ".join(COMMANDS),
     )
@@ -113,36 +115,38 @@ def bash() -> str:
 
 def zsh() -> str:
     """The script for zsh."""
-    names = [f"        {_quoted(f'{name}:{command.about}')}" for name, command in COMMANDS.items()]
+    names = [f"        {_quote(f'{name}:{command.about}')}" for name, command in COMMANDS.items()]
     commands = []
-    for name in OTHERS:
-        options = [f"            {spec} \\" for spec in _zsh_specs(command_words(name))]
+    for name in OTHER_COMMANDS:
+        options = [f"            {spec} \\" for spec in _zsh_specs(command_options(name))]
         lines = [f"    {name})", "        _arguments \\", *options]
         commands.append("\n".join([*lines, "            '*:file:_files'", "        ;;"]))
     return ZSH.format(
         names="\n".join(names),
         plain=" ".join(COMMANDS),
         commands="\n".join(commands),
-        options="\n".join(f"            {spec} \\" for spec in _zsh_specs(link_words())),
+        options="\n".join(f"            {spec} \\" for spec in _zsh_specs(link_options())),
     )
 
 
 def fish() -> str:
     """The script for fish."""
-    seen = f"__fish_seen_subcommand_from {' '.join(OTHERS)}"
+    seen = f"__fish_seen_subcommand_from {' '.join(OTHER_COMMANDS)}"
     names = [
-        f"complete -c pylink -n __fish_use_subcommand -a {name} -d {_quoted(command.about)}"
+        f"complete -c pylink -n __fish_use_subcommand -a {name} -d {_quote(command.about)}"
         for name, command in COMMANDS.items()
     ]
-    options = [_fish_line(f"not {seen}", word) for word in link_words()]
-    for name in OTHERS:
+    options = [_fish_line(f"not {seen}", option) for option in link_options()]
+    for name in OTHER_COMMANDS:
         conditions = [f"__fish_seen_subcommand_from {name}"]
         first, _, second = name.partition("-")
         if first in COMMANDS and second:  # `pylink dedup index`
             seen_both = f"__fish_seen_subcommand_from {first}; and __fish_seen_subcommand_from"
             conditions.append(f"{seen_both} {second}")
         options += [
-            _fish_line(condition, word) for condition in conditions for word in command_words(name)
+            _fish_line(condition, option)
+            for condition in conditions
+            for option in command_options(name)
         ]
     return FISH.format(names="\n".join(names), options="\n".join(options))
 
@@ -159,7 +163,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print a script; 0, 1 when it cannot be printed, 2 for a shell that there is not."""
+    """Print a script; the status is 1 if it cannot be printed, 2 for an unknown shell, else 0."""
     return run(parser(), argv, _main)
 
 
@@ -168,35 +172,35 @@ def _main(options: argparse.Namespace) -> int:
     return 0
 
 
-def _zsh_specs(word_rows: list[Word]) -> list[str]:
+def _zsh_specs(option_helps: list[OptionHelp]) -> list[str]:
     specs = []
-    for word in word_rows:
-        about = word.about.replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
-        for spelling in word.spellings:
-            if not word.argument:
-                specs.append(_quoted(f"{spelling}[{about}]"))
+    for option in option_helps:
+        about = option.about.replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
+        for spelling in option.spellings:
+            if not option.argument:
+                specs.append(_quote(f"{spelling}[{about}]"))
                 continue
-            action = f"({' '.join(word.choices)})" if word.choices else ""
-            action = "_files" if word.is_file else action
-            meaning = word.argument.strip("<>").replace(":", "\\:") or "value"
-            specs.append(_quoted(f"{spelling}=[{about}]:{meaning}:{action}"))
+            action = f"({' '.join(option.choices)})" if option.choices else ""
+            action = "_files" if option.is_file else action
+            meaning = option.argument.strip("<>").replace(":", "\\:") or "value"
+            specs.append(_quote(f"{spelling}=[{about}]:{meaning}:{action}"))
     return specs
 
 
-def _fish_line(condition: str, word: Word) -> str:
-    parts = [f"complete -c pylink -n {_quoted(condition)}"]
-    for spelling in word.spellings:
+def _fish_line(condition: str, option: OptionHelp) -> str:
+    parts = [f"complete -c pylink -n {_quote(condition)}"]
+    for spelling in option.spellings:
         if spelling.startswith("--"):
             parts.append(f"-l {spelling[2:]}")
         else:
             parts.append(f"-{'s' if len(spelling) == 2 else 'o'} {spelling[1:]}")
-    if word.choices:
-        parts.append(f"-x -a {_quoted(' '.join(word.choices))}")
-    elif word.argument:
-        parts.append("-r -F" if word.is_file else "-x")
-    return " ".join([*parts, f"-d {_quoted(word.about)}"])
+    if option.choices:
+        parts.append(f"-x -a {_quote(' '.join(option.choices))}")
+    elif option.argument:
+        parts.append("-r -F" if option.is_file else "-x")
+    return " ".join([*parts, f"-d {_quote(option.about)}"])
 
 
-def _quoted(text: str) -> str:
-    """A text in single quotes, for each of the shells."""
+def _quote(text: str) -> str:
+    """The text in single quotes, for all three shells."""
     return "'" + text.replace("'", "'\\''") + "'"

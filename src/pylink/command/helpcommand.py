@@ -1,4 +1,4 @@
-"""`pylink help`: how to use the program, a command or an option, and what a diagnostic means."""
+"""`pylink help`: help on the program, a command, an option or a diagnostic."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Show help on a topic, or an overview; 1 for a topic that there is not."""
+    """Show help on a topic, or an overview; the status is 1 for an unknown topic, else 0."""
     if not argv or list(argv) == ["all"]:
-        if sys.stdout is not None:  # closed when the process was started
+        if sys.stdout is not None:  # None if the process was started with it closed
             write(sys.stdout, all_text() if argv else short_text())
         return 0
     topic = "-".join(argv[:2])
@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
         text = explanation(kind)
     else:
         return _refuse(topic)
-    if sys.stdout is not None:  # closed when the process was started
+    if sys.stdout is not None:  # None if the process was started with it closed
         write(sys.stdout, text)
     return 0
 

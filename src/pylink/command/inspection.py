@@ -1,4 +1,4 @@
-"""`pylink inspect`: show what is in cubins, or how two of them differ."""
+"""`pylink inspect`: show the contents of cubins, or the differences of two."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pylink.inspect.containers import (
     UnreadableFile,
     is_known,
 )
-from pylink.inspect.containers import Part as Held
+from pylink.inspect.containers import Part as DeviceCode
 from pylink.inspect.containers import parts as parts_of
 from pylink.inspect.contents import reader
 from pylink.inspect.difference import difference_document, difference_text
@@ -35,12 +35,12 @@ from pylink.size.walk import measure_bytes
 from pylink.terminal.running import run
 
 EQUAL, DIFFERENT, ERROR = 0, 1, 2
-SHOWN = 20
-LARGEST = 10  # functions of a large cubin that are shown
+DEFAULT_LIMIT = 20
+SUMMARY_FUNCTIONS = 10  # number of functions in the summary of a large cubin
 
 
 def _sizes_text(image: Image, top: int = 0) -> str:
-    """The tables of `pylink size` by part and by function."""
+    """The tables of `pylink size` by part and by function, with `top` rows (0: all)."""
     sizes = measure_bytes("cubin", image.data)
     titles = {"part": "Bytes by part", "function": "Bytes by function"}
     return "\n".join(
@@ -57,7 +57,7 @@ def _sizes_value(image: Image) -> object:
     ]
 
 
-# What is shown only when it is asked for, or first of a large cubin.
+# Shown only on request, and in the summary of a large cubin.
 SIZES = Part(
     "sizes",
     "bytes by part and function, as pylink size counts them",
@@ -67,7 +67,7 @@ SIZES = Part(
 
 
 class UnreadableCubin(Exception):
-    """A file that cannot be shown; the text names it and says why."""
+    """A file cannot be shown; the text names it and says why."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -119,15 +119,15 @@ def parser() -> argparse.ArgumentParser:
     diff.add_argument(
         "--limit",
         type=int,
-        default=SHOWN,
+        default=DEFAULT_LIMIT,
         metavar="N",
-        help=f"differences to show for each section, 0 for all (default: {SHOWN})",
+        help=f"differences to show for each section, 0 for all (default: {DEFAULT_LIMIT})",
     )
     return options
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command: 0, 1 when the cubins differ, 2 after a message on what is wrong."""
+    """Run the command; the status is 1 if the cubins differ, 2 after an error message, else 0."""
     options = parser()
 
     def work(arguments: argparse.Namespace) -> int:
@@ -153,24 +153,24 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> None:
-    chosen = _chosen(arguments)
+    selected = _select_parts(arguments)
     texts, documents = [], []
     for name in arguments.files:
-        held = _held(name, arguments.arch)
+        parts = _read_parts(name, arguments.arch)
         if arguments.list:
-            if not held:
+            if not parts:
                 raise UnreadableCubin(f"{name}: there is no device code in it")
-            texts += [f"{part}\n" for part in (*held, *_hidden(name))]
-            documents += [{"file": part.name, "kind": part.kind, "sm": part.arch} for part in held]
+            texts += [f"{part}\n" for part in (*parts, *_hints_without_code(name))]
+            documents += [{"file": part.name, "kind": part.kind, "sm": part.arch} for part in parts]
             continue
-        for label, image in _images(name, held):
+        for label, image in _images(name, parts):
             try:
                 if arguments.json:
-                    documents.append(image_document(label, image, chosen))
+                    documents.append(image_document(label, image, selected))
                 elif (rows := _rows_of_large(arguments, image)) is not None:
                     texts.append(_summary(label, image, rows))
                 else:
-                    texts.append(image_text(label, image, chosen))
+                    texts.append(image_text(label, image, selected))
             except MalformedCubin as problem:
                 raise UnreadableCubin(f"{label}: {problem}") from problem
     if arguments.json:
@@ -180,15 +180,15 @@ def _show(arguments: argparse.Namespace) -> None:
         show(("" if arguments.list else "\n").join(texts))
 
 
-def _chosen(arguments: argparse.Namespace) -> list[Part]:
-    wanted = arguments.parts or ()
+def _select_parts(arguments: argparse.Namespace) -> list[Part]:
+    names = arguments.parts or ()
     if arguments.all:
         return [*PARTS, SIZES]
-    return [part for part in (*PARTS, SIZES) if part.name in wanted] or list(PARTS)
+    return [part for part in (*PARTS, SIZES) if part.name in names] or list(PARTS)
 
 
 def _rows_of_large(arguments: argparse.Namespace, image: Image) -> dict[str, int] | None:
-    """The rows of each part of a cubin that is too large to be shown unasked."""
+    """The number of rows by part of a cubin that is too large to be shown; None for others."""
     if arguments.parts or arguments.all:
         return None
     counts = row_counts(image)
@@ -196,20 +196,22 @@ def _rows_of_large(arguments: argparse.Namespace, image: Image) -> dict[str, int
 
 
 def _summary(label: str, image: Image, rows: dict[str, int]) -> str:
-    """The first screen of a large cubin: its header and sizes, and how to see the rest."""
+    """The summary of a large cubin: header, sizes, and the options that show other parts."""
     header, _, _ = PARTS[0].text(image).partition("\nSegments")
     parts = ", ".join(f"--{name} {count:,}" for name, count in rows.items() if count)
-    rest = (
+    not_shown = (
         f"Not shown: about {sum(rows.values()):,} rows. Choose parts ({parts} rows), or show "
         "everything with --all."
     )
-    return "\n".join([f"{printable(label)}\n", header, _sizes_text(image, LARGEST), f"{rest}\n"])
+    return "\n".join(
+        [f"{printable(label)}\n", header, _sizes_text(image, SUMMARY_FUNCTIONS), f"{not_shown}\n"]
+    )
 
 
 def _diff(arguments: argparse.Namespace) -> int:
     images = []
     for name in arguments.files:
-        images_here = _images(name, _held(name, arguments.arch))
+        images_here = _images(name, _read_parts(name, arguments.arch))
         if len(images_here) != 1:
             hint = "choose one with --arch, or name an object"
             raise UnreadableCubin(f"{name}: holds {len(images_here)} cubins; {hint}")
@@ -218,32 +220,34 @@ def _diff(arguments: argparse.Namespace) -> int:
     for name, image in zip(arguments.files, (first, second), strict=True):
         _check(name, image)
     ignore = Ignore(arguments.ignore_tool_note, arguments.ignore_scoreboards)
-    found_differences = differences(first, second, ignore)
+    changes = differences(first, second, ignore)
     if arguments.json:
-        value = difference_document(arguments.files, found_differences)
+        value = difference_document(arguments.files, changes)
         show(json.dumps(value, indent=1) + "\n")
-    elif found_differences:
-        show(difference_text(arguments.files, found_differences, arguments.limit))
-    return DIFFERENT if found_differences else EQUAL
+    elif changes:
+        show(difference_text(arguments.files, changes, arguments.limit))
+    return DIFFERENT if changes else EQUAL
 
 
 def _extract(arguments: argparse.Namespace) -> None:
-    """Write what is in the files, and say what each new file is."""
-    held = [part for name in arguments.files for part in _held(name, arguments.arch, EVERYTHING)]
-    if not held:
+    """Write the device code of the files to new files, and print a line for each."""
+    parts = [
+        part for name in arguments.files for part in _read_parts(name, arguments.arch, EVERYTHING)
+    ]
+    if not parts:
         raise UnreadableCubin(f"{arguments.files[0]}: there is no device code in it")
     try:
-        for part, path in extract(held, Path(arguments.extract)):
+        for part, path in extract(parts, Path(arguments.extract)):
             show(f"{path}: {part}\n")
     except OSError as problem:
         raise UnreadableCubin(f"{problem.filename}: {problem.strerror}") from problem
 
 
-def _held(name: str, arch: str | None, unpacks: tuple[int, ...] = CUBINS) -> list[Held]:
-    """The device code in a file, of one architecture if that is asked for."""
+def _read_parts(name: str, arch: str | None, unpacks: tuple[int, ...] = CUBINS) -> list[DeviceCode]:
+    """The device code in a file; with `arch` only that of one architecture."""
     try:
         data = read_incoming(name, wanted=is_known)
-        hidden = _hidden(name, data)
+        hidden = _hints_without_code(name, data)
         if hidden and not data.startswith(ARCHIVE_MAGICS):
             raise UnreadableCubin(hidden[0])
         parts = list(parts_of(name, data, 0, Allowance(unpacks=unpacks)))
@@ -259,15 +263,15 @@ def _held(name: str, arch: str | None, unpacks: tuple[int, ...] = CUBINS) -> lis
     return parts
 
 
-def _hidden(name: str, data: bytes | None = None) -> list[str]:
-    """What is said of a file, or of members of an archive, in which no device code is found."""
+def _hints_without_code(name: str, data: bytes | None = None) -> list[str]:
+    """Messages about a file, or members of an archive, that contain no device code."""
     hints = find_hidden_code([Input(name, data)])
     return [hint.message for hint in hints if hint.kind in WITHOUT_CODE]
 
 
-def _images(name: str, held: list[Held]) -> list[tuple[str, Image]]:
-    """The cubins among it, each with a name: that of the file where there is nothing else."""
-    cubins = [(part, _read(part)) for part in held if part.kind == "cubin"]
+def _images(name: str, parts: list[DeviceCode]) -> list[tuple[str, Image]]:
+    """The cubins, each with a name, which has the architecture if the file has several parts."""
+    cubins = [(part, _read(part)) for part in parts if part.kind == "cubin"]
     if not cubins:
         raise UnreadableCubin(f"{name}: there is no cubin in it")
     return [
@@ -276,7 +280,7 @@ def _images(name: str, held: list[Held]) -> list[tuple[str, Image]]:
     ]
 
 
-def _read(part: Held) -> Image:
+def _read(part: DeviceCode) -> Image:
     try:
         return Image(part.data)
     except MalformedCubin as problem:
@@ -284,7 +288,7 @@ def _read(part: Held) -> Image:
 
 
 def _check(name: str, image: Image) -> None:
-    """Decode everything once, so that a comparison cannot meet what is unreadable."""
+    """Decode all sections once, so that a comparison cannot fail later."""
     for section in image.sections:
         read = reader(section)
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from pylink import __version__
-from pylink.command.words import Word, command_parser, command_words, link_words
+from pylink.command.words import OptionHelp, command_options, command_parser, link_options
 from pylink.diagnostics.stream import show
 from pylink.options.commands import COMMANDS
 from pylink.terminal.running import run
@@ -18,21 +18,21 @@ DESCRIPTION = """\
 .B pylink
 links CUDA device code that was compiled apart: cubins, host objects, fat binaries, archives, PTX
 and LTO-IR. It takes the options of nvlink 13.0 and writes what nvlink writes. Inputs and options
-may stand in any order; an option has its argument as the next word or behind an equals sign.
-Options that nvlink does not have are taken with one dash or two.
+may be in any order. The argument of an option is the next word or follows an equals sign.
+Options that nvlink does not have are accepted with one dash or two.
 """
 
 ENVIRONMENT = """\
 .TP
 .B PYLINK_OPTIONS
-Options of every link, in front of those of the command line, which count where both have one.
+Options of every link. Those of the command line override them.
 Blanks separate them except between double quotes.
 .TP
 .B PYLINK_THREADS
-Threads of a process, which links that it does side by side share; one for each core without it.
+Threads of a process, which its parallel links share (default: one for each core).
 .TP
 .BR LIBRARY_PATH ", " CUDA_HOME ", " CUDA_PATH ", " PATH
-Where libraries and compilers are looked for.
+Directories in which libraries and compilers are searched for.
 .TP
 .B NO_COLOR
 No colors on a terminal.
@@ -44,7 +44,7 @@ STATUS = """\
 
 
 def manual() -> str:
-    """pylink(1)."""
+    """The page pylink(1)."""
     commands = [
         f".TP\n.B pylink {_text(name)} {_text(command.usage)}\n{_text(command.about)}\n"
         for name, command in COMMANDS.items()
@@ -57,7 +57,7 @@ def manual() -> str:
             '.B pylink\n.IR command " ..."\n',
             f".SH DESCRIPTION\n{DESCRIPTION}",
             f".SH COMMANDS\n{''.join(commands)}",
-            f".SH OPTIONS\n{_options(link_words())}",
+            f".SH OPTIONS\n{_options(link_options())}",
             f".SH ENVIRONMENT\n{ENVIRONMENT}",
             f".SH EXIT STATUS\n{STATUS}",
         ]
@@ -74,9 +74,9 @@ def command_manual(name: str) -> str:
         f".SH SYNOPSIS\n.B pylink {_text(name)}\n{_text(command.usage)}\n",
         f".SH DESCRIPTION\n{_text(text)}\n",
     ]
-    word_rows = command_words(name)
-    if word_rows:
-        parts.append(f".SH OPTIONS\n{_options(word_rows)}")
+    option_helps = command_options(name)
+    if option_helps:
+        parts.append(f".SH OPTIONS\n{_options(option_helps)}")
     if parser and parser.epilog:
         parts.append(f".SH NOTES\n{_text(parser.epilog)}\n")
     return "".join([*parts, ".SH SEE ALSO\n.BR pylink (1)\n"])
@@ -98,7 +98,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print a page; 0, 1 when it cannot be printed, 2 for a command that there is not."""
+    """Print a page; the status is 1 if it cannot be printed, 2 for an unknown command, else 0."""
     return run(parser(), argv, _main)
 
 
@@ -115,15 +115,15 @@ def _head(title: str, name: str, about: str) -> str:
     )
 
 
-def _options(word_rows: Iterable[Word]) -> str:
+def _options(option_helps: Iterable[OptionHelp]) -> str:
     return "".join(
-        f".TP\n.B {', '.join(map(_text, word.spellings))} {_text(word.argument)}".rstrip()
-        + f"\n{_text(word.about)}\n"
-        for word in word_rows
+        f".TP\n.B {', '.join(map(_text, option.spellings))} {_text(option.argument)}".rstrip()
+        + f"\n{_text(option.about)}\n"
+        for option in option_helps
     )
 
 
 def _text(text: str) -> str:
-    """A text as roff prints it: dashes as they are typed, and no line that is a request."""
+    """The text escaped for roff: dashes stay dashes, and no line is a request."""
     text = " ".join(text.split()).replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     return f"\\&{text}" if text[:1] == "." else text

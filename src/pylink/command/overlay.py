@@ -1,14 +1,14 @@
 """`pylink toolkit-overlay`: a CUDA toolkit in which pylink is the device linker.
 
-nvcc and clang look for `nvlink` beside themselves or below the toolkit they are given, not on the
-search path. An overlay is a directory of symbolic links to the parts of a real toolkit, except for
+nvcc and clang look for `nvlink` beside themselves or in the toolkit that they are given, not in
+PATH. An overlay is a directory of symbolic links to the parts of a real toolkit, except for
 `bin/nvlink`, which is a link to the program `pylink` or a script that starts it. A file beside it
-has the release of the toolkit, which the links follow; the toolkit itself stays as it is.
+has the release of the toolkit, which the links follow. The toolkit itself stays unchanged.
 
-`bin/nvcc` is a copy of the program, which under that name hands device-link steps to `pylink dlink`
-and all else to the toolkit's nvcc (`src/_native/launcher/nvcc.h`). It is not a link, so that a
-build which resolves links still finds the overlay around it. `bin/fatbinary` is one, too, and has
-the toolkit's fatbinary understand CMake's words for clang.
+`bin/nvcc` is a copy of the program. Under that name it runs `pylink dlink` for device-link steps,
+and the toolkit's nvcc for everything else (`src/_native/launcher/nvcc.h`). It is not a link, so
+that a build which resolves links still finds the overlay around it. `bin/fatbinary` is a copy, too;
+it translates CMake's options for clang and runs the toolkit's fatbinary.
 """
 
 from __future__ import annotations
@@ -33,29 +33,30 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# What an overlay has to find in `bin` of the toolkit to be of use. A nvcc without its profile
-# beside it is a script that starts the one of another directory, with the linker of that.
+# Files that an overlay needs in `bin` of the toolkit. An nvcc without its profile beside it is a
+# script that starts the nvcc of another directory, which uses the linker there.
 COMPILER = "nvcc"
 PROFILE = "nvcc.profile"
 LINKER = "nvlink"
-# Programs of the toolkit in whose place ours stands, and what it goes by when ours starts it.
+# Programs of the toolkit that the overlay replaces, and their new names, under which it runs them.
 PACKER = "fatbinary"
 REPLACED = {COMPILER: "toolkit-nvcc", PACKER: "toolkit-fatbinary"}
 LIBRARIES = "lib64"
 
-# The program, the script beside it, and what the second line of that is in an editable install.
+# The program, the script beside it, and the start of that script's second line in an editable
+# install.
 PROGRAM = "pylink"
 SCRIPT = "pylink-python"
 FOLDER = b"# pylink is in "
 NATIVE = b"\x7fELF"
 
-# What toolkits of installers, but not those of wheels, say of themselves.
+# A file in toolkits of installers, but not in those of wheels, and nvcc's key in it.
 VERSION_FILE = "version.json"
-COMPILER_PACKAGE = "cuda_nvcc"  # there
-# The kernel reads no more of the first line of a script, and splits it at blanks.
+COMPILER_PACKAGE = "cuda_nvcc"
+# Kernels truncate the first line of a script at about this length, and split it at blanks.
 LONGEST_INTERPRETER = 120
 
-# Where there is no program `pylink` to link to.
+# The linker if there is no program `pylink` to link to.
 LAUNCHER = """\
 #!{interpreter}
 from pylink.startup.program import run
@@ -63,7 +64,7 @@ from pylink.startup.program import run
 run()
 """
 
-# For an interpreter whose path cannot stand in a first line.
+# The linker if the first line of a script cannot hold the path of the interpreter.
 SHELL_LAUNCHER = """\
 #!/bin/sh
 exec {interpreter} -I -c 'import sys; del sys.argv[0]
@@ -73,17 +74,17 @@ run()' "${{0%/*}}/nvlink" "$@"
 
 
 class OverlayError(Exception):
-    """Why there is no overlay, in words for the user."""
+    """The overlay cannot be created; the text says why."""
 
 
 def make_overlay(
     directory: str, toolkit: str | None, *, notes: bool = True, serve: bool = False
 ) -> None:
-    """Make `directory` an overlay of the CUDA toolkit in `toolkit`; OverlayError when it cannot be.
+    """Create an overlay of the CUDA toolkit in `toolkit`; OverlayError if that fails.
 
-    Its linker prints `notes` after nvlink's lines, and may `serve`: start a server. Without a
-    toolkit it is one with nothing but the linker. The directory appears atomically. An
-    overlay that is there already is replaced; any other directory, unless empty, is left alone.
+    With `notes` its linker prints notes after nvlink's lines; with `serve` it may start a server.
+    Without a toolkit the overlay contains only the linker. The directory appears atomically. An
+    existing overlay or an empty directory is replaced; other directories are not changed.
     """
     directory = os.path.abspath(directory)
     if toolkit is not None:
@@ -120,7 +121,7 @@ def _check_toolkit(toolkit: str, directory: str) -> None:
 
 
 def _may_replace(directory: str) -> bool:
-    """Whether the directory is empty, or an overlay: our linker, and links for the rest."""
+    """Whether the directory is empty or an overlay: pylink's linker, and otherwise links."""
     if os.path.islink(directory) or not os.path.isdir(directory):
         return False
     if not os.listdir(directory):
@@ -130,23 +131,27 @@ def _may_replace(directory: str) -> bool:
         return False
     others = [os.path.join(directory, name) for name in os.listdir(directory) if name != "bin"]
     binaries = os.path.dirname(linker)
-    own = [LINKER, RELEASE_FILE, NOTES_FILE, SERVE_FILE]
-    own += [name for name, real in REPLACED.items() if os.path.islink(os.path.join(binaries, real))]
-    others += [os.path.join(binaries, name) for name in os.listdir(binaries) if name not in own]
+    own_files = [LINKER, RELEASE_FILE, NOTES_FILE, SERVE_FILE]
+    own_files += [
+        name for name, real in REPLACED.items() if os.path.islink(os.path.join(binaries, real))
+    ]
+    others += [
+        os.path.join(binaries, name) for name in os.listdir(binaries) if name not in own_files
+    ]
     libraries = os.path.join(directory, LIBRARIES)
     if libraries in others and not os.path.islink(libraries) and os.path.isdir(libraries):
         others.remove(libraries)
         others += [os.path.join(libraries, name) for name in os.listdir(libraries)]
-    # The program may be gone by now; in a toolkit of links nvlink leads to another nvlink.
-    ours = not os.path.islink(linker) or os.path.basename(os.readlink(linker)) == PROGRAM
-    return ours and all(os.path.islink(path) for path in others)
+    # The target of the link may have been removed. In a toolkit of links nvlink links to an nvlink.
+    is_own_linker = not os.path.islink(linker) or os.path.basename(os.readlink(linker)) == PROGRAM
+    return is_own_linker and all(os.path.islink(path) for path in others)
 
 
 def _fill(unfinished: str, toolkit: str | None, marks: Sequence[str]) -> None:
     binaries = os.path.join(unfinished, "bin")
     os.mkdir(binaries)
     launcher = os.path.join(binaries, LINKER)
-    program = find_program()
+    program = find_native_program()
     if program is not None:
         os.symlink(program, launcher)
     else:
@@ -155,9 +160,9 @@ def _fill(unfinished: str, toolkit: str | None, marks: Sequence[str]) -> None:
         os.chmod(launcher, 0o755)
     for name in marks:
         with open(os.path.join(binaries, name), "w", encoding="ascii"):
-            pass  # that it is there says all
+            pass  # only the presence of the file matters
     if toolkit is not None:
-        _link(unfinished, toolkit)
+        _link_toolkit(unfinished, toolkit)
         if program is not None:
             _put_programs(binaries, program)
         release = find_release(toolkit)
@@ -167,10 +172,10 @@ def _fill(unfinished: str, toolkit: str | None, marks: Sequence[str]) -> None:
 
 
 def find_release(toolkit: str) -> str | None:
-    """What pylink follows in a toolkit, by a name of `facts/releases.py`, such as 13.2 or 13.2.51.
+    """The release of a toolkit by its name in `facts/releases.py`, such as 13.2 or 13.2.51.
 
-    That of a release without such a name is as the tools have it; None when nothing tells. The
-    compiler knows best: the linker may have been replaced, the file come from another release.
+    An unknown release has the name that the tools print; None if no tool or file has it. The
+    compiler is asked first: the linker may have been replaced, and the file may be older.
     """
     for tool in (COMPILER, LINKER):
         version = tool_version(os.path.join(toolkit, "bin", tool))
@@ -179,11 +184,11 @@ def find_release(toolkit: str) -> str | None:
             return row.name if row else version
     try:
         with open(os.path.join(toolkit, VERSION_FILE), encoding="utf-8") as stream:
-            said_there = json.load(stream)
-        # The patch level of a toolkit is not that of its tools, which stand there by themselves.
-        version = said_there.get(COMPILER_PACKAGE, {}).get("version")
+            contents = json.load(stream)
+        # Tools have a version of their own, whose patch level differs from the toolkit's.
+        version = contents.get(COMPILER_PACKAGE, {}).get("version")
         row = release_named(version) if version else None
-        match = re.match(r"[0-9]+\.[0-9]+", said_there["cuda"]["version"], re.ASCII)
+        match = re.match(r"[0-9]+\.[0-9]+", contents["cuda"]["version"], re.ASCII)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
     if row is not None:
@@ -191,26 +196,26 @@ def find_release(toolkit: str) -> str | None:
     return match[0] if match else None
 
 
-def _link(unfinished: str, toolkit: str) -> None:
-    """Links to all of the toolkit but its linker."""
+def _link_toolkit(unfinished: str, toolkit: str) -> None:
+    """Create links to everything in the toolkit except its linker."""
     binaries = os.path.join(unfinished, "bin")
     for name in os.listdir(toolkit):
         if name != "bin":
             os.symlink(os.path.join(toolkit, name), os.path.join(unfinished, name))
-    # nvcc asks for lib64; toolkits from Python packages have lib alone.
+    # nvcc uses lib64; toolkits from Python packages have only lib.
     lib = os.path.join(toolkit, "lib")
     if not os.path.lexists(os.path.join(unfinished, LIBRARIES)) and os.path.isdir(lib):
         _fill_libraries(os.path.join(unfinished, LIBRARIES), lib)
-    own = (LINKER, RELEASE_FILE, NOTES_FILE, SERVE_FILE, PROGRAM, *REPLACED.values())
+    replaced_files = (LINKER, RELEASE_FILE, NOTES_FILE, SERVE_FILE, PROGRAM, *REPLACED.values())
     for name in os.listdir(os.path.join(toolkit, "bin")):
-        if name not in own:
+        if name not in replaced_files:
             os.symlink(os.path.join(toolkit, "bin", name), os.path.join(binaries, name))
 
 
 def _put_programs(binaries: str, program: str) -> None:
-    """Our programs in the place of the toolkit's, which get other names; and what does steps.
+    """Put copies of `program` in the place of the toolkit's programs, and rename the latter.
 
-    Ours have the time of the toolkit's, by which caches of compilers tell what they have.
+    A copy has the time stamp of the program that it replaces, since compiler caches compare it.
     """
     os.symlink(program, os.path.join(binaries, PROGRAM))
     for name, real in REPLACED.items():
@@ -226,9 +231,9 @@ def _put_programs(binaries: str, program: str) -> None:
 
 
 def _fill_libraries(directory: str, lib: str) -> None:
-    """Links to the libraries, also under the names that linkers of the host look for.
+    """Create links to the libraries, also under the names that host linkers look for.
 
-    Python packages have `libcudart.so.13` alone, and -lcudart is `libcudart.so`.
+    Python packages have only `libcudart.so.13`, but -lcudart looks for `libcudart.so`.
     """
     os.mkdir(directory)
     names = sorted(os.listdir(lib))
@@ -236,15 +241,15 @@ def _fill_libraries(directory: str, lib: str) -> None:
         os.symlink(os.path.join(lib, name), os.path.join(directory, name))
     for name in names:
         plain, version, _ = name.partition(".so.")
-        wanted = os.path.join(directory, f"{plain}.so")
-        if version and not os.path.lexists(wanted):
-            os.symlink(os.path.join(lib, name), wanted)
+        link = os.path.join(directory, f"{plain}.so")
+        if version and not os.path.lexists(link):
+            os.symlink(os.path.join(lib, name), link)
 
 
-def find_program() -> str | None:
+def find_native_program() -> str | None:
     """The program `pylink` beside the interpreter, if it starts this pylink with it."""
-    folder = os.path.dirname(sys.executable)
-    program, script = os.path.join(folder, PROGRAM), os.path.join(folder, SCRIPT)
+    directory = os.path.dirname(sys.executable)
+    program, script = os.path.join(directory, PROGRAM), os.path.join(directory, SCRIPT)
     try:
         with open(script, "rb") as stream:
             interpreter, place = stream.readline(), stream.readline()
@@ -252,24 +257,30 @@ def find_program() -> str | None:
             is_native = stream.read(len(NATIVE)) == NATIVE
     except OSError:
         return None
-    if not is_native or not _is_ours(os.fsdecode(interpreter[len("#!") :].rstrip(b"\n"))):
+    if not is_native or not _is_this_interpreter(
+        os.fsdecode(interpreter[len("#!") :].rstrip(b"\n"))
+    ):
         return None
     start, _, source = place.rstrip(b"\n").partition(FOLDER)
     start_at = source if not start and source else os.fsencode(_site_packages())
-    own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    return program if os.path.realpath(start_at) == os.path.realpath(os.fsencode(own)) else None
+    own_package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return (
+        program
+        if os.path.realpath(start_at) == os.path.realpath(os.fsencode(own_package))
+        else None
+    )
 
 
 def _site_packages() -> str:
-    """Where this Python installs packages: of a virtual environment only after `site` has run."""
-    add_sites()
-    import sysconfig  # which asks for the prefix once, when it is loaded
+    """The directory in which this Python installs packages."""
+    add_sites()  # sets the prefix of a virtual environment
+    import sysconfig  # reads the prefix when it is loaded
 
     return sysconfig.get_path("purelib")
 
 
-def _is_ours(interpreter: str) -> bool:
-    """Whether that is the Python that runs this one, by any of its names in one folder."""
+def _is_this_interpreter(interpreter: str) -> bool:
+    """Whether this is the path of the running Python, or another name of it in its directory."""
     try:
         same_file = os.path.samefile(interpreter, sys.executable)
     except OSError:
@@ -278,7 +289,7 @@ def _is_ours(interpreter: str) -> bool:
 
 
 def launcher_text(interpreter: str) -> str:
-    """The program that stands in nvlink's place, for the Python that runs this one."""
+    """The text of a script that runs as nvlink with this interpreter."""
     if len(os.fsencode(interpreter)) > LONGEST_INTERPRETER or any(map(str.isspace, interpreter)):
         from shlex import quote
 
@@ -299,7 +310,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--plain",
         action="store_true",
-        help="print nvlink's messages alone (default: lines that begin with 'pylink note' follow "
+        help="print only nvlink's messages (default: lines that begin with 'pylink note' follow "
         "them and say what to do)",
     )
     options.add_argument(
@@ -312,7 +323,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; 0, or 1 with a message when there is no overlay."""
+    """Run the command; the status is 1 after an error message, else 0."""
     return run(parser(), argv, _main, (OverlayError,))
 
 
@@ -323,7 +334,7 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def report(directory: str, toolkit: str | None, *, plain: bool) -> str:
-    """What was made, and the next command."""
+    """A text about the new overlay, and the next command."""
     binaries = os.path.join(directory, "bin")
     try:
         with open(os.path.join(binaries, RELEASE_FILE), encoding="ascii") as stream:
@@ -337,8 +348,8 @@ def report(directory: str, toolkit: str | None, *, plain: bool) -> str:
         lines = [f"{directory} is the CUDA{release} toolkit in {toolkit}, with pylink as nvlink"]
         following = f"{binaries}/nvcc -arch=sm_90 -rdc=true FILE.cu ... -o PROGRAM"
     if plain:
-        lines.append("messages are nvlink's alone")
+        lines.append("prints only nvlink's messages")
     else:
-        lines.append("'pylink note' lines follow nvlink's messages (--plain: nvlink's alone)")
+        lines.append("'pylink note' lines follow nvlink's messages (--plain: only nvlink's)")
     lines.append(f"next: {following}")
     return "".join(f"{printable(line)}\n" for line in lines)

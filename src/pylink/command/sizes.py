@@ -1,4 +1,4 @@
-"""`pylink size`: where the bytes of files with device code are."""
+"""`pylink size`: the bytes of files with device code, by part."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def parser() -> argparse.ArgumentParser:
         prog="pylink size",
         description="Show where the bytes of device code are: in wheels and other zip files, "
         "shared libraries, executables, archives, objects, fat binaries, cubins and PTX, and in "
-        "folders of these. Bytes are decimal: 1 MB is 1,000,000.",
+        "directories of these. Bytes are decimal: 1 MB is 1,000,000.",
         epilog="Exit status: 0, 1 if a limit of --budget is exceeded, 2 if something is "
         "unreadable.",
     )
-    options.add_argument("files", nargs="+", metavar="FILE", help="file or folder to measure")
+    options.add_argument("files", nargs="+", metavar="FILE", help="file or directory to measure")
     options.add_argument(
         "--by",
         metavar="LEVEL",
@@ -67,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
         "compresses about 1 MB a second",
     )
     options.add_argument(
-        "--diff", metavar="OLD", help="show what changed since the file or folder OLD, and why"
+        "--diff", metavar="OLD", help="show what changed since the file or directory OLD, and why"
     )
     options.add_argument(
         "--budget", metavar="FILE", help="check the sizes against the limits in a TOML file"
@@ -98,7 +98,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command: 0, 1 for a broken budget, 2 after a message on what is unreadable."""
+    """Run the command; the status is 1 for an exceeded budget, 2 for unreadable files, else 0."""
     options = parser()
 
     def work(arguments: argparse.Namespace) -> int:
@@ -162,7 +162,7 @@ def _load_screen() -> None:
 
 
 def _write_page(arguments: argparse.Namespace, sizes: Sizes) -> None:
-    """The page; OSError where it would overwrite what was measured."""
+    """Write the page; OSError if it would overwrite a measured file."""
     from pylink.report.view.sizepage import page
 
     page_path = arguments.html
@@ -205,7 +205,7 @@ def _formatted(
     top: int,
     selection: Selection,
 ) -> str:
-    from pylink.size import formats  # what the first screen does without
+    from pylink.size import formats  # the first screen does not need it
 
     if arguments.json:
         from pylink.size.whatif import what_if

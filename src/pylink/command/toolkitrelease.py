@@ -1,7 +1,7 @@
-"""What an overlay says to its linker, in files beside it: the toolkit's release, and notes or not.
+"""Reads the files beside the linker of an overlay: the toolkit's release, and that for notes.
 
-`overlay.py` writes the files. Every start under the name nvlink looks for the release, and one that
-has something to say for the notes, so this loads nothing.
+`overlay.py` writes the files. Every start under the name nvlink reads the release, so this module
+loads only small ones.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ import os
 from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.facts.releases import FOLLOWED_NAMES
 
-# An empty file there: links have a server, as with PYLINK_SERVER=auto (the launcher looks for it).
+# An empty file there: links use a server, like with PYLINK_SERVER=auto (the launcher checks this).
 SERVE_FILE = "nvlink.serve"
 
 
 def toolkit_release(program: str, search: str) -> str | None:
-    """The release of the overlay that `program` was started from; None outside of one.
+    """The release of the overlay from which `program` was started; None outside of an overlay.
 
-    `program` is the name that it was started under, `search` the PATH by which one without a folder
-    was found. A release that cannot be followed counts as none.
+    `program` is the name under which it was started. A name without a directory is searched for in
+    `search`, the PATH. The result is also None for a release that links cannot follow.
     """
-    folder = os.path.dirname(program) or _folder_of(program, search)
-    if not folder:  # whoever started it said no place; the current folder is none
+    directory = os.path.dirname(program) or _directory_of(program, search)
+    if not directory:  # not found; do not use the current directory
         return None
     try:
-        with open(os.path.join(folder, RELEASE_FILE), encoding="ascii") as stream:
+        with open(os.path.join(directory, RELEASE_FILE), encoding="ascii") as stream:
             release = stream.read(16).strip()
     except (OSError, ValueError):
         return None
@@ -33,14 +33,14 @@ def toolkit_release(program: str, search: str) -> str | None:
 
 
 def wants_notes(program: str, search: str) -> bool | None:
-    """True in an overlay with notes; None elsewhere. Arguments are those of `toolkit_release`."""
-    folder = os.path.dirname(program) or _folder_of(program, search)
-    return True if folder and os.path.exists(os.path.join(folder, NOTES_FILE)) else None
+    """True in an overlay with notes; None elsewhere. Parameters are those of `toolkit_release`."""
+    directory = os.path.dirname(program) or _directory_of(program, search)
+    return True if directory and os.path.exists(os.path.join(directory, NOTES_FILE)) else None
 
 
-def _folder_of(program: str, search: str) -> str:
-    """The first folder of a search path that has the program."""
-    for folder in search.split(os.pathsep):
-        if os.access(os.path.join(folder, program), os.X_OK):
-            return folder
+def _directory_of(program: str, search: str) -> str:
+    """The first directory of a search path that contains the program; empty if none does."""
+    for directory in search.split(os.pathsep):
+        if os.access(os.path.join(directory, program), os.X_OK):
+            return directory
     return ""

@@ -1,4 +1,4 @@
-"""The options of all commands in one form, for completions and manual pages."""
+"""The options of all commands in a common form, for completions and manual pages."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-# Arguments that are files, by the words that help has for them.
+# Placeholders in help of arguments that are files.
 FILES = ("<file>", "<directory>", "<file or directory>", "FILE", "DIR", "PATH", "DIRECTORY")
 
 
-class Word:
-    """An option: its spellings, the long one first, what its argument is, and what it does.
+class OptionHelp:
+    """An option: its spellings (the long one first), placeholder of its argument, and help text.
 
-    `argument` is empty for a switch; `choices` are the values where these are some words.
+    `argument` is empty for a switch. `choices` are the values if there is a fixed set.
     """
 
     __slots__ = ("about", "argument", "choices", "spellings")
@@ -36,24 +36,24 @@ class Word:
         return self.argument.removesuffix(",...") in FILES
 
 
-def link_words() -> list[Word]:
+def link_options() -> list[OptionHelp]:
     """The options of a link, in alphabetical order."""
-    word_rows = []
+    option_helps = []
     for option in sorted(OPTIONS, key=lambda word: word.long.lower()):
         if option.built:
             spellings = [f"--{option.long}", *([f"-{option.short}"] if option.short else [])]
             argument = "" if option.takes == FLAG else HELP[option.long][0] or "<value>"
             choices = ["true", "false"] if option.takes == TRUTH else shown_choices(option)
-            word_rows.append(Word(spellings, argument, choices, about(option)))
-    return word_rows
+            option_helps.append(OptionHelp(spellings, argument, choices, about(option)))
+    return option_helps
 
 
-def command_words(name: str) -> list[Word]:
-    """The options of another command; none of one without a parser."""
+def command_options(name: str) -> list[OptionHelp]:
+    """The options of another command; empty if it has no parser."""
     parser = command_parser(name)
     if parser is None:
         return []
-    word_rows = []
+    option_helps = []
     for action in parser._actions:
         if not action.option_strings:
             continue
@@ -63,12 +63,12 @@ def command_words(name: str) -> list[Word]:
         choices = [str(choice) for choice in action.choices or ()]
         spellings = sorted(action.option_strings, key=len, reverse=True)
         text = (action.help or "") % {**vars(action), "prog": parser.prog} if action.help else ""
-        word_rows.append(Word(spellings, argument, choices, text))
-    return word_rows
+        option_helps.append(OptionHelp(spellings, argument, choices, text))
+    return option_helps
 
 
 def command_parser(name: str) -> argparse.ArgumentParser | None:
-    """The parser of a command, None for a command that has none."""
+    """The parser of a command; None for a command without a parser."""
     module = COMMANDS[name].parser
     if not module:
         return None

@@ -1,4 +1,4 @@
-"""`pylink dedup` and `study`, which is the same in Python; the public names of `pylink.mercury`."""
+"""`pylink dedup`, `study` (the same in Python), and the public names of `pylink.mercury`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from pylink.dedup.analysis import Analysis
     from pylink.dedup.files import study
 
-# What a link that compares has no need of, and where it is.
-_HOMES = {"Analysis": "pylink.dedup.analysis", "study": "pylink.dedup.files"}
+# Public names that a link does not need, with the modules that are loaded for them.
+_LAZY_MODULES = {"Analysis": "pylink.dedup.analysis", "study": "pylink.dedup.files"}
 
 __all__ = [
     "Analysis",
@@ -26,8 +26,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _LAZY_MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_LAZY_MODULES[name]), name)

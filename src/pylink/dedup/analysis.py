@@ -1,4 +1,4 @@
-"""What folding does for a whole build, and what stands in its way."""
+"""Analyzes folding in a whole build: which objects fold, and what keeps the others from it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from pylink._native.twins import find_twins
-from pylink.dedup.rows import BlockerRow, FamilySums, in_words
+from pylink.dedup.rows import BlockerRow, FamilySums, describe_blocker
 from pylink.mercury.cubin import CAPSULE
 from pylink.mercury.folding import fold
 from pylink.mercury.prefilter import digests_of
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from pylink.mercury.objects import MercuryObject, Payload
     from pylink.mercury.stats import Stats
 
-# Kept objects that are looked at, for each section, in search of the most similar one.
-NEIGHBOURS = 16
+# For each section, the number of kept objects among which the most similar one is searched for.
+MAX_COMPARED = 16
 RELOCATIONS = "rela"
 NUMBER_SIZE = 2
 
 
 @dataclass
 class FamilyRow:
-    """Sections of one family: how many, and how many bytes, in all and by what folding does."""
+    """Number and bytes of the sections of one family: all, folded, and foldable one by one."""
 
     sections: int = 0
     bytes: int = 0
     folded_sections: int = 0
     folded_bytes: int = 0
-    # Equal to an earlier section of the build, with equal relocations, whether or not the whole
-    # objects fold: an upper bound for folding section by section, which takes symbols on trust.
+    # Sections that equal an earlier section, relocations included, whether or not their objects
+    # fold: an upper bound for folding section by section, which does not compare symbols.
     single_sections: int = 0
     single_bytes: int = 0
 
@@ -55,7 +55,7 @@ class FamilyRow:
 
 @dataclass
 class Candidate:
-    """One object: its reference, or the verdict of the kept object most like it."""
+    """An object, with its reference, or else the verdict against the most similar kept object."""
 
     item: MercuryObject
     reference: MercuryObject | None
@@ -63,7 +63,7 @@ class Candidate:
 
     @property
     def row(self) -> FoldRow:
-        """It as a row of a table."""
+        """The row of a table for this object."""
         item, into = self.item, self.reference
         row = fold_row(item.name, None if into is None else into.name, self.verdict)
         return row._replace(sections=len(item.headers) + len(item.targets), size=item.size)
@@ -71,7 +71,7 @@ class Candidate:
 
 @dataclass(repr=False)
 class Analysis:
-    """The build as folded, and as it could be; `table` and the others have it with columns."""
+    """The results for a build: objects, families, and differences; also as tables."""
 
     candidates: list[Candidate]
     families: dict[str, FamilyRow]
@@ -79,13 +79,13 @@ class Analysis:
     unlisted: dict[str, tuple[int, int]]
     stats: Stats
     payload_bytes: int
-    # What the output of a link of these objects loses; None where that is not known.
+    # Bytes by which folding shortens the output of a link of these objects; None if unknown.
     saved_bytes: int | None = None
     without: list[str] = field(default_factory=list)
 
     @property
     def total(self) -> FamilyRow:
-        """All families together."""
+        """The sum of all families."""
         total = FamilyRow()
         for row in self.families.values():
             for name in vars(total):
@@ -94,30 +94,32 @@ class Analysis:
 
     @property
     def table(self) -> Table[FoldRow]:
-        """A row for each cubin with Mercury sections: into which it folds, or why it does not."""
+        """A row for each cubin with Mercury sections: the cubin it folds into, or the reason."""
         return Table(FoldRow, (candidate.row for candidate in self.candidates))
 
     @property
     def family_table(self) -> Table[FamilySums]:
-        """A row for each family of Mercury sections: how many, and how many bytes fold."""
+        """A row for each family of Mercury sections, with the sections and bytes that fold."""
         families = self.families.items()
         return Table(FamilySums, (FamilySums(name, *astuple(row)) for name, row in families))
 
     @property
     def blocker_table(self) -> Table[BlockerRow]:
-        """A row for each kind of difference that keeps cubins from folding, the commonest first."""
+        """A row for each kind of difference that keeps cubins from folding; most frequent first."""
         counted = self.blockers.most_common()
-        return Table(BlockerRow, (BlockerRow(in_words(name), count) for name, count in counted))
+        return Table(
+            BlockerRow, (BlockerRow(describe_blocker(name), count) for name, count in counted)
+        )
 
     @property
     def summary(self) -> str:
-        """How many fold and what that saves, in a sentence."""
+        """A sentence: the number of objects that fold, and the bytes that this saves."""
         folded = sum(candidate.reference is not None for candidate in self.candidates)
         text = f"{folded} of {len(self.candidates)} objects fold"
         if self.saved_bytes is not None:
             text += f"; the output of a link loses {self.saved_bytes} bytes"
         elif folded:
-            text += "; what an output loses is not known, because these inputs do not link"
+            text += "; the bytes saved in an output are unknown, because these inputs do not link"
         if self.without:
             text += f"; {len(self.without)} without Mercury sections"
         return text
@@ -126,7 +128,7 @@ class Analysis:
         return f"<Analysis: {self.summary}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the sum of it, what blocks folding, the largest cubins."""
+        """HTML for notebooks: the summary, the blockers, and the largest cubins."""
         return (
             f"<p>{escape(self.summary)}</p>"
             + (self.blocker_table._repr_html_() if self.blockers else "")
@@ -138,9 +140,9 @@ class Analysis:
 
 @dataclass
 class _Rows:
-    """Every section of the build as a row: its object, family, bytes and relocations.
+    """All sections of the build, as columns: object, family, bytes, relocations.
 
-    The bytes of a capsule begin after the section number of its function, which each link rewrites.
+    The bytes of a capsule are without the section number of its function, which links rewrite.
     """
 
     owners: list[int] = field(default_factory=list)
@@ -152,7 +154,7 @@ class _Rows:
     relocations: list[Payload] = field(default_factory=list)
 
 
-def analyse(
+def analyze(
     objects: Sequence[MercuryObject],
     *,
     prefilter: str = "xxh3",
@@ -162,7 +164,7 @@ def analyse(
 ) -> Analysis:
     """Fold the objects that have Mercury sections and explain the outcome.
 
-    `result` is that of folding them, where somebody has done so: all of `objects` have sections.
+    `result` is the result of folding `objects`, if it is known; then all of them have sections.
     """
     items = [item for item in objects if item.headers or item.targets]
     if result is None:
@@ -173,10 +175,10 @@ def analyse(
     for row, owner in enumerate(rows.owners):
         folded = result.reference[owner] is not None
         single = leaders[row] != row
-        counted = [(rows.families[row], rows.sizes[row])]
+        sizes = [(rows.families[row], rows.sizes[row])]
         if rows.relocations[row]:
-            counted.append((RELOCATIONS, len(rows.relocations[row])))
-        for family, size in counted:
+            sizes.append((RELOCATIONS, len(rows.relocations[row])))
+        for family, size in sizes:
             families.setdefault(family, FamilyRow()).count(size, folded, single)
     nearest = _nearest(rows, leaders, result.reference)
     candidates = []
@@ -204,10 +206,10 @@ def analyse(
 
 @dataclass
 class SectionTwin:
-    """A section of object `owner`, and the object of the first section equal to it, if any.
+    """A section of object `owner`; `leader` is the object of the first equal section, or None.
 
-    Equal are the bytes and the relocations. Relocations without a section of their own stand for
-    themselves.
+    Equal sections have equal bytes and relocations. Relocations of a section that is not compared
+    count as a section.
     """
 
     owner: int
@@ -229,7 +231,7 @@ def section_twins(objects: Sequence[MercuryObject]) -> list[SectionTwin]:
 
 
 def blocker_of(verdict: Verdict) -> str:
-    """The kind of difference, with the family it concerns."""
+    """The kind of difference, with the family of sections that differ."""
     text, index = BLOCKERS[verdict.why], verdict.index
     if index is None or verdict.symbol is not None:
         return text
@@ -237,7 +239,7 @@ def blocker_of(verdict: Verdict) -> str:
 
 
 def _unlisted(items: Sequence[MercuryObject]) -> dict[str, tuple[int, int]]:
-    """Sections and bytes of Mercury names that never enter the vectors, by name without suffix."""
+    """Number and bytes of Mercury sections that are never compared, by name without suffix."""
     unlisted: dict[str, tuple[int, int]] = {}
     for item in items:
         for name, size in item.unlisted:
@@ -250,18 +252,18 @@ def _unlisted(items: Sequence[MercuryObject]) -> dict[str, tuple[int, int]]:
 def _rows(items: Sequence[MercuryObject]) -> _Rows:
     rows = _Rows()
     for owner, item in enumerate(items):
-        pending = {_relocated(name): data for name, data in item.targets}
+        pending = {_relocated_section(name): data for name, data in item.targets}
         for (name, _, _, align), family, data in zip(
             item.headers, item.families, item.primary, strict=True
         ):
             rows.owners.append(owner)
             rows.families.append(family)
             rows.titles.append(show(name))
-            rows.names.append((_short(show(name)), align))
+            rows.names.append((_without_prefix(show(name)), align))
             rows.sizes.append(len(data))
             rows.sections.append(data[NUMBER_SIZE:] if name.startswith(CAPSULE) else data)
-            rows.relocations.append(pending.pop(_short(show(name)), b""))
-        # Relocations of sections that are not compared themselves.
+            rows.relocations.append(pending.pop(_without_prefix(show(name)), b""))
+        # Relocations of sections that are not compared.
         for short, data in pending.items():
             rows.owners.append(owner)
             rows.families.append(RELOCATIONS)
@@ -273,20 +275,20 @@ def _rows(items: Sequence[MercuryObject]) -> _Rows:
     return rows
 
 
-def _short(name: str) -> str:
-    """`.nv.merc.debug_info` and `.nv.capmerc.text.k` as `.debug_info` and `.text.k`."""
+def _without_prefix(name: str) -> str:
+    """The name without its mercury prefix: `.debug_info` for `.nv.merc.debug_info`."""
     for prefix in (".nv.merc", ".nv.capmerc"):
         if name.startswith(prefix + "."):
             return name[len(prefix) :]
     return name
 
 
-def _relocated(name: bytes) -> str:
-    return _short(show(name)).removeprefix(".rela")
+def _relocated_section(name: bytes) -> str:
+    return _without_prefix(show(name)).removeprefix(".rela")
 
 
 def _leaders(rows: _Rows, hashed: bool) -> array.array[int]:
-    """For each row the first one equal to it; digests are taken only where names and sizes tie."""
+    """The first equal row of each row; only rows with equal names and sizes are hashed."""
     ties: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
     for row, (name, data) in enumerate(zip(rows.names, rows.sections, strict=True)):
         ties[(name, len(data), len(rows.relocations[row]))].append(row)
@@ -304,14 +306,14 @@ def _leaders(rows: _Rows, hashed: bool) -> array.array[int]:
 def _nearest(
     rows: _Rows, leaders: array.array[int], reference: Sequence[int | None]
 ) -> dict[int, int]:
-    """For each kept object the kept one before it that shares most bytes with it."""
+    """The kept object that shares most bytes with an earlier kept one, by kept object."""
     holders: defaultdict[int, list[int]] = defaultdict(list)
     shared: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for row, owner in enumerate(rows.owners):
         if reference[owner] is None:
-            known = holders[leaders[row]]
-            for other in known[:NEIGHBOURS]:
+            earlier = holders[leaders[row]]
+            for other in earlier[:MAX_COMPARED]:
                 if other != owner:
                     shared[owner][other] += rows.sizes[row] + len(rows.relocations[row])
-            known.append(owner)
+            earlier.append(owner)
     return {owner: counts.most_common(1)[0][0] for owner, counts in shared.items()}

@@ -1,4 +1,4 @@
-"""`pylink dedup`: what folding Mercury sections does for a set of cubins."""
+"""`pylink dedup`: shows the effect of folding Mercury sections in a set of cubins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pylink.terminal.tables import print_tables
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Rows of a table that a screen has room for.
+# Default number of rows, which fit on a screen.
 TOP = 10
 
 
@@ -65,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; 0, or 1 when an input cannot be read or the result not be written."""
+    """Run the command; the status is 1 if reading an input or writing the result fails, else 0."""
     return run(parser(), argv, _main, (MalformedCubin, UnreadableFile))
 
 
@@ -87,7 +87,7 @@ def _main(options: argparse.Namespace) -> int:
         print_tables(formats.tables(analysis, top, everything=options.all))
         show(analysis.summary + "\n")
         if not options.all:
-            show("--all has sections by family, codes and what comparing took\n")
+            show("--all also shows sections by family, codes, and the work of comparing\n")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What folding does for cubins in files: read, compared, and the saving of a link computed."""
+"""Analyzes folding of cubins in files, and computes the bytes that it saves in a link."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pylink.dedup.analysis import Analysis, analyse
+from pylink.dedup.analysis import Analysis, analyze
 from pylink.dedup.saving import saved_by_cubins
 from pylink.facts.elf import EM_CUDA
 from pylink.files.reading import read_incoming
@@ -28,14 +28,14 @@ def study(
     identity: str = "symbols",
     progress: Callable[[int, int], object] | None = None,
 ) -> Analysis:
-    """What `pylink dedup` tells of files: which cubins fold, what keeps the others from it.
+    """Analyze files like `pylink dedup`: which cubins fold, and what keeps the others from it.
 
-    A file is a cubin, anything that contains cubins, or a directory of cubins; with `arch` only
-    those for it count. `prefilter` and `identity` are the options of the command. `progress` is
-    called with the number of cubins that were compared, and of all.
+    A file is a cubin, a file that contains cubins, or a directory of cubins. With `arch` only
+    cubins for this architecture count. `prefilter` and `identity` are the options of the command.
+    `progress` is called with the number of compared cubins and the number of all.
 
-    Raises OSError for a file that cannot be read, UnreadableFile where there is no cubin,
-    MalformedCubin for one that is damaged, ValueError without files.
+    Raises OSError for a file that cannot be read, UnreadableFile if there is no cubin,
+    MalformedCubin for a damaged cubin, ValueError without files.
     """
     if isinstance(files, (str, os.PathLike)):
         raise TypeError("files is a list, also of one file")
@@ -50,28 +50,28 @@ def study(
         raise UnreadableFile(_without_cubins(names[0], arch))
     objects = [MercuryObject.from_cubin(data, name) for name, data in cubins]
 
-    def tell(done: int) -> None:
+    def report_progress(done: int) -> None:
         if progress is not None:
             progress(done, len(objects))
 
-    analysis = analyse(objects, prefilter=prefilter, identity=identity, progress=tell)
+    analysis = analyze(objects, prefilter=prefilter, identity=identity, progress=report_progress)
     folds = any(candidate.reference is not None for candidate in analysis.candidates)
     analysis.saved_bytes = saved_by_cubins(cubins, newest(cubins)) if folds else 0
     return analysis
 
 
 def _without_cubins(name: str, arch: str | None) -> str:
-    wanted = f" for {arch}" if arch is not None else ""
+    target = f" for {arch}" if arch is not None else ""
     if Path(name).is_dir():
         return (
-            f"{name}: there is no cubin file{wanted} in it; of a directory only cubins are read, "
-            "so name objects, archives and libraries themselves"
+            f"{name}: there is no cubin file{target} in it; in directories only cubins are read, "
+            "so name objects, archives and libraries"
         )
-    return f"{name}: there is no cubin{wanted} in it"
+    return f"{name}: there is no cubin{target} in it"
 
 
 def inputs(names: Sequence[str]) -> Iterator[Path]:
-    """The files named, and the cubins in the directories named, in the order of their paths."""
+    """Yield the named files, and the cubins in named directories sorted by path."""
     for name in names:
         path = Path(name)
         if path.is_dir():
@@ -81,19 +81,19 @@ def inputs(names: Sequence[str]) -> Iterator[Path]:
 
 
 def inside(path: Path) -> Iterator[tuple[str, bytes]]:
-    """The cubins in a file of any kind that `pylink inspect` opens, with their names."""
+    """Yield name and bytes of each cubin in a file of any kind that `pylink inspect` opens."""
     for part in parts(str(path), bytes(read_incoming(path, wanted=is_known))):
         if part.kind == "cubin":
             yield f"{part.name} (sm_{part.arch})" if part.arch else part.name, part.data
 
 
 def newest(cubins: Sequence[tuple[str, bytes]]) -> str:
-    """The architecture that all of these run on, such as `sm_100`."""
+    """The newest architecture of the cubins, such as `sm_100`."""
     return f"sm_{max(Image(data).sm for _, data in cubins)}"
 
 
 def is_cubin(path: Path) -> bool:
-    """Whether a file in a directory begins as a cubin does."""
+    """Whether this is a file that begins like a cubin."""
     if not path.is_file():
         return False
     with path.open("rb") as file:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from pylink.dedup.analysis import blocker_of
-from pylink.dedup.rows import in_words
+from pylink.dedup.rows import describe_blocker
 from pylink.diagnostics.paths import shortener
 from pylink.terminal.tables import Table, csv_text
 
@@ -40,7 +40,7 @@ NS_PER_MS = 1e6
 
 
 def candidate_row(candidate: Candidate) -> dict[str, object]:
-    """One object by the names of CANDIDATE_COLUMNS; None where nothing applies."""
+    """The values of an object by the names of CANDIDATE_COLUMNS; None for a value it lacks."""
     item, verdict = candidate.item, candidate.verdict
     row: dict[str, object] = dict.fromkeys(CANDIDATE_COLUMNS)
     row["object"] = item.name
@@ -60,7 +60,7 @@ def candidate_row(candidate: Candidate) -> dict[str, object]:
 
 
 def as_json(analysis: Analysis) -> str:
-    """Everything the analysis knows, as one JSON object."""
+    """The whole analysis as one JSON object."""
     value = {
         "objects": [
             {name.replace(" ", "_"): cell for name, cell in candidate_row(candidate).items()}
@@ -82,49 +82,52 @@ def as_json(analysis: Analysis) -> str:
 
 
 def as_csv(analysis: Analysis) -> str:
-    """One line for each object."""
+    """The objects as CSV, a line for each."""
     rows = (candidate_row(candidate).values() for candidate in analysis.candidates)
     return csv_text([CANDIDATE_COLUMNS, *rows])
 
 
 def tables(analysis: Analysis, top: int, *, everything: bool) -> list[Table]:
-    """What to show, in the order of interest: of the objects `top`, the largest that fold first.
+    """The tables to show, the most important first; of the objects `top`, first those that fold.
 
-    Without `everything` that is a screen: objects, and what blocks folding, in words.
+    Without `everything` they fit on a screen: objects, and in words what blocks folding.
     """
-    tables_here = [_objects(analysis, top, everything=everything)]
+    result = [_objects(analysis, top, everything=everything)]
     if analysis.blockers:
-        rows = [(in_words(name), str(count)) for name, count in analysis.blockers.most_common()]
-        tables_here.append(Table("What keeps objects from folding", ("reason", "objects"), rows))
+        rows = [
+            (describe_blocker(name), str(count)) for name, count in analysis.blockers.most_common()
+        ]
+        result.append(Table("What keeps objects from folding", ("reason", "objects"), rows))
     if not everything:
-        return tables_here
-    tables_here.append(_families(analysis))
+        return result
+    result.append(_families(analysis))
     if analysis.unlisted:
         rows3 = [(name, str(n), str(size)) for name, (n, size) in analysis.unlisted.items()]
-        tables_here.append(Table("Never compared", ("section", "sections", "bytes"), rows3))
-    tables_here.append(_work(analysis))
-    return tables_here
+        result.append(Table("Never compared", ("section", "sections", "bytes"), rows3))
+    result.append(_work(analysis))
+    return result
 
 
 def _objects(analysis: Analysis, top: int, *, everything: bool) -> Table:
     rows = []
     shorten = shortener([candidate.item.name for candidate in analysis.candidates])
     ordered = sorted(
-        analysis.candidates, key=lambda each: (each.reference is None, -each.item.size)
+        analysis.candidates,
+        key=lambda candidate: (candidate.reference is None, -candidate.item.size),
     )
     for candidate in ordered[:top]:
         verdict = candidate.verdict
         into = candidate.reference
         fate = "kept" if into is None else f"folds into {shorten(into.name)}"
         if verdict is None:
-            code, stage, reason = "", "", "nothing to fold into before it"
+            code, stage, reason = "", "", "no earlier object to fold into"
         else:
             code, stage, reason = str(verdict.code), str(verdict.stage or ""), verdict.reason
             if verdict.code:
-                why = reason if everything else in_words(blocker_of(verdict))
+                why = reason if everything else describe_blocker(blocker_of(verdict))
                 reason = f"{why}, against {shorten(verdict.reference.name)}"
             elif not everything:
-                reason = "all of it is there already"
+                reason = "all its sections are in an earlier object"
         name = shorten(candidate.item.name)
         rows.append((name, fate, code, stage, reason) if everything else (name, fate, reason))
     hidden = len(ordered) - len(rows)

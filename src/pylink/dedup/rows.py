@@ -1,4 +1,4 @@
-"""Rows of the tables that an analysis has."""
+"""Rows of the tables of an analysis."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pylink.tabular.columns import Size
 
-# What the families of sections are called in a sentence; the others by their names.
+# Names in sentences of families of sections; others have the name of the section.
 FAMILIES = {"container": "code and its containers", "rela": "relocations"}
 
 
@@ -25,13 +25,13 @@ class FamilySums(NamedTuple):
 
 
 class BlockerRow(NamedTuple):
-    """A kind of difference, and how many cubins it keeps from folding."""
+    """A kind of difference, and the number of cubins that it keeps from folding."""
 
     reason: str
     cubins: int
 
 
-def in_words(blocker: str) -> str:
-    """A kind of difference as a sentence: `other bytes: debug_frame` by what that is."""
+def describe_blocker(blocker: str) -> str:
+    """A kind of difference in words: `other bytes in .debug_info` of `other bytes: debug_info`."""
     kind, _, family = blocker.partition(": ")
     return f"{kind} in {FAMILIES.get(family, f'.{family}')}" if family else kind

@@ -1,9 +1,9 @@
-"""What folding takes off the output of a link, in bytes: the difference of two real layouts.
+"""Computes the bytes that folding saves in the output of a link, from two real layouts.
 
-Payloads that fold are not it: the plain sections' bytes stay, alignment and relocations count, and
-a link omits the sections of `pylink.phases.fold` alone. So merge and layout run once more, as
-with --merc-dedup=off, and the sizes of the two files are compared. That costs about half a link;
-only what looks at links asks.
+The sum of folded payloads would be wrong: bytes of plain sections stay, alignment and relocations
+count, and a link only omits the sections of `pylink.phases.fold`. So merge and layout run a second
+time, like with --merc-dedup=off, and the sizes of the two files are compared. That takes about half
+the time of a link, so only analyses do it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     from pylink.phases.results import Objects
 
 
-class Lenient(Sink):
-    """Hears what phases report and shows nothing; undefined symbols are not errors to it.
-
-    `first` is the first other error.
-    """
+class ErrorCollector(Sink):
+    """A sink that shows nothing and keeps the first error; it ignores undefined symbols."""
 
     __slots__ = ("first",)
 
@@ -43,9 +40,8 @@ class Lenient(Sink):
     def failing(self) -> bool:
         return self.first is not None
 
-    def hears(self, kind: str) -> bool:
-        # Files that might define them are looked for in every input, which would be the cost of a
-        # part.
+    def is_enabled(self, kind: str) -> bool:
+        # Hints on undefined symbols search all inputs, which takes too long here.
         return kind != "undefined-reference"
 
     def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
@@ -54,27 +50,27 @@ class Lenient(Sink):
         return super().dispatch(diagnostic) if diagnostic.level >= CATASTROPHE else None
 
 
-def saved_bytes(objects: Objects, sink: Lenient | None = None) -> int | None:
-    """How much shorter the output of these inputs is with folding; None when they do not link.
+def saved_bytes(objects: Objects, sink: ErrorCollector | None = None) -> int | None:
+    """The bytes by which folding shortens the output; None if these inputs do not link.
 
-    `sink` hears why.
+    Errors are reported to `sink`.
     """
-    sink = sink or Lenient()
+    sink = sink or ErrorCollector()
     sizes = [_output_size(objects, sink, keeps_copies=keeps) for keeps in (True, False)]
     return None if sizes[0] is None or sizes[1] is None else sizes[0] - sizes[1]
 
 
 def saved_by_cubins(cubins: Iterable[tuple[str, bytes]], arch: str) -> int | None:
-    """The same of cubins by name, linked for `arch`."""
-    from pylink.options.model import Input  # a link has no need of this here
+    """The bytes that folding saves in a link of these cubins, with their names, for `arch`."""
+    from pylink.options.model import Input  # needed only here
 
-    objects = read_inputs([Input(name, data) for name, data in cubins], arch, Lenient())
+    objects = read_inputs([Input(name, data) for name, data in cubins], arch, ErrorCollector())
     return None if objects is None else saved_bytes(objects)
 
 
-def read_inputs(inputs: list[Input], arch: str, sink: Lenient) -> Objects | None:
-    """What a link of these inputs for `arch` has to merge; None when they cannot be read."""
-    from pylink.options.model import Options  # a link needs none of these
+def read_inputs(inputs: list[Input], arch: str, sink: ErrorCollector) -> Objects | None:
+    """Load and parse inputs of a link for `arch`; None if that fails."""
+    from pylink.options.model import Options  # needed only here
     from pylink.options.plan import Plan
     from pylink.phases.load import load
     from pylink.phases.read import read
@@ -89,15 +85,15 @@ def read_inputs(inputs: list[Input], arch: str, sink: Lenient) -> Objects | None
     return None if sink.failing else objects
 
 
-def _output_size(objects: Objects, sink: Lenient, *, keeps_copies: bool) -> int | None:
-    """Bytes of the output; None after an error."""
+def _output_size(objects: Objects, sink: ErrorCollector, *, keeps_copies: bool) -> int | None:
+    """The size of the output in bytes; None after an error."""
     job: Job = copy.copy(objects.job)
     job.steps = Steps()
     job.traces_folds = False
     job.keeps_copies = keeps_copies
-    again = objects.replaced(job=job)
+    copied = objects.replaced(job=job)
     try:
-        merged = merge(sink, again)
+        merged = merge(sink, copied)
         return None if merged is None or sink.failing else layout(sink, merged).size
     except LinkError:
         return None

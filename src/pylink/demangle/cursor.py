@@ -1,4 +1,4 @@
-"""A place in a mangled name, and what every part of the parser shares."""
+"""The position in a mangled name, and the methods that all parts of the parser share."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 
 DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-# No number of a name has more: the greatest size of an array has 20.
-MOST_DIGITS = 20
+# Digits of the largest number in a name: the size of an array can have 20.
+MAX_DIGITS = 20
 
-# Characters that the parts of one name may have which others abbreviate, and those others. A part
-# may abbreviate the one before it twice: 300 characters could stand for more than memory holds.
-MOST_TEXT = 1 << 24
+# Limit of the text of all parts of a name, abbreviations included. A part may contain the one
+# before it twice, so 300 characters could expand to more than memory holds.
+MAX_TEXT = 1 << 24
 
 
 class NotMangled(Exception):
@@ -19,10 +19,10 @@ class NotMangled(Exception):
 
 
 class Type:
-    """A type in two halves, between which a declarator's `*`, `&` or name goes.
+    """A type as the texts left and right of a declarator's `*`, `&` or name.
 
-    `kind` is `base`, `pointer` (all that ends in a declarator), `array` or `function`. `spaced`
-    says whether a blank separates a base from its declarator: not so after an abbreviated name.
+    `kind` is `base`, `pointer` (any type that ends in a declarator), `array` or `function`.
+    `spaced`: a blank separates a base from its declarator, except after an abbreviated name.
     """
 
     __slots__ = ("kind", "left", "right", "spaced")
@@ -38,79 +38,79 @@ class Type:
 
     @property
     def before(self) -> str:
-        """The left half, ready for a declarator."""
+        """The left text, with the blank that a declarator needs."""
         return f"{self.left} " if self.kind == "base" and self.spaced else self.left
 
 
 class Cursor(ABC):
-    """The name, how far it is read, and the parts that later parts may abbreviate."""
+    """The name, the position in it, and the parts that later parts can abbreviate."""
 
     def __init__(self, name: str, at: int) -> None:
         self.name = name
         self.at = at
-        self.known: list[Type] = []
+        self.parts: list[Type] = []
         self._text = 0
         self.bare_parameters = False  # a template parameter takes no arguments here
 
     def peek(self, count: int = 1) -> str:
         return self.name[self.at : self.at + count]
 
-    def take(self, text: str) -> bool:
-        """Step over `text` if it is next."""
+    def consume(self, text: str) -> bool:
+        """Skip `text` if it is next; return whether it was."""
         if self.name.startswith(text, self.at):
             self.at += len(text)
             return True
         return False
 
-    def need(self, text: str) -> None:
-        if not self.take(text):
+    def require(self, text: str) -> None:
+        if not self.consume(text):
             raise NotMangled
 
     def next(self) -> str:
-        """The next character, which is stepped over."""
+        """Skip the next character and return it."""
         if self.at >= len(self.name):
             raise NotMangled
         self.at += 1
         return self.name[self.at - 1]
 
     def number(self) -> int:
-        """A decimal number, which must be there."""
+        """Read a decimal number; NotMangled without digits."""
         start = self.at
         while self.peek().isdecimal():
             self.at += 1
-        if not 0 < self.at - start <= MOST_DIGITS:
+        if not 0 < self.at - start <= MAX_DIGITS:
             raise NotMangled
         return int(self.name[start : self.at])
 
     def ordinal(self) -> int:
-        """`_` is 0, `0_` is 1, `1_` is 2."""
-        if self.take("_"):
+        """Read an ordinal: `_` is 0, `0_` is 1, `1_` is 2."""
+        if self.consume("_"):
             return 0
         value = self.number() + 1
-        self.need("_")
+        self.require("_")
         return value
 
     def remember(self, part: Type) -> Type:
-        self.known.append(self._counted(part))
+        self.parts.append(self._check_length(part))
         return part
 
     def recall(self) -> Type:
-        """The part that what follows `S` abbreviates: `_`, `0_` and so on, in base 36."""
-        place = 0
-        if not self.take("_"):
-            while not self.take("_"):
-                place = place * 36 + DIGITS.index(self._digit())
-                if place >= len(self.known):
+        """Read an abbreviation after its `S` (`_`, `0_`, ... in base 36) and return its part."""
+        index = 0
+        if not self.consume("_"):
+            while not self.consume("_"):
+                index = index * 36 + DIGITS.index(self._digit())
+                if index >= len(self.parts):
                     raise NotMangled
-            place += 1
-        if place >= len(self.known):
+            index += 1
+        if index >= len(self.parts):
             raise NotMangled
-        return self._counted(self.known[place])
+        return self._check_length(self.parts[index])
 
-    def _counted(self, part: Type) -> Type:
-        """The part, unless all of them together have become too long."""
+    def _check_length(self, part: Type) -> Type:
+        """Return the part; NotMangled if the text of all parts has become too long."""
         self._text += len(part.left) + len(part.right)
-        if self._text > MOST_TEXT:
+        if self._text > MAX_TEXT:
             raise NotMangled
         return part
 
@@ -120,7 +120,7 @@ class Cursor(ABC):
             raise NotMangled
         return digit
 
-    # What the classes of the parser that know types, expressions and names supply.
+    # Implemented by the classes of the parser for types, expressions and names.
 
     @abstractmethod
     def type(self) -> Type: ...

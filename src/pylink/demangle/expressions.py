@@ -73,7 +73,7 @@ CASTS = {
 
 
 class ExpressionParser(TypeParser):
-    """Reads one expression; operands contain no parentheses, as in nvlink's texts."""
+    """Reads one expression; operands have no parentheses, like in nvlink's texts."""
 
     def expression(self) -> str:
         code = self.peek(2)
@@ -98,59 +98,59 @@ class ExpressionParser(TypeParser):
         text: str = rule()
         return text
 
-    def _listed(self) -> str:
-        """Expressions up to an E, between commas."""
+    def _expression_list(self) -> str:
+        """Read expressions up to an E; the text has commas between them."""
         items = []
-        while not self.take("E"):
+        while not self.consume("E"):
             items.append(self.expression())
         return ", ".join(items)
 
     def _reference(self, scope: str) -> str:
-        """A name, perhaps with template arguments."""
+        """Read a name that may have template arguments."""
         name = self.unqualified(scope)
         return name + self.template_args() if self.peek() == "I" else name
 
     def _fp(self) -> str:
-        return "this" if self.take("T") else self._parameter()
+        return "this" if self.consume("T") else self._parameter()
 
     def _parameter(self) -> str:
         qualifiers = self._qualifiers()
         return f"{qualifiers} param#{self.ordinal() + 1}".lstrip()
 
     def _fL(self) -> str:
-        """A parameter of a function around this one, or a fold from the left with a first value."""
+        """Read a parameter of an enclosing function, or a left fold with an initial value."""
         if not self.peek().isdecimal():
             return self._fR()
         levels = self.number() + 1
-        self.need("p")
+        self.require("p")
         return f"{self._parameter()}[up {levels} level{'s' * (levels > 1)}]"
 
     def _fR(self) -> str:
-        operator = self._folded()
+        operator = self._fold_operator()
         first = self.expression()
         return f"({first}{operator}...{operator}{self.expression()})"
 
     def _fl(self) -> str:
-        return f"(...{self._folded()}{self.expression()})"
+        return f"(...{self._fold_operator()}{self.expression()})"
 
     def _fr(self) -> str:
-        operator = self._folded()
+        operator = self._fold_operator()
         return f"({self.expression()}{operator}...)"
 
-    def _folded(self) -> str:
+    def _fold_operator(self) -> str:
         code = self.next() + self.next()
         if code not in BINARY:
             raise NotMangled
         return OPERATORS[code]
 
     def _pp(self) -> str:
-        return self._stepped("++")
+        return self._increment("++")
 
     def _mm(self) -> str:
-        return self._stepped("--")
+        return self._increment("--")
 
-    def _stepped(self, operator: str) -> str:
-        if self.take("_"):
+    def _increment(self, operator: str) -> str:
+        if self.consume("_"):
             return operator + self.expression()
         return self.expression() + operator
 
@@ -164,28 +164,28 @@ class ExpressionParser(TypeParser):
         return self._new("new[] ")
 
     def _new(self, text: str) -> str:
-        """Where the object goes, its type, and what it begins with."""
+        """Read the placement arguments, the type and the initializer of a new expression."""
         places = []
-        while not self.take("_"):
+        while not self.consume("_"):
             places.append(self.expression())
         if places:
             text += f"({', '.join(places)}) "
         text += str(self.type())
-        if self.take("pi"):
-            return f"{text}({self._listed()})"
-        if self.take("il"):
-            return f"{text}{{{self._listed()}}}"
-        self.need("E")
+        if self.consume("pi"):
+            return f"{text}({self._expression_list()})"
+        if self.consume("il"):
+            return f"{text}{{{self._expression_list()}}}"
+        self.require("E")
         return text
 
     def _cl(self) -> str:
         callee = self.expression()
-        return f"{callee}({self._listed()})"
+        return f"{callee}({self._expression_list()})"
 
     def _cv(self) -> str:
         to = self.type()
-        if self.take("_"):
-            return f"{to}({self._listed()})"
+        if self.consume("_"):
+            return f"{to}({self._expression_list()})"
         return f"({to}){self.expression()}"
 
     def _dt(self) -> str:
@@ -236,31 +236,31 @@ class ExpressionParser(TypeParser):
         return f"noexcept({self.expression()})"
 
     def _tl(self) -> str:
-        of = self.type()
-        return f"{of}{{{self._listed()}}}"
+        type_name = self.type()
+        return f"{type_name}{{{self._expression_list()}}}"
 
     def _il(self) -> str:
-        return f"{{{self._listed()}}}"
+        return f"{{{self._expression_list()}}}"
 
     def _sr(self) -> str:
-        """A member of a scope: a class, or names up to an E."""
+        """Read a member of a scope, which is a class, or names up to an E."""
         if not self.peek().isdecimal():
             return f"{self.type()}::{self._reference('')}"
         scope = []
-        while not self.take("E"):
+        while not self.consume("E"):
             scope.append(self._reference(""))
         return f"{'::'.join(scope)}::{self._reference('')}"
 
     def literal(self) -> str:
-        """`L type value E`, or the name of an entity."""
-        self.need("L")
-        if self.take("_Z"):
+        """Read `L type value E`, or the name of an entity."""
+        self.require("L")
+        if self.consume("_Z"):
             text = self.encoding(bare=True)
-            self.need("E")
+            self.require("E")
             return text
         code = self.peek()
-        of = self.type()
-        sign = "-" if self.take("n") else ""
+        type_name = self.type()
+        sign = "-" if self.consume("n") else ""
         end = self.name.find("E", self.at)
         digits = self.name[self.at : end]
         if code in ("f", "d"):
@@ -270,11 +270,11 @@ class ExpressionParser(TypeParser):
         else:
             raise NotMangled
         self.at = end + 1
-        return f"({of}){sign}{value}"
+        return f"({type_name}){sign}{value}"
 
 
 def _real(digits: str, code: str) -> str:
-    """A floating-point number from the hexadecimal digits of its bits, most significant first."""
+    """The text of a floating-point number from its hexadecimal digits, most significant first."""
     try:
         (value,) = struct.unpack(f">{code}", bytes.fromhex(digits))
     except (ValueError, struct.error):

@@ -1,4 +1,4 @@
-"""Names: scopes, template arguments, operators, things local to a function, and whole symbols."""
+"""Reads names: scopes, template arguments, operators, local entities, and whole symbols."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ SPECIAL = {
 
 
 class Name:
-    """A name as far as it is read: its text, and what its last part means for the rest.
+    """The part of a name that was read, and properties of its last part.
 
-    `last` is the last part without template arguments, which constructors repeat; `suffix` comes
-    after the parameters, `qualifiers` before it. `known` says that the text as it stands may
-    already be abbreviated.
+    `last` is the last part without template arguments, which constructors repeat. `qualifiers` and
+    `suffix` follow the parameters. `is_remembered` says that the text is already among the parts
+    that can be abbreviated.
     """
 
-    __slots__ = ("known", "last", "plain", "qualifiers", "suffix", "template", "text")
+    __slots__ = ("is_remembered", "last", "plain", "qualifiers", "suffix", "template", "text")
 
-    def __init__(self, text: str = "", last: str = "", *, known: bool = False) -> None:
+    def __init__(self, text: str = "", last: str = "", *, is_remembered: bool = False) -> None:
         self.text = text
         self.last = last
-        self.known = known
+        self.is_remembered = is_remembered
         self.template = False  # ends in template arguments
         self.plain = False  # a constructor or conversion, whose result is not written
         self.suffix = self.qualifiers = ""
@@ -57,7 +57,7 @@ class NameParser(ExpressionParser):
     """Reads what follows `_Z`."""
 
     def encoding(self, *, bare: bool = False) -> str:
-        """A function with its parameters (not if `bare`), or a variable."""
+        """Read a function with its parameters (without, if `bare`), or a variable."""
         if self.peek() in ("T", "G"):
             return self._special()
         name = self.full_name()
@@ -73,7 +73,7 @@ class NameParser(ExpressionParser):
         return text if result is None else f"{result} {text}"
 
     def _special(self) -> str:
-        """Tables and thunks that the compiler makes."""
+        """Read the name of a table or thunk that the compiler generates."""
         code = self.peek(2)
         self.at += 2
         if code in ("TI", "TS", "TV", "TT"):
@@ -88,36 +88,36 @@ class NameParser(ExpressionParser):
         return f"{kind} for {' '.join(offsets)} {self.encoding()}"
 
     def _offset(self) -> str:
-        virtual = self.take("v")
+        virtual = self.consume("v")
         if not virtual:
-            self.need("h")
+            self.require("h")
         text = f"offset {self._signed()}"
-        self.need("_")
+        self.require("_")
         if virtual:
             text += f", virtual offset {self._signed()}"
-            self.need("_")
+            self.require("_")
         return f"({text})"
 
     def _signed(self) -> int:
-        return -self.number() if self.take("n") else self.number()
+        return -self.number() if self.consume("n") else self.number()
 
     def class_type(self) -> Type:
-        """A type that is a name."""
-        start = len(self.known)
+        """Read a type that is a name."""
+        start = len(self.parts)
         code = self.peek()
         if code == "S" and self.peek(2) != "St":
             self.at += 1
-            abbreviated = self._abbreviated()
+            abbreviated = self._abbreviation()
             if self.peek() != "I":
                 return abbreviated
             return self.remember(Type(str(abbreviated) + self.template_args(), spaced=False))
         name = self.full_name()
-        if name.known and len(self.known) == start:
+        if name.is_remembered and len(self.parts) == start:
             return Type(name.text, spaced=False)
         return self.remember(Type(name.text))
 
-    def _abbreviated(self) -> Type:
-        """What follows an S: a part seen before or of the standard library."""
+    def _abbreviation(self) -> Type:
+        """Read the rest of an abbreviation after S: an earlier part or one of namespace std."""
         code = self.peek()
         if code in STANDARD and code:
             self.at += 1
@@ -125,7 +125,7 @@ class NameParser(ExpressionParser):
         return self.recall()
 
     def full_name(self) -> Name:
-        """A name in any scope."""
+        """Read a name in any scope."""
         code = self.peek()
         if code == "N":
             self.at += 1
@@ -134,16 +134,16 @@ class NameParser(ExpressionParser):
             self.at += 1
             return self._local()
         name = Name()
-        if self.take("St"):
+        if self.consume("St"):
             name = self._append(Name("std"))
         elif code == "S":
             self.at += 1
-            abbreviated = str(self._abbreviated())
-            name = Name(abbreviated, _last(abbreviated), known=True)
+            abbreviated = str(self._abbreviation())
+            name = Name(abbreviated, _last_part(abbreviated), is_remembered=True)
         else:
             name = self._append(Name())
         if self.peek() == "I":
-            if not name.known:
+            if not name.is_remembered:
                 self.remember(Type(name.text, spaced=False))
             name = self._with_arguments(name)
         return name
@@ -156,7 +156,7 @@ class NameParser(ExpressionParser):
         return result
 
     def _append(self, scope: Name) -> Name:
-        """One more unqualified name inside `scope`."""
+        """Read an unqualified name and append it to `scope`."""
         part = self.unqualified(scope.last)
         name = Name(f"{scope.text}::{part}" if scope.text and part else scope.text or part)
         name.last = part or scope.last
@@ -165,25 +165,25 @@ class NameParser(ExpressionParser):
 
     def _nested(self) -> Name:
         qualifiers = self._qualifiers()
-        if self.take("R"):
+        if self.consume("R"):
             qualifiers = f"{qualifiers} &".strip()
-        elif self.take("O"):
+        elif self.consume("O"):
             qualifiers = f"{qualifiers} &&".strip()
         name = self._first_part()
-        while not self.take("E"):
-            if not name.known:
+        while not self.consume("E"):
+            if not name.is_remembered:
                 self.remember(Type(name.text, spaced=False))
             name = self._with_arguments(name) if self.peek() == "I" else self._append(name)
         name.qualifiers = f" {qualifiers}" if qualifiers else ""
         return name
 
     def _first_part(self) -> Name:
-        """What a nested name begins with."""
+        """Read the first part of a nested name."""
         code = self.peek()
         if code == "S":
             self.at += 1
-            abbreviated = str(self._abbreviated())
-            return Name(abbreviated, _last(abbreviated), known=True)
+            abbreviated = str(self._abbreviation())
+            return Name(abbreviated, _last_part(abbreviated), is_remembered=True)
         if self.peek(2) in ("Dt", "DT"):
             return Name(self.decltype())
         if code == "T":
@@ -193,30 +193,30 @@ class NameParser(ExpressionParser):
         return self._append(Name())
 
     def _local(self) -> Name:
-        """Something inside a function."""
+        """Read a name inside a function."""
         scope = self.encoding()
-        self.need("E")
-        if self.take("s"):
+        self.require("E")
+        if self.consume("s"):
             name = Name(f"{scope}::string")
         else:
-            if self.take("d"):
+            if self.consume("d"):
                 scope += f"::[default argument {self.ordinal() + 1} (from end)]"
             inner = self.full_name()
             name = inner
             name.text = f"{scope}::{inner.text}"
-        if self.take("__"):
+        if self.consume("__"):
             name.text += f" (instance {self.number() + 2})"
-            self.need("_")
+            self.require("_")
         elif self.peek() == "_" and self.peek(2)[1:].isdecimal():
             self.at += 2
             name.text += f" (instance {int(self.name[self.at - 1]) + 2})"
         return name
 
-    # What the last call of `unqualified` found: a name without a result, its suffix.
+    # Set by `unqualified`: whether the name is one without a result type, and its suffix.
     _meaning = (False, "")
 
     def unqualified(self, scope: str) -> str:
-        """One name; constructors take that of `scope`."""
+        """Read an unqualified name; a constructor has the name of `scope`."""
         self._meaning = (False, "")
         code = self.peek(2)
         if code[:1].isdecimal():
@@ -235,19 +235,19 @@ class NameParser(ExpressionParser):
         elif code == "Ul":
             self.at += 2
             parameters = self.parameters()
-            self.need("E")
+            self.require("E")
             text = f"[lambda{parameters} (instance {self.ordinal() + 1})]"
         else:
             text = self._operator(code)
         tags = []
-        while self.take("B"):
+        while self.consume("B"):
             tags.append(self._source())
         return f"{text}[abi:{','.join(tags)}]" if tags else text
 
     def _operator(self, code: str) -> str:
         self.at += 2
         if code == "cv":
-            # Template arguments after the type are those of the operator.
+            # Template arguments after the type belong to the operator.
             self.bare_parameters = True
             text = f"operator {self.type()}"
             self.bare_parameters = False
@@ -260,10 +260,10 @@ class NameParser(ExpressionParser):
         return f"operator {OPERATORS[code]}"
 
     def template_args(self) -> str:
-        """Arguments in angle brackets; a pack is written as its members."""
-        self.need("I")
+        """Read template arguments; the text has the members of a pack one by one."""
+        self.require("I")
         arguments = []
-        while not self.take("E"):
+        while not self.consume("E"):
             arguments.append(self._argument())
         return f"<{', '.join(arguments)}>"
 
@@ -271,19 +271,19 @@ class NameParser(ExpressionParser):
         code = self.peek()
         if code == "L":
             return self.literal()
-        if self.take("X"):
+        if self.consume("X"):
             text = self.expression()
-            self.need("E")
+            self.require("E")
             return text
-        if self.take("J"):
+        if self.consume("J"):
             arguments = []
-            while not self.take("E"):
+            while not self.consume("E"):
                 arguments.append(self._argument())
             return ", ".join(arguments)
         return str(self.type())
 
 
-def _last(name: str) -> str:
+def _last_part(name: str) -> str:
     """The last part of a name, without its template arguments."""
     depth = 0
     end = len(name)

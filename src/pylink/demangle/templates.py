@@ -1,4 +1,4 @@
-"""The templates that functions come from, by their mangled names."""
+"""The templates of functions, from their mangled names."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pylink.demangle import demangle
 # Operators whose names look like brackets.
 _OPERATOR = re.compile(r"operator ?(\(\)|<=>|<<=|>>=|<<|>>|<=|>=|->\*|->|<(?!<)|>)")
 _SIGN = "\0"
-_MANY = 200
+_MAX_LENGTH = 200
 
 
 def template_of(name: str) -> str | None:
-    """`ns::Foo<>::bar<>` of the readable form of one of its instances; None of what is none."""
+    """The template of an instance's readable name, as `ns::Foo<>::bar<>`; None for other names."""
     operators = [match[1] for match in _OPERATOR.finditer(name)]
     text = _OPERATOR.sub(f"operator{_SIGN}", name)
     pieces, depth, cut = [], 0, False
@@ -34,16 +34,16 @@ def template_of(name: str) -> str | None:
             pieces.append(sign)
     if depth or not cut:
         return None
-    # What the function returns stands in front of its name.
+    # The result type precedes the name.
     *_, last = "".join(pieces).split(" ")
     if "<>" not in last:
         return None
     for operator in operators[-last.count(_SIGN) :] if _SIGN in last else ():
         last = last.replace(_SIGN, operator, 1)
-    return last[:_MANY]
+    return last[:_MAX_LENGTH]
 
 
 def describe(function: str) -> tuple[str, str | None]:
-    """The readable form of a mangled name, and its template."""
+    """The readable form of a mangled name, and its template or None."""
     name = demangle(function)
     return name, template_of(name)

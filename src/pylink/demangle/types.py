@@ -1,4 +1,4 @@
-"""Types: built-in ones, and what declarators make of others."""
+"""Reads types: built-in ones, and types with declarators and qualifiers."""
 
 from __future__ import annotations
 
@@ -98,33 +98,33 @@ class TypeParser(Cursor):
         return self.name[self.at - size : self.at]
 
     def _extended(self) -> Type:
-        """Types whose code begins with D."""
+        """Read a type whose code begins with D."""
         code = self.peek(2)[1:]
         if code in BUILTIN_D and code:
             self.at += 2
             return Type(BUILTIN_D[code])
         if code in ("t", "T"):
             return self.remember(Type(self.decltype()))
-        if self.take("Dp"):
+        if self.consume("Dp"):
             inner = self.type()
             text = str(inner) if inner.kind != "base" else inner.left
             return self.remember(Type(f"{text}...", kind=inner.kind))
-        if self.take("DF16_"):
+        if self.consume("DF16_"):
             return Type("_Float16")
-        if self.take("DF16b"):
+        if self.consume("DF16b"):
             return Type("std::bfloat16_t")
-        if self.take("Dv"):
+        if self.consume("Dv"):
             count = self.number()
-            self.need("_")
-            of = str(self.type())
-            text = f"{of} __attribute((vector_size({count}*sizeof({of})))) "
+            self.require("_")
+            element = str(self.type())
+            text = f"{element} __attribute((vector_size({count}*sizeof({element})))) "
             return self.remember(Type(text))
         if code in ("o", "O"):
             self.at += 2
             condition = ""
             if code == "O":
                 condition = f"({self.expression()})"
-                self.need("E")
+                self.require("E")
             function = self._function()
             return self.remember(
                 Type(function.left, f"{function.right} noexcept{condition}", "function")
@@ -132,37 +132,37 @@ class TypeParser(Cursor):
         raise NotMangled
 
     def decltype(self) -> str:
-        general = self.take("DT")
+        general = self.consume("DT")
         if not general:
-            self.need("Dt")
+            self.require("Dt")
         text = self.expression()
-        self.need("E")
+        self.require("E")
         return f"decltype(({text}))" if general else f"decltype({text})"
 
     def _function(self) -> Type:
-        self.need("F")
-        self.take("Y")
+        self.require("F")
+        self.consume("Y")
         result = self.type()
         right = self.parameters("RO")
-        if self.take("R"):
+        if self.consume("R"):
             right += " &"
-        elif self.take("O"):
+        elif self.consume("O"):
             right += " &&"
-        self.need("E")
+        self.require("E")
         return Type(result.before, right + result.right, "function")
 
     def parameters(self, reference: str = "") -> str:
-        """The parameters up to what ends a function type or a name, in parentheses.
+        """Read the parameters up to the end of a function type or name; the text has parentheses.
 
-        A letter of `reference` before the end qualifies the function and is not a parameter.
+        A letter of `reference` before the end is a qualifier of the function, not a parameter.
         """
-        if self.take("v"):
+        if self.consume("v"):
             return "()"
         types = []
         while self.peek() not in ("", "E", "$"):
             if self.peek() in reference and self.peek(2)[1:] == "E":
                 break
-            if self.take("z"):
+            if self.consume("z"):
                 types.append("...")
                 break
             types.append(str(self.type()))
@@ -171,26 +171,26 @@ class TypeParser(Cursor):
         return f"({', '.join(types)})"
 
     def _array(self) -> Type:
-        self.need("A")
+        self.require("A")
         size = ""
         if self.peek().isdecimal():
             size = str(self.number())
         elif self.peek() != "_":
             size = self.expression()
-        self.need("_")
-        of = self.type()
-        return Type(of.before, f"[{size}]{of.right}", "array")
+        self.require("_")
+        element = self.type()
+        return Type(element.before, f"[{size}]{element.right}", "array")
 
 
 def declare(inner: Type, operator: str) -> Type:
-    """The type with one more declarator; functions and arrays need parentheses around it."""
+    """The type with a further declarator, which functions and arrays put in parentheses."""
     if inner.kind in ("array", "function"):
         return Type(f"{inner.left}({operator}", f"){inner.right}", "pointer")
     return Type(inner.before + operator, inner.right, "pointer")
 
 
 def qualify(qualifiers: str, inner: Type) -> Type:
-    """Qualifiers precede a base, follow a pointer or the parameters of a member function."""
+    """The type with qualifiers: in front of a base, after a pointer or a function's parameters."""
     if inner.kind == "base":
         return Type(f"{qualifiers} {inner.left}", inner.right, spaced=inner.spaced)
     if inner.kind == "function":

@@ -1,1 +1,1 @@
-"""`pylink demo`: the cubins of a program, linked, compared with nvlink's result and measured."""
+"""`pylink demo`: links the cubins of a program, compares the result with nvlink's, measures."""

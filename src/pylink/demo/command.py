@@ -1,7 +1,7 @@
-"""`pylink demo`: what pylink does, shown on the cubins of a small program.
+"""`pylink demo`: shows pylink's work with the cubins of a small program.
 
-The cubins and what nvlink 13.0.88 made of them are in the package of a wheel, and in `demo` of a
-checkout. Every figure is measured when it is printed; nvlink's is absent where there is no nvlink.
+The cubins and the output of nvlink 13.0.88 for them are in the package of a wheel, and in `demo` of
+a checkout. Every figure is measured when it is printed; nvlink's is absent if it is not installed.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-HERE = Path(__file__).parent
+PACKAGE = Path(__file__).parent
 CHECKOUT = Path(__file__).parents[3] / "demo"
 
 ROUNDS = 15
-SHOWN = 4  # differences listed
-# From here on the linker writes instructions anew, and may allocate scoreboards as it likes.
+SHOWN_LINES = 4  # of differences and of the error message
+# From this SM number on the linker rewrites instructions, and may choose other scoreboards.
 REWRITTEN = 100
-# Whose functions the others call.
-LEFT_OUT = "random.cubin"
+# A cubin with functions that the others call; the link with an error omits it.
+OMITTED_FILE = "random.cubin"
 
 
 class DemoError(Exception):
-    """Why there is no demo, in words for the user."""
+    """The demo cannot run; the text says why."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -58,15 +58,15 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; 0, or 1 when a result is not nvlink's."""
+    """Run the command; the status is 1 if a result differs from nvlink's, else 0."""
     return run(parser(), argv, _main, (DemoError, pylink.LinkError))
 
 
 def _main(options: argparse.Namespace) -> int:
     out = Path(options.directory)
-    data = HERE if (HERE / "cubins").is_dir() else CHECKOUT
+    data = PACKAGE if (PACKAGE / "cubins").is_dir() else CHECKOUT
     if not (data / "cubins").is_dir():
-        raise DemoError(f"no cubins in {HERE}: install the wheel of pylink-cuda again")
+        raise DemoError(f"no cubins in {PACKAGE}: install the wheel of pylink-cuda again")
     out.mkdir(parents=True, exist_ok=True)
     folders = sorted((data / "cubins").iterdir(), key=lambda folder: number_of(folder.name))
     count = len(list(folders[0].glob("*.cubin")))
@@ -93,10 +93,10 @@ def program() -> list[str]:
 
 
 def show_link(folder: Path, expected: Path, out: Path) -> bool:
-    """Link the cubins of one architecture; whether the result is nvlink's."""
+    """Link the cubins of one architecture; return whether the result is nvlink's."""
     arch = folder.name
     cubins = [str(path) for path in sorted(folder.glob("*.cubin"))]
-    output, theirs = out / f"{arch}.cubin", out / f"{arch}.nvlink.cubin"
+    output, nvlink_output = out / f"{arch}.cubin", out / f"{arch}.nvlink.cubin"
     # nvlink keeps every copy of Mercury sections, so the file to compare has them, too.
     commands = {
         "pylink": [*program(), f"-arch={arch}", "--merc-dedup=off", *cubins, "-o", str(output)]
@@ -104,37 +104,37 @@ def show_link(folder: Path, expected: Path, out: Path) -> bool:
     nvlink = find_cuda_tool("nvlink")
     if nvlink is not None:
         name = f"nvlink {tool_version(nvlink) or ''}".strip()
-        commands[name] = [nvlink, f"-arch={arch}", *cubins, "-o", str(theirs)]
+        commands[name] = [nvlink, f"-arch={arch}", *cubins, "-o", str(nvlink_output)]
     commands["starting Python"] = [sys.executable, "-I", "-S", "-c", "pass"]
     times = best_times(list(commands.values()))
     start = time.perf_counter()
     result = pylink.link(cubins, arch=arch)
-    inside = [time.perf_counter() - start]
+    link_times = [time.perf_counter() - start]
     for _ in range(ROUNDS):
         start = time.perf_counter()
         pylink.link(cubins, arch=arch)
-        inside.append(time.perf_counter() - start)
+        link_times.append(time.perf_counter() - start)
 
     rewritten = number_of(arch) >= REWRITTEN
     ignore = Ignore(tool_note=True, scoreboards=rewritten)
     image = output.read_bytes()
     different = differences(Image(image), Image(expected.read_bytes()), ignore)
     exempt = "the linker's name and scoreboard bits" if rewritten else "the linker's name"
-    verdict = "differs from nvlink's" if different else f"as nvlink writes it, but for {exempt}"
+    verdict = "differs from nvlink's" if different else f"as nvlink writes it, except for {exempt}"
     say(f"{arch}: {output}, {len(image):,} bytes, {verdict}")
-    for difference in different[:SHOWN]:
+    for difference in different[:SHOWN_LINES]:
         say(f"  {difference}")
     figures = [f"{name} {ms:.1f} ms" for name, ms in zip(commands, times, strict=True)]
     say(f"  a command     {', '.join(figures)} (best of {ROUNDS})")
-    say(f"  from Python   pylink.link {min(inside) * 1000:.1f} ms")
+    say(f"  from Python   pylink.link {min(link_times) * 1000:.1f} ms")
     saved = len(image) - len(result.image)
     if saved:
         say(f"  duplicates    Mercury sections kept once: {saved:,} bytes saved (pylink dedup)")
     return not different
 
 
-def run_shown(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
-    """Run a program that writes to this terminal; DemoError when it fails."""
+def run_in_terminal(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+    """Run a program that writes to this terminal; DemoError if it fails."""
     status = run_in_front(argv, environment)
     if status:
         raise DemoError(f"Command '{argv}' returned non-zero exit status {status}.")
@@ -146,23 +146,23 @@ def best_times(commands: Sequence[Sequence[str]]) -> list[float]:
     for _ in range(ROUNDS):
         for number, command in enumerate(commands):
             start = time.perf_counter()
-            run_shown(command)
+            run_in_terminal(command)
             best[number] = min(best[number], (time.perf_counter() - start) * 1000)
     return best
 
 
 def show_error(folder: Path) -> None:
-    """What pylink says about a link without one of the files."""
-    names = [path.name for path in sorted(folder.glob("*.cubin")) if path.name != LEFT_OUT]
+    """Show pylink's messages for a link without one of the files."""
+    names = [path.name for path in sorted(folder.glob("*.cubin")) if path.name != OMITTED_FILE]
     command = [*program(), f"-arch={folder.name}", *names, "-o", os.devnull, "--notes=yes"]
     (done,) = run_all([Command(command, None, prints=True, folder=str(folder))], timeout=0)
-    say(f"without {LEFT_OUT} it says:")
-    for line in done.log.splitlines()[:SHOWN]:
+    say(f"without {OMITTED_FILE} it says:")
+    for line in done.log.splitlines()[:SHOWN_LINES]:
         say(f"  {line}")
 
 
 def show_next(folder: Path, out: Path) -> None:
-    """What to look at next; makes the page about a link where its packages are installed."""
+    """Show the next commands; write the page about a link if its packages are installed."""
     arch = folder.name
     say("next:")
     say(f"  pylink inspect {out / arch}.cubin")
@@ -176,9 +176,9 @@ def show_next(folder: Path, out: Path) -> None:
         return
     link = [*program(), f"-arch={arch}", *cubins, "-o", str(out / "profiled.cubin")]
     link += [f"--profile={report}", f"--profile-aprof={growth}"]
-    # Sections from the package: a demo leaves nothing in anyone's home.
-    here = {**os.environ, "PYLINK_DISABLE_SECTION_DEPLOYMENT": "1"}
-    run_shown(link, here)
+    # Use sections of the package: the demo writes no files to the user's home.
+    environment = {**os.environ, "PYLINK_DISABLE_SECTION_DEPLOYMENT": "1"}
+    run_in_terminal(link, environment)
     view = [*program(), "report", str(report), str(growth), "--html", str(page)]
-    run_shown(view, here)
+    run_in_terminal(view, environment)
     say(f"  open {page} in a browser: where the time of the link went")

@@ -1,6 +1,6 @@
-"""Everything a link has to say: records, the sink that filters and counts them, and renderers.
+"""The diagnostics of a link: records, the sink that filters and counts them, and renderers.
 
-A phase reports by the name of a kind and the facts of the place; it never formats text::
+A phase reports the name of a kind and the facts of the place. It never formats text::
 
     sink.report("undefined-reference", symbol="_Z1fi", file="a.cubin")
     sink.report(
@@ -10,20 +10,22 @@ A phase reports by the name of a kind and the facts of the place; it never forma
     sink.fatal("merge-failed")              # reports, then raises LinkError
 
 `kinds.KINDS` is the table of all kinds: number, severity, message template. `report` takes the
-place (`file`, `section`, `index` of an entry in it, `offset` in bytes, `symbol`) and whatever else
-the template of the kind names. It returns the record, or None when it was filtered out.
-Reporting a kind of severity `CATASTROPHE` or above raises `LinkError` after it was rendered, as
-does reaching the error limit; every other report returns, so that a phase can go on and show all
-its errors. After a phase, `if sink.errors: sink.stop()` ends the link; `sink.diagnostics` holds
-the top records in order; `sink.exit_code()` is nvlink's status: 0, 255 after errors, 1 after a
-fatal. `sink.close()` comes last, for logs, documents and the summary.
+place (`file`, `section`, `index` of an entry in it, `offset` in bytes, `symbol`) and the other
+fields that the template of the kind names. It returns the record, or None if it was filtered out.
+
+A report of severity `CATASTROPHE` or above raises `LinkError` after it was rendered, and so does
+the report that reaches the error limit. Every other report returns, so that a phase can go on and
+show all its errors. After a phase, `if sink.errors: sink.stop()` ends the link.
+
+`sink.diagnostics` holds the top-level records in order. `sink.exit_code()` is nvlink's status: 0,
+255 after errors, 1 after a fatal error. `sink.close()` comes last, for logs, documents and the
+summary.
 
     sink = Sink(NvlinkRenderer(stream=sys.stderr))      # a tool
     sink = Sink()                                       # an API call: records only, prints nothing
 
-Importing this package loads no renderer but nvlink's, and the table only with the first report.
-`renderers` has the others, and in `configuration` what the options do: `obey`, `add_log`,
-`add_sarif_output`, `control`.
+Importing this package loads only nvlink's renderer; the first report loads the table. The package
+`renderers` has the others, and `renderers.configuration` applies the options.
 """
 
 from __future__ import annotations
@@ -69,7 +71,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """The table and the records load at the first use: most links have nothing to say."""
+    """Load the table and the records at their first use: most links do not report anything."""
     if name in ("Diagnostic", "note"):
         from pylink.diagnostics import record
 

@@ -1,8 +1,8 @@
-"""Colors in diagnostic text: two-byte markers while it is laid out, escapes when it is written.
+"""Colors in diagnostic text: two-byte markers during layout, terminal escapes in the output.
 
-A marker is ESC and a class number from 1 to 5, as in the EDG front end. It takes no columns, so
-text wraps at the same places whether it is colored or not, and taking the escapes out of colored
-output gives exactly the plain output.
+A marker is ESC and a class number from 1 to 5, like in the EDG front end. It takes no columns, so
+colored and plain text wrap at the same places: colored output without its escapes is exactly the
+plain output.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _MARKER = re.compile(ESC + "[\x01-\x05]")
 
 
 def to_terminal(text: str) -> str:
-    """Markers as terminal escapes: `ESC[0m` for the reset, `ESC[<parameters>m` for a class."""
+    """Replace markers by terminal escapes: `ESC[0m` resets, `ESC[<parameters>m` sets a class."""
     return _MARKER.sub(lambda marker: f"{ESC}[{_SGR.get(marker[0], '0')}m", text)
 
 
 def is_wanted(when: str, stream: TextIO | None) -> bool:
-    """Whether to color what goes to a stream: `always`, `never`, or `auto`.
+    """Whether to color output to a stream; `when` is `always`, `never`, or `auto`.
 
     `auto` colors a terminal, unless NO_COLOR is set and not empty, or the terminal is dumb.
     """

@@ -1,4 +1,4 @@
-"""What a link reported, the exception a failed one ends with, and what other exceptions say."""
+"""The records of a link, the exception of a failed link, and the reasons of other exceptions."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Diagnostics(Base):
         return diagnostic_table(self)
 
     def _repr_html_(self) -> str:
-        """The first of them as a notebook shows them, and how many there are of each severity."""
+        """HTML for notebooks: the first records, and the number of each severity."""
         from pylink.diagnostics.page import diagnostics_html
 
         return diagnostics_html(self)
 
 
 class LinkError(Exception):
-    """A link that could not be done; `diagnostics` holds everything it reported, in order.
+    """A link failed; `diagnostics` holds all its records, in order.
 
-    As text it has the message of each error on a line of its own and, indented below it, what is
-    known of the place: source line, readable name of the symbol, number of the input, notes.
+    Its text has the message of each error on a line of its own. Indented lines below it have the
+    source line, the readable name of the symbol, the number of the input, and notes.
     """
 
     diagnostics: Diagnostics
@@ -47,11 +47,11 @@ class LinkError(Exception):
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = Diagnostics(diagnostics)
         super().__init__(self.diagnostics)
-        # Which source lines the text may show; without it those below the working directory.
+        # Source lines that the text may show; None: those below the working directory.
         self.sources: SourceFiles | None = None
 
     def __str__(self) -> str:
-        """The errors in words, the first line of each its message."""
+        """The text of the errors; the first line of each is its message."""
         from pylink.diagnostics.plain import plain_text
         from pylink.diagnostics.sourcefiles import SourceFiles
 
@@ -59,13 +59,13 @@ class LinkError(Exception):
         return "\n".join(plain_text(error, sources) for error in self.errors)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows of a kept error: the diagnostics with their places."""
+        """HTML for notebooks: the diagnostics with their places."""
         from pylink.diagnostics.page import diagnostics_html
 
         return f"<p><b>LinkError</b></p>{diagnostics_html(self.diagnostics, self.sources)}"
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython prints: the frames of the caller and one of pylink's."""
+        """The lines for IPython: the frames of the caller and one frame of pylink."""
         from pylink.diagnostics.traces import ipython_lines
 
         return ipython_lines(self)
@@ -81,5 +81,5 @@ class LinkError(Exception):
 
 
 def reason_of(error: Exception) -> str:
-    """What went wrong, without the number and the path that the text of an OSError has."""
+    """The reason of an exception, without the number and the path in the text of an OSError."""
     return getattr(error, "strerror", None) or str(error)

@@ -3,11 +3,12 @@
 Names and numbers are stable: a number is never given to another kind. Hundreds group them: 1 the
 command line and files; 2 input files as a whole; 3 damaged ELF structure; 4 symbols; 5 memory and
 resources; 6 relocations; 7 what -v prints; 8 tools and features; 9 the linker itself. Two numbers
-outside are those of the EDG front end, for its texts.
+outside are those of the EDG front end, with its texts.
 
 Templates are `str.format` texts over the fields of a record: `file`, `section`, `index`, `offset`,
-`symbol`, `where` (all of the place in one) and the arguments of the report. A kind with nvlink's
-text keeps that text to the letter. `help.HELP` has a paragraph on each, loaded only where shown.
+`symbol`, `where` (the whole place), `at` (place and symbol, after nvlink's texts) and the arguments
+of the report. Texts of nvlink stay unchanged to the letter. `help.HELP` has a paragraph on each
+kind, which is loaded only to show it.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "arch-dropped": (146, NOTE, "{arch} was last supported by CUDA {release}"),
     "arch-renamed": (147, NOTE, "{arch} is called {name} since CUDA 13.0"),
     "option-of-another": (148, NOTE, "'{given}' is an option of {tool}, not of the device linker"),
-    "choices-are": (137, NOTE, "{what}: {choices}"),
+    "choices-are": (137, NOTE, "{label}: {choices}"),
     "in-options-file": (138, NOTE, "it is in {origin}"),
     "option-since": (145, NOTE,
         "nvlink has '{option}' since {since}; this link follows {release}"),
@@ -99,8 +100,8 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "newer-toolkit": (208, CATASTROPHE,
         "Input file '{file}' newer than toolkit ({toolkit} vs {ours})"),
     "unknown-toolkit": (209, WARNING,
-        "Input file '{file}' comes from CUDA {made}, which this version of pylink does not know; "
-        "linking it as CUDA {release}"),
+        "Input file '{file}' comes from CUDA {compiler}, which this version of pylink does not "
+        "know; linking it as CUDA {release}"),
     "arch-not-found": (203, WARNING, "SM Arch ('{arch}') not found in '{file}'"),
     "library-skipped": (204, WARNING,
         "Skipping incompatible '{file}' when searching for -l{library}"),
@@ -143,12 +144,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Input file '{file}' is not a cubin, fat binary, host object, archive, PTX or LTO-IR file"),
     "lto-entry": (222, CATASTROPHE, "LTO objects found, use -dlto{at}"),
     "lto-file": (223, CATASTROPHE, "should only see nvvm files when -lto{at}"),
-    "input-kind": (224, CATASTROPHE, "Input file '{file}' is {found}; expected {wanted}"),
+    "input-kind": (224, CATASTROPHE, "Input file '{file}' is {actual}; expected {expected}"),
     "damaged-archive": (230, CATASTROPHE, "{file}: archive is damaged: {reason}"),
     "cannot-read-member": (231, CATASTROPHE,
         "{file}: file '{path}' of the thin archive cannot be read: {reason}"),
     "archive-cycle": (232, CATASTROPHE, "{file}: thin archive contains itself"),
-    "archive-limit": (233, CATASTROPHE, "{file}: archive expands to more than {what}"),
+    "archive-limit": (233, CATASTROPHE, "{file}: archive expands to more than {limit} {unit}"),
     "library-state": (234, WARNING,
         "'{name}' of '{file}' is copied into this image, because '{owner}' was device-linked with "
         "it; neither sees what the other writes to it"),
@@ -205,38 +206,39 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "whole-program-moves": (264, ERROR,
         "{where}: code compiled with -ewp calls this function by its address, which this link "
         "would change; compile it with -rdc=true"),
-    "made-by": (263, NOTE, "'{file}' was made by CUDA {made}; this link follows {release}"),
+    "made-by": (263, NOTE,
+        "'{file}' was compiled with CUDA {compiler}; this link follows {release}"),
     "archs-there": (250, NOTE,
         "it has code for {archs}; compile it for the target, or select one of these with -arch "
         "(nvcc defaults to sm_75)"),
     "archs-differ": (251, NOTE, "it was compiled for {archs}; the target is {arch}"),
     "arch-missing": (252, NOTE, "no target given; use -arch, for example -arch=sm_90"),
     "newest-release": (257, NOTE,
-        "it was made by CUDA {made}; this version of pylink knows releases up to {release}; to "
-        "link a newer object, use --nvlink-version"),
+        "it was compiled with CUDA {compiler}; this version of pylink knows releases up to "
+        "{release}; to link a newer object, use --nvlink-version"),
     "older-release": (258, NOTE,
-        "it was made by CUDA {made}, newer than --nvlink-version={release}; omit the option, or "
-        "compile with CUDA {release}"),
+        "it was compiled with CUDA {compiler}, newer than --nvlink-version={release}; omit the "
+        "option, or compile with CUDA {release}"),
     "older-toolkit": (260, NOTE,
-        "it was made by CUDA {made}, and this toolkit is CUDA {release}; link it with CUDA "
-        "{made}, or compile with CUDA {release}"),
+        "it was compiled with CUDA {compiler}, and this toolkit is CUDA {release}; link it with "
+        "CUDA {compiler}, or compile with CUDA {release}"),
     "file-reason": (253, NOTE, "{reason}"),
-    "input-is": (254, NOTE, "it is {what}"),
+    "input-is": (254, NOTE, "it is {format}"),
     "host-machines-differ": (265, NOTE,
         "it contains objects for {machines}; the host of this link is {machine} (-cpu-arch)"),
     "member-ends": (266, NOTE,
-        "nvlink looks at no members from '{member}' on, which is not an object"),
+        "nvlink ignores '{member}', which is not an object, and all members after it"),
     "not-relocatable": (255, NOTE,
         "device code in '{file}' was compiled without -rdc=true (-dc, or CMake's "
         "CUDA_SEPARABLE_COMPILATION), so other files cannot use it"),
     "hidden-by-lto": (267, NOTE,
         "'{file}' contains only bytecode of GCC's -flto, which hides its device code; compile it "
         "without -flto, or with -ffat-lto-objects"),
-    "not-an-object": (269, NOTE, "'{file}' is {what}; no device code is found in it"),
+    "not-an-object": (269, NOTE, "'{file}' is {format}; no device code is found in it"),
     "linked-for-device": (256, NOTE,
-        "'{file}' was made by a device link; link its objects instead"),
+        "'{file}' is the output of a device link; link its objects instead"),
     "made-by-toolkit": (259, NOTE,
-        "it was made by CUDA {made}; compile it with CUDA {since} or a later release"),
+        "it was compiled with CUDA {compiler}; compile it with CUDA {since} or a later release"),
     # 3xx: damaged ELF structure; `where` names file, section and row
     "section-table-range": (302, ERROR, "{where}: section header table lies outside the file"),
     "section-range": (303, ERROR, "{where}: section contents lie outside the file"),
@@ -302,9 +304,10 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "inlined-here": (414, NOTE, "'{function}' is inlined here"),
     "defined-here": (415, NOTE, "{where}: '{symbol}' is defined here"),
     "sizes-differ": (416, NOTE, "it has {size} bytes in '{file}' and {other} bytes in '{first}'"),
-    "kernel-or-not": (418, NOTE, "it is {what} in '{file}' and {other} in '{first}'"),
+    "kernel-or-not": (418, NOTE, "it is {use} in '{file}' and {other} in '{first}'"),
     "prototypes-differ": (427, NOTE,
-        "its prototype is {what} in '{file}' and {other} in '{first}' (the result comes first)"),
+        "its prototype is {prototype} in '{file}' and {other} in '{first}' (the result comes "
+        "first)"),
     "declared-here": (428, NOTE, "{where}: '{symbol}' is declared here"),
     "numbered-name": (429, NOTE,
         "the compiler numbers '{symbol}' in the order of declarations; include headers in one "
@@ -316,8 +319,8 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "'{symbol}' is defined in '{file}', which has code for {archs} and none for {arch}; "
         "compile it for {arch}, too"),
     "in-other-entry": (432, NOTE,
-        "'{symbol}' is defined in the code for {archs} of '{file}', but not in that for {taken}, "
-        "which is linked; look for __CUDA_ARCH__ in its source"),
+        "'{symbol}' is defined in the code for {archs} of '{file}', but not in the code for "
+        "{linked}, which is linked; look for __CUDA_ARCH__ in its source"),
     "in-archived-ptx": (433, NOTE,
         "'{symbol}' is defined in '{file}', but PTX in archives is linked only with "
         "--whole-archive"),
@@ -403,13 +406,13 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Link-time optimization produced the whole program; no cubin was linked, so no map is "
         "written"),
     "other-compiler": (818, REMARK,
-        "PTX in '{file}' is compiled by '{tool}' of CUDA {made}, not of {release}; install ptxas "
-        "{release} or select it with --ptxas-path"),
+        "PTX in '{file}' is compiled by '{tool}' of CUDA {compiler}, not of {release}; install "
+        "ptxas {release} or select it with --ptxas-path"),
     "other-lto-compiler": (821, REMARK,
-        "LTO-IR is compiled by nvJitLink of CUDA {made}, not of {release}; install nvJitLink "
+        "LTO-IR is compiled by nvJitLink of CUDA {compiler}, not of {release}; install nvJitLink "
         "{release} or select a toolkit that has it with -nvvmpath"),
     "compilers-differ": (822, CATASTROPHE,
-        "Link-time optimization needs nvJitLink, and ptxas of the same release; found {found}. "
+        "Link-time optimization needs nvJitLink, and ptxas of the same release; found {versions}. "
         "Install one of them in the release of the other: pip install '{package}' or '{other}'"),
     "lto-slow": (823, REMARK,
         "Link-time optimization took {seconds} s in one thread; --split-compile=N uses N threads"),
@@ -423,7 +426,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "machines-differ": (827, CATASTROPHE,
         "Input file '{file}' is for another machine than '{other}'; link objects of one machine"),
     "package-missing": (820, CATASTROPHE,
-        "Input file '{file}' is compressed with {what}, which needs the Python package "
+        "Input file '{file}' is compressed with {codec}, which needs the Python package "
         "'{package}': pip install {package}"),
     "profile-problem": (830, WARNING, "The profile is not complete: {reason}"),
     "listing-failed": (831, CATASTROPHE, "Listing sections and rules failed: {reason}"),
@@ -433,7 +436,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "audit-unanswered": (840, ERROR,
         "{where}: no file registers module '{id}'; '{file}' does not load"),
     "audit-no-code": (841, ERROR,
-        "{where}: the image was linked from module '{id}', whose code is in no file; '{file}' "
+        "{where}: the image was linked from module '{id}', whose code no file contains; '{file}' "
         "does not load"),
     "audit-incomplete": (842, ERROR,
         "{where}: the image is never registered, as module '{id}' registers with '{other}'; "
@@ -462,9 +465,9 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "{where}: kernel '{symbol}' is also exported by '{other}', with the same code ({count} "
         "such kernels)"),
     "audit-variable": (852, NOTE,
-        "{where}: '{other}' has a variable '{symbol}' of its own, as each image has ({count} such "
+        "{where}: '{other}' has its own copy of variable '{symbol}', like each image ({count} such "
         "variables)"),
-    "audit-gpu": (853, WARNING, "{where}: nothing runs on sm_{sm}; it has code for {archs}"),
+    "audit-gpu": (853, WARNING, "{where}: no code for sm_{sm}; it has code for {archs}"),
     "audit-relocatable": (854, NOTE,
         "{where}: {size} bytes of relocatable code are for architectures that its images have "
         "code for; no GPU uses them"),
@@ -497,10 +500,10 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "audit-need": (878, NOTE,
         "link '{file}' with -Wl,--no-as-needed and the library that contains the module"),
     "audit-share": (879, NOTE,
-        "leave one copy of module '{id}' in the process: in one open library that one device link "
-        "takes (docs/shared-libraries.md)"),
+        "keep only one copy of module '{id}' in the process: in an open library that a single "
+        "device link includes (docs/shared-libraries.md)"),
     "audit-elsewhere": (880, NOTE,
-        "not looked at: {libraries}; name their directories with -L, or use --system"),
+        "not read: {libraries}; name their directories with -L, or use --system"),
     "audit-strip": (881, NOTE,
         "run 'pylink prune --linked' on the objects of '{file}' before the host link"),
     "audit-internal": (882, NOTE,

@@ -1,4 +1,4 @@
-"""Severities as an enumeration, for those who look at records; links compare plain numbers."""
+"""Severities as an enumeration, for users of records; links compare plain numbers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pylink.diagnostics import severity
 
 
 class Severity(IntEnum):
-    """How grave a diagnostic is; what is graver compares as greater.
+    """The severity of a diagnostic; a graver one compares as greater.
 
-    From `CATASTROPHE` on a link ends at once. What is at most `DISCRETIONARY` an option may change.
+    From `CATASTROPHE` on a diagnostic ends the link at once. Options can change severities up to
+    `DISCRETIONARY`.
     """
 
     NOTE = severity.NOTE
@@ -30,7 +31,7 @@ class Severity(IntEnum):
 
 
 def logging_level(level: int) -> int:
-    """The level of `logging` for a severity: what ends a link at once is critical."""
+    """The level of `logging` for a severity; severities that end a link at once are critical."""
     if level >= severity.CATASTROPHE:
         return 50
     if level >= severity.DISCRETIONARY:

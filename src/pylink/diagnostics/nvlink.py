@@ -1,4 +1,4 @@
-"""The default renderer: nvlink's one line for a record, with the name of this tool."""
+"""The default renderer: one line for each record in nvlink's format, with the name of this tool."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     Notes = bool | None | Callable[[], bool | None]
 
 NVLINK = "nvlink"
-# What notes begin with, also under nvlink's name: they are not nvlink's.
+# The name at the start of notes, also in nvlink's place, since nvlink has no notes.
 OWN_NAME = "pylink"
-MEANT = ("did-you-mean", "arch-dropped", "arch-renamed", "option-of-another")
-# In a toolkit with pylink in it (command/overlay.py), beside the linker: an empty file, with which
-# notes follow the lines of nvlink; and the name of the release, such as 13.2.
+# Notes about mistakes on the command line.
+MISTAKE_NOTES = ("did-you-mean", "arch-dropped", "arch-renamed", "option-of-another")
+# Files beside the linker of a toolkit with pylink in it (command/overlay.py). If NOTES_FILE exists,
+# notes follow the lines of nvlink. RELEASE_FILE has the name of the release, such as 13.2.
 NOTES_FILE = "nvlink.notes"
 RELEASE_FILE = "nvlink.release"
 
@@ -35,12 +36,12 @@ RELEASE_FILE = "nvlink.release"
 class NvlinkRenderer(Renderer):
     """Writes `pylink error   : Undefined reference to 'f' in 'a.cubin'` lines.
 
-    `tool` is the word in front, `target` (such as `sm_75`) is appended to each message when
-    -report-arch asks for it. Under nvlink's name its lines are those of nvlink, which have neither
-    places after messages nor notes. `notes` says how much follows such a line, in lines that begin
-    with `pylink note`: with True all that is known of it, with False nothing. None is nothing under
-    nvlink's name, and else hints, and what was meant by a mistake. A function is asked at the first
-    line that could have notes, for True or None.
+    `tool` is the first word of a line. `target` (such as `sm_75`, with -report-arch) is appended to
+    each message. If `tool` is nvlink, lines are those of nvlink, without places after messages.
+
+    `notes` selects the lines that follow, which begin with `pylink note`. True: all details.
+    False: none. None: no notes if `tool` is nvlink, and otherwise hints and notes about mistakes. A
+    function returns True or None; it is called before the first line that could have notes.
     """
 
     def __init__(
@@ -78,10 +79,10 @@ class NvlinkRenderer(Renderer):
             word = "info"
         else:
             return
-        if diagnostic.kind == "suppression-hint":  # nvlink has no numbers to name
+        if diagnostic.kind == "suppression-hint":  # this format shows no numbers
             return
         text = printable(diagnostic.bare_message if self.tool == NVLINK else diagnostic.message)
-        if diagnostic.kind in ("call-graph", "tool-output"):  # a text of its own, not a message
+        if diagnostic.kind in ("call-graph", "tool-output"):  # plain lines, not messages
             write(self.stream, f"{text}\n")
             return
         if diagnostic.kind.startswith("pass-remark"):
@@ -94,7 +95,7 @@ class NvlinkRenderer(Renderer):
 
     @property
     def notes(self) -> bool | None:
-        """How much is said after a line."""
+        """The notes to show after a line: True, False or None."""
         if callable(self._notes):
             self._notes = self._notes()
         return self._notes
@@ -106,7 +107,7 @@ class NvlinkRenderer(Renderer):
         elif self.tool != NVLINK and self.notes is None:
             records = [*diagnostic.hints]
             if diagnostic.level == COMMAND_LINE:
-                records += [note for note in diagnostic.notes if note.kind in MEANT]
+                records += [note for note in diagnostic.notes if note.kind in MISTAKE_NOTES]
             for record in records:
                 self._note(record.message)
 
@@ -115,9 +116,9 @@ class NvlinkRenderer(Renderer):
 
 
 def details(diagnostic: Diagnostic, *, bare: bool) -> Iterator[str]:
-    """What is known of a record, a line for each: the place, the readable name, notes.
+    """The details of a record, a line for each: the place, the readable name, notes.
 
-    `bare` says that the line before it has no place.
+    `bare` says that the line of the message has no place.
     """
     source = diagnostic.source
     is_short = bare and diagnostic.bare_message != diagnostic.message
@@ -138,7 +139,7 @@ def details(diagnostic: Diagnostic, *, bare: bool) -> Iterator[str]:
 
 
 def _llvm_place(diagnostic: Diagnostic) -> str:
-    """File, line and column, as LLVM's `opt` shows them in front of a remark."""
+    """File, line and column in the format of LLVM's `opt` for remarks."""
     source = diagnostic.source
     if source is not None:
         return printable(f"{source.file}:{source.line}:{source.column}")

@@ -1,4 +1,4 @@
-"""Diagnostics as a notebook shows them."""
+"""Diagnostics as HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics.record import Diagnostic
 
-# Records that are shown, and characters of each.
-SHOWN, LONGEST = 10, 2000
+# Number of records that are shown, and characters of each.
+MAX_RECORDS, MAX_CHARACTERS = 10, 2000
 
 
 def diagnostics_html(records: Sequence[Diagnostic], sources: SourceFiles | None = None) -> str:
-    """The first records with what is known of each, and how many there are of each severity.
+    """HTML of the first records with their details, and the number of records by severity.
 
-    `sources` says which source lines may be shown; without it those below the working directory.
+    `sources` has the source files that may be shown (default: those below the working directory).
     """
     if not records:
         return "<p>no diagnostics</p>"
@@ -31,11 +31,13 @@ def diagnostics_html(records: Sequence[Diagnostic], sources: SourceFiles | None 
     counts = Counter(NAMES[record.level] for record in records)
     total = ", ".join(f"{count} {name}{'s' if count > 1 else ''}" for name, count in counts.items())
     parts = [f"<p>{escape(total)}</p>"]
-    for record in records[:SHOWN]:
+    for record in records[:MAX_RECORDS]:
         text = plain_text(record, sources)
-        text = text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
-        shown = "\n".join(printable(line) for line in text.splitlines())
-        parts.append(f"<pre>{escape(NAMES[record.level])}: {escape(shown)}</pre>")
-    if len(records) > SHOWN:
-        parts.append(f"<p>{len(records) - SHOWN} more; <code>.diagnostics</code> has all.</p>")
+        text = text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 3]}..."
+        lines = "\n".join(printable(line) for line in text.splitlines())
+        parts.append(f"<pre>{escape(NAMES[record.level])}: {escape(lines)}</pre>")
+    if len(records) > MAX_RECORDS:
+        parts.append(
+            f"<p>{len(records) - MAX_RECORDS} more; <code>.diagnostics</code> has all.</p>"
+        )
     return "".join(parts)

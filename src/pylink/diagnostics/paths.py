@@ -1,4 +1,4 @@
-"""Paths as people read them: without the folder that all of them begin with."""
+"""Paths for people: without the directory that all of them begin with."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def shortener(names: Iterable[str]) -> Callable[[str], str]:
-    """What takes the folder off a name that all `names` begin with; other names stay."""
+    """A function that removes the common directory of `names` from a name; others stay."""
     folders = {os.path.dirname(name) for name in names}
     same_folder = len({os.path.isabs(folder) for folder in folders}) == 1
     common = os.path.commonpath(sorted(folders)) if same_folder else ""

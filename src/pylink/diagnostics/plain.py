@@ -1,4 +1,4 @@
-"""A record as the text of an exception: its message first, then what it knows of the place."""
+"""A record as the text of an exception: its message, then details of the place."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ INDENT = "    "
 
 
 def plain_text(diagnostic: Diagnostic, sources: SourceFiles) -> str:
-    """The message, and below it, indented, source line, readable name, input and notes.
+    """The message, with indented lines for the source line, readable name, input and notes.
 
-    `sources` says which source lines may be shown.
+    `sources` has the source files that may be shown.
     """
     lines = [printable(diagnostic.message)]
     lines += [f"{INDENT}{line}" for line in _details(diagnostic, sources)]

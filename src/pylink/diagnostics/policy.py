@@ -1,4 +1,4 @@
-"""What happens to a report before anyone sees it: dropped, promoted, shown once, or as it is."""
+"""The policy for reports: which are dropped, promoted, or shown once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pylink.diagnostics.severity import (
 
 SUPPRESSED = 0
 
-# What `--diag-*` options give a number.
+# Severities that `--diag-*` options assign.
 ACTIONS = {
     "suppress": SUPPRESSED,
     "remark": REMARK,
@@ -21,15 +21,18 @@ ACTIONS = {
 
 
 class Policy:
-    """The severity each kind has under the options of one link.
+    """The severity of each kind under the options of one link.
 
-    `warnings_as_errors` wins over `no_warnings`, as it does in nvlink, and leaves `NEVER_ERRORS`
-    be; with `as_nvlink` some warnings, `SHOWN_WITH_W`, stay with `no_warnings`. `threshold` is the
-    lowest severity that is shown or counted, except for errors and `ASKED_FOR`; `no_infos` drops
-    remarks but `SHOWN_WITHOUT_INFOS`, and `DROPPED_AS_INFOS`. `error_limit` ends the link after
-    that many errors, 0 for no limit. `numbers` says that numbers are shown, and with them the hint
-    how to use one. `in_nvlinks_place` says that the program goes by nvlink's name and prints its
-    lines. Only kinds up to `DISCRETIONARY` obey `assign`.
+    * `warnings_as_errors`: makes warnings errors, except `NEVER_ERRORS`. It overrides
+      `no_warnings`, as in nvlink.
+    * `no_warnings`: drops warnings; with `as_nvlink` except `SHOWN_WITH_W`.
+    * `no_infos`: drops `DROPPED_AS_INFOS`, and remarks except `SHOWN_WITHOUT_INFOS`.
+    * `threshold`: the lowest severity that is shown or counted. Errors and `ASKED_FOR` always are.
+    * `error_limit`: the number of errors after which the link ends; 0 is no limit.
+    * `numbers`: shows numbers, and once the hint that explains them.
+    * `in_nvlinks_place`: the program has nvlink's name and prints nvlink's lines.
+
+    `assign` affects only kinds up to `DISCRETIONARY`.
     """
 
     __slots__ = (
@@ -69,24 +72,24 @@ class Policy:
         self.once: set[str] = set()
 
     def assign(self, kind: str, severity: int) -> None:
-        """Give a kind another severity, `SUPPRESSED` for none; a hard error keeps its own."""
-        from pylink.diagnostics.kinds import KINDS  # only links that report need it
+        """Give a kind another severity or `SUPPRESSED`; kinds above `DISCRETIONARY` keep theirs."""
+        from pylink.diagnostics.kinds import KINDS  # needed only by links that report
 
         if KINDS[kind][1] <= DISCRETIONARY:
             self.assigned[kind] = severity
 
     def restore(self, kind: str) -> None:
-        """Give a kind the severity of the table again."""
+        """Give a kind back the severity of the table."""
         self.assigned.pop(kind, None)
 
     @property
     def suppressed(self) -> frozenset[str]:
-        """Kinds that were given `SUPPRESSED`; that is all the policy says about notes."""
-        return frozenset(kind for kind, given in self.assigned.items() if given == SUPPRESSED)
+        """Kinds that `assign` suppressed; only this applies to notes, too."""
+        return frozenset(kind for kind, assigned in self.assigned.items() if assigned == SUPPRESSED)
 
     def severity(self, kind: str) -> int:
-        """The severity a report of this kind gets now, `SUPPRESSED` when it is dropped."""
-        from pylink.diagnostics.kinds import KINDS  # only links that report need it
+        """The severity of a report of this kind; `SUPPRESSED` if it is dropped."""
+        from pylink.diagnostics.kinds import KINDS  # needed only by links that report
 
         original = KINDS[kind][1]
         severity = self.assigned.get(kind, original)
@@ -106,7 +109,7 @@ class Policy:
         return SUPPRESSED if dropped and kind not in ASKED_FOR else severity
 
 
-# The lines of -v, which nvlink prints with -disable-infos, too, and remarks of passes.
+# The lines of -v, which nvlink prints even with -disable-infos, and remarks of passes.
 ASKED_FOR = (
     "verbose-memory",
     "verbose-function",
@@ -118,7 +121,7 @@ ASKED_FOR = (
     "pass-remark-failure",
 )
 
-# Warnings that in nvlink go with -disable-infos, before -Werror sees them, and stay with -w.
+# Warnings that nvlink drops with -disable-infos, also with -Werror, but prints with -w.
 DROPPED_AS_INFOS = (
     "output-limited",
     "preserve-relocs-partial",
@@ -127,21 +130,22 @@ DROPPED_AS_INFOS = (
     "whole-program-mixed",
 )
 
-# The same of nvlink alone: it links such inputs to an empty program.
+# Further warnings of this sort, dropped only as nvlink, which links such inputs to an empty
+# program.
 DROPPED_BY_NVLINK = ("arch-not-found",)
 
-# Remarks that nvlink prints with -disable-infos, too.
+# Remarks that nvlink prints even with -disable-infos.
 SHOWN_WITHOUT_INFOS = ("host-info-ignored", "no-host-code")
 
-# What nvlink says while it reads the options, and so before any of them counts.
+# Warnings that nvlink prints while it reads the options, so that no option affects them.
 BEFORE_OPTIONS = ("option-redefined",)
 
-# Warnings about what nvlink links without a word and what may be meant. No -Werror makes errors of
-# them, and nvlink's form has notes instead. An option that gives one a severity changes both.
+# Warnings about links that nvlink does not report and that may be intended. -Werror does not make
+# them errors, and nvlink's format shows them as notes, unless an option assigns a severity.
 ADVICE = ("virtual-arch-lowered", "kernels-removed", "host-differs")
 
-# Those that no -Werror makes errors of, as nvlink would link: the code is right, if slower.
+# Warnings that -Werror does not make errors: the code is correct, and nvlink links it, too.
 NEVER_ERRORS = (*ADVICE, "untimed-code")
 
-# Warnings that nvlink's -w leaves.
+# Warnings that nvlink prints even with -w.
 SHOWN_WITH_W = (*DROPPED_AS_INFOS, *DROPPED_BY_NVLINK, "library-skipped")

@@ -1,4 +1,4 @@
-"""One diagnostic: its kind, its place, and the records that hang below it."""
+"""A diagnostic: its kind, its place, and the records below it."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     Fact: TypeAlias = str | int | None
     Facts: TypeAlias = Mapping[str, Fact]
 
-# Types of a record. Only those at top level have a location and a label of their own; a detail
-# belongs to the message above it, a child tells how that came about.
+# Types of a record. Only top-level records have a location and a label of their own. A detail
+# belongs to the message above it; a child explains how that came about.
 TOP_LEVEL = 0
 DETAIL = 1
 CHILD = 2
 CONTINUATION = 3
 
-# A template that starts with the place: a renderer that shows the place in front omits it.
+# The start of a template with the place; renderers that show the place in front omit it.
 _WHERE = "{where}: "
-# What follows nvlink's words where these name no file.
+# The end of a template whose text, nvlink's, does not name a file.
 _AT = "{at}"
 
 
 class Source:
     """A place in source text: 1-based line and column, in code points; column 0 is unknown.
 
-    `column_end` is the last column of the range, 0 when only a point is known. `text` is the line
-    itself where an input has it and `file` names no file: PTX that a cubin was compiled from.
+    `column_end` is the last column of a range, or 0. `text` is the line itself if an input contains
+    it and `file` does not name a file: PTX that a cubin was compiled from.
     """
 
     __slots__ = ("column", "column_end", "file", "line", "tab_width", "text")
@@ -55,15 +55,15 @@ class Source:
         self.text = text
 
 
-# The facts of a report that are the place in an input; all others fill the template.
+# Facts of a report that are the place in an input; the others are arguments of the template.
 PLACE = ("file", "section", "index", "offset", "symbol")
 
-# What an explanation may find out, where the report does not say.
-_FOUND = (*PLACE, "source", "notes", "context")
+# Attributes that `explain` may set, if the report does not have them.
+_EXPLAINED = (*PLACE, "source", "notes", "context")
 
 
 class RepeatedName(str):
-    """The name of an input that an earlier input has, too; `input` is its number."""
+    """The name of an input, if an earlier input has the same; `input` is its number."""
 
     __slots__ = ("input",)
 
@@ -79,20 +79,19 @@ class RepeatedName(str):
 
 
 class Diagnostic:
-    """A record of what happened and where.
+    """A record of an event and its place.
 
-    Records below it stand in lists: `children` (details of the message), `notes` (related places),
-    `context` (how the place came about) and `extra`. `hints`, the first of the notes, tell what the
-    message does not; they are short, so that a format of one line for each can show them. The
-    place, the source and the notes are found when somebody looks at them; until then, the record
-    keeps the inputs of its link in memory.
+    It has lists of further records: `children` (details of the message), `notes` (related places),
+    `context` (how the place came about) and `extra`. `hints`, the first of the notes, add short
+    facts that the message does not have. The place, the source and the notes are computed at their
+    first use. Until then, the record keeps the inputs of its link in memory.
     """
 
-    # `level` is the severity as a plain number, `original` that of the table and `assigned` the one
-    # that an option gave this number, 0 for none. `facts` are what the report gave: parts of the
-    # place by the names of `PLACE`, and `args` for the template. `explain` finds the rest when
-    # somebody looks: what shows messages alone never pays for that. It is called once, with the
-    # record, and sets what it finds; a record has it instead of notes, not besides them.
+    # `level` is the severity as a plain number, `original` that of the table, and `assigned` the
+    # one that an option assigned, or 0. `facts` are those of the report: parts of the place by the
+    # names of `PLACE`, and `args` for the template. `explain` computes further attributes when one
+    # is first used, so that showing only messages costs nothing. It is called once, with the
+    # record, and sets them. A record has either `explain` or notes.
 
     __slots__ = (
         "_explain",
@@ -125,17 +124,17 @@ class Diagnostic:
     kind: str
     """The name that options take and that does not change, such as `undefined-reference`."""
     file: str | None
-    """The input that it is about, `archive:member` for a member; None without."""
+    """The input that it is about, `archive:member` for a member; None for no input."""
     section: str | None
     """The section of that file."""
     index: int | None
-    """Which entry of the section, such as a symbol or a relocation."""
+    """The number of an entry of the section, such as a symbol or a relocation."""
     offset: int | None
-    """Where in the section, or in the file without one, in bytes."""
+    """The offset in the section, or in the file without a section, in bytes."""
     symbol: str | None
-    """The name of the symbol that it is about, as it stands in the file."""
+    """The name of the symbol that it is about, as in the file."""
     source: Source | None
-    """The place in source text, where the input has line information."""
+    """The place in source text; None if the input has no line information."""
     notes: list[Diagnostic]
     """Related places, such as each use of an undefined symbol."""
     context: list[Diagnostic]
@@ -182,19 +181,19 @@ class Diagnostic:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """Explain, as nothing has set this attribute yet."""
-            if name not in _FOUND:
+            """Compute the attributes of `explain` at the first use of one."""
+            if name not in _EXPLAINED:
                 raise AttributeError(name)
-            self._look()
+            self._apply_explanation()
             return getattr(self, name)
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        """What was found, in place of what finds it, since that holds the inputs of a link."""
-        self._look()
+        """The computed attributes instead of `explain`, which holds the inputs of the link."""
+        self._apply_explanation()
         return None, {name: getattr(self, name) for name in self.__slots__}
 
-    def _look(self) -> None:
-        """Find out what the report does not say, unless that was done."""
+    def _apply_explanation(self) -> None:
+        """Call `explain`, unless that was done."""
         explain, self._explain = self._explain, None
         self._set_unknown()
         if explain is not None:
@@ -204,14 +203,14 @@ class Diagnostic:
             self.hide(self.hidden)
 
     def _set_unknown(self) -> None:
-        for name in _FOUND:
+        for name in _EXPLAINED:
             try:
                 object.__getattribute__(self, name)
             except AttributeError:
                 setattr(self, name, [] if name in ("notes", "context") else None)
 
     def hide(self, kinds: frozenset[str]) -> None:
-        """Omit records of these kinds among the notes and what gives context to them."""
+        """Omit records of these kinds from the notes and the context, also of the notes."""
         self.hidden = kinds
         self.hints = [hint for hint in self.hints if hint.kind not in kinds]
         if self._explain is None:
@@ -226,14 +225,14 @@ class Diagnostic:
 
     @property
     def severity(self) -> Severity:
-        """How grave it is, after promotion by options; ordered, and an `int` for comparisons."""
+        """The severity after promotion by options; ordered, and an `int` for comparisons."""
         from pylink.diagnostics.levels import Severity
 
         return Severity(self.level)
 
     @property
     def demangled(self) -> str | None:
-        """The readable name of the symbol, the name itself if it is not mangled; None without."""
+        """The readable name of the symbol, or the name if it is not mangled; None for no symbol."""
         if self.symbol is None:
             return None
         from pylink.demangle import demangle
@@ -242,9 +241,9 @@ class Diagnostic:
 
     @property
     def input(self) -> int | None:
-        """Which input of `pylink.link` the file is, from 0, also of a member in an archive.
+        """The number, from 0, of the input of `pylink.link` that is the file or contains it.
 
-        None where the record has no file or the file was not an input of a call.
+        None if the record has no file or the file was not an input of a call.
         """
         name = self.file or ""
         if isinstance(name, RepeatedName):
@@ -257,7 +256,7 @@ class Diagnostic:
 
     @property
     def place(self) -> str:
-        """The place in the file as `section[index]+0xoffset`, without what is not known."""
+        """The place in the file as `section[index]+0xoffset`, without unknown parts."""
         place = self.section or ""
         if self.index is not None:
             place += f"[{self.index}]"
@@ -267,14 +266,14 @@ class Diagnostic:
 
     @property
     def where(self) -> str:
-        """The place as `file: section[index]+0xoffset`, without what is not known."""
+        """The place as `file: section[index]+0xoffset`, without unknown parts."""
         return ": ".join(part for part in (self.file, self.place) if part)
 
     @property
     def at(self) -> str:
-        """The place and the symbol in brackets, after a blank; nothing where none is known."""
-        known = ": ".join(part for part in (self.where, self.symbol) if part)
-        return f" ({known})" if known else ""
+        """The place and the symbol in brackets, after a blank; empty if both are unknown."""
+        place = ": ".join(part for part in (self.where, self.symbol) if part)
+        return f" ({place})" if place else ""
 
     @property
     def message(self) -> str:
@@ -283,7 +282,7 @@ class Diagnostic:
 
     @property
     def bare_message(self) -> str:
-        """The message without the place after words that name no file."""
+        """The message without the place at its end."""
         return self.template.removesuffix(_AT).format_map(Fields(self))
 
     @property
@@ -301,11 +300,11 @@ class Diagnostic:
 
 
 class Fields:
-    """What a template may name: the arguments of a report and its place, as texts pass `shown`."""
+    """The fields that a template can name: arguments and place; texts pass through `convert`."""
 
-    def __init__(self, diagnostic: Diagnostic, shown: Callable[[str], str] = str) -> None:
+    def __init__(self, diagnostic: Diagnostic, convert: Callable[[str], str] = str) -> None:
         self.diagnostic = diagnostic
-        self.shown = shown
+        self.convert = convert
 
     def __getitem__(self, name: str) -> str | int:
         value = self.diagnostic.args.get(name)
@@ -313,7 +312,7 @@ class Fields:
             value = getattr(self.diagnostic, name)
         if value is None:
             return ""
-        return value if isinstance(value, int) else self.shown(value)
+        return value if isinstance(value, int) else self.convert(value)
 
 
 def note(
@@ -323,6 +322,6 @@ def note(
     context: Iterable[Diagnostic] = (),
     **facts: Fact,
 ) -> Diagnostic:
-    """A record to hang below another one, as in `report(..., notes=[note(...)])`."""
+    """A record to put below another one, as in `report(..., notes=[note(...)])`."""
     type = TOP_LEVEL if KINDS[kind][1] == NOTE else CHILD
     return Diagnostic(kind, facts, source=source, context=context, type=type)

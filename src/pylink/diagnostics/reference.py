@@ -15,9 +15,9 @@ For people who want to look up a message or change its severity. Every kind of m
 entry here.
 
 Every diagnostic has a number and a name that do not change. `--diag-suppress`, `--diag-remark`,
-`--diag-warning`, `--diag-error` and `--diag-once` take either, several separated by commas; what is
-marked "fixed" keeps its severity. Catastrophes, command-line errors and internal errors end the
-link at once.
+`--diag-warning`, `--diag-error` and `--diag-once` take numbers and names, separated by commas. The
+severity of a diagnostic marked "fixed" cannot be changed. Catastrophes, command-line errors and
+internal errors end the link at once.
 
 This page is generated from the table in `pylink.diagnostics.kinds`; change it there and run
 `python -m pylink.diagnostics.reference > docs/diagnostics.md`.

@@ -32,7 +32,7 @@ class DiagnosticRow(NamedTuple):
 
 
 def diagnostic_table(records: Iterable[Diagnostic]) -> Table[DiagnosticRow]:
-    """A row for each record. Notes and details are in the records alone."""
+    """A table with a row for each record, without notes and details."""
     return Table(
         DiagnosticRow,
         (

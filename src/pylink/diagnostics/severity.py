@@ -1,7 +1,7 @@
-"""Severity numbers, those of the EDG front end, and what follows from each.
+"""Severity numbers, which are those of the EDG front end.
 
-Values 9 and above are fatal: the link stops once such a record was rendered. A severity up to
-`DISCRETIONARY` may be changed by number or name, a harder one may not.
+Values 9 and above are fatal: the link stops after such a record was rendered. Options can change
+severities up to `DISCRETIONARY`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one place every diagnostic passes: filter, count, promote, keep, hand to the renderers."""
+"""The sink of all diagnostics of a link: it filters, counts, promotes, keeps and renders them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Renderer(ABC):
-    """Takes records one by one; `close` comes once, after the last.
+    """Shows records one by one; `close` is called once, after the last.
 
-    `path` is the file that it writes in the end, None of one that writes to a stream.
+    `path` is the file that it writes at the end; None if it writes to a stream.
     """
 
     path: str | None = None
@@ -28,28 +28,28 @@ class Renderer(ABC):
     def emit(self, diagnostic: Diagnostic) -> None:
         """Show one record."""
 
-    def for_target(self, target: str | None) -> None:  # noqa: B027 -- some have no place for it
-        """Say of the records that come which architecture they are about; None for no word."""
+    def for_target(self, target: str | None) -> None:  # noqa: B027 -- some ignore it
+        """Name the architecture of the following records; None to name none."""
 
-    def close(self, sink: Sink) -> None:  # noqa: B027 -- most have nothing to write then
-        """Write what can only be written at the end."""
+    def close(self, sink: Sink) -> None:  # noqa: B027 -- most write nothing at the end
+        """Write the end of the output."""
 
     def discard(self) -> None:  # noqa: B027 -- most have no file
-        """Leave the file as it was; nothing comes after this."""
+        """Leave the file unchanged; no other call follows."""
 
 
 def suffix_of(target: str | None) -> str:
-    """What -report-arch appends to a message."""
+    """The suffix of messages with -report-arch."""
     return f" (target: {target})" if target else ""
 
 
 class Sink:
-    """Where phases report.
+    """The object to which phases report.
 
-    `warnings`, `errors` and `catastrophes` count by severity what was reported, repeats that were
-    not shown included; `diagnostics` keeps the records that passed the policy, in order.
-    `terminated` says that the link was ended, by a fatal kind or by the error limit. `follows` is
-    the release of the linker that is followed, None until the inputs were read.
+    `warnings`, `errors` and `catastrophes` count reports by severity, including repeats that were
+    not shown. `diagnostics` has the records that passed the policy, in order. `terminated` says
+    that a fatal kind or the error limit ended the link. `follows` is the followed release of
+    nvlink; None until the inputs were read.
     """
 
     __slots__ = (
@@ -88,11 +88,11 @@ class Sink:
         explain: Callable[[Diagnostic], None] | None = None,
         **facts: Fact,
     ) -> Diagnostic | None:
-        """Report one thing; the record, or None when the policy dropped it.
+        """Report a diagnostic and return its record; None if the policy dropped it.
 
-        `facts` are the place, by the names of `record.PLACE`, and the arguments of the template;
-        the rest is what `Diagnostic` takes. Raises LinkError after a fatal kind, and after the
-        error that reaches the limit.
+        `facts` are the place, by the names of `record.PLACE`, and the arguments of the template.
+        The other parameters are those of `Diagnostic`. Raises LinkError after a fatal kind, and
+        after the error that reaches the limit.
         """
         severity = self.policy.severity(kind)
         if not severity:
@@ -106,8 +106,8 @@ class Sink:
         diagnostic.assigned = self.policy.assigned.get(kind, 0)
         return self.dispatch(diagnostic)
 
-    def hears(self, kind: str) -> bool:
-        """Whether a report of this kind reaches anybody: otherwise it need not be made."""
+    def is_enabled(self, kind: str) -> bool:
+        """Whether the policy lets reports of this kind pass; if not, they can be omitted."""
         return bool(self.policy.severity(kind))
 
     def fatal(
@@ -118,15 +118,15 @@ class Sink:
         explain: Callable[[Diagnostic], None] | None = None,
         **facts: Fact,
     ) -> NoReturn:
-        """Report a kind that ends the link, for callers whose types must know it does not return.
+        """Report a kind that ends the link; for type checkers, this never returns.
 
-        ValueError when the kind is not a fatal one.
+        ValueError if the kind is not fatal.
         """
         self.report(kind, source=None, children=(), notes=(), hints=hints, explain=explain, **facts)
         raise ValueError(f"{kind} is not a fatal diagnostic")
 
-    def take(self, records: Iterable[Diagnostic]) -> None:
-        """Report what another sink kept until it was known how; raises as `report` does."""
+    def report_records(self, records: Iterable[Diagnostic]) -> None:
+        """Report the records of another sink under this policy; raises like `report`."""
         for record in records:
             severity = self.policy.severity(record.kind)
             if severity:
@@ -135,7 +135,7 @@ class Sink:
                 self.dispatch(record)
 
     def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
-        """Count, show and keep a record whose severity is settled; None when it was a repeat."""
+        """Count, show and keep a record with a final severity; None if it is a repeat."""
         severity = diagnostic.level
         if severity >= CATASTROPHE:
             self.catastrophes += 1
@@ -157,13 +157,13 @@ class Sink:
         return None if repeated else diagnostic
 
     def _hint(self) -> None:
-        """After the first warning, say once how to silence it, when numbers are shown."""
+        """After the first warning, show how to silence it by its number, if numbers are shown."""
         if self.policy.numbers and not self._hinted:
             self._hinted = True
             self._show_kind("suppression-hint")
 
     def _show_kind(self, kind: str) -> None:
-        """Show a record of the sink's own, which no policy drops and nothing counts."""
+        """Show a record that the policy does not drop and that is not counted."""
         from pylink.diagnostics.record import Diagnostic
 
         self._show(Diagnostic(kind))
@@ -181,27 +181,27 @@ class Sink:
         self.stop()
 
     def stop(self) -> NoReturn:
-        """Raise LinkError with everything reported so far, as after a phase that had errors."""
+        """Raise LinkError with all records so far, for example after a phase with errors."""
         from pylink.diagnostics.errors import LinkError
 
         raise LinkError(self.diagnostics)
 
     def close(self) -> None:
-        """Let each renderer write its end; call once, whether the link worked or not.
+        """Let each renderer write its end; call this once, after any link.
 
-        A log or document that could not be written is reported here, which never raises.
+        A log or document that could not be written is reported. This never raises.
         """
         from pylink.diagnostics.errors import LinkError
 
-        self.policy.error_limit = 0  # the link that it was for is over
+        self.policy.error_limit = 0  # the link is over
         for renderer in self.renderers:
             try:
                 renderer.close(self)
-            except LinkError:  # reported, and the exit status says so
+            except LinkError:  # reported; the exit status shows it
                 continue
 
     def exit_code(self) -> int:
-        """The status of the process as nvlink gives it: 1 after a fatal, else 255 after errors."""
+        """The exit status, like nvlink's: 1 after a fatal error, 255 after errors, else 0."""
         if self.terminated:
             return 1
         return 255 if self.errors else 0

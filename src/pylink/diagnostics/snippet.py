@@ -13,14 +13,14 @@ _INDENT = "  "
 
 
 def snippet(text: str, source: Source, tab_width: int = 8) -> str:
-    """The line `text` of a place and the carets below it, each with its newline.
+    """The line `text` of a place and the line with the caret below it, each with its newline.
 
-    Columns count code points; the caret line counts terminal cells of the text as shown, with tabs
-    expanded to multiples of the tab width, that of the record if it has one. A place without a
-    column has no caret line.
+    Columns of the place count code points; the caret line counts terminal cells, with tabs expanded
+    to multiples of the record's tab width, or else of `tab_width`. A place without a column has no
+    caret line.
     """
-    shown, starts = _expand(text, max(1, source.tab_width or tab_width))
-    lines = f"{_INDENT}{shown}\n"
+    expanded, starts = _expand(text, max(1, source.tab_width or tab_width))
+    lines = f"{_INDENT}{expanded}\n"
     if source.column > 0:
         first = min(source.column - 1, len(text))
         last = min(source.column_end - 1, len(text) - 1)
@@ -30,8 +30,8 @@ def snippet(text: str, source: Source, tab_width: int = 8) -> str:
 
 
 def _expand(text: str, tab_width: int) -> tuple[str, list[int]]:
-    """The text as it is shown, and the cell at which each character, and the end, comes."""
-    shown: list[str] = []
+    """The text for the terminal, and the cell at which each character and the end are."""
+    pieces: list[str] = []
     starts = [0]
     cell = 0
     for character in text:
@@ -44,6 +44,6 @@ def _expand(text: str, tab_width: int) -> tuple[str, list[int]]:
         else:
             piece = character
             cell += cells(character)
-        shown.append(piece)
+        pieces.append(piece)
         starts.append(cell)
-    return "".join(shown), starts
+    return "".join(pieces), starts

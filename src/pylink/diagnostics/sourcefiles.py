@@ -1,12 +1,13 @@
-"""Which files of source text may be shown, and the one place that reads them.
+"""Reads the source files whose lines may be shown, and no others.
 
-Names of source files come from the debug data of inputs, and whoever makes an input can name any
-file. So a line is shown only of a regular file, of bounded size, below a folder that the user has
-to do with: the working directory, those of the inputs and libraries, those of --source-root. A
-compile directory that debug data names is none of these by itself. Nothing below the other folders
-than those of --source-root counts that is hidden, where people keep keys and passwords, and neither
-does the root of all files. Outside of these folders not even the presence of a file is looked up:
-that alone can hang where a file system is mounted on demand.
+Names of source files come from the debug data of inputs, so the author of an input can name any
+file. A line is shown only if its file is a regular file of bounded size below an allowed directory:
+the working directory, the directories of inputs and libraries, and those of --source-root. The
+compile directory in debug data is not allowed by itself.
+
+Except for --source-root, the root directory is not allowed, and hidden files and directories are
+not shown, since people keep keys and passwords there. pylink does not even check whether a file
+outside of these directories exists: that can hang if a file system is mounted on demand.
 """
 
 from __future__ import annotations
@@ -21,27 +22,27 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics.record import Source
 
-# More than any source has, of bytes in a file and in a line.
-LARGEST = 1 << 24
-LONGEST = 1 << 12
+# Limits in bytes; no source file is larger or has a longer line.
+MAX_FILE_SIZE = 1 << 24
+MAX_LINE_SIZE = 1 << 12
 
 OUTSIDE = (
-    "it is outside of the working directory, of the folders of inputs and of those of --source-root"
+    "it is outside of the working directory, the directories of inputs and those of --source-root"
 )
 IRREGULAR = "it is not a regular file"
-TOO_LARGE = f"it has more than {LARGEST} bytes"
-TOO_LONG = f"the line has more than {LONGEST} bytes"
+TOO_LARGE = f"it has more than {MAX_FILE_SIZE} bytes"
+TOO_LONG = f"the line has more than {MAX_LINE_SIZE} bytes"
 
 
 class Withheld(Exception):
-    """A file, or a line of it, that is not shown; the text says why."""
+    """A file, or a line of it, must not be shown; the text says why."""
 
 
 class SourceFiles:
     """The files that the diagnostics of one link may show.
 
-    `roots` are folders that the user named for this, `inputs` names of files beside which source
-    may be, `folders` others that it may be in. The working directory is that of this moment.
+    `roots` are directories that the user allowed, `inputs` files beside which source may be,
+    `folders` further directories with source. The present working directory is allowed, too.
     """
 
     __slots__ = ("_read", "_roots")
@@ -54,20 +55,20 @@ class SourceFiles:
         folders: Iterable[str] = (),
     ) -> None:
         implied = dict.fromkeys(["", *map(os.path.dirname, inputs), *folders])
-        # Each by its names with and without symbolic links, and whether it was asked for.
+        # Paths with and without symbolic links, and whether the user named them.
         self._roots: list[tuple[str, bool]] = []
-        for named, group in ((True, roots), (False, implied)):
+        for is_requested, group in ((True, roots), (False, implied)):
             for folder in group:
                 for form in dict.fromkeys(_both_names(folder)):
-                    if named or form != "/":
-                        self._roots.append((form, named))
-        # The file that was read last: diagnostics often are about the same.
+                    if is_requested or form != "/":
+                        self._roots.append((form, is_requested))
+        # The file that was read last; diagnostics are often about the same file.
         self._read: deque[tuple[str, list[bytes]]] = deque(maxlen=1)
 
     def line(self, source: Source) -> str | None:
-        """The line that a place is in, from the record or the file, without its end.
+        """The line of a place, from the record or the file, without its newline.
 
-        None when there is no such file or line; Withheld when there may be and it is not shown.
+        None if there is no such file or line; Withheld if it must not be shown.
         """
         if source.text is not None:
             return source.text
@@ -78,7 +79,7 @@ class SourceFiles:
         if not 0 < source.line <= len(lines):
             return None
         text = lines[source.line - 1]
-        if len(text) > LONGEST:
+        if len(text) > MAX_LINE_SIZE:
             raise Withheld(TOO_LONG)
         return text.decode("utf-8", "replace").rstrip("\r")
 
@@ -90,7 +91,7 @@ class SourceFiles:
         real = os.path.realpath(path)
         if not self._is_within(real):  # a symbolic link leads out
             raise Withheld(OUTSIDE)
-        # Opening what is none can do something, or never return.
+        # Opening a file that is not regular can have effects, or block forever.
         if not stat.S_ISREG(os.lstat(real).st_mode):
             raise Withheld(IRREGULAR)
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -98,9 +99,9 @@ class SourceFiles:
             status = os.fstat(stream.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise Withheld(IRREGULAR)
-            if status.st_size > LARGEST:
+            if status.st_size > MAX_FILE_SIZE:
                 raise Withheld(TOO_LARGE)
-            # No more than it says: files of the kernel say 0 and have no end.
+            # Files of the kernel have the size 0 and may have no end.
             lines = stream.read(status.st_size).split(b"\n")
         if not lines[-1]:
             del lines[-1]
@@ -108,17 +109,17 @@ class SourceFiles:
         return lines
 
     def _is_within(self, path: str) -> bool:
-        """Whether a path without `..` lies below a root."""
-        for root, named in self._roots:
+        """Whether a path without `..` is below an allowed directory."""
+        for root, is_requested in self._roots:
             if root == "/" or path.startswith(root + "/"):
                 below = path[len(root) :]
-                if named or "/." not in below:
+                if is_requested or "/." not in below:
                     return True
         return False
 
 
 def _both_names(folder: str) -> list[str]:
-    """The absolute names of a folder; none where it has none, as in one that was deleted."""
+    """The absolute paths of a directory; none if it was deleted."""
     try:
         return [os.path.abspath(folder), os.path.realpath(folder)]
     except (OSError, ValueError):

@@ -10,26 +10,26 @@ if TYPE_CHECKING:
     import re
     from typing import BinaryIO, TextIO
 
-# C0 controls, DEL, C1 controls, what turns the direction of text around it, what ends a line, and
-# surrogates, which stand for bytes that are not UTF-8. They would end the line, reach the terminal
-# as commands, or show other text than there is.
+# C0 controls, DEL, C1 controls, marks that change the direction of text, ends of lines, and
+# surrogates, which stand for bytes that are not UTF-8. They would end the line, be commands for the
+# terminal, or make the text look different.
 _ESCAPED = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-# What errors name in the place of a file.
+# The name in errors of standard output.
 STANDARD_OUTPUT = "standard output"
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def printable(text: str | bytes) -> str:
-    """A name, or a text with names, for people: on one line, and nothing that a terminal obeys.
+    """A name, or a text with names, for people: on one line and without terminal commands.
 
-    Whatever comes from an input, or from the name of a file, passes through here on its way to
-    people; formats for programs have escapes of their own.
+    Every text from an input and every file name passes through here before it is shown. Formats for
+    programs have their own escapes.
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8", "surrogateescape")
     if text.isprintable():
         return text
-    import re  # needed by no link with decent names
+    import re  # slow to import, and rarely needed
 
     return re.sub(_ESCAPED, _escape, text)
 
@@ -50,18 +50,17 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def to_bytes(text: str) -> bytes:
-    """UTF-8; the bytes of a name that are none, decoded with surrogateescape, come out again."""
+    """The text as UTF-8; surrogates of surrogateescape become the original bytes again."""
     try:
         return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # a surrogate that stands for no byte, from a caller's own text
+    except UnicodeEncodeError:  # a surrogate in a caller's text that stands for no byte
         return text.encode("utf-8", "backslashreplace")
 
 
 def write(stream: TextIO | None, text: str) -> bool:
-    """Write and flush; False when the stream does not take it.
+    """Write and flush; False if that fails. None is the present standard error.
 
-    None is the standard error of this moment. A stream that cannot be written (closed, full, gone)
-    costs the text, never the link.
+    A stream that cannot be written (closed, full, gone) loses the text but does not end the link.
     """
     if stream is None:
         stream = sys.stderr
@@ -75,7 +74,7 @@ def write(stream: TextIO | None, text: str) -> bool:
 
 
 def show(text: str) -> None:
-    """Write what a command was asked for to standard output; OSError when not all gets there."""
+    """Write the output of a command to standard output; OSError if not all was written."""
     try:
         _put(_standard_output(), text)
     except OSError as error:
@@ -84,12 +83,12 @@ def show(text: str) -> None:
 
 
 def show_bytes(data: bytes) -> None:
-    """The same for what is not text; also an OSError where standard output takes text alone."""
+    """Write bytes to standard output; OSError if not all was written or it accepts only text."""
     try:
         stream = _standard_output()
         stream.flush()
         if not hasattr(stream, "buffer"):
-            raise OSError(errno.EINVAL, "takes text alone")
+            raise OSError(errno.EINVAL, "accepts only text")
         _write_whole(stream.buffer, data)
     except OSError as error:
         error.filename = STANDARD_OUTPUT
@@ -118,9 +117,9 @@ def _put(stream: TextIO, text: str) -> None:
 
 
 def _write_whole(buffer: BinaryIO, data: bytes) -> None:
-    """Write past the buffer; the interpreter would try again at exit what failed and stayed there.
+    """Write without the buffer, so that no text of a failed write remains in it.
 
-    It would then end with status 120, whatever became of the link.
+    The interpreter would try to write that at its exit, and end with status 120.
     """
     raw: BinaryIO = getattr(buffer, "raw", buffer)
     while data:

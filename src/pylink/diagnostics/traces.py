@@ -1,7 +1,7 @@
-"""Frames of a traceback that people who call pylink need not see.
+"""Hides frames of pylink in the tracebacks of its callers.
 
-pytest and IPython omit frames with a local variable `__tracebackhide__`, rich those with
-`_rich_traceback_omit`. Logs and `traceback` heed neither and have all frames.
+pytest and IPython omit frames with a local variable `__tracebackhide__`, rich omits those with
+`_rich_traceback_omit`. Logs and `traceback` ignore these variables and have all frames.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ HIDING = ("__tracebackhide__", "_rich_traceback_omit")
 
 
 def hide_below(error: BaseException) -> None:
-    """Hide what the running function called: its frame is the first of the error's traceback.
+    """Hide all frames of an error except the first, which is that of the running function.
 
-    So are the frames of what was caught there, such as the OSError of a file that is missing.
+    Frames of the exceptions that were caught there, such as an OSError, are hidden, too.
     """
     first, *below = _links(error.__traceback__)
     _hide(below)
@@ -31,24 +31,24 @@ def hide_below(error: BaseException) -> None:
 
 
 def ipython_lines(error: BaseException) -> list[str]:
-    """The lines with which IPython shows an error, without what is hidden.
+    """IPython's lines for an error, without hidden frames and without a hidden context.
 
-    By itself IPython omits hidden frames except for the last one, and shows what was caught.
+    By itself IPython shows the last hidden frame and the caught exception.
     """
     from types import TracebackType
 
-    from IPython import get_ipython  # who asks for these lines
+    from IPython import get_ipython  # loaded: only IPython calls this
 
-    shown = None
+    visible = None
     for link in reversed(list(_links(error.__traceback__))):
         if not _is_hidden(link):
-            shown = TracebackType(shown, link.tb_frame, link.tb_lasti, link.tb_lineno)
+            visible = TracebackType(visible, link.tb_frame, link.tb_lasti, link.tb_lineno)
     context, suppressed = error.__context__, error.__suppress_context__
     caught = next(_links(context.__traceback__), None) if context is not None else None
     error.__suppress_context__ = suppressed or (caught is not None and _is_hidden(caught))
     try:
         tracebacks = get_ipython().InteractiveTB
-        lines: list[str] = tracebacks.structured_traceback(type(error), error, shown)
+        lines: list[str] = tracebacks.structured_traceback(type(error), error, visible)
         return lines
     finally:
         error.__suppress_context__ = suppressed

@@ -1,8 +1,8 @@
-"""Breaking the text of a diagnostic into lines of a terminal's width.
+"""Wraps the text of a diagnostic to the width of a terminal.
 
-The rules are those of the EDG front end: a line breaks at the last space that fits, which is
-dropped; a word longer than a line is cut at the limit. The first line starts at a margin, the
-others at a deeper indent.
+The rules are those of the EDG front end. A line breaks at the last space that fits, which is
+dropped. A word that is longer than a line is cut at the limit. The first line starts at a margin,
+the others at a deeper indent.
 
     wrap("error: identifier \\"nosuch\\" is undefined", 0, 10, 30)
     error: identifier "nosuch" is
@@ -17,7 +17,7 @@ from pylink.diagnostics.color import ESC, RESET
 
 
 def cells(character: str) -> int:
-    """How many columns of a terminal a character takes: 0, 1 or 2."""
+    """The number of terminal columns of a character: 0, 1 or 2."""
     if " " <= character <= "~":
         return 1
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
@@ -28,8 +28,8 @@ def cells(character: str) -> int:
 def wrap(text: str, margin: int, indent: int, width: int) -> str:
     """The text in lines of at most `width` columns, without a newline at the end.
 
-    `margin` and `indent` are the columns of the first and of the other lines. A `width` of 0 does
-    not wrap. A line has room for one character at least, whatever the margins leave.
+    `margin` and `indent` are the starting columns of the first line and of the others. With a
+    `width` of 0 the text is not wrapped. Every line has at least one character.
     """
     if width <= 0:
         return " " * margin + text
@@ -41,7 +41,7 @@ def wrap(text: str, margin: int, indent: int, width: int) -> str:
 
 
 def _wrap_plain(text: str, margin: int, indent: int, width: int) -> str:
-    """Without colors: look back from the limit for a space."""
+    """Wrap text without colors: search backwards from the limit for a space."""
     lines = []
     start, left = 0, margin
     while True:
@@ -49,7 +49,7 @@ def _wrap_plain(text: str, margin: int, indent: int, width: int) -> str:
         if limit == len(text):
             lines.append(" " * left + text[start:])
             return "\n".join(lines)
-        # A space just after the limit is dropped as well, so it may sit there.
+        # The space may be just after the limit, since it is dropped.
         space = text.rfind(" ", start + 1, limit + 1)
         end = space if space > start else limit
         lines.append(" " * left + text[start:end])
@@ -70,9 +70,9 @@ def _limit(text: str, start: int, room: int) -> int:
 
 
 def _wrap_marked(text: str, margin: int, indent: int, width: int) -> str:
-    """With colors: go on by characters, follow the color, and go back to the last space.
+    """Wrap text with colors character by character, and go back to the last space.
 
-    A color that is on at a break goes off before the indent of the next line and on after it.
+    A color that is on at a break is switched off before the indent of the next line, then on again.
     """
     out: list[str] = [" " * margin]
     color = space_color = RESET

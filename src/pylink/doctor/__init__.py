@@ -1,1 +1,1 @@
-"""`pylink doctor`: what of an installation is missing or slow, and the command that fixes it."""
+"""`pylink doctor`: reports missing or slow parts of an installation and the command to fix them."""

@@ -1,4 +1,4 @@
-"""The checks of `pylink doctor`: what each found, and the command that fixes it."""
+"""The checks of `pylink doctor`; each returns a finding and the command to fix it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 from pylink import __version__
 from pylink._native import OBJECT
-from pylink.command.overlay import find_program
+from pylink.command.overlay import find_native_program
 from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.startup import bundle
 from pylink.startup.usercache import cache_folder, cached_name
 from pylink.subtools.compilers import find_nvjitlink, library_release
 from pylink.subtools.compilers import text as release_text
 from pylink.subtools.programs import cuda_tools, tool_version
-from pylink.subtools.programs import find_program as in_path
+from pylink.subtools.programs import find_program as find_in_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 OK, NOTE, SLOW, MISSING = "ok", "note", "slow", "missing"
 
-# What nvcc packs device code with, and what is then not read.
+# Python packages that decompress device code of nvcc, and the codec of each.
 CODECS = {"lz4": "LZ4", "zstandard": "Zstandard, as nvcc 13 uses it"}
 EXTRAS = {
     "lines": (("elftools",), "source lines in messages"),
@@ -43,12 +43,12 @@ EXTRAS = {
 }
 # The value of PYLINK_SERVER with which the first link starts a server.
 AUTO = "auto"
-# Links of many inputs have a descriptor for each that is mapped.
+# A link has a descriptor for each mapped input, so fewer are a problem.
 FEW_DESCRIPTORS = 256
 
 
 class Check(NamedTuple):
-    """One finding: what was looked at, its state, what was found, and the command that fixes it."""
+    """One finding: the name of the check, the state, a text, and the command to fix it."""
 
     name: str
     state: str
@@ -73,7 +73,7 @@ def run_all() -> Iterator[Check]:
 
 
 def check_program() -> Check:
-    program = find_program()
+    program = find_native_program()
     if program is not None:
         return Check("program", OK, program)
     return Check(
@@ -85,31 +85,31 @@ def check_program() -> Check:
 
 
 def check_bundle() -> Check:
-    """Which start-up bundle a link uses: the first that is there decides, as in the launcher."""
-    folder = cache_folder()
+    """Check the start-up bundle that a link uses: the first that exists, like in the launcher."""
+    cache = cache_folder()
     places = [(bundle.PATH, "in the package"), (bundle.SHIPPED, "of the wheel")]
-    if folder is not None:
-        cached = os.path.join(folder, cached_name(bundle.PACKAGE, bundle.NAME))
+    if cache is not None:
+        cached = os.path.join(cache, cached_name(bundle.PACKAGE, bundle.NAME))
         places.insert(1, (cached, "in the user's cache"))
     fix = f"{sys.executable} -m pylink.startup.bundle"
     if not os.access(bundle.PACKAGE, os.W_OK):
         fix += "  (as a user who may write the package)"
-    for path, where in places:
+    for path, origin in places:
         state = state_of(path)
         if state == "good":
-            return Check("bundle", OK, f"{path} ({where})")
+            return Check("bundle", OK, f"{path} ({origin})")
         if state == "stale":
             text = f"{path} is older than its sources: each link starts twice"
             return Check("bundle", SLOW, text, fix)
-    if folder is None and not bundle.may_write():
-        text = "none, and neither the package nor a cache of this user (HOME) can take one"
+    if cache is None and not bundle.may_write():
+        text = "none; neither the package nor a cache of this user (HOME) is writable"
     else:
-        text = "none yet: the next link makes one"
+        text = "none yet; the next link writes one"
     return Check("bundle", SLOW, text, fix)
 
 
 def state_of(path: str) -> str:
-    """`good`, `stale`, or `none` where there is no bundle of this interpreter."""
+    """`good`, `stale`, or `none` if there is no bundle for this interpreter."""
     try:
         with open(path, "rb") as stream:
             data = stream.read()
@@ -119,7 +119,7 @@ def state_of(path: str) -> str:
         return "none"
     rows, later, _ = loads(data[int.from_bytes(data[-4:], "little") :])
     rows = [*rows, *later]
-    at = len(data) - 12 - 8 * len(rows)
+    offset = len(data) - 12 - 8 * len(rows)
     for _, name, size, time, _ in rows:
         if name:
             source = os.path.join(bundle.PACKAGE, name)
@@ -128,20 +128,22 @@ def state_of(path: str) -> str:
                 if (status.st_size, status.st_mtime_ns) != (size, time):
                     with open(source, "rb") as stream:
                         text = stream.read()
-                    if source_hash(len(text), text) != data[at : at + 8]:
+                    if source_hash(len(text), text) != data[offset : offset + 8]:
                         return "stale"
             except OSError:
                 return "stale"
-        at += 8
+        offset += 8
     return "good"
 
 
 def check_codecs() -> Iterator[Check]:
-    for module, what in CODECS.items():
+    for module, codec in CODECS.items():
         if is_there(module):
-            yield Check(module, OK, f"device code compressed with {what.split(',')[0]} can be read")
+            yield Check(
+                module, OK, f"device code compressed with {codec.split(',')[0]} can be read"
+            )
         else:
-            text = f"device code compressed with {what}, cannot be read"
+            text = f"device code compressed with {codec}, cannot be read"
             yield Check(module, MISSING, text, f"{sys.executable} -m pip install {module}")
 
 
@@ -167,28 +169,28 @@ def check_toolkit() -> Iterator[Check]:
         yield Check("toolkit", NOTE, "no nvcc in wheels, CUDA_HOME, CUDA_PATH or PATH")
     else:
         yield Check("toolkit", OK, f"CUDA {tool_version(nvcc) or 'of unknown release'}, {nvcc}")
-    own = in_path("nvcc")
-    folder = os.path.dirname(own) if own else ""
-    if folder and os.path.exists(os.path.join(folder, RELEASE_FILE)):
-        with open(os.path.join(folder, RELEASE_FILE), encoding="ascii") as stream:
+    path_nvcc = find_in_path("nvcc")
+    directory = os.path.dirname(path_nvcc) if path_nvcc else ""
+    if directory and os.path.exists(os.path.join(directory, RELEASE_FILE)):
+        with open(os.path.join(directory, RELEASE_FILE), encoding="ascii") as stream:
             release = stream.read().strip()
-        has_notes = os.path.exists(os.path.join(folder, NOTES_FILE))
+        has_notes = os.path.exists(os.path.join(directory, NOTES_FILE))
         notes = "with notes" if has_notes else "plain"
         yield Check("overlay", OK, f"nvcc of PATH links with pylink as CUDA {release}, {notes}")
     elif nvcc is not None:
         toolkit = os.path.dirname(os.path.dirname(nvcc))
-        text = "nvcc of PATH links with NVIDIA's nvlink" if own else "no nvcc in PATH"
+        text = "nvcc of PATH links with NVIDIA's nvlink" if path_nvcc else "no nvcc in PATH"
         yield Check("overlay", NOTE, text, f"pylink toolkit-overlay toolkit --cuda {toolkit}")
 
 
 def check_extras() -> Iterator[Check]:
-    for extra, (modules, what) in EXTRAS.items():
+    for extra, (modules, use) in EXTRAS.items():
         lacking = [module for module in modules if not is_there(module)]
         if lacking:
             fix = f"{sys.executable} -m pip install 'pylink-cuda[{extra}]'"
-            yield Check(f"[{extra}]", NOTE, f"not installed: {what}", fix)
+            yield Check(f"[{extra}]", NOTE, f"not installed: {use}", fix)
         else:
-            yield Check(f"[{extra}]", OK, what)
+            yield Check(f"[{extra}]", OK, use)
 
 
 def check_server() -> Check:
@@ -203,7 +205,7 @@ def check_server() -> Check:
         try:
             client.connect(path)
         except (OSError, ValueError):
-            text = f"nobody serves at {path} (PYLINK_SERVER): links run by themselves"
+            text = f"no server answers at {path} (PYLINK_SERVER): links run without one"
             return Check("server", SLOW, text, "unset PYLINK_SERVER, or start pylink serve")
     return Check("server", OK, path)
 
@@ -224,5 +226,5 @@ def check_limits() -> Iterator[Check]:
 def is_there(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):  # of a package that is not there, or a stand-in
+    except (ImportError, ValueError):  # the parent package is missing, or a placeholder
         return False

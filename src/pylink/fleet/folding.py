@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pylink import __version__
-from pylink.dedup.analysis import analyse, blocker_of
-from pylink.dedup.saving import Lenient, read_inputs, saved_bytes
+from pylink.dedup.analysis import analyze, blocker_of
+from pylink.dedup.saving import ErrorCollector, read_inputs, saved_bytes
 from pylink.diagnostics.stream import printable
 from pylink.files.atomic import write_whole
 from pylink.fleet.walk import Stamp
@@ -148,13 +148,13 @@ def _fold_target(task: Task) -> dict[str, Any]:
     for name, stamp in zip(task.files, task.stamps, strict=True):
         if not stamp.fits(name):
             return _failed(task, f"{printable(name)} has changed since it was indexed")
-    sink = Lenient()
+    sink = ErrorCollector()
     inputs = [Input(os.fsdecode(name), whole=True) for name in task.files]
     objects = read_inputs(inputs, f"sm_{task.sm}", sink)
     if objects is None:
         return _failed(task, _reason(sink))
     _, items, _ = read_vectors(objects, range(len(objects.names)))
-    analysis = analyse(items)
+    analysis = analyze(items)
     saved = saved_bytes(objects, sink)
     counts: Counter[tuple[int, str]] = Counter()
     sizes: Counter[tuple[int, str]] = Counter()
@@ -187,7 +187,7 @@ def _fold_target(task: Task) -> dict[str, Any]:
     }
 
 
-def _reason(sink: Lenient) -> str:
+def _reason(sink: ErrorCollector) -> str:
     """Why inputs do not link."""
     return printable(sink.first.message) if sink.first is not None else "its inputs do not link"
 

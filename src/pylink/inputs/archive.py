@@ -54,13 +54,13 @@ class _Reached:
         self._archives += archives
         self._members += members
         self._size += size
-        for count, limit, what in (
+        for count, limit, unit in (
             (self._archives, MAX_ARCHIVES, "archives"),
             (self._members, MAX_MEMBERS, "members"),
             (self._size, MAX_SIZE, "bytes"),
         ):
             if count > limit:
-                self._sink.fatal("archive-limit", file=self._file, what=f"{limit} {what}")
+                self._sink.fatal("archive-limit", file=self._file, limit=limit, unit=unit)
 
 
 def members(
@@ -107,7 +107,9 @@ def _walk(
     `path` is the file that holds `archive`, and `around` tells the files of the archives around it.
     """
     if len(around) == MAX_DEPTH:
-        sink.fatal("archive-limit", file=archive.name, what=f"{MAX_DEPTH} archives in each other")
+        sink.fatal(
+            "archive-limit", file=archive.name, limit=MAX_DEPTH, unit="archives in each other"
+        )
     try:
         rows = list_all(archive.arena, archive.offset, archive.size, MAX_MEMBERS + 1)
     except ArchiveError as error:

@@ -56,7 +56,7 @@ def report_skipped(file: str, library: str, machine: int, sink: Sink, root: str 
     elif head[:2] == b"!<":
         if not sink.policy.in_nvlinks_place:
             return
-        hints = [note("input-is", what="an archive without members")]
+        hints = [note("input-is", format="an archive without members")]
     else:
         hints = what_it_is(head)
     sink.report("library-skipped", file=file, library=library, hints=hints)

@@ -40,7 +40,7 @@ def external_members(archive: Source, path: str, plan: Plan, sink: Sink) -> tupl
             files[file] = len(files), size
             total += size
     if total > MAX_SIZE:
-        sink.fatal("archive-limit", file=archive.name, what=f"{MAX_SIZE} bytes")
+        sink.fatal("archive-limit", file=archive.name, limit=MAX_SIZE, unit="bytes")
     arena, offsets = _read(archive, files, sink)
     rows: list[bytes] = []
     names: list[str] = []

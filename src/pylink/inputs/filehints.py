@@ -60,7 +60,7 @@ _HEAD = 512
 def what_it_is(data: bytes) -> list[Diagnostic]:
     """A hint on what an input is instead of a cubin; none when that cannot be seen."""
     kind = _kind(data[:_HEAD])
-    return [note("input-is", what=kind)] if kind else []
+    return [note("input-is", format=kind)] if kind else []
 
 
 def _kind(head: bytes) -> str | None:
@@ -144,7 +144,7 @@ def _why_hidden(name: str, data: bytes) -> Diagnostic | None:
     """
     if data[:4] != ELF_MAGIC:
         what = _kind(data[:_HEAD]) if kind_of(data[:_HEAD]) == UNKNOWN else None
-        return note("not-an-object", file=name, what=what) if what is not None else None
+        return note("not-an-object", file=name, format=what) if what is not None else None
     if data[:5] == b"\x7fELF\2" and data[16:18] == ET_DYN.to_bytes(2, "little"):
         return None if any(data[E_SHOFF]) else note("library-bare", file=name)
     try:

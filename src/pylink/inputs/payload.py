@@ -142,7 +142,7 @@ def _zstd_decoder(file: str, sink: Sink) -> Callable[[memoryview, int], bytes]:
     try:
         import zstandard  # links without compressed inputs do not need it
     except ImportError:
-        sink.fatal("package-missing", file=file, package="zstandard", what="Zstandard")
+        sink.fatal("package-missing", file=file, package="zstandard", codec="Zstandard")
     decompress = zstandard.ZstdDecompressor().decompress
     measure = zstandard.frame_content_size
 
@@ -163,7 +163,7 @@ def _lz4_decoder(file: str, sink: Sink) -> Callable[[memoryview, int], bytes]:
     try:
         from lz4 import block  # links without compressed inputs do not need it
     except ImportError:
-        sink.fatal("package-missing", file=file, package="lz4", what="LZ4")
+        sink.fatal("package-missing", file=file, package="lz4", codec="LZ4")
 
     def decode(data: memoryview, stated: int) -> bytes:
         try:

@@ -81,7 +81,7 @@ def _why(job: Job, name: str, file: str, place: str, archs: str) -> Diagnostic |
         return note("in-archived-ptx", symbol=name, file=file)
     if place == SAME:  # what the link says of the file tells more
         return None
-    return note("in-other-entry", symbol=name, file=file, archs=archs, taken=place)
+    return note("in-other-entry", symbol=name, file=file, archs=archs, linked=place)
 
 
 class _Search:

@@ -141,9 +141,9 @@ def _add(diagnostic: Diagnostic, given: str, suggestion: str | None) -> None:
         diagnostic.notes.append(note("did-you-mean", given=given, suggestion=suggestion))
 
 
-def _add_choices(diagnostic: Diagnostic, what: str, choices: Iterable[str]) -> None:
+def _add_choices(diagnostic: Diagnostic, label: str, choices: Iterable[str]) -> None:
     from pylink.diagnostics.record import note
 
     text = ", ".join(choices)
     if text:
-        diagnostic.notes.append(note("choices-are", what=what, choices=text))
+        diagnostic.notes.append(note("choices-are", label=label, choices=text))

@@ -46,7 +46,7 @@ def clash_hints(merged: Merged, kind: str, symbol: int, first: int) -> tuple[lis
     if what == other_use:
         return [], first
     file, earlier = _files(objects, symbol, first)
-    return [note("kernel-or-not", what=what, file=file, other=other_use, first=earlier)], first
+    return [note("kernel-or-not", use=what, file=file, other=other_use, first=earlier)], first
 
 
 def _twice(objects: Objects, symbol: int, first: int) -> Diagnostic:
@@ -101,4 +101,4 @@ def _prototypes(merged: Merged, symbol: int, first: int) -> tuple[list[Diagnosti
         return [], first
     row, other = earlier_line
     file, earlier = _files(merged.objects, symbol, row)
-    return [note("prototypes-differ", what=what, file=file, other=other, first=earlier)], row
+    return [note("prototypes-differ", prototype=what, file=file, other=other, first=earlier)], row

@@ -139,7 +139,7 @@ def report_unselected(merged: Merged, sink: Sink) -> None:
     if objects.references is None or objects.job.options.register_link_binaries is not None:
         return
     removed = resolve.find_unselected(merged)
-    if removed and sink.hears("kernels-removed"):
+    if removed and sink.is_enabled("kernels-removed"):
         from pylink.phases.report_removed import report_removed
 
         report_removed(merged, removed, sink)
@@ -159,7 +159,7 @@ def _find_missing(merged: Merged, sink: Sink) -> None:
         for function in resolve.find_uncalled(merged):
             sink.report("never-called", symbol=entity_name(merged, function))
     undefined = resolve.find_undefined(merged)
-    if undefined and sink.hears("undefined-reference"):
+    if undefined and sink.is_enabled("undefined-reference"):
         merged.undefined = undefined
 
 

@@ -115,7 +115,7 @@ def _refuse_old(name: str, toolkit: int, since: int, sink: Sink) -> NoReturn:
     """Refuse code from before its architecture had the conventions that all later code has."""
     from pylink.diagnostics.record import note
 
-    hint = note("made-by-toolkit", made=toolkit_name(toolkit), since=toolkit_name(since))
+    hint = note("made-by-toolkit", compiler=toolkit_name(toolkit), since=toolkit_name(since))
     sink.fatal("toolkit-too-old", file=name, since=toolkit_name(since), hints=[hint])
 
 
@@ -128,14 +128,14 @@ def _refuse_toolkit(job: Job, name: str, toolkit: int, release: Release, sink: S
 
     maker = toolkit_name(toolkit)
     if toolkit > NEWEST.toolkit and job.options.nvlink_version:
-        sink.report("unknown-toolkit", file=name, made=maker, release=release.name)
+        sink.report("unknown-toolkit", file=name, compiler=maker, release=release.name)
         return
     if toolkit > NEWEST.toolkit:
-        hint = note("newest-release", made=maker, release=NEWEST.name)
+        hint = note("newest-release", compiler=maker, release=NEWEST.name)
     elif job.options.nvlink_version:
-        hint = note("older-release", made=maker, release=release.name)
+        hint = note("older-release", compiler=maker, release=release.name)
     else:
-        hint = note("older-toolkit", made=maker, release=release.name)
+        hint = note("older-toolkit", compiler=maker, release=release.name)
     # A number of 32 bits, which nvlink takes for one with a sign.
     number = toolkit - (toolkit >> 31 << 32)
     sink.fatal(

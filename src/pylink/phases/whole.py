@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def refuse_old(file: str, maker: str, release: Release, sink: Sink) -> NoReturn:
     """Refuse an input of an older toolkit that is a whole program or comes after one."""
-    hint = note("made-by", file=file, made=maker, release=release.name)
+    hint = note("made-by", file=file, compiler=maker, release=release.name)
     sink.fatal("whole-program-old", hints=[hint])
 
 

@@ -21,7 +21,7 @@ import os
 import time
 
 from pylink._native import elfread, inputfiles
-from pylink.dedup.saving import Lenient
+from pylink.dedup.saving import ErrorCollector
 from pylink.diagnostics.errors import LinkError
 from pylink.files.buffer import OutputBuffer
 from pylink.observer import Steps
@@ -139,7 +139,7 @@ def run_part(whole: Objects, size: int, arena: bytes) -> Profile | None:
     record = Recorder()
     steps = Steps([record])
     try:
-        return _run(record, part_of(whole, size, arena, steps), Lenient())
+        return _run(record, part_of(whole, size, arena, steps), ErrorCollector())
     except LinkError:
         return None
     finally:
@@ -166,7 +166,7 @@ def part_of(whole: Objects, size: int, arena: bytes, steps: Steps) -> Objects:
     ).seal()
 
 
-def _run(record: Recorder, part: Objects, sink: Lenient) -> Profile | None:
+def _run(record: Recorder, part: Objects, sink: ErrorCollector) -> Profile | None:
     record.seen["init"] = part.job
     record.resume()
     steps = part.job.steps

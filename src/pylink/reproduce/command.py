@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 
-from pylink.api.values import check_choices, checked
+from pylink.api.values import check_choices, check_keywords
 from pylink.diagnostics import Diagnostic, NvlinkRenderer, Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.files.workdir import enter_root, leave_root
@@ -91,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class Again:
-    """The link of a manifest, checked."""
+    """The link of a manifest, check_keywords."""
 
     def __init__(self, manifest: dict[str, Any], folder: str, *, trusted: bool) -> None:
         """BadArchiveError for a manifest that is not as --reproduce writes them."""
@@ -181,7 +181,7 @@ class Again:
                 "it has words for compilers (-Xptxas, -Xnvvm), which could write any file; "
                 "if you trust it, add --trust"
             )
-        read: dict[str, Value] = {**checked(values), "arch": arch}
+        read: dict[str, Value] = {**check_keywords(values), "arch": arch}
         check_choices(read, Sink())
         if given.get("register_link_binaries"):  # so nothing was said of kernels that went
             read["diag_suppress"] = (*_items(read.get("diag_suppress")), "kernels-removed")

@@ -82,7 +82,7 @@ def choose(options: Options, sink: Sink) -> Compilers:
         first = nvjitlinks[0].release
         sink.fatal(
             "compilers-differ",
-            found=", ".join(
+            versions=", ".join(
                 [described("nvJitLink", part) for part in nvjitlinks]
                 + [described("ptxas", part) for part in tools]
             ),

@@ -97,7 +97,7 @@ def _note_release(log: str, options: Options, sink: Sink) -> None:
     """Say that the compiler is not that of the release which was asked for."""
     match = re.search(rf"^{worker.NAME} ([0-9]+\.[0-9]+)$", log, re.MULTILINE)
     if options.follows is not None and match is not None and match[1] != options.follows:
-        sink.report("other-lto-compiler", made=match[1], release=options.follows)
+        sink.report("other-lto-compiler", compiler=match[1], release=options.follows)
 
 
 def write_lto_row(timing: CsvTiming, options: Options, elapsed: float, sink: Sink) -> None:

@@ -113,12 +113,14 @@ def compile_ptx(
 
 def _note_release(tool: str, options: Options, request: Request, sink: Sink) -> None:
     """Say that the compiler is not that of the release which was asked for."""
-    if options.follows is None or not sink.hears("other-compiler"):
+    if options.follows is None or not sink.is_enabled("other-compiler"):
         return
     release = tool_release(tool)
     if release is not None and release != options.follows:
         name = request.name or request.source
-        sink.report("other-compiler", file=name, tool=tool, made=release, release=options.follows)
+        sink.report(
+            "other-compiler", file=name, tool=tool, compiler=release, release=options.follows
+        )
 
 
 def time_limit(options: Options) -> int:

@@ -7,7 +7,7 @@ decides the same. A file that stays is compared with the kept one most like it, 
 
 from __future__ import annotations
 
-from pylink.dedup.analysis import analyse
+from pylink.dedup.analysis import analyze
 from pylink.dedup.saving import saved_bytes
 from pylink.mercury.decisions import Decision
 from pylink.remarks.passes import MERC_DEDUP
@@ -108,7 +108,7 @@ def _tell_cost(
 
 def nearest_decisions(folding: Folding) -> list[Decision]:
     """The decision for every file, where it stays with the verdict of the kept one most like it."""
-    candidates = analyse(folding.items, result=folding.result).candidates
+    candidates = analyze(folding.items, result=folding.result).candidates
     return [
         Decision(decision.file, decision.reference, candidate.verdict, decision.stronger)
         for decision, candidate in zip(folding.decisions, candidates, strict=True)
