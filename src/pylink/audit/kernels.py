@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pylink._native.elfheaders import read_sections
-from pylink.facts.elf import SHT_SYMTAB
+from pylink.facts.elf import SHT_SYMTAB, STB_LOCAL, STT_FUNC, STT_OBJECT
 from pylink.facts.objectformats import sm_of_cubin
 from pylink.facts.records import SYM
 from pylink.inspect.containers import UnreadableFile, parts
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pylink.audit.process import Group
 
 STO_CUDA_ENTRY = 0x10
-_STT_OBJECT, _STT_FUNC = 1, 2
-_STB_LOCAL = 0
 _VARIABLES = (b".nv.global", b".nv.constant3")
 # A larger container is not unpacked.
 _MOST_CONTAINER = 1 << 31
@@ -61,13 +59,13 @@ def read_symbols(cubin: bytes) -> Symbols:
         rows = cubin[table.offset : table.offset + table.stored - table.stored % SYM.size]
         for name, info, other, number, value, size in SYM.iter_unpack(rows):
             end = strings.find(b"\0", name)
-            if info >> 4 == _STB_LOCAL or not 0 < number < len(sections) or end <= name:
+            if info >> 4 == STB_LOCAL or not 0 < number < len(sections) or end <= name:
                 continue
             section = sections[number]
-            if info & 15 == _STT_FUNC and other & STO_CUDA_ENTRY:
+            if info & 15 == STT_FUNC and other & STO_CUDA_ENTRY:
                 start = section.offset + value
                 symbols.kernels[strings[name:end]] = cubin[start : start + size]
-            elif info & 15 == _STT_OBJECT and section.name.startswith(_VARIABLES):
+            elif info & 15 == STT_OBJECT and section.name.startswith(_VARIABLES):
                 symbols.variables.add(strings[name:end])
     return symbols
 

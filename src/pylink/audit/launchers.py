@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pylink._native.elfheaders import read_sections
 from pylink.audit.kernels import read_symbols
-from pylink.facts.elf import SHT_RELA, SHT_SYMTAB
+from pylink.facts.elf import SHF_EXECINSTR, SHT_RELA, SHT_SYMTAB, STB_WEAK, STT_FUNC, STT_SECTION
 from pylink.facts.records import RELA, SYM
 from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
 from pylink.inspect.containers import UnreadableFile, parts
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
     from pylink._native.elfheaders import Section
 
-_SHF_EXECINSTR = 4
-_STT_FUNC, _STT_SECTION = 2, 3
-_STB_WEAK = 2
 _STV_DEFAULT = 0
 _STUB = b"__device_stub__"
 # The stub of a kernel may have a number in front of its name: _Z22__device_stub__Z4fillIiEvPT_.
@@ -56,11 +53,11 @@ class _Symbol:
 
     @property
     def is_function(self) -> bool:
-        return self.info & 15 == _STT_FUNC
+        return self.info & 15 == STT_FUNC
 
     @property
     def is_replaceable(self) -> bool:
-        return self.info >> 4 == _STB_WEAK and self.other & 3 == _STV_DEFAULT
+        return self.info >> 4 == STB_WEAK and self.other & 3 == _STV_DEFAULT
 
 
 def find_launchers(name: str, data: bytes) -> Iterator[Launcher]:
@@ -96,7 +93,7 @@ def _find_in_object(name: str, data: bytes) -> Iterator[Launcher]:
     for section in sections:
         if section.type != SHT_RELA or section.info >= len(sections) or section.stored < 0:
             continue
-        if not sections[section.info].flags & _SHF_EXECINSTR:
+        if not sections[section.info].flags & SHF_EXECINSTR:
             continue
         size = section.stored - section.stored % RELA.size
         rows = data[section.offset : section.offset + size]
@@ -158,7 +155,7 @@ class _Functions:
 
 def _target(symbol: _Symbol, addend: int, functions: _Functions) -> bytes:
     """The function that a relocation refers to, by its symbol or by a section and an offset."""
-    if symbol.info & 15 != _STT_SECTION:
+    if symbol.info & 15 != STT_SECTION:
         return symbol.name
     for place in (addend + _CALL, addend):
         target = functions.at(symbol.section, place)

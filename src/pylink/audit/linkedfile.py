@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pylink._native.ledger import find_marks
-from pylink.facts.elf import ET_DYN, ET_EXEC, PT_LOAD
+from pylink.facts.elf import ET_DYN, ET_EXEC, PT_LOAD, STT_FUNC
 from pylink.facts.fatbinentries import CONTAINER, REGISTER_PREFIX, WRAPPER_PREFIX
 from pylink.facts.records import DYN, EHDR, PHDR, SYM
 from pylink.inputs.sharedlib import DEFINED, LENT, module_ids
@@ -34,7 +34,6 @@ _DT_GNU_HASH, _DT_FLAGS_1 = 0x6FFFFEF5, 0x6FFFFFFB
 _DF_SYMBOLIC, _DF_1_PIE = 2, 0x08000000
 
 _RELOCATION_SYMBOL = struct.Struct("<12xI8x")
-_STT_FUNC = 2
 
 # Limits in bytes. The largest known libraries with device code have a symbol table of 40 MB.
 _MOST_TABLE = 1 << 29
@@ -231,7 +230,7 @@ class _Dynamic:
                 continue
             if section:
                 file.defined.add(text)
-                if info & 15 == _STT_FUNC:
+                if info & 15 == STT_FUNC:
                     file.functions.add(text)
             else:
                 file.undefined.add(text)

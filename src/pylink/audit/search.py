@@ -28,10 +28,10 @@ class Finder:
     def __init__(
         self, named_paths: Iterable[str], directories: Sequence[str], *, is_system: bool = False
     ) -> None:
-        self._directories = [os.path.abspath(folder) for folder in directories]
+        self._directories = [os.path.abspath(directory) for directory in directories]
         self._beside = list(dict.fromkeys(os.path.dirname(os.path.abspath(p)) for p in named_paths))
         allowed = [*self._directories, *self._beside]
-        self._allowed = {os.path.realpath(folder) for folder in allowed}
+        self._allowed = {os.path.realpath(directory) for directory in allowed}
         self._is_system = is_system
         self.not_looked_at: dict[str, str] = {}
 
@@ -44,20 +44,20 @@ class Finder:
         if "/" in needed:
             places = [os.path.abspath(needed)]
         else:
-            folders: list[str] = []
+            directories: list[str] = []
             if not file.runpath:
                 for loader in chain:
                     if not loader.runpath:
-                        folders += self._expand(loader.rpath, loader)
-            folders += self._directories
-            folders += self._expand(file.runpath, file)
-            folders += self._beside
+                        directories += self._expand(loader.rpath, loader)
+            directories += self._directories
+            directories += self._expand(file.runpath, file)
+            directories += self._beside
             if self._is_system:
                 triple = _TRIPLES.get(file.machine)
                 if triple:
-                    folders += [f"/lib/{triple}", f"/usr/lib/{triple}"]
-                folders += _DEFAULTS
-            places = [os.path.join(folder, needed) for folder in dict.fromkeys(folders)]
+                    directories += [f"/lib/{triple}", f"/usr/lib/{triple}"]
+                directories += _DEFAULTS
+            places = [os.path.join(directory, needed) for directory in dict.fromkeys(directories)]
         return [path for path in places if self._is_wanted(path, file)]
 
     def _expand(self, paths: Iterable[str], file: LinkedFile) -> list[str]:
@@ -74,9 +74,9 @@ class Finder:
 
     def _is_wanted(self, path: str, file: LinkedFile) -> bool:
         """Whether this is a regular file in an allowed directory."""
-        folder = os.path.dirname(path)
-        if not self._is_allowed(os.path.realpath(folder)):
-            self.not_looked_at.setdefault(folder, file.path)
+        directory = os.path.dirname(path)
+        if not self._is_allowed(os.path.realpath(directory)):
+            self.not_looked_at.setdefault(directory, file.path)
             return False
         real = os.path.realpath(path)
         if not self._is_allowed(os.path.dirname(real)):
@@ -87,12 +87,12 @@ class Finder:
         except (OSError, ValueError):
             return False
 
-    def _is_allowed(self, folder: str) -> bool:
+    def _is_allowed(self, directory: str) -> bool:
         if self._is_system:
             return True
-        while folder not in self._allowed:
-            parent = os.path.dirname(folder)
-            if parent == folder:
+        while directory not in self._allowed:
+            parent = os.path.dirname(directory)
+            if parent == directory:
                 return False
-            folder = parent
+            directory = parent
         return True

@@ -162,7 +162,7 @@ class Link:
         for place, piece in self._pieces:
             if place is None or place in part:
                 argv += piece
-        argv = [word.replace(_FOLDER, self.folder) for word in argv]
+        argv = [word.replace(_DIRECTORY, self.folder) for word in argv]
         argv += ["-o", self.output_path]
         if sum(map(len, argv)) < MAX_ARGUMENTS_SIZE:
             return argv
@@ -173,7 +173,7 @@ class Link:
 
 
 # Placeholder for the directory of the measurement, replaced by `words`.
-_FOLDER = "\0folder\0"
+_DIRECTORY = "\0folder\0"
 
 
 def _expand_options_files(argv: Sequence[str], depth: int = 0) -> Iterator[str]:
@@ -211,7 +211,7 @@ def _parse(argv: Sequence[str]) -> CommandLine:
 def _pieces(argv: Sequence[str]) -> Iterator[tuple[int | None, list[str]]]:
     """Yield options with their arguments, and inputs with their numbers, in order.
 
-    Files to write are put into `_FOLDER`. `words` adds the output.
+    Files to write are put into `_DIRECTORY`. `words` adds the output.
     """
     position = inputs = 0
     while position < len(argv):
@@ -227,7 +227,7 @@ def _pieces(argv: Sequence[str]) -> Iterator[tuple[int | None, list[str]]]:
             yield None, piece
         elif written != ["output_file"]:
             option = BY_ATTRIBUTE[written[0]]
-            yield None, [f"--{option.long}", os.path.join(_FOLDER, option.attribute)]
+            yield None, [f"--{option.long}", os.path.join(_DIRECTORY, option.attribute)]
 
 
 def _kind(name: str) -> int:

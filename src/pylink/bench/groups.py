@@ -7,14 +7,12 @@ directly or through others, are a group. Any selection of groups links without t
 from __future__ import annotations
 
 from pylink.facts.elf import SHN_UNDEF, STB_LOCAL
+from pylink.facts.records import SYM
 from pylink.inspect.image import Image, MalformedCubin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-SYMBOL = "<IBBHQQ"  # Elf64_Sym
 
 
 def groups_of(cubins: Sequence[bytes]) -> list[list[int]]:
@@ -55,7 +53,7 @@ def _globals_of(data: bytes) -> list[tuple[str, bool]]:
     try:
         image = Image(data)
         table = image.section(".symtab")
-        rows = image.entries(table, SYMBOL) if table is not None else []
+        rows = image.entries(table, SYM.format) if table is not None else []
         return [
             (name, shndx != SHN_UNDEF)
             for name, (_, info, _, shndx, _, _) in zip(image.symbols, rows, strict=True)

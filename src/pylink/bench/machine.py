@@ -10,8 +10,8 @@ import re
 from pylink import __version__
 
 
-def facts(folder: str) -> dict[str, str]:
-    """The facts on which a result depends; `folder` is the directory of the outputs."""
+def facts(directory: str) -> dict[str, str]:
+    """The facts on which a result depends; `directory` is the directory of the outputs."""
     processor = _field("/proc/cpuinfo", r"^(?:model name|Model|CPU part)\s*:\s*(.*)$")
     memory = _field("/proc/meminfo", r"^MemTotal:\s*([0-9]+) kB")
     flags = _field("/proc/cpuinfo", r"^flags\s*:(.*)$").split()
@@ -24,7 +24,7 @@ def facts(folder: str) -> dict[str, str]:
         "memory": f"{int(memory) / 1e6:.1f} GB" if memory else "unknown",
         "kernel": f"{system.system} {system.release} {system.machine}",
         "large pages": pages[1] if pages else "unknown",
-        "file system": _file_system(folder),
+        "file system": _file_system(directory),
         "C library": " ".join(platform.libc_ver()).strip() or "unknown",
         "Python": platform.python_version(),
         "pylink": __version__,
@@ -36,9 +36,9 @@ def load() -> float:
     return os.getloadavg()[0]
 
 
-def _file_system(folder: str) -> str:
+def _file_system(directory: str) -> str:
     """The type of the file system of a directory."""
-    place = os.path.realpath(folder)
+    place = os.path.realpath(directory)
     best = "", "unknown"
     for line in _read("/proc/self/mounts").splitlines():
         _, point, kind, *_ = line.split(" ")

@@ -13,6 +13,7 @@ import sys
 from pylink.command.toolkitrelease import toolkit_release, wants_notes
 from pylink.diagnostics import NvlinkRenderer, Sink
 from pylink.diagnostics.errors import LinkError
+from pylink.diagnostics.nvlink import NVLINK
 from pylink.diagnostics.stream import is_terminal, write
 from pylink.options.check import check
 from pylink.options.filenames import expand_names
@@ -32,7 +33,6 @@ LARGE_ARCHIVE = 8 << 20
 LONG_LINK = 1000
 
 TOOL = "pylink"
-NVLINK = "nvlink"
 
 
 def is_large(names: Sequence[str]) -> bool:

@@ -47,7 +47,7 @@ LIBRARIES = "lib64"
 # install.
 PROGRAM = "pylink"
 SCRIPT = "pylink-python"
-FOLDER = b"# pylink is in "
+PATH_PREFIX = b"# pylink is in "
 NATIVE = b"\x7fELF"
 
 # A file in toolkits of installers, but not in those of wheels, and nvcc's key in it.
@@ -261,7 +261,7 @@ def find_native_program() -> str | None:
         os.fsdecode(interpreter[len("#!") :].rstrip(b"\n"))
     ):
         return None
-    start, _, source = place.rstrip(b"\n").partition(FOLDER)
+    start, _, source = place.rstrip(b"\n").partition(PATH_PREFIX)
     start_at = source if not start and source else os.fsencode(_site_packages())
     own_package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     return (

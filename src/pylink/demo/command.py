@@ -68,12 +68,17 @@ def _main(options: argparse.Namespace) -> int:
     if not (data / "cubins").is_dir():
         raise DemoError(f"no cubins in {PACKAGE}: install the wheel of pylink-cuda again")
     out.mkdir(parents=True, exist_ok=True)
-    folders = sorted((data / "cubins").iterdir(), key=lambda folder: number_of(folder.name))
-    count = len(list(folders[0].glob("*.cubin")))
+    directories = sorted(
+        (data / "cubins").iterdir(), key=lambda directory: number_of(directory.name)
+    )
+    count = len(list(directories[0].glob("*.cubin")))
     say(f"pylink {pylink.__version__}: a particle simulation, {count} cubins compiled apart")
-    equal = [show_link(folder, data / "linked" / f"{folder.name}.cubin", out) for folder in folders]
-    show_error(folders[0])
-    show_next(folders[0], out)
+    equal = [
+        show_link(directory, data / "linked" / f"{directory.name}.cubin", out)
+        for directory in directories
+    ]
+    show_error(directories[0])
+    show_next(directories[0], out)
     return 0 if all(equal) else 1
 
 
@@ -92,10 +97,10 @@ def program() -> list[str]:
     return [beside] if beside else [sys.executable, "-m", "pylink"]
 
 
-def show_link(folder: Path, expected: Path, out: Path) -> bool:
+def show_link(directory: Path, expected: Path, out: Path) -> bool:
     """Link the cubins of one architecture; return whether the result is nvlink's."""
-    arch = folder.name
-    cubins = [str(path) for path in sorted(folder.glob("*.cubin"))]
+    arch = directory.name
+    cubins = [str(path) for path in sorted(directory.glob("*.cubin"))]
     output, nvlink_output = out / f"{arch}.cubin", out / f"{arch}.nvlink.cubin"
     # nvlink keeps every copy of Mercury sections, so the file to compare has them, too.
     commands = {
@@ -151,22 +156,22 @@ def best_times(commands: Sequence[Sequence[str]]) -> list[float]:
     return best
 
 
-def show_error(folder: Path) -> None:
+def show_error(directory: Path) -> None:
     """Show pylink's messages for a link without one of the files."""
-    names = [path.name for path in sorted(folder.glob("*.cubin")) if path.name != OMITTED_FILE]
-    command = [*program(), f"-arch={folder.name}", *names, "-o", os.devnull, "--notes=yes"]
-    (done,) = run_all([Command(command, None, prints=True, folder=str(folder))], timeout=0)
+    names = [path.name for path in sorted(directory.glob("*.cubin")) if path.name != OMITTED_FILE]
+    command = [*program(), f"-arch={directory.name}", *names, "-o", os.devnull, "--notes=yes"]
+    (done,) = run_all([Command(command, None, prints=True, folder=str(directory))], timeout=0)
     say(f"without {OMITTED_FILE} it says:")
     for line in done.log.splitlines()[:SHOWN_LINES]:
         say(f"  {line}")
 
 
-def show_next(folder: Path, out: Path) -> None:
+def show_next(directory: Path, out: Path) -> None:
     """Show the next commands; write the page about a link if its packages are installed."""
-    arch = folder.name
+    arch = directory.name
     say("next:")
     say(f"  pylink inspect {out / arch}.cubin")
-    cubins = [str(path) for path in sorted(folder.glob("*.cubin"))]
+    cubins = [str(path) for path in sorted(directory.glob("*.cubin"))]
     report, growth, page = (out / name for name in ("link.ncu-rep", "link.aprof", "link.html"))
     try:
         for package in ("google.protobuf", "jinja2", "matplotlib"):

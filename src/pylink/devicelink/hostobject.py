@@ -31,6 +31,7 @@ from pylink.facts.elf import (
     SHT_NOTE,
     STT_FUNC,
 )
+from pylink.facts.fatbinentries import REGISTER_PREFIX, WRAPPER_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 MACHINES: dict[str, type[Machine]] = {"X86_64": X86_64, "AARCH64": AArch64}
 
 CONTAINERS = ".nv_fatbin"
-WRAPPER = "__fatbinwrap"
+REGISTER, WRAPPER = REGISTER_PREFIX.decode(), WRAPPER_PREFIX.decode()
 WRAPPER_MAGIC, WRAPPER_VERSION = 0x466243B1, 2
 ANCHORS, CONSTRUCTORS = ".data.rel.ro", ".init_array"
 SHT_INIT_ARRAY = 14
@@ -105,7 +106,7 @@ def make_object(
             MODULE_IDS: (MODULE_IDS, place),
             WRAPPER: (f"{WRAPPER}{unit.id}", 0),
         }
-        code.repeat(patterns[unit.hidden], f"__cudaRegisterLinkedBinary{unit.id}", moves)
+        code.repeat(patterns[unit.hidden], f"{REGISTER}{unit.id}", moves)
     constructors = add_constructors(units, dict(zip(registered, places, strict=True)), host, code)
     object_file = ObjectFile(host.number)
     text = Section(TEXT, [code.finish()], flags=SHF_ALLOC | SHF_EXECINSTR, align=host.code_align)
@@ -182,7 +183,7 @@ def add_constructors(
         host.emit_empty_callback(code)
     for unit in lent:
         text = places[unit] + len("def lend ") if unit.role == OPTIONAL else None
-        host.emit_lender(code, f"lend{unit.id}", f"__fatbinwrap{unit.id}", text)
+        host.emit_lender(code, f"lend{unit.id}", f"{WRAPPER}{unit.id}", text)
     return [f"lend{unit.id}" for unit in lent]
 
 

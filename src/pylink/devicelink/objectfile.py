@@ -5,8 +5,6 @@ The caller adds sections, symbols and relocations. Large contents are not copied
 
 from __future__ import annotations
 
-import struct
-
 from pylink.facts.elf import (
     ET_REL,
     SHF_INFO_LINK,
@@ -18,11 +16,8 @@ from pylink.facts.elf import (
     STB_LOCAL,
     STT_SECTION,
 )
+from pylink.facts.records import EHDR, RELA_INFO, SHDR, SYM
 
-HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-SECTION = struct.Struct("<IIQQQQIIQQ")
-SYMBOL = struct.Struct("<IBBHQQ")
-RELOCATION = struct.Struct("<QQq")
 IDENT = b"\x7fELF\2\1\1".ljust(16, b"\0")  # 64 bit, little-endian, System V
 
 STB_GLOBAL, STV_DEFAULT, STV_HIDDEN = 1, 0, 2
@@ -101,7 +96,7 @@ class ObjectFile:
     ) -> None:
         """Define a symbol. Relocations cannot name a local symbol, only its section."""
         number = self.sections.index(section) + 1
-        row = SYMBOL.pack(self._string(name), binding << 4 | type, visibility, number, value, size)
+        row = SYM.pack(self._string(name), binding << 4 | type, visibility, number, value, size)
         if binding == STB_LOCAL:
             self._locals.append((name, row))
         else:
@@ -116,9 +111,9 @@ class ObjectFile:
         """The bytes of the file, in order."""
         self._add_tables()
         names = bytearray(b"\0")
-        rows = [bytes(SECTION.size)]
+        rows = [bytes(SHDR.size)]
         pieces = [b""]
-        offset = HEADER.size
+        offset = EHDR.size
         shstrtab = self.add(Section(".shstrtab", [], type=SHT_STRTAB))
         for section in self.sections:
             name_offset = len(names)
@@ -128,7 +123,7 @@ class ObjectFile:
             padding = -offset % section.align
             offset += padding
             rows.append(
-                SECTION.pack(
+                SHDR.pack(
                     name_offset,
                     section.type,
                     section.flags,
@@ -146,7 +141,7 @@ class ObjectFile:
                 offset += section.size
         padding = -offset % 8
         pieces += [bytes(padding), *rows]
-        pieces[0] = HEADER.pack(
+        pieces[0] = EHDR.pack(
             IDENT,
             ET_REL,
             self.machine,
@@ -155,10 +150,10 @@ class ObjectFile:
             0,
             offset + padding,
             0,
-            HEADER.size,
+            EHDR.size,
             0,
             0,
-            SECTION.size,
+            SHDR.size,
             len(rows),
             len(rows) - 1,
         )
@@ -167,11 +162,11 @@ class ObjectFile:
     def _add_tables(self) -> None:
         """Add the tables of relocations, symbols and names."""
         contents = list(self.sections)
-        rows = [bytes(SYMBOL.size)]
+        rows = [bytes(SYM.size)]
         targets = {}
         for number, section in enumerate(contents, 1):
             targets[section.name] = len(rows)
-            rows.append(SYMBOL.pack(0, STT_SECTION, STV_DEFAULT, number, 0, 0))
+            rows.append(SYM.pack(0, STT_SECTION, STV_DEFAULT, number, 0, 0))
         rows += [row for _, row in self._locals]
         first_global = len(rows)
         for name, row in self._globals.items():
@@ -183,21 +178,21 @@ class ObjectFile:
                     targets[name] = len(rows)
                     info = STB_GLOBAL << 4
                     visibility = STV_HIDDEN if name in self.hidden else STV_DEFAULT
-                    rows.append(SYMBOL.pack(self._string(name), info, visibility, 0, 0, 0))
+                    rows.append(SYM.pack(self._string(name), info, visibility, 0, 0, 0))
         relocated = [section for section in contents if section.relocations]
         symtab_number = len(contents) + len(relocated) + 1
         for section in relocated:
             data = b"".join(
-                RELOCATION.pack(offset, targets[name] << 32 | kind, addend)
+                RELA_INFO.pack(offset, targets[name] << 32 | kind, addend)
                 for offset, kind, name, addend in section.relocations
             )
             rela = Section(
                 f".rela{section.name}", [data], type=SHT_RELA, flags=SHF_INFO_LINK, align=8
             )
             rela.link, rela.info = symtab_number, contents.index(section) + 1
-            rela.entry_size = RELOCATION.size
+            rela.entry_size = RELA_INFO.size
             self.add(rela)
         symtab = self.add(Section(".symtab", [b"".join(rows)], type=SHT_SYMTAB, align=8))
         symtab.link, symtab.info = symtab_number + 1, first_global
-        symtab.entry_size = SYMBOL.size
+        symtab.entry_size = SYM.size
         self.add(Section(".strtab", [bytes(self._names)], type=SHT_STRTAB))

@@ -12,7 +12,9 @@ from pylink.devicelink.hostmachine import BSS, CONSTRUCTOR, MODULE_IDS, SEGMENT,
 from pylink.devicelink.hostobject import (
     CONSTRUCTORS,
     MACHINES,
+    REGISTER,
     SHT_INIT_ARRAY,
+    WRAPPER,
     WRAPPER_MAGIC,
     add_notes,
 )
@@ -41,9 +43,9 @@ DUMMY = "__nv__fatDeviceText_dummy"
 def make_unit(identifier: str, container: Container, machine: str) -> list[bytes]:
     """The pieces of the object whose module id is `identifier`."""
     host = MACHINES[machine]()
-    wrapper = f"__fatbinwrap{identifier}"
+    wrapper = f"{WRAPPER}{identifier}"
     code = Code(host.instruction)
-    host.emit_constructor(code, f"__cudaRegisterLinkedBinary{identifier}", wrapper)
+    host.emit_constructor(code, f"{REGISTER}{identifier}", wrapper)
     object_file = ObjectFile(host.number)
     text = Section(TEXT, [code.finish()], flags=SHF_ALLOC | SHF_EXECINSTR, align=host.code_align)
     text.relocations = code.relocations

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 def shortener(names: Iterable[str]) -> Callable[[str], str]:
     """A function that removes the common directory of `names` from a name; others stay."""
-    folders = {os.path.dirname(name) for name in names}
-    same_folder = len({os.path.isabs(folder) for folder in folders}) == 1
-    common = os.path.commonpath(sorted(folders)) if same_folder else ""
+    directories = {os.path.dirname(name) for name in names}
+    is_comparable = len({os.path.isabs(directory) for directory in directories}) == 1
+    common = os.path.commonpath(sorted(directories)) if is_comparable else ""
     start = os.path.join(common, "") if common else ""
     return lambda name: name.removeprefix(start) or name

@@ -58,8 +58,8 @@ class SourceFiles:
         # Paths with and without symbolic links, and whether the user named them.
         self._roots: list[tuple[str, bool]] = []
         for is_requested, group in ((True, roots), (False, implied)):
-            for folder in group:
-                for form in dict.fromkeys(_both_names(folder)):
+            for directory in group:
+                for form in dict.fromkeys(_both_names(directory)):
                     if is_requested or form != "/":
                         self._roots.append((form, is_requested))
         # The file that was read last; diagnostics are often about the same file.
@@ -118,9 +118,9 @@ class SourceFiles:
         return False
 
 
-def _both_names(folder: str) -> list[str]:
+def _both_names(directory: str) -> list[str]:
     """The absolute paths of a directory; none if it was deleted."""
     try:
-        return [os.path.abspath(folder), os.path.realpath(folder)]
+        return [os.path.abspath(directory), os.path.realpath(directory)]
     except (OSError, ValueError):
         return []

@@ -118,7 +118,7 @@ def relocation_tables() -> Iterator[str]:
     )
     yield from table("RelocationFacts", row, "RELOCATION", rows)
     yield "cdef inline const RelocationFacts* facts_of(uint32_t type) noexcept nogil:"
-    yield '    """The row of a type; the reader accepts no others."""'
+    yield '    """The row of a type that the reader let through."""'
     yield "    return &RELOCATION["
     yield "        type if type < PLAIN_TYPES else type - FIRST_MERCURY_TYPE + PLAIN_TYPES]"
     yield ""

@@ -52,6 +52,7 @@ from pylink.facts.sectionkinds import (
     TEXT,
     TKINFO,
 )
+from pylink.facts.target import CONSTANT_BANK, LITERAL_BANK
 
 # Debug data that a link can join: DWARF 2 to 5 and NVIDIA's own.
 DEBUG_NAMES = """
@@ -159,8 +160,8 @@ IS_KERNEL_SHARED = 512  # shared variables of one kernel
 IS_COMMON_SHARED = 1024  # shared variables of all kernels
 
 # Constant banks that nvlink treats specially.
-POOL_BANK = 2  # IS_LITERALS, as a rule
-USER_BANK = 3  # constants of all files
+POOL_BANK = LITERAL_BANK  # IS_LITERALS, as a rule
+USER_BANK = CONSTANT_BANK  # constants of all files
 PIC_BANK = 4  # addresses for position-independent code
 
 

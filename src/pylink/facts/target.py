@@ -22,7 +22,9 @@ FAMILY_TRAITS = (
 # Bytes of shared memory that every kernel reserves for the system, from sm_90 on.
 SYSTEM_SHARED = 0x400
 
-# The bank of file-scope constants, and the bytes of a bank that code can address.
+# The banks of literals and jump tables and of file-scope constants, and the bytes of a bank that
+# code can address.
+LITERAL_BANK = 2
 CONSTANT_BANK = 3
 CONSTANT_LIMIT = 0x10000
 

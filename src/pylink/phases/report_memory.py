@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from pylink.facts import sectionkinds
-from pylink.facts.target import CONSTANT_BANK, CONSTANT_LIMIT, FAMILY_C
+from pylink.facts.target import CONSTANT_BANK, CONSTANT_LIMIT, FAMILY_C, LITERAL_BANK
 from pylink.tables import (
     CONSTANT_KIND,
     DEFINED,
@@ -33,9 +33,6 @@ MOST_SHARES = 10
 
 # No constant is read in larger pieces, so nvlink keeps to no larger alignment where room is short.
 PACKED_ALIGN = 8
-
-# The bank of literal pools and jump tables.
-POOL_BANK = 2
 
 # What nvlink puts in front of the name, from sm_100 on: it cuts `.nv.constant.optimizer.NAME` where
 # `.nv.constant2.NAME` begins with the name.
@@ -66,7 +63,7 @@ def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
         if row.kernel == function:
             yield _share(merged, row.section)
     for number, section in enumerate(objects.sections):
-        if section.kind != sectionkinds.CONSTANT_FUNC or section.bank != POOL_BANK:
+        if section.kind != sectionkinds.CONSTANT_FUNC or section.bank != LITERAL_BANK:
             continue
         if merged.section_function[number] == function and merged.section_resolution[number] == WON:
             yield _share(merged, number)

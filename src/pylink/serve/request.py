@@ -17,9 +17,10 @@ import stat
 import struct
 import sys
 
-from pylink.command.cli import NVLINK, main
+from pylink.command.cli import main
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
+from pylink.diagnostics.nvlink import NVLINK
 from pylink.options.commands import COMMANDS
 from pylink.options.file import split_items, split_words
 from pylink.options.parse import VARIABLE
