@@ -417,7 +417,7 @@ def _parameter_count(fitted: Sum) -> int:
 def _neighbor_scatter(points: Points, fitted: Sum) -> float:
     """The scatter of points about their neighbors, which no smooth curve explains.
 
-    Of three points each, the middle one is compared with the line through the others.
+    The middle one of three points is compared with the line through the others.
     """
     missed = points.missed(fitted).tolist()
     logs = [log(size) for size in points.sizes.tolist()]

@@ -3,7 +3,7 @@
 The sum of folded payloads would be wrong: bytes of plain sections stay, alignment and relocations
 count, and a link only omits the sections of `pylink.phases.fold`. So merge and layout run a second
 time, like with --merc-dedup=off, and the sizes of the two files are compared. That takes about half
-the time of a link, so only analyses do it.
+the time of a link, so only analysis commands do it.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Policy:
     * `no_warnings`: drops warnings; with `as_nvlink` except `SHOWN_WITH_W`.
     * `no_infos`: drops `DROPPED_AS_INFOS`, and remarks except `SHOWN_WITHOUT_INFOS`.
     * `threshold`: the lowest severity that is shown or counted. Errors and `ASKED_FOR` always are.
-    * `error_limit`: the number of errors after which the link ends; 0 is no limit.
+    * `error_limit`: the number of errors after which the link ends; 0: no limit.
     * `numbers`: shows numbers, and once the hint that explains them.
     * `in_nvlinks_place`: the program has nvlink's name and prints nvlink's lines.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pylink._native import elfread
 from pylink.facts import sectionkinds
 from pylink.facts.releases import (
-    FIRST,
+    OLDEST_DEFAULT,
     TRAIT_FP64_SCOREBOARDS,
     TRAIT_FP64_UNPADDED,
     TRAIT_SHORT_ADDS,
@@ -64,7 +64,7 @@ def emit(merged: Merged, remarks: Remarks) -> None:
 
 def _made(toolkit: int) -> str:
     """The release of a toolkit; objects of CUDA 12 from sm_100 on name none."""
-    return toolkit_name(toolkit) if toolkit > FIRST.toolkit - 10 else "12"
+    return toolkit_name(toolkit) if toolkit > OLDEST_DEFAULT.toolkit - 10 else "12"
 
 
 def _operations(missing: int, sm: int) -> frozenset[int]:
