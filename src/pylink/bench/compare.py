@@ -34,7 +34,7 @@ DIGEST = "digest of the inputs"
 class Change:
     """The change of one contender: of its time, and of its ratio to the control.
 
-    `relative` is None without a control and for the control itself.
+    `relative`: None without a control, and for the control itself.
     """
 
     contender: str

@@ -68,11 +68,11 @@ class Results:
     runs: list[Measured] = field(default_factory=list)
 
     def add_run(
-        self, contender: str, mode: str, part: Fraction, inputs: int, round_: int, run: Run
+        self, contender: str, mode: str, part: Fraction, inputs: int, turn: int, run: Run
     ) -> None:
         """Add a run."""
         self.runs.append(
-            Measured(contender, mode, part, inputs, round_, run.seconds, run.cpu, run.rss)
+            Measured(contender, mode, part, inputs, turn, run.seconds, run.cpu, run.rss)
         )
 
     @property
@@ -175,18 +175,16 @@ class Results:
         """
         own_runs, other_runs = self.of(contender, mode), self.of(other, mode)
         return [
-            own_runs[round_].seconds / other_runs[round_].seconds
-            for round_ in own_runs
-            if round_ in other_runs
+            own_runs[turn].seconds / other_runs[turn].seconds
+            for turn in own_runs
+            if turn in other_runs
         ]
 
     def processor_ratios(self, contender: str, other: str, mode: str = WARM) -> list[float]:
         """Processor-time ratios, which other load disturbs less; empty if a time is 0."""
         own_runs, other_runs = self.of(contender, mode), self.of(other, mode)
         both = [
-            (own_runs[round_].cpu, other_runs[round_].cpu)
-            for round_ in own_runs
-            if round_ in other_runs
+            (own_runs[turn].cpu, other_runs[turn].cpu) for turn in own_runs if turn in other_runs
         ]
         return [first / two for first, two in both] if all(two > 0 for _, two in both) else []
 
@@ -207,7 +205,7 @@ class Results:
         if len(parts) < 3:
             return None
         common = set.intersection(*(set(runs[part]) for part in parts))
-        rounds = [[runs[part][round_].seconds for part in parts] for round_ in sorted(common)]
+        rounds = [[runs[part][turn].seconds for part in parts] for turn in sorted(common)]
         return exponent_of([sizes[part] for part in parts], rounds) if rounds else None
 
     def load_when_busy(self) -> str:
@@ -270,13 +268,13 @@ def from_csv(text: str, name: str) -> Results:
         raise MalformedResults(f"{name}: not a result of pylink bench --csv")
     for number, line in rows[1:]:
         try:
-            contender, mode, part, inputs, round_, seconds, cpu, peak = _cells(line)
+            contender, mode, part, inputs, turn, seconds, cpu, peak = _cells(line)
             run = Measured(
                 contender,
                 mode,
                 Fraction(part),
                 int(inputs),
-                int(round_),
+                int(turn),
                 float(seconds),
                 float(cpu),
                 int(peak),

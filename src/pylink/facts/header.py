@@ -171,7 +171,7 @@ def format_tables() -> Iterator[str]:
         "{" + ", ".join(f"{getattr(row, column):#x}u" for column in FORMAT_COLUMNS) + "}"
         for row in objectformats.OBJECT_FORMATS
     ]
-    columns = [f"        {type_} {name}" for name, type_ in FORMAT_COLUMNS.items()]
+    columns = [f"        {c_type} {name}" for name, c_type in FORMAT_COLUMNS.items()]
     yield from enum({"FORMAT_COUNT": len(rows)})
     yield from table("FormatFacts", columns, "FORMAT", rows)
 

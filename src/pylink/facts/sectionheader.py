@@ -97,19 +97,19 @@ def sort_by_rules(kinds: tuple[Kind, ...]) -> list[Kind]:
 def rule_rows(kinds: tuple[Kind, ...]) -> Iterator[str]:
     """The C row of each name of each kind."""
     for kind in sort_by_rules(kinds):
-        for name, type_ in zip(kind.names or (b"",), kind.types, strict=True):
+        for name, section_type in zip(kind.names or (b"",), kind.types, strict=True):
             stem, _, after_bank = name.partition(b"{bank}")
             exact = not name.endswith(b".") and not kind.banked
             if len(stem) > RULE_TEXT:
                 raise ValueError(f"{name!r} is too long for a rule")
             banked = 1 + len(after_bank) if kind.banked else 0
-            match = f"{type_}u, {kind.flags & kind.mask}u, {kind.mask}u, {kind.number}"
+            match = f"{section_type}u, {kind.flags & kind.mask}u, {kind.mask}u, {kind.number}"
             yield f'{{{match}, {len(stem)}, {exact:d}, {banked}, "{stem.decode()}"}}'
 
 
 def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
     """Lines that define the tables of kinds and of rules."""
-    columns = [f"        {type_} {name}" for name, type_ in COLUMNS.items()]
+    columns = [f"        {c_type} {name}" for name, c_type in COLUMNS.items()]
     rule = [
         "        uint32_t type, flags, mask",
         "        uint8_t kind, size, exact, banked",
@@ -154,8 +154,8 @@ def rules_by_type() -> Iterator[str]:
     rules: list[list[int]] = [[] for _ in range(256)]
     number = 0
     for kind in sort_by_rules(sectiontable.kinds()):
-        for type_ in kind.types:
-            types = range(type_, type_ + MAX_BANK + 1) if kind.banked else [type_]
+        for first_type in kind.types:
+            types = range(first_type, first_type + MAX_BANK + 1) if kind.banked else [first_type]
             for low in {section_type & 0xFF for section_type in types}:
                 rules[low].append(number)
             number += 1
