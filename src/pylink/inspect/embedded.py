@@ -7,7 +7,6 @@ follow it.
 
 from __future__ import annotations
 
-
 from pylink._native.ledger import find_marks
 from pylink.facts.elf import EM_CUDA, SHT_NOBITS, SHT_NULL
 from pylink.facts.fatbinentries import ENTRY, FATBIN_MAGIC, REGISTER_PREFIX
