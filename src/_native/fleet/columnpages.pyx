@@ -9,7 +9,7 @@ packed into as few bits as the largest of them needs.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
-from fleet.distinct cimport find_words
+from fleet.distinct cimport find_distinct
 from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from fleet.runs cimport put_levels, put_numbered, put_numbers, put_texts
 from base.vector cimport Vec, vec_append, vec_extend, vec_over, vec_push, vec_take
@@ -28,7 +28,7 @@ def number_pages(bytes values not None, int width, bytes valid=None):
     cdef Py_ssize_t rows
     cdef uint8_t* value = <uint8_t*>PyBytes_AS_STRING(values)
     cdef const uint8_t* flags = NULL
-    cdef Vec there, words, numbers, page
+    cdef Vec there, distinct, numbers, page
     cdef Scratch scratch
     cdef bint good
     cdef size_t i, count
@@ -41,7 +41,7 @@ def number_pages(bytes values not None, int width, bytes valid=None):
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &there, width)
-        scratch_vector(&scratch, &words, width)
+        scratch_vector(&scratch, &distinct, width)
         scratch_vector(&scratch, &numbers, sizeof(int32_t))
         scratch_vector(&scratch, &page, 1)
         good = not scratch.failed
@@ -53,15 +53,15 @@ def number_pages(bytes values not None, int width, bytes valid=None):
                     if good and flags[i]:
                         good = vec_append(&there, value + i * width, 1)
             good = good and put_levels(&page, flags, rows)
-            good = good and find_words(&there, &words, &numbers)
-            if good and words.count:
+            good = good and find_distinct(&there, &distinct, &numbers)
+            if good and distinct.count:
                 good = put_numbers(&page, <const int32_t*>numbers.data, numbers.count,
-                                   words.count)
+                                   distinct.count)
             elif good:
                 good = vec_append(&page, there.data, there.count * width)
         check_memory(good)
-        count = words.count
-        return (vec_take(&words) if count else None), count, vec_take(&page)
+        count = distinct.count
+        return (vec_take(&distinct) if count else None), count, vec_take(&page)
     finally:
         scratch_free(&scratch)
 
@@ -90,7 +90,7 @@ def flag_pages(bytes flags not None):
 
 def text_pages(bytes ends not None, bytes text not None, bytes numbers=None):
     """Text, or numbers of text; see columnpages.pyi."""
-    cdef Py_ssize_t words = check_ends(ends, text), rows = words, i
+    cdef Py_ssize_t text_count = check_ends(ends, text), rows = text_count, i
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const char* base = PyBytes_AS_STRING(text)
     cdef const int32_t* number = NULL
@@ -101,7 +101,7 @@ def text_pages(bytes ends not None, bytes text not None, bytes numbers=None):
         rows = PyBytes_GET_SIZE(numbers) // 4
         number = <const int32_t*>PyBytes_AS_STRING(rows_of(numbers, 4, rows))
         for i in range(rows):
-            if not -1 <= number[i] < words:
+            if not -1 <= number[i] < text_count:
                 raise IndexError(f"no text {number[i]}")
     scratch_init(&scratch)
     try:
@@ -109,14 +109,14 @@ def text_pages(bytes ends not None, bytes text not None, bytes numbers=None):
         scratch_vector(&scratch, &plain, 1)
         with nogil:
             if number == NULL:
-                good = put_levels(&page, NULL, rows) and put_texts(&page, end, base, words)
+                good = put_levels(&page, NULL, rows) and put_texts(&page, end, base, text_count)
             else:
-                good = (put_numbered(&page, number, rows, words)
-                        and put_texts(&plain, end, base, words))
+                good = (put_numbered(&page, number, rows, text_count)
+                        and put_texts(&plain, end, base, text_count))
         check_memory(good)
-        if number == NULL or words == 0:
+        if number == NULL or text_count == 0:
             return None, 0, vec_take(&page)
-        return vec_take(&plain), words, vec_take(&page)
+        return vec_take(&plain), text_count, vec_take(&page)
     finally:
         scratch_free(&scratch)
 
@@ -132,7 +132,7 @@ def join_words(list pieces not None):
     cdef const int32_t* number
     cdef int32_t* place
     cdef int64_t* total
-    cdef Py_ssize_t words, rows, i
+    cdef Py_ssize_t text_count, rows, i
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &joined, sizeof(int32_t))
@@ -143,12 +143,12 @@ def join_words(list pieces not None):
         check_memory(not scratch.failed and vec_push(&all_ends) != NULL)
         (<int64_t*>all_ends.data)[0] = 0
         for numbers, ends, text in pieces:
-            words = check_ends(ends, text)
+            text_count = check_ends(ends, text)
             rows = PyBytes_GET_SIZE(numbers) // 4
             number = <const int32_t*>PyBytes_AS_STRING(rows_of(numbers, 4, rows))
             end = <const int64_t*>PyBytes_AS_STRING(ends)
             own.count = 0
-            for i in range(words):
+            for i in range(text_count):
                 slot = index_find(&index, <const uint8_t*>PyBytes_AS_STRING(text) + end[i],
                                   <uint32_t>(end[i + 1] - end[i]))
                 place = <int32_t*>vec_push(&own)
@@ -164,7 +164,7 @@ def join_words(list pieces not None):
             place = <int32_t*>vec_extend(&joined, rows)
             check_memory(not rows or place != NULL)
             for i in range(rows):
-                if not 0 <= number[i] < words:
+                if not 0 <= number[i] < text_count:
                     raise IndexError(f"no text {number[i]}")
                 place[i] = (<int32_t*>own.data)[number[i]]
         return vec_take(&joined), vec_take(&all_ends), vec_take(&all_text)
@@ -175,11 +175,11 @@ def join_words(list pieces not None):
 cdef Py_ssize_t check_ends(bytes ends, bytes text) except -1:
     """How many pieces text is cut into, all of which it has."""
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
-    cdef Py_ssize_t words = PyBytes_GET_SIZE(ends) // 8 - 1, i
-    if words < 0:
+    cdef Py_ssize_t text_count = PyBytes_GET_SIZE(ends) // 8 - 1, i
+    if text_count < 0:
         raise ValueError("columns differ in length")
-    rows_of(ends, 8, words + 1)
-    for i in range(words):
+    rows_of(ends, 8, text_count + 1)
+    for i in range(text_count):
         if not 0 <= end[i] <= end[i + 1] <= PyBytes_GET_SIZE(text):
             raise IndexError(f"text {i} is outside the text")
-    return words
+    return text_count

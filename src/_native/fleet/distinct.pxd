@@ -10,8 +10,8 @@ cdef enum:
     FIRST_SLOTS = 1024
 
 
-cdef inline bint find_words(const Vec* values, Vec* words, Vec* numbers) noexcept nogil:
-    """The different values and the number of each row; no words where that is not a gain.
+cdef inline bint find_distinct(const Vec* values, Vec* distinct, Vec* numbers) noexcept nogil:
+    """The different values and the number of each row; none where that is not a gain.
 
     False without memory.
     """
@@ -21,14 +21,14 @@ cdef inline bint find_words(const Vec* values, Vec* words, Vec* numbers) noexcep
     if values.count and number == NULL:
         return False
     scratch_init(&scratch)
-    good = number_values(values, words, number, &scratch)
+    good = number_values(values, distinct, number, &scratch)
     scratch_free(&scratch)
     return good
 
 
-cdef inline bint number_values(const Vec* values, Vec* words, int32_t* number,
+cdef inline bint number_values(const Vec* values, Vec* distinct, int32_t* number,
                                Scratch* scratch) noexcept nogil:
-    """`find_words` with slots in `scratch`, which has nothing else."""
+    """`find_distinct` with slots in `scratch`, which has nothing else."""
     cdef size_t width = values.row, i, at, most = values.count // 2
     cdef size_t mask = FIRST_SLOTS - 1
     cdef int32_t* slots = scratch_nones(scratch, mask + 1)
@@ -41,31 +41,32 @@ cdef inline bint number_values(const Vec* values, Vec* words, int32_t* number,
             number[i] = number[i - 1]
         else:
             at = hash_value(value, width) & mask
-            while slots[at] >= 0 and not is_equal(words.data + slots[at] * width, value, width):
+            while slots[at] >= 0 and not is_equal(distinct.data + slots[at] * width, value, width):
                 at = (at + 1) & mask
             if slots[at] < 0:
-                if words.count == most:
-                    words.count = 0
+                if distinct.count == most:
+                    distinct.count = 0
                     break
-                slots[at] = <int32_t>words.count
-                if not vec_append(words, value, 1):
+                slots[at] = <int32_t>distinct.count
+                if not vec_append(distinct, value, 1):
                     return False
             number[i] = slots[at]
-            if 2 * words.count > mask:
+            if 2 * distinct.count > mask:
                 mask = 2 * mask + 1
                 scratch_free(scratch)
                 slots = scratch_nones(scratch, mask + 1)
                 if slots == NULL:
                     return False
-                for at in range(words.count):
-                    enter(slots, mask, words, at)
+                for at in range(distinct.count):
+                    enter(slots, mask, distinct, at)
         value += width
     return True
 
 
-cdef inline void enter(int32_t* slots, size_t mask, const Vec* words, size_t number) noexcept nogil:
-    """Note a word that no slot has."""
-    cdef size_t at = hash_value(words.data + number * words.row, words.row) & mask
+cdef inline void enter(int32_t* slots, size_t mask, const Vec* distinct,
+                       size_t number) noexcept nogil:
+    """Note a value that no slot has."""
+    cdef size_t at = hash_value(distinct.data + number * distinct.row, distinct.row) & mask
     while slots[at] >= 0:
         at = (at + 1) & mask
     slots[at] = <int32_t>number

@@ -74,10 +74,10 @@ cdef inline tuple sorted_columns(Vec* listed, list roots):
 cdef inline int by_path(const void* left, const void* right) noexcept nogil:
     cdef const Listed* a = <const Listed*>left
     cdef const Listed* b = <const Listed*>right
-    cdef int found
+    cdef int order
     if a.rank != b.rank:
         return -1 if a.rank < b.rank else 1
-    found = memcmp(a.path, b.path, min(a.size, b.size))
-    if found == 0:
-        found = (a.size > b.size) - (a.size < b.size)
-    return found
+    order = memcmp(a.path, b.path, min(a.size, b.size))
+    if order == 0:
+        order = (a.size > b.size) - (a.size < b.size)
+    return order

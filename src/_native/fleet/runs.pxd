@@ -35,7 +35,7 @@ cdef inline bint put_levels(Vec* page, const uint8_t* valid, size_t rows) noexce
 
 
 cdef inline bint put_numbered(Vec* page, const int32_t* numbers, size_t rows,
-                       size_t words) noexcept nogil:
+                       size_t distinct) noexcept nogil:
     """Levels and numbers of rows, -1 for one that has none; False without memory."""
     cdef uint8_t* levels
     cdef int32_t* there
@@ -53,16 +53,16 @@ cdef inline bint put_numbered(Vec* page, const int32_t* numbers, size_t rows,
                 there[count] = numbers[i]
                 count += 1
         good = (put_levels(page, levels if count < rows else NULL, rows)
-                and (words == 0 or put_numbers(page, there, count, words)))
+                and (distinct == 0 or put_numbers(page, there, count, distinct)))
     scratch_free(&scratch)
     return good
 
 
 cdef inline bint put_numbers(Vec* page, const int32_t* numbers, size_t n,
-                             size_t words) noexcept nogil:
+                             size_t distinct) noexcept nogil:
     """Numbers of a dictionary; False without memory."""
     cdef uint8_t bits = 1
-    while words > <size_t>1 << bits:
+    while distinct > <size_t>1 << bits:
         bits += 1
     return vec_append(page, &bits, 1) and put_runs(page, numbers, n, bits)
 

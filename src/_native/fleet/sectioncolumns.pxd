@@ -63,7 +63,7 @@ cdef packed struct ObjectItem:
 
 
 # Different names in order of mention.
-ctypedef struct Words:
+ctypedef struct Dictionary:
     NameIndex index
     Vec ends                    # int64, with a 0 in front
     Vec text
@@ -89,38 +89,39 @@ ctypedef struct Columns:
     Vec own                     # bytes that no section before it in the file has
     Vec align
     Vec digest
-    Words families
-    Words suffixes
+    Dictionary families
+    Dictionary suffixes
     NameIndex names
     Vec halves
     TextPool texts              # names
 
 
-cdef inline void start_words(Words* words, Scratch* scratch) noexcept nogil:
+cdef inline void start_dictionary(Dictionary* dictionary, Scratch* scratch) noexcept nogil:
     cdef int64_t* end
-    scratch_vector(scratch, &words.ends, sizeof(int64_t))
-    scratch_vector(scratch, &words.text, 1)
-    scratch_index(scratch, &words.index, 64)
-    end = <int64_t*>vec_push(&words.ends)
+    scratch_vector(scratch, &dictionary.ends, sizeof(int64_t))
+    scratch_vector(scratch, &dictionary.text, 1)
+    scratch_index(scratch, &dictionary.index, 64)
+    end = <int64_t*>vec_push(&dictionary.ends)
     if end == NULL:
         scratch.failed = True
     else:
         end[0] = 0
 
 
-cdef inline int32_t word_number(Words* words, const uint8_t* text, uint32_t size) noexcept nogil:
+cdef inline int32_t number_of(Dictionary* dictionary, const uint8_t* text,
+                              uint32_t size) noexcept nogil:
     """The number of a name, whose text must stay where it is; -1 without memory."""
-    cdef NameSlot* slot = index_find(&words.index, text, size)
+    cdef NameSlot* slot = index_find(&dictionary.index, text, size)
     cdef int64_t* end
     if slot == NULL:
         return -1
     if slot.value < 0:
-        end = <int64_t*>vec_push(&words.ends)
-        if end == NULL or not vec_append(&words.text, text, size):
+        end = <int64_t*>vec_push(&dictionary.ends)
+        if end == NULL or not vec_append(&dictionary.text, text, size):
             return -1
-        end[0] = <int64_t>words.text.count
-        slot.value = <int32_t>(words.index.count)
-        words.index.count += 1
+        end[0] = <int64_t>dictionary.text.count
+        slot.value = <int32_t>(dictionary.index.count)
+        dictionary.index.count += 1
     return slot.value
 
 
@@ -144,8 +145,8 @@ cdef inline void start_columns(Columns* c, Scratch* scratch, Hasher hasher,
     scratch_vector(scratch, &c.halves, sizeof(Halves))
     scratch_index(scratch, &c.names, 64)
     scratch_texts(scratch, &c.texts)
-    start_words(&c.families, scratch)
-    start_words(&c.suffixes, scratch)
+    start_dictionary(&c.families, scratch)
+    start_dictionary(&c.suffixes, scratch)
 
 
 cdef inline tuple columns_take(Columns* c):
@@ -294,9 +295,9 @@ cdef inline const Halves* find_halves(Columns* c, const uint8_t* name) noexcept 
         slot.value = <int32_t>(c.halves.count - 1)
         c.names.count += 1
         stem = <uint32_t>stem_size(name, length)
-        halves.family = word_number(&c.families, slot.text, stem)
+        halves.family = number_of(&c.families, slot.text, stem)
         stem += stem < length       # the dot
-        halves.suffix = word_number(&c.suffixes, slot.text + stem, length - stem)
+        halves.suffix = number_of(&c.suffixes, slot.text + stem, length - stem)
         if halves.family < 0 or halves.suffix < 0:
             return NULL
     return <const Halves*>c.halves.data + slot.value

@@ -125,7 +125,7 @@ cdef inline void write_windows(void* context, size_t part) noexcept nogil:
     """Make windows until nobody has any left to begin with."""
     cdef WindowQueue* d = <WindowQueue*>context
     cdef uint8_t* buffer = NULL
-    cdef const uint8_t* made
+    cdef const uint8_t* source
     cdef const Window* window
     cdef size_t number
     cdef int error = 0
@@ -137,17 +137,17 @@ cdef inline void write_windows(void* context, size_t part) noexcept nogil:
     number = take_run(&d.next, 1)
     while number < d.count and error == 0:
         window = &d.windows[number]
-        made = window.source
+        source = window.source
         if d.memory != NULL:
-            if made != NULL:
-                memcpy(d.memory + window.start, made, window.size)
+            if source != NULL:
+                memcpy(d.memory + window.start, source, window.size)
             else:
                 d.make(d.context, window, d.memory + window.start)
         else:
-            if made == NULL:
+            if source == NULL:
                 d.make(d.context, window, buffer)
-                made = buffer
-            error = write_at(d.file, made, window.size, window.start)
+                source = buffer
+            error = write_at(d.file, source, window.size, window.start)
         number = take_run(&d.next, 1)
     if error:
         d.error = error

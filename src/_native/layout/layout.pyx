@@ -185,7 +185,7 @@ cdef void take_sizes(Plan* p, PlacedTables placed):
     cdef size_t symbol_count = placed.symbol_order.count, early = 0, held, i
     cdef const OutRow* row
     cdef const SpanRow* span
-    cdef Spans made
+    cdef Spans spans
     cdef uint8_t rule
     for i in range(symbol_count):
         early += symbol[symbols[i]].part != PART_TAIL
@@ -205,9 +205,9 @@ cdef void take_sizes(Plan* p, PlacedTables placed):
             p.place[i].size = 4 * (held + 1)
         elif rule == SIZE_STRINGS:
             p.place[i].size = placed.strtab.count
-    for made in placed.spans:
-        for i in range(made.count):
-            span = made.rows + i
+    for spans in placed.spans:
+        for i in range(spans.count):
+            span = spans.rows + i
             p.place[span.out].size = span.size
             p.place[span.out].contents = FROM_SPAN
 
@@ -313,8 +313,8 @@ def find_large_pools(Outs outs not None, uint64_t limit):
     """The OutRow numbers of the literal pools and jump tables with more than `limit` bytes."""
     cdef size_t n = outs.count, i
     cdef const OutRow* row = outs.rows
-    cdef list found = []
+    cdef list large = []
     for i in range(n):
         if is_pool(row[i].kind, row[i].bank) and row[i].size > limit:
-            found.append(i)
-    return found
+            large.append(i)
+    return large

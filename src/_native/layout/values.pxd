@@ -87,7 +87,7 @@ cdef inline bint place_common(Assignment* a, Scratch* scratch) noexcept nogil:
     cdef const EntityRow* e = a.merged.entities
     cdef OutRow* out = &a.outs[a.common]
     cdef uint8_t* common = NULL         # by entity
-    cdef int32_t* found
+    cdef int32_t* declared
     cdef uint64_t align
     cdef size_t i, many = 0, last = 0
     cdef int32_t at
@@ -102,17 +102,17 @@ cdef inline bint place_common(Assignment* a, Scratch* scratch) noexcept nogil:
             many += 1
     if not many:
         return True
-    found = <int32_t*>scratch_room(scratch, many, sizeof(int32_t))
-    if found == NULL:
+    declared = <int32_t*>scratch_room(scratch, many, sizeof(int32_t))
+    if declared == NULL:
         return False
     for i in range(a.objects.symbol_count):
         at = a.merged.symbol_entity[i]
         if a.objects.symbols[i].shndx == SHN_COMMON and at >= 0 and common[at]:
             common[at] = 0
-            found[last] = at
+            declared[last] = at
             last += 1
     for i in range(last):
-        at = found[last - 1 - i]
+        at = declared[last - 1 - i]
         align = e[at].align if e[at].align else 1
         if align & (align - 1) or align > 0x10000:
             align = 1

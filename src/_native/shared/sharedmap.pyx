@@ -231,16 +231,16 @@ cdef void place_variables(SharedPlaces* p) noexcept nogil:
     cdef size_t i
     cdef int64_t offset
     cdef uint64_t nameless = 0      # those with bytes
-    cdef bint found = False
+    cdef bint any_nameless = False
     for i in range(p.shared.variable_count):
         offset = p.shared.offsets[i] if p.objects.executable else -1
         if p.shared.variable_entities[i] >= 0:
             place_variable(p, p.shared.variable_entities[i], offset, p.user[i])
             continue
-        if not found:           # the kernels are placed from the last to the first
+        if not any_nameless:           # the kernels are placed from the last to the first
             p.null_value = (<uint64_t>offset if p.objects.executable
                             else p.shared.variables[i].align)
-        found = True
+        any_nameless = True
         nameless += p.shared.variables[i].size != 0
     if p.objects.traits & TRAIT_FILLS_SHARED:
         p.null_value += nameless * p.reserved
@@ -311,8 +311,8 @@ def find_oversized(SharedTables shared not None, uint64_t limit, int family, bin
     # On sm_90 nvlink takes the reserve off sizes that have none, too.
     if traits & TRAIT_SHARED_RESERVE and (reserves or not traits & TRAIT_MERCURY):
         reserved = RESERVED
-    cdef list found = []
+    cdef list sizes = []
     for i in range(n):
         if row[i].size > limit + reserved:
-            found.append((kernel[i], row[i].size - reserved))
-    return found
+            sizes.append((kernel[i], row[i].size - reserved))
+    return sizes
