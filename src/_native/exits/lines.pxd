@@ -10,8 +10,7 @@
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from base.elf64 cimport load32, load64
-from base.elf64 cimport Rela
+from base.elf64 cimport Rela, load32, load64
 from exits.rows cimport (
     R_CUT_OFF, R_LINE_OP, R_LINE_RELOCATION, R_LINE_UNIT, R_MEMORY, Code, Fault, Place, View,
     editable, fail, moved, put32, read_sleb, read_uleb,

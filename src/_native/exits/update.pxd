@@ -4,11 +4,10 @@
 # 13.1 on, and with other schedule words from 13.3 on. The schedule of optimized code stays that of
 # its compiler.
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from base.elf64 cimport load16, load32, load64
-from libc.stdint cimport uint16_t
 from exits.capsule cimport (
     APPENDED, INSERTED, CodeBuffer, Slot, emit, emit_counted, emit_record, emit_slot,
 )

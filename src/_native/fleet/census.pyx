@@ -11,9 +11,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from libc.stddef cimport size_t
-from fleet.folders cimport (
-    AT_FDCWD, AT_SYMLINK_NOFOLLOW, File, Folder, Level, add_file, read_folder,
-)
+from fleet.folders cimport AT_FDCWD, AT_SYMLINK_NOFOLLOW, File, Folder, Level, add_file, read_folder
 from fleet.indexedfiles cimport M_OVERTAKEN, M_SEEN, Base, Indexed, find_row, is_inside, place_of
 from base.nameindex cimport (
     NameIndex, NameSlot, TextPool, index_find, index_free, index_init, pool_take, scratch_index,

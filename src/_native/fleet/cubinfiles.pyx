@@ -7,14 +7,11 @@ what is not as it was when the tree was looked at, is left to those who take a c
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.errno cimport EINTR, errno
-from libc.stdint cimport uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t, uintptr_t
 
 from base.elf64 cimport EM_CUDA, Ehdr
-from base.scratch cimport (
-    Scratch, scratch_free, scratch_init, scratch_room, scratch_vector,
-)
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_vector
 from base.vector cimport Vec, vec_append
-from libc.stdint cimport int32_t, int64_t, uint64_t, uint8_t
 from libc.string cimport memcmp, strlen
 from read.filekinds cimport (
     IN_ARCHIVE, IN_CUBIN, IN_FATBIN, IN_HOST, IN_SHARED, IN_THIN_ARCHIVE, input_kind,

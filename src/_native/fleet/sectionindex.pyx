@@ -1,9 +1,8 @@
 """The sections of many cubins of an arena as columns: names, sizes and digests, for an index."""
 
 from cpython.bytes cimport PyBytes_AS_STRING
-from libc.stdint cimport uintptr_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t, uintptr_t
 
-from libc.stdint cimport int64_t, uint64_t, uint8_t
 from base.extents cimport count_files
 from base.scratch cimport Scratch, scratch_free, scratch_init
 from fleet.sectioncolumns cimport Columns, Hasher, columns_take, list_object, start_columns

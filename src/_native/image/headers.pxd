@@ -1,11 +1,10 @@
 # Section headers, the ELF header, and the one section whose bytes repeat some of them.
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset, strlen
 
 from elfnumbers cimport SHT_STRTAB
 from libc.stddef cimport size_t
-from libc.stdint cimport uint16_t, uint8_t
 from sectionkinds cimport (
     HEAD_CAPSULE, HEAD_COMPAT, HEAD_FUNCTION, HEAD_LOCALS, HEAD_MERC_SYMTAB, HEAD_STRTAB,
     HEAD_SYMTAB, HEAD_TARGET, HEAD_TEXT, HEAD_TKINFO, IS_CODE, IS_ENTRIES, IS_PARAMETERS, KIND,

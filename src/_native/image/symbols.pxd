@@ -1,10 +1,9 @@
 # Entries of .symtab and .nv.merc.symtab.
 
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from libc.stddef cimport size_t
-from libc.stdint cimport uint16_t
 from sectionkinds cimport K_MERC_SYMTAB, K_MERC_SYMTAB_SHNDX, K_SHARED, K_SYMTAB, K_SYMTAB_SHNDX
 from base.elf64 cimport (
     SHN_ABS, STB_GLOBAL, STB_LOCAL, STB_WEAK, STO_SHARED, STT_CUDA_OBJECT, STT_FUNC, STT_OBJECT,

@@ -1,9 +1,8 @@
 # The attributes of .nv.compat: those of all inputs become one list.
 
-from libc.stdint cimport uint8_t, uint16_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from libc.stdint cimport uint32_t
 from tables.attributes cimport find_record, record_size
 from attributetypes cimport (
     COMPAT_COMMON, COMPAT_COUNTS, COMPAT_DROPPED, COMPAT_EQUAL, COMPAT_FIELDS, COMPAT_FIXED,

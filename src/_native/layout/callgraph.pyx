@@ -3,9 +3,7 @@
 from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
 
-from base.scratch cimport (
-    Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros,
-)
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from pylink._native.tables cimport MergedTables, PlacedTables
 from tables.rows cimport (
     BLOCK_CANDIDATE, BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_PROTOTYPE, EF_TAKEN, CallRow,

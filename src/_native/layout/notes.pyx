@@ -100,11 +100,11 @@ def fastpath_bits(MergedTables merged not None):
     cdef const int32_t* out = merged.out_of.rows
     cdef size_t file
     cdef uint32_t i
-    cdef bint promised, leaves = False, kept
+    cdef bint promised, leaves = False
     merged.objects.view(&v)
+    cdef bint kept = v.traits & TRAIT_FP64_SCOREBOARDS != 0
     if merged.out_of.count != v.section_count:
         raise ValueError("one output section per section")
-    kept = v.traits & TRAIT_FP64_SCOREBOARDS != 0
     with nogil:
         for file in range(v.file_count):
             promised = False

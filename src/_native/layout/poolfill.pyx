@@ -1,11 +1,10 @@
 """Fill the pools that `pools.place_pools` placed."""
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport bsearch, qsort
 from libc.string cimport memcpy, memset
 
-from libc.stdint cimport int64_t
 from base.elf64 cimport Rela
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
@@ -13,8 +12,7 @@ from base.scratch cimport (
 from tables.kinds cimport is_pool
 from tables.poolrows cimport POOL_ALONE, POOL_LOST, PoolRow, find_lists
 from pylink._native.tables cimport (
-    Blob, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Table, Values,
-    take_rows,
+    Blob, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Table, Values, take_rows,
 )
 from tables.rows cimport E_CONSTANT, EntityRow, OutRow, SectionRow, SpanRow, SymbolRow
 from base.vector cimport Vec, vec_extend, vec_push

@@ -31,9 +31,7 @@ from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_room, scratch_vector, scratch_zeros,
 )
 from tables.poolrows cimport POOL_LOST, PoolRow
-from pylink._native.tables cimport (
-    Blob, Numbers, Outs, PlacedTables, Spans, Values, take_rows,
-)
+from pylink._native.tables cimport Blob, Numbers, Outs, PlacedTables, Spans, Values, take_rows
 from layout.repeats cimport find_piece, is_null, is_small
 from tables.rows cimport EF_KERNEL, E_CONSTANT, EntityRow, OutRow, SectionRow, SpanRow, SymbolRow
 from tables.views cimport MergedView, ObjectsView

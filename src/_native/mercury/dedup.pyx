@@ -8,12 +8,11 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport (
     PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 )
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from base.spans cimport Span, mix, table_free, table_slot
 from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_zeros
-from libc.string cimport memcpy
 from base.elf64 cimport Rela, Sym
 from mercury.objects cimport (
     ACCEPTED, Comparison, Header, Object, Symbol, Target, Use, Verdict, build_digests,

@@ -1,11 +1,10 @@
 # Files whose Mercury sections agree in kinds, sizes and names: only these can fold. A walk over the
 # section table finds files that agree in numbers, and names are read only where those tie.
 
-from libc.stdint cimport int32_t, uint64_t, uint8_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp
 
-from libc.stdint cimport uint32_t
 from sectionkinds cimport IS_CAPSULE, IS_DEBUG, IS_ENTRIES
 from tables.kinds cimport is_a, is_merc
 from base.nameindex cimport hash_name

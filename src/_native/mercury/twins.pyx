@@ -2,9 +2,8 @@
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from libc.stdint cimport uint8_t
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from base.spans cimport Slot, Table, first_difference, scratch_table, table_put, table_slot
 

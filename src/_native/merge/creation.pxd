@@ -3,13 +3,14 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST, SHT_CUDA_CONSTANT_B0
+from elfnumbers cimport (
+    SHF_ALLOC, SHF_BARRIERS, SHF_BARRIERS_FIRST, SHF_INFO_LINK, SHT_CUDA_CONSTANT_B0,
+)
 from sectionkinds cimport (
     IS_CODE, IS_COMMON_SHARED, IS_DEBUG, IS_KERNEL_SHARED, IS_LITERALS, IS_PARAMETERS, KIND,
     K_COMPAT, K_CONSTANT_FUNC, K_INFO_FUNC, K_SHARED, PLACE_JOINED, KindFacts,
 )
 from base.elf64 cimport STB_LOCAL, STB_WEAK, STT_FUNC
-from elfnumbers cimport SHF_ALLOC, SHF_INFO_LINK
 from tables.kinds cimport is_a, is_function_bank, is_function_info, is_merc, is_plain
 from merge.state cimport (
     BURIED_INFO, BURIED_PARAMETERS, BURIED_POOL, BURIED_TEXT, WANTED_DEFINITION, WANTED_SYMBOLS,

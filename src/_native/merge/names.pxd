@@ -3,9 +3,8 @@
 # A walk stands after the removal of dead code, which leaves no names, and before that of sections
 # which turned out empty, which do (docs/order.md). Each table keeps each string once.
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
-from libc.stdint cimport int32_t
 from merge.state cimport Listed, Merge, empty_string, entity_name, out_row
 from base.nameindex cimport (
     StringTable, hash_name, prefetch, strings_enter, strings_expect, strings_intern,

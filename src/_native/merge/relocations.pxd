@@ -5,8 +5,7 @@ from libc.string cimport memcmp, memcpy
 
 from elfnumbers cimport SHT_REL
 from sectionkinds cimport (
-    IS_CAPSULE, IS_CODE, IS_DEBUG, IS_ENTRIES, IS_LITERALS, IS_VARIABLES, KIND,
-    K_MERC_SYMTAB_SHNDX,
+    IS_CAPSULE, IS_CODE, IS_DEBUG, IS_ENTRIES, IS_LITERALS, IS_VARIABLES, KIND, K_MERC_SYMTAB_SHNDX,
 )
 from base.elf64 cimport Rel, Rela
 from tables.kinds cimport is_a, is_function, is_function_bank, is_merc, is_plain

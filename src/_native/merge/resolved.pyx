@@ -8,10 +8,9 @@ was only cleared leaves no record.
 From sm_100 on, only shared memory is recorded, in plain and in mercury code.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from elfnumbers cimport SHF_MERCURY, SHT_CUDA_MERC_RESOLVED_RELA
-from libc.stdint cimport uint32_t
 from sectionkinds cimport IS_CODE, IS_COMMON_SHARED, K_MERC_RELA, K_RESOLVED_RELA
 from base.elf64 cimport Rela
 from base.scratch cimport (

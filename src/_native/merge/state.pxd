@@ -86,12 +86,13 @@ ctypedef struct Work:
     CallGraph calls             # for these, or empty
 
 
+# What it reads, what it makes, its working memory, and how far it is.
 ctypedef struct Merge:
     ObjectsView objects
     MergedView merged
     Columns columns
     Work work
-    size_t met_before           # how many of the symbols that are met the walk over the files met
+    size_t met_before           # rows of `met` that the walk over the files has passed
     uint32_t nameless           # offset of an empty string of its own, or 0
     uint32_t first_mercury      # input section: before it, no mercury relocations wait
     int32_t merc_shndx          # .nv.merc.symtab_shndx of the file at hand, or -1

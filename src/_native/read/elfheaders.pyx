@@ -132,13 +132,12 @@ cdef tuple section_named(const uint8_t* data, uint64_t size, const char* wanted)
 def file_sections(ObjectTables objects not None, size_t number):
     """The sections of a file of a link; see the stub."""
     cdef ObjectsView v
-    cdef const FileRow* file
+    objects.view(&v)
+    cdef const FileRow* file = &v.files[number]
     cdef const SectionRow* s
     cdef Section section
     cdef uint32_t i
     cdef list sections = []
-    objects.view(&v)
-    file = &v.files[number]
     for i in range(file.section_count):
         s = &v.sections[file.first_section + i]
         section = Section.__new__(Section)
@@ -159,16 +158,13 @@ def file_sections(ObjectTables objects not None, size_t number):
 def file_image(ObjectTables objects not None, size_t number):
     """A file of a link as bytes; see the stub."""
     cdef ObjectsView v
-    cdef const FileRow* file
-    cdef const SectionRow* s
-    cdef uint64_t size
+    objects.view(&v)
+    cdef const FileRow* file = &v.files[number]
+    cdef const SectionRow* s = v.sections + file.first_section
+    cdef uint64_t size = file.size
     cdef uint8_t* to
     cdef ElfFile elf
     cdef uint32_t i
-    objects.view(&v)
-    file = &v.files[number]
-    s = v.sections + file.first_section
-    size = file.size
     for i in range(file.section_count):
         size += s[i].size if is_moved(file, &s[i]) else 0
     cdef bytes image = PyBytes_FromStringAndSize(NULL, size)

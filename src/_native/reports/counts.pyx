@@ -13,9 +13,7 @@ from base.elf64 cimport STB_WEAK, STT_FUNC, STT_SECTION
 from pylink._native.tables cimport Fixups, PlacedTables, Values
 from tables.kinds cimport is_a, is_nobits
 from relocationtypes cimport FIRST_MERCURY_TYPE, MERCURY_TYPES, PLAIN_TYPES
-from tables.rows cimport (
-    FROM_INPUTS, EmittedRow, FileRow, FixupRow, OutRow, SectionRow, SymbolRow,
-)
+from tables.rows cimport FROM_INPUTS, EmittedRow, FileRow, FixupRow, OutRow, SectionRow, SymbolRow
 from tables.views cimport MergedView, ObjectsView, PlacedView
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from base.memory cimport check_memory

@@ -4,9 +4,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp
 
-from size.cutting cimport (
-    PART_PADDING, PART_PTX, SHARED, Cutting, add_function, count_bytes,
-)
+from size.cutting cimport PART_PADDING, PART_PTX, SHARED, Cutting, add_function, count_bytes
 
 
 cdef extern from "size/ptxscan.h":

@@ -20,9 +20,7 @@ from libc.stdlib cimport realloc
 from libc.string cimport memchr, memcpy, memset
 
 from base cimport blocks
-from base.blocks cimport (
-    LARGE_BLOCK, MEDIUM_BLOCK, block_cut, block_free, block_widen, is_in_parts,
-)
+from base.blocks cimport LARGE_BLOCK, MEDIUM_BLOCK, block_cut, block_free, block_widen, is_in_parts
 from columns cimport (
     CALL_ROW, CLASH_ROW, EMITTED_ROW, ENTITY_ROW, EXTERN_USE_ROW, FAULT_ROW, FILE_ROW, FIXUP_ROW,
     FUNCTION_ROW, KERNEL_ROW, OUT_ROW, OUT_SYMBOL_ROW, PATCH_ROW, PLACE_ROW, POOL_ROW, REBUILD_ROW,
