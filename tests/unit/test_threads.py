@@ -18,7 +18,7 @@ from helpers.threads import threads
 import pylink
 from pylink._native import cores
 from pylink.diagnostics.errors import LinkError
-from pylink.phases.sidebyside import run_side_by_side
+from pylink.phases.sidebyside import map_in_link, run_side_by_side
 
 COUNTED = Path(__file__).parents[1] / "helpers" / "counted_threads.c"
 
@@ -100,6 +100,28 @@ def test_steps_side_by_side_return_what_they_took(monkeypatch: pytest.MonkeyPatc
         run_side_by_side(lambda _: None, range(9), 3)
     assert cores.take_threads(10) == 3
     cores.return_threads(3)
+
+
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_parts_of_a_link_have_a_second_thread_if_the_link_may(count: int) -> None:
+    seen: dict[int, int] = {}
+    both = threading.Barrier(min(count, 2), timeout=60)
+
+    def look(item: int) -> int:
+        seen[item] = threading.get_ident()
+        if item < 2:  # each thread has one of them
+            both.wait()
+        return -item
+
+    with threads(count):
+        assert map_in_link(look, range(6), 1) == [0, -1, -2, -3, -4, -5]
+    assert len(set(seen.values())) == min(count, 2)
+
+
+def test_parts_of_a_small_link_have_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYLINK_THREADS", "4")
+    seen = map_in_link(lambda _: threading.get_ident(), range(6), 15 << 20)
+    assert set(seen) == {threading.get_ident()}
 
 
 @pytest.fixture(scope="module")

@@ -25,12 +25,12 @@ def read_quota(bytes groups, bytes root):
     return pylink_read_quota(groups, root)
 
 
-def take_threads(size_t most, uint64_t size=<uint64_t>-1):
+def take_threads(size_t most):
     """Take threads from the total of the process, also within a link of its own number."""
     global pylink_link_threads
     cdef size_t before = pylink_link_threads, taken
     pylink_link_threads = 0     # another thread, which has none, may give them back
-    taken = claim(size, most + 1, most)
+    taken = claim(<uint64_t>-1, most + 1, most)
     pylink_link_threads = before
     return taken
 
@@ -42,6 +42,13 @@ def return_threads(size_t count):
     pylink_link_threads = 0
     give_back(count)
     pylink_link_threads = before
+
+
+def spare_threads(size_t most, uint64_t size):
+    """How many threads the link of this one may use besides, see `cores.pyi`."""
+    cdef size_t spare = claim(size, most + 1, most)
+    give_back(spare)
+    return spare
 
 
 def use_threads(size_t count):

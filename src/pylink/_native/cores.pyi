@@ -17,15 +17,20 @@ def read_quota(groups: bytes, root: bytes) -> int:
     ``groups`` is a file such as /proc/self/cgroup, ``root`` the folder of all groups.
     """
 
-def take_threads(most: int, size: int = ...) -> int:
+def take_threads(most: int) -> int:
     """Take up to ``most`` threads from that total, for threads of the caller's.
 
-    No more than are worth moving ``size`` bytes, if that is given. Returns how many
-    there were.
+    Returns how many there were.
     """
 
 def return_threads(count: int) -> None:
     """Give back what ``take_threads`` took."""
+
+def spare_threads(most: int, size: int) -> int:
+    """How many threads the link of the calling thread may use besides it now, up to ``most``.
+
+    No more than are worth moving ``size`` bytes. They are not taken.
+    """
 
 def use_threads(count: int) -> int:
     """Have links of the calling thread use so many, whatever the total; 0 is the total.

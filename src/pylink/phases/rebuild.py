@@ -45,7 +45,7 @@ def rebuild_debug(merged: Merged, sink: Sink) -> None:
     results: list[tuple[int, bytes, bytes, int]] = []
     retargets: list[tuple[bytes, bytes, int]] = []
     names = (FRAME, *LINES, REGISTERS)  # the one that takes longest first
-    parts = map_in_link(lambda name: _rebuild(merged, name), names, merged.objects)
+    parts = map_in_link(lambda name: _rebuild(merged, name), names, len(merged.objects.arena))
     made = dict(zip(names, parts, strict=True))
     for name in (*LINES, FRAME, REGISTERS):
         found = made[name]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 
-from pylink._native.cores import return_threads, take_threads
+from pylink._native.cores import return_threads, spare_threads, take_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from threading import Thread
     from typing import TypeVar
-
-    from pylink.phases.results import Objects
 
     Item = TypeVar("Item")
     Made = TypeVar("Made")
@@ -80,15 +78,9 @@ def map_side_by_side(work: Callable[[Item], Made], items: Sequence[Item], count:
     return [results[number] for number in range(len(items))]
 
 
-def map_in_link(
-    work: Callable[[Item], Made], items: Sequence[Item], objects: Objects
-) -> list[Made]:
-    """What `work` makes of each item, in order: parts of one link that is worth a second thread.
+def map_in_link(work: Callable[[Item], Made], items: Sequence[Item], inputs: int) -> list[Made]:
+    """What `work` makes of each item, in order: parts of one link that has so many bytes of inputs.
 
-    Only threads that nobody else uses help, and none where the link is to have one alone.
+    A second thread helps where the link may have one that nobody else uses, and is worth it.
     """
-    spare = 0
-    if objects.job.options.threads != 1:
-        spare = take_threads(1, len(objects.arena) // INPUTS_FOR_ONE)
-        return_threads(spare)
-    return map_side_by_side(work, items, 1 + spare)
+    return map_side_by_side(work, items, 1 + spare_threads(1, inputs // INPUTS_FOR_ONE))
