@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 
+from pylink.inputs.kinds import OF_HOST
 from pylink.rowformats import SOURCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pylink.inputs.sources import Sources
 
 
@@ -18,7 +21,7 @@ class DeviceContents:
     library are those that are linked, once that is known.
     """
 
-    __slots__ = ("_listed", "_restricted", "entries", "rows", "sources")
+    __slots__ = ("_listed", "_registered", "_restricted", "entries", "rows", "sources")
 
     def __init__(self, sources: Sources, entries: bytes, rows: bytes) -> None:
         self.sources = sources
@@ -26,11 +29,13 @@ class DeviceContents:
         self.rows = rows
         self._restricted: dict[int, list[bytes]] = {}
         self._listed: dict[int, list[tuple[str, bool]]] = {}
+        self._registered: tuple[list[int], list[tuple[str, bool]]] | None = None
 
     def restrict(self, number: int, ids: list[bytes]) -> None:
         """Say which modules of a shared library are linked."""
         self._restricted[number] = ids
         self._listed.pop(number, None)
+        self._registered = None
 
     def containers(self, number: int) -> int:
         """How many containers a source has, 0 for one without device code."""
@@ -59,6 +64,24 @@ class DeviceContents:
         if listed is None:
             listed = self._listed[number] = self._list(number)
         return listed
+
+    def all_listed(self, numbers: Sequence[int]) -> list[tuple[str, bool]]:
+        """What the sources with these numbers list, each a host object or a plain file.
+
+        The links of a step mostly ask for the same ones, of which there may be thousands.
+        """
+        known = self._registered
+        if known is not None and known[0] == numbers:
+            return known[1].copy()
+        names, kinds = self.sources.names, self.sources.kinds
+        listed: list[tuple[str, bool]] = []
+        for number in numbers:
+            if kinds[number] in OF_HOST:
+                listed += self.listed(number)
+            else:
+                listed.append((names[number], False))
+        self._registered = [*numbers], listed
+        return listed.copy()
 
     def _list(self, number: int) -> list[tuple[str, bool]]:
         if not self.containers(number):

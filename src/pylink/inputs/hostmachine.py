@@ -31,6 +31,8 @@ def warn_of_machines(job: Job, contents: DeviceContents, sink: Sink) -> None:
     """
     machine = host_machine(job.options)
     sources = contents.sources
+    if {*contents.machines()} <= {0, machine}:
+        return
     machines = {
         number: other
         for number, other in enumerate(contents.machines())

@@ -79,14 +79,7 @@ def identifiers(
     A host object counts even without code for the target, a fat binary if it is among those
     `with_code` some.
     """
-    sources = contents.sources
-    listed: list[tuple[str, bool]] = []
-    for number in numbers:
-        name, kind = sources.names[number], sources.kinds[number]
-        if kind == FATBIN:
-            listed += [(name, False)] * (number in with_code)
-        elif kind not in OF_HOST:
-            listed.append((name, False))
-        else:
-            listed += contents.listed(number)
-    return listed
+    kinds = contents.sources.kinds
+    if FATBIN in kinds:
+        numbers = [n for n in numbers if kinds[n] != FATBIN or n in with_code]
+    return contents.all_listed(numbers)

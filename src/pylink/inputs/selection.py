@@ -45,7 +45,8 @@ def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") ->
         return loaded
     if sources is not None:
         rows = [*memoryview(sources.groups).cast("i"), *[0] * (1 + len(lent))]
-        groups = b"".join(rows[home].to_bytes(4, "little") for home in homes)
+        if any(rows):
+            groups = b"".join(rows[home].to_bytes(4, "little") for home in homes)
     selected = selection.select(
         loaded.arena, loaded.extents, bytes(demand), groups, not job.executable
     )
@@ -54,11 +55,19 @@ def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") ->
         job,
         [loaded.names[number] for number in chosen],
         loaded.arena,
-        b"".join(loaded.extents[16 * number : 16 * number + 16] for number in chosen),
+        _rows_at(loaded.extents, chosen),
         homes=[homes[number] for number in chosen] if homes else [],
         modules=loaded.modules,
         references=loaded.references,
     )
+
+
+def _rows_at(extents: bytes, numbers: list[int]) -> bytes:
+    """The rows with these numbers, in ascending order."""
+    count = len(numbers)
+    if count and numbers[-1] == count - 1:  # all up to there: what was not taken came last
+        return extents[: 16 * count]
+    return b"".join(extents[16 * number : 16 * number + 16] for number in numbers)
 
 
 def warn_of_skipped(loaded: Loaded, sources: Sources, sink: Sink) -> None:
