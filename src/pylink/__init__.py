@@ -49,7 +49,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 # Where each name lives.
-_HOMES = {
+_LAZY_MODULES = {
     "Diagnostic": "pylink.diagnostics.record",
     "DlinkResult": "pylink.api.dlink",
     "Growth": "pylink.api.growth",
@@ -71,11 +71,11 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _LAZY_MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value: object = getattr(import_module(_HOMES[name]), name)
+    value: object = getattr(import_module(_LAZY_MODULES[name]), name)
     globals()[name] = value
     return value
 

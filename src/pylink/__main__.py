@@ -7,17 +7,17 @@ import sys
 
 
 def forget_working_directory() -> None:
-    """Take the working directory out of the places for modules, where -m has put it.
+    """Remove the working directory from `sys.path`, where -m has put it.
 
-    What lies there by chance, or for a trap, is none of the program; pylink itself is found by now.
+    Modules there, stray or planted, must not be imported; pylink itself is imported by now.
     """
     if getattr(sys.flags, "safe_path", False) or not sys.path:
         return
     try:
-        here = os.getcwd()
+        directory = os.getcwd()
     except OSError:  # it was deleted
-        here = ""
-    if sys.path[0] in ("", here):
+        directory = ""
+    if sys.path[0] in ("", directory):
         del sys.path[0]
 
 

@@ -1,4 +1,4 @@
-"""From checked options to a link: what the command line and the Python interface share."""
+"""From checked options to a link: shared by the command line and the Python interface."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.options.model import Input
-    from pylink.options.plan import Plan
+    from pylink.options.plan import OutputPlan
     from pylink.options.table import Value
     from pylink.phases.sharing import SharedInputs
-    from pylink.pipeline import Linked
+    from pylink.pipeline import LinkOutput
 
 
 def run_link(
     values: Mapping[str, Value],
     inputs: list[Input],
-    plan: Plan,
+    plan: OutputPlan,
     sink: Sink,
     whole_libraries: Sequence[bool] | None = None,
     *,
@@ -32,15 +32,15 @@ def run_link(
     toolkit: str | None = None,
     shows_progress: bool = False,
     shared: SharedInputs | None = None,
-    between: Callable[[str], None] | None = None,
-) -> Linked:
+    on_phase_end: Callable[[str], None] | None = None,
+) -> LinkOutput:
     """Link with checked options, reporting to `sink`; LinkError after any error.
 
     `plan` has the files that will be written. `whole_libraries` says for each library whether all
-    members are asked for, None what `whole_archive` says for all. Without `compiles`, PTX and
-    LTO-IR are an error. A link that is done again has what the tool note said of its output and
-    options as `noted`, and what was in the environment as `library_path`. `toolkit` is the release
-    of the toolkit that pylink is the linker of. `shows_progress`, `shared`, `between`: see
+    members are linked (default: `whole_archive` for all). Without `compiles`, PTX and LTO-IR are an
+    error. For a reproduced link, `noted` has the output and options that the tool note names, and
+    `library_path` the environment variable. `toolkit` is the release of the toolkit whose linker
+    pylink replaces. `shows_progress`, `shared`, `on_phase_end`: see
     `pipeline.link`.
     """
     names = [source.name for source in inputs]
@@ -48,7 +48,7 @@ def run_link(
     if whole_libraries is None:
         whole_libraries = [options.whole_archive] * len(options.library)
 
-    def link() -> Linked:
+    def link() -> LinkOutput:
         try:
             libraries = find_libraries(options, whole_libraries, plan, sink, library_path)
             linked = pipeline.link(
@@ -58,11 +58,11 @@ def run_link(
                 sink,
                 shows_progress=shows_progress,
                 shared=shared,
-                between=between,
+                on_phase_end=on_phase_end,
             )
         except MemoryError:
             linked = None
-        if linked is None:  # not before all that the link had is free: reports need some of it
+        if linked is None:  # outside the `except`: by now the link's memory is free for the report
             sink.fatal("out-of-memory")
         if sink.errors:
             raise LinkError(sink.diagnostics)
@@ -82,8 +82,8 @@ def run_link(
     return linked
 
 
-def with_threads(count: int | None, link: Callable[[], Linked]) -> Linked:
-    """Have the link use so many threads; as many as the process has without a number."""
+def with_threads(count: int | None, link: Callable[[], LinkOutput]) -> LinkOutput:
+    """Run the link with `count` threads; without a number, with the process's setting."""
     if not count:
         return link()
     from pylink._native.cores import use_threads

@@ -1,8 +1,8 @@
-"""What observes a link and writes about it: remarks, profiles, maps.
+"""Base of observers, which watch a link and write about it: remarks, profiles, maps.
 
 An observer gets the result of each phase when the phase has ended. It reads finished tables and
-changes nothing, so the output does not depend on it. Observers that measure also hear of
-the steps in a phase as they end.
+changes nothing, so the output does not depend on it. Observers that measure are also called at
+the end of each step of a phase.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 class Observer:
     """Base of observers of a link; the methods do nothing.
 
-    `timed` says that kernels are to keep the times of their items, `profile` is what the link cost
-    once it has ended. `of_image` says that it reads the linked file, `of_cubins` that there is
-    nothing to tell where no cubins were linked, because link-time optimization made the whole
-    program.
+    `timed`: kernels record the times of their items. `profile`: costs of the link once it has
+    ended. `of_image`: the observer reads the linked file. `of_cubins`: there is nothing to write
+    if no cubin was linked, because link-time optimization produced the whole program.
     """
 
     __slots__ = ()
@@ -35,47 +34,47 @@ class Observer:
         return False
 
     def resume(self) -> None:
-        """All observers know of the phase that ended; what comes now is part of the next one."""
+        """All observers have seen the end of the phase; time from now on belongs to the next."""
 
-    def step(self, name: str, detail: object) -> None:
-        """The step `name` of the running phase ended; it began where the one before it ended."""
+    def step_ended(self, name: str, detail: object) -> None:
+        """The step `name` of the running phase ended; it began at the end of the previous step."""
 
-    def after(self, tag: str, result: object) -> None:
+    def phase_ended(self, tag: str, result: object) -> None:
         """The phase `tag` ended with `result`, such as `Merged` for merge."""
 
     def close(self, *, failed: bool) -> None:
-        """The link ended, `failed` when it made no output. Comes once, also after errors."""
+        """The link ended; `failed` if it made no output. Called once, also after errors."""
 
 
 class Steps:
-    """What phases tell of their steps, for observers; most links have nobody.
+    """Passes the ends of a phase's steps to observers; most links have no observer.
 
-    `between` is called with the tag of each phase that ended, and ends the link by raising. Unlike
-    an observer it sees no table, so the link takes the same path with it.
+    `on_phase_end` is called with the tag of each phase that ended, and may end the link by raising.
+    Unlike an observer it sees no table, so the link takes the same path with it.
     """
 
-    __slots__ = ("between", "observers", "timed")
+    __slots__ = ("observers", "on_phase_end", "timed")
 
     def __init__(
-        self, observers: Sequence[Observer] = (), between: Callable[[str], None] | None = None
+        self, observers: Sequence[Observer] = (), on_phase_end: Callable[[str], None] | None = None
     ) -> None:
         self.observers = observers
-        self.between = between
+        self.on_phase_end = on_phase_end
         self.timed = any(observer.timed for observer in observers)
 
-    def done(self, name: str, detail: object = None) -> None:
-        """The step `name` has ended; `detail` is what the result of the phase does not show."""
+    def end_step(self, name: str, detail: object = None) -> None:
+        """The step `name` has ended; `detail` has data that the phase's result does not show."""
         for observer in self.observers:
-            observer.step(name, detail)
+            observer.step_ended(name, detail)
 
     def times(self, items: int) -> bytearray | None:
-        """Room for the TimeRow of each item of a kernel, where times are asked for."""
+        """A buffer for the TimeRow of each item of a kernel; None if times are not recorded."""
         return bytearray(32 * items) if self.timed else None
 
     @property
     def records_folds(self) -> bool:
         return any(observer.records_folds for observer in self.observers)
 
-    def end(self) -> None:
-        """Let go of the observers: they hold what the link made, and its job holds this."""
+    def drop_observers(self) -> None:
+        """Drop the observers: they refer to the link's results, and its job refers to this."""
         self.observers = ()

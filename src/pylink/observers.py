@@ -1,4 +1,4 @@
-"""The observers of a link: those that options ask for. A link without any imports none."""
+"""Makes the observers that options ask for. A link without any imports none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pylink.observer import Observer
     from pylink.options.model import Options
 
-# Options of which any may ask for remarks; the others say how.
+# Options of remarks: each of them loads the settings.
 REMARK_OPTIONS = (
     "pass_remarks",
     "pass_remarks_missed",
@@ -22,16 +22,16 @@ REMARK_OPTIONS = (
 )
 
 
-def observers(options: Options, sink: Sink, *, shows_progress: bool = False) -> list[Observer]:
-    """The observers that the options ask for, and one for people who wait."""
+def make_observers(options: Options, sink: Sink, *, shows_progress: bool = False) -> list[Observer]:
+    """Make the observers that the options ask for, and one that shows progress."""
     settings = None
     if any(getattr(options, option) for option in REMARK_OPTIONS):
         from pylink.remarks.settings import Settings
 
-        # What it refuses ends the link before anyone observes it.
+        # Invalid settings end the link before any observer exists.
         settings = Settings(options, sink)
-    watchers: list[Observer] = []
-    # First, so that what the others do counts for no phase.
+    active: list[Observer] = []
+    # The collector comes first, so that the work of the others counts for no phase.
     if options.section or options.set or options.rule or options.metrics:
         from pylink.profile.output import check_choice
 
@@ -43,33 +43,33 @@ def observers(options: Options, sink: Sink, *, shows_progress: bool = False) -> 
     if options.profile is not None or options.profile_aprof or options.time_trace:
         from pylink.profile.output import Collector
 
-        watchers.append(Collector(options, sink, shows_progress=shows_progress))
+        active.append(Collector(options, sink, shows_progress=shows_progress))
     if options.Map is not None:
         from pylink.outputs.linkmap import MapObserver
 
-        watchers.append(MapObserver(options.Map, sink))
+        active.append(MapObserver(options.Map, sink))
     if options.depfile is not None:
         from pylink.outputs.depfile import DepfileObserver
 
-        watchers.append(DepfileObserver(options, sink))
+        active.append(DepfileObserver(options, sink))
     if settings is not None:
         if settings.ask():
             from pylink.remarks.observer import RemarkObserver
 
-            watchers.append(RemarkObserver(settings, sink))
-        _add_profuse(watchers, settings.profuse)
+            active.append(RemarkObserver(settings, sink))
+        _add_profuse(active, settings.profuse)
     elif "PYLINK_WIZARD" in os.environ:
-        _add_profuse(watchers, {})
+        _add_profuse(active, {})
     if shows_progress:
         from pylink.terminal.progress import ProgressObserver
 
-        watchers.append(ProgressObserver())
-    return watchers
+        active.append(ProgressObserver())
+    return active
 
 
-def _add_profuse(watchers: list[Observer], answers: dict[str, bool]) -> None:
+def _add_profuse(active: list[Observer], answers: dict[str, bool]) -> None:
     from pylink.remarks.profuse import ProfuseObserver, channels
 
-    speaking = channels(answers)
-    if speaking:
-        watchers.append(ProfuseObserver(speaking))
+    enabled = channels(answers)
+    if enabled:
+        active.append(ProfuseObserver(enabled))

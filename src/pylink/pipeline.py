@@ -7,7 +7,7 @@ import sys
 from pylink.diagnostics.errors import LinkError
 from pylink.files.buffer import OutputBuffer
 from pylink.observer import Steps
-from pylink.observers import observers
+from pylink.observers import make_observers
 from pylink.phases.finalize import finalize
 from pylink.phases.init import init
 from pylink.phases.layout import layout
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec, TypeVar
 
     from pylink.diagnostics import Sink
-    from pylink.files.lazyfile import KeptFile
+    from pylink.files.lazyfile import LazyFile
     from pylink.inputs.loaded import Loaded
     from pylink.inputs.sharedlib import Libraries
     from pylink.observer import Observer
     from pylink.options.model import Input, Options
-    from pylink.options.plan import Plan
+    from pylink.options.plan import OutputPlan
     from pylink.phases.init import Job
     from pylink.phases.lto import Optimized
     from pylink.phases.sharing import SharedInputs
@@ -40,26 +40,26 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-class Linked:
+class LinkOutput:
     """The linked file, the milliseconds of each phase by its tag, and the profile if asked for.
 
-    A large image may be in the file alone that was written, and is read when it is wanted.
+    A large image may be in the written file only, and is read on demand.
     """
 
     __slots__ = ("image", "profile", "timings")
 
     def __init__(
-        self, image: bytes | KeptFile, timings: dict[str, float], profile: Profile | None
+        self, image: bytes | LazyFile, timings: dict[str, float], profile: Profile | None
     ) -> None:
         self.image = image
         self.timings = timings
         self.profile = profile
 
 
-class Registered:
-    """What a link registers with the host: `listed` and `libraries` as `Loaded` has them.
+class HostRegistration:
+    """What a link registers with the host: `Loaded.registered` and `Loaded.libraries`.
 
-    A caller that makes the code of the host itself passes one to `link`, which fills it.
+    A caller that generates the host's code itself passes one to `link`, which fills it.
     """
 
     __slots__ = ("libraries", "listed")
@@ -72,24 +72,25 @@ class Registered:
 def link(
     options: Options,
     inputs: list[Input],
-    plan: Plan,
+    plan: OutputPlan,
     sink: Sink,
     *,
     shows_progress: bool = False,
-    registered: Registered | None = None,
+    registered: HostRegistration | None = None,
     shared: SharedInputs | None = None,
-    between: Callable[[str], None] | None = None,
-) -> Linked:
-    """Link `inputs`; LinkError, with everything in `sink`, when that cannot be done.
+    on_phase_end: Callable[[str], None] | None = None,
+) -> LinkOutput:
+    """Link `inputs`; LinkError on failure, with the diagnostics in `sink`.
 
-    `plan` has the files that will be written. With `shows_progress` a terminal shows how far the
-    link is, after a second. `registered` takes what the file of --register-link-binaries would.
-    `shared` has what this link reads and others do as well. `between`: see `Steps`.
+    `plan` has the files that will be written. With `shows_progress` a terminal shows the link's
+    progress, after a second. `registered` is filled in place of the file of
+    --register-link-binaries. `shared` has inputs that other links read, too. `on_phase_end`: see
+    `Steps`.
     """
     timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE else None)
     timing = open_timing(options, sink)
-    active = observers(options, sink, shows_progress=shows_progress)
-    steps = Steps(active, between)
+    active = make_observers(options, sink, shows_progress=shows_progress)
+    steps = Steps(active, on_phase_end)
     failed = True
     try:
         written = options.write_if_changed or any(observer.of_image for observer in active)
@@ -100,32 +101,33 @@ def link(
             image = link_inputs(run, job, timing, in_place, registered, shared)
         failed = False
     finally:
-        steps.end()
+        steps.drop_observers()
         close(active, timer, sink, failed=failed)
     profiles = [observer.profile for observer in active if observer.profile is not None]
-    return Linked(image, timer.timings, profiles[0] if profiles else None)
+    return LinkOutput(image, timer.timings, profiles[0] if profiles else None)
 
 
 def close(active: list[Observer], timer: PhaseTimer, sink: Sink, *, failed: bool) -> None:
-    """End the observers of the link; without a phase read there was none, and LTO made the program.
+    """Close the observers of the link, in order.
 
-    Where one cannot write what it has, the link failed for those after it.
+    Without phase read no cubin was linked: link-time optimization produced the program. If an
+    observer cannot write its file, the link has failed for those after it.
     """
-    nothing = not failed and "read" not in timer.timings
+    no_cubins = not failed and "read" not in timer.timings
     first: Exception | None = None
     for observer in active:
         try:
-            observer.close(failed=failed or (nothing and observer.of_cubins))
+            observer.close(failed=failed or (no_cubins and observer.of_cubins))
         except Exception as error:
             failed, first = True, first or error
     if first is not None:
         raise first
-    if nothing and any(observer.of_cubins for observer in active):
+    if no_cubins and any(observer.of_cubins for observer in active):
         sink.report("nothing-linked")
 
 
 class Runner:
-    """Calls a phase with results of earlier ones, times it under its tag and tells observers.
+    """Runs a phase on results of earlier ones, times it under its tag and calls the observers.
 
     A phase that reported errors and returned None ends the link.
     """
@@ -152,12 +154,12 @@ class Runner:
         timer.checkpoint(tag)
         if steps.observers:
             for observer in steps.observers:
-                observer.after(tag, result)
+                observer.phase_ended(tag, result)
             for observer in steps.observers:
                 observer.resume()
             timer.resume()
-        if steps.between is not None:
-            steps.between(tag)
+        if steps.on_phase_end is not None:
+            steps.on_phase_end(tag)
             timer.resume()
         # Without errors, only a phase that has no result returns None.
         return result  # type: ignore[return-value]
@@ -168,17 +170,17 @@ def link_inputs(
     job: Job,
     timing: CsvTiming,
     in_place: str | None,
-    registered: Registered | None,
+    registered: HostRegistration | None,
     shared: SharedInputs | None,
-) -> bytes | KeptFile:
-    """The phases after init in order; the linked file, which may be made in `in_place` alone."""
+) -> bytes | LazyFile:
+    """Run the phases after init in order; the linked file, which may be in `in_place` only."""
     sink = run.sink
     loaded = load(sink, job, timing, shared)
     program = optimize(run, loaded, timing) if job.optimizes else None
     if program is not None:
         loaded = program.loaded
     with Registration(loaded, sink, registered):
-        if program is not None and program.image:  # of all, or PTX: nothing is left to be linked
+        if program is not None and program.image:  # the whole program, or PTX: nothing to link
             run("write", write, program, None)
             return program.image
         objects = run("read", read, loaded)
@@ -203,12 +205,12 @@ def link_inputs(
 class Registration:
     """Writes the file of --register-link-binaries when a link ends.
 
-    nvlink writes it as soon as it has merged, so errors of later phases do not keep it from that.
+    nvlink writes it right after merging, so errors of later phases do not prevent it.
     """
 
     __slots__ = ("loaded", "registered", "sink")
 
-    def __init__(self, loaded: Loaded, sink: Sink, registered: Registered | None) -> None:
+    def __init__(self, loaded: Loaded, sink: Sink, registered: HostRegistration | None) -> None:
         self.loaded = loaded
         self.sink = sink
         self.registered = registered
@@ -226,7 +228,7 @@ class Registration:
         file = loaded.job.options.register_link_binaries
         if file is None or sink.exit_code() == 1:
             return
-        if not (error is None or isinstance(error, LinkError)):  # given up, not failed
+        if not (error is None or isinstance(error, LinkError)):  # interrupted, not failed
             return
         libraries = loaded.libraries
         listed = loaded.registered
@@ -248,7 +250,7 @@ class Registration:
 
 
 def optimize(run: Runner, loaded: Loaded, timing: CsvTiming) -> Optimized | None:
-    """The phases of link-time optimization; None without LTO-IR."""
+    """Run the phases of link-time optimization; None without LTO-IR."""
     from pylink.phases.lto import (
         cicc_lto,
         find_modules,
@@ -262,11 +264,11 @@ def optimize(run: Runner, loaded: Loaded, timing: CsvTiming) -> Optimized | None
 
 
 def open_timing(options: Options, sink: Sink) -> CsvTiming:
-    """The table of -time, which gets its header before any input is opened."""
+    """Open the table of -time, which gets its header before any input is opened."""
     try:
         timing = CsvTiming(options.time)
     except (OSError, ValueError):
         sink.fatal("cannot-open-file", file=options.time)
-    if not timing.whole:
+    if not timing.complete:
         sink.report("report-incomplete", file=options.time)
     return timing

@@ -1,6 +1,6 @@
-"""Numbers and names in the native tables, for the few places where Python looks into one.
+"""Numbers and names in the native tables, for the few places where Python reads one.
 
-The numbers are those of `rows.pxd`, which a test compares. Names come out as diagnostics need them.
+A test compares the numbers with `rows.pxd`. Names are decoded for diagnostics.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.tables import Blob, MergedTables, ObjectTables
 
-# Bytes of an extent, offset and size of a file in an arena. Where a plain link passes, integers are
-# packed without `struct`, whose import takes half a millisecond.
+# Bytes of an extent: offset and size of a file in an arena. Modules of a plain link pack integers
+# without `struct`, whose import takes half a millisecond.
 EXTENT_SIZE = 16
 
-# What a file says of itself: bits of `says`.
-SPECIFIC, NARROW, UNCLASSED, EARLY, WHOLE = 1, 2, 4, 8, 16
+# FileFlag: bits of `flags` of a file row.
+FILE_SPECIFIC, FILE_NARROW, FILE_UNCLASSED, FILE_EARLY, FILE_WHOLE_PROGRAM = 1, 2, 4, 8, 16
 
 # Flags of an entity row.
 KERNEL = 1
@@ -25,13 +25,13 @@ TAKEN = 64
 UNSIZED = 512
 DESELECTED = 2048
 
-# ContentsFrom: where the contents of a section of the output come from.
+# ContentsFrom: sources of an output section's contents.
 FROM_INPUTS = 0
 FROM_SPAN = 1
 FROM_TWIN = 2
 
-# Resolutions of a definition: it lost to the one that won or to one that was replaced later; a
-# later one came; it reaches the output.
+# Resolutions of a definition: it lost to the winner; it lost to one that was replaced later; a
+# later one replaced it; it won and reaches the output.
 LOST = 1
 LOST_EARLY = 2
 REPLACED = 3
@@ -41,7 +41,8 @@ WON = 4
 FUNCTION_KIND = 0
 CONSTANT_KIND = 2
 
-# Blocks of a call row that are none; the callee of the last two is the number of a prototype.
+# Values of `block` in a call row that are not blocks. In the last two, `callee` is the number of a
+# prototype.
 DIRECT_CALL = -1
 ADDRESS_TAKEN = -2
 INDIRECT_CALL = -3
@@ -53,24 +54,24 @@ KEEPS_ALL = 2
 
 
 def extent(offset: int, size: int) -> bytes:
-    """The row of extents for a file."""
+    """Pack the extent of a file."""
     return (size << 64 | offset).to_bytes(EXTENT_SIZE, "little")
 
 
 def extent_at(extents: bytes | bytearray, number: int) -> tuple[int, int]:
-    """Offset and size of a file."""
+    """Unpack offset and size of a file."""
     start = number * EXTENT_SIZE
     row = int.from_bytes(extents[start : start + EXTENT_SIZE], "little")
     return row & (1 << 64) - 1, row >> 64
 
 
 def text(arena: bytes, start: int, size: int) -> str:
-    """A name from an input; bytes that are not UTF-8 come through as surrogates."""
+    """A name from an input; bytes that are not UTF-8 become surrogates."""
     return arena[start : start + size].decode("utf-8", "surrogateescape")
 
 
 def string(table: Blob, start: int) -> str:
-    """A name of a string table of the output, as `text` has those of inputs."""
+    """A name from a string table of the output; bytes that are not UTF-8 become surrogates."""
     return table.string(start).decode("utf-8", "surrogateescape")
 
 

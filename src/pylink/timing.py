@@ -1,8 +1,8 @@
-"""Two timers that know nothing of each other: the phases of a link, and runs of sub-tools.
+"""Two independent timers: of the phases of a link, and of runs of sub-tools.
 
-`PhaseTimer` gives `<tag> time: <ms>` lines and the times of `LinkResult.timings`. `CsvTiming`
-appends a row per run of ptxas or cicc to the file of `-time`; linking cubins runs neither, so such
-a link leaves the header at most.
+`PhaseTimer` writes `<tag> time: <ms>` lines and fills `LinkResult.timings`. `CsvTiming` appends a
+row per run of ptxas or cicc to the file of `-time`. Linking cubins runs neither, so such a link
+writes only the header.
 
 Both read the wall clock in microseconds and compute in binary32, as nvlink does.
 """
@@ -41,19 +41,19 @@ def now() -> Moment:
 
 
 def binary32(value: float) -> float:
-    """The value rounded to the nearest binary32, of two to the even one.
+    """The value rounded to the nearest binary32, ties to even.
 
-    Only between 2**-126 and 2**127 and for 0. Every link does this, and `struct`, which could, is
-    loaded by few.
+    Valid for 0 and between 2**-126 and 2**127. Every link needs this, and few links load `struct`,
+    which has it.
     """
     numerator, denominator = value.as_integer_ratio()
-    spare = numerator.bit_length() - PRECISION
-    if spare <= 0:
+    excess_bits = numerator.bit_length() - PRECISION
+    if excess_bits <= 0:
         return float(value)
-    quotient, rest = divmod(numerator, 1 << spare)
-    middle = 1 << (spare - 1)
-    quotient += rest > middle or (rest == middle and quotient & 1)
-    return (quotient << spare) / denominator
+    quotient, remainder = divmod(numerator, 1 << excess_bits)
+    middle = 1 << (excess_bits - 1)
+    quotient += remainder > middle or (remainder == middle and quotient & 1)
+    return (quotient << excess_bits) / denominator
 
 
 def elapsed_ms(start: Moment, stop: Moment) -> float:
@@ -63,15 +63,15 @@ def elapsed_ms(start: Moment, stop: Moment) -> float:
     one operation in binary64 and rounding once more gives the binary32 result exactly.
     """
     seconds = binary32(binary32(stop[0] - start[0]) * 1000.0)
-    rest = binary32(binary32(stop[1] - start[1]) / 1000.0)
-    return binary32(seconds + rest)
+    fraction = binary32(binary32(stop[1] - start[1]) / 1000.0)
+    return binary32(seconds + fraction)
 
 
 class PhaseTimer:
     """Times the phases of one link, each at its end.
 
-    The first checkpoint arms the timer. Each later one keeps the milliseconds since the one before
-    under its tag in `timings`, writes a line when there is a `stream`, and arms the timer again.
+    The first checkpoint starts the timer. Each later one stores the milliseconds since the previous
+    one under its tag in `timings`, writes a line if there is a `stream`, and restarts the timer.
     """
 
     __slots__ = ("_clock", "_start", "_stream", "timings")
@@ -83,7 +83,7 @@ class PhaseTimer:
         self._start: Moment | None = None
 
     def checkpoint(self, tag: str) -> float | None:
-        """End the phase `tag`; its milliseconds, None for the call that arms."""
+        """End the phase `tag`; its milliseconds, None for the first call."""
         start = self._start
         elapsed = None
         if start is not None:
@@ -95,30 +95,29 @@ class PhaseTimer:
         return elapsed
 
     def resume(self) -> None:
-        """Arm the timer again: the time since the last checkpoint belongs to no phase."""
+        """Restart the timer: the time since the last checkpoint belongs to no phase."""
         self._start = self._clock()
 
 
 class CsvTiming:
-    """The table of `-time FILE`: `-` is standard output, None takes the rows and drops them.
+    """The table of `-time FILE`: `-` is standard output, None discards the rows.
 
-    `whole` is False where the header found no room.
+    `complete` is False if the header could not be written.
 
-    Making one writes the header, unless the file exists: what an existing file holds is not looked
-    at, not even whether it is empty. A file that cannot be made is an OSError. A row is one write
-    on a descriptor opened for appending, so that rows of many processes stay whole; a full disk
-    costs the row, all of it, and nothing else.
+    The constructor writes the header unless the file exists, even if it is empty; OSError if the
+    file cannot be created. A row is one write on a descriptor opened for appending, so that rows of
+    many processes do not mix. On a full disk the complete row is lost, and nothing else.
     """
 
-    __slots__ = ("file", "whole")
+    __slots__ = ("complete", "file")
 
     def __init__(self, file: str | os.PathLike[str] | None) -> None:
         self.file = None if file is None else os.fspath(file)
-        self.whole = True
+        self.complete = True
         if self.file == "-":
             _write_stdout(HEADER)
         elif self.file is not None and (os.path.isdir(self.file) or not os.path.exists(self.file)):
-            self.whole = _create(self.file)
+            self.complete = _create(self.file)
 
     def row(
         self,
@@ -133,8 +132,8 @@ class CsvTiming:
     ) -> bool:
         """Append a run of the sub-tool `phase` that took `elapsed` milliseconds.
 
-        Names go in as they are: nothing is quoted. False when the file does not take the row,
-        OSError when it cannot be opened.
+        Nothing is quoted. False if the row could not be written, OSError if the file cannot be
+        opened.
         """
         if self.file is None:
             return True
@@ -147,13 +146,13 @@ class CsvTiming:
 
 
 def _create(file: str) -> bool:
-    """Make the file with the header in it, in one step where the file system can.
+    """Create the file with the header in it, atomically if the file system can.
 
-    False for a file without one, on a full disk.
+    False if the header could not be written, on a full disk.
 
-    A process that starts at the same moment then sees no file or the whole header. Without nameless
-    files a named one takes its place; without links, the process that makes the file writes the
-    header.
+    A process that starts at the same moment then sees no file or the complete header. Without
+    nameless files a temporary name is linked; without links, the process that creates the file
+    writes the header.
     """
     for create in (_link_nameless, _link_named):
         try:
@@ -170,13 +169,13 @@ def _create(file: str) -> bool:
     except FileExistsError:
         if os.path.isfile(file):
             return True
-        # A link that leads nowhere: what it names is made.
+        # A dangling link: create its target.
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     return _append(descriptor, HEADER)
 
 
 def _link_nameless(file: str) -> None:
-    """Give a file without a name, which has the header, its name."""
+    """Write the header to a nameless file and link it to its name."""
     descriptor = os.open(os.path.dirname(file) or ".", os.O_TMPFILE | os.O_WRONLY, 0o666)
     try:
         os.write(descriptor, HEADER.encode())
@@ -187,7 +186,7 @@ def _link_nameless(file: str) -> None:
 
 
 def _link_named(file: str) -> None:
-    """The same by a file of another name; OSError also where the header does not fit."""
+    """Write the header to a file of another name and link it; OSError also on a full disk."""
     partial = f"{file}.{os.getpid()}.{time.monotonic_ns()}"
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
@@ -199,13 +198,13 @@ def _link_named(file: str) -> None:
 
 
 def _append(descriptor: int, text: str) -> bool:
-    """Write all of the text and close the file; False, with nothing of it there, on a full disk."""
+    """Write the text and close the file; on a full disk False, with no part of it written."""
     data = to_bytes(text)
     try:
         done = os.write(descriptor, data)
         if done < len(data):
             end = os.lseek(descriptor, 0, os.SEEK_CUR)
-            if os.fstat(descriptor).st_size == end:  # nobody wrote after it
+            if os.fstat(descriptor).st_size == end:  # no other process wrote after it
                 os.ftruncate(descriptor, end - done)
         return done == len(data)
     except OSError:
@@ -215,5 +214,5 @@ def _append(descriptor: int, text: str) -> bool:
 
 
 def _write_stdout(text: str) -> bool:
-    # None when it was closed before the process was started.
+    # A process that was started with stdout closed has no sys.stdout.
     return sys.stdout is not None and write(sys.stdout, text)

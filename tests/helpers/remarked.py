@@ -15,7 +15,7 @@ from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.observer import Observer
 from pylink.options.model import Input, Options
-from pylink.options.plan import Plan
+from pylink.options.plan import OutputPlan
 from pylink.options.table import Value
 from pylink.remarks import Remark, Remarks
 from pylink.remarks.passes import PASSES
@@ -53,7 +53,7 @@ class Passes(Observer):
     def records_folds(self) -> bool:
         return not self.only or "merc-dedup" in self.only
 
-    def after(self, tag: str, result: object) -> None:
+    def phase_ended(self, tag: str, result: object) -> None:
         self.results[tag] = result
         for name, (phase, module) in PASSES.items():
             if phase == tag and (not self.only or name in self.only):
@@ -75,10 +75,10 @@ def remarks_of(
     inputs = [Input(name, data) for name, data in cubins.items()]
     watching = Passes(remarks, only)
     with (
-        mock.patch.object(pipeline, "observers", return_value=[watching]),
+        mock.patch.object(pipeline, "make_observers", return_value=[watching]),
         contextlib.suppress(LinkError),
     ):
-        pipeline.link(Options(values, [*cubins]), inputs, Plan(values, (), sink), sink)
+        pipeline.link(Options(values, [*cubins]), inputs, OutputPlan(values, (), sink), sink)
     remarks.close()
     return listed.remarks
 

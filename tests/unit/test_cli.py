@@ -15,7 +15,7 @@ import pylink
 from pylink import __version__
 from pylink.command.cli import LARGE_ARCHIVE, MANY_INPUTS, is_large, main
 from pylink.options.commands import COMMANDS
-from pylink.options.help import COMMON, all_text, help_text, short_text
+from pylink.options.help import COMMON, full_help_text, help_text, short_help_text
 from pylink.options.table import BY_ATTRIBUTE
 from pylink.outputs.hostscript import SECTIONS
 from pylink.outputs.registerlink import register_text
@@ -34,12 +34,12 @@ def test_mistakes_go_to_standard_error_and_end_with_1(capfd: pytest.CaptureFixtu
 
 
 HELP_WORDS = {
-    "": short_text,
-    "help": short_text,
-    "--help": short_text,
+    "": short_help_text,
+    "help": short_help_text,
+    "--help": short_help_text,
     "help link": lambda: help_text("pylink"),
-    "help all": all_text,
-    "--help all": all_text,
+    "help all": full_help_text,
+    "--help all": full_help_text,
 }
 
 
@@ -57,7 +57,7 @@ def test_alone_and_asked_for_help_it_helps(
 
 def test_the_first_help_fits_a_screen_and_leads_to_all() -> None:
     """Every command and twenty options, a line for each."""
-    lines = short_text().splitlines()
+    lines = short_help_text().splitlines()
     assert len(lines) < 60
     assert max(map(len, lines)) <= 80
     assert len(COMMON) == 20

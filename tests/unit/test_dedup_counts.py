@@ -208,7 +208,9 @@ def test_small_objects_that_repeat_a_key_are_not_compared_from_python(
     assert result.reference == expected.reference == [*[None] * 40, 7, 39]
     assert result.stats.pairs == expected.stats.pairs
     verdicts = zip(result.verdicts, expected.verdicts, strict=True)
-    assert all((a and (a.why, a.index)) == (b and (b.why, b.index)) for a, b in verdicts)
+    assert all(
+        (a and (a.reason_row, a.index)) == (b and (b.reason_row, b.index)) for a, b in verdicts
+    )
     monkeypatch.undo()
-    monkeypatch.setattr(index, "WALKED", 0)
+    monkeypatch.setattr(index, "MOST_WALKED_ROWS", 0)
     assert fold(build).reference == expected.reference

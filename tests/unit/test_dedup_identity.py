@@ -33,7 +33,7 @@ def check(reference: Cubin, candidate: Cubin) -> Verdict:
     ref, cand = read(reference, "a.cubin"), read(candidate, "b.cubin")
     assert compare(ref, cand, identity="bytes").code == 0
     verdict = compare(ref, cand)
-    assert compare(ref, cand, prefilter="none").why == verdict.why
+    assert compare(ref, cand, prefilter="none").reason_row == verdict.reason_row
     expected = 0 if verdict.code == 0 else None
     for prefilter in ("xxh3", "none"):
         assert fold([ref, cand], prefilter=prefilter).reference == [None, expected]

@@ -11,7 +11,7 @@ from helpers.fatbin_builder import SEGMENT, container, entry, host_object
 import pylink
 from pylink._native import inputfiles
 from pylink.inputs.kinds import CUBIN
-from pylink.inputs.picks import FILE, GOOD, HOSTED, TOO_LARGE
+from pylink.inputs.picks import FROM_FILE, FROM_HOST, PICK_GOOD, PICK_TOO_LARGE
 from pylink.phases import sharing
 from pylink.rowformats import PICK
 
@@ -22,10 +22,16 @@ ELF = b"\x7fELF"
 
 
 def pick(
-    arena: int, offset: int, size: int, *, codec: int = STORED, state: int = GOOD, made: int = 0
+    arena: int,
+    offset: int,
+    size: int,
+    *,
+    codec: int = STORED,
+    state: int = PICK_GOOD,
+    made: int = 0,
 ) -> bytes:
     place = offset, offset, size, size, made or size
-    return PICK.pack(0, arena, 0, 0, 90, CUBIN, codec, state, HOSTED, 0, *place)
+    return PICK.pack(0, arena, 0, 0, 90, CUBIN, codec, state, FROM_HOST, 0, *place)
 
 
 def hosted(number: int, *entries: bytes) -> bytes:
@@ -46,7 +52,7 @@ def objects(case: str, mode: str) -> list[tuple[str, bytes]]:
 def step(
     inputs: list[tuple[str, bytes]], patch: pytest.MonkeyPatch, large: int, *, debug: bool
 ) -> pylink.DlinkResult:
-    patch.setattr(sharing, "LARGE", large)
+    patch.setattr(sharing, "STORED_IN_PLACE", large)
     return pylink.dlink(inputs, archs=ARCHS, cudadevrt=False, debug=debug)
 
 
@@ -116,7 +122,7 @@ def test_what_cannot_stay_is_left_to_be_copied() -> None:
         "the other way round": [pick(0, 64, 32), pick(0, 0, 32)],
         "not at a multiple of 8": [pick(0, 4, 20)],
         "with the caller": [pick(-1, 0, 32)],
-        "too large to unpack": [pick(0, 0, 32, state=TOO_LARGE)],
+        "too large to unpack": [pick(0, 0, 32, state=PICK_TOO_LARGE)],
         "not an ELF file": [pick(0, 8, 16)],
         "not a frame": [pick(1, 0, 32, codec=ZSTD, made=40)],
         "no room": [pick(1, 0, 32), pick(1, 0, 32), pick(1, 0, 32)],
@@ -130,7 +136,7 @@ def test_what_cannot_stay_is_left_to_be_copied() -> None:
 
 
 def test_plain_files_may_be_anything() -> None:
-    row = PICK.pack(0, 0, 0, 0, 0, CUBIN, STORED, GOOD, FILE, 0, 8, 8, 16, 16, 16)
+    row = PICK.pack(0, 0, 0, 0, 0, CUBIN, STORED, PICK_GOOD, FROM_FILE, 0, 8, 8, 16, 16, 16)
     assert inputfiles.gather_in_place(row, [bytes(32)], inputfiles.Tail(bytes(32), 0)) is None
     arena = bytes(32)
     assert inputfiles.gather_in_place(row, [arena], inputfiles.Tail(arena, 0)) is not None

@@ -23,7 +23,7 @@ from pylink.fleet import state, updates
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
 from pylink.fleet.manifest import by_description
-from pylink.fleet.state import FILE, State
+from pylink.fleet.state import STATE_FILE, State
 from pylink.fleet.updates import NothingToRead, Update
 from pylink.fleet.walk import below
 
@@ -122,7 +122,7 @@ def make_endless(file: Path) -> None:
 @pytest.mark.parametrize("damage", [lose, cut, spoil, make_foreign, make_endless])
 def test_a_state_that_is_damaged_is_made_anew(index: Index, damage: Callable[[Path], None]) -> None:
     assert State(index).is_saved
-    damage(Path(index.folder) / FILE)
+    damage(Path(index.folder) / STATE_FILE)
     assert not State(index).is_saved
     assert counts(run(index)) == (7, 0, 0)
     assert State(index).is_saved
@@ -130,7 +130,7 @@ def test_a_state_that_is_damaged_is_made_anew(index: Index, damage: Callable[[Pa
 
 
 def test_every_byte_of_a_state_counts(index: Index) -> None:
-    file = Path(index.folder) / FILE
+    file = Path(index.folder) / STATE_FILE
     good = file.read_bytes()
     for at in range(0, len(good), 3):
         data = bytearray(good)
@@ -141,12 +141,12 @@ def test_every_byte_of_a_state_counts(index: Index) -> None:
 
 def test_a_state_of_other_fragments_does_not_count(index: Index, tree: Path) -> None:
     """One that lacks the last ones is completed; one that has more is made anew."""
-    older = (Path(index.folder) / FILE).read_bytes()
+    older = (Path(index.folder) / STATE_FILE).read_bytes()
     (tree / "new.cubin").write_bytes(unit("new"))
     (tree / "notes.txt").unlink()
     settle()
     assert counts(run(index)) == (7, 1, 1)
-    (Path(index.folder) / FILE).write_bytes(older)
+    (Path(index.folder) / STATE_FILE).write_bytes(older)
     known = State(index)
     known.read_rest()
     assert of(known) == sorted(read_state(index))
@@ -162,8 +162,8 @@ def test_a_state_grows_by_what_is_new(
     index: Index, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Until it is written anew; and what is damaged at its end costs reading alone."""
-    monkeypatch.setattr(state, "_FEW", 5)
-    file = Path(index.folder) / FILE
+    monkeypatch.setattr(state, "_GROWTH_ROWS", 5)
+    file = Path(index.folder) / STATE_FILE
     sizes = [file.stat().st_size]
     for number in range(9):
         before = file.read_bytes()
@@ -193,7 +193,7 @@ def test_a_state_that_cannot_be_written_is_no_error(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    (Path(index.folder) / FILE).unlink()
+    (Path(index.folder) / STATE_FILE).unlink()
     monkeypatch.setattr(state, "write_whole", full)
     (tree / "new.cubin").write_bytes(unit("new"))
     settle()
@@ -279,7 +279,7 @@ def test_the_command_takes_lists_of_any_kind(
         assert shown.err == ""
     (tree / "list").write_text("/elsewhere\n")
     assert main(["dedup", "index", "-o", folder, "--changed-from", "list"]) == 0
-    assert "1 of 1 names are in no folder that is indexed" in capfd.readouterr().err
+    assert "1 of 1 names are in no directory that is indexed" in capfd.readouterr().err
     assert main(["dedup", "index", "-o", folder, "--changed-from", "no list"]) == 1
     assert capfd.readouterr().err == "pylink dedup index: no list: No such file or directory\n"
     words = [str(tree / "host"), "-o", folder, "--changed-from", "list"]
@@ -332,7 +332,7 @@ def test_a_description_is_read_when_it_or_a_file_changed(
     run(index)
     assert len(calls) == 3
     # A run that ended before it came to the description.
-    (Path(index.folder) / FILE).unlink()
+    (Path(index.folder) / STATE_FILE).unlink()
     run(index)
     assert len(calls) == 4
     run(index)

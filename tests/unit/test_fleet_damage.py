@@ -16,7 +16,7 @@ from pylink.fleet import index as index_module
 from pylink.fleet import updates
 from pylink.fleet.compaction import current, replace
 from pylink.fleet.database import Database
-from pylink.fleet.index import FORMAT, MARK, SUMS, BrokenIndex, Index
+from pylink.fleet.index import FORMAT, SETTINGS_FILE, SUMS, BrokenIndex, Index
 from pylink.fleet.walk import walk
 
 pytest.importorskip("pyarrow")
@@ -91,7 +91,7 @@ def add_empty_fragment(folder: Path) -> None:
 
 def marked(text: bytes) -> Callable[[Path], None]:
     def write(folder: Path) -> None:
-        (folder / MARK).write_bytes(text)
+        (folder / SETTINGS_FILE).write_bytes(text)
 
     return write
 

@@ -234,9 +234,9 @@ def test_a_cluster_that_grows_gets_more_tasks(
     started: list[int] = []
     results = runner.map(str, map(started.append, range(100)))
     next(results)
-    assert len(started) == cluster_module.AHEAD
+    assert len(started) == cluster_module.WAITING_PER_THREAD
     next(results)
-    assert len(started) == 1 + 4 * cluster_module.AHEAD
+    assert len(started) == 1 + 4 * cluster_module.WAITING_PER_THREAD
     runner.close()
 
 

@@ -33,7 +33,7 @@ from pylink.fleet.engine import Local
 from pylink.fleet.fragment import OBJECT_SIZE, FragmentRows
 from pylink.fleet.index import BrokenIndex, Index
 from pylink.fleet.locks import BusyIndex, Writing
-from pylink.fleet.parquet import written
+from pylink.fleet.parquet import pack_table
 
 if TYPE_CHECKING:
     from pylink._native.sectionindex import Columns
@@ -63,8 +63,8 @@ def rows(index: Index, name: str) -> list[dict[str, Any]]:
 def table_of(native: Columns) -> list[dict[str, Any]]:
     """The sections of a call of the native reader, as a reader of Parquet has them."""
     found = FragmentRows(1 << 40)
-    found.take(range(len(native[0]) // OBJECT_SIZE), None, native)
-    table = pq.read_table(pa.BufferReader(written(SECTIONS, found.sections())))
+    found.add_cubins(range(len(native[0]) // OBJECT_SIZE), None, native)
+    table = pq.read_table(pa.BufferReader(pack_table(SECTIONS, found.sections())))
     rows: list[dict[str, Any]] = table.to_pylist()
     return rows
 
@@ -419,7 +419,7 @@ def test_a_run_that_is_ended_leaves_what_it_finished(
 def test_many_small_fragments_become_one(
     tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compaction, "MANY", 4)
+    monkeypatch.setattr(compaction, "MANY_FRAGMENTS", 4)
     planted = plant(tmp_path / "tree")
     run(index, planted.root)
     for number in range(9):
@@ -445,7 +445,7 @@ def test_many_small_fragments_become_one(
 def test_rows_that_no_longer_count_are_removed(
     tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compaction, "SMALL", 1)
+    monkeypatch.setattr(compaction, "SMALL_FRAGMENT", 1)
     tree = tmp_path / "tree"
     tree.mkdir()
     for round in range(6):
@@ -486,7 +486,7 @@ def test_an_index_has_numbers_for_no_more_runs(tmp_path: Path, index: Index) -> 
     assert run(index).read == 1
     Database().add(index)
     (planted.root / "newer.cubin").write_bytes(unit("newer"))
-    with pytest.raises(BrokenIndex, match="as many runs as it has numbers for: remove the index"):
+    with pytest.raises(BrokenIndex, match="no run number is left: remove the index"):
         run(index)
 
 

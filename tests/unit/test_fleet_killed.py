@@ -18,7 +18,7 @@ from pylink.command.cli import main
 from pylink.fleet import compaction
 from pylink.fleet.database import Database
 from pylink.fleet.engine import Local
-from pylink.fleet.index import MARK, Index
+from pylink.fleet.index import SETTINGS_FILE, Index
 from pylink.fleet.locks import BusyIndex, Writing
 from pylink.fleet.updates import NothingToRead, update
 
@@ -103,7 +103,7 @@ def test_an_index_can_be_killed_at_any_moment(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Change, joins: bool
 ) -> None:
     """What the next run makes of it is an index as one that is made at once."""
-    monkeypatch.setattr(compaction, "MANY", 2 if joins else 16)
+    monkeypatch.setattr(compaction, "MANY_FRAGMENTS", 2 if joins else 16)
     whole = tmp_path / "whole"
     made_index(whole, tree)
     roots, targets = change(tree, whole)
@@ -166,8 +166,8 @@ def test_a_run_of_no_folder_is_refused(tmp_path: Path, capfd: pytest.CaptureFixt
         assert main(["dedup", "index", "-o", folder]) == 1
         shown = capfd.readouterr().err
         assert (
-            shown
-            == f"pylink dedup index: {folder}: nothing is indexed yet: name the folders to index\n"
+            shown == f"pylink dedup index: {folder}: nothing is indexed yet: "
+            "name the directories to index\n"
         )
 
 
@@ -178,7 +178,7 @@ def test_a_question_keeps_the_files_that_it_found(
     database = Database()
     database.add(index)
     before = database.ask("SELECT count(*) FROM sections").rows
-    monkeypatch.setattr(compaction, "MANY", 2)
+    monkeypatch.setattr(compaction, "MANY_FRAGMENTS", 2)
     (tree / "new.cubin").write_bytes(unit("new"))
     settle()
     run(index)
@@ -211,7 +211,7 @@ def test_who_makes_the_same_index_at_once_is_told(tmp_path: Path, tree: Path) ->
     folder.mkdir()
     with Writing(folder), pytest.raises(BusyIndex, match="another run"):
         Index.open_or_make(folder)
-    assert not (folder / MARK).exists()
+    assert not (folder / SETTINGS_FILE).exists()
     with pytest.raises(NothingToRead):
         run(Index.open_or_make(folder))
     assert run(Index.open_or_make(folder), tree).files == 7

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pylink._native.columnpages import join_words, number_pages, text_pages
 from pylink.fleet import parquet
-from pylink.fleet.parquet import Numbers, Table, Texts, integers, texts, words, written
+from pylink.fleet.parquet import Numbers, Table, Texts, integers, pack_table, texts, words
 from pylink.fleet.walk import ends_of
 
 pa = pytest.importorskip("pyarrow")
@@ -79,33 +79,33 @@ def test_any_table_is_read_as_it_was_written(
     table["bool_"], expected["bool_"] = Numbers(bytes(flags)), [*flags]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet, "GROUP_ROWS", data.draw(st.sampled_from([1 << 20, 1, 7, 64])))
-        assert read(written(columns, table), folder) == expected
+        assert read(pack_table(columns, table), folder) == expected
 
 
 @pytest.mark.parametrize("distinct", [1, 2, 3, 255, 256, 257, 1 << 15, (1 << 16) + 1, 100_000])
 def test_dictionaries_of_any_size_are_read(tmp_path: Path, distinct: int) -> None:
     values = [number * 7919 for number in range(distinct)] * 2 + [0] * 50
     table: Table = {"n": integers("int64", values), "w": words([*map(str, values)])}
-    data = written({"n": "int64", "w": "words"}, table)
+    data = pack_table({"n": "int64", "w": "words"}, table)
     assert read(data, tmp_path) == {"n": values, "w": [*map(str, values)]}
     assert number_pages(table["n"][0], 8)[1] == distinct
     # Where most values differ a dictionary is not a gain.
     other = integers("int64", range(2 * distinct + 100))
     assert number_pages(other.values, 8)[0] is None
-    assert read(written({"n": "int64"}, {"n": other}), tmp_path)["n"] == [
+    assert read(pack_table({"n": "int64"}, {"n": other}), tmp_path)["n"] == [
         *range(2 * distinct + 100)
     ]
 
 
 def test_columns_of_a_table_have_one_length() -> None:
     with pytest.raises(ValueError, match="differ in length"):
-        written({"a": "int32", "b": "int32"}, {"a": Numbers(bytes(4)), "b": Numbers(bytes(8))})
+        pack_table({"a": "int32", "b": "int32"}, {"a": Numbers(bytes(4)), "b": Numbers(bytes(8))})
 
 
 def test_a_page_that_readers_cannot_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "MOST_BYTES", 100)
     with pytest.raises(OverflowError, match="more than 2 GiB"):
-        written({"a": "binary"}, {"a": texts([bytes(100)])})
+        pack_table({"a": "binary"}, {"a": texts([bytes(100)])})
 
 
 def test_dictionaries_are_joined_in_order_of_mention() -> None:

@@ -27,7 +27,7 @@ from pylink.fleet.database import BadQuery, Database
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
 from pylink.fleet.manifest import BadDescription, by_description
-from pylink.fleet.parts import SNIFFED
+from pylink.fleet.parts import LARGE_FILE
 from pylink.fleet.questions import COMPARISONS, QUESTIONS
 from pylink.fleet.targets import folder_targets
 from pylink.fleet.updates import update
@@ -169,7 +169,7 @@ def test_linked_code_beside_its_copies_and_equal_code(tmp_path: Path) -> None:
     assert alias[3] == alias[4] == len(b"code of one") + 200
 
 
-@pytest.mark.parametrize("padding", [0, SNIFFED])
+@pytest.mark.parametrize("padding", [0, LARGE_FILE])
 def test_files_are_called_what_they_are(padding: int, tmp_path: Path) -> None:
     """By their ELF headers, whatever their names are; large files are read another way."""
     tree = tmp_path / "tree"
@@ -453,11 +453,11 @@ def test_the_commands(planted: Planted, tmp_path: Path, capfd: pytest.CaptureFix
     for words, reason in (
         (["ask", folder], "ask one of repeats,"),
         (["ask", folder, "repeats", "--sql", "SELECT 1"], "ask one of repeats,"),
-        (["ask", str(tmp_path), "repeats"], "no index: make one with"),
+        (["ask", str(tmp_path), "repeats"], "not an index: make one with"),
         (["ask", folder, "faults", "--plot", str(plot)], "nothing to draw"),
         (["ask", folder, "files", "--plot", "x.bmp"], "a plot is .svg, .png or .pdf"),
         (["ask", folder, "--sql", "SELEC"], "syntax error"),
-        (["index", "nowhere", "-o", folder], "nowhere: no folder"),
+        (["index", "nowhere", "-o", folder], "nowhere: not a directory"),
         (["index", str(planted.root), "-o", str(planted.root)], "is not an index"),
         (["index", "-o", folder, "--targets", "none.json"], "none.json: No such file"),
         (["compare", folder, str(tmp_path / "none")], "no index"),

@@ -21,8 +21,8 @@ import pylink
 from pylink._native.cubinfiles import read_cubins
 from pylink.fleet import fragment
 from pylink.fleet.digests import hasher, list_hashed
-from pylink.fleet.fragment import FATES, make_fragment
-from pylink.fleet.parts import SNIFFED, Part
+from pylink.fleet.fragment import NATIVE_KINDS, make_fragment
+from pylink.fleet.parts import LARGE_FILE, Part
 from pylink.fleet.walk import Files, Stamp, TreeFile
 
 pytest.importorskip("pyarrow")
@@ -35,7 +35,7 @@ def found(path: Path) -> TreeFile:
 
 
 def fates(*files: TreeFile) -> list[int]:
-    return list(read_cubins(Files.of(files), SNIFFED, 0, hasher())[0])
+    return list(read_cubins(Files.of(files), LARGE_FILE, 0, hasher())[0])
 
 
 def written(folder: Path, *contents: bytes) -> list[TreeFile]:
@@ -66,7 +66,7 @@ def damaged_cubins() -> list[bytes]:
 def test_files_are_listed_as_an_arena_is(tmp_path: Path) -> None:
     cubins = damaged_cubins()
     files = written(tmp_path, *cubins)
-    told, columns = read_cubins(Files.of(files), SNIFFED, 1 << 50, hasher())
+    told, columns = read_cubins(Files.of(files), LARGE_FILE, 1 << 50, hasher())
     # Even in these bytes the machine stays; who is cut off before the header ends is not a cubin.
     assert list(told) == [CUBIN] * len(cubins)
     extents, at = b"", 0
@@ -86,15 +86,15 @@ def test_what_is_no_plain_cubin_is_looked_at_closely(tmp_path: Path) -> None:
             thin(["a.o"], [len(cubin)]),
             container(entry(cubin, 100)),
             host_object([("__nv_relfatbin", container(entry(cubin, 100)))]),
-            cubin + bytes(SNIFFED),
+            cubin + bytes(LARGE_FILE),
         ],
         OTHER: [b"text", b"x", cubin[:19], b"\x7fELF", b".version 8.0\n", b"!<arch>", bytes(100)],
-        CUBIN: [cubin, cubin[:64], cubin + bytes(SNIFFED - len(cubin))],
+        CUBIN: [cubin, cubin[:64], cubin + bytes(LARGE_FILE - len(cubin))],
     }
     for fate, some in contents.items():
         assert fates(*written(tmp_path, *some)) == [fate] * len(some)
-    assert FATES[CUBIN] == "cubin"
-    assert FATES[CLOSER] == ""
+    assert NATIVE_KINDS[CUBIN] == "cubin"
+    assert NATIVE_KINDS[CLOSER] == ""
 
 
 def test_what_changed_since_the_walk_is_looked_at_closely(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_what_changed_since_the_walk_is_looked_at_closely(tmp_path: Path) -> Non
     for name in names:
         (tmp_path / name).write_bytes(cubin)
         files[name] = found(tmp_path / name)
-    files["young"] = files["young"]._replace(stamp=files["young"].stamp.forgotten())
+    files["young"] = files["young"]._replace(stamp=files["young"].stamp.without_times())
     settle()
     (tmp_path / "grown").write_bytes(cubin + b"x")
     (tmp_path / "cut").write_bytes(cubin[:-1])

@@ -149,9 +149,9 @@ def test_a_file_is_no_index(index: str, tmp_path: Path, capfd: pytest.CaptureFix
     file = tmp_path / "file"
     file.touch()
     assert main(["dedup", "ask", str(file), "repeats"]) == 1
-    assert f"{file}: no index: make one with" in capfd.readouterr().err
+    assert f"{file}: not an index: make one with" in capfd.readouterr().err
     assert main(["dedup", "index", str(tmp_path), "-o", str(file)]) == 1
-    assert capfd.readouterr().err.endswith(f"{file}: it is not a folder: name another one\n")
+    assert capfd.readouterr().err.endswith(f"{file}: it is not a directory: name another one\n")
 
 
 def test_an_index_has_one_name_for_all_that_read_it(

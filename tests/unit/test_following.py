@@ -54,7 +54,7 @@ def test_progress_changes_no_path(cubins: list[str], monkeypatch: pytest.MonkeyP
 
     def spy(*arguments: object) -> Steps:
         made = Steps(*arguments)  # type: ignore[arg-type]  # as they were
-        seen.append((bool(made.observers), made.between))
+        seen.append((bool(made.observers), made.on_phase_end))
         return made
 
     monkeypatch.setattr("pylink.pipeline.Steps", spy)

@@ -56,7 +56,7 @@ def link(*words: str) -> int:
     ("file", "reason"),
     [
         ("/dev/zero", "it is neither a file nor a pipe"),
-        ("fifo", "nobody writes to the pipe for 0 seconds"),
+        ("fifo", "no process writes to the pipe for 0 seconds"),
         ("/proc/kmsg", None),
         ("holes", None),
         ("cubin_of_holes.cubin", None),
@@ -109,7 +109,7 @@ def test_commands_read_no_more_than_a_link_does(
 def test_an_input_without_a_writer(capsys: pytest.CaptureFixture[str]) -> None:
     assert link("fifo") == 1
     assert capsys.readouterr().err == (
-        "pylink fatal   : Reading 'fifo' failed: nobody writes to the pipe for 0 seconds\n"
+        "pylink fatal   : Reading 'fifo' failed: no process writes to the pipe for 0 seconds\n"
     )
 
 
@@ -154,7 +154,7 @@ def test_a_pipe_of_the_shell() -> None:
 @pytest.mark.parametrize("words", [["@fifo"], ["-optf", "fifo"]])
 def test_options_files(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert link("a.cubin", *words) == 1
-    assert "Reading 'fifo' failed: nobody writes to the pipe" in capsys.readouterr().err
+    assert "Reading 'fifo' failed: no process writes to the pipe" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("file", ["/proc/kmsg", "/dev/zero", "holes"])
@@ -168,7 +168,7 @@ def test_libraries(capsys: pytest.CaptureFixture[str]) -> None:
     """A pipe called so, and archives that name one."""
     os.rename("fifo", "libfifo.a")
     assert link("a.cubin", "-L.", "-lfifo") == 1
-    assert "nobody writes to the pipe" in capsys.readouterr().err
+    assert "no process writes to the pipe" in capsys.readouterr().err
     os.rename("libfifo.a", "fifo")
     write(Path(), {"libthin.a": thin(["fifo"]), "in.a": thin(["libthin.a"])})
     for words in (["-L.", "-lthin"], ["libthin.a"], ["in.a"], ["--whole-archive", "libthin.a"]):

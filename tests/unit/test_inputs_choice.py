@@ -9,13 +9,13 @@ from helpers.fatbin_builder import container, entry, host_object
 import pylink
 from pylink.facts.target import Target
 from pylink.inputs.choice import (
-    CHIP,
-    COMPATIBLE,
     ENTRY_ELF,
     ENTRY_LTOIR,
     ENTRY_PTX,
-    FAMILY,
-    WIDE,
+    FLAG_64_BIT,
+    FLAG_CHIP,
+    FLAG_COMPATIBLE,
+    FLAG_FAMILY,
     Chooser,
 )
 
@@ -140,8 +140,8 @@ def key(name: str) -> tuple[int, int, int]:
     """Kind, SM number and flags as fatbinary writes them for such an entry."""
     kind = ENTRY_ELF if name[0] == "s" else ENTRY_PTX
     sm = int(name[1:].rstrip("af"))
-    flags = WIDE | {"a": CHIP, "f": FAMILY}.get(name[-1], 0)
-    return kind, sm, flags | (COMPATIBLE if kind == ENTRY_ELF and sm >= 100 else 0)
+    flags = FLAG_64_BIT | {"a": FLAG_CHIP, "f": FLAG_FAMILY}.get(name[-1], 0)
+    return kind, sm, flags | (FLAG_COMPATIBLE if kind == ENTRY_ELF and sm >= 100 else 0)
 
 
 def choose(chooser: Chooser, entries: list[str]) -> str | None:
@@ -158,27 +158,29 @@ def test_the_entry_that_nvlink_takes(arch: str, entries: list[str], best: str | 
 def test_later_releases_keep_code_for_one_chip_from_other_targets(
     arch: str, entries: list[str], best: str | None
 ) -> None:
-    chooser = Chooser(Target(f"sm_{arch}"), optimizes=False, parts=True)
+    chooser = Chooser(Target(f"sm_{arch}"), optimizes=False, parts_accelerated=True)
     assert choose(chooser, entries) == best
     # Of entries that any release may choose from, earlier ones choose the same.
     earlier = Chooser(Target(f"sm_{arch}"), optimizes=False)
-    assert choose(earlier, entries) == best or earlier.depends
+    assert choose(earlier, entries) == best or earlier.met_accelerated
 
 
 def test_code_without_its_features_runs_on_its_own_target() -> None:
-    assert Chooser(Target("sm_103"), optimizes=False).rank(ENTRY_ELF, 100, WIDE) < 0
-    assert Chooser(Target("sm_100"), optimizes=False).rank(ENTRY_ELF, 100, WIDE) > 0
-    assert Chooser(Target("sm_121"), optimizes=False).rank(ENTRY_ELF, 120, WIDE) > 0
+    assert Chooser(Target("sm_103"), optimizes=False).rank(ENTRY_ELF, 100, FLAG_64_BIT) < 0
+    assert Chooser(Target("sm_100"), optimizes=False).rank(ENTRY_ELF, 100, FLAG_64_BIT) > 0
+    assert Chooser(Target("sm_121"), optimizes=False).rank(ENTRY_ELF, 120, FLAG_64_BIT) > 0
 
 
 def test_ltoir_comes_before_all_else_where_it_is_optimized_and_else_last() -> None:
     kinds = (ENTRY_LTOIR, ENTRY_PTX, ENTRY_ELF)
     for optimizes, order in ((True, (1, 2, 0)), (False, (0, 1, 2))):
         chooser = Chooser(Target("sm_90"), optimizes=optimizes)
-        ranks = [chooser.rank(kind, 80 if kind == ENTRY_LTOIR else 90, WIDE) for kind in kinds]
+        ranks = [
+            chooser.rank(kind, 80 if kind == ENTRY_LTOIR else 90, FLAG_64_BIT) for kind in kinds
+        ]
         assert sorted(range(3), key=ranks.__getitem__) == list(order)
         assert min(ranks) >= 0
-        assert chooser.rank(ENTRY_LTOIR, 100, WIDE) < 0
+        assert chooser.rank(ENTRY_LTOIR, 100, FLAG_64_BIT) < 0
 
 
 def test_entries_for_32_bits_are_not_used() -> None:

@@ -288,7 +288,7 @@ def row(arena: int, offset: int, size: int, codec: int, full_size: int) -> bytes
     """The row of a cubin that was an entry of a fat binary."""
     place = (0, offset, offset, size, size, full_size)
     return rowformats.PICK.pack(
-        0, arena, 0, 0, 0, kinds.CUBIN, codec, picks.GOOD, picks.ALONE, *place
+        0, arena, 0, 0, 0, kinds.CUBIN, codec, picks.PICK_GOOD, picks.FROM_FATBIN, *place
     )
 
 

@@ -14,7 +14,7 @@ from pylink.diagnostics.errors import LinkError
 from pylink.inputs import hostmachine, libraries
 from pylink.inputs.libraries import find_libraries
 from pylink.options.model import Options
-from pylink.options.plan import Plan
+from pylink.options.plan import OutputPlan
 
 X86_64, AARCH64 = 62, 183
 
@@ -40,7 +40,7 @@ def find(*names: str, paths: tuple[str, ...] = (), **options: bool | str) -> lis
     """The files for these names; a warning is an error here."""
     sink = Sink()
     given = Options({"library": names, "library_path": paths, **options})
-    found = find_libraries(given, [False] * len(names), Plan({}, (), sink), sink)
+    found = find_libraries(given, [False] * len(names), OutputPlan({}, (), sink), sink)
     assert not sink.diagnostics
     assert all(library.skipped is None for library in found)
     return [library.name for library in found]
@@ -86,7 +86,7 @@ def test_all_that_is_missing_is_told() -> None:
     sink = Sink()
     options = Options({"library": ("no1", "no2"), "library_path": ("a b", "c")})
     with pytest.raises(LinkError):
-        find_libraries(options, [False, False], Plan({}, (), sink), sink)
+        find_libraries(options, [False, False], OutputPlan({}, (), sink), sink)
     assert [record.message for record in sink.diagnostics] == [
         "Library -lno1 not found in 'a b', 'c'; use --allow-missing-libraries to ignore it",
         "Library -lno2 not found in 'a b', 'c'; use --allow-missing-libraries to ignore it",
@@ -153,7 +153,7 @@ def searched(*paths: str) -> tuple[list[str], list[str]]:
     """What -la finds, and what is passed over with a warning."""
     sink = Sink()
     options = Options({"library": ("a",), "library_path": paths})
-    found = find_libraries(options, [False], Plan({}, (), sink), sink)
+    found = find_libraries(options, [False], OutputPlan({}, (), sink), sink)
     assert all(record.kind == "library-skipped" for record in sink.diagnostics)
     return [library.name for library in found], [str(record.file) for record in sink.diagnostics]
 

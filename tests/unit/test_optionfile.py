@@ -6,7 +6,7 @@ import pytest
 
 from pylink import LinkError
 from pylink.diagnostics import Sink
-from pylink.options.file import split_items, split_words
+from pylink.options.file import split_arguments, split_items
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from pylink.options.file import split_items, split_words
     ],
 )
 def test_words(text: str, words: list[str]) -> None:
-    assert split_words(text, Sink()) == words
+    assert split_arguments(text, Sink()) == words
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_words(text: str, words: list[str]) -> None:
 )
 def test_words_that_do_not_end(text: str, message: str) -> None:
     with pytest.raises(LinkError) as caught:
-        split_words(text, Sink())
+        split_arguments(text, Sink())
     assert str(caught.value) == message
 
 

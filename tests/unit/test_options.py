@@ -14,7 +14,7 @@ from pylink.diagnostics import Sink
 from pylink.options import parse as optionparse
 from pylink.options.check import check
 from pylink.options.help import HELP, help_text
-from pylink.options.model import Options, recorded
+from pylink.options.model import Options, note_text
 from pylink.options.parse import CommandLine, parse
 from pylink.options.table import (
     FLAG,
@@ -217,7 +217,7 @@ def test_an_options_file_has_a_largest_size(
 def test_whole_archive_counts_for_what_comes_after_it(tmp_path: Path) -> None:
     (tmp_path / "words").write_text("d --no-whole-archive -lw")
     line = parsed("a", "-lx", "--whole-archive", "b", "-ly,z", f"@{tmp_path / 'words'}", "c")
-    assert (line.inputs, line.whole) == (["a", "b", "d", "c"], [False, True, True, False])
+    assert (line.inputs, line.whole_inputs) == (["a", "b", "d", "c"], [False, True, True, False])
     assert line.values["library"] == ("x", "y", "z", "w")
     assert line.whole_libraries == [False, True, True, False]
 
@@ -306,7 +306,7 @@ def test_names_that_are_used_make_host_information_moot(used: str) -> None:
 
 def test_recorded_options_are_in_the_order_of_the_table() -> None:
     words = "-v -w -Werror -arch sm_75 -L . -l a,b -l c -m 0x40 -kernels-used k -o o --time t -r"
-    assert recorded(parsed(*words.split()).values, ["x"]) == (
+    assert note_text(parsed(*words.split()).values, ["x"]) == (
         "-arch sm_75 -m 64 -l a,b,c -L . -v  -w  -Werror  -kernels-used k -r  "
     )
 
@@ -314,7 +314,7 @@ def test_recorded_options_are_in_the_order_of_the_table() -> None:
 def test_recorded_options_of_a_debug_link(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("-cpu-arch X86")
     words = f"-optf {tmp_path / 'f'} -g -arch sm_75 -o o -time t --register-link-binaries=reg"
-    assert recorded(parsed(*words.split()).values, ["a", "b c"]) == (
+    assert note_text(parsed(*words.split()).values, ["a", "b c"]) == (
         "a,b c -o o -g  -arch sm_75 - reg -cpu-arch X86 -time t -optf  "
     )
 

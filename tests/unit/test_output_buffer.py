@@ -29,7 +29,7 @@ from pylink.command.cli import main
 from pylink.files import buffer
 from pylink.files.atomic import WholeFile
 from pylink.files.buffer import OutputBuffer
-from pylink.files.lazyfile import KeptFile
+from pylink.files.lazyfile import LazyFile
 from pylink.phases.relocate import Image
 
 ARCH = "-arch=sm_80"
@@ -49,7 +49,7 @@ def cubin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_takes_the_bytes(tmp_path: Path) -> None:
     with OutputBuffer(SIZE + (8 << 20), str(tmp_path / "o")) as made:
         assert made.commit()
-        assert isinstance(made.image, KeptFile)
+        assert isinstance(made.image, LazyFile)
         assert (tmp_path / "o").read_bytes() == made.image.read() == bytes(made.canvas.size)
     with OutputBuffer(SIZE, str(tmp_path / "small")) as made:  # in memory
         assert not made.commit()
@@ -321,12 +321,12 @@ del sys.argv[1:3]
 from pylink.files import buffer
 from pylink import observer as observers
 buffer.WRITTEN_SIZE = 0
-done = observers.Steps.done
+end_step = observers.Steps.end_step
 def end(self, name, detail=None):
     if name == step:
         os.kill(os.getpid(), number)
-    done(self, name, detail)
-observers.Steps.done = end
+    end_step(self, name, detail)
+observers.Steps.end_step = end
 from pylink.startup import program
 program.run()
 """

@@ -18,7 +18,7 @@ from pylink.diagnostics.errors import LinkError
 from pylink.options.model import Options
 from pylink.options.parse import parse
 from pylink.options.table import Value
-from pylink.options.xopt import read_words
+from pylink.options.xopt import read_xopt
 from pylink.remarks import read_remarks
 from pylink.remarks.settings import Settings
 
@@ -39,7 +39,7 @@ def refused(*words: str) -> str:
 
 def words(text: str) -> tuple[dict[str, Value], dict[str, bool]]:
     values: dict[str, Value] = {}
-    profuse = read_words(text.split(), values, Sink())
+    profuse = read_xopt(text.split(), values, Sink())
     return values, profuse
 
 

@@ -14,10 +14,10 @@ from helpers.remarked import Listed, Passes
 from pylink import pipeline
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
-from pylink.files.lazyfile import KeptFile
+from pylink.files.lazyfile import LazyFile
 from pylink.observer import Observer
 from pylink.options.model import Input, Options
-from pylink.options.plan import Plan
+from pylink.options.plan import OutputPlan
 from pylink.options.table import Value
 from pylink.remarks import Remarks
 
@@ -43,11 +43,11 @@ def outcome(
     inputs = [Input(f"m{number}.cubin", image) for number, image in enumerate(images)]
     image = None
     with (
-        mock.patch.object(pipeline, "observers", return_value=watching),
+        mock.patch.object(pipeline, "make_observers", return_value=watching),
         contextlib.suppress(LinkError),
     ):
-        image = pipeline.link(Options(values), inputs, Plan(values, (), sink), sink).image
-    assert not isinstance(image, KeptFile)  # nothing was written
+        image = pipeline.link(Options(values), inputs, OutputPlan(values, (), sink), sink).image
+    assert not isinstance(image, LazyFile)  # nothing was written
     return image, [str(diagnostic) for diagnostic in sink.diagnostics]
 
 

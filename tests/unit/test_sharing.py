@@ -10,18 +10,20 @@ import pytest
 from pylink._native import sharing
 from pylink.diagnostics import Sink
 from pylink.inputs.kinds import CUBIN
-from pylink.inputs.picks import GOOD, HOSTED, TOO_LARGE, Pick
+from pylink.inputs.picks import FROM_HOST, PICK_GOOD, PICK_TOO_LARGE, Pick
 from pylink.options.model import Input
-from pylink.options.plan import Plan
+from pylink.options.plan import OutputPlan
 from pylink.phases.sharing import SharedInputs
 from pylink.rowformats import PICK
 
 STORED, LZ4, ZSTD = 0, 1, 2
 
 
-def row(arena: int, offset: int, *, codec: int = ZSTD, state: int = GOOD, size: int = 40) -> bytes:
+def row(
+    arena: int, offset: int, *, codec: int = ZSTD, state: int = PICK_GOOD, size: int = 40
+) -> bytes:
     return PICK.pack(
-        0, arena, 0, 0, 90, CUBIN, codec, state, HOSTED, 0, offset, offset, size, size, 100
+        0, arena, 0, 0, 90, CUBIN, codec, state, FROM_HOST, 0, offset, offset, size, size, 100
     )
 
 
@@ -68,7 +70,7 @@ def test_only_compressed_payloads_of_shared_arenas_have_places() -> None:
         row(1, 16),  # an arena of the link's own
         row(2, 24, codec=LZ4),
         row(0, 32, codec=STORED),
-        row(0, 48, state=TOO_LARGE),
+        row(0, 48, state=PICK_TOO_LARGE),
         row(-1, 64),  # with the caller
         row(3, 72),  # an arena that nobody told of
     ]
@@ -90,7 +92,7 @@ def test_payloads_are_found_again_where_they_were_put() -> None:
     first = Pick(taken, 0)
     assert (first.arena, first.offset, first.size, first.full_size) == (6, 0, 100, 100)
     assert first.codec == STORED
-    assert (first.embedded, first.kind, first.sm) == (HOSTED, CUBIN, 90)
+    assert (first.embedded, first.kind, first.sm) == (FROM_HOST, CUBIN, 90)
     assert taken[PICK.size :] == picks[PICK.size :]
     assert missing == b"".join([row(1, 16), row(1, 16)])
 
@@ -105,12 +107,12 @@ def test_contents_are_never_taken_for_others_that_were_where_they_are() -> None:
     """Contents go by what object they are; those of inputs that nobody has any more still do."""
     shared, sink = SharedInputs(), Sink()
     inputs = [Input("first", b"first contents %d" % number) for number in range(200)]
-    shared.add(inputs, Plan({}, (), sink), sink)
+    shared.add(inputs, OutputPlan({}, (), sink), sink)
     del inputs
     others = [Input("second", b"other contents %d" % number) for number in range(400)]
     assert [source for source in others if shared._find([source]) is not None] == []
     kept = Input("third", b"third contents")
-    shared.add([kept], Plan({}, (), sink), sink)
+    shared.add([kept], OutputPlan({}, (), sink), sink)
     (run,) = shared._find([kept]) or []
     assert run[0].data == b"third contents"
 

@@ -22,8 +22,8 @@ from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.facts.fatbinentries import check_entries, entry_text
 from pylink.facts.target import Target
+from pylink.inputs.compileinputs import CompileInput
 from pylink.inputs.kinds import LTOIR
-from pylink.inputs.pieces import Piece
 from pylink.options.model import Options
 from pylink.options.table import Value
 from pylink.phases.lto import EXTERN
@@ -110,7 +110,9 @@ def test_any_name_can_be_quoted(name: bytes) -> None:
 def test_settings_of_all_entries_must_agree() -> None:
     def check(*texts: str) -> Sink:
         sink = Sink()
-        check_entries([Piece(f"{i}", LTOIR, fatbin(text)) for i, text in enumerate(texts)], sink)
+        check_entries(
+            [CompileInput(f"{i}", LTOIR, fatbin(text)) for i, text in enumerate(texts)], sink
+        )
         return sink
 
     whole = entry("-ftz=0 -fmad=1 ")

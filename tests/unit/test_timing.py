@@ -148,9 +148,9 @@ def test_a_header_without_room_is_said(tmp_path: Path, monkeypatch: pytest.Monke
     def full(descriptor: int, data: bytes) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    assert CsvTiming(tmp_path / "whole.csv").whole
+    assert CsvTiming(tmp_path / "whole.csv").complete
     monkeypatch.setattr(os, "write", full)
-    assert not CsvTiming(tmp_path / "t.csv").whole
+    assert not CsvTiming(tmp_path / "t.csv").complete
     table = tmp_path / "u.csv"
     result = pylink.link([("a", one_kernel().build())], arch="sm_80", time=table)
     assert [diagnostic.message for diagnostic in result.diagnostics] == [

@@ -195,7 +195,7 @@ def test_who_took_the_draft_for_a_leftover_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that is stopped between the close and the next lock, without nameless files."""
-    real, names = closing.settle, 0
+    real, names = closing.raise_close_errors, 0
 
     def steal(descriptor: int, folder: int | None = None) -> None:
         nonlocal names
@@ -212,7 +212,7 @@ def test_who_took_the_draft_for_a_leftover_changes_nothing(
 
     opening = os.open
     monkeypatch.setattr("pylink.files.atomic.os.open", refusing)
-    monkeypatch.setattr("pylink.files.atomic.settle", steal)
+    monkeypatch.setattr("pylink.files.atomic.raise_close_errors", steal)
     write_whole(str(tmp_path / "o"), b"new")
     assert names == 2
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"new"]
@@ -278,7 +278,7 @@ import os, sys
 from pylink.files.atomic import WholeFile
 file = WholeFile(sys.argv[1])
 file.write(b"whole")
-file._take_name()
+file._claim_temporary_name()
 print(flush=True)
 sys.stdin.readline()
 file.commit()

@@ -1,14 +1,14 @@
 """Columns as an Arrow stream, for libraries that read such streams."""
 
-# Name; Arrow's format `L`, `l`, `g`, `b`, or `i` for codes; values; a bit for each row that has a
-# value, or None; how many have none; offsets (int32) and bytes (UTF-8) of the texts of codes.
+# Name; Arrow's format `L`, `l`, `g`, `b`, or `i` for codes; values; validity bits, or None; number
+# of nulls; offsets (int32) and bytes (UTF-8) of the texts of codes.
 Column = tuple[bytes, bytes, bytes, bytes | None, int, bytes | None, bytes | None]
 
 def export_stream(rows: int, columns: tuple[Column, ...]) -> object:
-    """A capsule named ``arrow_array_stream`` with one batch of ``rows`` rows.
+    """A capsule named `arrow_array_stream` with one batch of `rows` rows.
 
-    The buffers of the batch are those of the columns, which live as long as anybody holds it. Bits
-    count from the lowest. ``ValueError`` for columns that do not have a value for each row, for
-    codes without a text, and for offsets that do not fit; ``KeyError`` for another format. Source:
+    The batch keeps the columns' buffers alive. Bits count from the lowest. `ValueError` for columns
+    that do not have a value for each row, for codes without a text, and for offsets that do not
+    fit; `KeyError` for another format. Source:
     the C stream interface and the PyCapsule interface of the Arrow specification.
     """

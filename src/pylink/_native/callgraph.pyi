@@ -3,9 +3,9 @@
 from pylink._native.tables import PlacedTables
 
 def emit_callgraph(placed: PlacedTables) -> tuple[bytes, bytes]:
-    """Contents of .nv.callgraph and .nv.prototype, by creation of the function that rows begin
-    with.
+    """Make the contents of .nv.callgraph and .nv.prototype, by creation of the rows' functions.
 
-    Direct and indirect calls of one function come newest first; the other rows once a function.
-    With -r a direct call that copies of the function share stands at the oldest's place.
+    Direct calls, calls through a pointer and their candidates come newest first; other rows once
+    for each function. With -r, a direct call or a candidate that copies of the function share has
+    the position of the oldest one.
     """

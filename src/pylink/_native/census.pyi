@@ -1,16 +1,16 @@
-"""The files of build trees beside what an index knows of them: which are new, changed or gone."""
+"""Compares the files of build trees with an index: finds new, changed and removed files."""
 
 from collections.abc import Iterable
 
-# Files: roots, the number among these of each file's (int32); where its path below that ends in the
-# text of all (int64, with a 0 in front); its size, mtime, ctime (ns) and inode (int64 each).
+# Columns of files: roots; number of each file's root (int32); end of its path in the text (int64,
+# with a 0 in front); text of all paths; size, mtime, ctime (ns) and inode (int64 each).
 Columns = tuple[list[bytes], bytes, bytes, bytes, bytes]
 
 def slots_of(roots: bytes, ends: bytes, text: bytes) -> bytes:
-    """A table by which to find each of these files: row numbers (int32) by a hash, -1 for none."""
+    """A hash table of files: row numbers (int32), -1 for an empty slot."""
 
 class Census:
-    """What an index knows of trees, and what is in them."""
+    """The files of an index, and of its trees."""
 
     def rest_on(
         self,
@@ -18,12 +18,11 @@ class Census:
         data: bytes,
         places: Iterable[int],
     ) -> None:
-        """Take rows that lie in ``data``, as the first; what `know` takes counts more.
+        """Set the first rows, which stay in `data`; later rows of `know` replace them.
 
-        ``places`` are where ends, stamps, roots, slots and text begin, one after the other, and
-        where the last of them ends; slots are those of ``slots_of``. ``ValueError`` when something
-        is known already, and for columns of different lengths, ``IndexError`` for a root or a path
-        that is in none.
+        `places` are the start offsets of ends, stamps, roots, slots and text, and the end of the
+        text; slots are a table of `slots_of`. `ValueError` if rows were added before, and for
+        columns of different lengths, `IndexError` for an invalid root or path.
         """
 
     def know(
@@ -35,48 +34,48 @@ class Census:
         stamps: bytes,
         gone: bytes,
     ) -> None:
-        """Take columns of files, of which a later row for a file counts.
+        """Add columns of files; a later row of a file replaces earlier ones.
 
-        ``gone`` is a byte for each that says whether it is not there any more. ``ValueError`` for
-        columns of different lengths, ``IndexError`` for a number or a path that is in none.
+        `gone` has a byte for each file that says whether it was removed. `ValueError` for columns
+        of different lengths, `IndexError` for an invalid root or path.
         """
 
     def known(self) -> Columns:
-        """All files that are known to be there, in any order."""
+        """All files of the index that were not removed, in any order."""
 
     def walk(
         self, root: bytes, skipped: bytes, largest: int, youngest: int
     ) -> list[tuple[bytes, int]]:
-        """Look at all files below a root, but not in the folder ``skipped``.
+        """Find all files below a root, except in the folder `skipped`.
 
-        Files are regular, or links to such, and have 1 to ``largest`` bytes; of one that changed
-        after ``youngest`` (ns) the times and the inode are 0. Returns the folders that could not be
-        entered, each with its errno. ``MemoryError`` when there is none.
+        Files are regular, or links to regular files, of 1 to `largest` bytes. Files that changed
+        after `youngest` (ns) get 0 as times and inode. Returns the folders that could not be
+        entered, each with its errno. `MemoryError` if memory is exhausted.
         """
 
     def look(
         self, root: bytes, paths: list[bytes], skipped: bytes, largest: int, youngest: int
     ) -> tuple[list[tuple[bytes, int]], list[bytes]]:
-        """Look at files below a root, and at all files in those that are folders.
+        """Find files at `paths` below a root, and all files in paths that are folders.
 
-        Otherwise as ``walk``. Returns also the paths that are not files: folders, and what is not
-        there or is skipped.
+        Otherwise like `walk`. Also returns the paths that are not files: folders, missing and
+        skipped ones.
         """
 
     def compare(self) -> Columns:
-        """Each file that was found and is not known as it is, once.
+        """The files that were found and are new or changed, once each.
 
-        Here and below files come in the order of their roots' names and of their paths.
+        Here and below, files are in order of their roots' names and their paths.
         """
 
     def files(self) -> list[tuple[bytes, bytes]]:
-        """After ``compare``: root and path of every file that is known or was found."""
+        """After `compare`: root and path of every file of the index or the trees."""
 
     def count(self) -> int:
-        """After ``compare``: how many these are."""
+        """After `compare`: the number of these files."""
 
     def unseen(self) -> Columns:
-        """After ``compare``: what is known, below whatever root, and was not found."""
+        """After `compare`: the files of the index, below any root, that were not found."""
 
     def unseen_of(self, roots: list[bytes], paths: list[list[bytes]]) -> Columns:
-        """Like `unseen`, for files at these ``paths`` of each root or in folders at them."""
+        """Like `unseen`, for files at these `paths` of each root or in folders at them."""

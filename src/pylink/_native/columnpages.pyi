@@ -1,27 +1,27 @@
-"""Columns of numbers and of text as pages of a Parquet file, without what is around them."""
+"""Columns of numbers and text as pages of a Parquet file, without headers."""
 
-# A dictionary's page or None, how many values are in that, and the page of data.
+# The dictionary page or None, its number of values, and the data page.
 Pages = tuple[bytes | None, int, bytes]
 
 def number_pages(values: bytes, width: int, valid: bytes | None = None) -> Pages:
-    """Values of ``width`` bytes, 4, 8 or 16, each; those with a 0 in ``valid`` are none.
+    """Pages of values of `width` bytes (4, 8 or 16); a 0 in `valid` marks a null.
 
-    ``ValueError`` for another width, and when there is not a byte of ``valid`` for each.
+    `ValueError` for another width, and if `valid` does not have a byte for each value.
     """
 
 def flag_pages(flags: bytes) -> Pages:
-    """Truth values, a byte each."""
+    """Pages of booleans, a byte each."""
 
 def text_pages(ends: bytes, text: bytes, numbers: bytes | None = None) -> Pages:
-    """Text: value ``i`` is that from ``ends[i]`` to ``ends[i + 1]`` (int64).
+    """Pages of texts: value `i` is from `ends[i]` to `ends[i + 1]` (int64).
 
-    With ``numbers`` (int32) these are a dictionary, and the number of a row is that of its value,
-    -1 for none. ``ValueError`` and ``IndexError`` for columns that do not fit together.
+    With `numbers` (int32) these are a dictionary, and rows have the numbers of their values, -1
+    for null. `ValueError` and `IndexError` for inconsistent columns.
     """
 
 def join_words(pieces: list[tuple[bytes, bytes, bytes]]) -> tuple[bytes, bytes, bytes]:
-    """One after the other: numbers (int32) of dictionaries, each with ``ends`` and ``text``.
+    """Concatenate columns: numbers (int32) of dictionaries, each with `ends` and `text`.
 
-    The dictionary of all has each value once, in order of mention. ``ValueError`` and
-    ``IndexError`` as above.
+    The common dictionary has each value once, in order of first use. `ValueError` and
+    `IndexError` like `text_pages`.
     """

@@ -1,30 +1,29 @@
-"""How many threads the kernels of this process use.
+"""The number of threads that the kernels of this process use.
 
-A kernel uses more than one where the bytes that it moves are worth it: one more for each 4 MiB, and
-32 at most.
+A kernel uses one more thread for each 4 MiB that it moves, at most 32.
 """
 
 def count_cores() -> int:
     """The threads of this process: PYLINK_THREADS, or the processors that it may use.
 
-    Those are what its affinity and the quota of its control group allow; at least 1. Links that run
-    side by side share them.
+    These follow from its affinity and the quota of its control group; at least 1. Links that run
+    side by side share the threads.
     """
 
 def read_quota(groups: bytes, root: bytes) -> int:
-    """Processors that the quota of a control group and those around it allow, rounded up; 0 is all.
+    """Processors that the quotas of a control group and its parents allow, rounded up; 0 for all.
 
-    ``groups`` is a file such as /proc/self/cgroup, ``root`` the folder of all groups.
+    `groups` is a file such as /proc/self/cgroup, `root` the folder of all groups.
     """
 
 def take_threads(most: int) -> int:
-    """Take up to ``most`` threads from that total, for threads of the caller's.
+    """Reserve up to `most` threads of the total for the caller.
 
-    Returns how many there were.
+    Returns the number of reserved threads.
     """
 
 def return_threads(count: int) -> None:
-    """Give back what ``take_threads`` took."""
+    """Release threads that `take_threads` reserved."""
 
 def spare_threads(most: int, size: int) -> int:
     """How many threads the link of the calling thread may use besides it now, up to ``most``.
@@ -33,13 +32,13 @@ def spare_threads(most: int, size: int) -> int:
     """
 
 def use_threads(count: int) -> int:
-    """Have links of the calling thread use so many, whatever the total; 0 is the total.
+    """Set the number of threads for links of the calling thread; 0 for the total.
 
-    Returns the number before.
+    Returns the previous number.
     """
 
 def set_worth(size: int) -> int:
-    """Have one more thread be worth ``size`` bytes to move, 0 for any; returns the size before.
+    """Set the bytes for which one more thread is used, 0 for any; returns the previous size.
 
     For tests, which have small inputs.
     """

@@ -1,6 +1,6 @@
 """What a link did, counted over its finished tables.
 
-Tables are those of ``rows.pxd``. ``ValueError`` for columns of different lengths.
+Tables are those of `rows.pxd`. `ValueError` for columns of different lengths.
 """
 
 from pylink._native.tables import Fixups, PlacedTables, Values
@@ -8,9 +8,9 @@ from pylink._native.tables import Fixups, PlacedTables, Values
 def count_sections(placed: PlacedTables) -> tuple[bytes, bytes, bytes]:
     """A row of u64 per file, one with their sums, and one per kind of section.
 
-    ``InputFile`` and ``SectionFamily`` of ``pylink.profile.counts`` name the columns. Section and
+    `InputFile` and `SectionFamily` of `pylink.profile.counts` name the columns. Section and
     nameless symbols count as symbols only; relocations for the kind of section that they change.
-    ``IndexError`` for a file that runs past the tables.
+    `IndexError` for a file that runs past the tables.
     """
 
 def count_relocations(placed: PlacedTables) -> list[tuple[int, int, int]]:

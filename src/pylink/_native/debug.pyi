@@ -1,26 +1,25 @@
-"""Rebuilding the plain debug sections of sm_100 and later, which nvlink does not concatenate.
+"""Rebuilds the plain debug sections of sm_100 and later, which nvlink does not concatenate.
 
-Tables are ``bytes`` of packed little-endian rows. In:
+Tables are `bytes` of packed little-endian rows. In:
 
 =========  ====================================  ===========================================
 piece      offset u64, size u64, count u64       one input's contents in the arena, and how
                                                  many of the next relocation rows are its own
 relocation r_offset u64, target u32, outcome u32 offset in the piece; output symbol index of
-                                                 a live function; what became of the symbol
+                                                 a live function; outcome of the symbol
 patch      r_offset u64, value u64               resolved header field, offset in the mercury
                                                  piece
 =========  ====================================  ===========================================
 
-Outcomes: 0 the copy in the output, 1 a function that is not in it, 2 a copy that lost against
-an earlier one, 3 no function (such rows are ignored).
+Outcomes: 0 the copy in the output, 1 a function that is not in it, 2 a copy that lost to an
+earlier one, 3 not a function (such rows are ignored).
 
-Out: ``moved`` has one row (r_offset u64, row u64) per kept relocation, in the order of the output
-relocation section: offset in the new section, and row of the input table; ``units`` has one
-row (piece u64, start u64, base u64) per line unit, ascending: the unit that began at ``start`` of
-its piece begins at ``base`` of the new section, which is what ``.debug_info`` refers to.
+Out: `moved` has one row (r_offset u64, row u64) per kept relocation, in the order of the output
+relocation section: offset in the new section, and row of the input table; `units` has one
+row (piece u64, start u64, base u64) per line unit, ascending: the unit at `start` of its piece is
+now at `base` of the new section, which `.debug_info` refers to.
 
-Tables that do not fit each other are a ``ValueError``; contents that break their format are a
-``MalformedDebugSection``.
+`ValueError` for inconsistent tables, `MalformedDebugSection` for contents that break their format.
 """
 
 class MalformedDebugSection(ValueError):
@@ -39,22 +38,22 @@ def rebuild_line(
     patches: bytes = b"",
     ended: bool = False,
 ) -> tuple[bytes, bytes, bytes]:
-    """Rebuild ``.debug_line`` or ``.nv_debug_line_sass``: (contents, moved, units).
+    """Rebuild `.debug_line` or `.nv_debug_line_sass`: (contents, moved, units).
 
-    ``headers`` are the mercury twins of the pieces, in the same order, with ``patches`` as
-    their rows: the ``.debug_str`` offset in a line header is relocated there only. With ``ended``
-    a unit without sequences has a lone ``00 01 01``. DWARF versions 2 to 4 with 32-bit lengths.
+    `headers` are the mercury twins of the pieces, in the same order, with `patches` as
+    their rows: the `.debug_str` offset in a line header is relocated there only. With `ended`
+    a unit without sequences has a lone `00 01 01`. DWARF versions 2 to 4 with 32-bit lengths.
     """
 
 def rebuild_frame(arena: bytes, pieces: bytes, relocs: bytes) -> tuple[bytes, bytes]:
-    """Rebuild ``.debug_frame`` (64-bit DWARF): (contents, moved).
+    """Rebuild `.debug_frame` (64-bit DWARF): (contents, moved).
 
     Only the relocations at the address field of an FDE count.
     """
 
 def rebuild_reg_sass(arena: bytes, pieces: bytes, names: bytes) -> bytes:
-    """Concatenate ``.nv_debug_info_reg_sass`` and clear stale ranges.
+    """Concatenate `.nv_debug_info_reg_sass` and clear stale ranges.
 
-    ``names`` holds the names of the output's functions, each ended by NUL. Only the first
+    `names` holds the names of the output's functions, each ended by NUL. Only the first
     entry of such a name keeps the start and end of its registers. Pieces count no rows.
     """

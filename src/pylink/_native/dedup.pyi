@@ -36,8 +36,8 @@ class Vectors:
 
         `sections[i]` is the name of section i when its header is compared, `places[i]` the name of
         the section that target i relocates; `attributes` the file-level attribute records, `kinds`
-        what else the section headers say of the sections and targets, in any form. Raises
-        IndexError when a name or a symbol number runs past its table.
+        the other fields of the section headers of sections and targets, in any form. Raises
+        IndexError if a name or a symbol number runs past its table.
         """
     @property
     def size(self) -> int:
@@ -83,14 +83,14 @@ def compare(reference: Vectors, candidate: Vectors, hashed: bool, symbols: bool)
 def compare_targets(
     reference: Vectors, candidate: Vectors, symbols: bool, moved_header: int
 ) -> Result:
-    """Stage 3 of `compare`, which stopped there; `moved_header` comes from its result."""
+    """Continue `compare` with stage 3; `moved_header` is from its result."""
 
 def first_accepting(
     references: list[Vectors], candidate: Vectors, symbols: bool
 ) -> tuple[int, Result, Result]:
     """Compare with each reference in order, linearly, until one accepts.
 
-    Returns its row or -1, the result of the last comparison, and that with the work of all.
+    Returns its row or -1, the result of the last comparison, and this with the total work.
     """
 
 def covering(shapes: list[bytes], candidate: bytes) -> list[int]:

@@ -1,6 +1,6 @@
-"""Sections for Python: of any ELF64 file, of a file of a link; and such a file as bytes again.
+"""Sections for Python code, of an ELF64 file or of a file of a link; and such a file as bytes.
 
-A link by itself uses none of these.
+Plain links do not use this.
 """
 
 from typing_extensions import Buffer
@@ -8,9 +8,9 @@ from typing_extensions import Buffer
 from pylink._native.tables import ObjectTables
 
 class Section:
-    """A section header, which lies at ``header``.
+    """A section header, at the offset `header`.
 
-    ``stored`` bytes are at ``offset``: 0 of NOBITS and the like, -1 where they run past the file.
+    `stored` bytes are at `offset`: 0 for NOBITS and the like, -1 if they run past the file.
     """
 
     name: bytes
@@ -26,25 +26,25 @@ class Section:
     entsize: int
 
 def read_sections(data: Buffer) -> tuple[int, int, list[Section]]:
-    """e_type, e_machine and the sections of an ELF64 file, by their headers alone.
+    """Read e_type, e_machine and the sections of an ELF64 file, by their headers only.
 
-    ``ValueError`` says what is wrong with another file, or with its headers.
+    `ValueError` with the reason for other files and damaged headers.
     """
 
 def find_section(data: Buffer, wanted: bytes) -> tuple[int, int] | None:
     """Offset and size of the contents of the first section with this name; None without any.
 
-    ``ValueError`` as ``read_sections``, and for a section that runs past the file.
+    `ValueError` like `read_sections`, and for a section that runs past the file.
     """
 
 def file_sections(objects: ObjectTables, number: int) -> list[Section]:
-    """The sections of file ``number`` of a link; ``offset`` is that in the arena, ``header`` 0.
+    """The sections of file `number` of a link; `offset` is in the arena, `header` is 0.
 
-    An alignment of 0 is 1 here.
+    An alignment of 0 is given as 1.
     """
 
 def file_image(objects: ObjectTables, number: int) -> bytes:
-    """File ``number`` of a link, with the contents that its sections have by now.
+    """The bytes of file `number` of a link, with the present contents of its sections.
 
-    Contents that the link changed stand after the others. Symbols are as they were in the input.
+    Contents that the link changed come after the others. Symbols are as in the input.
     """

@@ -1,7 +1,7 @@
-"""Entries of fat binaries and host objects, found without decompressing anything.
+"""Finds entries of fat binaries and host objects, without decompressing.
 
-Tables are ``bytes`` of packed rows, little endian; ``pylink.inputs.hostobjects`` has their formats.
-Every offset and size in them lies inside the arena. docs/inputs.md has the format.
+Tables are `bytes` of packed rows, little endian; `pylink.inputs.hostobjects` has their formats.
+Every offset and size in them is inside the arena. docs/inputs.md has the format.
 """
 
 from collections.abc import Callable
@@ -11,11 +11,11 @@ def find_entries(
 ) -> tuple[bytes, bytes, bytes]:
     """Find the entries of all fat binaries and host objects: (entries, sources, faults).
 
-    ``extents`` has a row (offset u64, size u64) and ``kinds`` a byte of ``pylink.inputs.kinds``
-    for each source, ``homes`` the number of its arena (int32), or nothing where all are in the
-    first; sources of other kinds have no entries. ``entries`` are in order, ``sources`` has a row
-    each. ``faults`` has a row for each damaged source, whose entries end before the damage.
-    ``ValueError`` when the numbers of rows differ, ``IndexError`` for an extent outside its arena.
+    `extents` has a row (offset u64, size u64) and `kinds` a byte of `pylink.inputs.kinds`
+    for each source, `homes` the number of its arena (int32), empty if all are in the first.
+    Sources of other kinds have no entries. `entries` are in order, `sources` has a row for each
+    source. `faults` has a row for each damaged source, whose entries end in front of the damage.
+    `ValueError` if the numbers of rows differ, `IndexError` for an extent outside its arena.
     """
 
 def pick_entries(
@@ -25,24 +25,23 @@ def pick_entries(
     limit: int,
     linked: dict[int, set[int]],
 ) -> tuple[bytes, list[int], list[int], list[int], list[int], int]:
-    """What a link takes of its sources: (picks, sources, odd, missing, bare, codecs).
+    """Pick the code that a link takes: (picks, sources, special, unmatched, bare, codecs).
 
-    ``found`` is what ``find_entries`` gave for ``sources``: homes, extents and kinds. ``rank(kind,
-    sm, flags)`` of an entry is the higher the better, and negative for one that cannot be used; of
-    each container the best is taken, the first of equal ones. ``limit`` is how many bytes
-    compressed payloads may become in all, and of sources in ``linked`` only containers of the set
-    are taken. What has no entries is taken as it is. ``picks`` are rows of ``pylink.inputs.picks``
-    in order, ``sources`` the number of the source of each, ``odd`` the rows that are not plain
-    cubins; ``missing`` the sources with containers that nothing was taken of, ``bare`` those that
-    have none, and ``codecs`` has a bit for each that is needed. ``ValueError`` when columns differ
-    in length; exceptions of ``rank`` pass through.
+    `found` is the result of `find_entries` for `sources`: homes, extents and kinds. `rank(kind, sm,
+    flags)` ranks an entry, negative if it cannot be used. The best entry of each container is
+    picked, the first of equal ones. `limit` is the total of decompressed bytes. For sources in
+    `linked` only containers of the set count. Sources without entries are picked whole. `picks` are
+    rows of `pylink.inputs.picks` in order, with the source number of each, and `special` the rows
+    that are not plain cubins. `unmatched` are sources with containers of which nothing is picked,
+    `bare` sources without containers, and `codecs` has a bit for each codec that is needed.
+    `ValueError` if columns differ in length; exceptions of `rank` are passed on.
     """
 
 def collect_names(
     arenas: list[bytes], homes: bytes, rows: bytes, numbers: list[int]
 ) -> tuple[dict[bytes, None], dict[bytes, None], dict[bytes, None]] | None:
-    """What the host code of the sources ``numbers`` uses: (external, internal, variables).
+    """Names that the host code of the sources `numbers` uses: (external, internal, variables).
 
-    Kernels that other files see, other kernels, and variables, in order. None when one of the
-    sources has no device code or no list. ``IndexError`` for what is in no arena.
+    These are kernels with global names, other kernels, and variables, in order. None if one of the
+    sources has no device code or no list. `IndexError` for an extent outside its arena.
     """

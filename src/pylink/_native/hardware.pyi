@@ -1,11 +1,11 @@
-"""Counters of the processor, where the kernel gives them to an ordinary process."""
+"""Counters of the processor, if the system allows them for ordinary processes."""
 
 CYCLES: int
 INSTRUCTIONS: int
 
 def open_counter(number: int) -> int:
-    """A descriptor that counts for this process and its later threads, or a negative errno.
+    """Open a counter for this process and its later threads: a descriptor, or a negative errno.
 
-    Kernel time is omitted. Reading the descriptor gives three u64: the count, and the nanoseconds
-    for which it was asked for and for which it ran. Source: perf_event_open(2).
+    Time in the system's kernel is not counted. Reading the descriptor gives three u64: the count,
+    and the nanoseconds for which it was enabled and for which it ran. Source: perf_event_open(2).
     """

@@ -1,17 +1,17 @@
 """EIATTR records: .nv.info, .nv.info.F, and their mercury twins.
 
-Records of the inputs are kept in reverse order; kernels take over what the functions they reach
-need (docs/format-notes.md, "Attributes of kernels"). Tables are packed rows of ``rows.pxd``.
+Records of the inputs are written in reverse order; kernels inherit attributes of the functions they
+reach (docs/format-notes.md, "Attributes of kernels"). Tables are packed rows of `rows.pxd`.
 """
 
 from pylink._native.tables import MergedTables, PlacedTables
 
 def emit_info(placed: PlacedTables, inherited: bytes, closing: bytes) -> list[int]:
-    """Contents of every information section, added to those that the link makes.
+    """Make the contents of every information section, and add them to `placed`.
 
-    `inherited` is the packed table of `pylink.facts.inheritance`, `closing` the records that end
-    those of each function. Returns the entities of kernels that reach functions for one CTA and
-    for a pair of them.
+    `inherited` is the packed table of `pylink.facts.inheritance`, `closing` the records at the end
+    of each function's. Returns the entities of kernels that reach both functions for one CTA and
+    functions for a pair of CTAs.
     """
 
 def has_file_records(merged: MergedTables) -> bool:

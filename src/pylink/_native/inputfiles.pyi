@@ -1,29 +1,29 @@
-"""Files into one arena: their sizes, their bytes, and what kind of input each of them is."""
+"""Reads files into one arena: their sizes, bytes, and kinds."""
 
 from collections.abc import Callable, Iterable
 
 from pylink.startup.bundle import Later, Row
 
 def measure(paths: list[bytes | None], largest: int, outputs: list[tuple[int, int]]) -> list[int]:
-    """The size of each file in bytes, -1 where it takes a closer look.
+    """The size of each file in bytes, -1 for a file that needs a closer look.
 
-    Those are what has no path, is not there or is not a regular file; what has no bytes or more
-    than ``largest``; and what is one of ``outputs``, device and inode of each file that the link
-    will replace. ``OSError`` never.
+    These have no path, are missing or not regular, are empty or have more than `largest` bytes, or
+    are in `outputs`: device and inode of each file that the link will replace. Never raises
+    `OSError`.
     """
 
 class MappedFiles:
-    """The files that lie in an arena as they are, mapped by ``read_files``: none at first.
+    """The files that `read_files` mapped into an arena; empty at first.
 
-    Nobody can write to them meanwhile: who opens one to write waits for the end, for as long as the
-    system lets wait (``fs.lease-break-time``, 45 s). A context manager, which ends it with copies.
+    Leases keep other processes from writing to them: opening one for writing waits for `end`, up to
+    a limit of the system (`fs.lease-break-time`, 45 s). As a context manager it ends with copies.
     """
 
     def end(self, keeps: bool) -> int:
-        """Unmap the files; the arena has copies of them from now on or, unless it ``keeps``, zeros.
+        """Unmap the files; the arena then has copies of them or, without `keeps`, zeros.
 
-        Returns the first input that somebody wrote to although it was mapped, or -1. Does nothing a
-        second time, nor in a child process, which has nothing in their places. ``OSError`` never.
+        Returns the first input that was written to while it was mapped, or -1. A second call does
+        nothing, nor one in a child process, whose arena is empty there. Never raises `OSError`.
         """
 
     def __enter__(self) -> MappedFiles: ...
@@ -39,75 +39,74 @@ def read_files(
 ) -> tuple[bytes, bytes, int, int]:
     """Read every input into one arena: (arena, extents, failed, error).
 
-    ``paths[i]`` is a path, or None when ``data[i]`` already holds the bytes; ``sizes[i]`` is the
-    size in bytes either way. Files begin at multiples of 16; ``extents`` has a row (offset u64,
-    size u64) each. ``failed`` is the first input that could not be read, or -1, and ``error`` its
-    errno, or 0 for a file that became shorter; the arena is of no use then. ``times`` takes a row
-    for each input: its start as of ``time.perf_counter_ns``, wall time and processor time in
-    nanoseconds, and 0 or, of the helping thread, 1; each a u64. With ``mapped``, cubins of 32 KiB
-    and more are mapped where that pays and is safe, and the arena is read-only there. A process
-    that has recycled pages reads all files to some instead, and keeps them when ``mapped`` ends.
-    The arena ends with ``tail`` more bytes, which are not set: see ``Tail``; no pages are recycled
-    for it then.
-    ``ValueError`` for data or times of another size, ``OSError`` never.
+    `paths[i]` is a path, or None when `data[i]` already holds the bytes; `sizes[i]` is the
+    size in bytes either way. Files begin at multiples of 16; `extents` has a row (offset u64,
+    size u64) each. `failed` is the first input that could not be read, or -1, and `error` its
+    errno, or 0 for a file that became shorter; then the arena is unusable. `times` gets a row for
+    each input: its start by `time.perf_counter_ns`, wall time and processor time in nanoseconds,
+    and 0, or 1 for the helping thread; each a u64. With `mapped`, cubins of 32 KiB and more are
+    mapped if it is safe and faster, and the arena is read-only there. A process with recycled pages
+    reads all files into these instead, and keeps them after `mapped` ends. The arena ends with
+    `tail` more bytes, which are not set (see `Tail`); then no pages are recycled for it.
+    `ValueError` for data or times of the wrong size; never `OSError`.
     """
 
 def use_codec(codec: int, path: bytes) -> bool:
-    """Have the C library at ``path`` decompress a codec of ``pylink.inputs.payload`` from now on.
+    """Use the C library at `path` to decompress a codec of `pylink.inputs.payload`.
 
-    False when it cannot, and ``gather`` leaves those to its caller.
+    False if it cannot be used; then `gather` calls `produce` for these payloads.
     """
 
 def gather(
     picks: bytes, arenas: list[bytes], produce: Callable[[int], bytes]
 ) -> tuple[bytes, bytes]:
-    """An arena of files: (arena, extents), as those of ``read_files``.
+    """Copy payloads into a new arena: (arena, extents), like those of `read_files`.
 
-    ``picks`` are rows of ``pylink.inputs.picks``, whose places are in ``arenas``; they are copied
-    and decompressed by several threads. ``produce(i)`` gives what is in no arena, and what could
-    not be decompressed, one by one, and each is let go before the next is asked for. What comes in
-    another size than its row says is empty in ``extents``. Exceptions of ``produce`` pass through;
-    ``ValueError`` for a place outside of its arena, ``MemoryError`` when there is none.
+    `picks` are rows of `pylink.inputs.picks`, with places in `arenas`; they are copied and
+    decompressed by several threads. `produce(i)` is called for payloads that are in no arena or
+    could not be decompressed, one by one. A payload of another size than in its row is empty in
+    `extents`. Exceptions of `produce` are passed on; `ValueError` for a place outside of its arena,
+    `MemoryError` if memory is exhausted.
     """
 
 class Tail:
-    """The last ``size`` bytes of an arena, which nobody has read yet.
+    """The last `size` bytes of an arena, which are still unused.
 
-    ``gather_in_place`` hands them out, each of them once; also to several threads.
+    `gather_in_place` allocates from them; threads may call it at the same time.
     """
 
     def __init__(self, arena: bytes, size: int) -> None: ...
 
 def gather_in_place(picks: bytes, arenas: list[bytes], tail: Tail) -> tuple[bytes, bytes] | None:
-    """As ``gather``, but in the arena of ``tail``: what is stored there stays where it is.
+    """Like `gather`, but uncompressed payloads in the arena of `tail` are not copied.
 
-    The rest goes into the tail. None where that cannot be: the tail is too short, a file must be
-    produced, or those in place do not follow each other at multiples of 8.
+    Others are copied into the tail. None if the tail is too short, a file must be produced, or
+    payloads in place are not in order at multiples of 8.
     """
 
 def keep_memory() -> None:
-    """Make the heap of this process one region of large pages that nothing is returned from.
+    """Make the heap of this process one region of large pages that is never returned.
 
-    For a process that is all the link's; has an effect with glibc on Linux only.
+    For a process that only links; works with glibc on Linux only.
     """
 
 def keep_blocks() -> None:
-    """Keep blocks of up to 32 MB in this process when they are freed, for the next of that size.
+    """Keep freed blocks of up to 32 MB in this process, for later blocks of this size.
 
-    For a process that is all the step's: links one after the other need blocks that are each a bit
-    larger than the one before, which the C library would get from the system each time.
+    For a process that only runs a device-link step: successive links need slightly larger blocks,
+    which the C library would request from the system each time.
     """
 
 def are_unchanged(files: Iterable[Row | Later], folder: int) -> bool:
-    """Whether the file of each row has the size in bytes and the time in ns that the row says.
+    """Whether each file has the size (bytes) and time (ns) in its row.
 
-    Paths are relative to the directory of the descriptor `folder`. False where one is not there.
-    Rows without a path are those of no file.
+    Paths are relative to the directory descriptor `folder`. False if a file is missing. Rows
+    without a path are ignored.
     """
 
 def classify(arena: bytes, extents: bytes) -> bytes:
-    """What each file of the arena is: a byte of ``pylink.inputs.kinds`` each.
+    """The kind of each file in the arena: a byte of `pylink.inputs.kinds` each.
 
-    Nothing when all are cubins, or ELF files that only ``elfread.parse`` can judge. ``IndexError``
-    for an extent outside the arena.
+    Empty if all are cubins, or ELF files that only `elfread.parse` can check. `IndexError` for an
+    extent outside the arena.
     """

@@ -1,7 +1,7 @@
-"""Where the bytes of device code are: payloads by part and function.
+"""Counts the bytes of device code: payloads by part and function.
 
-Parts are numbers of ``pylink.size.model.PARTS``. Calls for one ledger may come from several
-threads: what takes time runs without the GIL.
+Parts are numbers of `pylink.size.model.PARTS`. Calls for one ledger may come from several
+threads: long work runs without the GIL.
 """
 
 from typing import TypeAlias
@@ -13,22 +13,22 @@ Payload: TypeAlias = tuple[bytes | None, int, int, int, int, int, int, int, int,
 Measured: TypeAlias = tuple[int, bytes, bytes, bytes, int, int, bytes | None]
 
 def use_codec(codec: int, path: bytes) -> bool:
-    """Decompress with the library at ``path`` from now on; False when it has no such function."""
+    """Decompress with the library at `path` from now on; False if it lacks the function."""
 
 def frame_of(payload: bytes, level: int, checked: bool = True) -> bytes | None:
-    """The payload as one Zstandard frame of that level, decompressed and compared if ``checked``.
+    """Compress the payload to one Zstandard frame; with `checked`, decompress and compare it.
 
-    It is that of the package ``zstandard``, whose library this calls.
+    It calls the library of the package `zstandard`, so the frame is equal to the package's.
 
-    None where ``use_codec`` found no library that compresses, or the frame does not become the
-    payload again.
+    None if `use_codec` found no library that compresses, or decompressing does not give the
+    payload.
     """
 
 def return_memory() -> None:
-    """Give memory of large payloads back to the system when they are counted.
+    """Return memory of large payloads to the system as soon as they are counted.
 
-    That is a setting of the whole process, for whoever owns it: else the C library keeps what it
-    expects to need again, 40 MB of it while a wheel of 250 MB is measured.
+    This is a setting of the whole process. Otherwise the C library keeps memory for later use, 40
+    MB while a wheel of 250 MB is measured.
     """
 
 def find_marks(data: Buffer, marks: tuple[bytes, ...]) -> list[tuple[int, int]]:
@@ -38,14 +38,14 @@ def find_marks(data: Buffer, marks: tuple[bytes, ...]) -> list[tuple[int, int]]:
     """
 
 def section_bytes(cubin: Buffer) -> list[tuple[int, int, int]]:
-    """Whose the bytes of a cubin are, in order, as ``Ledger.measure`` counts them.
+    """The section and part of all bytes of a cubin, in order, as `Ledger.measure` counts them.
 
     Rows are (section, part, bytes), the section -1 for headers and padding; they add up to the
-    cubin. ValueError for what is not a cubin, or has sections outside of it.
+    cubin. ValueError for other files, and for sections outside of the file.
     """
 
 class Ledger:
-    """What was measured, a row for each part of each function of each entry."""
+    """The measured bytes, a row for each part of each function of each entry."""
 
     def measure(
         self,
@@ -79,13 +79,13 @@ class Ledger:
     def repeats(self, entry_groups: bytes) -> list[tuple[int, int, int, int]]:
         """Functions and data of linked cubins that an earlier entry of the group has.
 
-        Each as (group, function or 0 for data, entry, bytes). Functions of a group have the same
-        code, constants, relocations by symbol and attributes, and the bytes are those of the code.
-        Data of fewer than 256 bytes does not count. Groups are as for ``sums``.
+        Rows are (group, function or 0 for data, entry, bytes). Functions of a group have equal
+        code, constants, relocations by symbol and attributes; the bytes are those of the code. Data
+        of fewer than 256 bytes does not count. Groups are like those of `sums`.
         """
 
     def functions(self) -> list[bytes]:
-        """Names by number; that of 0, for what is shared, is empty."""
+        """Names by number; the name of 0, for shared bytes, is empty."""
 
     def sums(
         self, entry_groups: bytes, function_groups: bytes, by_part: bool
@@ -93,5 +93,5 @@ class Ledger:
         """Sums as (group of entries, of functions, part, rows, unpacked, installed, download).
 
         Groups are int32 for each entry, below 2**26, and for each function, below 2**30; rows of a
-        negative group do not count. The part is -1 unless it is asked for. In no order.
+        negative group do not count. The part is -1 without `by_part`. Rows are unordered.
         """

@@ -3,8 +3,8 @@
 from pylink._native.tables import PlacedTables
 
 def merge_pools(placed: PlacedTables, limit: int) -> bool:
-    """Make one pool of those of all kernels unless it has more than ``limit`` bytes.
+    """Merge the pools of all kernels into one, unless it has more than `limit` bytes.
 
-    Returns whether it was made: ``outs``, ``values``, ``homes`` and ``null_value`` then follow it,
-    and its contents are added. Otherwise nothing changes. MemoryError when memory is exhausted.
+    True if they were merged: then `outs`, `values`, `homes` and `null_value` are updated, and the
+    contents are added. Otherwise nothing changes. MemoryError if memory is exhausted.
     """

@@ -1,6 +1,6 @@
-"""Where the pools of functions go (docs/format-notes/literal-pools.md).
+"""Places the pools of functions (docs/format-notes/literal-pools.md).
 
-``.nv.constant2.F`` of a device function is not a section of an executable: its bytes are appended
+`.nv.constant2.F` of a device function is not a section of an executable: its bytes are appended
 to the pool of every kernel that reaches F, at one offset for all of them. So are the pools of
 copies of a weak function that lost against an earlier one. The pool table has a row (section i32,
 kernel i32, offset u64, end u64, function u32, align u32, flags u32, 4 spare bytes) for each such
@@ -13,14 +13,14 @@ piece of a copy that lost, 4 where the copy that stays has no pool.
 from pylink._native.tables import MergedTables, Sections
 
 def cut_pools(merged: MergedTables) -> Sections:
-    """The input sections with the sizes that count; the very same table where all do.
+    """The input sections with their effective sizes; the same object if none changes.
 
-    The pool of a copy that stays ends with its constants; what an earlier stage put after them
-    goes.
+    The pool of a winning copy ends with its constants; bytes that an earlier stage appended are
+    dropped.
     """
 
 def place_pools(merged: MergedTables) -> None:
-    """Place every pool, the last section's first: fills ``pools``.
+    """Place every pool, the last section's first: fills `pools`.
 
-    With -r the pools of device functions stay apart: only those of later copies move.
+    With -r the pools of device functions stay separate: only pools of later copies move.
     """

@@ -1,20 +1,20 @@
-"""Remarks, and what they are as blocks of an LLVM bitstream."""
+"""Remarks, and their encoding as blocks of an LLVM bitstream."""
 
 from collections.abc import Iterable
 from typing import final
 
-# Key, value, and the place the value tells of: file, line and column; None for no place.
+# Key, value, and the place of the value: file (None without a place), line and column.
 Arg = tuple[str, str, str | None, int, int]
 
 @final
 class Remark:
-    """What `pass_name` did or did not do (`kind`), called `name`, to `function`.
+    """A decision of the pass `pass_name`, with its `kind` and `name`, on `function`.
 
-    `function` is the function, variable or section concerned. `file`, `line` and `column` are its
-    place, 1-based, 0 where unknown; no file, no place. `hotness` is the number of bytes that the
-    decision concerns. `args` are the pieces of the message, the values in text form. Pass, name,
-    function and keys may not be empty: no reader takes such remarks. Lines and columns that do not
-    fit 32 bits, and hotness that does not fit 64, become the greatest number that does.
+    `function` is a function, variable or section. `file`, `line` and `column` are its place,
+    counted from 1, 0 if unknown. `hotness` is the number of bytes that the decision concerns.
+    `args` are the parts of the message, with values as text. Pass, name, function and keys must not
+    be empty, since readers reject such remarks. Lines and columns are limited to 32 bits, hotness
+    to 64.
     """
 
     kind: int
@@ -41,7 +41,7 @@ class Remark:
         args: Iterable[Arg] = (),
     ) -> None: ...
     def text(self, text: str) -> Remark:
-        """Go on with text that means nothing by itself; the remark."""
+        """Append text without a key to the message; returns the remark."""
 
     def arg(
         self,
@@ -52,15 +52,15 @@ class Remark:
         line: int = 0,
         column: int = 0,
     ) -> Remark:
-        """Go on with a named value, and the place it tells of; the remark."""
+        """Append a value with a key, and its place, to the message; returns the remark."""
 
     @property
     def message(self) -> str:
         """The values of all arguments, joined."""
 
 def encode(remarks: list[Remark], strings: dict[str, int]) -> bytes:
-    """The blocks of `remarks`, one after the other: whole 32-bit words.
+    """Encode `remarks` as blocks of whole 32-bit words.
 
     `strings` is the string table, each string with its number; new ones are added in the order of
-    LLVM's writer. TypeError for what is not a remark.
+    LLVM's writer. TypeError for other objects than remarks.
     """

@@ -1,9 +1,9 @@
 """Symbol resolution and dead-code removal.
 
 Every distinct symbol of the link becomes one entity, numbered in creation order: file by file,
-functions before the rest. For each entity one definition wins; from the kernels the call graph
-decides which functions live. Tables are those of ``elfread.parse`` and packed rows of
-``rows.pxd``; ``MemoryError`` is the only error that inputs can raise.
+functions before other symbols. For each entity one definition wins; functions that kernels reach in
+the call graph are live. Tables are those of `elfread.parse` and packed rows of `rows.pxd`;
+`MemoryError` is the only error that inputs can raise.
 """
 
 from pylink._native.tables import Clashes, Marks, MergedTables
@@ -11,8 +11,8 @@ from pylink._native.tables import Clashes, Marks, MergedTables
 def resolve(merged: MergedTables) -> Clashes:
     """Find the entities of the link and the definition that wins for each.
 
-    Fills ``entities``, ``symbol_entity``, ``symbol_resolution``, ``calls`` and ``prototypes``;
-    returns the clashes of the first file that has any, none when the link can go on.
+    Fills `entities`, `symbol_entity`, `symbol_resolution`, `calls` and `prototypes`;
+    returns the clashes of the first file that has any, empty if the link can go on.
 
     A strong definition replaces weak ones and common symbols. The weak function that needs the
     fewest registers wins, the first of equals; among other weak definitions the first wins. Common
@@ -20,12 +20,12 @@ def resolve(merged: MergedTables) -> Clashes:
     """
 
 def find_live(merged: MergedTables, selected: Marks, keep_all: bool) -> None:
-    """Mark the entities that reach the output, in ``entities``.
+    """Mark the entities that reach the output, in `entities`.
 
-    Roots are the kernels; with ``selected`` (by entity, or empty for all) only those it marks. An
+    Roots are the kernels; with `selected` (by entity, or empty for all) only those it marks. An
     indirect call reaches every function of its prototype whose address is taken, in any file. Such
-    a function stays in any case, but keeps nothing else alive by itself. With ``keep_all`` nothing
-    is removed. Data always stays. ``ValueError`` when ``selected`` has another length than the
+    a function always stays, but keeps nothing else alive by itself. With `keep_all` nothing is
+    removed. Data always stays. `ValueError` if `selected` does not have the length of the
     entities.
     """
 
@@ -35,22 +35,22 @@ def select_kernels(merged: MergedTables, patterns: list[bytes]) -> Marks:
 def select_referenced(merged: MergedTables, external: list[bytes], internal: list[bytes]) -> Marks:
     """By entity: whether it is a kernel that host code names.
 
-    ``external`` are names of kernels visible to other files and ``internal`` those of the others.
-    A star in a name stands for any characters, also none; the name matches as a whole.
+    `external` are patterns for kernels with global names and `internal` for others. A star matches
+    any characters; the whole name must match.
     """
 
 def unselected_kernels(merged: MergedTables, borrowed: bytes, selected: Marks) -> Marks:
-    """By entity: whether it is a ``selected`` kernel, any if none is, but not borrowed.
+    """By entity: whether it is a `selected` kernel (any, if `selected` is empty), not borrowed.
 
-    ``borrowed`` has a byte per file. A kernel that only such files mention is marked if code takes
-    its address, to launch it. ``ValueError`` for arguments of different lengths.
+    `borrowed` has a byte per file. A kernel that only borrowed files mention is marked if code
+    takes its address, to launch it. `ValueError` for arguments of different lengths.
     """
 
 def find_uncalled(merged: MergedTables) -> list[int]:
     """Functions whose address is taken and that no kernel reaches, in creation order."""
 
 def find_unselected(merged: MergedTables) -> list[int]:
-    """Kernels that are removed since nothing selects them, in creation order."""
+    """Kernels that are removed because they are not selected, in creation order."""
 
 def find_undefined(merged: MergedTables) -> list[int]:
     """Entities that an executable needs but no input defines, in creation order."""

@@ -1,8 +1,8 @@
-"""Payloads that several links take of inputs which they share, each decompressed by the first.
+"""Payloads that several links take from shared inputs, each decompressed by the first link.
 
-A place is the number of the shared arena that a payload is in, times 2**48, and its offset there.
-``picks`` are rows of ``pylink.inputs.picks``; ``homes`` has an int32 for each arena of theirs, its
-number among the shared ones or -1.
+The place of a payload is the number of its shared arena times 2**48, plus its offset there.
+`picks` are rows of `pylink.inputs.picks`; `homes` has an int32 for each of their arenas: its
+number among the shared ones, or -1.
 """
 
 from collections.abc import Container
@@ -13,22 +13,21 @@ def list_packed(picks: bytes, homes: bytes) -> list[int]:
 def recall(
     picks: bytes, homes: bytes, first: int, known: dict[int, int], wanted: Container[int] | None
 ) -> tuple[bytes, bytes]:
-    """Where payloads are that were decompressed before: (picks, missing).
+    """Replace payloads by ones that were decompressed before: (picks, missing).
 
-    ``known`` has the place of each in the stores, the numbers of which begin at ``first`` in
-    ``picks``. ``missing`` are the rows of those that are not known and in ``wanted``; all of them
-    where that is None.
+    `known` maps places to places in the stores, whose numbers start at `first` in `picks`.
+    `missing` are the rows of other payloads, limited to places in `wanted` if given.
     """
 
 def learn(missing: bytes, homes: bytes, extents: bytes, store: int, known: dict[int, int]) -> None:
-    """Note in ``known`` what ``inputfiles.gather`` made of ``missing``, with these ``extents``.
+    """Add the results of `inputfiles.gather` for `missing`, with these `extents`, to `known`.
 
-    What could not be decompressed is omitted. ``ValueError`` when numbers of rows differ.
+    Payloads that could not be decompressed are omitted. `ValueError` if numbers of rows differ.
     """
 
 def compact(arena: bytes, extents: bytes) -> tuple[bytes, bytes]:
-    """These files in an arena of their own, (arena, extents) as those of ``read_files``.
+    """Copy files to an arena of their own: (arena, extents), like those of `read_files`.
 
-    The results are the arguments where the files take more than half of the arena. ``IndexError``
-    for a file that runs past the arena.
+    Returns the arguments if the files take more than half of the arena. `IndexError` for a file
+    that runs past the arena.
     """

@@ -1,12 +1,12 @@
-"""What passes between phases: tables that own their rows, and results that own their tables.
+"""The data passed between phases: tables that own their rows, and results that own tables.
 
-A table is ``bytes`` of packed C rows with a type. Rows are numbered from 0, the number is the only
-reference, -1 is none. Nobody changes a table: who needs another makes a new one. Python reads
-columns by name (``pylink.rows`` has all names), and numpy all of them at once:
-``numpy.frombuffer(table, table.dtype)``.
+A table is `bytes` of packed C rows with a type. Rows are numbered from 0; the number is the only
+reference, -1 for no row. Tables are immutable. Python reads columns by name (`pylink.rows` has
+all names), and numpy all of them at once:
+`numpy.frombuffer(table, table.dtype)`.
 
 A result owns the tables of a phase. Kernels take results, so that no two tables can be swapped, and
-fill the columns that their stubs name. ``seal`` checks their sizes against each other when the
+fill the columns that their stubs name. `seal` checks their sizes against each other when the
 phase returns; afterwards none can be set.
 """
 
@@ -42,15 +42,15 @@ T = TypeVar("T", bound="Table[object]")
 ResultT = TypeVar("ResultT", bound="Result")
 
 class Table(Generic[R_co]):
-    """Rows of one kind, which never change.
+    """An immutable table of rows of one kind.
 
-    ``TypeError`` for what is not ``bytes``, ``ValueError`` for bytes that end inside a row.
+    `TypeError` for other objects than `bytes`, `ValueError` for bytes that end inside a row.
     """
 
     def __init__(self, data: bytes = b"") -> None: ...
     @property
     def data(self) -> bytes:
-        """The packed rows; of a large table a copy."""
+        """The packed rows; a copy for a large table."""
 
     @property
     def row_size(self) -> int:
@@ -58,7 +58,7 @@ class Table(Generic[R_co]):
 
     @property
     def dtype(self) -> str | list[tuple[str, str]]:
-        """What ``numpy.dtype`` takes: the type of the numbers, or a list of columns."""
+        """The argument for `numpy.dtype`: the type of the numbers, or a list of columns."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, number: int, /) -> R_co: ...
@@ -68,7 +68,7 @@ class Table(Generic[R_co]):
         """A column as a list."""
 
     def first(self: T, count: int) -> T:
-        """A table of the first ``count`` rows."""
+        """A table of the first `count` rows."""
 
 class Files(Table[FileRow]):
     """One per input file, in command-line order."""
@@ -80,7 +80,7 @@ class Symbols(Table[SymbolRow]):
     """One per symbol of every input, file by file."""
 
 class Faults(Table[FaultRow]):
-    """Why an input was refused: none or one."""
+    """Reasons why an input was refused: empty, or one row."""
 
 class Entities(Table[EntityRow]):
     """One per distinct symbol of the link, in order of first mention."""
@@ -89,10 +89,10 @@ class Calls(Table[CallRow]):
     """Rows of the call graph, in input order."""
 
 class Clashes(Table[ClashRow]):
-    """Definitions that clash."""
+    """Conflicting definitions."""
 
 class Functions(Table[FunctionRow]):
-    """What the call graph says of each entity."""
+    """Properties of each entity in the call graph."""
 
 class LiteralPools(Table[PoolRow]):
     """Pieces of literal pools that go to kernels, in order of placement."""
@@ -104,50 +104,50 @@ class OutSymbols(Table[OutSymbolRow]):
     """One per symbol of the output, in creation order."""
 
 class Emitted(Table[EmittedRow]):
-    """Relocations that stay."""
+    """Relocations that the output contains."""
 
 class Fixups(Table[FixupRow]):
     """Relocations that the link resolves."""
 
 class Rebuilds(Table[RebuildRow]):
-    """Relocations of debug sections that are written anew."""
+    """Relocations of debug sections that are rewritten."""
 
 class Spans(Table[SpanRow]):
-    """Which sections a blob of contents belongs to."""
+    """The output sections of a blob of contents."""
 
     @staticmethod
     def whole(out: int, size: int) -> Spans:
-        """One row that gives a whole blob of ``size`` bytes to one section."""
+        """One row that assigns a blob of `size` bytes to one section."""
 
 class FilePlaces(Table[PlaceRow]):
-    """Where each section of the output lies in the file."""
+    """The place of each output section in the file."""
 
 class Patches(Table[PatchRow]):
     """Fields of the image with their values."""
 
 class SharedVariables(Table[VariableRow]):
-    """Shared variables that count, in creation order."""
+    """Shared variables that are not overridden, in creation order."""
 
 class SharedUses(Table[UseRow]):
-    """Which kernel uses which shared variable; any order, repeats allowed."""
+    """Pairs of a shared variable and a kernel that uses it; any order, repeats allowed."""
 
 class ExternUses(Table[ExternUseRow]):
-    """Which kernel uses extern arrays, and through whom."""
+    """Kernels that use extern arrays, with the function that refers to the array."""
 
 class SharedSizes(Table[KernelRow]):
     """Shared memory of each kernel, and of `.nv_debug.shared` at the end."""
 
 class Numbers(Table[int]):
-    """Numbers of rows, i32; -1 is none."""
+    """Numbers of rows, i32; -1 for no row."""
 
 class Indices(Table[int]):
-    """Indices in the output, u32; 0 is none."""
+    """Indices in the output, u32; 0 if not in the output."""
 
 class Values(Table[int]):
     """Addresses, sizes and offsets, u64."""
 
 class Offsets(Table[int]):
-    """Offsets, i64; -1 is none."""
+    """Offsets, i64; -1 without an offset."""
 
 class Marks(Table[int]):
     """A byte each: a mark or a resolution."""
@@ -156,20 +156,20 @@ class Blob(Table[int]):
     """Bytes of the output: a string table, or sections that the link makes."""
 
     def string(self, at: int) -> bytes:
-        """The string at an offset, without its NUL; ``IndexError`` where none ends."""
+        """The string at an offset, without its NUL; `IndexError` if no NUL follows."""
 
 class Result:
-    """The tables of a phase. Bytes that are set become a table of the column's type."""
+    """The tables of a phase. Assigned bytes become a table of the column's type."""
 
     def seal(self: ResultT) -> ResultT:
-        """Check that the tables fit each other; from here on none can be set. Returns itself."""
+        """Check that the tables are consistent, and freeze them. Returns itself."""
 
 class ObjectTables(Result):
-    """The inputs, and what of the options kernels must know.
+    """The inputs, and the options that kernels need.
 
-    ``arena`` holds all input bytes. ``family`` is 0 for sm_75 to sm_89, 1 for sm_90, 2 from sm_100
-    on; ``mode`` holds the bits of ``pylink.phases.init``, ``traits`` those of a release;
-    ``executable`` is the opposite of -r.
+    `arena` holds all input bytes. `family` is 0 for sm_75 to sm_89, 1 for sm_90, 2 from sm_100
+    on; `mode` holds the bits of `pylink.phases.init`, `traits` those of a release;
+    `executable` is the opposite of -r.
     """
 
     def __init__(
@@ -197,16 +197,16 @@ class ObjectTables(Result):
     symbols: Symbols
 
 class MergedTables(Result):
-    """What the output consists of.
+    """The sections, symbols and relocations of the output.
 
-    By input symbol: ``symbol_entity`` and ``symbol_resolution``; ``met`` are the symbols with an
-    entity in the order in which the link meets them. By entity: ``functions``, ``referenced`` (any
-    code refers to it), ``array_align`` (-r: the largest alignment that the extern arrays say which
-    a kernel's own code names, 1 if none does, 0 without arrays). By input section:
-    ``section_function``, the function that a copy with the section defines, and
-    ``section_resolution``, what became of that copy; ``stand_ins`` (empty when none has one),
-    ``out_of`` and ``base``, the offset of its piece. ``prototypes`` are arena offsets,
-    ``prototype_offsets`` those in .strtab.
+    By input symbol: `symbol_entity` and `symbol_resolution`; `met` are the symbols with an
+    entity in the order in which the link meets them. By entity: `functions`, `referenced` (any
+    code refers to it), `array_align` (-r: the largest alignment stated by extern arrays that a
+    kernel's own code names, 1 if not stated, 0 without arrays). By input section:
+    `section_function`, the function that a copy with the section defines, and
+    `section_resolution`, the resolution of that copy; `stand_ins`, the section that replaces it
+    (empty if nothing folds); `out_of`, its output section, and `base`, its offset there.
+    `prototypes` are arena offsets, `prototype_offsets` are offsets in .strtab.
     """
 
     def __init__(self, objects: ObjectTables, **tables: Table[object] | bytes) -> None: ...
@@ -236,10 +236,10 @@ class MergedTables(Result):
     array_align: Values
 
 class SharedTables(Result):
-    """Who uses which shared variable, and where that puts it.
+    """Shared variables, their users and their layout.
 
-    ``variables``, ``uses`` and ``extern_uses`` are what the layout of shared memory starts from,
-    ``offsets`` (by variable), ``kernels`` and ``ties`` what it finds.
+    `variables`, `uses` and `extern_uses` are the input of the layout of shared memory, `offsets`
+    (by variable), `kernels` and `ties` its result.
     """
 
     def __init__(
@@ -259,22 +259,22 @@ class SharedTables(Result):
     ties: Offsets
 
 class PlacedTables(Result):
-    """Where everything is.
+    """The layout of the output.
 
-    By entity: ``values`` (S in relocations), ``symbol_values`` and ``merc_values`` (st_value),
-    ``homes`` (its OutRow), ``dynamic`` (address of extern arrays in a function), ``lost``,
-    ``symbol_index``, ``instance_index`` (symbol of a kernel's externsharedinstance). By OutRow:
-    ``outs``, ``places``, ``section_index``, ``section_symbol_index``. In file order:
-    ``section_order``, ``symbol_order``. ``blobs`` and ``spans`` hold the contents that the link
-    makes; ``table_offset`` is the section header table's, ``null_value`` the value of the null
-    symbol. ``out_symbols`` and the string tables have the final names.
+    By entity: `values` (S in relocations), `symbol_values` and `merc_values` (st_value),
+    `homes` (its OutRow), `dynamic` (address of extern arrays in a function), `lost`,
+    `symbol_index`, `instance_index` (symbol of a kernel's externsharedinstance). By OutRow:
+    `outs`, `places`, `section_index`, `section_symbol_index`. In file order:
+    `section_order`, `symbol_order`. `blobs` and `spans` hold the contents that the link makes.
+    `table_offset` is the offset of the section headers, `null_value` the value of the null symbol.
+    `out_symbols` and the string tables have the final names.
     """
 
     def __init__(self, merged: MergedTables, **tables: Table[object] | bytes) -> None: ...
     @property
     def merged(self) -> MergedTables: ...
     def add(self, contents: bytes | Blob, spans: Spans) -> None:
-        """Add contents that the link makes, and where they go."""
+        """Add contents that the link makes, with the sections they belong to."""
 
     outs: Outs
     values: Values

@@ -1,11 +1,11 @@
-"""Equal sections across a whole build, wherever they stand."""
+"""Finds equal sections across a whole build, at any position."""
 
 Payload = bytes | memoryview
 
 def find_twins(
     sections: list[Payload], relocations: list[Payload], keys: list[int]
 ) -> tuple[bytes, int, int]:
-    """The first row equal to each row, as packed int64; payload comparisons; bytes compared.
+    """The first row equal to each row (packed int64), payload comparisons, and bytes compared.
 
     Rows are equal when their keys (uint64), their section's bytes and the bytes of its relocation
     section are. A row of N costs one look-up and a comparison per distinct row of its key: equal

@@ -115,11 +115,11 @@ def name_of(source: Input, number: int, used_names: Mapping[str, int]) -> str:
 def to_link(source: Input, name: str, sink: Sink) -> LinkInput:
     """Convert an input for the linker; a file with another name than its path is read here."""
     if source.data is not None or name == source.path:
-        return LinkInput(name, source.data, whole=source.whole_archive)
+        return LinkInput(name, source.data, whole_archive=source.whole_archive)
     assert source.path is not None
     try:
         with open(source.path, "rb") as stream:
-            return LinkInput(name, stream.read(), whole=source.whole_archive)
+            return LinkInput(name, stream.read(), whole_archive=source.whole_archive)
     except (OSError, ValueError):
         sink.fatal("cannot-open-input", file=name)
 

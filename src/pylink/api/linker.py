@@ -15,7 +15,7 @@ from pylink.linker import run_link
 from pylink.options.check import check
 from pylink.options.filenames import expand_names
 from pylink.options.model import Input as LinkInput
-from pylink.options.plan import Plan
+from pylink.options.plan import OutputPlan
 from pylink.renderers.configuration import obey, open_reports, source_files
 
 TYPE_CHECKING = False
@@ -223,7 +223,7 @@ class Linker:
             if source is None or source.data is not None or name == source.path
         ]
 
-    def _link(self, sink: Sink, plan: Plan, shared: SharedInputs | None) -> LinkResult:
+    def _link(self, sink: Sink, plan: OutputPlan, shared: SharedInputs | None) -> LinkResult:
         self._check_options(sink)
         if not (self._inputs or self._values.get("allow_empty")):
             sink.fatal("no-input-files")
@@ -240,7 +240,7 @@ class Linker:
                 plan,
                 sink,
                 shared=shared,
-                between=following.end_phase if following.is_wanted else None,
+                on_phase_end=following.end_phase if following.is_wanted else None,
             )
         finally:
             following.close()
@@ -271,7 +271,7 @@ class Linker:
             self._run(lambda sink, plan: work(sink))
             raise
 
-    def _run(self, work: Callable[[Sink, Plan], T]) -> T:
+    def _run(self, work: Callable[[Sink, OutputPlan], T]) -> T:
         """Do `work` with a sink for the options, and return its result."""
         sink = Sink()
         try:
@@ -280,7 +280,7 @@ class Linker:
                 del sink.renderers[0]
             sink.renderers += logging_renderers()
             files = (name for name, source in self._inputs if source is None or source.data is None)
-            plan = Plan(self._values, files, sink)
+            plan = OutputPlan(self._values, files, sink)
             open_reports(sink, self._values)
             result = work(sink, plan)
         except LinkError as error:

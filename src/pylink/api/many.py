@@ -15,7 +15,7 @@ from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.inputs.libraries import find_libraries
 from pylink.options.model import Options
-from pylink.options.plan import Plan, identity, place_of, plan_outputs
+from pylink.options.plan import OutputPlan, identity, output_identity, plan_outputs
 from pylink.phases.sharing import SharedInputs
 from pylink.phases.sidebyside import run_side_by_side
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pylink.api.options import LinkOptions
     from pylink.api.result import LinkResult
     from pylink.options.model import Input as LinkInput
-    from pylink.options.plan import Place
+    from pylink.options.plan import OutputIdentity
 
 
 class LinkJob:
@@ -127,7 +127,9 @@ class _JobRun:
             if values.get("library"):
                 options = Options(values, [])
                 is_whole = [options.whole_archive] * len(options.library)
-                inputs += find_libraries(options, is_whole, Plan({}, (), silent_sink), silent_sink)
+                inputs += find_libraries(
+                    options, is_whole, OutputPlan({}, (), silent_sink), silent_sink
+                )
         except LinkError:
             return []
         return inputs
@@ -180,7 +182,9 @@ def link_many(
     shared = SharedInputs()
     silent_sink = Sink()
     shared.add(
-        [source for sources in inputs for source in sources], Plan({}, (), silent_sink), silent_sink
+        [source for sources in inputs for source in sources],
+        OutputPlan({}, (), silent_sink),
+        silent_sink,
     )
     del inputs
     lock = Lock()
@@ -219,12 +223,12 @@ def _to_input(source: InputLike, place: int, job: int, sources: dict[int, Input]
 
 def _check_outputs(jobs: Sequence[_JobRun], inputs: Sequence[Sequence[LinkInput]]) -> None:
     """Refuse jobs that would write a file that another job writes or reads."""
-    places: dict[Place, tuple[int, str]] = {}
+    places: dict[OutputIdentity, tuple[int, str]] = {}
     for number, job in enumerate(jobs):
         if job.linker is None:
             continue
         for output in plan_outputs(job.linker._values, Sink()):
-            place = place_of(output.path)
+            place = output_identity(output.path)
             if place is None:
                 continue
             other, _ = places.setdefault(place, (number, output.path))
@@ -232,7 +236,7 @@ def _check_outputs(jobs: Sequence[_JobRun], inputs: Sequence[Sequence[LinkInput]
                 raise ValueError(f"jobs {other} and {number} both write {output.path!r}")
     if not places:
         return
-    seen: dict[str, Place | None] = {}
+    seen: dict[str, OutputIdentity | None] = {}
     for number, sources in enumerate(inputs):
         for source in sources:
             if source.data is None and source.name not in seen:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pylink.api.tables import InputRow, PhaseRow, RelocationRow, SectionRow, SizeRow, SymbolRow
     from pylink.diagnostics import Diagnostic
-    from pylink.files.lazyfile import KeptFile
+    from pylink.files.lazyfile import LazyFile
     from pylink.profile.model import Profile
     from pylink.remarks.rows import RemarkRow
     from pylink.tabular.table import Table
@@ -50,7 +50,7 @@ class LinkResult:
 
     def __init__(
         self,
-        image: bytes | KeptFile,
+        image: bytes | LazyFile,
         diagnostics: Iterable[Diagnostic],
         timings: dict[str, float],
         profile: Profile | None = None,

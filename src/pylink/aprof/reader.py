@@ -28,7 +28,7 @@ class MalformedReport(ValueError):
 
 def read(path: str | os.PathLike[str]) -> Report:
     """Read a report from a file; MalformedReport, OSError."""
-    return parse(read_incoming(path, wanted=is_text), os.fspath(path))
+    return parse(read_incoming(path, is_wanted=is_text), os.fspath(path))
 
 
 def parse(data: bytes, name: str = "<report>") -> Report:

@@ -23,7 +23,7 @@ from pylink.inspect.embedded import CONTAINER_MARK, ELF_MARK, entry_at, sections
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylink.inspect.embedded import Source
+    from pylink.inspect.embedded import ByteSource
 
 
 PT_DYNAMIC, PT_INTERP = 2, 3
@@ -129,7 +129,7 @@ def _working_directory() -> str:
         return "\0"  # no path begins with this
 
 
-def read_header(source: Source) -> tuple[int, int]:
+def read_header(source: ByteSource) -> tuple[int, int]:
     """e_type and e_machine of a 64-bit, little-endian ELF file; NotLinked for any other file."""
     head = source.read(0, EHDR.size)
     if not head.startswith(b"\x7fELF"):
@@ -142,7 +142,7 @@ def read_header(source: Source) -> tuple[int, int]:
     return fields[1], fields[2]
 
 
-def read_linked_file(source: Source, path: str) -> LinkedFile:
+def read_linked_file(source: ByteSource, path: str) -> LinkedFile:
     """Read a program or shared library; NotLinked for anything else."""
     kind, machine = read_header(source)
     if kind not in (ET_EXEC, ET_DYN):
@@ -159,7 +159,7 @@ def read_linked_file(source: Source, path: str) -> LinkedFile:
     return file
 
 
-def _segments(source: Source) -> Iterator[tuple[int, ...]]:
+def _segments(source: ByteSource) -> Iterator[tuple[int, ...]]:
     head = EHDR.unpack(source.read(0, EHDR.size))
     start, width, count = head[5], head[9], head[10]
     if width != PHDR.size:
@@ -171,7 +171,9 @@ def _segments(source: Source) -> Iterator[tuple[int, ...]]:
 class _Dynamic:
     """The reader of a file's dynamic segment."""
 
-    def __init__(self, source: Source, segments: list[tuple[int, ...]], file: LinkedFile) -> None:
+    def __init__(
+        self, source: ByteSource, segments: list[tuple[int, ...]], file: LinkedFile
+    ) -> None:
         self._source = source
         self._segments = segments
         self._file = file
@@ -301,7 +303,7 @@ def _paths(text: str) -> list[str]:
     return [path for path in text.split(":") if path]
 
 
-def _read_sections(source: Source, file: LinkedFile) -> None:
+def _read_sections(source: ByteSource, file: LinkedFile) -> None:
     """Fill in ids and fat binaries from the sections; without sections, ids from symbols."""
     sections = sections_of(source)
     places = {section.name: section for section in sections}
@@ -347,7 +349,7 @@ def _ids(names: set[bytes], prefix: bytes) -> list[bytes]:
     return sorted(name[len(prefix) :] for name in names if name.startswith(prefix))
 
 
-def _containers(source: Source, start: int, end: int, file: LinkedFile) -> list[Container]:
+def _containers(source: ByteSource, start: int, end: int, file: LinkedFile) -> list[Container]:
     """The fat binaries between two offsets; other bytes between them are skipped."""
     containers = []
     offset = start
@@ -373,7 +375,7 @@ def _containers(source: Source, start: int, end: int, file: LinkedFile) -> list[
     return containers
 
 
-def _entries(source: Source, offset: int, end: int, file: LinkedFile) -> Iterator[Entry]:
+def _entries(source: ByteSource, offset: int, end: int, file: LinkedFile) -> Iterator[Entry]:
     while offset < end:
         fields = entry_at(source, offset, end)
         if fields is None:

@@ -18,8 +18,8 @@ from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError, reason_of
 from pylink.files.reading import read_incoming
 from pylink.inputs.kinds import ARCHIVE, CUBIN, THIN_ARCHIVE, kind_of
-from pylink.options.file import split_words
-from pylink.options.parse import CommandLine, parse, read_word
+from pylink.options.file import split_arguments
+from pylink.options.parse import CommandLine, parse, read_argument
 from pylink.options.table import BY_ATTRIBUTE
 
 TYPE_CHECKING = False
@@ -80,7 +80,7 @@ class Link:
             for name, value in line.values.items()
             if not BY_ATTRIBUTE[name].writes and name not in ("arch", "options_file")
         }
-        self.inputs = list(zip(line.inputs, line.whole, strict=True))
+        self.inputs = list(zip(line.inputs, line.whole_inputs, strict=True))
         if not self.inputs:
             raise BadLink("the link has no inputs")
         self.kinds = [_kind(name) for name in line.inputs]
@@ -182,7 +182,7 @@ def _expand_options_files(argv: Sequence[str], depth: int = 0) -> Iterator[str]:
     while position < len(argv):
         line, begun = CommandLine(), position
         try:
-            position = read_word(argv, position, line, Sink(), (), lenient=True)
+            position = read_argument(argv, position, line, Sink(), (), lenient=True)
         except LinkError:
             position += 1  # `_parse` reports this error
         files = _files_of(argv[begun:position], line)
@@ -190,7 +190,7 @@ def _expand_options_files(argv: Sequence[str], depth: int = 0) -> Iterator[str]:
             yield from argv[begun:position]
         for file in files if depth < 15 else ():
             text = os.fsdecode(read_incoming(file))
-            yield from _expand_options_files(split_words(text, Sink()), depth + 1)
+            yield from _expand_options_files(split_arguments(text, Sink()), depth + 1)
 
 
 def _files_of(argv: Sequence[str], line: CommandLine) -> Sequence[str]:
@@ -216,7 +216,7 @@ def _pieces(argv: Sequence[str]) -> Iterator[tuple[int | None, list[str]]]:
     position = inputs = 0
     while position < len(argv):
         line, begun = CommandLine(), position
-        position = read_word(argv, position, line, Sink(), (), lenient=True)
+        position = read_argument(argv, position, line, Sink(), (), lenient=True)
         piece = list(argv[begun:position])
         if line.inputs:
             yield inputs, piece
@@ -245,11 +245,11 @@ def _kind(name: str) -> int:
 
 def _libraries(line: CommandLine) -> list[str]:
     """The files of -l that exist."""
-    from pylink.inputs.libraries import searched
+    from pylink.inputs.libraries import candidate_files
     from pylink.options.model import Options
 
     options = Options(line.values)
-    paths = (searched(name, options) for name in options.library)
+    paths = (candidate_files(name, options) for name in options.library)
     return [files[-1] for files in paths if files]
 
 

@@ -15,7 +15,7 @@ from pylink.bench.machine import facts, load
 from pylink.bench.processes import Launcher
 from pylink.bench.results import Results, from_csv
 from pylink.files.reading import is_text, read_incoming
-from pylink.options.parse import VARIABLE
+from pylink.options.parse import OPTIONS_VARIABLE
 from pylink.packages.sites import add_sites
 from pylink.report.view.numbers import text
 from pylink.serve.server import VARIABLE as SERVER
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pylink.terminal.progress import Progress
 
 # Environment variables that would change the link of `pylink`, or let a server do it.
-VARIABLES = (VARIABLE, SERVER)
+VARIABLES = (OPTIONS_VARIABLE, SERVER)
 
 PLAN = Plan()
 
@@ -80,7 +80,7 @@ def read(path: str | os.PathLike[str]) -> Results:
     Raises OSError if it cannot be read, MalformedResults if it is not such a file.
     """
     name = os.fspath(path)
-    return from_csv(read_incoming(name, wanted=is_text).decode(errors="replace"), name)
+    return from_csv(read_incoming(name, is_wanted=is_text).decode(errors="replace"), name)
 
 
 def carry_out(

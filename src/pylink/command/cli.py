@@ -17,8 +17,8 @@ from pylink.diagnostics.nvlink import NVLINK
 from pylink.diagnostics.stream import is_terminal, write
 from pylink.options.check import check
 from pylink.options.filenames import expand_names
-from pylink.options.parse import VARIABLE, CommandLine, parse, parse_leniently
-from pylink.options.plan import Plan
+from pylink.options.parse import OPTIONS_VARIABLE, CommandLine, parse, parse_leniently
+from pylink.options.plan import OutputPlan
 from pylink.renderers.configuration import obey, open_reports
 
 TYPE_CHECKING = False
@@ -57,7 +57,7 @@ def main(
     if tool is None:
         tool = NVLINK if os.path.basename(sys.argv[0]) == NVLINK else TOOL
     command = argv_list[0] if argv_list else ""
-    if tool != NVLINK and not argv_list and VARIABLE not in os.environ:
+    if tool != NVLINK and not argv_list and OPTIONS_VARIABLE not in os.environ:
         command = "help"
     try:
         if tool != NVLINK and command[:1].isalpha() and command != "link":
@@ -104,7 +104,7 @@ def link_command(argv: Sequence[str], tool: str, *, owns_process: bool) -> int:
             if any(map(line.values.get, options)):
                 return action(line, sink)
         if plan is None:
-            plan = Plan(line.values, line.inputs, sink, opened=line.files)
+            plan = OutputPlan(line.values, line.inputs, sink, opened=line.files)
             open_reports(sink, line.values)
         if tool != NVLINK and argv and argv[0].replace("-", "").isalpha() and argv[0][0] != "-":
             from pylink.options.suggestions import refuse_unknown_command
@@ -121,7 +121,13 @@ def link_command(argv: Sequence[str], tool: str, *, owns_process: bool) -> int:
 
 
 def _link(
-    line: CommandLine, plan: Plan, sink: Sink, tool: str, toolkit: str | None, *, owns_process: bool
+    line: CommandLine,
+    plan: OutputPlan,
+    sink: Sink,
+    tool: str,
+    toolkit: str | None,
+    *,
+    owns_process: bool,
 ) -> None:
     """Check the options, then link."""
     check(
@@ -140,7 +146,8 @@ def _link(
     if tool == NVLINK:
         line.values["allow_missing_libraries"] = True
     inputs = [
-        Input(name, whole=is_whole) for name, is_whole in zip(line.inputs, line.whole, strict=True)
+        Input(name, whole_archive=is_whole)
+        for name, is_whole in zip(line.inputs, line.whole_inputs, strict=True)
     ]
     if owns_process and is_large(line.inputs):
         from pylink._native.inputfiles import keep_memory
@@ -158,7 +165,9 @@ def _link(
     )
 
 
-def read_options(argv: Sequence[str], line: CommandLine, sink: Sink, tool: str) -> Plan | None:
+def read_options(
+    argv: Sequence[str], line: CommandLine, sink: Sink, tool: str
+) -> OutputPlan | None:
     """Parse the arguments into `line`; LinkError for a wrong argument.
 
     Diagnostics about the arguments wait until all options are known, since these choose their
@@ -166,7 +175,7 @@ def read_options(argv: Sequence[str], line: CommandLine, sink: Sink, tool: str) 
     otherwise None.
     """
     early = Sink()
-    environment = os.environ.get(VARIABLE, "")
+    environment = os.environ.get(OPTIONS_VARIABLE, "")
     values = line.values
     try:
         parse(argv, early, line, environment)
@@ -178,7 +187,7 @@ def read_options(argv: Sequence[str], line: CommandLine, sink: Sink, tool: str) 
     notes = overlay_notes if tool == NVLINK else None
     form = terminal_form(tool)
     obey(sink, values, inputs=line.inputs, tool=tool, terminal_form=form, notes=notes)
-    plan = Plan(values, line.inputs, sink, opened=line.files)
+    plan = OutputPlan(values, line.inputs, sink, opened=line.files)
     open_reports(sink, values)
     if sink.policy.as_nvlink:
         # nvlink reports these before it evaluates -report-arch, so without the target.
@@ -224,7 +233,7 @@ def _internal(error: Exception, sink: Sink) -> int:
 
 def _print_help(line: CommandLine, tool: str, toolkit: str | None) -> int:
     """Print the text of --help or --version."""
-    from pylink.options.help import all_text, help_text, short_text, version_text
+    from pylink.options.help import full_help_text, help_text, short_help_text, version_text
 
     if sys.stdout is not None:  # None if the process was started with it closed
         version = line.values.get("nvlink_version")
@@ -234,7 +243,7 @@ def _print_help(line: CommandLine, tool: str, toolkit: str | None) -> int:
         elif tool == NVLINK:
             text = help_text(tool)
         else:
-            text = all_text() if line.inputs == ["all"] else short_text()
+            text = full_help_text() if line.inputs == ["all"] else short_help_text()
         write(sys.stdout, text)
     return 0
 
@@ -267,7 +276,7 @@ def _write_host_script(line: CommandLine, sink: Sink) -> int:
 
     if line.inputs:
         sink.fatal("inputs-with-host-script")
-    Plan(line.values, (), sink, opened=line.files)
+    OutputPlan(line.values, (), sink, opened=line.files)
     kind, file = line.values["gen_host_linker_script"], line.values.get("output_file")
     assert isinstance(kind, str)
     assert file is None or isinstance(file, str)

@@ -10,7 +10,7 @@ from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.help import explanation
 from pylink.diagnostics.stream import write
 from pylink.options.commands import COMMANDS
-from pylink.options.help import all_text, help_text, option_text, short_text
+from pylink.options.help import full_help_text, help_text, option_text, short_help_text
 from pylink.options.suggestions import suggest_command
 from pylink.options.table import BY_ATTRIBUTE, SPELLINGS
 from pylink.renderers.configuration import find_kind, obey
@@ -24,7 +24,7 @@ def main(argv: Sequence[str]) -> int:
     """Show help on a topic, or an overview; the status is 1 for an unknown topic, else 0."""
     if not argv or list(argv) == ["all"]:
         if sys.stdout is not None:  # None if the process was started with it closed
-            write(sys.stdout, all_text() if argv else short_text())
+            write(sys.stdout, full_help_text() if argv else short_help_text())
         return 0
     topic = "-".join(argv[:2])
     if topic not in COMMANDS:

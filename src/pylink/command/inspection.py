@@ -13,9 +13,9 @@ from pylink.files.reading import read_incoming
 from pylink.inputs.filehints import WITHOUT_CODE, find_hidden_code
 from pylink.inspect.compare import Ignore, differences
 from pylink.inspect.containers import (
+    ALL_KINDS,
     ARCHIVE_MAGICS,
-    CUBINS,
-    EVERYTHING,
+    CUBIN_KINDS,
     Allowance,
     UnreadableFile,
     is_known,
@@ -232,7 +232,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 def _extract(arguments: argparse.Namespace) -> None:
     """Write the device code of the files to new files, and print a line for each."""
     parts = [
-        part for name in arguments.files for part in _read_parts(name, arguments.arch, EVERYTHING)
+        part for name in arguments.files for part in _read_parts(name, arguments.arch, ALL_KINDS)
     ]
     if not parts:
         raise UnreadableCubin(f"{arguments.files[0]}: there is no device code in it")
@@ -243,10 +243,12 @@ def _extract(arguments: argparse.Namespace) -> None:
         raise UnreadableCubin(f"{problem.filename}: {problem.strerror}") from problem
 
 
-def _read_parts(name: str, arch: str | None, unpacks: tuple[int, ...] = CUBINS) -> list[DeviceCode]:
+def _read_parts(
+    name: str, arch: str | None, unpacks: tuple[int, ...] = CUBIN_KINDS
+) -> list[DeviceCode]:
     """The device code in a file; with `arch` only that of one architecture."""
     try:
-        data = read_incoming(name, wanted=is_known)
+        data = read_incoming(name, is_wanted=is_known)
         hidden = _hints_without_code(name, data)
         if hidden and not data.startswith(ARCHIVE_MAGICS):
             raise UnreadableCubin(hidden[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from pylink.options.commands import COMMANDS
-from pylink.options.help import HELP, about, shown_choices
+from pylink.options.help import HELP, describe_option, linkable_choices
 from pylink.options.table import FLAG, OPTIONS, TRUTH
 
 TYPE_CHECKING = False
@@ -43,8 +43,8 @@ def link_options() -> list[OptionHelp]:
         if option.built:
             spellings = [f"--{option.long}", *([f"-{option.short}"] if option.short else [])]
             argument = "" if option.takes == FLAG else HELP[option.long][0] or "<value>"
-            choices = ["true", "false"] if option.takes == TRUTH else shown_choices(option)
-            option_helps.append(OptionHelp(spellings, argument, choices, about(option)))
+            choices = ["true", "false"] if option.takes == TRUTH else linkable_choices(option)
+            option_helps.append(OptionHelp(spellings, argument, choices, describe_option(option)))
     return option_helps
 
 

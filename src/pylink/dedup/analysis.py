@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from pylink._native.twins import find_twins
 from pylink.dedup.rows import BlockerRow, FamilySums, describe_blocker
-from pylink.mercury.cubin import CAPSULE
+from pylink.mercury.cubin import CAPSULE_PREFIX
 from pylink.mercury.folding import fold
 from pylink.mercury.prefilter import digests_of
-from pylink.mercury.reasons import ACCEPTED, BLOCKERS, show
+from pylink.mercury.reasons import ACCEPTED, BLOCKERS, show_name
 from pylink.mercury.rows import FoldRow, fold_row
 from pylink.mercury.stages import Verdict, compare
 from pylink.tabular.table import Table
@@ -188,7 +188,7 @@ def analyze(
         if earlier is None and row in nearest:
             other = items[nearest[row]]
             verdict = compare(other, item, prefilter=prefilter, identity=identity)
-        if verdict is not None and verdict.why != ACCEPTED:
+        if verdict is not None and verdict.reason_row != ACCEPTED:
             blockers[blocker_of(verdict)] += 1
         reference = None if earlier is None else items[earlier]
         candidates.append(Candidate(item, reference, verdict))
@@ -232,7 +232,7 @@ def section_twins(objects: Sequence[MercuryObject]) -> list[SectionTwin]:
 
 def blocker_of(verdict: Verdict) -> str:
     """The kind of difference, with the family of sections that differ."""
-    text, index = BLOCKERS[verdict.why], verdict.index
+    text, index = BLOCKERS[verdict.reason_row], verdict.index
     if index is None or verdict.symbol is not None:
         return text
     return f"{text}: {RELOCATIONS if verdict.stage == 3 else verdict.candidate.families[index]}"
@@ -258,11 +258,11 @@ def _rows(items: Sequence[MercuryObject]) -> _Rows:
         ):
             rows.owners.append(owner)
             rows.families.append(family)
-            rows.titles.append(show(name))
-            rows.names.append((_without_prefix(show(name)), align))
+            rows.titles.append(show_name(name))
+            rows.names.append((_without_prefix(show_name(name)), align))
             rows.sizes.append(len(data))
-            rows.sections.append(data[NUMBER_SIZE:] if name.startswith(CAPSULE) else data)
-            rows.relocations.append(pending.pop(_without_prefix(show(name)), b""))
+            rows.sections.append(data[NUMBER_SIZE:] if name.startswith(CAPSULE_PREFIX) else data)
+            rows.relocations.append(pending.pop(_without_prefix(show_name(name)), b""))
         # Relocations of sections that are not compared.
         for short, data in pending.items():
             rows.owners.append(owner)
@@ -284,7 +284,7 @@ def _without_prefix(name: str) -> str:
 
 
 def _relocated_section(name: bytes) -> str:
-    return _without_prefix(show(name)).removeprefix(".rela")
+    return _without_prefix(show_name(name)).removeprefix(".rela")
 
 
 def _leaders(rows: _Rows, hashed: bool) -> array.array[int]:

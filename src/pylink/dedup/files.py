@@ -82,7 +82,7 @@ def inputs(names: Sequence[str]) -> Iterator[Path]:
 
 def inside(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield name and bytes of each cubin in a file of any kind that `pylink inspect` opens."""
-    for part in parts(str(path), bytes(read_incoming(path, wanted=is_known))):
+    for part in parts(str(path), bytes(read_incoming(path, is_wanted=is_known))):
         if part.kind == "cubin":
             yield f"{part.name} (sm_{part.arch})" if part.arch else part.name, part.data
 

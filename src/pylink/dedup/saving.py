@@ -71,13 +71,13 @@ def saved_by_cubins(cubins: Iterable[tuple[str, bytes]], arch: str) -> int | Non
 def read_inputs(inputs: list[Input], arch: str, sink: ErrorCollector) -> Objects | None:
     """Load and parse inputs of a link for `arch`; None if that fails."""
     from pylink.options.model import Options  # needed only here
-    from pylink.options.plan import Plan
+    from pylink.options.plan import OutputPlan
     from pylink.phases.load import load
     from pylink.phases.read import read
     from pylink.timing import CsvTiming
 
     try:
-        plan = Plan({}, (), sink)
+        plan = OutputPlan({}, (), sink)
         job = init(sink, Options({"arch": arch}), inputs, plan, Steps())
         objects = read(sink, load(sink, job, CsvTiming(None)))
     except LinkError:
@@ -91,7 +91,7 @@ def _output_size(objects: Objects, sink: ErrorCollector, *, keeps_copies: bool) 
     job.steps = Steps()
     job.traces_folds = False
     job.keeps_copies = keeps_copies
-    copied = objects.replaced(job=job)
+    copied = objects.replace(job=job)
     try:
         merged = merge(sink, copied)
         return None if merged is None or sink.failing else layout(sink, merged).size

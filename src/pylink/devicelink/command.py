@@ -14,7 +14,7 @@ from pylink.diagnostics import NvlinkRenderer, Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.nvlink import NVLINK
 from pylink.diagnostics.stream import write
-from pylink.options.file import split_words
+from pylink.options.file import split_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _with_environment(argv: Sequence[str]) -> list[str]:
     """The arguments, with those of the environment variables of nvcc."""
     try:
         before, after = (
-            split_words(os.environ.get(variable, ""), Sink()) for variable in (PREPEND, APPEND)
+            split_arguments(os.environ.get(variable, ""), Sink()) for variable in (PREPEND, APPEND)
         )
     except LinkError:
         return list(argv)

@@ -30,8 +30,8 @@ from pylink.devicelink.request import (
 )
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
-from pylink.options.file import split_items, split_words
-from pylink.options.parse import VARIABLE, parse
+from pylink.options.file import split_arguments, split_items
+from pylink.options.parse import OPTIONS_VARIABLE, parse
 from pylink.options.table import FLAG, LIST, NUMBER
 
 TYPE_CHECKING = False
@@ -73,8 +73,8 @@ def read_request(
     sink = Sink()
     parsed = ParsedArguments(as_nvcc=as_nvcc)
     try:
-        before = split_words(environment.get(PREPEND, ""), sink)
-        after = split_words(environment.get(APPEND, ""), sink)
+        before = split_arguments(environment.get(PREPEND, ""), sink)
+        after = split_arguments(environment.get(APPEND, ""), sink)
         _read(before, parsed, sink)
         extra = len(parsed.inputs)
         _read(argv, parsed, sink)
@@ -157,7 +157,7 @@ def _read_file(file: str, parsed: ParsedArguments, sink: Sink) -> None:
         raise LeftToNvcc(file=file) from None
     if len(parsed.files) > MAX_FILES:
         raise LeftToNvcc(file=file)
-    _read(split_words(text, sink), parsed, sink)
+    _read(split_arguments(text, sink), parsed, sink)
 
 
 def _request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Request:
@@ -202,7 +202,7 @@ def _request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Request
     request.hides = _hides(host_words)
     levels = [texts.get("optimize", "0"), *(word[2:] for word in host_words if word[:2] == "-O")]
     request.optimizes_host = levels[-1] != "0"
-    _set_link_options(request, parsed, environment.get(VARIABLE, ""))
+    _set_link_options(request, parsed, environment.get(OPTIONS_VARIABLE, ""))
     request.report_name = request.output
     request.options_files = parsed.files
     request.timings = texts.get("time")

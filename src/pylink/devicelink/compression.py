@@ -7,7 +7,7 @@ docs/device-link.md.
 from __future__ import annotations
 
 from pylink.facts.fatbinentries import FLAG_LZ4, FLAG_ZSTD
-from pylink.inputs.payload import ZSTD_FRAME, find_codec
+from pylink.inputs.payload import ZSTD_FRAME, load_codec
 
 # By default, cubins of more bytes than this are compressed.
 COMPRESSION_THRESHOLD = 10_000_000
@@ -70,7 +70,7 @@ def compress(data: bytes, mode: Mode) -> tuple[int, bytes]:
         )
     from pylink._native import ledger  # small steps do not need it
 
-    if find_codec(ZSTD_FRAME, ledger.use_codec):
+    if load_codec(ZSTD_FRAME, ledger.use_codec):
         frame = ledger.frame_of(data, mode.level, checked=False)
         if frame is not None:
             return FLAG_ZSTD, frame

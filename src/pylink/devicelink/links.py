@@ -20,9 +20,9 @@ from pylink.inputs.libraries import find_libraries
 from pylink.options.check import check
 from pylink.options.filenames import SIDE_OPTIONS, expand_names
 from pylink.options.model import Options
-from pylink.options.plan import Plan, place_of, plan_outputs
+from pylink.options.plan import OutputPlan, output_identity, plan_outputs
 from pylink.phases.sidebyside import run_side_by_side
-from pylink.pipeline import Registered
+from pylink.pipeline import HostRegistration
 from pylink.renderers.configuration import obey, open_reports
 from pylink.timing import elapsed_ms, now
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pylink.devicelink.request import Request
     from pylink.devicelink.toolkit import Toolkit
     from pylink.options.model import Input
-    from pylink.options.plan import Place
+    from pylink.options.plan import OutputIdentity
     from pylink.options.table import Value
     from pylink.outputs.reproducer import Reproducer
     from pylink.phases.sharing import SharedInputs
@@ -72,7 +72,7 @@ class Link:
         self.arch = arch
         self.sink = Sink()
         self.image = b""
-        self.registered = Registered()
+        self.registered = HostRegistration()
         self.failed = False
         self.members: dict[str, list[str]] = {}
         self.milliseconds = 0.0
@@ -99,7 +99,7 @@ class LinkCallbacks:
 
 def open_step_reports(
     request: Request, inputs: Sequence[str], sink: Sink, stream: TextIO | None = None
-) -> Plan:
+) -> OutputPlan:
     """The output files of a step; adds the renderers of its log and SARIF document to the sink.
 
     If the sink shows messages, it shows them on `stream` in the requested format.
@@ -109,7 +109,7 @@ def open_step_reports(
         obey(sink, values, inputs=inputs, stream=stream)
     refuse_shared_files(request, sink)
     reports = step_reports(request)
-    plan = Plan({"output_file": request.output, **reports}, inputs, sink)
+    plan = OutputPlan({"output_file": request.output, **reports}, inputs, sink)
     report_values: dict[str, Value] = {
         **reports,
         "output_file": request.report_name or request.output,
@@ -122,13 +122,13 @@ def open_step_reports(
 
 def refuse_shared_files(request: Request, sink: Sink) -> None:
     """End the step with an error if links for two architectures would write the same file."""
-    first: dict[Place, str] = {}
+    first: dict[OutputIdentity, str] = {}
     for arch in request.archs:
         values = {option: request.values.get(option) for option in LINK_FILES}
         expanded: dict[str, Value] = {**values, "Xopt": request.values.get("Xopt"), "arch": arch}
         expand_names(expanded, request.report_name)
         for output in plan_outputs(expanded, sink):
-            place = place_of(output.path)
+            place = output_identity(output.path)
             other = arch if place is None else first.setdefault(place, arch)
             if other != arch:
                 sink.fatal(
@@ -278,7 +278,7 @@ def _link(
     reproducer = None
     failed = True
     try:
-        plan = Plan(values, names, sink)
+        plan = OutputPlan(values, names, sink)
         open_reports(sink, values)
         if options.reproduce is not None:
             reproducer = make_reproducer(options, values, inputs, plan)
@@ -289,7 +289,7 @@ def _link(
             sink,
             registered=link.registered,
             shared=shared,
-            between=on_phase_end,
+            on_phase_end=on_phase_end,
         )
         failed = bool(sink.errors)
     finally:
@@ -308,7 +308,7 @@ def _link(
 
 
 def make_reproducer(
-    options: Options, values: Mapping[str, Value], inputs: Sequence[Input], plan: Plan
+    options: Options, values: Mapping[str, Value], inputs: Sequence[Input], plan: OutputPlan
 ) -> Reproducer:
     """The reproducer of one link of a step; libraries were found before and are inputs."""
     from pylink.outputs.reproducer import Reproducer
@@ -360,5 +360,5 @@ def find_libraries_once(
     values = link_values(request, machine, toolkit)
     searched = (*request.library_path, *toolkit.library_path)
     options = Options({**values, "arch": request.archs[0], "library_path": searched})
-    plan = Plan({}, (), sink)
+    plan = OutputPlan({}, (), sink)
     return find_libraries(options, [False] * len(options.library), plan, sink)

@@ -24,7 +24,7 @@ from pylink.files.atomic import WholeFile, refuse_output
 from pylink.files.workdir import working_directory
 from pylink.options.model import Input
 from pylink.outputs.depfile import files_of
-from pylink.outputs.registerlink import file_identifier
+from pylink.outputs.registerlink import module_id_of_file
 from pylink.phases.sharing import SharedInputs
 from pylink.timing import elapsed_ms, now
 
@@ -105,7 +105,7 @@ def make_step(
         step.pieces = container.pieces
         return step
     if is_unit:
-        identifier = file_identifier(request.output or DEFAULT_OUTPUTS[UNIT], working_directory())
+        identifier = module_id_of_file(request.output or DEFAULT_OUTPUTS[UNIT], working_directory())
         step.pieces = make_unit(identifier, container, machine)
     else:
         units = find_units(links[-1])
@@ -173,7 +173,7 @@ def find_units(link: Link) -> list[Unit]:
         elif is_id and name in optional:
             units.append(Unit(name, role=OPTIONAL))
         else:
-            units.append(Unit(name if is_id else file_identifier(name, working_directory())))
+            units.append(Unit(name if is_id else module_id_of_file(name, working_directory())))
     if libraries is not None:
         units += [Unit(name, role=LENT) for name in libraries.lent]
     return units

@@ -51,7 +51,7 @@ def write_times(request: Request, step: StepResult, total: float, sink: Sink) ->
         rows.append(("nvcc (driver)", "", "", output, "", driver_time))
     try:
         timing = CsvTiming(request.timings)
-        is_complete = timing.whole
+        is_complete = timing.complete
         for phase, source, read, to, arch, elapsed in rows:
             is_complete &= timing.row(
                 phase,

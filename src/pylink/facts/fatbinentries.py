@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink.diagnostics import Sink
-    from pylink.inputs.pieces import Piece
+    from pylink.inputs.compileinputs import CompileInput
 
 FATBIN_MAGIC = b"\x50\xed\x55\xba"
 
@@ -65,7 +65,7 @@ def entry_text(entry: bytes | memoryview) -> str:
     return text.rstrip(b"\0").decode("utf-8", "replace")
 
 
-def check_entries(modules: Sequence[Piece], sink: Sink) -> None:
+def check_entries(modules: Sequence[CompileInput], sink: Sink) -> None:
     """Refuse modules whose options differ; warn if only some of them have line information."""
     option_lists = [
         entry_text(memoryview(module.data)[CONTAINER.size :]).split()

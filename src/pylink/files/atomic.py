@@ -1,17 +1,17 @@
 """Files that appear atomically, whatever ends the process that writes them.
 
 The contents go to a file without a name, which the system removes with the process. It gets its
-name when it is complete: at once where there was no such file, else under a temporary name
-beside the old one and from there by rename, for no call gives a name that is taken. A process that
-is killed between these two calls leaves the temporary name; the next one that writes the same file
-finds and removes it (`temporary`).
+name when it is complete: at once if no such file exists. Else it gets a temporary name beside the
+old file and is renamed, since no system call links a nameless file over an existing name. A process
+that is killed between these two calls leaves the temporary name. The next process that writes the
+same file finds and removes it (`temporary`).
 
-A file system may say only at close that there was no room for the file, as NFS does of a quota. So
-a descriptor of it is closed before the file gets its name (`closing`).
+A file system may report only at close that there is no room for the file, as NFS does for a quota.
+So a descriptor of it is closed before the file gets its name (`closing`).
 
-Where that cannot be, it is done the next best way. File systems without nameless files have the
-temporary name from the start. A file that may be written but not replaced (its folder may not be
-written, or it is a mount) is overwritten, after room for all of it is reserved.
+There are two fallbacks. On file systems without nameless files, the file has its temporary name
+from the start. A file that may be written but not replaced (its folder may not be written, or it is
+a mount) is overwritten, after room for all of it is reserved.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ import os
 import stat
 
 from pylink.diagnostics.errors import reason_of
-from pylink.files.closing import settle
+from pylink.files.closing import raise_close_errors
 from pylink.files.special import open_special
 from pylink.files.temporary import (
     MOST_NAMES,
-    clean,
     has_name,
     hold,
-    let_go,
     lock,
+    release,
+    remove_first_leftover,
     remove_leftover,
     temporary_name,
 )
@@ -40,24 +40,24 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
 
-# What the system says where nothing can be made beside a file, or the file not be replaced.
+# Errors if no file can be created beside the old one, or the old one cannot be replaced.
 _IRREPLACEABLE = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS)
-# What it says of a nameless file where there are none.
+# Errors of open(O_TMPFILE) on file systems without nameless files.
 _NO_NAMELESS = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
 
-# Bytes of a call. The kernel keeps a file in pieces as large as the writes were, and one of 2 MiB
-# may be memory that a hypervisor has to give back first (`base/hugepages.pxd`): 86 MB at once took
-# 16 ms or 200, in such steps 15 or 18.
+# Bytes of one write call. The page cache keeps a file in pieces as large as the writes were, and a
+# piece of 2 MiB may be memory that a hypervisor must provide first (`base/hugepages.pxd`). 86 MB in
+# one call took 16 or 200 ms, in calls of this size 15 or 18 ms.
 _WRITE_SIZE = 1 << 20
 
 _FLAGS = os.O_RDWR | os.O_CLOEXEC
 
 
 class WholeFile:
-    """A file that stays as it was until `commit`.
+    """An output file: the old contents stay until `commit`.
 
-    Making one is an OSError or a ValueError where the file could not be made or replaced. Devices,
-    pipes and open descriptors are written to directly: a rename would put a file in their place.
+    The constructor raises OSError or ValueError if the file cannot be created or replaced. Devices,
+    pipes and open descriptors are written directly: a rename would put a file in their place.
     """
 
     __slots__ = ("_descriptor", "_folder", "_key", "_mode", "_name", "_overwrites", "path")
@@ -81,13 +81,13 @@ class WholeFile:
             raise
 
     def _prepare(self, path: str) -> None:
-        """Open what takes the contents, and the folder that the file is to appear in."""
+        """Open the folder of the file, and a temporary file or memory for the contents."""
         if os.path.basename(path) in ("", ".", ".."):
             reason = errno.EISDIR if path else errno.ENOENT
             raise OSError(reason, os.strerror(reason))
         target = os.path.realpath(path) if os.path.islink(path) else path
         self._name = os.fsencode(os.path.basename(target))
-        try:  # no file that may not be written is replaced
+        try:  # a read-only file must not be replaced
             descriptor = os.open(target, os.O_WRONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             pass
@@ -104,15 +104,15 @@ class WholeFile:
             self._overwrites = True
 
     def _open_temporary(self) -> None:
-        """Open a file without a name, or with a temporary name where there is no such thing."""
+        """Open a file without a name, or with a temporary name if the file system needs one."""
         try:
             self._descriptor = os.open(".", _FLAGS | os.O_TMPFILE, 0o666, dir_fd=self._folder)
         except OSError as error:
             if error.errno not in _NO_NAMELESS:
                 raise
-            self._take_name()
+            self._claim_temporary_name()
         else:
-            clean(self._folder, self._name)
+            remove_first_leftover(self._folder, self._name)
         self._set_mode()
 
     def _set_mode(self) -> None:
@@ -120,40 +120,40 @@ class WholeFile:
             os.fchmod(self._descriptor, self._mode)
 
     def write(self, data: bytes) -> None:
-        """Write all of it; OSError, after which only `discard` makes sense."""
+        """Write all of `data`. OSError on failure; then only `discard` makes sense."""
         _write_all(self._descriptor, data)
 
     @property
     def unfinished(self) -> int | None:
-        """The empty file that will be renamed, to be filled by others; None if all is copied."""
+        """Descriptor of the empty file that `commit` will name; None if contents are copied."""
         return None if self._folder < 0 or self._overwrites else self._descriptor
 
     def commit(self) -> None:
-        """Put the file in its place; OSError, with nothing left behind, when that fails."""
+        """Put the file in its place; OSError on failure, with no temporary file left."""
         try:
             if self._overwrites:
                 self._overwrite()
             elif self._folder >= 0:
-                self._appear()
+                self._put_in_place()
                 return
             descriptor, self._descriptor = self._descriptor, -1
             os.close(descriptor)
         finally:
             self.discard()
 
-    def _appear(self) -> None:
-        """Give the contents their name."""
+    def _put_in_place(self) -> None:
+        """Give the complete file its name, by link or rename."""
         if self._key is None:
-            settle(self._descriptor)
+            raise_close_errors(self._descriptor)
             try:
                 if self._mode is None and self._link(self._name):
                     return
-                self._take_name()
-            except OSError:  # no /proc, or a file system that keeps what is nameless so
+                self._claim_temporary_name()
+            except OSError:  # no /proc, or the file system cannot name a nameless file
                 self._copy_temporary()
-                self._settle_named()
+                self._flush_temporary()
         else:
-            self._settle_named()
+            self._flush_temporary()
         assert self._key is not None
         try:
             os.rename(self._key[2], self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
@@ -163,10 +163,10 @@ class WholeFile:
             self._overwrite()
             self._drop_name()
         else:
-            self._let_go()
+            self._release_name()
 
     def _link(self, name: bytes) -> bool:
-        """Give the nameless file a name; False when that is taken."""
+        """Give the nameless file a name; False if the name exists."""
         try:
             # The link in /proc must be followed, which os.link does by flag only.
             os.link(
@@ -180,23 +180,23 @@ class WholeFile:
             return False
         return True
 
-    def _take_name(self) -> None:
-        """Give the file the first temporary name that is free; open one there if there is none."""
-        claim = self._make if self._descriptor < 0 else self._name_temporary
+    def _claim_temporary_name(self) -> None:
+        """Give the file the first free temporary name; without an open file, create it there."""
+        claim = self._create_temporary if self._descriptor < 0 else self._name_temporary
         for number in range(MOST_NAMES):
             name = temporary_name(self._name, number)
             self._key = hold(self._folder, name, self)
             if self._key is None:
                 continue
-            taken = False
+            claimed = False
             try:
-                taken = claim(name)
-                if not taken and remove_leftover(name, self._folder):
-                    taken = claim(name)
-                if taken:
+                claimed = claim(name)
+                if not claimed and remove_leftover(name, self._folder):
+                    claimed = claim(name)
+                if claimed:
                     return
             finally:
-                if not taken:
+                if not claimed:
                     self._drop_name()
         raise OSError(errno.EEXIST, "all temporary names beside it are taken")
 
@@ -204,13 +204,13 @@ class WholeFile:
         lock(self._descriptor)
         return self._link(name)
 
-    def _make(self, name: bytes) -> bool:
-        """Open a temporary file of this name; False when the name is taken."""
+    def _create_temporary(self, name: bytes) -> bool:
+        """Create a temporary file of this name; False if the name is in use."""
         try:
             temporary = os.open(name, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=self._folder)
         except FileExistsError:
             return False
-        # A process that was faster than the lock took the file for a leftover.
+        # Before the lock was held, another process may have removed the file as a leftover.
         if lock(temporary) is False or not has_name(temporary, name, self._folder):
             os.close(temporary)
             return False
@@ -218,30 +218,30 @@ class WholeFile:
         return True
 
     def _copy_temporary(self) -> None:
-        """Go on with a file that has a temporary name."""
+        """Copy the contents to a new file that has a temporary name."""
         nameless, self._descriptor = self._descriptor, -1
         try:
-            self._take_name()
+            self._claim_temporary_name()
             self._set_mode()
             _copy(nameless, self._descriptor)
         finally:
             os.close(nameless)
 
-    def _settle_named(self) -> None:
-        """As `settle`, for a file with a temporary name."""
+    def _flush_temporary(self) -> None:
+        """Flush and close the temporary file; write it again if another process removed it."""
         while True:
             assert self._key is not None
-            settle(self._descriptor, self._folder)
-            # That was the end of the lock on the file: a faster process took it for a leftover.
+            raise_close_errors(self._descriptor, self._folder)
+            # The close dropped the lock, so another process may have removed the file.
             if lock(self._descriptor) is not False and has_name(
                 self._descriptor, self._key[2], self._folder
             ):
                 return
-            self._let_go()
+            self._release_name()
             self._copy_temporary()
 
     def _overwrite(self) -> None:
-        """Write the contents into the file that is there; OSError, as a rule with it as it was."""
+        """Overwrite the existing file. OSError on failure; it is unchanged if room was lacking."""
         target = os.open(self._name, os.O_WRONLY | os.O_CLOEXEC, dir_fd=self._folder)
         try:
             before, size = os.fstat(target).st_size, os.fstat(self._descriptor).st_size
@@ -256,25 +256,25 @@ class WholeFile:
         finally:
             os.close(target)
 
-    def _let_go(self) -> None:
-        """Forget the temporary name."""
+    def _release_name(self) -> None:
+        """Release the temporary name for other links of this process."""
         if self._key is not None:
-            let_go(self._key)
+            release(self._key)
             self._key = None
 
     def _drop_name(self) -> None:
-        """Remove the temporary name, if it is that of the file.
+        """Remove the temporary name if it belongs to the file.
 
-        It is not where nothing has it yet, nor after an interrupt right after the rename.
+        It does not before the file was created, nor after an interrupt right after the rename.
         """
         if self._key is not None:
             name = self._key[2]
             if self._descriptor >= 0 and has_name(self._descriptor, name, self._folder):
                 os.unlink(name, dir_fd=self._folder)
-            self._let_go()
+            self._release_name()
 
     def discard(self) -> None:
-        """Remove what there is of a file that was not committed; a second call does nothing."""
+        """Remove a file that was not committed; a second call does nothing."""
         try:
             self._drop_name()
         finally:
@@ -285,7 +285,7 @@ class WholeFile:
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """Make or replace a file in one step; OSError or ValueError, with the old one intact."""
+    """Create or replace a file atomically; OSError or ValueError leave the old one intact."""
     file = WholeFile(path)
     try:
         file.write(data)
@@ -295,7 +295,7 @@ def write_whole(path: str, data: bytes) -> None:
 
 
 def refuse_output(path: str, error: Exception, sink: Sink) -> NoReturn:
-    """Report that an output cannot be made, with what the system says."""
+    """Report, with the system's reason, that an output cannot be opened."""
     from pylink.diagnostics.record import note
 
     hint = note("file-reason", reason=reason_of(error))
@@ -303,7 +303,7 @@ def refuse_output(path: str, error: Exception, sink: Sink) -> NoReturn:
 
 
 def write_output(path: str, data: bytes, sink: Sink) -> None:
-    """Make or replace a file that is what the command is for; what goes wrong is fatal."""
+    """Create or replace the output of a command; any failure is a fatal diagnostic."""
     try:
         file = WholeFile(path)
     except (OSError, ValueError) as error:
@@ -317,7 +317,7 @@ def write_output(path: str, data: bytes, sink: Sink) -> None:
         file.discard()
 
 
-def holds(path: str, data: bytes) -> bool:
+def has_contents(path: str, data: bytes) -> bool:
     """Whether `path` is a regular file with exactly these contents."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode) or os.path.getsize(path) != len(data):
@@ -329,7 +329,7 @@ def holds(path: str, data: bytes) -> bool:
 
 
 def _close(descriptor: int) -> None:
-    """Close what was settled or is not kept: of an error there nobody needs to know."""
+    """Close a descriptor whose errors were reported already, or whose file is dropped."""
     try:
         os.close(descriptor)
     except OSError:
@@ -337,9 +337,9 @@ def _close(descriptor: int) -> None:
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest[:_WRITE_SIZE]) :]
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining[:_WRITE_SIZE]) :]
 
 
 def _copy(source: int, target: int) -> None:

@@ -1,7 +1,7 @@
-"""The output while phases make it: in memory, or in the file that will be it.
+"""The output while phases write it: in memory, or directly in the output file.
 
-An output that is made in its file needs no memory of its own, whatever its size. Where the file
-cannot be had, it is made in memory, and phase write says what is wrong with the place.
+An output that is written in its file needs no memory of its own, whatever its size. If the file
+cannot be opened, the output is made in memory, and phase write reports the error.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 from pylink._native.image import Canvas
 from pylink.diagnostics.errors import reason_of
 from pylink.files.atomic import WholeFile
-from pylink.files.lazyfile import KeptFile, contents
+from pylink.files.lazyfile import LazyFile, contents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
 
-# Outputs up to so many bytes are made in memory: callers that want bytes need not read a file.
+# Outputs up to this size (bytes) are made in memory, so that callers need not read a file.
 WRITTEN_SIZE = 8 << 20
 
 
 class OutputBuffer:
-    """The bytes of the output: `canvas` takes them.
+    """The output buffer: phases write to `canvas`.
 
-    At its end a `with` block lets go of the canvas, and of a file that was not committed.
+    The end of a `with` block closes the canvas, and discards a file that was not committed.
     """
 
     __slots__ = ("_file", "_written", "canvas")
 
     def __init__(self, size: int, path: str | None = None) -> None:
-        """In memory, or in the file that is to be `path`, where that can be."""
+        """A buffer in the file `path` if it is large and can be opened, else in memory."""
         self._file: WholeFile | None = None
-        self._written: KeptFile | bytes = b""
+        self._written: LazyFile | bytes = b""
         canvas = None
         if path is not None and size > WRITTEN_SIZE:
             canvas = self._open(path, size)
         self.canvas = Canvas(size) if canvas is None else canvas
 
     def _open(self, path: str, size: int) -> Canvas | None:
-        # A reader of a pipe would take this opening, without a byte written, for all of it.
+        # The reader of a pipe would take an open and close without a byte for the end.
         if os.path.exists(path) and not os.path.isfile(path):
             return None
         try:
@@ -56,25 +56,25 @@ class OutputBuffer:
         return canvas
 
     @property
-    def image(self) -> bytes | KeptFile:
-        """The bytes, or the file that has them: empty before it is in its place."""
+    def image(self) -> bytes | LazyFile:
+        """The output's bytes, or the file that has them; empty before `commit`."""
         return self.canvas.image if self._file is None else self._written
 
     def commit(self) -> bool:
-        """Put the file in its place; False where there is none. OSError when that fails."""
+        """Put the file in its place; False if the output is in memory. OSError on failure."""
         if self._file is None:
             return False
         descriptor = self._file.unfinished
         assert descriptor is not None
         try:
-            self._written = KeptFile(descriptor, self._file.path)
-        except OSError:  # too many are open
+            self._written = LazyFile(descriptor, self._file.path)
+        except OSError:  # too many open files
             self._written = contents(descriptor, self.canvas.size)
         self._file.commit()
         return True
 
     def report(self, error: OSError, sink: Sink) -> NoReturn:
-        """End the link after an error in writing."""
+        """Report a write error, which ends the link."""
         path = None if self._file is None else self._file.path
         sink.fatal("cannot-write-file", file=path, reason=reason_of(error))
 

@@ -1,4 +1,4 @@
-"""A file that was written and may be wanted back, as bytes, later or never."""
+"""A written file whose bytes are read only if a caller needs them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import errno
 import os
 
 
-class KeptFile:
-    """The contents of an open file as they are now, whatever becomes of its name.
+class LazyFile:
+    """The present contents of an open file, readable even after its name is removed.
 
-    The descriptor is this object's own, and is closed with it. A copy of the object, by pickle too,
-    is bytes.
+    The object owns its descriptor and closes it. Copying or pickling the object gives bytes.
     """
 
     __slots__ = ("_descriptor", "_modified", "path", "size")
 
     def __init__(self, descriptor: int, path: str) -> None:
-        """OSError when there can be no other descriptor; `path` is for messages."""
+        """OSError if the descriptor cannot be duplicated; `path` is for messages."""
         self._descriptor = -1
         self._descriptor = os.dup(descriptor)
         status = os.fstat(descriptor)
@@ -25,7 +24,7 @@ class KeptFile:
         self._modified = status.st_mtime_ns
 
     def read(self) -> bytes:
-        """The contents; OSError when somebody has changed the file."""
+        """The contents; OSError if the file has been changed since."""
         data = contents(self._descriptor, self.size)
         status = os.fstat(self._descriptor)
         if (status.st_size, status.st_mtime_ns) != (self.size, self._modified):
@@ -42,10 +41,10 @@ class KeptFile:
 
 
 def contents(descriptor: int, size: int) -> bytes:
-    """The first `size` bytes of a file, or all where it has less."""
+    """The first `size` bytes of a file, or all of a shorter one."""
     parts: list[bytes] = []
-    at = 0
-    while part := os.pread(descriptor, size - at, at):
+    offset = 0
+    while part := os.pread(descriptor, size - offset, offset):
         parts.append(part)
-        at += len(part)
+        offset += len(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)

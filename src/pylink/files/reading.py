@@ -1,8 +1,8 @@
 """Reading files that may turn out to be pipes, devices, or larger than any memory.
 
-Nothing is opened that would wait for good: a pipe has `WRITER_SECONDS` to get a writer, and its
-writer `SILENT_SECONDS` for the next bytes. Devices, folders and sockets are not even opened, and no
-more is read than a limit allows.
+No read waits forever: a pipe must get a writer within `WRITER_SECONDS`, and more bytes within
+`SILENT_SECONDS`. Devices, folders and sockets are not opened, and no more is read than a limit
+allows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Bytes of the largest file that is read, and of the beginning that shows the kind of a file.
+# Bytes of the largest file that is read, and of the head that shows the kind of a file.
 MAX_SIZE = 1 << 32
 HEAD_SIZE = 64
 
@@ -26,21 +26,21 @@ _POLL_SECONDS = 0.01
 
 _CHUNK = 1 << 24
 
-# Pipes of these names have their writer already; without one they are at their end.
+# Pipes with these prefixes are open already: without a writer they are at their end.
 _DESCRIPTORS = ("/dev/fd/", "/dev/stdin", "/proc/")
 
 
 class RefusedError(OSError):
-    """A file that could be opened and is not read, or not to its end; `strerror` says why."""
+    """A file that can be opened but is not read to its end; `strerror` says why."""
 
 
 class Incoming:
-    """An open file or pipe; `size` in bytes as the system says, 0 for a pipe."""
+    """An open file or pipe; `size` is in bytes, 0 for a pipe."""
 
     __slots__ = ("_descriptor", "_has_writer", "_waits", "size")
 
     def __init__(self, path: str | os.PathLike[str], *, pipes: bool = True) -> None:
-        """Open it; OSError for what is neither a file nor, with `pipes`, a pipe."""
+        """Open a regular file or, with `pipes`, a pipe; OSError for everything else."""
         name = os.fspath(path)
         status = os.stat(name)
         self._waits = pipes and stat.S_ISFIFO(status.st_mode)
@@ -49,8 +49,8 @@ class Incoming:
         if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
         if not (stat.S_ISREG(status.st_mode) or self._waits):
-            wanted = "neither a file nor a pipe" if pipes else "no regular file"
-            raise OSError(errno.EINVAL, f"it is {wanted}", name)
+            kind = "neither a file nor a pipe" if pipes else "not a regular file"
+            raise OSError(errno.EINVAL, f"it is {kind}", name)
         self._descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
 
     def __enter__(self) -> Incoming:
@@ -68,7 +68,7 @@ class Incoming:
             os.close(descriptor)
 
     def read(self, size: int) -> bytes:
-        """As many bytes, fewer only at the end."""
+        """Read `size` bytes, fewer only at the end of the file."""
         parts: list[bytes] = []
         while size:
             part = self._read_some(min(size, _CHUNK))
@@ -79,7 +79,7 @@ class Incoming:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _read_some(self, size: int) -> bytes:
-        """At least a byte, none at the end."""
+        """Read at least one byte; empty at the end of the file."""
         start = time.monotonic()
         while True:
             try:
@@ -88,14 +88,14 @@ class Incoming:
                 if not self._waits:  # some files of /proc
                     raise RefusedError(errno.EAGAIN, "it has nothing to be read now") from None
                 self._has_writer = True
-                limit, what = SILENT_SECONDS, "nothing came through the pipe"
+                limit, problem = SILENT_SECONDS, "nothing came through the pipe"
             else:
                 if part or not self._waits or self._has_writer:
                     self._has_writer = True
                     return part
-                limit, what = WRITER_SECONDS, "nobody writes to the pipe"
+                limit, problem = WRITER_SECONDS, "no process writes to the pipe"
             if time.monotonic() - start > limit:
-                raise RefusedError(errno.ETIMEDOUT, f"{what} for {limit:.0f} seconds")
+                raise RefusedError(errno.ETIMEDOUT, f"{problem} for {limit:.0f} seconds")
             time.sleep(_POLL_SECONDS)
 
 
@@ -104,17 +104,17 @@ def read_incoming(
     *,
     limit: int = MAX_SIZE,
     pipes: bool = True,
-    wanted: Callable[[bytes], bool] | None = None,
+    is_wanted: Callable[[bytes], bool] | None = None,
 ) -> bytes:
-    """The contents of a file or, with `pipes`, of a pipe.
+    """Read a file or, with `pipes`, a pipe.
 
-    OSError when it cannot be read or has more than `limit` bytes. If the first `HEAD_SIZE` bytes
-    show that a file is not `wanted`, no more of it is read.
+    OSError if it cannot be read or has more than `limit` bytes. If `is_wanted` rejects the first
+    `HEAD_SIZE` bytes, only these are returned.
     """
     try:
         with Incoming(path, pipes=pipes) as stream:
             head = stream.read(HEAD_SIZE)
-            if wanted is not None and not wanted(head):
+            if is_wanted is not None and not is_wanted(head):
                 return head
             if stream.size > limit:
                 raise too_large(limit)
@@ -128,15 +128,15 @@ def read_incoming(
 
 
 def too_large(limit: int) -> RefusedError:
-    """What a file of more than `limit` bytes is refused with."""
+    """Make the error for a file of more than `limit` bytes."""
     return RefusedError(errno.EFBIG, f"it has more than {limit} bytes")
 
 
 def is_text(head: bytes) -> bool:
-    """Whether a file that starts so may be text."""
+    """Whether a file with this head may be text."""
     return b"\0" not in head
 
 
 def is_elf(head: bytes) -> bool:
-    """Whether a file that starts so says that it is ELF."""
+    """Whether a file with this head is ELF by its magic number."""
     return head[:4] == b"\x7fELF"

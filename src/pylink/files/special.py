@@ -1,4 +1,4 @@
-"""Outputs that are not files with a name: descriptors, devices, pipes, files that were removed."""
+"""Outputs that are not named files: descriptors, devices, pipes, files that were removed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import stat
 import time
 
-# Seconds that a pipe may be without a reader, and between two looks.
+# Seconds to wait for a reader of a pipe, and between two attempts.
 PIPE_SECONDS = 10.0
 _POLL_SECONDS = 0.02
 
@@ -15,9 +15,9 @@ _STREAMS = ("/dev/stdin", "/dev/stdout", "/dev/stderr")
 
 
 def open_special(path: str) -> int | None:
-    """A descriptor for what no name can be given to; None for everything else.
+    """Open an output that no rename can replace; None for an ordinary path.
 
-    OSError for what cannot be opened, and for a pipe that nobody reads within `PIPE_SECONDS`.
+    OSError if it cannot be opened, or a pipe gets no reader within `PIPE_SECONDS`.
     """
     for prefix in ("/proc/self/fd/", "/dev/fd/"):
         number = path.removeprefix(prefix)
@@ -48,5 +48,5 @@ def _open_pipe(path: str) -> int:
             os.set_blocking(descriptor, True)
             return descriptor
         if time.monotonic() > deadline:
-            raise OSError(errno.ENXIO, "nobody reads from the pipe")
+            raise OSError(errno.ENXIO, "no process reads from the pipe")
         time.sleep(_POLL_SECONDS)

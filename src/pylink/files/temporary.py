@@ -1,7 +1,6 @@
-"""Temporary names of files that are being written: whose they are, and what killed processes left.
+"""Temporary names of files that are being written: their owners, and leftovers of killed processes.
 
-The owner of a temporary name holds a lock on the file, so that nobody takes what is in use for a
-leftover.
+The owner of a temporary name holds a lock on the file, which tells a file in use from a leftover.
 """
 
 from __future__ import annotations
@@ -14,47 +13,47 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     Key = tuple[int, int, bytes]  # device and inode of the folder, and the name
 
-# Temporary names that one file may have at once: links of the same output at the same moment.
+# Temporary names of one file: the number of links that may write the same output at once.
 MOST_NAMES = 64
-# Bytes of the file's own name in a temporary one; file systems take 255 for all of it.
-_KEPT_OF_NAME = 200
+# Bytes of the file's name in its temporary name; file systems allow 255 in total.
+_NAME_PREFIX_SIZE = 200
 
 _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
-# Temporary names that this process holds: a lock keeps only other processes out.
+# Temporary names in use by this process: locks exclude only other processes.
 _held: dict[Key, object] = {}
 
 
 def temporary_name(name: bytes, number: int) -> bytes:
-    """The temporary name of that number for a file called `name`."""
-    return b".%s.%d.pylink" % (name[:_KEPT_OF_NAME], number)
+    """The temporary name with this number for a file called `name`."""
+    return b".%s.%d.pylink" % (name[:_NAME_PREFIX_SIZE], number)
 
 
 def hold(folder: int, name: bytes, owner: object) -> Key | None:
-    """Keep a temporary name in an open folder for `owner`; None when this process has it in use."""
+    """Reserve a temporary name in an open folder for `owner`; None if this process uses it."""
     status = os.fstat(folder)
     key = status.st_dev, status.st_ino, name
     return key if _held.setdefault(key, owner) is owner else None
 
 
-def let_go(key: Key) -> None:
-    """Give a temporary name back."""
+def release(key: Key) -> None:
+    """Release a temporary name that `hold` reserved."""
     _held.pop(key, None)
 
 
-def clean(folder: int, name: bytes) -> None:
-    """Remove what a killed process left of a file called `name`, under the first temporary name."""
+def remove_first_leftover(folder: int, name: bytes) -> None:
+    """Remove the first temporary name of the file `name` if a killed process left it."""
     owner = object()
     key = hold(folder, temporary_name(name, 0), owner)
     if key is not None:
         try:
             remove_leftover(key[2], folder)
         finally:
-            let_go(key)
+            release(key)
 
 
 def lock(descriptor: int) -> bool | None:
-    """Lock a file for this process; False when another has it, None where there are no locks."""
+    """Lock a file for this process; False if another has the lock, None if locks do not work."""
     try:
         os.lockf(descriptor, os.F_TLOCK, 0)
     except OSError as error:
@@ -64,17 +63,16 @@ def lock(descriptor: int) -> bool | None:
 
 def has_name(descriptor: int, name: bytes, folder: int) -> bool:
     try:
-        named = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        entry = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return False
-    return os.path.samestat(named, os.fstat(descriptor))
+    return os.path.samestat(entry, os.fstat(descriptor))
 
 
 def remove_leftover(name: bytes, folder: int) -> bool:
-    """Remove what a killed process left under a temporary name; whether the name is free now.
+    """Remove a leftover of a killed process; True if the temporary name is free now.
 
-    What is locked belongs to a link that runs, and what another user or program put there is not
-    ours to remove.
+    A locked file belongs to a running link. A file of another user, or of another kind, stays.
     """
     try:
         descriptor = os.open(name, _FLAGS, dir_fd=folder)

@@ -1,4 +1,4 @@
-"""The working directory, which may have been deleted, and where files are of a link done again."""
+"""The working directory, which may have been deleted, and paths of a reproduced link."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 
 _DELETED = " (deleted)"  # what the kernel adds to the name
 
-# What stands for the root directory while a link of another machine is done again.
+# Directories that stand for the root directory while a link of another machine is reproduced.
 _roots: list[str] = []
 
 
 def working_directory() -> str:
-    """The path that the working directory has, or had when it was deleted; empty if unknown."""
+    """The path of the working directory, even if it was deleted; empty if unknown."""
     try:
         return os.getcwd()
     except OSError:
@@ -23,16 +23,16 @@ def working_directory() -> str:
 
 
 def absolute(path: str) -> str:
-    """The path from the root on, as os.path.abspath gives it where there is a working directory.
+    """The absolute path; like os.path.abspath, but it works in a deleted directory.
 
-    Where a link is done again, it is the path where that link first ran.
+    While a link is reproduced, it is the path on the machine of the first link.
     """
-    whole = os.path.normpath(os.path.join(working_directory(), path))
-    return whole.removeprefix(_roots[-1]) if _roots else whole
+    full_path = os.path.normpath(os.path.join(working_directory(), path))
+    return full_path.removeprefix(_roots[-1]) if _roots else full_path
 
 
 def present(path: str) -> str:
-    """Where the file is that has this path where the link first ran."""
+    """The path on this machine for a path on the machine where the link first ran."""
     return _roots[-1] + path if _roots and path.startswith("/") else path
 
 
@@ -42,5 +42,5 @@ def enter_root(folder: str) -> None:
 
 
 def leave_root() -> None:
-    """End what `enter_root` began."""
+    """Undo the last `enter_root`."""
     _roots.pop()

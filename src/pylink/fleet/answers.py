@@ -1,4 +1,4 @@
-"""Answers for people, for programs, and as plots."""
+"""Writes answers as tables, JSON, CSV or plots."""
 
 from __future__ import annotations
 
@@ -20,30 +20,32 @@ if TYPE_CHECKING:
     from pylink.fleet.database import Answer, Database
     from pylink.fleet.questions import Question
 
-# Rows of a table that a screen has room for, and bars of a plot.
-TOP = 20
-BARS = 20
+# Default number of rows of a table, and limit of bars in a plot.
+DEFAULT_ROWS = 20
+MOST_BARS = 20
 LABEL_SIZE = 48
-# Units of questions that scale, as plots call them.
+# Units of questions that plots scale, by the plots' names.
 UNITS = {"bytes": "byte"}
 
 
 def as_json(answer: Answer) -> str:
-    """One object for each row. ValueError where it would lack a column."""
+    """The answer as JSON, an object per row; ValueError if two columns have one name."""
     twice = [name for name, count in Counter(answer.columns).items() if count > 1]
     if twice:
         raise ValueError(f"two columns are called {twice[0]}: give each a name with AS")
-    rows = [dict(zip(answer.columns, map(_plain, row), strict=True)) for row in answer.rows]
+    rows = [dict(zip(answer.columns, map(_plain_value, row), strict=True)) for row in answer.rows]
     return json.dumps(rows, indent=1) + "\n"
 
 
 def as_csv(answer: Answer) -> str:
-    """A line of names and a line for each row."""
-    return csv_text([answer.columns, *(map(_plain, row) for row in answer.rows)])
+    """The answer as CSV: a line of column names, and a line per row."""
+    return csv_text([answer.columns, *(map(_plain_value, row) for row in answer.rows)])
 
 
-def tell(database: Database, question: Question, form: str, top: int, plot: str | None) -> None:
-    """Ask a question, whose tables are there, and show the answer; `plot` is a file to draw."""
+def answer_question(
+    database: Database, question: Question, form: str, top: int, plot: str | None
+) -> None:
+    """Ask a question, whose tables must exist, and show the answer; `plot` is a file to draw."""
     database.protect()
     answer = database.ask(question.query)
     bars = [] if plot is None else _bars(question, answer)
@@ -53,27 +55,28 @@ def tell(database: Database, question: Question, form: str, top: int, plot: str 
 
 
 def show_answer(title: str, answer: Answer, form: str, top: int) -> None:
-    """Print in the form "json", "csv" or, for anything else, as a table of `top` rows."""
+    """Print the answer in the form "json" or "csv", else as a table of `top` rows."""
     if form in ("json", "csv"):
         show(as_json(answer) if form == "json" else as_csv(answer))
         return
     rows = [
-        ["" if cell is None else str(_plain(cell)) for cell in row] for row in answer.rows[:top]
+        ["" if cell is None else str(_plain_value(cell)) for cell in row]
+        for row in answer.rows[:top]
     ]
     if len(answer.rows) > top:
         title += f"; {len(answer.rows) - top} more rows with --top"
     numbers = [
-        place
-        for place in range(len(answer.columns))
-        if any(isinstance(_plain(row[place]), int | float) for row in answer.rows)
+        index
+        for index in range(len(answer.columns))
+        if any(isinstance(_plain_value(row[index]), int | float) for row in answer.rows)
     ]
-    left = numbers[0] if numbers else len(answer.columns)
-    table = Table(title, [name.replace("_", " ") for name in answer.columns], rows, left)
+    label_count = numbers[0] if numbers else len(answer.columns)
+    table = Table(title, [name.replace("_", " ") for name in answer.columns], rows, label_count)
     print_tables([table])
 
 
-def _plain(cell: Any) -> Any:
-    """A cell as JSON and CSV have it: bytes in hexadecimal digits, no number that JSON has not."""
+def _plain_value(cell: Any) -> Any:
+    """A cell as JSON and CSV can have it: bytes in hexadecimal, infinite numbers as text."""
     if isinstance(cell, Decimal):
         return int(cell) if cell == int(cell) else float(cell)
     if isinstance(cell, float) and not math.isfinite(cell):
@@ -84,7 +87,7 @@ def _plain(cell: Any) -> Any:
 
 
 def check_plot(path: str, question: Question) -> None:
-    """ValueError for what cannot be drawn. MissingPackage where nothing can."""
+    """Check a plot: ValueError if it cannot be drawn, MissingPackage without matplotlib."""
     need("matplotlib")
     if not question.value:
         raise ValueError("this answer has nothing to draw")
@@ -99,7 +102,7 @@ def _form(path: str) -> str:
 def write_plot(
     path: str, question: Question, answer: Answer, bars: Sequence[tuple[str, float]]
 ) -> None:
-    """Bars of the largest values as a file, in the form that its name says."""
+    """Write the bars of the largest values to a file, in the format of its suffix."""
     from pylink.report.view import plots
 
     title = answer.columns[_column(answer, question.value)].replace("_", " ")
@@ -110,24 +113,24 @@ def write_plot(
 
 
 def _column(answer: Answer, name: str) -> int:
-    """The place of a column."""
+    """The index of a column."""
     places = {FIRST: 0, LAST: len(answer.columns) - 1}
     return places[name] if name in places else answer.columns.index(name)
 
 
 def _bars(question: Question, answer: Answer) -> Sequence[tuple[str, float]]:
-    """Labels and values, those of one label added up, the largest first.
+    """Labels and their summed values, the largest first.
 
-    ValueError for rows without any number.
+    ValueError if no row has a number.
     """
     label, value = (_column(answer, name) for name in (question.label, question.value))
     sums: dict[str, float] = {}
     for row in answer.rows:
-        number = _plain(row[value])
+        number = _plain_value(row[value])
         if isinstance(number, int | float):
             name = printable(str(row[label]))
             name = name if len(name) <= LABEL_SIZE else f"…{name[1 - LABEL_SIZE :]}"
             sums[name] = sums.get(name, 0) + number
     if answer.rows and not sums:
         raise ValueError(f"column {answer.columns[value]} has no numbers to draw")
-    return sorted(sums.items(), key=lambda bar: (-abs(bar[1]), bar[0]))[:BARS]
+    return sorted(sums.items(), key=lambda bar: (-abs(bar[1]), bar[0]))[:MOST_BARS]

@@ -1,4 +1,4 @@
-"""What the commands over an index share: options, and how they end."""
+"""Options and exit statuses that the commands over an index share."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def _rows(text: str) -> int:
     return int(text)
 
 
-def engine(scheduler: str | None, threads: int = 1) -> Engine:
-    """The engine that a command line asks for; `threads` is for tasks of this process."""
+def make_engine(scheduler: str | None, threads: int = 1) -> Engine:
+    """Make the engine that a command line selects; `threads` is for tasks of this process."""
     if scheduler is None:
         return Local(threads)
     from pylink.fleet.cluster import Dask  # its threads and queues cost time
@@ -71,5 +71,5 @@ def run(
     argv: Sequence[str] | None,
     work: Callable[[argparse.Namespace], int],
 ) -> int:
-    """The status of a command over an index."""
+    """Run a command over an index; returns its exit status."""
     return running.run(options, argv, work, EXPECTED)

@@ -1,8 +1,8 @@
-"""Tasks on the workers of a Dask cluster.
+"""Runs tasks on the workers of a Dask cluster.
 
-Dask gives what a lost worker had to another. Workers read the files where they lie: they need the
-same paths and the same packages. A cluster may grow and shrink with its work, and begin without any
-worker.
+Dask moves the tasks of a lost worker to another. Workers read the files in place: they need the
+same paths and the same packages. A cluster may grow and shrink with its work, and start without
+workers.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Tasks that each thread of the cluster has waiting: it never idles, and results do not pile up.
-AHEAD = 2
+# Waiting tasks per thread of the cluster: enough to keep it busy, without piling up results.
+WAITING_PER_THREAD = 2
 
-# Workers that one task may lose before it is not tried again.
-LOSSES = 10
+# Number of lost workers after which a task is given up.
+MOST_LOSSES = 10
 
 SECONDS_TO_CONNECT = 30
 
-# How long the first worker, or the next one, may take to come where Dask's setting does not say it.
+# Time limit without workers, unless Dask's setting has one.
 SECONDS_WITHOUT_WORKERS = 300.0
 SETTING = "distributed.scheduler.no-workers-timeout"
-# After which time without a result somebody looks whether there are workers.
+# Time without a result after which the number of workers is checked.
 SECONDS_TO_LOOK = 5.0
 
 
 class Dask:
-    """The workers of the scheduler at `address`. EngineError when it does not answer."""
+    """The workers of the scheduler at `address`; EngineError if it does not answer."""
 
     def __init__(self, address: str) -> None:
         self._distributed = need("distributed")
         for name in [
             name for name in logging.root.manager.loggerDict if name.startswith("distributed")
         ]:
-            # What goes wrong is said once, as an error of the command.
+            # Errors are reported once, by the command.
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        # Some releases have the second, for a scheduler that waits for workers no longer.
+        # Some releases raise NoWorkerError if a scheduler stops waiting for workers.
         scheduler = self._distributed.scheduler
         self._failures = (OSError, getattr(scheduler, "NoWorkerError", OSError))
         try:
@@ -62,8 +62,9 @@ class Dask:
             raise EngineError(f"{address}: no scheduler answers: {error}") from error
 
     def _check(self, address: str) -> None:
-        """Have a scheduler say that it is one: a client waits for an answer without limit, and one
-        that got none waits for a minute before it goes, and complains of it.
+        """Check that a scheduler listens at the address.
+
+        A client would wait for an answer without limit, and take a minute to close without one.
         """
 
         async def ask() -> Any:
@@ -73,8 +74,8 @@ class Dask:
 
         try:
             answer = asyncio.run(asyncio.wait_for(ask(), SECONDS_TO_CONNECT))
-        except asyncio.TimeoutError as error:  # another one before Python 3.11
-            raise TimeoutError("what listens there is none") from error
+        except asyncio.TimeoutError as error:  # a different class before Python 3.11
+            raise TimeoutError("no scheduler listens there") from error
         if answer != "Scheduler":
             raise ValueError(f"it is a {answer}")
 
@@ -84,12 +85,12 @@ class Dask:
         done: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
         def start(task: T, lost: int) -> None:
-            future = self._client.submit(checked, versions(), function, task, pure=False)
+            future = self._client.submit(run_checked, versions(), function, task, pure=False)
             running[future] = (task, lost)
             future.add_done_callback(done.put)
 
         while True:
-            room = AHEAD * max(1, self._threads()) - len(running)
+            room = WAITING_PER_THREAD * max(1, self._threads()) - len(running)
             for task in itertools.islice(waiting, max(0, room)):
                 start(task, 0)
             if not running:
@@ -99,8 +100,8 @@ class Dask:
             try:
                 result = future.result()
             except self._distributed.scheduler.KilledWorker as error:
-                if lost + 1 == LOSSES:
-                    raise EngineError(f"{LOSSES} workers were lost with one task") from error
+                if lost + 1 == MOST_LOSSES:
+                    raise EngineError(f"{MOST_LOSSES} workers were lost with one task") from error
                 start(task, lost + 1)
             except CancelledError as error:
                 raise EngineError("the connection to the scheduler was lost") from error
@@ -110,7 +111,7 @@ class Dask:
                 yield result
 
     def _next(self, done: queue.SimpleQueue[Any]) -> Any:
-        """A task that has ended. EngineError where there are no workers for too long."""
+        """Wait for a task that has ended; EngineError if there are no workers for too long."""
         limit_text = need("dask.config").get(SETTING, None)
         limit = (
             need("dask.utils").parse_timedelta(limit_text)
@@ -126,12 +127,12 @@ class Dask:
                     begun = time.monotonic()
                 elif time.monotonic() - begun >= limit:
                     raise EngineError(
-                        f"the scheduler has had no workers for {limit:g} s: start some; where they "
-                        f"take longer to come, say so to Dask as {SETTING}"
+                        f"the scheduler has had no workers for {limit:g} s: start some; if they "
+                        f"take longer to start, set {SETTING} of Dask"
                     ) from None
 
     def _threads(self) -> int:
-        """What the cluster has now."""
+        """The number of threads that the cluster has now."""
         try:
             return sum(self._client.nthreads().values())
         except (OSError, AttributeError) as error:  # a client that gave up has no scheduler
@@ -142,12 +143,12 @@ class Dask:
 
 
 def versions() -> tuple[str, ...]:
-    """What must be the same everywhere for results to be the same."""
+    """Versions that must be equal on all machines, so that results are equal."""
     return (__version__, need("lz4").__version__, need("xxhash").VERSION)
 
 
-def checked(expected: tuple[str, ...], function: Callable[[T], R], task: T) -> R:
-    """Run a task; EngineError where other versions are installed."""
+def run_checked(expected: tuple[str, ...], function: Callable[[T], R], task: T) -> R:
+    """Run a task; EngineError if other versions are installed."""
     if versions() != expected:
         raise EngineError(
             f"a worker has {', '.join(versions())} of pylink, lz4 and xxhash; "

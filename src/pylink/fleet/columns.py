@@ -1,8 +1,7 @@
 """The tables of an index: their columns, and how Parquet files of them are read.
 
-Numbers of files and objects are 64 bits wide and say where they come from: the run that made the
-fragment, the part of that run, the row. They grow with time, so of two rows for one file the one
-with the larger number counts.
+Numbers of files and objects have 64 bits: the run that made the fragment, the part of the run, and
+the row. They grow with time, so of two rows for one file the one with the larger number counts.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ MOST_ROWS, MOST_RUNS = 1 << ROW_BITS, 1 << (63 - ROW_BITS - PART_BITS)
 
 DIGEST_SIZE = 16
 
-# Kinds of files: a cubin, one without device code, one that is not there any more. `contents` has
-# the others.
+# Kinds of files: a cubin, a file without device code, a removed file. `contents` has the others.
 CUBIN, OTHER, GONE = "cubin", "other", "gone"
 
 
@@ -30,8 +28,8 @@ def first_number(run: int, part: int) -> int:
     return run << (ROW_BITS + PART_BITS) | part << ROW_BITS
 
 
-# A row for each file: `path` below `root`, `name` the same as text, `target` by its folder. Times
-# (ns) and `inode` are 0 where they tell nothing.
+# A row for each file: `path` below `root`, `name` is the path as text, `target` by its folder.
+# Times (ns) and `inode` are 0 if they cannot be trusted.
 FILES = {
     "file": "int64",
     "root": "binary",
@@ -45,8 +43,8 @@ FILES = {
     "kind": "string",
     "note": "string",
 }
-# A row for each piece of device code. `member` is empty where it is the file itself. `size` is that
-# of the unpacked code, and `packed` the bytes in the file, with the header of an entry.
+# A row for each cubin, PTX text or LTO-IR module. `member` is empty for the file itself. `size` is
+# the size of the unpacked code, and `packed` its bytes in the file, with the header of an entry.
 OBJECTS = {
     "object": "int64",
     "file": "int64",
@@ -60,8 +58,9 @@ OBJECTS = {
     "sections": "int32",
     "fault": "string",
 }
-# A row for each section; its name is family, a dot and the suffix where it has one. `stored` are
-# its bytes in the file, `own` those that no section before it has: sums count no byte twice.
+# A row for each section; its name is the family and, if there is one, a dot and the suffix.
+# `stored` are its bytes in the file, `own` the bytes that no earlier section has, so that sums
+# count each byte once.
 SECTIONS = {
     "object": "int64",
     "number": "int32",
@@ -76,10 +75,10 @@ SECTIONS = {
     "align": "uint64",
     "digest": "digest",
 }
-# By the names of their files.
+# By the name of the Parquet file.
 TABLES = {"files": FILES, "objects": OBJECTS, "sections": SECTIONS}
 
-# A row for each file of a target, where a description says so.
+# A row for each file of a target, if there is a description.
 MEMBERS = {"target": "string", "root": "binary", "path": "binary", "place": "int32"}
 
 
@@ -93,20 +92,20 @@ def schema_of(columns: Mapping[str, str]) -> Any:
 
 
 def as_parquet(table: Any, **options: Any) -> bytes:
-    """A table as the bytes of a file; `options` are those of write_table."""
+    """A table as the bytes of a Parquet file; `options` are those of write_table."""
     pa, pq = need("pyarrow"), need("pyarrow.parquet")
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="lz4", **options)
-    made: bytes = sink.getvalue().to_pybytes()
-    return made
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
 
 
 def read_table(source: Any, columns: Sequence[str] | None = None) -> Any:
-    """A table of a file, named or open; by the reader of single files: others load pandas."""
+    """Read a table from a file or path; other readers than ParquetFile load pandas."""
     with need("pyarrow.parquet").ParquetFile(source) as file:
         return file.read(columns)
 
 
 def show_bytes(name: bytes) -> str:
-    """A name as text that is valid everywhere."""
+    """A name as text; bytes that are not UTF-8 are escaped."""
     return name.decode("utf-8", "backslashreplace")

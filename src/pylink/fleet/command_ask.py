@@ -29,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=f"Questions are {listed}. saving and blockers read files and link; their results "
         "are kept in the index.",
     )
-    options.add_argument("index", metavar="INDEX", help="folder that `pylink dedup index` made")
+    options.add_argument("index", metavar="INDEX", help="output of `pylink dedup index`")
     options.add_argument(
         "question", nargs="?", choices=tuple(QUESTIONS), metavar="QUESTION", help="see below"
     )
@@ -39,20 +39,20 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="read all sections with equal digests again and compare their bytes",
     )
-    arguments.add_forms(options, answers.TOP)
+    arguments.add_forms(options, answers.DEFAULT_ROWS)
     arguments.add_scheduler(options)
     return options
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; 0, 1 when there is no answer or digests deceive, 2 for unknown words."""
+    """Run the command; 0, 1 without an answer or with colliding digests, 2 for usage errors."""
     return arguments.run(parser(), argv, _main)
 
 
 def _main(parsed: argparse.Namespace) -> int:
     if (parsed.question is None) == (parsed.sql is None):
         raise ValueError(f"ask one of {', '.join(QUESTIONS)}, or --sql QUERY")
-    question = QUESTIONS[parsed.question] if parsed.sql is None else own_question(parsed.sql)
+    question = QUESTIONS[parsed.question] if parsed.sql is None else sql_question(parsed.sql)
     if parsed.plot is not None:
         answers.check_plot(parsed.plot, question)
     index = Index(parsed.index)
@@ -60,30 +60,32 @@ def _main(parsed: argparse.Namespace) -> int:
     database.add(index)
     if parsed.sql is not None:
         database.check_query(parsed.sql)
-    runner = arguments.engine(parsed.scheduler)
+    runner = arguments.make_engine(parsed.scheduler)
     try:
         prepare(database, index, question, runner)
-        if parsed.confirm and not confirmed(database, runner):
+        if parsed.confirm and not report_confirmation(database, runner):
             return 1
     finally:
         runner.close()
-    answers.tell(database, question, arguments.form_of(parsed), parsed.top, parsed.plot)
+    answers.answer_question(database, question, arguments.form_of(parsed), parsed.top, parsed.plot)
     return 0
 
 
-def own_question(text: str) -> Question:
-    """A query of the user's with the tables that it may mean.
+def sql_question(text: str) -> Question:
+    """The question of an SQL query, with the tables whose names it contains.
 
-    The last column of its answer is drawn, by the first.
+    A plot shows the last column by the first.
     """
-    named = [name for name in ("functions", *SAVING) if re.search(rf"\b{name}\b", text, re.I)]
-    return Question("answer", text, FIRST, LAST, "", needs=tuple(named))
+    needed_tables = [
+        name for name in ("functions", *SAVING) if re.search(rf"\b{name}\b", text, re.I)
+    ]
+    return Question("answer", text, FIRST, LAST, "", needs=tuple(needed_tables))
 
 
 def prepare(
     database: Database, index: Index, question: Question, runner: Engine, schema: str = "main"
 ) -> None:
-    """Make the tables that a question needs, and find out what they are to hold."""
+    """Make the tables that a question needs, computing their contents."""
     if "functions" in question.needs:
         database.add_functions(schema)
     columns = [name for name in SAVING if name in question.needs]
@@ -97,16 +99,16 @@ def prepare(
         database.add_table(name, SAVING[name], rows, schema)
 
 
-def confirmed(database: Database, runner: Engine) -> bool:
-    """Compare bytes, say so on standard error, and whether all was equal."""
+def report_confirmation(database: Database, runner: Engine) -> bool:
+    """Compare equal sections by bytes and report to stderr; True if all were equal."""
     result = confirm(database, runner)
     lines = [
         f"{result.compared} sections ({result.bytes} bytes) have the digest of an earlier one; "
         f"{result.compared - len(result.different)} are equal byte by byte"
     ]
-    for what, sections in (("differs", result.different), ("is gone", result.missing)):
-        for place in sections[: answers.TOP]:
-            where = f"{printable(place.path)}: object {place.entry}: section {place.number}"
-            lines.append(f"{where} {what}")
+    for outcome, sections in (("differs", result.different), ("is gone", result.missing)):
+        for place in sections[: answers.DEFAULT_ROWS]:
+            title = f"{printable(place.path)}: object {place.entry}: section {place.number}"
+            lines.append(f"{title} {outcome}")
     write(None, "".join(f"pylink dedup ask: {line}\n" for line in lines))
     return not (result.different or result.missing)

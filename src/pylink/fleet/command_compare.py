@@ -34,13 +34,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="WHAT",
         help="what to compare (default: targets); see below",
     )
-    arguments.add_forms(options, answers.TOP)
+    arguments.add_forms(options, answers.DEFAULT_ROWS)
     arguments.add_scheduler(options)
     return options
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; 0, 1 when there is no answer, 2 for unknown arguments."""
+    """Run the command; 0, 1 without an answer, 2 for usage errors."""
     return arguments.run(parser(), argv, _main)
 
 
@@ -49,7 +49,7 @@ def _main(parsed: argparse.Namespace) -> int:
     if parsed.plot is not None:
         answers.check_plot(parsed.plot, question)
     database = Database()
-    runner = arguments.engine(parsed.scheduler)
+    runner = arguments.make_engine(parsed.scheduler)
     try:
         for schema, name in zip(SCHEMAS, (parsed.before, parsed.after), strict=True):
             index = Index(name)
@@ -57,5 +57,5 @@ def _main(parsed: argparse.Namespace) -> int:
             prepare(database, index, question, runner, schema)
     finally:
         runner.close()
-    answers.tell(database, question, arguments.form_of(parsed), parsed.top, parsed.plot)
+    answers.answer_question(database, question, arguments.form_of(parsed), parsed.top, parsed.plot)
     return 0

@@ -18,7 +18,7 @@ from pylink.terminal.progress import Progress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Reading from memory is not faster with more; a part that is being read may need 0.2 GB.
+# More threads do not read faster from memory, and a part that is being read may need 0.2 GB.
 MOST_THREADS = 4
 
 
@@ -42,26 +42,27 @@ def parser() -> argparse.ArgumentParser:
         "--output",
         required=True,
         metavar="INDEX",
-        help="folder of the index, created if missing",
+        help="directory of the index, created if missing",
     )
     options.add_argument(
         "--targets",
         metavar="FILE",
         help="which target has which files: a .ninja file, rules of make, or .json; remembered. "
-        "An empty name goes back to what folders say",
+        "An empty name selects targets by directory again",
     )
     options.add_argument(
         "--changed-from",
         metavar="FILE",
-        help="look only at the files that FILE lists, and at all in folders that it lists: a name "
-        "a line, or each ended by NUL; - is standard input. Names start at the current folder",
+        help="check only the files that FILE lists, and all files in directories that it lists: "
+        "one name per line, or each ended by NUL; - is standard input. Names are relative to the "
+        "working directory",
     )
     arguments.add_scheduler(options)
     return options
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; 0, 1 when the index could not be made, 2 for unknown arguments."""
+    """Run the command; 0, 1 if the index could not be made, 2 for usage errors."""
     return arguments.run(parser(), argv, _main)
 
 
@@ -69,11 +70,13 @@ def _main(parsed: argparse.Namespace) -> int:
     roots = [os.fsencode(os.path.abspath(name)) for name in parsed.folders]
     for name in parsed.folders:
         if not os.path.isdir(name):
-            raise ValueError(f"{name}: no folder")
+            raise ValueError(f"{name}: not a directory")
     index = Index.open_or_make(parsed.output)
     names = None if parsed.changed_from is None else read_names(parsed.changed_from)
     targets = os.path.abspath(parsed.targets) if parsed.targets else parsed.targets
-    runner = arguments.engine(parsed.scheduler, min(MOST_THREADS, len(os.sched_getaffinity(0))))
+    runner = arguments.make_engine(
+        parsed.scheduler, min(MOST_THREADS, len(os.sched_getaffinity(0)))
+    )
     try:
         with Progress("indexing") as progress:
             done = update(index, roots, runner, progress.reach, targets, names)
@@ -84,8 +87,8 @@ def _main(parsed: argparse.Namespace) -> int:
     if done.outside:
         write(
             None,
-            f"pylink dedup index: {done.outside} of {len(names or ())} names are in no folder that "
-            "is indexed\n",
+            f"pylink dedup index: {done.outside} of {len(names or ())} names are in no directory "
+            "that is indexed\n",
         )
     show(
         f"{done.files} files: {done.read} read ({done.read_bytes} bytes), {done.gone} gone, "
@@ -95,9 +98,9 @@ def _main(parsed: argparse.Namespace) -> int:
 
 
 def read_names(file: str) -> list[bytes]:
-    """The names that a file lists, of `git diff --name-only -z`, `find -print0` and the like.
+    """Read the names in a file of `git diff --name-only -z`, `find -print0` and the like.
 
-    ValueError when it cannot be read.
+    ValueError if it cannot be read.
     """
     if file == "-" and sys.stdin is None:
         raise ValueError("-: standard input is shut")

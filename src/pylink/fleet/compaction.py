@@ -1,9 +1,9 @@
-"""Fewer fragments in place of many, so that an index stays as fast as a new one.
+"""Merges fragments, so that an index stays as fast as a new one.
 
-Two rules, after each run: where the last fragments are many small ones, one takes their place;
-where more rows of files have been overtaken than count, each fragment is written anew without them.
-A fragment that stands for others is named after the first and the last of them, and makes them
-invisible in the moment in which it gets its name; then they are removed. Rows keep their numbers.
+Two rules apply after each run. If the last fragments are many small ones, they are merged. If more
+rows of files are outdated than current, each fragment is rewritten without outdated rows. A merged
+fragment is named after the first and the last of its sources, and hides them as soon as it has its
+name; then they are removed. Rows keep their numbers.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ if TYPE_CHECKING:
 
     from pylink.fleet.index import Index
 
-# Files of a fragment that is small, and how many such in a row become one: each costs a run 50 us
-# and a question less than a ms, joining them half a second of a run that takes a tenth of that.
-SMALL = 1024
-MANY = 64
+# Limit of files of a small fragment, and the number of adjacent small fragments that are merged.
+# Each fragment costs a run 50 us and a question less than 1 ms; merging them costs half a second,
+# ten times as much as an ordinary run.
+SMALL_FRAGMENT = 1024
+MANY_FRAGMENTS = 64
 
 
 def compact(index: Index, live: int, counts: Mapping[str, int]) -> None:
-    """Apply both rules to an index of `live` files; for the holder of the lock.
+    """Apply both rules to an index of `live` files; the caller holds the lock.
 
-    `counts` are the rows of files of each fragment, by its name.
+    `counts` are the numbers of file rows by the name of the fragment.
     """
     rows_of = {fragment: counts[fragment] for fragment in index.fragments}
-    if sum(rows_of.values()) > 2 * live + SMALL:
+    if sum(rows_of.values()) > 2 * live + SMALL_FRAGMENT:
         counting = current(index, index.fragments)
         for fragment, count in rows_of.items():
             if len(_files(index, fragment, counting)) < count:
@@ -40,15 +41,15 @@ def compact(index: Index, live: int, counts: Mapping[str, int]) -> None:
         rows_of = {fragment: index.count_rows(fragment) for fragment in index.fragments}
     small: list[str] = []
     for fragment in reversed(rows_of):
-        if rows_of[fragment] >= SMALL:
+        if rows_of[fragment] >= SMALL_FRAGMENT:
             break
         small.insert(0, fragment)
-    if len(small) >= MANY:
+    if len(small) >= MANY_FRAGMENTS:
         replace(index, small, current(index, small))
 
 
 def replace(index: Index, fragments: Sequence[str], counting: Any) -> None:
-    """One fragment for some that follow each other, with the rows of files in `counting` alone."""
+    """Replace adjacent fragments by one, with only the file rows in `counting`."""
     index.check(fragments)
     pa, pc = need("pyarrow"), need("pyarrow.compute")
     files = pa.concat_tables([_files(index, fragment, counting) for fragment in fragments])
@@ -64,13 +65,13 @@ def replace(index: Index, fragments: Sequence[str], counting: Any) -> None:
     serial = max(name.serial for name in names) + 1
     name = FragmentName(names[0].first, names[-1].last, serial)
     index.publish(str(name), {table: _stored(rows) for table, rows in tables.items()})
-    index.clean()
+    index.remove_leftovers()
 
 
 def current(index: Index, fragments: Sequence[str]) -> Any:
-    """The numbers of the rows that count: of each file the last, also where it says it is gone.
+    """The numbers of the current rows: the last one of each file, even if the file is removed.
 
-    The fragments are the last ones of an index, or all: a row is overtaken by later ones alone.
+    The fragments are the last ones of an index, or all: only later rows replace a row.
     """
     pa = need("pyarrow")
     last: dict[tuple[bytes, bytes], int] = {}
@@ -80,7 +81,7 @@ def current(index: Index, fragments: Sequence[str]) -> Any:
         for file, root, path in zip(*columns, strict=True):
             last[root, path] = file
     numbers = array("q", sorted(last.values()))
-    # pyarrow.array would load pandas where it is installed, which takes as long as all the rest.
+    # pyarrow.array would load pandas if installed, which takes as long as everything else.
     return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
@@ -90,7 +91,7 @@ def _files(index: Index, fragment: str, counting: Any) -> Any:
 
 
 def _read(index: Index, fragment: str, name: str, columns: Sequence[str] | None = None) -> Any:
-    """A table, in the types of today, whoever wrote it."""
+    """Read a table, cast to the present column types."""
     kinds = (
         TABLES[name] if columns is None else {column: TABLES[name][column] for column in columns}
     )

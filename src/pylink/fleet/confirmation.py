@@ -1,7 +1,7 @@
-"""Equal digests confirmed: the sections themselves are read again and compared byte by byte.
+"""Confirms equal digests: reads the sections again and compares them byte by byte.
 
-Every section whose family, size and digest another one has is compared with the first of these. The
-work is split by the files of the first ones, so that each is read once for all that equal it.
+Sections with equal family, size and digest are compared with the first of them. The work is split
+by the files of the first ones, so that each is read once for all that equal it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pylink.fleet.database import Database
     from pylink.fleet.engine import Engine
 
-# Sections of one task, and objects that it keeps at hand.
+# Sections of one task, and number of files that it caches.
 TASK_PAIRS = 1 << 16
 KEPT_OBJECTS = 256
 
@@ -40,8 +40,8 @@ WHERE a.place = 1 AND b.place > 1
 ORDER BY a.raw_root, a.raw_path, a.entry, b.raw_root, b.raw_path, b.entry, b.number"""
 
 
-class Place(NamedTuple):
-    """Where a section is: the file, the number of the object in it, offset and number in that."""
+class SectionPlace(NamedTuple):
+    """A section: the file, the number of the object in it, and offset and number in the object."""
 
     root: bytes
     path: bytes
@@ -54,29 +54,29 @@ class Place(NamedTuple):
 class Pair:
     """Two sections of `size` bytes to compare."""
 
-    first: Place
-    second: Place
+    first: SectionPlace
+    second: SectionPlace
     size: int
 
 
 @dataclass
 class Confirmation:
-    """Sections compared, their bytes, and the second of each pair that is not equal.
+    """Number and bytes of compared sections, and the second of each pair that differs.
 
-    `missing` are sections that are not there any more as they were indexed.
+    `missing` are sections of files that changed since they were indexed.
     """
 
     compared: int
     bytes: int
-    different: list[Place]
-    missing: list[Place]
+    different: list[SectionPlace]
+    missing: list[SectionPlace]
 
 
 def confirm(database: Database, engine: Engine, schema: str = "main") -> Confirmation:
-    """Compare everything that an index says is equal."""
+    """Compare all sections that an index holds to be equal."""
     total = Confirmation(0, 0, [], [])
     rows = database.stream(_PAIRS.format(s=schema))
-    pairs = (Pair(Place(*row[:5]), Place(*row[5:10]), row[10]) for row in rows)
+    pairs = (Pair(SectionPlace(*row[:5]), SectionPlace(*row[5:10]), row[10]) for row in rows)
     for result in engine.map(compare_pairs, split(pairs)):
         total.compared += result.compared
         total.bytes += result.bytes
@@ -88,7 +88,7 @@ def confirm(database: Database, engine: Engine, schema: str = "main") -> Confirm
 
 
 def split(pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
-    """Tasks of pairs, those of one first file together where there is room."""
+    """Split pairs into tasks; pairs with one first file stay together."""
     task: list[Pair] = []
     for pair in pairs:
         if len(task) >= TASK_PAIRS and pair.first[:2] != task[-1].first[:2]:
@@ -100,9 +100,9 @@ def split(pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
 
 
 def compare_pairs(pairs: tuple[Pair, ...]) -> Confirmation:
-    """Compare some pairs with memcmp."""
+    """Compare pairs byte by byte."""
     result = Confirmation(0, 0, [], [])
-    objects = Objects()
+    objects = ObjectCache()
     for pair in pairs:
         first = objects.section(pair.first, pair.size)
         second = objects.section(pair.second, pair.size)
@@ -116,14 +116,14 @@ def compare_pairs(pairs: tuple[Pair, ...]) -> Confirmation:
     return result
 
 
-class Objects:
-    """The contents of objects by place; those used last are kept."""
+class ObjectCache:
+    """A cache of files' objects, with the ones used last."""
 
     def __init__(self) -> None:
         self._recent: OrderedDict[tuple[bytes, bytes], dict[int, bytes]] = OrderedDict()
 
-    def section(self, place: Place, size: int) -> bytes | None:
-        """The bytes of a section, None when it is not there."""
+    def section(self, place: SectionPlace, size: int) -> bytes | None:
+        """The bytes of a section; None if it does not exist."""
         data = self._file(place.root, place.path).get(place.entry, b"")
         section = data[place.offset : place.offset + size]
         return section if len(section) == size else None
@@ -139,7 +139,7 @@ class Objects:
 
 
 def read_file(root: bytes, path: bytes) -> dict[int, bytes]:
-    """The cubins of a file by their numbers in it; none where it cannot be read."""
+    """Read the cubins of a file, by their numbers in it; empty if it cannot be read."""
     try:
         stamp = Stamp.of(os.stat(os.path.join(root, path)))
     except OSError:

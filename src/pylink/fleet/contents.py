@@ -1,8 +1,7 @@
-"""What files hold that are looked at closely (see `fragment`), some megabytes at a time.
+"""Reads the device code of files that native code cannot index (see `fragment`), in batches.
 
-Files are read whole and at once, as a link reads them. The beginning of large files is read first:
-a build tree has more than inputs. What changes while it is read is taken as it is then, and read
-again by the next run.
+Files are read as a link reads them. For large files the head is read first, since a build tree has
+other files than inputs. A file that changes while it is read is read again by the next run.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pylink.diagnostics.stream import printable
 from pylink.facts.elf import EM_CUDA, ET_EXEC
 from pylink.files.reading import read_incoming
 from pylink.fleet.columns import CUBIN, OTHER
-from pylink.fleet.parts import SNIFFED
+from pylink.fleet.parts import LARGE_FILE
 from pylink.inputs import kinds
 from pylink.inspect.containers import Allowance, Part, UnreadableFile, is_known, parts
 from pylink.tables import extent, extent_at
@@ -38,16 +37,16 @@ KIND_NAMES = {
 }
 SHARED, EXECUTABLE = "shared library", "executable"
 UNREADABLE = "unreadable"
-# The file's first bytes, with the header and all segments of any usual file.
-HEAD = 1 << 12
-_HEADER = struct.Struct("<16xH14xQ14xHH6x")  # type, segments: where, bytes of each, how many
+# Bytes of the head of a file, which has the ELF header and all segments of any usual file.
+HEAD_SIZE = 1 << 12
+_HEADER = struct.Struct("<16xH14xQ14xHH6x")  # type; offset, entry size and count of segments
 ET_DYN, PT_INTERP = 3, b"\3\0\0\0"
-# Wheels and other zip files; links take none.
+# Wheels and other zip files, which are not inputs of links.
 ZIP, ZIP_MAGIC = "zip file", b"PK\x03\x04"
 
 
 class FileResult:
-    """What became of one file: its kind, what went wrong, and as what it was read."""
+    """The result of reading one file: its kind, an error, and its stamp."""
 
     __slots__ = ("kind", "note", "stamp")
 
@@ -55,11 +54,11 @@ class FileResult:
         self.kind, self.note, self.stamp = kind, note, stamp
 
 
-class Source(NamedTuple):
-    """Where a piece of device code was found: row of the file, member, number in the file.
+class CodeSource(NamedTuple):
+    """The origin of device code: row of the file, member, number in the file.
 
-    `size` are its bytes when it is unpacked, `packed` those in the file. `arch` is what the entry
-    of a fat binary says, 0 for a file.
+    `size` are its unpacked bytes, `packed` its bytes in the file. `arch` is the SM number in the
+    entry of a fat binary, 0 for a file.
     """
 
     file: int
@@ -72,22 +71,22 @@ class Source(NamedTuple):
 
 
 class Batch:
-    """Pieces of device code; the cubins among them lie in the arena, in order."""
+    """Device code of some files; its cubins are in the arena, in order."""
 
     __slots__ = ("arena", "cubins", "extents", "others")
 
     def __init__(
-        self, arena: bytes = b"", extents: bytes = b"", cubins: Iterable[Source] = ()
+        self, arena: bytes = b"", extents: bytes = b"", cubins: Iterable[CodeSource] = ()
     ) -> None:
         self.arena, self.extents = arena, extents
         self.cubins = [*cubins]
-        self.others: list[Source] = []
+        self.others: list[CodeSource] = []
 
 
 def read_contents(
     rows: Sequence[int], files: Files, results: dict[int, FileResult]
 ) -> Iterator[Batch]:
-    """The device code of the files of these rows; `results` gets what became of each."""
+    """Read the device code of the files in these rows, in batches; adds to `results`."""
     sizes = files.sizes
     start = 0
     while start < len(rows):
@@ -95,15 +94,15 @@ def read_contents(
         while end < len(rows) and (end == start or size + sizes[rows[end]] <= ARENA_SIZE):
             size += sizes[rows[end]]
             end += 1
-        some = rows[start:end]
-        yield from _read_some(some, [files.file(row) for row in some], results)
+        chosen = rows[start:end]
+        yield from _read_some(chosen, [files.file(row) for row in chosen], results)
         start = end
 
 
 def _read_some(
     rows: Sequence[int], files: Sequence[TreeFile], results: dict[int, FileResult]
 ) -> Iterator[Batch]:
-    """The same of some that fit into one arena."""
+    """Read the device code of files that fit into one arena."""
     arena, extents = _arena(files)
     if arena is None:
         for row, file in zip(rows, files, strict=True):
@@ -114,11 +113,11 @@ def _read_some(
     containers: list[tuple[int, bytes]] = []
     for number, (row, file, kind) in enumerate(zip(rows, files, kind_codes, strict=True)):
         offset, size = extent_at(extents, number)
-        head = arena[offset : offset + min(size, HEAD)]
+        head = arena[offset : offset + min(size, HEAD_SIZE)]
         result = FileResult(_kind_name(kind, head), None, file.stamp)
         results[row] = result
         if kind == kinds.CUBIN and _is_cubin(arena[offset : offset + 20]):
-            batch.cubins.append(Source(row, "", 0, "cubin", size, size))
+            batch.cubins.append(CodeSource(row, "", 0, "cubin", size, size))
             places.append(extent(offset, size))
         elif kind in KIND_NAMES and kind != kinds.CUBIN:
             containers.append((number, arena[offset : offset + size]))
@@ -130,11 +129,11 @@ def _read_some(
     batch.extents = b"".join(places)
     yield batch
     for number, data in containers:
-        yield from _take_apart(files[number], rows[number], data, results[rows[number]])
+        yield from _unpack(files[number], rows[number], data, results[rows[number]])
 
 
 def _kind_name(kind: int, head: bytes) -> str:
-    """What a file is called, also by the type of its ELF header and whether it has a loader."""
+    """The kind of a file, for ELF files by their type and whether they name a loader."""
     if kind != kinds.HOST or len(head) < _HEADER.size:
         return KIND_NAMES.get(kind, OTHER)
     elf_type, segments, width, count = _HEADER.unpack_from(head)
@@ -143,83 +142,83 @@ def _kind_name(kind: int, head: bytes) -> str:
     if elf_type != ET_DYN:
         return KIND_NAMES[kind]
     starts = range(segments, min(segments + width * count, len(head) - 3), max(width, 1))
-    loaded = any(head[at : at + 4] == PT_INTERP for at in starts)
+    loaded = any(head[start : start + 4] == PT_INTERP for start in starts)
     return EXECUTABLE if loaded else SHARED
 
 
 def _arena(files: Sequence[TreeFile]) -> tuple[bytes | None, bytes]:
-    """All files, one after the other; None where one needs a closer look."""
-    if any(file.stamp.size > SNIFFED for file in files):
+    """Read all files into an arena; None if a file is large or has changed."""
+    if any(file.stamp.size > LARGE_FILE for file in files):
         return None, b""
     paths = [file.full for file in files]
     sizes = [file.stamp.size for file in files]
-    nothing: list[bytes | None] = [None] * len(files)
-    arena, extents, failed, _ = inputfiles.read_files([*paths], sizes, nothing)
+    no_data: list[bytes | None] = [None] * len(files)
+    arena, extents, failed, _ = inputfiles.read_files([*paths], sizes, no_data)
     if failed >= 0 or not all(file.stamp.fits(file.full) for file in files):
         return None, b""
     return arena, extents
 
 
 def _read_alone(file: TreeFile, row: int, results: dict[int, FileResult]) -> Iterator[Batch]:
-    """One file, whatever it has become."""
+    """Read one file that is large, or has changed since it was listed."""
     name = os.fsdecode(file.full)
     result = FileResult(OTHER, None, file.stamp)
     results[row] = result
     try:
-        data = read_incoming(name, pipes=False, wanted=_is_wanted)
+        data = read_incoming(name, pipes=False, is_wanted=_is_wanted)
     except OSError as error:
         result.kind, result.note = UNREADABLE, reason_of(error)
-        result.stamp = file.stamp.forgotten()
+        result.stamp = file.stamp.without_times()
         return
     if not file.stamp.fits(file.full):
-        result.stamp = file.stamp.forgotten()
+        result.stamp = file.stamp.without_times()
     if not _is_wanted(data):
         return
     if data.startswith(ZIP_MAGIC):
         result.kind = ZIP
-        yield from _take_apart(file, row, data, result)
+        yield from _unpack(file, row, data, result)
         return
     arena, extents, _, _ = inputfiles.read_files([None], [len(data)], [data])
     kind_codes = inputfiles.classify(arena, extents) or bytes(1)
-    result.kind = _kind_name(kind_codes[0], data[:HEAD])
+    result.kind = _kind_name(kind_codes[0], data[:HEAD_SIZE])
     if kind_codes[0] == kinds.CUBIN and _is_cubin(data[:20]):
-        yield Batch(arena, extents, [Source(row, "", 0, "cubin", len(data), len(data))])
+        yield Batch(arena, extents, [CodeSource(row, "", 0, "cubin", len(data), len(data))])
     elif result.kind != OTHER and kind_codes[0] != kinds.CUBIN:
-        yield from _take_apart(file, row, data, result)
+        yield from _unpack(file, row, data, result)
     else:
         result.kind = OTHER
 
 
-def _take_apart(file: TreeFile, row: int, data: bytes, result: FileResult) -> Iterator[Batch]:
-    """What a file holds that has device code inside; less where it is damaged."""
+def _unpack(file: TreeFile, row: int, data: bytes, result: FileResult) -> Iterator[Batch]:
+    """Unpack the device code of a container, up to damage if there is any."""
     name = os.fsdecode(file.full)
     if result.kind == KIND_NAMES[kinds.THIN_ARCHIVE]:
-        result.stamp = file.stamp.forgotten()  # its members change without it
-    pieces: list[bytes] = []
+        result.stamp = file.stamp.without_times()  # its members change without it
+    cubins: list[bytes] = []
     batch = Batch()
     has_any = False
     size = 0
     try:
-        inside = _of_zip if result.kind == ZIP else parts
-        for entry, part in enumerate(inside(name, data, 0, Allowance())):
+        list_parts = _of_zip if result.kind == ZIP else parts
+        for entry, part in enumerate(list_parts(name, data, 0, Allowance())):
             member = printable(part.name[len(name) + 1 :])
-            source = Source(row, member, entry, part.kind, part.size, part.packed, part.arch)
+            source = CodeSource(row, member, entry, part.kind, part.size, part.packed, part.arch)
             if part.kind != "cubin":
                 batch.others.append(source)
             elif _is_cubin(part.data[:20]):
                 batch.cubins.append(source)
-                pieces.append(part.data)
+                cubins.append(part.data)
                 size += len(part.data)
             else:
                 continue
             has_any = True
             if size > ARENA_SIZE:
-                yield _gathered(batch, pieces)
-                batch, pieces, size = Batch(), [], 0
+                yield _fill_arena(batch, cubins)
+                batch, cubins, size = Batch(), [], 0
     except UnreadableFile as error:
         result.note = printable(str(error)).removeprefix(f"{printable(name)}: ")
     if batch.cubins or batch.others:
-        yield _gathered(batch, pieces)
+        yield _fill_arena(batch, cubins)
     if not has_any and result.note is None:
         result.kind = OTHER
 
@@ -229,8 +228,8 @@ def _is_wanted(head: bytes) -> bool:
 
 
 def _of_zip(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterator[Part]:
-    """What the members of a zip file hold; UnreadableFile at the first that is damaged."""
-    # Few trees have zip files, and what reads them takes longer to import than all else here.
+    """Yield the parts of a zip file's members; UnreadableFile at the first damaged one."""
+    # Loaded only here: few trees have zip files, and their reader is slow to import.
     from pylink.size import zips
     from pylink.size.sources import MemorySource
 
@@ -239,7 +238,7 @@ def _of_zip(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterato
     try:
         for entry in zips.list_members(source):
             member = f"{name}:{entry.name}"
-            allowance.take(member, entry.size)
+            allowance.count_member(member, entry.size)
             inner = None if zips.is_link(entry) else zips.open_member(source, entry, is_known)
             if inner is not None:
                 contents = inner.read(0, inner.size)
@@ -248,10 +247,10 @@ def _of_zip(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterato
         raise UnreadableFile(f"{member}: {error}") from None
 
 
-def _gathered(batch: Batch, pieces: list[bytes]) -> Batch:
-    nothing: list[bytes | None] = [None] * len(pieces)
+def _fill_arena(batch: Batch, pieces: list[bytes]) -> Batch:
+    no_data: list[bytes | None] = [None] * len(pieces)
     batch.arena, batch.extents, _, _ = inputfiles.read_files(
-        nothing, [len(piece) for piece in pieces], [*pieces]
+        no_data, [len(piece) for piece in pieces], [*pieces]
     )
     return batch
 

@@ -1,4 +1,4 @@
-"""An index as tables of DuckDB: what there is now, whatever earlier runs have seen.
+"""An index as tables of DuckDB, with the current rows only.
 
 | table | a row for each |
 |---|---|
@@ -22,7 +22,7 @@ from pylink.files.atomic import write_whole
 from pylink.fleet.columns import GONE, TABLES, read_table
 from pylink.fleet.index import AGAIN, BrokenIndex
 from pylink.fleet.locks import Reading
-from pylink.fleet.parquet import cells, written
+from pylink.fleet.parquet import cells, pack_table
 from pylink.packages.extras import need
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from pylink.fleet.index import Index
 
-# Rows of a long answer that are held.
-_AT_ONCE = 1 << 14
+# Rows of a long answer that are fetched at once.
+_ROWS_PER_FETCH = 1 << 14
 
 # Suffixes of these are not functions.
 _NOT_FUNCTIONS = "('.nv_debug_ptx_txt', '.nv.merc.nv_debug_ptx_txt')"
@@ -60,7 +60,7 @@ CREATE VIEW {s}.sections AS
 """
 
 
-# Targets as a file of the build describes them, and as folders say.
+# Members of targets, by a description file and by folders.
 _DESCRIBED = """
     SELECT one.target, files.file, one.place
     FROM read_parquet({targets}) AS one
@@ -71,16 +71,16 @@ _BY_FOLDER = """
     FROM {s}.files"""
 
 
-# Where DuckDB points to in a query.
+# The line of a query in DuckDB's messages.
 _LINE = re.compile(r"LINE (\d+):")
 
 
 class BadQuery(ValueError):
-    """A question that DuckDB refuses; the text is its reason."""
+    """DuckDB refuses a query; the text is its reason."""
 
 
 class Answer:
-    """Columns by name, and rows."""
+    """The answer to a query: column names and rows."""
 
     def __init__(self, columns: Sequence[str], rows: list[tuple[Any, ...]]) -> None:
         self.columns = list(columns)
@@ -97,7 +97,7 @@ class Database:
         self._readings: list[Reading] = []
 
     def add(self, index: Index, schema: str = "main") -> None:
-        """Make the tables of an index. BrokenIndex when it cannot be read."""
+        """Make the tables of an index; BrokenIndex if it cannot be read."""
         self._readings.append(Reading(index.place()))
         fragments = index.fragments  # once: a run may add some meanwhile
         if not fragments:
@@ -125,7 +125,7 @@ class Database:
             raise BrokenIndex(f"{index.folder}: {str(error).splitlines()[0]}: {AGAIN}") from error
 
     def ask(self, text: str, values: Sequence[object] = ()) -> Answer:
-        """The answer to a query. Raises BadQuery."""
+        """Run a query. Raises BadQuery."""
         try:
             cursor = self._connection.execute(text, list(values))
             columns = [column[0] for column in cursor.description or ()]
@@ -134,7 +134,7 @@ class Database:
             raise BadQuery(_reason(error)) from error
 
     def check_query(self, text: str) -> None:
-        """BadQuery for what is not one query: others could write, in the index too."""
+        """Check that a text is one query (BadQuery), since other statements could write."""
         try:
             kinds = [statement.type.name for statement in self._connection.extract_statements(text)]
         except self._duckdb.Error as error:
@@ -144,20 +144,20 @@ class Database:
             raise BadQuery(f"a query is one SELECT or the like; this is {listed}")
 
     def stream(self, text: str) -> Iterator[tuple[Any, ...]]:
-        """The rows of a long answer, some at a time; no other question may come in between."""
+        """Yield the rows of a long answer; no other query may run meanwhile."""
         cursor = self._connection.execute(text)
-        while rows := cursor.fetchmany(_AT_ONCE):
+        while rows := cursor.fetchmany(_ROWS_PER_FETCH):
             yield from rows
 
     def protect(self) -> None:
-        """Take from queries the right to read and write files other than the index's."""
+        """Keep queries from reading and writing files other than the index's."""
         folders = [os.path.abspath(index.folder) + "/" for index in self._indexes.values()]
         self._connection.execute(f"SET allowed_directories = {_list(folders)}")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
     def add_functions(self, schema: str = "main") -> None:
-        """Make the table of functions; names that are known already are not taken apart again."""
+        """Make the table of functions; demangled names are cached in the index."""
         pa = need("pyarrow")
         index = self._indexes[schema]
         cache = os.path.join(index.folder, "functions.parquet")
@@ -184,12 +184,12 @@ class Database:
         rows: Sequence[Sequence[Any]],
         schema: str = "main",
     ) -> bytes:
-        """Make a table of columns, by names and types, and rows; returns it as a file of Parquet.
+        """Make a table from columns (name to type) and rows; returns it as a Parquet file.
 
-        What pyarrow and DuckDB make of rows loads pandas where it is installed.
+        Conversions of rows by pyarrow and DuckDB would load pandas if installed.
         """
         columns = list(zip(*rows, strict=True)) or [()] * len(kinds)
-        data = written(kinds, dict(zip(kinds, map(cells, kinds.values(), columns), strict=True)))
+        data = pack_table(kinds, dict(zip(kinds, map(cells, kinds.values(), columns), strict=True)))
         table = read_table(need("pyarrow").BufferReader(data))
         self._connection.register("taken", table)
         self._connection.execute(f"CREATE OR REPLACE TABLE {schema}.{name} AS FROM taken")
@@ -198,7 +198,7 @@ class Database:
 
 
 def _reason(error: Exception) -> str:
-    """What DuckDB says, without the query below it and its hints on similar spellings."""
+    """DuckDB's message, without the query below it and hints on similar spellings."""
     first, *rest = str(error).splitlines() or [type(error).__name__]
     if "'pytz'" in first:
         return (
@@ -209,10 +209,10 @@ def _reason(error: Exception) -> str:
 
 
 def _files(paths: Iterable[str]) -> str:
-    """Files as a list of SQL, of the names by which `protect` allows them."""
+    """Files as an SQL list, with absolute names, which `protect` allows."""
     return _list(map(os.path.abspath, paths))
 
 
 def _list(paths: Iterable[str]) -> str:
-    """Texts as a list of SQL."""
+    """Texts as an SQL list."""
     return "[" + ", ".join("'" + path.replace("'", "''") + "'" for path in paths) + "]"

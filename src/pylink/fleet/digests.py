@@ -1,9 +1,9 @@
-"""XXH3-128 of the package xxhash, for native code.
+"""XXH3-128 of the package xxhash, called from native code.
 
-The digests of a build's sections are millions of calls, most of them for few bytes: as calls of
-Python they cost as much as reading the files. The extension in the package has the functions of
-xxhash.h, which a kernel calls without the interpreter. Where a build of it hides them, `hasher`
-is 0 and `fill` calls the package.
+The digests of a build's sections take millions of calls, most of them for few bytes. Calls from
+Python would cost as much as reading the files. The package's extension has the functions of
+xxhash.h, which a kernel calls without the interpreter. If a build hides them, `hasher` is 0 and
+`fill` calls the package.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pylink.packages.extras import need
 if TYPE_CHECKING:
     from pylink._native.sectionindex import Columns
 
-# The first chooses by the processor's instructions.
+# The first one uses the processor's vector instructions.
 NAMES = (b"XXH3_128bits_dispatch", b"XXH3_128bits")
 
 
@@ -32,14 +32,14 @@ def hasher() -> int:
 
 
 def list_hashed(arena: bytes, extents: bytes, first: int) -> Columns:
-    """What list_sections returns, with digests."""
+    """The result of list_sections, with digests."""
     address = hasher()
     columns = list_sections(arena, extents, first, address)
     return columns if address else fill(arena, extents, first, columns)
 
 
 def fill(arena: bytes, extents: bytes, first: int, section_columns: Columns) -> Columns:
-    """The same tables with digests that the package computes."""
+    """The tables of list_sections, with digests from the package."""
     columns = dict(zip(SECTIONS, section_columns[1], strict=True))
     numbers = (array("q", columns[name]) for name in ("object", "offset", "stored"))
     starts = array("q", extents)[::2]

@@ -1,7 +1,7 @@
-"""Where tasks run: in this process, or on the workers of a cluster.
+"""Runs tasks in this process, or on the workers of a cluster.
 
-A task is a function of this package and one argument; it only reads, so it can be done again.
-Results come in any order, and none depends on where it was made.
+A task is a function of this package and one argument; it only reads, so it can be repeated. Results
+come in any order, and do not depend on the machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class EngineError(Exception):
 
 
 class Engine(Protocol):
-    """What runs tasks."""
+    """The interface of engines."""
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         """The result of each task, in any order."""
@@ -32,7 +32,7 @@ class Engine(Protocol):
 
 
 class Local:
-    """This process: one task after the other, or so many at once where more than one is to be done.
+    """Runs tasks in this process: one by one, or in `threads` threads if there are several.
 
     Results come in the order of the tasks.
     """

@@ -1,10 +1,9 @@
-"""What folding does for the targets of an index: comparison by `pylink.mercury`, and real links.
+"""Computes what folding saves for the targets of an index, by `pylink.mercury` and real links.
 
-Equal digests only propose. A target whose objects all differ in the digests of their Mercury debug
-sections folds nothing, because what folds is equal section by section, and it is not read again.
-The files of other targets are linked as far as a layout, with folding and without; the difference
-is what folding saves, and each fold in it was compared byte by byte. Results are kept under a key
-that changes with every file of the target.
+Equal digests are only a hint. If all objects of a target differ in the digests of their Mercury
+debug sections, nothing folds, and the target is not read again. The files of other targets are
+linked up to the layout, with and without folding; the difference is the saving. Each fold was
+compared byte by byte. Results are stored under a key that changes with every file of the target.
 """
 
 from __future__ import annotations
@@ -58,8 +57,8 @@ SAVING = {
 # The first architecture with Mercury sections.
 FIRST_SM = 100
 
-# Relocatable cubins with Mercury debug sections, and how many different sums their digests have. A
-# sum of hashes omits no tie, and a tie is looked into.
+# By target: relocatable cubins with Mercury debug sections, and the number of distinct sums of
+# their digests. Equal objects always have equal sums, and equal sums are checked.
 _TARGETS = """
 WITH sums AS (
     SELECT object, sum(hash(family, suffix, size, digest)::HUGEINT) AS sum
@@ -77,7 +76,7 @@ WHERE sm >= ? AND NOT linked AND fault IS NULL ORDER BY target, sm, place, file"
 
 @dataclass(frozen=True)
 class Task:
-    """A target for one architecture: the files to link; `tied` says that something may fold."""
+    """A target for one architecture, with its files; `tied` says that something may fold."""
 
     key: str
     target: str
@@ -113,33 +112,33 @@ def fold(
     every: bool,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
-    """What is known of targets, by their keys, with what is detected now.
+    """Compute results of targets, by their keys, reusing stored ones.
 
-    That is done for targets with ties, or with `every` for all, and kept where the index may be
-    written.
+    Targets without ties are omitted unless `every` is set. Results are stored if the index is
+    writable.
     """
     with contextlib.suppress(OSError):
         folder = os.path.join(index.folder, "folding")
         for name in {*os.listdir(folder)} - {f"{task.key}.json" for task in tasks}:
-            os.unlink(os.path.join(folder, name))  # of targets as they were
-    digests_known, missing = {}, []
+            os.unlink(os.path.join(folder, name))  # results of changed targets
+    results, tasks_to_run = {}, []
     for task in tasks:
         result = read_result(index, task)
         if result is not None:
-            digests_known[task.key] = result
+            results[task.key] = result
         elif (every or task.tied) and task.objects > 1:
-            missing.append(task)
-    for done, (task, text) in enumerate(engine.map(fold_target, missing), 1):
-        digests_known[task.key] = json.loads(text)
+            tasks_to_run.append(task)
+    for done, (task, text) in enumerate(engine.map(fold_target, tasks_to_run), 1):
+        results[task.key] = json.loads(text)
         with contextlib.suppress(OSError):
             write_whole(_place(index, task), text)
         if progress is not None:
-            progress(done, len(missing))
-    return digests_known
+            progress(done, len(tasks_to_run))
+    return results
 
 
 def fold_target(task: Task) -> tuple[Task, bytes]:
-    """Compare and link one target; the result as JSON."""
+    """Compare and link one target; returns the result as JSON."""
     result = _fold_target(task)
     return task, (json.dumps(result, sort_keys=True) + "\n").encode()
 
@@ -149,7 +148,7 @@ def _fold_target(task: Task) -> dict[str, Any]:
         if not stamp.fits(name):
             return _failed(task, f"{printable(name)} has changed since it was indexed")
     sink = ErrorCollector()
-    inputs = [Input(os.fsdecode(name), whole=True) for name in task.files]
+    inputs = [Input(os.fsdecode(name), whole_archive=True) for name in task.files]
     objects = read_inputs(inputs, f"sm_{task.sm}", sink)
     if objects is None:
         return _failed(task, _reason(sink))
@@ -160,7 +159,7 @@ def _fold_target(task: Task) -> dict[str, Any]:
     sizes: Counter[tuple[int, str]] = Counter()
     for candidate in analysis.candidates:
         verdict = candidate.verdict
-        if verdict is not None and verdict.why != ACCEPTED:
+        if verdict is not None and verdict.reason_row != ACCEPTED:
             counts[verdict.code, blocker_of(verdict)] += 1
             sizes[verdict.code, blocker_of(verdict)] += candidate.item.size
     return {
@@ -203,19 +202,19 @@ def _failed(task: Task, note: str) -> dict[str, Any]:
 
 
 def read_result(index: Index, task: Task) -> dict[str, Any] | None:
-    """What is known of a target as it is now. A failure is not kept for good."""
+    """The stored result of a target, None if missing, damaged or a failure."""
     try:
         with open(_place(index, task), "rb") as file:
             result = json.load(file)
         rows = [("saving", result["saving"]), *(("blockers", row) for row in result["blockers"])]
-        is_whole = all(_fits(row, SAVING[table]) for table, row in rows)
-        return result if is_whole and result["saving"]["saved_bytes"] is not None else None
+        is_valid = all(_fits(row, SAVING[table]) for table, row in rows)
+        return result if is_valid and result["saving"]["saved_bytes"] is not None else None
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
 
 
 def _fits(row: dict[str, Any], kinds: Mapping[str, str]) -> bool:
-    """Whether a row of a file, which somebody may have changed, is one of these columns."""
+    """Whether a row of a stored file, which may be damaged, has these columns."""
     return row.keys() == kinds.keys() and all(
         isinstance(row[name], (str if kind == "string" else int) | None)
         for name, kind in kinds.items()
@@ -223,18 +222,18 @@ def _fits(row: dict[str, Any], kinds: Mapping[str, str]) -> bool:
 
 
 def rows_of(
-    known: Mapping[str, Any], tasks: Iterable[Task], table: str
+    results: Mapping[str, Any], tasks: Iterable[Task], table: str
 ) -> Iterator[dict[str, Any]]:
-    """The rows of one of the tables; a target that was not looked into has none."""
+    """Yield the rows of a table; targets without a result have no blockers, and no saving."""
     for task in tasks:
-        result = known.get(task.key)
+        result = results.get(task.key)
         if table == "blockers":
             yield from result["blockers"] if result else ()
         elif result:
             yield result["saving"]
         elif not task.tied:
-            nothing = {"target": task.target, "sm": task.sm, "objects": task.objects}
-            yield {**nothing, "folded": 0, "payload_bytes": 0, "saved_bytes": 0, "note": None}
+            row = {"target": task.target, "sm": task.sm, "objects": task.objects}
+            yield {**row, "folded": 0, "payload_bytes": 0, "saved_bytes": 0, "note": None}
 
 
 def _place(index: Index, task: Task) -> str:

@@ -1,4 +1,4 @@
-"""One fragment of an index: some files, the device code in them, and the sections of that."""
+"""Makes one fragment of an index: some files, their device code, and its sections."""
 
 from __future__ import annotations
 
@@ -20,8 +20,17 @@ from pylink.fleet.columns import (
     show_bytes,
 )
 from pylink.fleet.digests import hasher, list_hashed
-from pylink.fleet.parquet import Numbers, Texts, constant, integers, numbered, texts, words, written
-from pylink.fleet.parts import SNIFFED
+from pylink.fleet.parquet import (
+    Numbers,
+    Texts,
+    constant,
+    integers,
+    numbered,
+    pack_table,
+    texts,
+    words,
+)
+from pylink.fleet.parts import LARGE_FILE
 from pylink.fleet.state import Rows
 from pylink.fleet.targets import folder_targets
 
@@ -29,15 +38,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pylink._native.sectionindex import Columns
-    from pylink.fleet.contents import Batch, FileResult, Source
+    from pylink.fleet.contents import Batch, CodeSource, FileResult
     from pylink.fleet.parquet import Table
     from pylink.fleet.parts import Part
     from pylink.fleet.walk import Files
 
-# What became of a file that was read natively: its kind, and "" for one to be looked at closely.
-FATES = (CUBIN, OTHER, "")
+# Kinds that the native reader gives to files, by number; "" for a file that needs `contents`.
+NATIVE_KINDS = (CUBIN, OTHER, "")
 
-# What is wrong with an object, by the native numbers.
+# Faults of an object, by native number.
 FAULTS = {
     1: "it has no ELF header of a cubin",
     2: "its section headers do not lie in the file",
@@ -49,20 +58,20 @@ FAULTS = {
 }
 
 
-# Bytes of a native row of an object, and where its fields are among its 32 and 64-bit numbers.
+# Bytes of a native row of an object, and indices of its fields among its 32-bit and 64-bit numbers.
 OBJECT_SIZE = 32
 FAULT, SECTION, SM, TYPE = range(4)
 SIZE, COUNT = 2, 3
 
 
-# Where the columns of names are among those of sections.
+# Indices of the name columns among those of sections.
 FAMILY, SUFFIX = (list(SECTIONS).index(name) for name in ("family", "suffix"))
 
 
 class Fragment(NamedTuple):
-    """What became of a part: Parquet files by the names of their tables, and what the state needs.
+    """The result of a part: Parquet files by table name, and the rows that the state needs.
 
-    `size` are bytes of files that were read.
+    `size` are the bytes of the files that were read.
     """
 
     tables: dict[str, bytes]
@@ -71,38 +80,40 @@ class Fragment(NamedTuple):
 
 
 def make_fragment(part: Part) -> Fragment:
-    """Equal parts give identical bytes on every machine."""
+    """Make the fragment of a part; equal parts give identical bytes on every machine."""
     first = first_number(part.run, part.number)
     rows = part.files.rows
     fragment = FragmentRows(first)
-    fates = bytes([FATES.index("")]) * rows
+    kind_numbers = bytes([NATIVE_KINDS.index("")]) * rows
     if hasher():
         fragment.check(rows)
-        fates, native = read_cubins(part.files, SNIFFED, first, hasher())
-        fragment.take([row for row, fate in enumerate(fates) if not fate], None, native)
+        kind_numbers, native = read_cubins(part.files, LARGE_FILE, first, hasher())
+        fragment.add_cubins(
+            [row for row, fate in enumerate(kind_numbers) if not fate], None, native
+        )
     results: dict[int, FileResult] = {}
-    closely = [row for row, fate in enumerate(fates) if not FATES[fate]]
-    for batch in _batches(closely, part.files, results):
+    remaining = [row for row, fate in enumerate(kind_numbers) if not NATIVE_KINDS[fate]]
+    for batch in _batches(remaining, part.files, results):
         fragment.check(len(batch.cubins) + len(batch.others))
         native = list_hashed(batch.arena, batch.extents, first + fragment.count)
-        fragment.take([source.file for source in batch.cubins], batch.cubins, native)
-        fragment.take_others(batch.others)
+        fragment.add_cubins([source.file for source in batch.cubins], batch.cubins, native)
+        fragment.add_others(batch.others)
     stamps = array("q", part.files.stamps)
     for row, result in results.items():
         stamps[4 * row : 4 * row + 4] = array("q", result.stamp)
-    files = part.files._replace(stamps=stamps.tobytes()).followed_by(_forgotten(part.gone))
+    files = part.files._replace(stamps=stamps.tobytes()).followed_by(_without_times(part.gone))
     tables = {
-        "files": _files(files, fates, results, first),
+        "files": _files(files, kind_numbers, results, first),
         "objects": fragment.objects(),
         "sections": fragment.sections(),
     }
-    written_tables = {name: written(TABLES[name], table) for name, table in tables.items()}
+    written_tables = {name: pack_table(TABLES[name], table) for name, table in tables.items()}
     gone = bytes(rows) + b"\1" * part.gone.rows
     return Fragment(written_tables, Rows(part.name, files, gone), sum(part.files.sizes))
 
 
 def _batches(rows: Sequence[int], files: Files, results: dict[int, FileResult]) -> Iterable[Batch]:
-    """What is in files that are to be looked at closely."""
+    """Read the files that native code could not index, in batches."""
     if not rows:
         return ()
     from pylink.fleet.contents import read_contents
@@ -110,16 +121,19 @@ def _batches(rows: Sequence[int], files: Files, results: dict[int, FileResult]) 
     return read_contents(rows, files, results)
 
 
-def _forgotten(files: Files) -> Files:
-    """The same files with their sizes alone; times and numbers are 0."""
+def _without_times(files: Files) -> Files:
+    """The files with only their sizes; times and inodes are 0."""
     stamps = array("q", bytes(len(files.stamps)))
     stamps[::4] = files.sizes
     return files._replace(stamps=stamps.tobytes())
 
 
-def _files(files: Files, fates: bytes, results: dict[int, FileResult], first: int) -> Table:
+def _files(files: Files, kind_numbers: bytes, results: dict[int, FileResult], first: int) -> Table:
     count = files.rows
-    kinds: list[str | None] = [*map(FATES.__getitem__, fates), *[GONE] * (count - len(fates))]
+    kinds: list[str | None] = [
+        *map(NATIVE_KINDS.__getitem__, kind_numbers),
+        *[GONE] * (count - len(kind_numbers)),
+    ]
     notes: dict[int, str] = {}
     for row, result in results.items():
         kinds[row] = result.kind
@@ -127,7 +141,7 @@ def _files(files: Files, fates: bytes, results: dict[int, FileResult], first: in
             notes[row] = result.note
     targets, numbers = folder_targets(files.ends, files.text)
     paths = Texts(files.ends, files.text)
-    shown = (
+    names = (
         paths
         if files.text.isascii()
         else texts([show_bytes(text).encode() for text in _each(paths)])
@@ -137,11 +151,11 @@ def _files(files: Files, fates: bytes, results: dict[int, FileResult], first: in
         "file": integers("int64", range(first, first + count)),
         "root": numbered(files.names, array("i", files.roots)),
         "path": paths,
-        "name": shown,
+        "name": names,
         "target": numbered([target.encode() for target in targets], array("i", numbers)),
         **{
-            name: Numbers(stamps[place::4].tobytes())
-            for place, name in enumerate(("size", "mtime", "ctime", "inode"))
+            name: Numbers(stamps[index::4].tobytes())
+            for index, name in enumerate(("size", "mtime", "ctime", "inode"))
         },
         "kind": words(kinds),
         "note": words([*map(notes.get, range(count))]) if notes else constant(None, count),
@@ -154,13 +168,13 @@ def _each(column: Texts) -> list[bytes]:
 
 
 class FragmentRows:
-    """Objects and sections, batch by batch."""
+    """Collects objects and sections, batch by batch."""
 
     def __init__(self, first: int) -> None:
         self.count = 0
         self._first = first
         self._files: list[int] = []
-        self._sources: dict[int, Source] = {}  # of objects that are not a file of their own
+        self._sources: dict[int, CodeSource] = {}  # of objects that are not a file of their own
         self._natives: list[bytes] = []
         self._sections: list[Columns] = []
 
@@ -168,14 +182,16 @@ class FragmentRows:
         if self.count + more > MOST_ROWS:
             raise OverflowError(f"one fragment holds at most {MOST_ROWS} objects")
 
-    def take(self, rows: Sequence[int], sources: Sequence[Source] | None, native: Columns) -> None:
-        """Cubins that are files of these rows, or are in them."""
+    def add_cubins(
+        self, rows: Sequence[int], sources: Sequence[CodeSource] | None, native: Columns
+    ) -> None:
+        """Add cubins that are the files of these rows or, with `sources`, are in them."""
         self._natives.append(native[0])
         self._sections.append(native)
         self._add(rows, sources)
 
-    def take_others(self, sources: Sequence[Source]) -> None:
-        """What is compiled only later: no sections are known of it."""
+    def add_others(self, sources: Sequence[CodeSource]) -> None:
+        """Add PTX and LTO-IR, which have no sections."""
         for source in sources:
             row = array("Q", bytes(OBJECT_SIZE))
             row[SIZE] = source.size
@@ -183,7 +199,7 @@ class FragmentRows:
             self._natives.append(row.tobytes())
         self._add([source.file for source in sources], sources)
 
-    def _add(self, rows: Sequence[int], sources: Sequence[Source] | None) -> None:
+    def _add(self, rows: Sequence[int], sources: Sequence[CodeSource] | None) -> None:
         if sources is not None:
             self._sources.update(enumerate(sources, self.count))
         self._files += rows
@@ -193,7 +209,7 @@ class FragmentRows:
         native = b"".join(self._natives)
         small, large = array("I", native), array("Q", native)
         count = self.count
-        own: Table = {
+        defaults: Table = {
             "member": constant("", count),
             "entry": Numbers(bytes(4 * count)),
             "kind": constant(CUBIN, count),
@@ -205,23 +221,23 @@ class FragmentRows:
         return {
             "object": integers("int64", range(self._first, self._first + count)),
             "file": integers("int64", map(self._first.__add__, self._files)),
-            **own,
+            **defaults,
             **(self._members(small[SM::8].tobytes()) if self._sources else {}),
             "linked": Numbers(bytes(map(ET_EXEC.__eq__, small[TYPE::8]))),
             "size": Numbers(large[SIZE::4].tobytes()),
-            "packed": Numbers(self._packed(large[SIZE::4]).tobytes()),
+            "packed": Numbers(self._packed_sizes(large[SIZE::4]).tobytes()),
             "sections": integers("int32", large[COUNT::4]),
             "fault": words(faults) if any(small[FAULT::8]) else constant(None, count),
         }
 
-    def _packed(self, sizes: array[int]) -> array[int]:
-        """Bytes in files: of a file of its own all of it."""
+    def _packed_sizes(self, sizes: array[int]) -> array[int]:
+        """Replace unpacked by packed sizes, for objects that are not a file of their own."""
         for row, source in self._sources.items():
             sizes[row] = source.packed
         return sizes
 
     def _members(self, sm: bytes) -> Table:
-        """Where objects are in their files, where not all are a file of their own."""
+        """Columns of the place of objects in their files, if some are not a file of their own."""
         members, entries, kinds = [""] * self.count, [0] * self.count, [CUBIN] * self.count
         for row, source in self._sources.items():
             members[row], entries[row], kinds[row] = source.member, source.entry, source.kind
@@ -229,7 +245,7 @@ class FragmentRows:
             "member": words(members),
             "entry": integers("int32", entries),
             "kind": words(kinds),
-            # What was compiled for no chip yet has the target of its entry, if that says one.
+            # PTX and LTO-IR have the target of their entry, if it states one.
             "sm": Numbers(
                 sm,
                 bytes(
@@ -242,22 +258,22 @@ class FragmentRows:
     def sections(self) -> Table:
         natives = self._sections
         table: Table = {}
-        for place, name in enumerate(SECTIONS):
-            parts = [native[1][place] for native in natives]
+        for index, name in enumerate(SECTIONS):
+            parts = [native[1][index] for native in natives]
             table[name] = Numbers(parts[0] if len(parts) == 1 else b"".join(parts))
         return {
             **table,
-            "family": _named([(native[1][FAMILY], *native[2]) for native in natives]),
-            "suffix": _named([(native[1][SUFFIX], *native[3]) for native in natives]),
+            "family": _join_names([(native[1][FAMILY], *native[2]) for native in natives]),
+            "suffix": _join_names([(native[1][SUFFIX], *native[3]) for native in natives]),
         }
 
 
-def _named(pieces: list[tuple[bytes, bytes, bytes]]) -> Texts:
-    """Names by number, with one dictionary, as if all had been read at once.
+def _join_names(columns: list[tuple[bytes, bytes, bytes]]) -> Texts:
+    """Join columns of names, each with a dictionary, into one with a common dictionary.
 
-    Those with bytes that are not UTF-8 have escapes for them.
+    Bytes that are not UTF-8 are escaped.
     """
-    numbers, ends, text = pieces[0] if len(pieces) == 1 else join_words(pieces)
+    numbers, ends, text = columns[0] if len(columns) == 1 else join_words(columns)
     texts_of = Texts(ends, text, numbers)
     if texts_of.text.isascii():
         return texts_of

@@ -1,13 +1,13 @@
-"""An index on disk: a folder with fragments, targets, and what is known of folding.
+"""An index on disk: a folder with fragments, targets, and results of folding.
 
-    INDEX/index.json           format, folders that it is of, description of targets
+    INDEX/index.json           format, indexed folders, description of targets
     INDEX/fragments/RUN-PART/  files.parquet, objects.parquet, sections.parquet, and their sums
-    INDEX/state                what follows from that for the next run, see `state`
-    INDEX/targets.parquet      which file is of which target, where a description says
-    INDEX/folding/KEY.json     what folding does for one target, see `folding`
+    INDEX/state                the known files in one file, see `state`
+    INDEX/targets.parquet      the files of each target, if there is a description
+    INDEX/folding/KEY.json     the result of folding for one target, see `folding`
 
-A fragment is made beside the others under another name and gets its own when it is complete, so a
-run that ends in the middle leaves those that it finished, and they count. Runs take turns.
+A fragment is made under a temporary name and renamed when it is complete. So the complete fragments
+of an interrupted run count. Only one run at a time writes an index.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pylink.diagnostics.errors import reason_of
 from pylink.files.atomic import write_whole
 from pylink.fleet.columns import MOST_RUNS, TABLES, read_table
-from pylink.fleet.locks import WRITER, Writing, nobody_reads
+from pylink.fleet.locks import WRITER, Writing, is_unread
 from pylink.packages.extras import need
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from pylink.fleet.walk import Stamp
 
 
-# Another number for every change after which an older index cannot be gone on with.
+# Incremented by every change after which an older index cannot be updated.
 FORMAT = 3
 
-MARK = "index.json"
+SETTINGS_FILE = "index.json"
 UNFINISHED = ".unfinished"
 SUMS = "sums"
 AGAIN = "remove the index and make it again"
@@ -43,13 +43,13 @@ _NAME = re.compile(r"(?P<first>\d+-\d+)(?:\+(?P<last>\d+-\d+)\.(?P<serial>\d+))?
 
 
 class BrokenIndex(Exception):
-    """Something is wrong with an index as a whole; the text names it and says what to do."""
+    """An index cannot be used; the text names it and says what to do."""
 
 
 class FragmentName(NamedTuple):
-    """RUN-PART, or FIRST+LAST.SERIAL of one that stands for several.
+    """The name of a fragment: RUN-PART, or FIRST+LAST.SERIAL of a merged one.
 
-    `serial` is larger than that of each fragment it stands for, 0 for one that stands for itself.
+    `serial` is larger than the serials of its sources, 0 for a fragment that was not merged.
     """
 
     first: str
@@ -58,14 +58,14 @@ class FragmentName(NamedTuple):
 
     @classmethod
     def of(cls, name: str) -> FragmentName | None:
-        """What a name says; None for one that no fragment has."""
+        """Parse a name; None if it is not the name of a fragment."""
         match = _NAME.fullmatch(name)
         if match is None:
             return None
         return cls(match["first"], match["last"] or match["first"], int(match["serial"] or 0))
 
     def is_in(self, other: FragmentName) -> bool:
-        """Whether the other stands for this one."""
+        """Whether this fragment was merged into the other."""
         inside = other.first <= self.first and self.last <= other.last
         return inside and other.serial > self.serial
 
@@ -74,7 +74,7 @@ class FragmentName(NamedTuple):
 
 
 class Index:
-    """An index that is there; `fragments` and the like look at its files each time."""
+    """An existing index; `fragments` and other members read its files on each call."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = os.fspath(folder)
@@ -82,53 +82,53 @@ class Index:
 
     @classmethod
     def open_or_make(cls, folder: str | os.PathLike[str]) -> Index:
-        """The index in `folder`, which may not be there or be empty."""
-        mark = os.path.join(folder, MARK)
+        """Open the index in `folder`, creating it if the folder is missing or empty."""
+        mark = os.path.join(folder, SETTINGS_FILE)
         if not os.path.exists(mark):
             try:
                 os.makedirs(folder, exist_ok=True)
             except (FileExistsError, NotADirectoryError):
-                raise BrokenIndex(f"{folder}: it is not a folder: name another one") from None
+                raise BrokenIndex(f"{folder}: it is not a directory: name another one") from None
             if not _is_free(folder):
                 raise BrokenIndex(f"{folder}: it has files and is not an index: name another one")
             with Writing(folder):
-                if not os.path.exists(mark):  # nor made by another run since
+                if not os.path.exists(mark):  # not created by another run meanwhile
                     for name in _FOLDERS:
                         os.makedirs(os.path.join(folder, name), exist_ok=True)
                     _write_settings(folder, {"format": FORMAT, "targets": None})
         return cls(folder)
 
     def refresh(self) -> None:
-        """Read the settings again: another run may have written them. The caller has the lock."""
+        """Read the settings again, since another run may have written them; needs the lock."""
         self.settings = _read_settings(self.folder)
 
     @property
     def fragments(self) -> list[str]:
-        """The names of the fragments that count, oldest first."""
+        """The names of the current fragments, oldest first."""
         try:
-            there = os.listdir(self.place())
+            entries = os.listdir(self.place())
         except OSError as error:
             raise _unreadable(self.place(), error) from error
-        fragments = [name for entry in there if (name := FragmentName.of(entry)) is not None]
+        fragments = [name for entry in entries if (name := FragmentName.of(entry)) is not None]
         joined = [name for name in fragments if name.serial]
         return sorted(str(name) for name in fragments if not any(map(name.is_in, joined)))
 
     def place(self, *names: str) -> str:
-        """Where the folder of the fragments is, or what has such names in it."""
+        """The path of the folder of fragments, or of a file in it."""
         return os.path.join(self.folder, "fragments", *names)
 
     def next_run(self) -> int:
-        """The number of a run that begins now. BrokenIndex where there is none left."""
+        """The number of a new run; BrokenIndex if no number is left."""
         names = map(FragmentName.of, self.fragments)
         run = max((int(name.last.partition("-")[0]) for name in names if name), default=0) + 1
         if run >= MOST_RUNS:
-            raise BrokenIndex(f"{self.folder}: it had as many runs as it has numbers for: {AGAIN}")
+            raise BrokenIndex(f"{self.folder}: no run number is left: {AGAIN}")
         return run
 
     def check(self, fragments: Iterable[str]) -> None:
-        """Compare tables with the sums that were written with them; BrokenIndex for another one.
+        """Compare tables with their stored checksums; BrokenIndex if one differs.
 
-        Readers of Parquet notice only some of what can happen to a file.
+        Readers of Parquet detect only some damage.
         """
         for fragment in fragments:
             try:
@@ -143,11 +143,10 @@ class Index:
                 wrong = [f"{name}.parquet" for name, line in lines if line not in sums] or [SUMS]
                 raise BrokenIndex(f"{self.place(fragment, wrong[0])}: it is damaged: {AGAIN}")
 
-    def look_over(self, fragments: Iterable[str], since: int) -> None:
-        """As `check`, at the cost of a look at each file; BrokenIndex.
+    def check_stamps(self, fragments: Iterable[str], since: int) -> None:
+        """Check the sizes and times of tables, which is faster than `check`; BrokenIndex on damage.
 
-        Sizes are compared, and the sums of fragments with a file that is younger than `since`, in
-        ns: whoever writes to one makes it younger.
+        Checksums are compared only in fragments with a file that was modified after `since` (ns).
         """
         for fragment in fragments:
             try:
@@ -166,7 +165,7 @@ class Index:
                 self.check([fragment])
 
     def read_files(self, fragment: str, columns: list[str]) -> Any:
-        """Columns of the table of files of a fragment. BrokenIndex where it cannot be read."""
+        """Read columns of a fragment's table of files; BrokenIndex if it cannot be read."""
         pa = need("pyarrow")
         path = self.place(fragment, "files.parquet")
         try:
@@ -175,7 +174,7 @@ class Index:
             raise BrokenIndex(f"{path}: {error}: {AGAIN}") from error
 
     def count_rows(self, fragment: str) -> int:
-        """How many rows the table of files of a fragment has."""
+        """The number of rows in a fragment's table of files."""
         path = self.place(fragment, "files.parquet")
         count: int = need("pyarrow.parquet").read_metadata(path).num_rows
         return count
@@ -195,52 +194,52 @@ class Index:
                 raise
         os.rename(unfinished, self.place(name))
 
-    def clean(self) -> None:
-        """Remove what does not count, unless somebody reads it; for the holder of the lock."""
+    def remove_leftovers(self) -> None:
+        """Remove outdated fragments unless a process reads the index; the caller holds the lock."""
         counting = set(self.fragments)
-        rest = [entry for entry in os.listdir(self.place()) if entry not in counting]
-        if rest and nobody_reads(self.place()):
-            for entry in rest:
+        outdated = [entry for entry in os.listdir(self.place()) if entry not in counting]
+        if outdated and is_unread(self.place()):
+            for entry in outdated:
                 _remove(self.place(entry))
 
     def is_described(self, description: str, stamp: Stamp | None) -> bool:
-        """Whether the table of targets is of this file as it is, and of the files there were."""
-        known = (self.settings["targets"], self.settings.get("described"))
-        return stamp is not None and known == (description, [*stamp])
+        """Whether the table of targets was made from this version of the description."""
+        stored = (self.settings["targets"], self.settings.get("described"))
+        return stamp is not None and stored == (description, [*stamp])
 
     def write_targets(
         self, description: str | None, stamp: Stamp | None, table: bytes | None
     ) -> None:
-        """Remember the file that describes targets, and replace the table of these."""
+        """Store the name of the description, and replace the table of targets."""
         if table is not None:
-            self._say(described=None)  # until the table is that of the description
+            self._update_settings(described=None)  # until the table matches the description
             write_whole(os.path.join(self.folder, "targets.parquet"), table)
-        self._say(targets=description, described=None if stamp is None else [*stamp])
+        self._update_settings(targets=description, described=None if stamp is None else [*stamp])
 
     @property
     def roots(self) -> list[bytes]:
-        """The folders that were indexed, whether or not there are files in them."""
+        """The indexed folders, empty ones included."""
         return [os.fsencode(root) for root in self.settings.get("roots", ())]
 
     def add_roots(self, roots: Iterable[bytes]) -> None:
-        """Remember folders for later runs."""
-        self._say(roots=sorted({*map(os.fsdecode, (*self.roots, *roots))}))
+        """Store folders for later runs."""
+        self._update_settings(roots=sorted({*map(os.fsdecode, (*self.roots, *roots))}))
 
-    def _say(self, **said: object) -> None:
-        """Change settings, in one step."""
-        if self.settings != {**self.settings, **said}:
-            self.settings.update(said)
+    def _update_settings(self, **changes: object) -> None:
+        """Change settings atomically."""
+        if self.settings != {**self.settings, **changes}:
+            self.settings.update(changes)
             _write_settings(self.folder, self.settings)
 
 
 def _read_settings(folder: str) -> dict[str, Any]:
-    """The settings of an index. BrokenIndex where there is none, or none of this release."""
-    mark = os.path.join(folder, MARK)
+    """Read the settings; BrokenIndex if missing, damaged or of another release."""
+    mark = os.path.join(folder, SETTINGS_FILE)
     try:
         settings = json.loads(_read(mark))
     except (FileNotFoundError, NotADirectoryError):
         raise BrokenIndex(
-            f"{folder}: no index: make one with `pylink dedup index DIR -o {folder}`"
+            f"{folder}: not an index: make one with `pylink dedup index DIR -o {folder}`"
         ) from None
     except OSError as error:
         raise _unreadable(mark, error) from error
@@ -259,13 +258,13 @@ def _read_settings(folder: str) -> dict[str, Any]:
 
 
 def _unreadable(path: str, error: OSError) -> BrokenIndex:
-    """A part of an index that cannot be read; where it may not be, another one would not help."""
+    """Make the error of an unreadable file; without permission, a new index would not help."""
     advice = "" if isinstance(error, PermissionError) else f": {AGAIN}"
     return BrokenIndex(f"{path}: {reason_of(error)}{advice}")
 
 
 def _is_free(folder: str | os.PathLike[str]) -> bool:
-    """Whether the folder is empty, or a process was killed in it before it had made an index."""
+    """Whether the folder is empty, except for leftovers of a process that created an index."""
     names = {*os.listdir(folder)}
     return names <= {*_FOLDERS, WRITER} and not any(
         os.listdir(os.path.join(folder, name)) for name in names.intersection(_FOLDERS)
@@ -281,7 +280,7 @@ def _remove(folder: str) -> None:
 
 
 def _sum(table: str, data: bytes) -> bytes:
-    """A line of the sums of a fragment."""
+    """A line of a fragment's checksums."""
     return f"{table} {len(data)} {zlib.crc32(data):08x}\n".encode()
 
 
@@ -296,4 +295,4 @@ def _write(path: str, data: bytes) -> None:
 
 
 def _write_settings(folder: str | os.PathLike[str], settings: dict[str, Any]) -> None:
-    write_whole(os.path.join(folder, MARK), (json.dumps(settings) + "\n").encode())
+    write_whole(os.path.join(folder, SETTINGS_FILE), (json.dumps(settings) + "\n").encode())

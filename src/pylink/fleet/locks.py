@@ -1,8 +1,7 @@
-"""Who may change an index, and who reads it.
+"""Locks of an index: one writer, and any number of readers.
 
-One process at a time writes. Any number read, also while one writes: what a reader found stays
-until it ends, since fragments never change, and those that others took the place of are removed
-when nobody reads. Locks go with the process that has them, however it ends.
+Processes may read while one writes: fragments never change, and merged ones are removed only if no
+process reads. Locks end with their process, even if it is killed.
 """
 
 from __future__ import annotations
@@ -46,9 +45,9 @@ class Writing:
 
 
 class Reading:
-    """Whoever has one finds the files of an index until it is closed, in a folder of fragments.
+    """Keeps the files in a folder of fragments from being removed, until it is closed.
 
-    Where a file system has no locks, a file may be missed.
+    On file systems without locks, a file may still disappear.
     """
 
     def __init__(self, fragments: str) -> None:
@@ -66,8 +65,8 @@ class Reading:
         self.close()
 
 
-def nobody_reads(fragments: str) -> bool:
-    """Whether no other process has a `Reading` of this folder, as far as that can be known."""
+def is_unread(fragments: str) -> bool:
+    """Whether no other process has a `Reading` of this folder; True if locks do not work."""
     descriptor = os.open(fragments, _FOLDER)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

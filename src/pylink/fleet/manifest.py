@@ -1,7 +1,7 @@
-"""Which target has which files, as a file of the build says it.
+"""Reads a description of targets: which target has which files.
 
-It has the rules of make, as compilers and linkers write them, those of ninja, or JSON of the form
-{"target": ["file or pattern", ...]}. A file may be of several targets.
+The file has rules of make, as compilers and linkers write them, a ninja build, or JSON of the form
+{"target": ["file or pattern", ...]}. A file may belong to several targets.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylink.diagnostics.errors import reason_of
 from pylink.files.reading import read_incoming
 from pylink.fleet.columns import MEMBERS, show_bytes
-from pylink.fleet.parquet import integers, texts, words, written
+from pylink.fleet.parquet import integers, pack_table, texts, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ MAX_DESCRIPTION = 1 << 30
 
 
 class BadDescription(ValueError):
-    """A file that should say which target has which files, and does not; the text names it."""
+    """A description of targets cannot be read; the text names the file."""
 
 
 class Member(NamedTuple):
@@ -40,7 +40,7 @@ class Member(NamedTuple):
 
 
 def table_of(members: Iterable[Member]) -> bytes:
-    """The file with the table of targets."""
+    """The table of targets as a Parquet file."""
     rows = list(members)
     table: Table = {
         "target": words([member.target for member in rows]),
@@ -48,13 +48,14 @@ def table_of(members: Iterable[Member]) -> bytes:
         "path": texts([member.path for member in rows]),
         "place": integers("int32", [member.place for member in rows]),
     }
-    return written(MEMBERS, table)
+    return pack_table(MEMBERS, table)
 
 
 def by_description(name: str, files: Iterable[tuple[bytes, bytes]]) -> Iterator[Member]:
-    """The targets that the file `name` describes, of the files, (root, path), that are there.
+    """Yield the members of targets that the file `name` describes, among existing files.
 
-    Relative names in it start at its folder. Raises BadDescription.
+    `files` are pairs (root, path). Relative names start at the folder of the description. Raises
+    BadDescription.
     """
     try:
         data = read_incoming(name, limit=MAX_DESCRIPTION, pipes=False)
@@ -62,7 +63,7 @@ def by_description(name: str, files: Iterable[tuple[bytes, bytes]]) -> Iterator[
         raise BadDescription(f"{name}: {reason_of(error)}") from error
     folder = os.fsencode(os.path.dirname(os.path.abspath(name)))
     place_of = {os.path.join(root, path): (root, path) for root, path in files}
-    for target, inputs in _described(name, data).items():
+    for target, inputs in _parse_description(name, data).items():
         place = 0
         seen = set()
         for pattern in inputs:
@@ -78,7 +79,7 @@ def by_description(name: str, files: Iterable[tuple[bytes, bytes]]) -> Iterator[
                     place += 1
 
 
-def _described(name: str, data: bytes) -> Mapping[bytes, list[bytes]]:
+def _parse_description(name: str, data: bytes) -> Mapping[bytes, list[bytes]]:
     if name.endswith(".json"):
         return _from_json(name, data)
     if name.endswith(".ninja"):
@@ -90,12 +91,12 @@ def _from_json(name: str, data: bytes) -> dict[bytes, list[bytes]]:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise BadDescription(f"{name}: no JSON: {error}") from error
+        raise BadDescription(f"{name}: not JSON: {error}") from error
     if not isinstance(value, dict) or not all(
         isinstance(files, list) and all(isinstance(file, str) for file in files)
         for files in value.values()
     ):
-        raise BadDescription(f'{name}: it is to have the form {{"target": ["file", ...]}}')
+        raise BadDescription(f'{name}: it must have the form {{"target": ["file", ...]}}')
     return {
         target.encode("utf-8", "surrogateescape"): [
             file.encode("utf-8", "surrogateescape") for file in files
@@ -104,29 +105,29 @@ def _from_json(name: str, data: bytes) -> dict[bytes, list[bytes]]:
     }
 
 
-# One word of a rule, with what quotes a blank in it.
+# One name in a rule, with quoted blanks.
 _MAKE_WORD = re.compile(rb"(?:\\.|[^\s\\])+")
 _NINJA_WORD = re.compile(rb"(?:\$.|[^\s$])+")
 
 
 def _from_rules(data: bytes) -> dict[bytes, list[bytes]]:
-    """`target: inputs`, continued after a backslash at the end of a line."""
+    """Read rules `target: inputs`; a backslash at the end of a line continues it."""
     files_of: dict[bytes, list[bytes]] = {}
     for line in data.replace(b"\\\r\n", b" ").replace(b"\\\n", b" ").splitlines():
         names, colon, inputs = line.partition(b": ")
         if colon and not line.startswith((b"#", b"\t")):
-            files = [_unquoted(word) for word in _MAKE_WORD.findall(inputs)]
+            files = [_unquote(word) for word in _MAKE_WORD.findall(inputs)]
             for target in _MAKE_WORD.findall(names):
-                files_of.setdefault(_unquoted(target), []).extend(files)
+                files_of.setdefault(_unquote(target), []).extend(files)
     return files_of
 
 
-def _unquoted(word: bytes) -> bytes:
+def _unquote(word: bytes) -> bytes:
     return re.sub(rb"\\(.)", rb"\1", word).replace(b"$$", b"$")
 
 
 def _from_ninja(data: bytes) -> dict[bytes, list[bytes]]:
-    """`build outputs: rule inputs | implicit || order-only`; the first output is the target."""
+    """Read `build outputs: rule inputs | implicit || order-only`, with the first output only."""
     files_of: dict[bytes, list[bytes]] = {}
     for line in re.sub(rb"\$\r?\n\s*", b" ", data).splitlines():
         if not line.startswith(b"build "):

@@ -1,9 +1,9 @@
-"""Parquet files of the tables of an index, written without a library.
+"""Writes the tables of an index as Parquet files, without a library.
 
 Loading pyarrow and numpy takes as long as indexing thousands of objects, and a run that adds a few
-need not read a Parquet file. What is written is the plainest of the format that all readers have:
-pages of the first version, values as they are or by dictionary (`columnpages`), blocks of LZ4.
-https://parquet.apache.org/docs/file-format and .../apache/parquet-format/parquet.thrift say how.
+need not read Parquet. The files use only features that all readers have: pages of version 1, plain
+or dictionary encoding (`columnpages`), and LZ4 blocks. The format is described at
+https://parquet.apache.org/docs/file-format and in .../apache/parquet-format/parquet.thrift.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class Numbers(NamedTuple):
-    """Values of one size, truth values a byte each; those with a 0 in `valid` are none."""
+    """A column of values of one size (a byte for booleans); a 0 in `valid` marks a null."""
 
     values: bytes
     valid: bytes | None = None
 
 
 class Texts(NamedTuple):
-    """Text, or a dictionary and the number in it for each row, see `columnpages`."""
+    """A column of text, or a dictionary and its number for each row, see `columnpages`."""
 
     ends: bytes
     text: bytes
@@ -39,14 +39,14 @@ class Texts(NamedTuple):
 
 Table = dict[str, Numbers | Texts]
 
-# Rows that are in one piece of a file: readers hold a piece, and its pages have 32-bit sizes.
+# Rows of a row group: readers hold a group in memory, and its pages have 32-bit sizes.
 GROUP_ROWS = 1 << 20
 MOST_BYTES = (1 << 31) - 1
 
 _MAGIC = b"PAR1"
 _VERSION = 1
 
-# Numbers of the format: types of values, their meaning, encodings, kinds of pages, the codec.
+# Numbers of the format: physical types, converted types, encodings, page types, the codec.
 _BOOLEAN, _INT32, _INT64, _BYTE_ARRAY, _FIXED = 0, 1, 2, 6, 7
 _UTF8, _UINT_32, _UINT_64 = 0, 13, 14
 _OPTIONAL = 1
@@ -54,7 +54,7 @@ _PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8
 _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _LZ4_RAW = 7
 
-# What the types of columns are there: type, meaning, bytes of a value.
+# By column type: physical type, converted type, bytes of a value.
 TYPES: dict[str, tuple[int, int | None, int]] = {
     "bool_": (_BOOLEAN, None, 1),
     "int32": (_INT32, None, 4),
@@ -68,24 +68,24 @@ TYPES: dict[str, tuple[int, int | None, int]] = {
 }
 
 
-def written(columns: Mapping[str, str], table: Table) -> bytes:
-    """A file of these columns, of names and types; OverflowError where one has too many bytes."""
+def pack_table(columns: Mapping[str, str], table: Table) -> bytes:
+    """Pack columns (name to type) into a Parquet file; OverflowError if one is too large."""
     rows = {_rows(kind, table[name]) for name, kind in columns.items()}
     if len(rows) != 1:
         raise ValueError("columns differ in length")
     (count,) = rows
     body = [_MAGIC]
-    at = len(_MAGIC)
+    offset = len(_MAGIC)
     groups = []
     for start in range(0, count, GROUP_ROWS):
         end = min(count, start + GROUP_ROWS)
         chunks, total = [], 0
         for name, kind in columns.items():
-            some = table[name] if end - start == count else _slice(kind, table[name], start, end)
-            pages, described, size = _chunk(name, kind, some, end - start, at)
+            part = table[name] if end - start == count else _slice(kind, table[name], start, end)
+            pages, metadata, size = _chunk(name, kind, part, end - start, offset)
             body += pages
-            at += sum(map(len, pages))
-            chunks.append(described)
+            offset += sum(map(len, pages))
+            chunks.append(metadata)
             total += size
         groups.append(struct((1, list_of(STRUCT, chunks)), (2, i64(total)), (3, i64(end - start))))
     footer = struct(
@@ -99,12 +99,12 @@ def written(columns: Mapping[str, str], table: Table) -> bytes:
 
 
 def texts(values: Sequence[bytes]) -> Texts:
-    """Text that seldom comes twice."""
+    """A column of mostly distinct texts."""
     return Texts(ends_of(values), b"".join(values))
 
 
 def words(values: Sequence[str | None]) -> Texts:
-    """Text that comes again and again, or none."""
+    """A column of repeated texts, or nulls, with a dictionary."""
     numbers: dict[str | None, int] = {None: -1}
     rows = [numbers.setdefault(value, len(numbers) - 1) for value in values]
     del numbers[None]
@@ -112,17 +112,17 @@ def words(values: Sequence[str | None]) -> Texts:
 
 
 def numbered(dictionary: Sequence[bytes], rows: Iterable[int]) -> Texts:
-    """Text by numbers of a dictionary, -1 for none."""
+    """A column of texts by their numbers in a dictionary, -1 for null."""
     return Texts(ends_of(dictionary), b"".join(dictionary), array("i", rows).tobytes())
 
 
 def constant(value: str | None, rows: int) -> Texts:
-    """The same text, or none, in each row."""
+    """A column with one text, or null, in all rows."""
     return numbered([] if value is None else [value.encode()], [-(value is None)] * rows)
 
 
 def integers(kind: str, values: Iterable[int]) -> Numbers:
-    """Numbers as a column of that type."""
+    """A column of integers of this type."""
     return Numbers(array({"int32": "i", "int64": "q", "uint64": "Q"}[kind], values).tobytes())
 
 
@@ -150,9 +150,9 @@ def _slice(kind: str, column: Numbers | Texts, start: int, end: int) -> Numbers 
 
 
 def _chunk(
-    name: str, kind: str, column: Numbers | Texts, rows: int, at: int
+    name: str, kind: str, column: Numbers | Texts, rows: int, offset: int
 ) -> tuple[list[bytes], bytes, int]:
-    """The pages of a column at that place of the file, what is said of them, and their bytes."""
+    """The pages of a column at `offset` of the file, their metadata, and unpacked bytes."""
     if isinstance(column, Texts):
         dictionary, count, data = columnpages.text_pages(*column)
     elif kind == "bool_":
@@ -168,13 +168,13 @@ def _chunk(
         details = struct((1, i32(count)), (2, i32(_PLAIN)))
         page, size = _page(_DICTIONARY_PAGE, dictionary, (7, (STRUCT, details)))
         body += page
-        first = [(11, i64(at))]
+        first = [(11, i64(offset))]
     details = struct((1, i32(rows)), (2, i32(encoding)), (3, i32(_RLE)), (4, i32(_RLE)))
-    place = at + sum(map(len, body))
-    page, more = _page(_DATA_PAGE, data, (5, (STRUCT, details)))
+    page_offset = offset + sum(map(len, body))
+    page, added = _page(_DATA_PAGE, data, (5, (STRUCT, details)))
     body += page
-    size += more
-    described = struct(
+    size += added
+    metadata = struct(
         (1, i32(TYPES[kind][0])),
         (2, list_of(I32, [zigzag(code) for code in sorted({_PLAIN, _RLE, encoding})])),
         (3, list_of(BINARY, [binary(name.encode())[1]])),
@@ -182,14 +182,14 @@ def _chunk(
         (5, i64(rows)),
         (6, i64(size)),
         (7, i64(sum(map(len, body)))),
-        (9, i64(place)),
+        (9, i64(page_offset)),
         *first,
     )
-    return body, struct((2, i64(at)), (3, (STRUCT, described))), size
+    return body, struct((2, i64(offset)), (3, (STRUCT, metadata))), size
 
 
 def _page(kind: int, data: bytes, details: tuple[int, Value]) -> tuple[list[bytes], int]:
-    """A page with its header, and how many bytes it has with that when it is unpacked."""
+    """A page with its header, and the unpacked bytes of both."""
     if len(data) > MOST_BYTES:
         raise OverflowError("one column of a fragment has more than 2 GiB")
     packed: bytes = need("lz4.block").compress(data, store_size=False)
@@ -199,7 +199,7 @@ def _page(kind: int, data: bytes, details: tuple[int, Value]) -> tuple[list[byte
 
 
 def _schema(columns: Mapping[str, str]) -> list[bytes]:
-    """The root of the schema, and each column."""
+    """The schema: its root, and each column."""
     schema = [struct((4, binary(b"schema")), (5, i32(len(columns))))]
     for name, kind in columns.items():
         number, meaning, width = TYPES[kind]

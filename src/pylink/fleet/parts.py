@@ -12,18 +12,18 @@ from pylink.fleet.walk import Files
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# A part has room in any memory, and is what an interrupted run has to do again at most.
+# Limits of a part: it fits into memory, and an interrupted run repeats at most one part.
 PART_FILES = 4096
 PART_BYTES = 128 << 20
 
-# Larger files are opened twice, the first time for their beginning.
-SNIFFED = 1 << 20
+# Files above this size are opened twice, the first time for their head.
+LARGE_FILE = 1 << 20
 
 NO_FILES = Files.of(())
 
 
 class Part(NamedTuple):
-    """What one task of a run does: `files` are read, and `gone` are known to be no longer there."""
+    """One task of a run: `files` are read, and `gone` were removed."""
 
     run: int
     number: int
@@ -36,11 +36,11 @@ class Part(NamedTuple):
 
 
 def parts(run: int, changed: Files, gone: Files) -> Iterator[Part]:
-    """The tasks of a run: what is changed in the order of paths, and first of all what is gone."""
+    """Yield the tasks of a run, in order of changed paths; the first has the removed files."""
     ends = array("q", itertools.accumulate(changed.sizes, initial=0))
     number = start = 0
     while start < changed.rows:
-        # As many as have no more bytes; one that has more is a part of its own.
+        # A part has all files that fit; a larger file is a part of its own.
         most = bisect.bisect_right(ends, ends[start] + PART_BYTES) - 1
         end = min(max(most, start + 1), start + PART_FILES)
         yield Part(run, number, changed.part(start, end), NO_FILES if number else gone)

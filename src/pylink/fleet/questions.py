@@ -1,16 +1,16 @@
-"""What is asked often, each a row: the query, what its answer means, and what of it is drawn."""
+"""Common questions, each a row: title, query, and the columns that a plot shows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Columns by their places, where a query's names are not known.
+# The first and last column, if a query's names are not known.
 FIRST, LAST = "(first)", "(last)"
 
 
 @dataclass(frozen=True)
 class Question:
-    """`label` and `value` are the columns that a plot shows; `unit` says what the value is.
+    """One question: `label` and `value` are the columns that a plot shows, in `unit`.
 
     `needs` are tables beyond those that every database has.
     """
@@ -23,7 +23,7 @@ class Question:
     needs: tuple[str, ...] = ()
 
 
-# Bytes that are equal in family, size and digest are one content; all but one copy repeat it.
+# Sections of equal family, size and digest have one content; all copies except for one repeat it.
 _CONTENTS = """
     SELECT family, digest, own, count(*) AS copies
     FROM sections WHERE own > 0 GROUP BY family, digest, own"""
@@ -214,8 +214,8 @@ _SUMS = """
           WHERE own > 0 GROUP BY ALL)
     GROUP BY target, family"""
 
-# What tells an object from another one at its place, all together where several folders have it. A
-# sum omits no two equal ones. What is compiled later has no sections.
+# Sums that identify the objects of a place, over all folders that have it. Equal objects have equal
+# sums. PTX and LTO-IR have no sections.
 _OBJECTS = """
     SELECT path, member, entry,
            coalesce(CASE WHEN kind = 'cubin' THEN 'sm_' ELSE 'compute_' END || sm, '') AS arch,

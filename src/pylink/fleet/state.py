@@ -1,11 +1,10 @@
-"""What an index knows of its files as one file, `INDEX/state`, that follows from its fragments.
+"""The file `INDEX/state`: all that fragments say of files, in one file.
 
-A run in which little changed is to cost little: it neither reads Parquet nor loads the packages for
-that. The file is a row of pieces, each of some fragments that it names: the first has all files
-that there were when it was written, later runs add what their fragments say. Where the fragments of
-all pieces are the first of those that are there, the rest is read and added; where they are not,
-all are read. A damaged piece ends the file. So a run that ended before it wrote the file, or while
-it did, and somebody who removes it, lose nothing but time.
+A run with few changes must be cheap: it neither reads Parquet nor loads packages for it. The file
+has blocks, each with the fragments that it covers. The first block has all files known when it was
+written; later runs append blocks. If the covered fragments are the first of the existing ones, only
+the others are read and added; else all are read. A damaged block ends the file. So an interrupted
+write, or removing the file, only costs time.
 """
 
 from __future__ import annotations
@@ -27,26 +26,25 @@ if TYPE_CHECKING:
 
     from pylink.fleet.index import Index
 
-FILE = "state"
+STATE_FILE = "state"
 
-# The header of a piece: magic, checksum of what follows, and bytes of each of its parts: ends,
-# stamps, roots, slots by which to find a file (in the first piece), text, which files are gone (in
-# others), names of roots (each ended by NUL), fragments. Numbers of eight bytes lie at multiples of
-# eight.
+# The header of a block: magic, checksum of the rest, and bytes of each of its parts: ends, stamps,
+# roots, hash slots to find a file (first block only), text, flags of removed files (later blocks
+# only), names of roots (each ended by NUL), fragments. 8-byte numbers are aligned.
 _HEAD = struct.Struct("=8sQ8Q")
 _MAGIC = b"PYLINKS2"
 
-# What is added may have so many of the rows that are there, and a few more, before all is written
-# anew: with every run the file would be longer.
-_PART = 8
-_FEW = 4096
+# Appended rows may be this share (1/8) of the first block's rows, and 4096 more, before the file is
+# rewritten.
+_GROWTH_SHARE = 8
+_GROWTH_ROWS = 4096
 
-# What says which files there were, and as what each was read.
+# Columns of the table of files that the state needs.
 COLUMNS = ["root", "path", *Stamp._fields, "kind"]
 
 
 class Rows(NamedTuple):
-    """What a fragment says of files: a byte of `gone` for each tells which are not there."""
+    """The files of a fragment; a byte of `gone` for each says that it was removed."""
 
     fragment: str
     files: Files
@@ -54,109 +52,113 @@ class Rows(NamedTuple):
 
 
 def saved_at(index: Index) -> int:
-    """When the file was written last, in ns; 0 without one."""
+    """The modification time of the file in ns; 0 without one."""
     try:
-        return os.stat(os.path.join(index.folder, FILE)).st_mtime_ns
+        return os.stat(os.path.join(index.folder, STATE_FILE)).st_mtime_ns
     except OSError:
         return 0
 
 
 class State:
-    """The files that an index knows of; `is_saved` says that the last run wrote all of it."""
+    """The known files of an index; `is_saved` says that the file has all of them."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self._path = os.path.join(index.folder, FILE)
-        self._start()
+        self._path = os.path.join(index.folder, STATE_FILE)
+        self._reset()
         with contextlib.suppress(OSError), open(self._path, "rb") as file:
             self.is_saved = self._load(file.read())
-        there = [*map(self._described, index.fragments[: len(self._rows_described)])]
-        if there != [*self._rows_described]:
-            self._start()
+        covered = [*map(self._fragment_key, index.fragments[: len(self._rows_by_fragment)])]
+        if covered != [*self._rows_by_fragment]:
+            self._reset()
 
-    def _start(self) -> None:
-        """Know nothing."""
+    def _reset(self) -> None:
+        """Forget everything."""
         self.census = Census()
         self.is_saved = False
-        self._rows_described: dict[bytes, int] = {}  # by the description of a fragment
-        self._added: list[bytes] = []  # pieces that the file does not have
-        self._rows: list[int] = []  # of each piece
+        self._rows_by_fragment: dict[bytes, int] = {}  # by `_fragment_key`
+        self._added: list[bytes] = []  # blocks that the file does not have
+        self._rows: list[int] = []  # by block
 
     def _load(self, data: bytes) -> bool:
-        """Take what a file says; False when not all of it is sound."""
-        at = 0
-        while at < len(data):
-            if len(data) - at < _HEAD.size:
+        """Load the file; False if a block is damaged."""
+        offset = 0
+        while offset < len(data):
+            if len(data) - offset < _HEAD.size:
                 return False
-            magic, checksum, *sizes = _HEAD.unpack_from(data, at)
-            at += _HEAD.size
-            body = memoryview(data)[at : at + sum(sizes)]
+            magic, checksum, *sizes = _HEAD.unpack_from(data, offset)
+            offset += _HEAD.size
+            body = memoryview(data)[offset : offset + sum(sizes)]
             if magic != _MAGIC or len(body) != sum(sizes) or _checksum(body) != checksum:
                 return False
-            places = [*itertools.accumulate(sizes, initial=at)]
+            places = [*itertools.accumulate(sizes, initial=offset)]
             parts = itertools.starmap(slice, itertools.pairwise(places))
-            ends, stamps, roots, slots, text, gone, names, known = parts
-            at = places[-1]
+            ends, stamps, roots, slots, text, gone, names, fragments = parts
+            offset = places[-1]
             try:
-                lines = map(_split, data[known].splitlines())
+                lines = map(_split, data[fragments].splitlines())
                 rows = {name: int(count) for name, count in lines}
                 folders = data[names].split(b"\0")[:-1]
-                if slots.start < slots.stop:  # all that there was, too much to be copied
+                if slots.start < slots.stop:  # the first block, which is not copied
                     self.census.rest_on(folders, data, places[:6])
                 else:
                     columns = (data[part] for part in (roots, ends, text, stamps, gone))
                     self.census.know(folders, *columns)
             except (ValueError, IndexError):
                 return False
-            self._rows_described.update(rows)
+            self._rows_by_fragment.update(rows)
             self._rows.append((roots.stop - roots.start) // 4)
         return bool(self._rows)
 
     def read_rest(self) -> None:
-        """Learn what fragments say that are not known. BrokenIndex where one cannot be read."""
-        for fragment in self._index.fragments[len(self._rows_described) :]:
+        """Add the fragments that are not covered; BrokenIndex if one cannot be read."""
+        for fragment in self._index.fragments[len(self._rows_by_fragment) :]:
             self.add(self._read(fragment))
             self.is_saved = False
 
     def add(self, rows: Rows) -> None:
-        """Learn what the next fragment says; its rows count more than those before."""
-        described = self._described(rows.fragment)
-        known = {described: rows.files.rows}
+        """Add the rows of the next fragment, which replace earlier rows of the same files."""
+        key = self._fragment_key(rows.fragment)
+        counts = {key: rows.files.rows}
         self.census.know(*rows.files, rows.gone)
-        self._rows_described.update(known)
-        self._added.append(_piece(known, rows.files, b"", rows.gone))
+        self._rows_by_fragment.update(counts)
+        self._added.append(_pack_block(counts, rows.files, b"", rows.gone))
         self._rows.append(rows.files.rows)
 
     def counts(self) -> dict[str, int]:
-        """How many rows of files each fragment has, by its name."""
-        return {_name(fragment): count for fragment, count in self._rows_described.items()}
+        """The number of file rows, by the name of the fragment."""
+        return {_name(fragment): count for fragment, count in self._rows_by_fragment.items()}
 
     def save(self) -> None:
-        """Write the file, unless it is as it should be; for the holder of the lock.
+        """Write the file if it is not up to date; the caller holds the lock.
 
-        A fragment that took the place of others says the same as these.
+        A merged fragment has the same rows as its sources.
         """
-        there = [*map(self._described, self._index.fragments)]
-        is_same = there == [*self._rows_described]
+        fragments = [*map(self._fragment_key, self._index.fragments)]
+        is_same = fragments == [*self._rows_by_fragment]
         if is_same and self.is_saved and not self._added:
             return
-        # It only saves time; and the disk may be full now.
+        # The file only saves time, so a full disk is not an error.
         with contextlib.suppress(OSError):
-            if is_same and self.is_saved and sum(self._rows[1:]) <= self._rows[0] // _PART + _FEW:
+            if (
+                is_same
+                and self.is_saved
+                and sum(self._rows[1:]) <= self._rows[0] // _GROWTH_SHARE + _GROWTH_ROWS
+            ):
                 with open(self._path, "ab") as file:
                     file.write(b"".join(self._added))
             else:
-                self._write_all(there)
+                self._write_all(fragments)
 
-    def _write_all(self, there: Sequence[bytes]) -> None:
+    def _write_all(self, fragments: Sequence[bytes]) -> None:
         counts = {}
-        for fragment in there:
-            count = self._rows_described.get(fragment)
-            # One that took the place of others, and says the same.
+        for fragment in fragments:
+            count = self._rows_by_fragment.get(fragment)
+            # None for a merged fragment, whose rows are known by its sources.
             counts[fragment] = self._index.count_rows(_name(fragment)) if count is None else count
         files = Files(*self.census.known())
         slots = slots_of(files.roots, files.ends, files.text)
-        write_whole(self._path, _piece(counts, files, slots, b""))
+        write_whole(self._path, _pack_block(counts, files, slots, b""))
 
     def _read(self, fragment: str) -> Rows:
         table = self._index.read_files(fragment, COLUMNS)
@@ -165,14 +167,14 @@ class State:
         files = Files.of(TreeFile(root, path, Stamp(*stamp)) for root, path, stamp in rows)
         return Rows(fragment, files, bytes(kind == GONE for kind in kinds))
 
-    def _described(self, fragment: str) -> bytes:
-        """A fragment as the file names it: another one of that name is seldom as long."""
+    def _fragment_key(self, fragment: str) -> bytes:
+        """The key of a fragment: name and size, since a recreated one may have the same name."""
         size = os.stat(self._index.place(fragment, "files.parquet")).st_size
         return b"%s %d" % (os.fsencode(fragment), size)
 
 
-def _piece(known: Mapping[bytes, int], files: Files, slots: bytes, gone: bytes) -> bytes:
-    fragments = b"".join(b"%s %d\n" % entry for entry in known.items())
+def _pack_block(counts: Mapping[bytes, int], files: Files, slots: bytes, gone: bytes) -> bytes:
+    fragments = b"".join(b"%s %d\n" % entry for entry in counts.items())
     names = b"".join(root + b"\0" for root in files.names)
     columns = (files.ends, files.stamps, files.roots, slots, files.text)
     parts = (*columns, gone, names, fragments)
@@ -190,5 +192,5 @@ def _split(line: bytes) -> tuple[bytes, bytes]:
     return name, count
 
 
-def _name(described: bytes) -> str:
-    return os.fsdecode(described.rpartition(b" ")[0])
+def _name(key: bytes) -> str:
+    return os.fsdecode(key.rpartition(b" ")[0])

@@ -1,8 +1,8 @@
-"""Which target of a build each file belongs to, by where it stands.
+"""Finds the target of a file by its folder.
 
-`gpu/CMakeFiles/app.dir/a.cu.o` is of `gpu/app`, as CMake has it, `pkg/_objs/app/a.o` of `pkg/app`,
-as Bazel has it, an archive is a target of its own, and any other file is of its folder. Where a
-file of the build says it, see `described`.
+`gpu/CMakeFiles/app.dir/a.cu.o` belongs to `gpu/app` (CMake), `pkg/_objs/app/a.o` to `pkg/app`
+(Bazel). An archive is a target of its own, and any other file belongs to its folder. `manifest`
+reads targets from a file instead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from pylink._native.filepaths import folders_of
 from pylink.fleet.columns import show_bytes
 
-# Folders by which build systems tell the objects of a target.
+# Folders in which build systems put the objects of a target.
 _CMAKE = re.compile(rb"(?:^|(?P<before>.*)/)CMakeFiles/(?P<name>[^/]+)\.dir/")
 _BAZEL = re.compile(rb"(?:^|(?P<before>.*)/)_objs/(?P<name>[^/]+)/")
 # Files that are targets of their own.
@@ -21,7 +21,7 @@ _ARCHIVES = (b".a", b".lib", b".lo")
 
 
 def folder_targets(ends: bytes, text: bytes) -> tuple[list[str], bytes]:
-    """The targets of files by where they stand, and the number of each file's (int32).
+    """The targets of files by their folders, and the number of each file's target (int32).
 
     The columns are those of `Files`.
     """

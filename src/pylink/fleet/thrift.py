@@ -1,6 +1,6 @@
-"""Data in the compact protocol of Thrift, which describes what is in a Parquet file.
+"""The compact protocol of Thrift, in which Parquet files store their metadata.
 
-https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md has it. A value is
+See https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md. A value is
 its type and its bytes; fields of a structure have numbers, stored as differences.
 """
 

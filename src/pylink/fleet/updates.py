@@ -1,6 +1,6 @@
-"""Bringing an index up to date with the trees that it is of: only what changed is read.
+"""Brings an index up to date with its trees, reading only changed files.
 
-Where nothing changed, nothing is loaded of what reads and writes fragments.
+Without changes, the code that reads and writes fragments is not loaded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pylink.fleet.index import Index
 from pylink.fleet.locks import Writing
 from pylink.fleet.parts import Part, parts
 from pylink.fleet.state import State, saved_at
-from pylink.fleet.walk import Files, Stamp, below, look, walk, youngest
+from pylink.fleet.walk import Files, Stamp, below, find_listed, walk, youngest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -30,8 +30,10 @@ class NothingToRead(Exception):
 
 
 class Update(NamedTuple):
-    """What one run did: numbers of files, folders that it could not enter, with the reason, and how
-    many names of a list of changes are in no folder of the index.
+    """The result of a run.
+
+    `files`, `read` and `gone` are numbers of files. `closed` has the folders that could not be
+    entered, with the reason, and `outside` counts listed names that are in no indexed folder.
     """
 
     files: int
@@ -52,16 +54,15 @@ def update(
 ) -> Update:
     """Index the files below `roots`, absolute paths; without roots, below those of the index.
 
-    Files of other roots stay as they are. With `names`, only files of these names are looked at,
-    and all in folders of these names. `progress` is called with the bytes done and the bytes in
-    all. `targets` is a file that says which target has which files, empty for what folders say,
-    None for what the index remembers. Raises NothingToRead, BadDescription, BrokenIndex, BusyIndex,
-    and what the engine does.
+    Files of other roots are not checked. With `names`, only files of these names are checked, and
+    all files in folders of these names. `progress` is called with the bytes done and in total.
+    `targets` is a description of targets, empty for targets by folder, None for the stored one.
+    Raises NothingToRead, BadDescription, BrokenIndex, BusyIndex, and EngineError.
     """
     with Writing(index.folder):
         index.refresh()
-        index.clean()
-        index.look_over(index.fragments, saved_at(index))
+        index.remove_leftovers()
+        index.check_stamps(index.fragments, saved_at(index))
         state = State(index)
         state.read_rest()
         census = state.census
@@ -74,19 +75,19 @@ def update(
         members = None
         is_new = changed.rows or gone.rows or not state.is_saved
         if description and (is_new or not index.is_described(description, stamp)):
-            # One that is wrong is to be known before anything is read for long.
+            # Read first, so that an error is reported before files are read.
             members = _members(description, {*census.files()} - {row[:2] for row in gone.files()})
         index.add_roots(roots)
         total = sum(changed.sizes)
         done = 0
-        learnt = []
+        new_rows = []
         for fragment in engine.map(make, parts(index.next_run(), changed, gone)):
             index.publish(fragment.rows.fragment, fragment.tables)
-            learnt.append(fragment.rows)
+            new_rows.append(fragment.rows)
             done += fragment.size
             if progress is not None:
                 progress(done, total)
-        for rows in sorted(learnt):  # they come in any order
+        for rows in sorted(new_rows):  # they come in any order
             state.add(rows)
         index.write_targets(description, stamp, members)
         if changed.rows or gone.rows:
@@ -98,9 +99,11 @@ def update(
 def _find(
     index: Index, census: Census, roots: Sequence[bytes], names: Sequence[bytes] | None
 ) -> tuple[Tree, int]:
-    """What is below the roots, or of it what has one of the names; how many names are outside."""
+    """Find the files below the roots, or those with one of the names; and names outside."""
     if not roots:
-        raise NothingToRead(f"{index.folder}: nothing is indexed yet: name the folders to index")
+        raise NothingToRead(
+            f"{index.folder}: nothing is indexed yet: name the directories to index"
+        )
     outside = 0
     if names is None:
         tree = walk(census, roots, os.fsencode(index.folder))
@@ -111,7 +114,7 @@ def _find(
                     f"{os.fsdecode(root)}: not indexed yet: run once without a list of changes"
                 )
         paths, outside = below(names, roots)
-        tree = look(census, paths, os.fsencode(index.folder))
+        tree = find_listed(census, paths, os.fsencode(index.folder))
     for folder, reason in tree.closed:
         if folder in roots:
             raise NothingToRead(f"{os.fsdecode(folder)}: {reason}")
@@ -119,18 +122,18 @@ def _find(
 
 
 def _gone(tree: Tree, roots: Sequence[bytes]) -> Files:
-    """The files that are gone, without those in folders that could not be read."""
-    shut = tuple(folder.rstrip(b"/") + b"/" for folder, _ in tree.closed)
+    """The removed files, without files in folders that could not be read."""
+    unreadable = tuple(folder.rstrip(b"/") + b"/" for folder, _ in tree.closed)
     unseen = tree.unseen
-    wanted = {place for place, name in enumerate(unseen.names) if name in roots}
-    rows = [row for row, root in enumerate(array("i", unseen.roots)) if root in wanted]
-    if shut:
-        rows = [row for row in rows if not unseen.file(row).full.startswith(shut)]
+    root_numbers = {number for number, name in enumerate(unseen.names) if name in roots}
+    rows = [row for row, root in enumerate(array("i", unseen.roots)) if root in root_numbers]
+    if unreadable:
+        rows = [row for row in rows if not unseen.file(row).full.startswith(unreadable)]
     return unseen if len(rows) == unseen.rows else Files.of(map(unseen.file, rows))
 
 
 def _stamp(description: str | None) -> Stamp | None:
-    """By what a change of the description is noticed; None where it is not."""
+    """The stamp of the description; None if missing, or too young to detect a change."""
     if not description:
         return None
     try:
@@ -141,14 +144,14 @@ def _stamp(description: str | None) -> Stamp | None:
 
 
 def _members(description: str, files: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """The table of targets that a file of the build describes."""
+    """The table of targets of a description, as a Parquet file."""
     from pylink.fleet.manifest import by_description, table_of
 
     return table_of(by_description(description, sorted(files)))
 
 
 def make(part: Part) -> Fragment:
-    """The fragment of a part; loads what makes one."""
+    """Make the fragment of a part; imports the code for it."""
     from pylink.fleet.fragment import make_fragment
 
     return make_fragment(part)

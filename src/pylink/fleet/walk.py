@@ -1,7 +1,7 @@
-"""The files of a build tree, and by what a change of one is noticed.
+"""Finds the files of a build tree, and detects changed ones.
 
-Folders are entered, links to folders are not: a link may lead up again. Links to files count as the
-files. What is not a regular file, has no bytes, or more than an input may have, is skipped.
+Links to folders are not followed, since they may lead up again. Links to files count as files.
+Empty files, files larger than an input may be, and files that are not regular are skipped.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from pylink._native.census import Census
 
-# A file that changes again within one tick of the file system's clock keeps its times. What is so
-# young is read again by the next run.
+# A file that changes again within one tick of the file system's clock keeps its times. So younger
+# files are read again by the next run.
 TICK_NS = 100_000_000
 
-# A file of which nothing is known: always read.
+# Times and inode of a file that must be read again.
 UNKNOWN = (0, 0, 0)
 
 # Rows of columns of files.
@@ -34,7 +34,7 @@ _NUMBER = Struct("=i")
 
 
 class Stamp(NamedTuple):
-    """What tells that a file is as it was: bytes, nanoseconds of both times, number in its disk."""
+    """Size, times (ns) and inode of a file, which change if the file changes."""
 
     size: int
     mtime: int
@@ -46,20 +46,20 @@ class Stamp(NamedTuple):
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
     def fits(self, path: bytes) -> bool:
-        """Whether the file is as it was, as far as that is known."""
+        """Whether the file is unchanged; only the size counts if times are unknown."""
         try:
             now = Stamp.of(os.stat(path))
         except OSError:
             return False
-        return self in (now, now.forgotten())
+        return self in (now, now.without_times())
 
-    def forgotten(self) -> Stamp:
-        """The same size, and times that no file has."""
+    def without_times(self) -> Stamp:
+        """The stamp with only its size, so that the file is read again."""
         return Stamp(self.size, *UNKNOWN)
 
 
 class TreeFile(NamedTuple):
-    """A file: `path` is below `root`, both as the system has them."""
+    """A file with its `path` below `root`, both as bytes."""
 
     root: bytes
     path: bytes
@@ -71,7 +71,7 @@ class TreeFile(NamedTuple):
 
 
 class Files(NamedTuple):
-    """Files as the columns of a census: what costs something for each of them is native."""
+    """Files as columns of a census; loops over all of them are native."""
 
     names: list[bytes]
     roots: bytes
@@ -97,7 +97,7 @@ class Files(NamedTuple):
         return map(self.file, range(self.rows))
 
     def part(self, first: int, last: int) -> Files:
-        """Those from row `first` up to `last`, without what only others need."""
+        """The files in rows `first` (included) to `last` (excluded)."""
         ends = array("q", self.ends[8 * first : 8 * (last + 1)])
         start = ends[0]
         return Files(
@@ -122,7 +122,7 @@ class Files(NamedTuple):
         )
 
     def followed_by(self, other: Files) -> Files:
-        """The rows of both."""
+        """The rows of both tables."""
         if not other.rows:
             return self
         names = list(dict.fromkeys((*self.names, *other.names)))
@@ -138,11 +138,11 @@ class Files(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """What was found below some roots.
+    """The files found below some roots, compared with an index.
 
-    `changed` are the files that an index does not know as they are, in the order of their paths.
-    `unseen` are those that it knows, below whatever root, and that are gone. `closed` are the
-    folders that could not be entered, with the reason.
+    `changed` are new and changed files, in order of paths. `unseen` are files of the index, below
+    any root, that were not found. `closed` are the folders that could not be entered, with the
+    reason.
     """
 
     changed: Files
@@ -151,9 +151,9 @@ class Tree(NamedTuple):
 
 
 def walk(census: Census, roots: Sequence[bytes], skipped: bytes = b"") -> Tree:
-    """Look at all files below the roots, absolute paths; `skipped` is a folder that is skipped.
+    """Find all files below the roots (absolute paths), except for the folder `skipped`.
 
-    What is unseen is so below any root.
+    `unseen` of the result covers all roots of the index.
     """
     closed = []
     for root in roots:
@@ -161,20 +161,22 @@ def walk(census: Census, roots: Sequence[bytes], skipped: bytes = b"") -> Tree:
     return Tree(Files(*census.compare()), Files(*census.unseen()), _reasons(closed))
 
 
-def look(census: Census, paths: Mapping[bytes, Sequence[bytes]], skipped: bytes = b"") -> Tree:
-    """Look at some files alone: `paths` below roots, of files or of folders with all in them."""
-    closed, rest = [], []
-    for root, some in paths.items():
+def find_listed(
+    census: Census, paths: Mapping[bytes, Sequence[bytes]], skipped: bytes = b""
+) -> Tree:
+    """Find only some files: `paths` below roots, of files or of whole folders."""
+    closed, missing_paths = [], []
+    for root, names in paths.items():
         inner = _under(root, skipped)
-        shut, missing = census.look(root, list(some), inner, MAX_SIZE, youngest())
-        closed += shut
-        rest.append(missing)
+        unreadable, unmatched = census.look(root, list(names), inner, MAX_SIZE, youngest())
+        closed += unreadable
+        missing_paths.append(unmatched)
     changed = Files(*census.compare())
-    return Tree(changed, Files(*census.unseen_of(list(paths), rest)), _reasons(closed))
+    return Tree(changed, Files(*census.unseen_of(list(paths), missing_paths)), _reasons(closed))
 
 
 def _under(root: bytes, folder: bytes) -> bytes:
-    """The name that a folder has below a root, whatever links lead to either; empty for none."""
+    """The path of a folder below a root, with links resolved; empty if it is not below."""
     start = _folder(root)
     real = os.path.realpath(folder)
     return os.path.join(root, real[len(start) :]) if folder and real.startswith(start) else b""
@@ -185,20 +187,20 @@ def _reasons(closed: Iterable[tuple[bytes, int]]) -> list[tuple[bytes, str]]:
 
 
 def ends_of(values: Iterable[bytes]) -> bytes:
-    """Where each ends in the text of all (int64), with a 0 in front."""
+    """The end offsets of values in their joined text (int64), with a 0 in front."""
     return array("q", itertools.accumulate(map(len, values), initial=0)).tobytes()
 
 
 def youngest() -> int:
-    """The time (ns) of a change after which another one may keep it."""
+    """The time (ns) after which a file may change without new times."""
     return time.time_ns() - TICK_NS
 
 
 def below(names: Iterable[bytes], roots: Sequence[bytes]) -> tuple[dict[bytes, list[bytes]], int]:
-    """Names of files as paths below the roots, and how many are below none.
+    """Names of files as paths below the roots, and the number of names below no root.
 
-    Names and roots may lead over different links to the same folder. A name that ends in a link
-    stays one.
+    Links in folders are resolved, so names and roots may use different ones. A link at the end of
+    a name is kept.
     """
     real = {root: _folder(root) for root in roots}
     paths: dict[bytes, list[bytes]] = {root: [] for root in roots}
@@ -208,10 +210,10 @@ def below(names: Iterable[bytes], roots: Sequence[bytes]) -> tuple[dict[bytes, l
         folder, _, last = name.rstrip(b"/").rpartition(b"/")
         if last in (b"", b".", b".."):
             folder, last = name, b""
-        where = folders.get(folder)
-        if where is None:
-            where = folders[folder] = _folder(folder or b"/" * name.startswith(b"/"))
-        full = where + last + b"/" if last else where
+        real_folder = folders.get(folder)
+        if real_folder is None:
+            real_folder = folders[folder] = _folder(folder or b"/" * name.startswith(b"/"))
+        full = real_folder + last + b"/" if last else real_folder
         is_outside = True
         for root, start in real.items():
             if full.startswith(start):

@@ -1,9 +1,9 @@
-"""Archives: the members that a link takes from them, as sources of their own.
+"""Archives: turns the members that a link may need into sources.
 
-nvlink links every host object of an archive, whether something needs it or not, and overlooks the
-rest: cubins and fat binaries, members of nested archives, and everything after the first member
-that is not an ELF file. Here these are at hand for what would otherwise be undefined, so that an
-archive which nvlink can link gives the same file.
+nvlink links every host object of an archive, even if nothing needs it, and overlooks all other
+members: cubins, fat binaries, members of nested archives, and everything after the first member
+that is not an ELF file. pylink links overlooked members only if they define a symbol that would
+otherwise be undefined. So an archive that nvlink can link gives the same file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pylink._native import archives
 from pylink.inputs import kinds
 from pylink.inputs.archiveformat import ROW_SIZE, ArchiveError, is_thin, list_all
 from pylink.inputs.archivethin import MAX_SIZE, external_members
-from pylink.inputs.sources import ALWAYS, NEEDED, OVERLOOKED, TOGETHER, WHOLE, Run
+from pylink.inputs.sources import ALWAYS, NEEDED, OVERLOOKED, TOGETHER, WHOLE_ARCHIVE, SourceBatch
 from pylink.options.plan import identity
 
 TYPE_CHECKING = False
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.inputs.sources import Source
-    from pylink.options.plan import Identity, Plan
+    from pylink.options.plan import Identity, OutputPlan
 
-# Members that can hold code for the link. PTX and LTO-IR must be asked for: what they define
-# shows only after they are compiled.
+# Kinds of members that can hold code for the link. PTX and LTO-IR only count with --whole-archive:
+# their symbols are known only after they are compiled.
 _CODE = bytes([kinds.CUBIN, kinds.HOST, kinds.FATBIN])
-_WHOLE = _CODE + bytes([kinds.PTX, kinds.LTOIR])
+_WHOLE_CODE = _CODE + bytes([kinds.PTX, kinds.LTOIR])
 _ARCHIVES = {kinds.ARCHIVE, kinds.THIN_ARCHIVE}
 
-# From kinds to whether nvlink ends there, and to when a member is linked that it looks at.
-_ENDS = bytes(kind not in (kinds.HOST, kinds.CUBIN) for kind in range(256))
+# By kind: whether nvlink stops reading at such a member, and the demand of a member that it reads.
+_STOPS = bytes(kind not in (kinds.HOST, kinds.CUBIN) for kind in range(256))
 _DEMANDS = bytes(ALWAYS if kind == kinds.HOST else TOGETHER for kind in range(256))
 
-# What one archive may lead to, as a small file can name a large one, or itself, very often.
+# Limits for one archive: a small file can refer to a large one, or to itself, very often.
 MAX_DEPTH = 16
 MAX_ARCHIVES = 1 << 12
 MAX_MEMBERS = 1 << 18
 
 
-class _Reached:
-    """What an archive led to so far."""
+class _ArchiveTotals:
+    """Counts the nested archives, members and bytes of one archive against the limits."""
 
     __slots__ = ("_archives", "_file", "_members", "_sink", "_size")
 
@@ -50,7 +50,7 @@ class _Reached:
         self._archives = self._members = self._size = 0
 
     def add(self, *, archives: int = 0, members: int = 0, size: int = 0) -> None:
-        """Count what comes next; the link ends where that is too much. `size` is in bytes."""
+        """Count before expanding; a fatal diagnostic above a limit. `size` is in bytes."""
         self._archives += archives
         self._members += members
         self._size += size
@@ -63,50 +63,58 @@ class _Reached:
                 self._sink.fatal("archive-limit", file=self._file, limit=limit, unit=unit)
 
 
-def members(
-    archive: Source, plan: Plan, sink: Sink, *, lazy: bool, whole: bool, overlooked: bool
-) -> Iterator[Run]:
-    """The members of `archive` with code, in its order; damage ends the link.
+def read_members(
+    archive: Source,
+    plan: OutputPlan,
+    sink: Sink,
+    *,
+    lazy: bool,
+    whole_archive: bool,
+    overlooked: bool,
+) -> Iterator[SourceBatch]:
+    """Yield the members of `archive` with code, in its order; damage ends the link.
 
-    `whole` says that all of it is asked for, `lazy` leaves every member for what needs it unless
-    that is so, and `overlooked` says that nvlink would not look at the archive.
+    With `whole_archive` all members are linked, else with `lazy` only members that are needed.
+    `overlooked` says that nvlink would not read the archive.
     """
-    code = _WHOLE if whole else _CODE
-    reached = _Reached(archive.name, sink)
-    for run, depth in _walk(archive, archive.name, (), reached, plan, sink):
-        count = len(run.names)
-        seen = 0 if overlooked or depth > 1 else _seen(run)
-        overlooked = overlooked or seen < count
-        if whole:
-            run.demands = bytes([ALWAYS]) * count
+    code = _WHOLE_CODE if whole_archive else _CODE
+    totals = _ArchiveTotals(archive.name, sink)
+    for batch, depth in _walk(archive, archive.name, (), totals, plan, sink):
+        count = len(batch.names)
+        seen_count = 0 if overlooked or depth > 1 else _count_seen(batch)
+        overlooked = overlooked or seen_count < count
+        if whole_archive:
+            batch.demands = bytes([ALWAYS]) * count
         elif lazy:
-            run.demands = bytes([NEEDED]) * count
+            batch.demands = bytes([NEEDED]) * count
         else:
-            run.demands = run.kinds[:seen].translate(_DEMANDS) + bytes([TOGETHER]) * (count - seen)
-        mark = WHOLE if whole else 0
-        run.marks = bytes([mark]) * seen + bytes([mark | OVERLOOKED]) * (count - seen)
-        yield run.only(code)
+            seen_demands = batch.kinds[:seen_count].translate(_DEMANDS)
+            batch.demands = seen_demands + bytes([TOGETHER]) * (count - seen_count)
+        mark = WHOLE_ARCHIVE if whole_archive else 0
+        batch.marks = bytes([mark]) * seen_count + bytes([mark | OVERLOOKED]) * (count - seen_count)
+        yield batch.of_kinds(code)
 
 
-def _seen(run: Run) -> int:
-    """How many of the members nvlink looks at."""
-    ends = (run.kinds.translate(_ENDS).find(1), run.marks.find(OVERLOOKED))
-    return min((end for end in ends if end >= 0), default=len(run.names))
+def _count_seen(batch: SourceBatch) -> int:
+    """The number of members that nvlink reads."""
+    stops = (batch.kinds.translate(_STOPS).find(1), batch.marks.find(OVERLOOKED))
+    return min((end for end in stops if end >= 0), default=len(batch.names))
 
 
 def _walk(
     archive: Source,
     path: str,
-    around: tuple[Identity | None, ...],
-    reached: _Reached,
-    plan: Plan,
+    outer_files: tuple[Identity | None, ...],
+    totals: _ArchiveTotals,
+    plan: OutputPlan,
     sink: Sink,
-) -> Iterator[tuple[Run, int]]:
-    """The members that are not archives, in runs, and how many archives each is in.
+) -> Iterator[tuple[SourceBatch, int]]:
+    """Yield the members that are not archives, in batches with their nesting depth.
 
-    `path` is the file that holds `archive`, and `around` tells the files of the archives around it.
+    `path` is the file that holds `archive`, and `outer_files` are the files of the archives around
+    it.
     """
-    if len(around) == MAX_DEPTH:
+    if len(outer_files) == MAX_DEPTH:
         sink.fatal(
             "archive-limit", file=archive.name, limit=MAX_DEPTH, unit="archives in each other"
         )
@@ -115,33 +123,33 @@ def _walk(
     except ArchiveError as error:
         name = f"{archive.name}:{error.member}" if error.member else archive.name
         sink.fatal("damaged-archive", file=name, reason=str(error))
-    reached.add(archives=1, members=len(rows) // ROW_SIZE)
+    totals.add(archives=1, members=len(rows) // ROW_SIZE)
     files: list[str] = []
     if is_thin(archive.arena, archive.offset, archive.size):
-        here = identity(path)
-        if here is not None and here in around:
+        file = identity(path)
+        if file is not None and file in outer_files:
             sink.fatal("archive-cycle", file=archive.name)
-        around = (*around, here)
-        run, files = external_members(archive, path, plan, sink)
-        reached.add(size=len(run.arena))
+        outer_files = (*outer_files, file)
+        batch, files = external_members(archive, path, plan, sink)
+        totals.add(size=len(batch.arena))
     else:
-        around = (*around, None)
-        run = _internal(archive, rows)
+        outer_files = (*outer_files, None)
+        batch = _internal_members(archive, rows)
     first = 0
-    for number, kind in enumerate(run.kinds) if _ARCHIVES.intersection(run.kinds) else ():
+    for number, kind in enumerate(batch.kinds) if _ARCHIVES.intersection(batch.kinds) else ():
         if kind in _ARCHIVES:
-            yield run.part(first, number), len(around)
+            yield batch.part(first, number), len(outer_files)
             inner = files[number] if files else path
-            yield from _walk(run[number], inner, around, reached, plan, sink)
+            yield from _walk(batch[number], inner, outer_files, totals, plan, sink)
             first = number + 1
-    yield run.part(first, len(run.names)), len(around)
+    yield batch.part(first, len(batch.names)), len(outer_files)
 
 
-def _internal(archive: Source, rows: bytes) -> Run:
-    """The members in the archive itself."""
-    names, members_here, extents, inline = archives.split_rows(
+def _internal_members(archive: Source, rows: bytes) -> SourceBatch:
+    """The members of an archive that is not thin."""
+    names, member_kinds, extents, inline = archives.split_rows(
         archive.arena, rows, f"{archive.name}:"
     )
-    run = Run(archive.arena, names, members_here, extents)
-    run.marks = inline.replace(b"\1", bytes([OVERLOOKED]))  # nvlink takes the name for contents
-    return run
+    batch = SourceBatch(archive.arena, names, member_kinds, extents)
+    batch.marks = inline.replace(b"\1", bytes([OVERLOOKED]))  # nvlink reads the name as contents
+    return batch

@@ -1,10 +1,10 @@
-"""The format of archives: where the members of one lie, in every dialect that `ar` tools write.
+"""The format of archives: locates their members, in every dialect that `ar` tools write.
 
-An archive is a magic word and then, for each member, a header of 60 bytes of text and the contents,
-padded to an even offset. Names longer than a header holds are elsewhere: with GNU (System V) in a
-member `//`, with BSD in front of the contents. Thin archives hold names only; the contents are in
-files beside them. The index of symbols comes first, in a member of its own, and is not used here:
-it names symbols of the host alone, so one that is wrong or missing does no harm.
+An archive starts with a magic word. Each member has a header of 60 bytes of text and the contents,
+padded to an even offset. Names that do not fit into a header are stored elsewhere: in a member `//`
+(GNU, System V) or in front of the contents (BSD). Thin archives have only names; the contents are
+in files beside them. The symbol index, a member in front of the others, is not used: it names host
+symbols only, so a wrong or missing index does no harm.
 
 Sources: ar(5) of FreeBSD, the System V gABI (chapter "Archive File"), the documentation of GNU ar
 (thin archives); names of the form `/OFFSET:PLACE` by experiment.
@@ -29,15 +29,15 @@ THIN_MAGIC = b"!<thin>\n"
 # MemberRow of archives.pyx: header, offset, size, place, name (offset and size), kind, inline.
 ROW_SIZE = 48
 
-# As many members as are looked at before it is clear that the others are wanted, too.
-FEW = 16
+# Members that are read at first, since a caller may need no more.
+FIRST_MEMBERS = 16
 
-# What is wrong with the archive, with where its header is, and with a member.
-OF_ARCHIVE = {
+# Reasons of `archives.list_members` about the archive, and about a member.
+ARCHIVE_FAULTS = {
     1: "the header at {header:#x} is cut short",
     2: "the header at {header:#x} does not end as a header does",
 }
-OF_MEMBER = {
+MEMBER_FAULTS = {
     3: "its size {size} is not a decimal number",
     4: "its header says {value} bytes, and {limit} are left",
     5: "its name has {length} bytes, of {limit} in all",
@@ -50,23 +50,19 @@ OF_MEMBER = {
 
 
 class ArchiveError(ValueError):
-    """What is wrong with an archive: the text says where, and `member` which one if it has a name.
-
-    `member` is empty otherwise.
-    """
+    """A damaged archive: the text says where, and `member` has the member's name, or is empty."""
 
     def __init__(self, reason: str, member: str = "") -> None:
         super().__init__(reason)
         self.member = member
 
 
-class Entry:
-    """One member: `size` bytes from `offset` on, its header at `header` of the archive.
+class ArchiveMember:
+    """One member: `size` bytes from `offset` on, with its header at `header` in the archive.
 
-    In a thin archive `size` is what the header says and `offset` means nothing: the contents are
-    in the file `name`. There, `place` may say that `name` is itself an archive and the member is
-    the one whose header stands at that offset in it; it is -1 otherwise. `inline` says that the
-    name stands before the contents, as with BSD.
+    In a thin archive `size` is from the header and `offset` is unused: the contents are in the file
+    `name`. If that file is itself an archive, `place` is the offset of the member's header in it,
+    else -1. `inline` says that the name is stored in front of the contents (BSD).
     """
 
     __slots__ = ("header", "inline", "name", "offset", "place", "size")
@@ -81,69 +77,69 @@ class Entry:
 
 
 def is_thin(data: Buffer, start: int, size: int) -> bool:
-    """Whether the archive at `start`, `size` bytes long, is a thin one; ArchiveError if none."""
+    """Whether the archive at `start`, `size` bytes long, is thin; ArchiveError for other files."""
     magic = data[start : start + min(len(MAGIC), size)]
     if magic not in (MAGIC, THIN_MAGIC):
         raise ArchiveError("it does not begin as an archive does")
     return magic == THIN_MAGIC
 
 
-def read_archive(data: Buffer, start: int, size: int) -> Iterator[Entry]:
-    """The members of the archive at `start`, `size` bytes long; ArchiveError when it is damaged.
+def read_archive(data: Buffer, start: int, size: int) -> Iterator[ArchiveMember]:
+    """Yield the members of the archive at `start`, `size` bytes long; ArchiveError on damage.
 
-    Offsets of contents count from the beginning of `data`, those of headers from `start`. Nothing
-    is copied, and of a large archive no more is read than was asked for.
+    Offsets of contents are relative to `data`, offsets of headers to `start`. Nothing is copied,
+    and no more of a large archive is read than the caller asks for.
     """
     is_thin(data, start, size)
-    seen: tuple[int, int, int] | tuple[()] | None = ()
-    most = FEW
-    while seen is not None:
-        rows, seen, fault = archives.list_members(data, start, size, most, seen)
-        for at in range(0, len(rows), ROW_SIZE):
-            yield _entry(data, rows[at : at + ROW_SIZE])
+    state: tuple[int, int, int] | tuple[()] | None = ()
+    limit = FIRST_MEMBERS
+    while state is not None:
+        rows, state, fault = archives.list_members(data, start, size, limit, state)
+        for start_of_row in range(0, len(rows), ROW_SIZE):
+            yield _member(data, rows[start_of_row : start_of_row + ROW_SIZE])
         if fault is not None:
-            raise fault_of(data, start, fault)
-        most = sys.maxsize
+            raise describe_fault(data, start, fault)
+        limit = sys.maxsize
 
 
 def list_all(data: bytes, start: int, size: int, most: int) -> bytes:
-    """MemberRows of the archive at `start`, `size` bytes long, of its first `most` members.
+    """The MemberRows of the first `most` members of the archive at `start`, `size` bytes long.
 
-    ArchiveError when it is damaged there.
+    ArchiveError if it is damaged there.
     """
     is_thin(data, start, size)
     rows, _, fault = archives.list_members(data, start, size, most, ())
     if fault is not None:
-        raise fault_of(data, start, fault)
+        raise describe_fault(data, start, fault)
     return rows
 
 
-def _entry(data: Buffer, row: bytes) -> Entry:
+def _member(data: Buffer, row: bytes) -> ArchiveMember:
     header, offset, size, place, name = memoryview(row)[:40].cast("q")
     length = int.from_bytes(row[40:44], "little")
-    entry = Entry(data[name : name + length], header, offset, size, place)
+    entry = ArchiveMember(data[name : name + length], header, offset, size, place)
     entry.inline = bool(row[45])
     return entry
 
 
-def fault_of(data: Buffer, start: int, fault: tuple[int, int, int, int]) -> ArchiveError:
-    """The words for what is wrong with an archive."""
+def describe_fault(data: Buffer, start: int, fault: tuple[int, int, int, int]) -> ArchiveError:
+    """Make the error that describes a fault of `archives.list_members`."""
     reason, header, value, limit = fault
-    if reason in OF_ARCHIVE:
-        return ArchiveError(OF_ARCHIVE[reason].format(header=header))
+    if reason in ARCHIVE_FAULTS:
+        return ArchiveError(ARCHIVE_FAULTS[reason].format(header=header))
     text = data[start + header : start + header + 58]
     field = text[:16].rstrip(b" ")
-    sentence = OF_MEMBER[reason].format(
+    sentence = MEMBER_FAULTS[reason].format(
         value=value,
         limit=limit,
-        size=_shown(text[48:].strip(b" ")),
-        length=_shown(field[3:]),
-        place=_shown(field.partition(b":")[2]),
+        size=_quote_field(text[48:].strip(b" ")),
+        length=_quote_field(field[3:]),
+        place=_quote_field(field.partition(b":")[2]),
     )
     member = field if field[:1] == b"/" else field.removesuffix(b"/")
     return ArchiveError(f"{sentence} (header at {header:#x})", os.fsdecode(member))
 
 
-def _shown(field: bytes) -> str:
-    """Bytes of a header as diagnostics show them."""
+def _quote_field(field: bytes) -> str:
+    """Quote bytes of a header for a diagnostic."""
     return "'" + field.decode("utf-8", "backslashreplace") + "'"

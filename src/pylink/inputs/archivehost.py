@@ -1,4 +1,4 @@
-"""Whether an archive that -l found is one for the host, by nvlink's rule, and what it is if not."""
+"""Checks whether an archive that -l found is for the host, by nvlink's rule."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def is_for_host(file: str, machine: int, root: str = "") -> bool:
     """Whether nvlink would link the archive.
 
-    It does when one of the members before the first that is not an ELF file is of the host's
-    `machine`. True as well for an ELF file that is not an archive, and for what cannot be read: its
-    reader says what is wrong. `root` is put in front of absolute names of members.
+    It does if a member in front of the first one that is not an ELF file is for the host's
+    `machine`. Also True for an ELF file that is not an archive, and for a file that cannot be read:
+    its reader reports the error. `root` is prepended to absolute names of members.
     """
     number = machine.to_bytes(2, "little")
     try:
@@ -30,13 +30,13 @@ def is_for_host(file: str, machine: int, root: str = "") -> bool:
 
 
 def report_skipped(file: str, library: str, machine: int, sink: Sink, root: str = "") -> None:
-    """Report, as nvlink does, a file for -l that is not an archive for `machine`, and what it is.
+    """Report, as nvlink does, a file of -l that is not an archive for `machine`, and its kind.
 
-    An archive without members is the whole of a library that is now part of another, such as
-    -lpthread of glibc: only in nvlink's place its line is printed for one.
+    An archive without members belongs to a library that is now part of another, such as -lpthread
+    of glibc. It is reported only if pylink runs in nvlink's place.
     """
     from pylink.diagnostics.record import note
-    from pylink.inputs.filehints import machine_name, what_it_is
+    from pylink.inputs.filehints import file_kind_hints, machine_name
 
     machines: list[int] = []
     ends: list[str] = []
@@ -58,12 +58,12 @@ def report_skipped(file: str, library: str, machine: int, sink: Sink, root: str 
             return
         hints = [note("input-is", format="an archive without members")]
     else:
-        hints = what_it_is(head)
+        hints = file_kind_hints(head)
     sink.report("library-skipped", file=file, library=library, hints=hints)
 
 
 def thin_members(file: str) -> list[str]:
-    """The files that a thin archive names; none for what is not a thin archive."""
+    """The files that a thin archive names; empty if the file is not a thin archive."""
     from pylink.inputs.archivethin import member_file
 
     try:
@@ -78,9 +78,9 @@ def thin_members(file: str) -> list[str]:
 
 
 def _headers(file: str, root: str, ends: list[str] | None = None) -> Iterator[tuple[str, bytes]]:
-    """The name and the first bytes of each member, up to one that is not an ELF file.
+    """Yield the name and the first bytes of each member, up to one that is not an ELF file.
 
-    The name of that one is added to `ends`.
+    The name of this one is added to `ends`.
     """
     with Incoming(file, pipes=False) as stream:
         if stream.size == 0:

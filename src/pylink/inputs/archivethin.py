@@ -7,8 +7,8 @@ import stat
 
 from pylink._native import inputfiles
 from pylink.diagnostics.errors import reason_of
-from pylink.inputs.archiveformat import ArchiveError, Entry, is_thin, read_archive
-from pylink.inputs.sources import Run
+from pylink.inputs.archiveformat import ArchiveError, ArchiveMember, is_thin, read_archive
+from pylink.inputs.sources import SourceBatch
 from pylink.tables import extent
 
 TYPE_CHECKING = False
@@ -17,24 +17,26 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.inputs.sources import Source
-    from pylink.options.plan import Plan
+    from pylink.options.plan import OutputPlan
 
-# Bytes that the files which an archive leads to may have in all.
+# Limit of the total bytes of the files that an archive names.
 MAX_SIZE = 1 << 32
 
 
-def external_members(archive: Source, path: str, plan: Plan, sink: Sink) -> tuple[Run, list[str]]:
-    """The members of the thin archive `archive`, which is sound, and the file that holds each.
+def external_members(
+    archive: Source, path: str, plan: OutputPlan, sink: Sink
+) -> tuple[SourceBatch, list[str]]:
+    """Read the members of the undamaged thin archive `archive`; also return each member's file.
 
-    `path` is the file of the archive: relative names start in its directory. A file is read once,
-    however often it is named.
+    `path` is the file of the archive: relative names start in its directory. Each file is read
+    once, even if several members name it.
     """
     entries = list(read_archive(archive.arena, archive.offset, archive.size))
     files: dict[str, tuple[int, int]] = {}  # number and size
-    places = [member_file(entry.name, path, plan.root) for entry in entries]
-    plan.members[path] = list(dict.fromkeys(places))
+    member_files = [member_file(entry.name, path, plan.root) for entry in entries]
+    plan.members[path] = list(dict.fromkeys(member_files))
     total = 0
-    for entry, file in zip(entries, places, strict=True):
+    for entry, file in zip(entries, member_files, strict=True):
         if file not in files:
             size = _size(archive, entry, file, plan, sink)
             files[file] = len(files), size
@@ -44,16 +46,18 @@ def external_members(archive: Source, path: str, plan: Plan, sink: Sink) -> tupl
     arena, offsets = _read(archive, files, sink)
     rows: list[bytes] = []
     names: list[str] = []
-    inner: dict[str, dict[int, Entry]] = {}
-    wanted = {entry.place for entry in entries}
-    for entry, file in zip(entries, places, strict=True):
+    members_by_header: dict[str, dict[int, ArchiveMember]] = {}
+    headers = {entry.place for entry in entries}
+    for entry, file in zip(entries, member_files, strict=True):
         number, size = files[file]
         offset = offsets[number]
         name = f"{archive.name}:{entry.name}"
         if entry.place >= 0:
-            if file not in inner:
-                inner[file] = _by_header(name, arena, offset, size, wanted, sink)
-            member = inner[file].get(entry.place)
+            if file not in members_by_header:
+                members_by_header[file] = _members_by_header(
+                    name, arena, offset, size, headers, sink
+                )
+            member = members_by_header[file].get(entry.place)
             if member is None:
                 reason = f"'{file}' has no member at {entry.place:#x}"
                 sink.fatal("damaged-archive", file=name, reason=reason)
@@ -62,13 +66,13 @@ def external_members(archive: Source, path: str, plan: Plan, sink: Sink) -> tupl
         names.append(name)
     extents = b"".join(rows)
     kinds = inputfiles.classify(arena, extents) or bytes(len(rows))
-    return Run(arena, names, kinds, extents), places
+    return SourceBatch(arena, names, kinds, extents), member_files
 
 
 def member_file(name: str, path: str, root: str = "") -> str:
-    """The file of a member: beside the archive or, as with nvlink, where the link runs.
+    """The file of a member: beside the archive or, as with nvlink, in the working directory.
 
-    `root` is put in front of absolute names.
+    `root` is prepended to absolute names.
     """
     if root and name.startswith("/"):
         return root + name
@@ -76,10 +80,10 @@ def member_file(name: str, path: str, root: str = "") -> str:
     return name if not os.path.lexists(beside) and os.path.lexists(name) else beside
 
 
-def _size(archive: Source, entry: Entry, file: str, plan: Plan, sink: Sink) -> int:
+def _size(archive: Source, entry: ArchiveMember, file: str, plan: OutputPlan, sink: Sink) -> int:
     try:
         status = os.stat(file)
-        plan.reads(file, sink, status)
+        plan.check_input(file, sink, status)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(0, "it is not a regular file")
     except (OSError, ValueError) as error:
@@ -90,7 +94,7 @@ def _size(archive: Source, entry: Entry, file: str, plan: Plan, sink: Sink) -> i
 def _read(
     archive: Source, files: dict[str, tuple[int, int]], sink: Sink
 ) -> tuple[bytes, memoryview]:
-    """The arena with the contents of the files, and the offset of each in it."""
+    """Read the files: the arena with their contents, and the offset of each in it."""
     paths: list[bytes | None] = [os.fsencode(file) for file in files]
     sizes = [size for _, size in files.values()]
     try:
@@ -104,17 +108,17 @@ def _read(
     return arena, memoryview(extents).cast("Q")[::2]
 
 
-def _by_header(
-    name: str, arena: bytes, offset: int, size: int, wanted: set[int], sink: Sink
-) -> dict[int, Entry]:
-    """The `wanted` members of an archive that a thin one names, by the offset of their header."""
+def _members_by_header(
+    name: str, arena: bytes, offset: int, size: int, headers: set[int], sink: Sink
+) -> dict[int, ArchiveMember]:
+    """The members with their header at one of the offsets `headers`, by this offset."""
     try:
         if is_thin(arena, offset, size):
             raise ArchiveError("it is a thin archive, whose members are named by their files")
         return {
             entry.header: entry
             for entry in read_archive(arena, offset, size)
-            if entry.header in wanted
+            if entry.header in headers
         }
     except ArchiveError as error:
         sink.fatal("damaged-archive", file=name, reason=str(error))

@@ -1,4 +1,4 @@
-"""What is in the host objects and fat binaries of a link."""
+"""The device code in the host objects and fat binaries of a link."""
 
 from __future__ import annotations
 
@@ -15,37 +15,44 @@ if TYPE_CHECKING:
 
 
 class DeviceContents:
-    """What was found in the host objects and fat binaries among the sources, by their number.
+    """The device code in the host objects and fat binaries among the sources, by source number.
 
-    `rows` has a SourceRow each, `entries` the EntryRows of all. The containers and ids of a shared
-    library are those that are linked, once that is known.
+    `rows` has a SourceRow for each source, `entries` the EntryRows of all. For a shared library the
+    containers and ids are the linked ones, once `restrict` has been called.
     """
 
-    __slots__ = ("_listed", "_registered", "_restricted", "entries", "rows", "sources")
+    __slots__ = (
+        "_all_registered",
+        "_registered_names",
+        "_restricted",
+        "entries",
+        "rows",
+        "sources",
+    )
 
     def __init__(self, sources: Sources, entries: bytes, rows: bytes) -> None:
         self.sources = sources
         self.entries = entries
         self.rows = rows
         self._restricted: dict[int, list[bytes]] = {}
-        self._listed: dict[int, list[tuple[str, bool]]] = {}
-        self._registered: tuple[list[int], list[tuple[str, bool]]] | None = None
+        self._registered_names: dict[int, list[tuple[str, bool]]] = {}
+        self._all_registered: tuple[list[int], list[tuple[str, bool]]] | None = None
 
     def restrict(self, number: int, ids: list[bytes]) -> None:
-        """Say which modules of a shared library are linked."""
+        """Set the ids of the modules of a shared library that are linked."""
         self._restricted[number] = ids
-        self._listed.pop(number, None)
-        self._registered = None
+        self._registered_names.pop(number, None)
+        self._all_registered = None
 
-    def containers(self, number: int) -> int:
-        """How many containers a source has, 0 for one without device code."""
+    def container_count(self, number: int) -> int:
+        """The number of containers in a source, 0 without device code."""
         if number in self._restricted:
             return len(self._restricted[number])
         start = SOURCE.size * number
         return int.from_bytes(self.rows[start : start + 8], "little")
 
     def machines(self) -> memoryview:
-        """The ELF machine of the host that each source is for, 0 for one without containers."""
+        """By source: the ELF machine of its host code, 0 without containers."""
         return memoryview(self.rows).cast("Q")[15::16]
 
     def ids(self, number: int) -> list[bytes] | None:
@@ -55,22 +62,22 @@ class DeviceContents:
         _, offset, size, *_ = SOURCE.unpack_from(self.rows, SOURCE.size * number)
         return names_at(self.sources[number].arena, offset, size)
 
-    def listed(self, number: int) -> list[tuple[str, bool]]:
-        """What a host object registers: module ids with True, or the name of the file with False.
+    def registered_names(self, number: int) -> list[tuple[str, bool]]:
+        """The names that a host object registers: module ids (True), or its file name (False).
 
-        Several links may ask for the same.
+        They are cached, since several links may ask for them.
         """
-        listed = self._listed.get(number)
-        if listed is None:
-            listed = self._listed[number] = self._list(number)
-        return listed
+        names = self._registered_names.get(number)
+        if names is None:
+            names = self._registered_names[number] = self._list(number)
+        return names
 
-    def all_listed(self, numbers: Sequence[int]) -> list[tuple[str, bool]]:
+    def all_registered(self, numbers: Sequence[int]) -> list[tuple[str, bool]]:
         """What the sources with these numbers list, each a host object or a plain file.
 
         The links of a step mostly ask for the same ones, of which there may be thousands.
         """
-        known = self._registered
+        known = self._all_registered
         if known is not None and known[0] == numbers:
             return known[1].copy()
         names, kinds = self.sources.names, self.sources.kinds
@@ -80,19 +87,19 @@ class DeviceContents:
                 listed += self.listed(number)
             else:
                 listed.append((names[number], False))
-        self._registered = [*numbers], listed
+        self._all_registered = [*numbers], listed
         return listed.copy()
 
     def _list(self, number: int) -> list[tuple[str, bool]]:
-        if not self.containers(number):
+        if not self.container_count(number):
             return []
         ids = self.ids(number)
         if ids is None:
             return [(self.sources.names[number], False)]
         return [(os.fsdecode(identifier), True) for identifier in ids or [b""]]
 
-    def lists_hold(self, number: int, count: int) -> bool:
-        """Whether each list of names can be that of `count` modules, which all end with a zero."""
+    def has_complete_lists(self, number: int, count: int) -> bool:
+        """Whether the lists of names are complete: each has a zero byte for each module."""
         row = SOURCE.unpack_from(self.rows, SOURCE.size * number)
         arena = self.sources[number].arena
         return all(
@@ -102,7 +109,7 @@ class DeviceContents:
 
 
 def names_at(arena: bytes, offset: int, size: int) -> list[bytes] | None:
-    """The names between zero bytes in a section; None when there is no section (offset 0)."""
+    """The names between zero bytes in a section; None without the section (offset 0)."""
     if not offset:
         return None
     return [name for name in arena[offset : offset + size].split(b"\0") if name]

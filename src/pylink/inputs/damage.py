@@ -1,4 +1,4 @@
-"""What was wrong with a fat binary or host object: the scanner's reasons as diagnostics."""
+"""Diagnostics of damaged fat binaries and host objects, from the scanner's reasons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FATBIN_SECTION = "__nv_relfatbin"
 
 # Reasons about the host object itself; `fatbinrows.pxd` has the numbers.
-OF_OBJECT = (9, 10, 11, 12)
+OBJECT_FAULTS = (9, 10, 11, 12)
 
 REASONS = {
     1: "it starts with {value:#x}, not {limit:#x}",
@@ -37,7 +37,7 @@ def report_damage(faults: bytes, sources: Sources, sink: Sink) -> None:
     for source, index, reason, value, limit in FAULT.iter_unpack(faults):
         origin = sources[source]
         sentence = REASONS[reason].format(value=value, limit=limit)
-        if reason in OF_OBJECT:
+        if reason in OBJECT_FAULTS:
             sink.report("host-format", file=origin.name, reason=sentence)
         else:
             report_entry(origin, index, sentence, sink)
@@ -46,7 +46,7 @@ def report_damage(faults: bytes, sources: Sources, sink: Sink) -> None:
 def report_entry(
     source: Source, index: int, reason: str, sink: Sink, kind: str = "fatbin-format"
 ) -> None:
-    """Report what is wrong with an entry of a source, or with a container when `index` is -1."""
+    """Report damage of an entry of a source, or of a container if `index` is -1."""
     sink.report(
         kind,
         file=source.name,

@@ -1,4 +1,4 @@
-"""From inputs to sources: archives stand for their members, shared libraries for their modules."""
+"""From inputs to sources: expands archives into their members, and keeps shared libraries."""
 
 from __future__ import annotations
 
@@ -12,67 +12,69 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.inputs.sharedlib import Libraries
-    from pylink.inputs.sources import Run, Source
+    from pylink.inputs.sources import Source, SourceBatch
     from pylink.options.model import Input
     from pylink.options.plan import Identity
     from pylink.phases.init import Job
 
 _ARCHIVES = (kinds.ARCHIVE, kinds.THIN_ARCHIVE)
-# What may be other than its first bytes say.
-_LOOKED_INTO = (*_ARCHIVES, kinds.HOST, kinds.UNKNOWN)
+# Kinds of inputs that need a closer look than at their first bytes.
+_AMBIGUOUS = (*_ARCHIVES, kinds.HOST, kinds.UNKNOWN)
 
-E_TYPE, ET_DYN = 16, b"\3\0"  # where an ELF file has its type
+E_TYPE, ET_DYN = 16, b"\3\0"  # offset of the type in an ELF file; the type of shared libraries
 
 
-def find_sources(job: Job, runs: Sequence[Run], sink: Sink) -> tuple[Sources, Libraries | None]:
-    """The inputs of the link, which lie in these runs, with members in the place of archives."""
+def find_sources(
+    job: Job, batches: Sequence[SourceBatch], sink: Sink
+) -> tuple[Sources, Libraries | None]:
+    """The sources of a link, from batches of its inputs, with members in place of archives."""
     sources = Sources()
     libraries: Libraries | None = None
     archives: set[Identity] = set()
-    before = 0  # inputs of earlier runs
-    for inputs in runs:
-        sources.size += sum(memoryview(inputs.extents).cast("Q")[1::2])
+    earlier_inputs = 0
+    for batch in batches:
+        sources.size += sum(memoryview(batch.extents).cast("Q")[1::2])
         first = 0
-        starts = memoryview(inputs.extents).cast("Q")[::2]
-        for number, kind in enumerate(inputs.kinds):
-            if kind not in _LOOKED_INTO:
+        starts = memoryview(batch.extents).cast("Q")[::2]
+        for number, kind in enumerate(batch.kinds):
+            if kind not in _AMBIGUOUS:
                 continue
-            # Most inputs are such, and making a `Source` of each takes longer than all else here.
-            if kind == kinds.HOST and not _is_dynamic(inputs.arena, starts[number]):
+            # Most inputs are host objects, and making a `Source` of each would dominate the cost.
+            if kind == kinds.HOST and not _is_dynamic(batch.arena, starts[number]):
                 continue
-            source_input, source = job.inputs[before + number], inputs[number]
+            source_input, source = job.inputs[earlier_inputs + number], batch[number]
             if kind not in _ARCHIVES and not is_shared(source):
                 continue
-            sources.add(inputs.part(first, number))
+            sources.add(batch.part(first, number))
             first = number + 1
             if kind in _ARCHIVES:
-                for run in find_members(job, source_input, source, archives, sink):
-                    sources.add(run, group=before + number + 1)
+                for member_batch in find_members(job, source_input, source, archives, sink):
+                    sources.add(member_batch, group=earlier_inputs + number + 1)
                 continue
             from pylink.inputs.sharedlib import Libraries
 
             libraries = libraries or Libraries()
-            library = libraries.take(source, source_input.library, len(sources), sink)
+            library = libraries.add(source, source_input.library, len(sources), sink)
             if library is not None:
                 sources.libraries[len(sources)] = library
-                sources.add(inputs.as_library(number))
-        sources.add(inputs.part(first, len(inputs.names)))
-        before += len(inputs.names)
+                sources.add(batch.as_library(number))
+        sources.add(batch.part(first, len(batch.names)))
+        earlier_inputs += len(batch.names)
     return sources, libraries
 
 
 def is_shared(source: Source) -> bool:
     """Whether nvlink ignores an input of the command line.
 
-    It does for ELF files of the type of shared libraries and of programs, and for texts that
-    linkers of the host read in the place of a library.
+    It ignores ELF files of the type of shared libraries and programs, and texts that host linkers
+    read in place of a library.
     """
     if source.kind == kinds.UNKNOWN:
         return source.name.endswith(".so")
     return (
         source.kind == kinds.HOST
         and _is_dynamic(source.arena, source.offset)
-        and not source.name.endswith(".cubin")  # which must be for the device
+        and not source.name.endswith(".cubin")  # such a file must be for the device
     )
 
 
@@ -82,22 +84,22 @@ def _is_dynamic(arena: bytes, offset: int) -> bool:
 
 
 def find_members(
-    job: Job, source_input: Input, archive: Source, before: set[Identity], sink: Sink
-) -> Iterator[Run]:
-    """The members of an archive with code, in its order; nothing of a file that came `before`."""
-    from pylink.inputs.archive import members
+    job: Job, source_input: Input, archive: Source, earlier_files: set[Identity], sink: Sink
+) -> Iterator[SourceBatch]:
+    """The members of an archive with code, in its order; none of a file in `earlier_files`."""
+    from pylink.inputs.archive import read_members
 
     file = identity(source_input.name) if source_input.data is None else None
-    if file in before:
+    if file in earlier_files:
         return iter(())
     if file is not None:
-        before.add(file)
+        earlier_files.add(file)
     options = job.options
-    return members(
+    return read_members(
         archive,
         job.plan,
         sink,
         lazy=options.lazy_archives,
-        whole=source_input.whole or options.whole_archive,
+        whole_archive=source_input.whole_archive or options.whole_archive,
         overlooked=source_input.skipped is not None,
     )

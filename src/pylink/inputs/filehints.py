@@ -1,4 +1,4 @@
-"""What a file is, where a message says only that it cannot be linked."""
+"""Hints on the kind of a file that cannot be linked."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KINDS = (
     (b"PK\x03\x04", "a zip file"),
 )
 
-# Texts where another file should be, by what their beginnings match.
+# Texts that take the place of another file, by patterns of their beginnings.
 TEXTS = tuple(
     (re.compile(pattern, re.IGNORECASE), name)
     for pattern, name in (
@@ -47,19 +47,19 @@ TEXTS = tuple(
     )
 )
 
-# Hints on files in which no device code is found.
+# Hints on files without device code.
 WITHOUT_CODE = ("hidden-by-lto", "not-an-object")
 
 _ARCHIVES = (b"!<arch>\n", b"!<thin>\n")
 
-# Files that are looked at for what they have, and bytes of the beginning that tell a text.
+# Limit of files that are searched for hidden code; bytes of a file that tell its kind.
 MOST_FILES = 1000
-_HEAD = 512
+_HEAD_SIZE = 512
 
 
-def what_it_is(data: bytes) -> list[Diagnostic]:
-    """A hint on what an input is instead of a cubin; none when that cannot be seen."""
-    kind = _kind(data[:_HEAD])
+def file_kind_hints(data: bytes) -> list[Diagnostic]:
+    """A hint on the kind of an input that is not a cubin; empty if unknown."""
+    kind = _kind(data[:_HEAD_SIZE])
     return [note("input-is", format=kind)] if kind else []
 
 
@@ -74,7 +74,7 @@ def _kind(head: bytes) -> str | None:
         if head.startswith(magic):
             return name
     try:
-        text = head.decode("utf-8", "strict" if len(head) < _HEAD else "ignore")
+        text = head.decode("utf-8", "strict" if len(head) < _HEAD_SIZE else "ignore")
     except UnicodeDecodeError:
         return None
     if not text or not all(map(_is_of_text, text)):
@@ -83,7 +83,7 @@ def _kind(head: bytes) -> str | None:
 
 
 def machine_name(machine: int) -> str:
-    """What people call an ELF machine."""
+    """The common name of an ELF machine."""
     return MACHINE_TITLES.get(machine, f"machine {machine}")
 
 
@@ -92,16 +92,16 @@ def _is_of_text(character: str) -> bool:
 
 
 def find_hidden_code(sources: Iterable[Input]) -> list[Diagnostic]:
-    """Hints on files that nothing can be linked with, although they have device code or should.
+    """Hints on files that contribute nothing to a link but have device code, or should have.
 
-    Members of archives are looked at as the same objects would be, at first level.
+    Members of archives are searched, too, but not members of nested archives.
     """
     files = islice((file for source in sources for file in _objects(source)), MOST_FILES)
     return [hint for name, data in files if (hint := _why_hidden(name, data)) is not None]
 
 
 def _objects(source: Input) -> Iterator[tuple[str, bytes]]:
-    """The name and contents of an input, or of each member of an archive; b"" for others."""
+    """Yield name and contents of an input, or of each member of an archive."""
     try:
         data = source.data if source.data is not None else _contents(source.name)
         if not data.startswith(_ARCHIVES):
@@ -119,9 +119,9 @@ def _objects(source: Input) -> Iterator[tuple[str, bytes]]:
 
 
 def _contents(name: str) -> bytes:
-    """A file's bytes, those of the beginning if it is neither an object nor an archive."""
+    """A file's bytes; only the head if it is neither an object nor an archive."""
     with open(name, "rb") as stream:
-        data = stream.read(_HEAD)
+        data = stream.read(_HEAD_SIZE)
         if data.startswith(_ARCHIVES) or (
             data[:4] == b"\x7fELF" and data[16:18] == ET_REL.to_bytes(2, "little")
         ):
@@ -130,21 +130,21 @@ def _contents(name: str) -> bytes:
 
 
 def _is_hidden(names: Collection[bytes]) -> bool:
-    """Whether device code of an object with sections of these names is in bytecode of GCC alone."""
+    """Whether an object with these sections has its device code only in GCC's bytecode."""
     if b".nv_fatbin" in names or b"__nv_relfatbin" in names:
         return False
     return any(name.startswith(b".gnu.lto_") and b"fatbin" in name for name in names)
 
 
 def _why_hidden(name: str, data: bytes) -> Diagnostic | None:
-    """A hint on a file without relocatable code that a link sees, None on any other.
+    """A hint on a file whose device code a link cannot use; None for other files.
 
-    That is an object with fat binaries of other code, a file that is not an object, and a shared
-    library of which nothing can be said.
+    Such are objects whose fat binaries are not relocatable, files that are not objects, and shared
+    libraries without section headers.
     """
     if data[:4] != ELF_MAGIC:
-        what = _kind(data[:_HEAD]) if kind_of(data[:_HEAD]) == UNKNOWN else None
-        return note("not-an-object", file=name, format=what) if what is not None else None
+        kind_name = _kind(data[:_HEAD_SIZE]) if kind_of(data[:_HEAD_SIZE]) == UNKNOWN else None
+        return note("not-an-object", file=name, format=kind_name) if kind_name is not None else None
     if data[:5] == b"\x7fELF\2" and data[16:18] == ET_DYN.to_bytes(2, "little"):
         return None if any(data[E_SHOFF]) else note("library-bare", file=name)
     try:

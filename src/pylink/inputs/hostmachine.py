@@ -1,4 +1,4 @@
-"""The machine of the host that a program is linked for."""
+"""The host machine that a program is linked for."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ if TYPE_CHECKING:
 
 
 def host_machine(options: Options) -> int:
-    """The ELF machine that objects of libraries must be for."""
+    """The ELF machine that host objects in libraries must have."""
     return MACHINE_OF_CPU_ARCH.get(options.cpu_arch or "", 0) or this_machine()
 
 
 def this_machine() -> int:
-    """The ELF machine of the system that runs this."""
+    """The ELF machine of this system."""
     return MACHINE_OF_UNAME.get(os.uname().machine, EM_X86_64)
 
 
 def warn_of_machines(job: Job, contents: DeviceContents, sink: Sink) -> None:
-    """Name objects for another host than the link's, or, if it names none, than other objects.
+    """Warn of objects for another host than -cpu-arch or, without it, than other objects.
 
-    Their device code is the same for all, so it is linked; the program of the host is not.
+    Their device code is linked, since it does not depend on the host. The host linker will not link
+    them.
     """
     machine = host_machine(job.options)
     sources = contents.sources
@@ -36,17 +37,17 @@ def warn_of_machines(job: Job, contents: DeviceContents, sink: Sink) -> None:
     machines = {
         number: other
         for number, other in enumerate(contents.machines())
-        if other and not sources.is_overlooked(number)  # which has a warning of its own
+        if other and not sources.is_overlooked(number)  # these have a warning of their own
     }
-    others = [number for number, other in machines.items() if other != machine]
-    is_mixed = len(others) < len(machines)
-    if others and (is_mixed or job.options.cpu_arch is not None):
+    mismatched = [number for number, other in machines.items() if other != machine]
+    is_mixed = len(mismatched) < len(machines)
+    if mismatched and (is_mixed or job.options.cpu_arch is not None):
         from pylink.inputs.filehints import machine_name
 
         sink.report(
             "host-differs",
-            file=sources.names[others[0]],
-            more=f" and {len(others) - 1} more" if len(others) > 1 else "",
-            machine=machine_name(machines[others[0]]),
+            file=sources.names[mismatched[0]],
+            more=f" and {len(mismatched) - 1} more" if len(mismatched) > 1 else "",
+            machine=machine_name(machines[mismatched[0]]),
             host=machine_name(machine),
         )

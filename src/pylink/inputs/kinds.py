@@ -1,4 +1,4 @@
-"""What an input is, as `inputfiles.classify` tells by its first bytes; as in read/filekinds.pxd."""
+"""Kinds of inputs, which `inputfiles.classify` finds by the first bytes (read/filekinds.pxd)."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ PTX = 5
 LTOIR = 6
 UNKNOWN = 7
 EMPTY = 8
-SHARED = 9  # a shared library of the host, which its type tells
+SHARED = 9  # a shared library of the host, by its ELF type
 
-# A file with this in its name, that of its archive and folder included, is the device runtime
-# library to nvlink: taken only when functions are undefined where it stands.
+# nvlink takes a file with this in its path, or its archive's path, for the device runtime library.
+# It is linked only if functions are undefined at its position.
 SYSTEM_LIBRARY = "cudadevrt"
 
-# What holds fat binaries that the compiler of the host put there.
+# Kinds in which the host compiler stores fat binaries.
 OF_HOST = (HOST, SHARED)
 
 
 def kind_of(head: bytes) -> int:
-    """What a file is that starts so."""
+    """The kind of a file with this head."""
     from pylink._native.inputfiles import classify  # links ask it of all at once
 
     classes = classify(head, bytes(8) + len(head).to_bytes(8, "little"))

@@ -1,4 +1,4 @@
-"""-l and -L: which file a library name stands for."""
+"""-l and -L: finds the file for a library name."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.options.model import Options
-    from pylink.options.plan import Plan
+    from pylink.options.plan import OutputPlan
 
 
-# What a diagnostic says of the directories of -L when there are none.
-NOWHERE = "any directory, as -L names none"
+# The text for the directories in a diagnostic, without any -L.
+NO_DIRECTORIES = "any directory, as -L names none"
 
 # Directories that host linkers search by default.
 HOST_DIRECTORIES = ("/usr/local/lib", "/lib", "/usr/lib", "/lib64", "/usr/lib64")
@@ -26,54 +26,55 @@ HOST_DIRECTORIES = ("/usr/local/lib", "/lib", "/usr/lib", "/lib64", "/usr/lib64"
 
 def find_libraries(
     options: Options,
-    whole: Sequence[bool],
-    plan: Plan,
+    whole_libraries: Sequence[bool],
+    plan: OutputPlan,
     sink: Sink,
     library_path: str | None = None,
 ) -> list[Input]:
-    """The archives that the items of -l stand for; what is not found is an error, reported.
+    """Find the files for the values of -l; a missing library is reported, as an error.
 
-    -lNAME is the first libNAME.so in the directories of -L, then in those of the environment
-    variable LIBRARY_PATH, or else the first libNAME.a there. A shared library without device code
-    is ignored. -l:NAME is the first file of that name. `whole` says for each item
-    whether all members are asked for; `library_path` counts instead of the variable.
+    -lNAME is the first libNAME.so in the directories of -L and then of the environment variable
+    LIBRARY_PATH, or else the first libNAME.a there. -l:NAME is the first file of that name. A
+    shared library without device code is ignored. `whole_libraries` says for each value of -l
+    whether all members are linked; `library_path` replaces the variable.
     """
     if not options.library:
         return []
     directories = _directories(options, library_path)
     machine = host_machine(options)
     libraries: list[Input] = []
-    for name, all_members in zip(options.library, whole, strict=True):
+    for name, all_members in zip(options.library, whole_libraries, strict=True):
         file, skipped = _search(name, directories, machine, plan.root)
-        # What nvlink overlooks in the first may still be needed. If not, there is a warning later.
-        spare = next(filter(_is_archive, skipped), None) if file is None else None
+        # Members that nvlink overlooks in the first skipped archive may still be needed. If they
+        # are not, there is a warning later.
+        fallback = next(filter(_is_archive, skipped), None) if file is None else None
         for other in skipped:
-            plan.reads(other, sink)
-            if other is not spare:
+            plan.check_input(other, sink)
+            if other is not fallback:
                 from pylink.inputs.archivehost import report_skipped
 
                 report_skipped(other, name, machine, sink, plan.root)
-        if spare is not None:
-            libraries.append(Input(spare, skipped=name, whole=all_members))
+        if fallback is not None:
+            libraries.append(Input(fallback, skipped=name, whole_archive=all_members))
         elif file is None:
             if not (skipped or options.allow_missing_libraries or _is_of_host(name)):
                 places = ", ".join(f"'{path}'" for path in directories)
                 sink.report(
                     "library-missing",
                     library=name,
-                    directories=places or NOWHERE,
+                    directories=places or NO_DIRECTORIES,
                 )
         elif file.endswith(".so"):
-            libraries += _shared(file, machine, sink)
+            libraries += _shared_input(file, machine, sink)
         else:
-            libraries.append(Input(file, whole=all_members))
+            libraries.append(Input(file, whole_archive=all_members))
     if sink.errors:
         sink.stop()
     return libraries
 
 
-def searched(name: str, options: Options) -> list[str]:
-    """The files that the search for a library looks into: those overlooked, and the one found."""
+def candidate_files(name: str, options: Options) -> list[str]:
+    """The files that the search for a library considers: skipped ones, then the one it finds."""
     try:
         file, skipped = _search(name, _directories(options, None), host_machine(options))
     except (OSError, ValueError):
@@ -81,40 +82,37 @@ def searched(name: str, options: Options) -> list[str]:
     return skipped if file is None else [*skipped, file]
 
 
-def passed_over(options: Options) -> list[Input]:
-    """The files that items of -l stand for and that a link takes nothing of.
-
-    Those are shared libraries without device code, and texts in their place.
-    """
-    files = (file for name in options.library for file in searched(name, options)[-1:])
+def ignored_libraries(options: Options) -> list[Input]:
+    """The files of -l that a link ignores: shared libraries without code, and texts like them."""
+    files = (file for name in options.library for file in candidate_files(name, options)[-1:])
     return [Input(file) for file in dict.fromkeys(files) if file.endswith(".so")]
 
 
 def find_missing(options: Options) -> list[Diagnostic]:
-    """Hints on the libraries of which no directory has a file, except for those of the system."""
+    """Hints on libraries that no directory has, except for system libraries."""
     from pylink.diagnostics.record import note
 
-    places = ", ".join(f"'{path}'" for path in _directories(options, None)) or NOWHERE
+    places = ", ".join(f"'{path}'" for path in _directories(options, None)) or NO_DIRECTORIES
     return [
         note("library-not-found", library=name, directories=places)
         for name in dict.fromkeys(options.library)
-        if not (searched(name, options) or _is_of_host(name) or SYSTEM_LIBRARY in name)
+        if not (candidate_files(name, options) or _is_of_host(name) or SYSTEM_LIBRARY in name)
     ]
 
 
 def find_hidden(options: Options) -> Iterator[tuple[str, str, str]]:
-    """Files of the name of a library that the search does not reach.
+    """Yield files with the name of a library that the search does not reach.
 
-    Each comes as the item of -l, the file that the search takes, and the other file.
+    Each row has the value of -l, the file that the search finds, and the other file.
     """
     directories = _directories(options, None)
     for name in dict.fromkeys(options.library):
-        searched_in = searched(name, options)
+        candidates = candidate_files(name, options)
         names = [name[1:]] if name.startswith(":") else [f"lib{name}.so", f"lib{name}.a"]
         files = (f"{folder.rstrip('/')}/{file}" for file in names for folder in directories)
         for file in dict.fromkeys(files):
-            if searched_in and file not in searched_in and os.path.exists(file):
-                yield name, searched_in[-1], file
+            if candidates and file not in candidates and os.path.exists(file):
+                yield name, candidates[-1], file
 
 
 def _directories(options: Options, library_path: str | None) -> list[str]:
@@ -126,7 +124,7 @@ def _directories(options: Options, library_path: str | None) -> list[str]:
 def _search(
     name: str, directories: Sequence[str], machine: int, root: str = ""
 ) -> tuple[str | None, list[str]]:
-    """The file for a name, and the archives before it that are none for the host."""
+    """The file for a name, and the archives that were skipped because they are not for the host."""
     skipped: list[str] = []
     folders = [directory.rstrip("/") for directory in directories]
     exact = name[1:] if name.startswith(":") else f"lib{name}.so"
@@ -146,8 +144,8 @@ def _search(
     return None, skipped
 
 
-def _shared(file: str, machine: int, sink: Sink) -> list[Input]:
-    """The shared library as an input, if it has device code; of no other is more than that read."""
+def _shared_input(file: str, machine: int, sink: Sink) -> list[Input]:
+    """The shared library as an input if it has device code for this machine, else empty."""
     from pylink.inputs.libraryfile import probe
 
     library, header = probe(file, sink)
@@ -167,7 +165,7 @@ def _is_archive(file: str) -> bool:
 
 
 def _is_of_host(name: str) -> bool:
-    """Whether the host's linker knows the library without -L, such as -lm and -lpthread."""
+    """Whether the host linker finds the library without -L, as -lm and -lpthread."""
     machine = os.uname().machine
     multiarch = [f"{path}/{machine}-linux-gnu" for path in ("/lib", "/usr/lib")]
     for directory in (*multiarch, *HOST_DIRECTORIES):

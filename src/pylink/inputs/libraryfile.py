@@ -1,8 +1,9 @@
-"""Reading a shared library of -l: as much of its file as says what device code it has.
+"""Reading a shared library of -l: only the parts of its file that describe its device code.
 
-Such a file may be written by another process at any time, so it is read, never mapped: a page that
-is gone would be a signal. Libraries of the host may have gigabytes, of which symbols are a small
-part. They are read to their places in memory that is otherwise left empty, and takes no room.
+Another process may write such a file at any time, so it is read, never mapped: access to a page
+that is gone would raise a signal. Host libraries may have gigabytes, of which symbols are a small
+part. These parts are read into an anonymous mapping as large as the file, whose other pages take no
+memory.
 """
 
 from __future__ import annotations
@@ -24,31 +25,31 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.sources import Library
 
-# Offset of the section headers, their number, and which has their names; then offset and size of a
+# Offset, number and name table of the section headers, in the ELF header; offset and size of a
 # section, in its header.
-_TABLE = Struct("<40xQ12xHH")
-_PLACE = Struct("<24xQQ24x")
+_ELF_HEADER = Struct("<40xQ12xHH")
+_SECTION_EXTENT = Struct("<24xQQ24x")
 
-# Bytes that are read at most. The largest libraries with device code have symbols of 40 MB.
-_LIMIT = 1 << 30
-_STEP = 1 << 20
+# Limit of bytes to read. The largest libraries with device code have symbols of 40 MB.
+_READ_LIMIT = 1 << 30
+_READ_SIZE = 1 << 20
 
 
 def probe(path: str, sink: Sink) -> tuple[Library | None, bytes]:
-    """What the library in a file says, and its header; (None, b"") for any other file.
+    """Read a library: its description and ELF header; (None, b"") for any other file.
 
-    The header says that there are no sections. What cannot be read is fatal.
+    The header is changed to have no sections. A read error is a fatal diagnostic.
     """
     try:
         # A pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError):
-        return None, b""  # Gone since it was found.
+        return None, b""  # removed since it was found
     try:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size < _TABLE.size:
+        if not stat.S_ISREG(status.st_mode) or status.st_size < _ELF_HEADER.size:
             return None, b""
-        with _Parts(descriptor, status.st_size) as parts:
+        with _PartialFile(descriptor, status.st_size) as parts:
             return parts.probe(path, sink)
     except OSError as error:
         sink.fatal("cannot-read-file", file=path, reason=reason_of(error))
@@ -56,26 +57,26 @@ def probe(path: str, sink: Sink) -> tuple[Library | None, bytes]:
         os.close(descriptor)
 
 
-class _Parts:
-    """Memory as large as a file, with those parts of it that were read."""
+class _PartialFile:
+    """Memory as large as a file, with the parts of it that were read."""
 
-    __slots__ = ("_data", "_descriptor", "_left")
+    __slots__ = ("_budget", "_data", "_descriptor")
 
     def __init__(self, descriptor: int, size: int) -> None:
         # Empty memory needs no reserve in the system; the number is that of Linux.
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000)
         self._data = mmap.mmap(-1, size, flags=flags)
         self._descriptor = descriptor
-        self._left = _LIMIT
+        self._budget = _READ_LIMIT
 
-    def __enter__(self) -> _Parts:
+    def __enter__(self) -> _PartialFile:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._data.close()
 
     def probe(self, path: str, sink: Sink) -> tuple[Library | None, bytes]:
-        """As the function of this name."""
+        """Read the description and header of the library; (None, b"") without device code."""
         try:
             sections = self._sections()
         except ValueError:
@@ -93,42 +94,42 @@ class _Parts:
                 self._fill(sections[section.link].offset, sections[section.link].size)
         library = read_library(data, 0, len(data), path, sink)
         if library is not None and library.closed:
-            # The file that answers the calls of the library itself.
+            # Relocations tell which of these calls stay in the library.
             for section in sections:
                 if section.type in (SHT_RELA, SHT_DYNAMIC):
                     self._fill(section.offset, section.size)
             library = read_library(data, 0, len(data), path, sink)
-        header = bytearray(data[: _TABLE.size])
+        header = bytearray(data[: _ELF_HEADER.size])
         header[E_SHOFF] = bytes(8)
         return library, bytes(header)
 
     def _sections(self) -> list[Section]:
-        """The section headers; ValueError for another file."""
-        self._fill(0, _TABLE.size)
+        """Read the section headers; ValueError if it is not an ELF file."""
+        self._fill(0, _ELF_HEADER.size)
         if self._data[:4] != ELF_MAGIC:
             raise ValueError
-        start, count, names = _TABLE.unpack_from(self._data)
-        self._fill(start, _PLACE.size)
-        count = count or self._place(start)[1]
-        self._fill(start, _PLACE.size * count)
-        self._fill(*self._place(start + _PLACE.size * names))
+        start, count, names = _ELF_HEADER.unpack_from(self._data)
+        self._fill(start, _SECTION_EXTENT.size)
+        count = count or self._section_extent(start)[1]
+        self._fill(start, _SECTION_EXTENT.size * count)
+        self._fill(*self._section_extent(start + _SECTION_EXTENT.size * names))
         return elfheaders.read_sections(self._data)[2]
 
-    def _place(self, header: int) -> tuple[int, int]:
-        """Offset and size of the section with this header; nothing for one outside the file."""
-        if header > len(self._data) - _PLACE.size:
+    def _section_extent(self, header: int) -> tuple[int, int]:
+        """Offset and size of the section with this header; (0, 0) if it is outside the file."""
+        if header > len(self._data) - _SECTION_EXTENT.size:
             return 0, 0
-        offset, size = _PLACE.unpack_from(self._data, header)
+        offset, size = _SECTION_EXTENT.unpack_from(self._data, header)
         return offset, size
 
     def _fill(self, start: int, size: int) -> None:
-        """Read `size` bytes to their place, as far as the file has them."""
+        """Read `size` bytes at `start`, up to the end of the file."""
         end = min(start + size, len(self._data))
-        self._left -= max(end - start, 0)
-        if self._left < 0:
+        self._budget -= max(end - start, 0)
+        if self._budget < 0:
             raise OSError(0, "its sections are too large")
         while start < end:
-            chunk = os.pread(self._descriptor, min(end - start, _STEP), start)
+            chunk = os.pread(self._descriptor, min(end - start, _READ_SIZE), start)
             if not chunk:
                 raise OSError(0, "it became shorter while it was read")
             self._data[start : start + len(chunk)] = chunk

@@ -1,19 +1,19 @@
-"""What loading the inputs ends with, for `phases/load.py` and for what takes inputs apart."""
+"""The results of loading: sources of a link, and the arena with its cubins."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pylink.inputs.compileinputs import CompileInput
     from pylink.inputs.contents import DeviceContents
-    from pylink.inputs.pieces import Piece
     from pylink.inputs.references import References
     from pylink.inputs.sharedlib import Libraries
     from pylink.inputs.sources import Sources
     from pylink.phases.init import Job
 
 
-class Contents:
-    """The sources of a link, its shared libraries, and what is in both.
+class ScannedInputs:
+    """The sources of a link, its shared libraries, and the device code in both.
 
     `faults` has a FaultRow for each source that is damaged.
     """
@@ -30,10 +30,9 @@ class Contents:
 
 
 class OpenedInputs:
-    """All sources of a link, what is in them, its shared libraries, and which sources have code for
-    it.
+    """All sources of a link, their device code, and its shared libraries.
 
-    `with_code` has the numbers of those.
+    `with_code` has the numbers of the sources with code for the target.
     """
 
     __slots__ = ("contents", "libraries", "sources", "with_code")
@@ -52,7 +51,7 @@ class OpenedInputs:
 
 
 class Candidates:
-    """What a link could have taken: `loaded` before any choice among the sources of `opened`."""
+    """All that a link could take: `loaded` before any choice among the sources of `opened`."""
 
     __slots__ = ("loaded", "opened")
 
@@ -64,20 +63,19 @@ class Candidates:
 class Loaded:
     """The cubins of the link: `arena` holds their bytes, `extents` has a row (offset, size) each.
 
-    `names` are what diagnostics call them. `homes` has the number of the source that each is from,
-    nothing for a link of plain cubins; `modules` are LTO-IR pieces, which
-    become one more cubin, and `opened` is what that one is linked with. `references` are the
-    kernels that host code uses, None unless all others are removed. `registered` is what
-    --register-link-binaries lists, names of files and with True module ids, where it is not all
-    inputs. `libraries` are the shared libraries with device code, if there are any; with them
-    `candidates` is what the link could have taken, until that is looked through.
+    `names` are used in diagnostics. `source_numbers` has the source of each cubin; it is empty for
+    a link of plain cubins. `modules` are LTO-IR modules, which become one more cubin, and `opened`
+    has the sources that this one is linked with. `references` are the kernels that host code uses,
+    None if all kernels are kept. `registered` lists the module ids (True) and file names (False)
+    for --register-link-binaries, None for the names of all inputs. `libraries` are the shared
+    libraries with device code, and `candidates` what the link could have taken, until modules
+    have been borrowed.
     """
 
     __slots__ = (
         "arena",
         "candidates",
         "extents",
-        "homes",
         "job",
         "libraries",
         "modules",
@@ -85,6 +83,7 @@ class Loaded:
         "opened",
         "references",
         "registered",
+        "source_numbers",
     )
 
     def __init__(
@@ -94,15 +93,15 @@ class Loaded:
         arena: bytes,
         extents: bytes,
         *,
-        homes: list[int] | None = None,
-        modules: list[Piece] | None = None,
+        source_numbers: list[int] | None = None,
+        modules: list[CompileInput] | None = None,
         references: References | None = None,
     ) -> None:
         self.job = job
         self.names = names
         self.arena = arena
         self.extents = extents
-        self.homes = homes or []
+        self.source_numbers = source_numbers or []
         self.modules = modules or []
         self.opened: OpenedInputs | None = None
         self.references = references

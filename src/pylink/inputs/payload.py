@@ -1,8 +1,8 @@
 """Payloads of fat binary entries: raw, an LZ4 block or a Zstandard frame.
 
-The packages `lz4` and `zstandard` decompress. A link has native code call the C libraries that they
-contain (`open_library`), where importing the packages would take longer than the rest of the link;
-what those refuse, the packages have the words for.
+The packages `lz4` and `zstandard` decompress. For a link, native code calls the C libraries in them
+(`open_library`), since importing the packages would take longer than the rest of the link. Payloads
+that fail are decompressed again by the packages, for their error messages.
 """
 
 from __future__ import annotations
@@ -23,49 +23,48 @@ if TYPE_CHECKING:
 LZ4 = 0x2000
 ZSTD = 0x8000
 
-# What all payloads of one link may take when they are decompressed, unless an option says more: so
-# many times the bytes of all inputs, or what no memory is short of. Zstandard at its highest level
-# makes 304 cubins of this project's tests 3.4 to 7.3 times as small, and one of zeros alone 32,750
-# times.
-RATIO = 100
-FLOOR = 1 << 28
+# Default limit of the decompressed payloads of one link: a multiple of the bytes of all inputs, and
+# at least LEAST_LIMIT. Zstandard at its highest level compresses 304 cubins of this project's tests
+# to a size 3.4 to 7.3 times smaller, and a cubin of zeros 32,750 times.
+SIZE_RATIO = 100
+LEAST_LIMIT = 1 << 28
 
 
 def default_limit(size: int) -> int:
-    """What the payloads in inputs of `size` bytes may take, unless an option says so; in bytes."""
-    return max(FLOOR, RATIO * size)
+    """The default limit, in bytes, of decompressed payloads for inputs of `size` bytes."""
+    return max(LEAST_LIMIT, SIZE_RATIO * size)
 
 
-# What native code decompresses with: src/_native/inputs/picks.pxd has the same numbers.
+# Codecs of native code: src/_native/inputs/picks.pxd has the same numbers.
 STORED = 0
 LZ4_BLOCK = 1
 ZSTD_FRAME = 2
 
-# Where each package has the library: the folder in it and how the file's name begins.
+# By codec: package, folder in it, and prefix of the library's file name.
 LIBRARIES = {LZ4_BLOCK: ("lz4", "block", "_block"), ZSTD_FRAME: ("zstandard", "", "_cffi")}
 _opened: set[tuple[int, Callable[[int, bytes], bool]]] = set()
 
 
 def open_libraries(codecs: int) -> None:
-    """Have native code decompress with what the packages contain, for these bits of codecs."""
+    """Load the packages' libraries into native code, for these bits of codecs."""
     for codec in (LZ4_BLOCK, ZSTD_FRAME):
         if codecs & 1 << codec:
             open_library(codec)
 
 
 def open_library(codec: int) -> bool:
-    """Have native code decompress with the package's own library; False when it has none."""
-    return find_codec(codec, inputfiles.use_codec)
+    """Load the library of a codec's package into native code; False if it was not found."""
+    return load_codec(codec, inputfiles.use_codec)
 
 
-def find_codec(codec: int, use: Callable[[int, bytes], bool]) -> bool:
-    """The same for kernels that `use` a library of their own, each once."""
+def load_codec(codec: int, use: Callable[[int, bytes], bool]) -> bool:
+    """Find the library of a codec's package and pass it to `use`, once; False if not found."""
     key = codec, use
     if key not in _opened:
-        package, folder, start = LIBRARIES[codec]
+        package, folder, prefix = LIBRARIES[codec]
         for place in find_package(package):
             for suffix in extension_suffixes():
-                path = os.path.join(place, folder, start + suffix)
+                path = os.path.join(place, folder, prefix + suffix)
                 if use(codec, os.fsencode(path)):
                     _opened.add(key)
                     return True
@@ -77,64 +76,65 @@ def is_compressed(flags: int) -> bool:
 
 
 class DamagedPayload(Exception):
-    """A payload that cannot be decompressed, with the reason; `kind` is that of its diagnostic."""
+    """A payload cannot be decompressed; `kind` is the kind of its diagnostic."""
 
     kind = "fatbin-format"
 
 
 class LargePayload(DamagedPayload):
-    """A payload that is more than a link may decompress."""
+    """A payload exceeds the limit of decompressed bytes."""
 
     kind = "fatbin-limit"
 
 
 class Unpacker:
-    """Decompresses the payloads of one link; `left` is how many bytes they may still take."""
+    """Decompresses the payloads of one link; `remaining` is the rest of the limit, in bytes."""
 
-    __slots__ = ("_lz4", "_sink", "_zstd", "left", "limit")
+    __slots__ = ("_lz4", "_sink", "_zstd", "limit", "remaining")
 
     def __init__(self, limit: int | None, size: int, sink: Sink) -> None:
-        """`size` is that of all inputs, in bytes; it gives the limit where that is None."""
-        self.limit = self.left = default_limit(size) if limit is None else limit
+        """`limit` is in bytes (default: from `size`, the bytes of all inputs)."""
+        self.limit = self.remaining = default_limit(size) if limit is None else limit
         self._sink = sink
         self._lz4: Callable[[memoryview, int], bytes] | None = None
         self._zstd: Callable[[memoryview, int], bytes] | None = None
 
-    def reserve(self, flags: int, stated: int) -> None:
-        """Count a payload that becomes `stated` bytes; DamagedPayload when it must not."""
+    def reserve(self, flags: int, stated_size: int) -> None:
+        """Count a payload of `stated_size` decompressed bytes; DamagedPayload above the limit."""
         if not is_compressed(flags):
             return
         if flags & LZ4 and flags & ZSTD:
-            raise self.refusal(stated, is_large=False)
-        if stated > self.left:
-            raise self.refusal(stated, is_large=True)
-        self.left -= stated
+            raise self.refusal(stated_size, is_large=False)
+        if stated_size > self.remaining:
+            raise self.refusal(stated_size, is_large=True)
+        self.remaining -= stated_size
 
-    def refusal(self, stated: int, *, is_large: bool) -> DamagedPayload:
-        """Why a payload is not decompressed: it `is_large`, or marked as of both kinds."""
+    def refusal(self, stated_size: int, *, is_large: bool) -> DamagedPayload:
+        """Make the error of a payload that exceeds the limit, or is marked with both codecs."""
         if not is_large:
             return DamagedPayload("it is marked as both LZ4 and Zstandard")
         return LargePayload(
-            f"{stated} bytes when decompressed; --max-uncompressed-size allows {self.limit} in all"
+            f"{stated_size} bytes when decompressed; "
+            f"--max-uncompressed-size allows {self.limit} in all"
         )
 
-    def unpack(self, data: memoryview, flags: int, stated: int, file: str) -> bytes:
-        """The payload of `stated` bytes that `data` holds; DamagedPayload when it does not.
+    def unpack(self, data: memoryview, flags: int, stated_size: int, file: str) -> bytes:
+        """Decompress `data` to a payload of `stated_size` bytes; DamagedPayload on failure.
 
-        `stated` counts for compressed payloads alone. `file` is what a diagnostic names.
+        `stated_size` counts for compressed payloads only. `file` is for diagnostics.
         """
         if not is_compressed(flags):
             return bytes(data)
         if flags & ZSTD:
             if self._zstd is None:
                 self._zstd = _zstd_decoder(file, self._sink)
-            payload = self._zstd(data, stated)
+            payload = self._zstd(data, stated_size)
         else:
             if self._lz4 is None:
                 self._lz4 = _lz4_decoder(file, self._sink)
-            payload = self._lz4(data, stated)
-        if len(payload) != stated:
-            raise DamagedPayload(f"it decompresses to {len(payload)} bytes, not {stated}")
+            payload = self._lz4(data, stated_size)
+        if len(payload) != stated_size:
+            raise DamagedPayload(f"it decompresses to {len(payload)} bytes, not {stated_size}")
         return payload
 
 
@@ -148,7 +148,7 @@ def _zstd_decoder(file: str, sink: Sink) -> Callable[[memoryview, int], bytes]:
 
     def decode(data: memoryview, stated: int) -> bytes:
         try:
-            # The frame may give a size of its own, which the package would trust.
+            # The frame may state another size, which the package would trust.
             size = measure(data)
             if size not in (-1, stated):
                 raise DamagedPayload(f"it decompresses to {size} bytes, not {stated}")

@@ -1,4 +1,4 @@
-"""What a link takes of its sources: rows, and what is made of those that are not plain cubins."""
+"""The code that a link takes from its sources, in rows, with the compiled parts."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink.diagnostics import Sink
+    from pylink.inputs.compileinputs import CompileInput
     from pylink.inputs.payload import Unpacker
-    from pylink.inputs.pieces import Piece
     from pylink.inputs.sources import Sources
 
-# The states of a PickRow, and what a row was an entry of.
-GOOD, TOO_LARGE = 0, 2
-FILE, ALONE, HOSTED = 0, 1, 2
+# States of a PickRow, and origins of its bytes.
+PICK_GOOD, PICK_TOO_LARGE = 0, 2
+FROM_FILE, FROM_FATBIN, FROM_HOST = 0, 1, 2
 
 
 class Pick:
-    """One cubin, PTX text or LTO-IR module that a link takes, an object for one row.
+    """One cubin, PTX text or LTO-IR module that a link takes: the fields of a PickRow.
 
-    `source` is the number of its source, `container` and `index` those of container and entry in
-    that; `sm`, `flags` and `header` are those of the entry. `kind` is that of an input. Bytes are
-    at `offset` of the arena with the number `arena`: `room` with their padding, `size` without, and
-    `full_size` when they are decompressed with `codec`. `embedded` says what it was an entry of:
-    HOSTED for host code, ALONE for a fat binary, FILE for no entry. `state` says why it cannot be
-    had.
+    `source`, `container` and `index` are the numbers of source, container and entry; `sm`, `flags`
+    and `header` are the entry's. `kind` is the kind of an input. The bytes start at `offset` of
+    arena number `arena`: `room` with padding, `size` without, and `full_size` after decompression
+    with `codec`. `embedded` is their origin: FROM_HOST for an entry in host code, FROM_FATBIN for
+    one in a fat binary, FROM_FILE for a file. `state` is PICK_GOOD, or says why it is not usable.
     """
 
     __slots__ = (
@@ -71,81 +70,99 @@ class Pick:
 
 
 def row_at(arena: int, offset: int, size: int) -> bytes:
-    """The PickRow of a cubin that lies there as it is; an `arena` of -1: with the caller."""
-    return PICK.pack(0, arena, 0, 0, 0, CUBIN, 0, GOOD, FILE, 0, offset, offset, size, size, size)
+    """The PickRow of an uncompressed cubin in an arena; -1 if the caller has the bytes."""
+    return PICK.pack(
+        0, arena, 0, 0, 0, CUBIN, 0, PICK_GOOD, FROM_FILE, 0, offset, offset, size, size, size
+    )
 
 
 class Picks:
-    """What a link takes of `sources`: a PickRow in `rows` each, in their order.
+    """The code that a link takes from `sources`: PickRows in `rows`, in order of the sources.
 
-    `homes` has the number of the source of each, and `odd` are the rows that are not plain cubins:
-    `pieces` has those that are compiled, by row, `plain` the rows of files that are taken for
-    cubins, and the others are not linked. `bare` are the sources of host code without any of the
-    device, and `codecs` has a bit for each that native code is to have.
+    `source_numbers` has the source of each row. `special` are the rows that are not plain cubins:
+    of these, `compile_inputs` has the compiled ones by row, `plain` the files that are read as
+    cubins, and all others are not linked. `bare` are the sources with host code only. `codecs` has
+    a bit for each codec that native code needs.
     """
 
-    __slots__ = ("bare", "codecs", "homes", "odd", "pieces", "plain", "rows", "sources", "unpacker")
+    __slots__ = (
+        "bare",
+        "codecs",
+        "compile_inputs",
+        "plain",
+        "rows",
+        "source_numbers",
+        "sources",
+        "special",
+        "unpacker",
+    )
 
     def __init__(
         self,
         sources: Sources,
         rows: bytes,
-        homes: list[int],
+        source_numbers: list[int],
         *,
-        odd: list[int],
+        special: list[int],
         bare: list[int],
         codecs: int,
         unpacker: Unpacker,
     ) -> None:
         self.sources = sources
         self.rows = rows
-        self.homes = homes
-        self.odd = odd
+        self.source_numbers = source_numbers
+        self.special = special
         self.bare = bare
         self.codecs = codecs
         self.unpacker = unpacker
-        self.pieces: dict[int, Piece] = {}
+        self.compile_inputs: dict[int, CompileInput] = {}
         self.plain: set[int] = set()
 
     def is_taken(self, number: int) -> bool:
-        """Whether the link has anything of an odd row."""
-        return number in self.pieces or number in self.plain
+        """Whether the link takes a special row."""
+        return number in self.compile_inputs or number in self.plain
 
-    def taken(self) -> list[int]:
-        """The number of the source of everything that the link has."""
-        odd_left = {number for number in self.odd if not self.is_taken(number)}
-        return [home for number, home in enumerate(self.homes) if number not in odd_left]
+    def taken_sources(self) -> list[int]:
+        """The source number of every row that the link takes."""
+        dropped = {number for number in self.special if not self.is_taken(number)}
+        return [
+            source for number, source in enumerate(self.source_numbers) if number not in dropped
+        ]
 
-    def pieces_in_order(self) -> list[Piece]:
-        """What is compiled."""
-        return [self.pieces[number] for number in sorted(self.pieces)]
+    def compile_inputs_in_order(self) -> list[CompileInput]:
+        """The code that is compiled, in order of rows."""
+        return [self.compile_inputs[number] for number in sorted(self.compile_inputs)]
 
     def cubins(self) -> tuple[bytes, Sequence[int]]:
-        """The rows of the cubins, also of those that were compiled, and their numbers."""
-        if not self.odd:
-            return self.rows, range(len(self.homes))
-        odd_left = set(self.odd) - self.plain
-        odd_left -= {number for number, piece in self.pieces.items() if piece.kind == CUBIN}
-        numbers = [number for number in range(len(self.homes)) if number not in odd_left]
+        """The rows of the cubins, compiled ones included, and their numbers."""
+        if not self.special:
+            return self.rows, range(len(self.source_numbers))
+        dropped = set(self.special) - self.plain
+        dropped -= {
+            number
+            for number, compile_input in self.compile_inputs.items()
+            if compile_input.kind == CUBIN
+        }
+        numbers = [number for number in range(len(self.source_numbers)) if number not in dropped]
         size = PICK.size
         rows = b"".join(
-            row_at(-1, 0, len(self.pieces[number].data))
-            if number in self.pieces
+            row_at(-1, 0, len(self.compile_inputs[number].data))
+            if number in self.compile_inputs
             else self.rows[size * number : size * number + size]
             for number in numbers
         )
         return rows, numbers
 
-    def take(self, number: int, sink: Sink) -> bytes:
-        """The cubin of a row that native code has not: compiled, or damaged; let go by this."""
-        piece = self.pieces.get(number)
-        if piece is None:
+    def move_cubin(self, number: int, sink: Sink) -> bytes:
+        """Move out the cubin of a row that native code does not have: compiled, or damaged."""
+        compile_input = self.compile_inputs.get(number)
+        if compile_input is None:
             return self.unpack(Pick(self.rows, number), sink)
-        data, piece.data = piece.data, b""
+        data, compile_input.data = compile_input.data, b""
         return data
 
     def peek(self, pick: Pick) -> bytes:
-        """The payload of an entry or the bytes of a file; nothing when it is damaged."""
+        """The payload of an entry or the bytes of a file; empty if damaged."""
         source = self.sources[pick.source]
         packed = memoryview(source.arena)[pick.offset : pick.offset + pick.size]
         try:
@@ -154,12 +171,12 @@ class Picks:
             return b""
 
     def unpack(self, pick: Pick, sink: Sink) -> bytes:
-        """The payload of an entry; nothing, and a report, when it is damaged."""
+        """The payload of an entry; empty, with a report, if it is damaged."""
         source = self.sources[pick.source]
         packed = memoryview(source.arena)[pick.offset : pick.offset + pick.size]
         try:
             payload = self.unpacker.unpack(packed, pick.flags, pick.full_size, source.name)
-            # What follows could not say which entry of which file this was.
+            # Later phases could not name the entry and its file.
             if pick.kind == CUBIN and payload[:4] != ELF_MAGIC:
                 raise DamagedPayload("its cubin is not an ELF file")
         except DamagedPayload as damage:

@@ -1,9 +1,9 @@
-"""What host objects say beyond their device code: module ids, and the kernels that they use.
+"""Host objects' lists of module ids, and of the kernels and variables that host code uses.
 
-The compiler lists in a host object the kernels that its host code names: `.nvHRKE` those visible
-to other files, `.nvHRKI` the others, which have names of their own. `.nvHRDE`, `.nvHRDI`, `.nvHRCE`
-and `.nvHRCI` list device and constant variables in the same way. An asterisk in a name stands for
-any characters.
+The compiler lists in a host object the kernels that its host code names: in `.nvHRKE` the ones that
+are visible to other files, in `.nvHRKI` the others, which have unique names. `.nvHRDE`, `.nvHRDI`,
+`.nvHRCE` and `.nvHRCI` list device and constant variables in the same way. An asterisk in a name
+stands for any characters.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class References:
-    """Patterns for the kernels that host code uses: `external` for global names, or `internal`.
+    """Patterns for the kernels that host code uses, with global (`external`) or `internal` names.
 
-    `variables` are those for variables, of both kinds.
+    `variables` has the patterns for variables of both kinds.
     """
 
     __slots__ = ("external", "internal", "variables")
@@ -35,11 +35,11 @@ class References:
 
 
 def host_references(numbers: list[int], contents: DeviceContents) -> References | None:
-    """The kernels that the host code of these sources uses, None when that is not known.
+    """The kernels that the host code of these sources uses; None if not known.
 
-    One source without a list is enough not to know it, and so are lists without any name. Linkers
-    of the host may have thrown away lists of a shared library, never its code: its lists count when
-    they are long enough for the code, and a library of which nothing is linked does not.
+    They are not known if one source has no list, or no list has a name. Host linkers may have
+    dropped lists of a shared library, but never its code: its lists count if they are long enough
+    for the code. A library of which nothing is linked does not count.
     """
     sources = contents.sources
     if bytes(map(sources.kinds.__getitem__, numbers)).translate(None, bytes(OF_HOST)):
@@ -47,12 +47,18 @@ def host_references(numbers: list[int], contents: DeviceContents) -> References 
     libraries = sources.libraries
     if libraries:
         numbers = [
-            number for number in numbers if number not in libraries or contents.containers(number)
+            number
+            for number in numbers
+            if number not in libraries or contents.container_count(number)
         ]
         for number in numbers:
-            if number in libraries and not contents.lists_hold(number, libraries[number].modules):
+            if number in libraries and not contents.has_complete_lists(
+                number, libraries[number].modules
+            ):
                 return None
-    collected = fatbin.collect_names(sources.arenas, bytes(sources.homes), contents.rows, numbers)
+    collected = fatbin.collect_names(
+        sources.arenas, bytes(sources.arena_numbers), contents.rows, numbers
+    )
     if collected is None:
         return None
     external, internal, variables = collected
@@ -61,25 +67,31 @@ def host_references(numbers: list[int], contents: DeviceContents) -> References 
     return References(list(external), list(internal), list(variables))
 
 
-def variable_patterns(contents: DeviceContents, numbers: Iterable[int]) -> list[bytes] | None:
-    """Patterns for all variables that the host code of these sources names; None if not known."""
-    wanted = list(numbers)
-    if not all(contents.lists_hold(number, contents.containers(number)) for number in wanted):
+def variable_patterns(
+    contents: DeviceContents, source_numbers: Iterable[int]
+) -> list[bytes] | None:
+    """Patterns for the variables that the host code of these sources names; None if not known."""
+    numbers = list(source_numbers)
+    if not all(
+        contents.has_complete_lists(number, contents.container_count(number)) for number in numbers
+    ):
         return None
     sources = contents.sources
-    collected = fatbin.collect_names(sources.arenas, bytes(sources.homes), contents.rows, wanted)
+    collected = fatbin.collect_names(
+        sources.arenas, bytes(sources.arena_numbers), contents.rows, numbers
+    )
     return None if collected is None else list(collected[2])
 
 
 def identifiers(
     numbers: Sequence[int], contents: DeviceContents, with_code: set[int]
 ) -> list[tuple[str, bool]]:
-    """What --register-link-binaries lists: module ids with True, names of files with False.
+    """The list for --register-link-binaries: module ids with True, file names with False.
 
-    A host object counts even without code for the target, a fat binary if it is among those
-    `with_code` some.
+    A host object is listed even without code for the target, a fat binary only if it is in
+    `with_code`.
     """
     kinds = contents.sources.kinds
     if FATBIN in kinds:
         numbers = [n for n in numbers if kinds[n] != FATBIN or n in with_code]
-    return contents.all_listed(numbers)
+    return contents.all_registered(numbers)

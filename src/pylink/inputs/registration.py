@@ -1,22 +1,22 @@
-"""Which file registers each module when a program starts, and whose kernels are lost there.
+"""Predicts which file registers each module at program start, and whose kernels are lost.
 
-The code of a device link has a function `__cudaRegisterLinkedBinary<ID>` for each of its
-modules, and a counter. Each module calls the function of its ID when its file is loaded. The image
-is registered when the counter equals the number of its modules (crt/link.stub of the toolkit). The
-function is an ordinary exported symbol: the loader takes the first definition in its search order,
-unless the file was linked to take its own. Hence an image
+The code of a device link has a function `__cudaRegisterLinkedBinary<ID>` for each of its modules,
+and a counter. Each module calls the function of its ID when its file is loaded. The image is
+registered when the counter equals the number of its modules (crt/link.stub of the toolkit). The
+function is an exported symbol: the loader takes the first definition in its search order, unless
+the file was linked to bind its own. Hence an image
 
-* is never registered when one of its modules calls the function of another image,
-* is incomplete when a module calls twice: the callback of another comes too late,
-* is not needed when all of its modules call elsewhere.
+* is never registered if one of its modules calls the function of another image,
+* is incomplete if a module calls twice: the callback of another comes too late,
+* is not needed if all of its modules call elsewhere.
 
-None of this is an error before the first launch. `find_losses` follows the calls of the files that
-a link can see: its own output, and the shared libraries on its command line, in that order for a
-program. A shared library may be loaded after those that it names, so both orders count for it.
+No error appears before the first launch. `find_losses` follows the calls of the files that a link
+can see: its own output, then the shared libraries on its command line. A shared library may be
+loaded after the libraries that it names, so for one both orders are checked.
 
-The linker of the host takes a member of an archive only if it needs a symbol of it. Registration
-code needs `__fatbinwrap<ID>`, so it takes the member unless a library in front of the archive
-exports that symbol. Linkers of the host also omit a library that defines nothing new (--as-needed).
+The host linker takes a member of an archive only if it needs a symbol of it. Registration code
+needs `__fatbinwrap<ID>`, so the member is taken unless a library in front of the archive exports
+this symbol. Host linkers also omit a library that defines nothing new (--as-needed).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 class Module:
-    """A module that the link takes from an object, or from an archive with `in_archive`.
+    """A module that the link takes from an object or, with `in_archive`, from an archive.
 
-    `number` is that of its source, `name` the file on the command line.
+    `number` is the number of its source, `name` the file on the command line.
     """
 
     __slots__ = ("in_archive", "name", "number")
@@ -46,11 +46,10 @@ class Module:
 
 
 class Loss:
-    """A module whose registration goes wrong between two files, in the order of the command line.
+    """A module whose registration fails because of two files, in command-line order.
 
-    A file is a library, or None for the output of this link, which comes first. With `is_double`
-    one image is called for the module by both; else the image of one waits for a call that the
-    image of the other gets.
+    A file is a library, or None for the output of this link, which comes first. With `is_double`,
+    both call one image for the module. Else one image waits for a call that the other one gets.
     """
 
     __slots__ = ("first", "id", "is_double", "second")
@@ -65,10 +64,13 @@ class Loss:
 
 
 class _File:
-    """A file of the program: ids that it calls, ids that it answers, and `own`, those of the
-    answers that its own calls go to whatever the order. `rank` is its place among the files."""
+    """A file of the program, with the ids whose function it calls, and defines (`answers`).
 
-    __slots__ = ("answers", "calls", "library", "own", "rank")
+    Calls of the ids in `self_answered` go to the file itself, in any load order. `rank` is its
+    position among the files.
+    """
+
+    __slots__ = ("answers", "calls", "library", "rank", "self_answered")
 
     def __init__(
         self,
@@ -76,17 +78,17 @@ class _File:
         library: Library | None,
         calls: Iterable[bytes],
         answers: Iterable[bytes],
-        own: Iterable[bytes] = (),
+        self_answered: Iterable[bytes] = (),
     ) -> None:
         self.rank = rank
         self.library = library
         self.calls = set(calls)
         self.answers = set(answers)
-        self.own = set(own)
+        self.self_answered = set(self_answered)
 
 
 def find_contained(static: dict[bytes, Module], libraries: Sequence[Library]) -> set[bytes]:
-    """The modules of `static` whose host code the linker of the host puts into the output."""
+    """The modules of `static` whose host code the host linker will put into the output."""
     return {
         wrapper
         for wrapper, module in static.items()
@@ -105,11 +107,11 @@ def find_losses(
     is_shared: bool,
     optional: Collection[bytes] = (),
 ) -> list[Loss]:
-    """The losses of a program with the output of this link, at most one for each pair of files.
+    """Find the losses of a program with this link's output, at most one for each pair of files.
 
-    The link registers the modules of `static` and the `chosen` ones of libraries. Libraries stand
-    in the order of the command line. The `optional` ones are registered in the output if it
-    contains them, by functions that no other file sees.
+    The link registers the modules of `static` and the `chosen` ones of libraries. Libraries are in
+    command-line order. The `optional` modules are registered in the output if it contains them, by
+    hidden functions.
     """
     registered = {*static, *chosen}
     contained = find_contained(static, libraries)
@@ -123,12 +125,14 @@ def find_losses(
     )
     files: list[_File] = []
     for library in libraries:
-        # A program that loads a shared library may have loaded those that it omits.
-        if is_shared or not _is_left_out(library, static, contained):
-            # What a library neither defines nor needs for others, it hides.
-            own = (library.contained | library.closed.keys()) - library.interposable
-            own -= library.open.keys()
-            files.append(_File(len(files) + 1, library, library.contained, library.closed, own))
+        # A program that loads a shared library may have loaded the libraries that this one omits.
+        if is_shared or not _is_omitted(library, static, contained):
+            # A function that the library neither exports nor needs from others is hidden.
+            self_answered = (library.contained | library.closed.keys()) - library.interposable
+            self_answered -= library.open.keys()
+            files.append(
+                _File(len(files) + 1, library, library.contained, library.closed, self_answered)
+            )
     # The message names the first of several modules.
     ids = list(static)
     for library in libraries:
@@ -141,8 +145,8 @@ def find_losses(
     return [losses[pair] for pair in sorted(losses)]
 
 
-def _is_left_out(library: Library, static: dict[bytes, Module], contained: set[bytes]) -> bool:
-    """Whether archives in front of the library have all of its modules."""
+def _is_omitted(library: Library, static: dict[bytes, Module], contained: set[bytes]) -> bool:
+    """Whether the host linker omits the library: archives in front of it have all its modules."""
     return all(
         identifier in contained
         and static[identifier].in_archive
@@ -154,9 +158,9 @@ def _is_left_out(library: Library, static: dict[bytes, Module], contained: set[b
 def _follow(
     order: Sequence[_File], places: dict[bytes, int], losses: dict[tuple[int, int], Loss]
 ) -> None:
-    """Follow each call to the file that answers, in this order of loading; adds to `found`.
+    """Follow each call to the file that answers in this load order; adds to `losses`.
 
-    `places` order the modules.
+    `places` gives the order of the modules.
     """
     answering: dict[bytes, list[_File]] = {}
     calling: dict[bytes, list[_File]] = {}
@@ -165,24 +169,24 @@ def _follow(
             answering.setdefault(symbol, []).append(file)
         for symbol in file.calls:
             calling.setdefault(symbol, []).append(file)
-    # The callers that reach each file, by its rank and by module, and which file gets a call of a
-    # module.
+    # By rank of a file and module: the callers that reach it. By module: the file that gets its
+    # call.
     reached: dict[int, dict[bytes, list[_File]]] = {file.rank: {} for file in order}
     takers: dict[bytes, _File] = {}
     for symbol in answering.keys() | calling.keys():
         for caller in calling.get(symbol, ()):
-            target = caller if symbol in caller.own else answering.get(symbol, [None])[0]
+            target = caller if symbol in caller.self_answered else answering.get(symbol, [None])[0]
             if target is not None:
                 reached[target.rank].setdefault(symbol, []).append(caller)
                 takers.setdefault(symbol, target)
         if symbol not in calling:
-            # A library that the command line does not name has the module.
+            # The module is in a library that is not on the command line.
             takers[symbol] = answering[symbol][0]
             reached[takers[symbol].rank][symbol] = []
     for file in order:
-        missing = file.answers - set(reached[file.rank])
-        if missing != file.answers:
-            for symbol in sorted(missing & takers.keys(), key=places.__getitem__):
+        uncalled = file.answers - set(reached[file.rank])
+        if uncalled != file.answers:
+            for symbol in sorted(uncalled & takers.keys(), key=places.__getitem__):
                 taker = takers[symbol]
                 _add(
                     losses, Loss(symbol, file.library, taker.library, is_double=False), file, taker
@@ -195,7 +199,7 @@ def _follow(
 
 
 def _add(losses: dict[tuple[int, int], Loss], loss: Loss, file: _File, other: _File) -> None:
-    """Add what happens between two files, unless a loss of these is known."""
+    """Add a loss between two files; a plain loss replaces a double one, others stay."""
     pair = (min(file.rank, other.rank), max(file.rank, other.rank))
     if file.rank > other.rank:
         loss.first, loss.second = loss.second, loss.first
@@ -211,7 +215,7 @@ def report_losses(
     *,
     is_shared: bool,
 ) -> None:
-    """Warn of each loss, with what helps."""
+    """Warn of each loss; the kind of diagnostic names the remedy."""
     contained = find_contained(static, libraries)
     for loss in losses:
         library = loss.second

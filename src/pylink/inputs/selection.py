@@ -1,4 +1,4 @@
-"""Omitting the files that a link does not take."""
+"""Selects the cubins that a link takes."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ if TYPE_CHECKING:
 
 
 def is_system(job: Job, name: str) -> bool:
-    """Whether the link treats a file of this name as part of the device runtime library."""
+    """Whether the link treats a file with this name as the device runtime library."""
     return SYSTEM_LIBRARY in name and not job.options.keep_system_libraries
 
 
 def find_system(job: Job, names: list[str]) -> set[int]:
     """The numbers of the files for which `is_system` holds."""
-    # Most links have none, and one look at all names is a hundredth of one at each.
+    # Most links have no such file; searching the joined names takes a hundredth of the time.
     if job.options.keep_system_libraries or SYSTEM_LIBRARY not in "\n".join(names):
         return set()
     return {number for number, name in enumerate(names) if SYSTEM_LIBRARY in name}
 
 
 def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") -> Loaded:
-    """The link of those of the cubins that it takes; `sources` are what they came from, if known.
+    """The link with only the cubins that it takes; `sources` is where they came from, if known.
 
-    The result of LTO has a number after those of all sources, and is taken. Modules of libraries
-    have numbers after that, and `lent` has the demands of these.
+    The result of LTO has the number after all sources, and is always taken. Borrowed modules have
+    the numbers after that, with the demands `lent`.
     """
-    job, homes = loaded.job, loaded.homes
+    job, source_numbers = loaded.job, loaded.source_numbers
     demand = bytearray(len(loaded.names))
     groups = bytes(4 * len(demand))
     if sources is not None:
         demands = sources.demands + bytes([ALWAYS]) + lent
-        demand = bytearray(map(demands.__getitem__, homes))
+        demand = bytearray(map(demands.__getitem__, source_numbers))
     for number in find_system(job, loaded.names):
         demand[number] = SYSTEM
     if not any(demand):
@@ -46,7 +46,7 @@ def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") ->
     if sources is not None:
         rows = [*memoryview(sources.groups).cast("i"), *[0] * (1 + len(lent))]
         if any(rows):
-            groups = b"".join(rows[home].to_bytes(4, "little") for home in homes)
+            groups = b"".join(rows[source].to_bytes(4, "little") for source in source_numbers)
     selected = selection.select(
         loaded.arena, loaded.extents, bytes(demand), groups, not job.executable
     )
@@ -56,7 +56,7 @@ def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") ->
         [loaded.names[number] for number in chosen],
         loaded.arena,
         _rows_at(loaded.extents, chosen),
-        homes=[homes[number] for number in chosen] if homes else [],
+        source_numbers=[source_numbers[number] for number in chosen] if source_numbers else [],
         modules=loaded.modules,
         references=loaded.references,
     )
@@ -71,13 +71,17 @@ def _rows_at(extents: bytes, numbers: list[int]) -> bytes:
 
 
 def warn_of_skipped(loaded: Loaded, sources: Sources, sink: Sink) -> None:
-    """Report, as nvlink does, the libraries that were not archives for the host and of no use."""
+    """Report, as nvlink does, the unused libraries that are not archives for the host."""
     skipped = [
         number for number, source in enumerate(loaded.job.inputs) if source.skipped is not None
     ]
     if not skipped:
         return
-    used = {sources.group(home) for home in loaded.homes if home < len(sources)}
+    used = {
+        sources.group(source_number)
+        for source_number in loaded.source_numbers
+        if source_number < len(sources)
+    }
     for number in skipped:
         source = loaded.job.inputs[number]
         if source.skipped is not None and number + 1 not in used:

@@ -1,14 +1,14 @@
-"""Shared libraries of the host with relocatable device code: what they say, and what is linked.
+"""Shared libraries of the host with relocatable device code: reads them and chooses modules.
 
-A module of such code, one for each source file, has an id, which the library names in two symbols:
+Each module of such code (one per source file) has an id, which appears in two symbols:
 
-    __cudaRegisterLinkedBinary<ID>   called when the program starts; whoever links the code has it
-    __fatbinwrap<ID>                 where the code is
+    __cudaRegisterLinkedBinary<ID>   called at program start; defined by the file that links the
+    code __fatbinwrap<ID>                 the code
 
-An id is open if the library does not define the first: nobody has linked the code yet, and this
-link does. It is closed if a link for the library itself did; its code is none of ours. A library
-that only holds such a link, of modules in other libraries, has closed ids and no code.
-docs/shared-libraries.md has the rules, and tests/differential/test_shared_programs.py holds them.
+An id is open if the library does not define the first symbol: its code is not linked yet, and this
+link takes it. An id is closed if the library was device-linked itself, with its code. A library
+that only has such a device link, of modules in other libraries, has closed ids and no code.
+docs/shared-libraries.md has the rules, tests/differential/test_shared_programs.py checks them.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ DAMAGE = {
     3: "the name of a dynamic symbol lies outside the string table",
 }
 
-# What `__nv_module_id` has besides ids of modules: one word for each that is not relocatable code,
-# and what the registration functions of a device link put there.
+# Entries of `__nv_module_id` that are not ids of modules: a fixed word for each module that is not
+# relocatable, and the prefix of entries by registration functions of a device link.
 NOT_RELOCATABLE = b"__NV_MODULE_ID"
 DEFINED = b"def "
-# What follows that in front of the id of a module that the file registers only if it contains it.
+# Follows that prefix if the file registers the module only if it contains it.
 LENT = b"lend "
 
 
 def read_library(
     data: bytes | mmap, offset: int, size: int, name: str, sink: Sink
 ) -> Library | None:
-    """What the library says, None without relocatable device code; damage is reported."""
+    """Read the library's dynamic symbols; None without relocatable code. Damage is reported."""
     state, rows, has_runtime = sharedlibs.find_symbols(data, offset, size)
     if state == NO_CODE:
         return None
@@ -61,22 +61,22 @@ def read_library(
         return None
     library = Library(name)
     library.has_runtime = has_runtime
-    for what, interposable, start, length, _ in DYNAMIC.iter_unpack(rows):
+    for kind, interposable, start, length, _ in DYNAMIC.iter_unpack(rows):
         text = data[offset + start : offset + start + length]
-        if what == OPEN:
+        if kind == OPEN:
             library.open[text] = None
-        elif what == CLOSED:
+        elif kind == CLOSED:
             library.closed[text] = None
             if interposable:
                 library.interposable.add(text)
-        elif what == WRAPPER:
+        elif kind == WRAPPER:
             library.wrappers.add(text)
-        elif what == MODULE:
+        elif kind == MODULE:
             library.contained.add(text)
         else:
             library.anchor = text
     if not library.contained:
-        # Without that section, these still show that the file has the module.
+        # Without `__nv_module_id`, these symbols still show that the file has the module.
         library.contained = library.wrappers | library.interposable
     return library
 
@@ -84,16 +84,16 @@ def read_library(
 class Libraries:
     """The shared libraries of a link that have device code.
 
-    `found` has them in the order of the inputs, also those that the link takes nothing of, and
-    `registered` the modules that the link registers. `anchors` has the ids that are linked though
-    no other file sees their wrapper, each with a symbol of its library.
+    `libraries` has all of them in the order of the inputs, and `registered` the modules that the
+    link registers. `anchors` has the linked ids whose wrapper no other file sees, each with a
+    symbol of its library.
 
-    What is borrowed is linked here and registered by another file. `lent` has the ids of modules
-    in libraries whose wrapper this link hands over, `optional` those of archives, which are only
-    registered here if the linker of the host takes the member. No kernel of the sources in
-    `borrowed` is needed for its own sake. `copied` has those whose variables are in another image,
-    too, with the file of that; `written` are patterns for the variables that host code of the
-    libraries names, None if that is not known.
+    Borrowed code is linked here and registered by another file. `lent` has the ids of modules in
+    libraries whose wrapper this link passes on. `optional` has ids of modules in archives, which
+    are registered here only if the host linker takes the member. Kernels of the sources in
+    `borrowed` are not roots. `copied` maps sources whose variables are in another image, too, to
+    the file of this image. `written` has patterns for the variables that host code of the
+    libraries names, None if not known.
     """
 
     __slots__ = (
@@ -118,13 +118,13 @@ class Libraries:
         self.written: list[bytes] | None = None
 
     def lenders(self) -> dict[Library, set[bytes]]:
-        """The modules of each library that another image registers, in order of the libraries.
+        """The modules that other images register, by library in order.
 
-        No module of the link is among them, and each file counts once.
+        Modules of the link are not among them, and each file counts once.
         """
         owned = {identifier for library in self.libraries for identifier in library.closed}
         lenders: dict[Library, set[bytes]] = {}
-        for library in self._different():
+        for library in self._distinct():
             ids = {
                 identifier
                 for identifier in library.contained
@@ -135,12 +135,12 @@ class Libraries:
                 lenders[library] = ids
         return lenders
 
-    def take(
+    def add(
         self, source: Source, library: Library | None, place: int, sink: Sink
     ) -> Library | None:
-        """What is known of a shared library, or is read now; None if the link needs none of it.
+        """Add a shared library, reading it if `library` is None; None if the link needs none of it.
 
-        `place` counts the sources in front of it.
+        `place` is the number of sources in front of it.
         """
         if library is None and source.arena.startswith(ELF_MAGIC, source.offset):
             library = read_library(source.arena, source.offset, source.size, source.name, sink)
@@ -152,13 +152,14 @@ class Libraries:
         self.libraries.append(library)
         return library if library.open else None
 
-    def choose(
+    def choose_containers(
         self, job: Job, sources: Sources, contents: DeviceContents, sink: Sink
     ) -> dict[int, set[int]]:
-        """Which containers of each library are linked, by number; sets what `found` says of it.
+        """Choose the containers to link, by source number; sets `registered` and `optional`.
 
-        An open module is, unless an object or archive has it as well, or another library of the
-        link defines its registration: each is registered once. The first of two equal ones counts.
+        Open modules are linked, unless an object or archive has the module, too, or another library
+        defines its registration: each module is registered once. The first of two equal ones
+        counts.
         """
         static = static_modules(job, sources, contents)
         registered = set(static)
@@ -166,7 +167,7 @@ class Libraries:
         linked: dict[int, set[int]] = {}
         for source, library in sources.libraries.items():
             ids = module_ids(contents.ids(source))
-            containers = contents.containers(source)
+            containers = contents.container_count(source)
             if len(ids) != containers:
                 sink.report(
                     "library-ids", file=sources.names[source], ids=len(ids), containers=containers
@@ -185,7 +186,7 @@ class Libraries:
             if chosen:
                 self._check(library, list(chosen), sink)
         self.registered = registered
-        libraries = self._different()
+        libraries = self._distinct()
         optional = self._find_optional(job, static, libraries, contents)
         chosen_ids = registered - set(static)
         losses = find_losses(
@@ -202,11 +203,11 @@ class Libraries:
         libraries: Sequence[Library],
         contents: DeviceContents,
     ) -> set[bytes]:
-        """The modules of archives, in a link for a shared library, that another library registers.
+        """Find modules of archives that another library registers, if the link is for a shared one.
 
-        The linker of the host need not take the member, and may find all that it has in the
-        library. So the file registers such a module if it contains it, and hands over the
-        library's wrapper if not. Notes what is borrowed.
+        The host linker may omit the member if the library has all its symbols. So the file
+        registers such a module if it contains it, and passes on the library's wrapper if not. Sets
+        `optional`, `copied` and `borrowed`.
         """
         if not job.options.shared or not job.executable:
             return set()
@@ -235,15 +236,15 @@ class Libraries:
             library.file for library in self.libraries if registers_itself(library, identifier)
         )
 
-    def _different(self) -> list[Library]:
-        """The libraries, each file once: the host's linker knows it when it comes again."""
-        different: dict[Identity | str, Library] = {}
+    def _distinct(self) -> list[Library]:
+        """The libraries, each file once: the host linker ignores repeated ones."""
+        distinct: dict[Identity | str, Library] = {}
         for library in self.libraries:
-            different.setdefault(identity(library.file) or library.file, library)
-        return list(different.values())
+            distinct.setdefault(identity(library.file) or library.file, library)
+        return list(distinct.values())
 
     def _check(self, library: Library, ids: list[bytes], sink: Sink) -> None:
-        """What the program of these modules of a library needs of it."""
+        """Report what keeps a program from using these modules; sets `anchors`."""
         if library.has_runtime:
             sink.report("library-runtime", file=library.file)
         for identifier in ids:
@@ -255,13 +256,17 @@ class Libraries:
 
 
 def static_modules(job: Job, sources: Sources, contents: DeviceContents) -> dict[bytes, Module]:
-    """The modules that the program registers of objects and of archives; of objects rather.
+    """The modules that the program registers from objects and archives; objects take precedence.
 
-    The host program has all of an object, and of an archive what no library has.
+    The host program contains every object, but only members of archives that no library replaces.
     """
     modules: dict[bytes, Module] = {}
     for number, kind in enumerate(sources.kinds):
-        if kind != HOST or sources.demands[number] == TOGETHER or not contents.containers(number):
+        if (
+            kind != HOST
+            or sources.demands[number] == TOGETHER
+            or not contents.container_count(number)
+        ):
             continue
         archive = sources.group(number)
         name = job.inputs[archive - 1].name if archive else sources.names[number]
@@ -272,14 +277,14 @@ def static_modules(job: Job, sources: Sources, contents: DeviceContents) -> dict
 
 
 def registers_itself(library: Library, identifier: bytes) -> bool:
-    """Whether the library has a registration of the module, which may be hidden."""
+    """Whether the library registers the module itself, maybe by a hidden function."""
     return identifier in library.closed or (
         identifier in library.contained and identifier not in library.open
     )
 
 
 def module_ids(ids: list[bytes] | None) -> list[bytes]:
-    """Those of relocatable code."""
+    """The ids of relocatable modules among the entries of `__nv_module_id`."""
     return [
         identifier
         for identifier in ids or ()

@@ -1,31 +1,30 @@
-"""The sources of a link, inputs and members of archives, in columns: archives have thousands."""
+"""The sources of a link (inputs and archive members), in columns: archives have thousands."""
 
 from __future__ import annotations
 
 from pylink.inputs.kinds import SHARED
 from pylink.tables import extent, extent_at
 
-# When a file of the link is taken; selection.pyx has the same numbers.
+# Demands: when a file is linked. selection.pyx has the same numbers.
 ALWAYS = 0
-SYSTEM = 1  # when functions are still undefined where it stands, or later something it defines is
-NEEDED = 2  # when it defines what another file needs
-TOGETHER = 3  # with all of its group, when one of them defines what another file needs
+SYSTEM = 1  # if functions are undefined at its position, or later symbols that it defines
+NEEDED = 2  # if it defines a symbol that another file needs
+TOGETHER = 3  # with all of its group, if one of them defines a symbol that another file needs
 
-# Marks of a source: all of its archive is asked for; nvlink would not have looked at it.
-WHOLE = 1
+# Marks of a source: all of its archive is linked; nvlink would not read it.
+WHOLE_ARCHIVE = 1
 OVERLOOKED = 2
 
 
 class Library:
-    """What the dynamic symbols of the library in `file` say.
+    """A shared library, as its dynamic symbols describe it.
 
-    `open` and `closed` are the ids of both kinds, `wrappers` those whose wrapper other files see,
-    and `interposable` the closed ones for which the definition of a program would come first.
-    `contained` are the modules in the file: a library that only holds a device link has none, and
-    its ids are closed. `place` counts the sources in front of it. `anchor` is a function that the
-    library alone defines, None when there is none. `has_runtime` says that it has a CUDA runtime
-    of its own. `modules` counts what it holds of both kinds. `source` is the file itself, None
-    where only parts of it were read.
+    `open` and `closed` are ids (see `inputs/sharedlib.py`), `wrappers` the ids whose wrapper is
+    exported, and `interposable` the closed ones for which a program's definition would be taken.
+    `contained` are the modules in the file; a library that only has a device link contains none.
+    `place` is the number of sources in front of it. `anchor` is a function that only this library
+    defines, or None. `has_runtime` says that it has a CUDA runtime of its own. `modules` is the
+    number of modules, open or closed. `source` is the file, None if only parts of it were read.
     """
 
     __slots__ = (
@@ -57,9 +56,9 @@ class Library:
 
 
 class Source:
-    """One source of a link, an object for one row: `size` bytes of `arena` from `offset` on.
+    """One source of a link (a row of `Sources`): `size` bytes of `arena` from `offset` on.
 
-    `number` is its row, `name` what diagnostics show, `archive:member` for a member.
+    `number` is its row, `name` is for diagnostics, `archive:member` for a member.
     """
 
     __slots__ = ("arena", "kind", "name", "number", "offset", "size")
@@ -79,8 +78,8 @@ class Source:
         return self.arena[self.offset : self.offset + self.size]
 
 
-class Run:
-    """Sources that lie in one arena, in columns: those of `Sources` except for homes and groups."""
+class SourceBatch:
+    """Sources in one arena, in columns: those of `Sources` except for arenas and groups."""
 
     __slots__ = ("arena", "demands", "extents", "kinds", "marks", "names")
 
@@ -96,60 +95,62 @@ class Run:
         offset, size = extent_at(self.extents, number)
         return Source(number, self.names[number], self.kinds[number], self.arena, offset, size)
 
-    def as_library(self, number: int) -> Run:
-        """One of them as a shared library."""
+    def as_library(self, number: int) -> SourceBatch:
+        """A batch of one source, as a shared library."""
         row = self.extents[16 * number : 16 * number + 16]
-        return Run(self.arena, [self.names[number]], bytes([SHARED]), row)
+        return SourceBatch(self.arena, [self.names[number]], bytes([SHARED]), row)
 
-    def part(self, first: int, end: int) -> Run:
-        """Those from `first` to before `end`."""
+    def part(self, first: int, end: int) -> SourceBatch:
+        """The sources `first` (included) to `end` (excluded)."""
         if end - first == len(self.names):
             return self
         names, extents = self.names[first:end], self.extents[16 * first : 16 * end]
-        part = Run(self.arena, names, self.kinds[first:end], extents)
+        part = SourceBatch(self.arena, names, self.kinds[first:end], extents)
         part.demands = self.demands[first:end]
         part.marks = self.marks[first:end]
         return part
 
-    def at(self, numbers: list[int], names: list[str]) -> Run:
-        """Those with these numbers, by other names."""
+    def subset(self, numbers: list[int], names: list[str]) -> SourceBatch:
+        """The sources with these numbers, with other names."""
         if numbers == list(range(len(self.names))):
-            return Run(self.arena, names, self.kinds, self.extents)
+            return SourceBatch(self.arena, names, self.kinds, self.extents)
         chosen_kinds = bytes(map(self.kinds.__getitem__, numbers))
         rows = memoryview(self.extents).cast("Q")
         extents = b"".join(extent(rows[2 * number], rows[2 * number + 1]) for number in numbers)
-        return Run(self.arena, names, chosen_kinds, extents)
+        return SourceBatch(self.arena, names, chosen_kinds, extents)
 
-    def only(self, wanted: bytes) -> Run:
-        """Those of the kinds `wanted`."""
-        if not self.kinds.translate(None, wanted):
+    def of_kinds(self, kinds: bytes) -> SourceBatch:
+        """The sources of these kinds."""
+        if not self.kinds.translate(None, kinds):
             return self
-        chosen = [number for number, kind in enumerate(self.kinds) if kind in wanted]
+        chosen = [number for number, kind in enumerate(self.kinds) if kind in kinds]
         extents = b"".join(self.extents[16 * number : 16 * number + 16] for number in chosen)
         names = [self.names[number] for number in chosen]
-        only = Run(self.arena, names, bytes(self.kinds[number] for number in chosen), extents)
-        only.demands = bytes(self.demands[number] for number in chosen)
-        only.marks = bytes(self.marks[number] for number in chosen)
-        return only
+        batch = SourceBatch(
+            self.arena, names, bytes(self.kinds[number] for number in chosen), extents
+        )
+        batch.demands = bytes(self.demands[number] for number in chosen)
+        batch.marks = bytes(self.marks[number] for number in chosen)
+        return batch
 
 
 class Sources:
     """Columns with a row for each input and archive member, in the order of the link.
 
-    `names` are what diagnostics show, `kinds` a byte of `kinds.py` each, `extents` have offset and
-    size (u64) in one of the `arenas`, whose number `homes` has (int32). `demands` say when the
-    source is linked (ALWAYS and so on), `groups` from which archive it is (int32), 0 for none, and
-    `marks` have WHOLE and OVERLOOKED. `libraries` are what shared libraries say of their code, by
-    number. `size` has the bytes of the files that these came from.
+    `names` are for diagnostics. `kinds` has a byte of `kinds.py` each, `extents` offset and size
+    (u64) in one of the `arenas`, and `arena_numbers` its number (int32). `demands` say when the
+    source is linked (ALWAYS and so on), `groups` have the number of its archive (int32, 0 for
+    none), `marks` have WHOLE_ARCHIVE and OVERLOOKED. `libraries` are descriptions of shared
+    libraries, by source number. `size` has the bytes of the files that these came from.
     """
 
     __slots__ = (
-        "_numbers_known",
+        "_arena_number_by_id",
+        "arena_numbers",
         "arenas",
         "demands",
         "extents",
         "groups",
-        "homes",
         "kinds",
         "libraries",
         "marks",
@@ -159,47 +160,49 @@ class Sources:
 
     def __init__(self) -> None:
         self.size = 0
-        self._numbers_known: dict[int, int] = {}
+        self._arena_number_by_id: dict[int, int] = {}
         self.arenas: list[bytes] = []
         self.names: list[str] = []
         self.kinds = bytearray()
         self.extents = bytearray()
-        self.homes = bytearray()
+        self.arena_numbers = bytearray()
         self.demands = bytearray()
         self.groups = bytearray()
         self.marks = bytearray()
         self.libraries: dict[int, Library] = {}
 
-    def add(self, run: Run, group: int = 0) -> None:
-        """Put a run after the others."""
-        home = self._numbers_known.setdefault(id(run.arena), len(self.arenas))
-        if home == len(self.arenas):
-            self.arenas.append(run.arena)
+    def add(self, batch: SourceBatch, group: int = 0) -> None:
+        """Append a batch; `group` is the number of its archive, 0 for none."""
+        arena_number = self._arena_number_by_id.setdefault(id(batch.arena), len(self.arenas))
+        if arena_number == len(self.arenas):
+            self.arenas.append(batch.arena)
             if group:  # files that a thin archive names
-                self.size += len(run.arena)
-        count = len(run.names)
-        self.names += run.names
-        self.kinds += run.kinds
-        self.extents += run.extents
-        self.homes += home.to_bytes(4, "little") * count
-        self.demands += run.demands
+                self.size += len(batch.arena)
+        count = len(batch.names)
+        self.names += batch.names
+        self.kinds += batch.kinds
+        self.extents += batch.extents
+        self.arena_numbers += arena_number.to_bytes(4, "little") * count
+        self.demands += batch.demands
         self.groups += group.to_bytes(4, "little") * count
-        self.marks += run.marks
+        self.marks += batch.marks
 
     def __len__(self) -> int:
         return len(self.names)
 
     def __getitem__(self, number: int) -> Source:
         offset, size = extent_at(self.extents, number)
-        arena = self.arenas[int.from_bytes(self.homes[4 * number : 4 * number + 4], "little")]
+        arena = self.arenas[
+            int.from_bytes(self.arena_numbers[4 * number : 4 * number + 4], "little")
+        ]
         return Source(number, self.names[number], self.kinds[number], arena, offset, size)
 
     def group(self, number: int) -> int:
-        """Which archive a source is from, 0 for none."""
+        """The number of the archive of a source, 0 for none."""
         return int.from_bytes(self.groups[4 * number : 4 * number + 4], "little")
 
     def overlooked(self) -> set[int]:
-        """The sources that nvlink would not have looked at."""
+        """The sources that nvlink would not read."""
         if not self.marks.strip(b"\0"):
             return set()
         return {number for number, mark in enumerate(self.marks) if mark & OVERLOOKED}

@@ -1,8 +1,8 @@
-"""Taking inputs apart: files and archive members to pieces, pieces to the cubins of the link.
+"""Unpacks inputs: files and archive members into code, and code into the cubins of the link.
 
-Cubins come in the order of what they were in: direct inputs as they stand, members as they stand
-in their archive, and a compiled PTX text where the text was. The result of LTO comes where the last
-host object with LTO-IR was, and last where there is none; for releases from 13.5 on it comes first.
+Cubins keep the order of inputs, and of members in their archive; a compiled PTX text is at the
+position of the text. The result of LTO is at the position of the last host object with LTO-IR, or
+last without one; for releases from 13.5 on it comes first.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import os
 from pylink._native import inputfiles
 from pylink.facts.target import FAMILY_A
 from pylink.inputs import kinds
+from pylink.inputs.compileinputs import CompileInput
 from pylink.inputs.expansion import find_sources
 from pylink.inputs.hostmachine import warn_of_machines
 from pylink.inputs.hostobjects import scan, unpack_hosted
-from pylink.inputs.loaded import Candidates, Contents, Loaded, OpenedInputs
+from pylink.inputs.loaded import Candidates, Loaded, OpenedInputs, ScannedInputs
 from pylink.inputs.payload import open_libraries
-from pylink.inputs.picks import FILE, Pick, row_at
-from pylink.inputs.pieces import Piece
+from pylink.inputs.picks import FROM_FILE, Pick, row_at
 from pylink.inputs.references import host_references, identifiers
 from pylink.inputs.selection import find_system, is_system, select, warn_of_skipped
 from pylink.inputs.sources import ALWAYS, NEEDED
@@ -33,99 +33,100 @@ if TYPE_CHECKING:
     from pylink.inputs.contents import DeviceContents
     from pylink.inputs.picks import Picks
     from pylink.inputs.references import References
-    from pylink.inputs.sources import Run, Source, Sources
+    from pylink.inputs.sources import Source, SourceBatch, Sources
     from pylink.phases.init import Job
     from pylink.timing import CsvTiming
 
     class Shared(Protocol):
-        """What links have in common: `pylink.phases.sharing` has it."""
+        """Inputs that links share; `pylink.phases.sharing` implements it."""
 
-        def give(self, job: Job) -> list[Run] | None: ...
+        def batches_for(self, job: Job) -> list[SourceBatch] | None: ...
 
-        def look_into(self, job: Job, runs: Sequence[Run], sink: Sink) -> Contents: ...
+        def scan_inputs(
+            self, job: Job, batches: Sequence[SourceBatch], sink: Sink
+        ) -> ScannedInputs: ...
 
         def decompress(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, list[bytes]]: ...
 
         def gather(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, bytes] | None: ...
 
 
-# What diagnostics call the result of LTO, as the table of -time does.
-OPTIMIZED = "lto.cubin"
+# Name of the result of LTO in diagnostics and in the table of -time.
+LTO_CUBIN = "lto.cubin"
 
-# nvlink says of a shorter file that it could not be opened, and ignores longer files of unknown
-# kind.
-LEAST_BYTES = 56
+# nvlink reports that a shorter file cannot be opened, and ignores longer files of unknown kind.
+LEAST_FILE_SIZE = 56
 
 
 def unpack(
     job: Job,
-    inputs: Sequence[Run],
+    batches: Sequence[SourceBatch],
     timing: CsvTiming,
     sink: Sink,
     shared: Shared | None = None,
 ) -> Loaded:
-    """The cubins in the inputs, in runs; LinkError when there are errors.
+    """Unpack the cubins of the inputs, given in batches; LinkError after errors.
 
-    `shared` knows what other links have found and decompressed.
+    `shared` has inputs that other links have scanned and decompressed.
     """
-    find = look_into if shared is None else shared.look_into
-    contents = find(job, inputs, sink)
-    sources, libraries = contents.sources, contents.libraries
-    hosts, picked = unpack_hosted(job, contents, sink)
+    find = scan_inputs if shared is None else shared.scan_inputs
+    scanned = find(job, batches, sink)
+    sources, libraries = scanned.sources, scanned.libraries
+    hosts, picked = unpack_hosted(job, scanned, sink)
     if job.options.cpu_arch is not None or len(set(hosts.machines())) > 1:
         warn_of_machines(job, hosts, sink)
-    take_files(picked, sink)
-    numbers_taken = picked.taken()
+    classify_files(picked, sink)
+    numbers_taken = picked.taken_sources()
     if all(is_system(job, sources.names[number]) for number in numbers_taken):
-        _refuse_nothing(job, hosts, sink)
+        _refuse_without_code(job, hosts, sink)
     if sink.errors:
         sink.stop()
-    pieces = picked.pieces_in_order()
-    modules = [piece for piece in pieces if piece.kind == kinds.LTOIR]
-    if pieces and not job.options.compiles:
-        sink.fatal("needs-compiler", file=pieces[0].name)
+    compile_inputs = picked.compile_inputs_in_order()
+    modules = [piece for piece in compile_inputs if piece.kind == kinds.LTOIR]
+    if compile_inputs and not job.options.compiles:
+        sink.fatal("needs-compiler", file=compile_inputs[0].name)
     if modules and not job.optimizes:
         sink.fatal("lto-entry" if modules[0].embedded else "lto-file", file=modules[0].name)
     compile_ptx(job, picked, timing, sink)
     rows, numbers = picked.cubins()
     open_libraries(picked.codecs)
-    homes = list(map(picked.homes.__getitem__, numbers))
+    source_numbers = list(map(picked.source_numbers.__getitem__, numbers))
     arenas = sources.arenas
     if shared is not None and picked.codecs:
         rows, arenas = shared.decompress(rows, arenas)
-    names = list(map(sources.names.__getitem__, homes))
+    names = list(map(sources.names.__getitem__, source_numbers))
     in_place = None if shared is None else shared.gather(rows, arenas)
     if in_place is not None:
         loaded = Loaded(job, names, *in_place)
     else:
-        loaded = with_cubins(
-            job, names, rows, arenas, lambda number: picked.take(numbers[number], sink), sink
+        loaded = gather_cubins(
+            job, names, rows, arenas, lambda number: picked.move_cubin(numbers[number], sink), sink
         )
-    loaded.homes, loaded.modules = homes, modules
-    if sink.errors:  # what was decompressed only now
+    loaded.source_numbers, loaded.modules = source_numbers, modules
+    if sink.errors:  # a payload could not be decompressed
         sink.stop()
     opened = OpenedInputs(sources, hosts, libraries, set(numbers_taken))
-    if modules:  # what these need is known only when they are compiled
+    if modules:  # their references are known only after they are compiled
         loaded.opened = opened
         return loaded
-    return settle(loaded, opened, sink)
+    return finish_load(loaded, opened, sink)
 
 
-def look_into(job: Job, inputs: Sequence[Run], sink: Sink) -> Contents:
-    """What is in the inputs, with nothing decompressed; what is wrong with them is reported."""
-    sources, libraries = find_sources(job, inputs, sink)
+def scan_inputs(job: Job, batches: Sequence[SourceBatch], sink: Sink) -> ScannedInputs:
+    """Scan the inputs without decompressing; damage is reported."""
+    sources, libraries = find_sources(job, batches, sink)
     contents, faults = scan(sources)
-    return Contents(contents, faults, libraries)
+    return ScannedInputs(contents, faults, libraries)
 
 
-def _refuse_nothing(job: Job, contents: DeviceContents, sink: Sink) -> None:
-    """Report that no input has code for the target, if some have code: nothing could run."""
+def _refuse_without_code(job: Job, contents: DeviceContents, sink: Sink) -> None:
+    """Report that no input has code for the target, if some have code for others."""
     options = job.options
     if sink.errors or options.suppress_arch_warning or options.allows_no_code:
         return
     sources = contents.sources
     if any(
-        contents.containers(number)
+        contents.container_count(number)
         and not (sources.is_overlooked(number) or is_system(job, sources.names[number]))
         for number in range(len(sources))
     ):
@@ -133,52 +134,52 @@ def _refuse_nothing(job: Job, contents: DeviceContents, sink: Sink) -> None:
 
 
 def known_references(loaded: Loaded) -> References | None:
-    """What host code uses of a program that is still to be compiled, None for all of it."""
+    """The kernels that host code uses, before LTO compiles the program; None for all."""
     assert loaded.opened is not None
     if not loaded.job.compiles_by_host_info:
         return None
     sources = loaded.opened.sources
     unseen = find_system(loaded.job, sources.names) | sources.overlooked()
-    looked_at = [number for number in range(len(sources)) if number not in unseen]
-    return host_references(looked_at, loaded.opened.contents)
+    seen = [number for number in range(len(sources)) if number not in unseen]
+    return host_references(seen, loaded.opened.contents)
 
 
 def add_optimized(
     loaded: Loaded, cubin: bytes | None, sink: Sink, *, first: bool = False
 ) -> Loaded:
-    """The link with the result of LTO, None for what is not linked, and all other files it takes.
+    """Add the result of LTO to the link (None if it is not linked), and select all other files.
 
-    The cubin comes `first`, or where the last host object with LTO-IR was, and last where there is
-    none.
+    The cubin comes `first`, or at the position of the last host object with LTO-IR, or last
+    without one.
     """
     assert loaded.opened is not None
     rows = [row_at(0, *extent_at(loaded.extents, number)) for number in range(len(loaded.names))]
-    names, homes = list(loaded.names), list(loaded.homes)
+    names, source_numbers = list(loaded.names), list(loaded.source_numbers)
     if cubin is not None:
-        place = 0 if first else find_place(loaded)
+        place = 0 if first else find_lto_position(loaded)
         rows.insert(place, row_at(-1, 0, len(cubin)))
-        names.insert(place, OPTIMIZED)
-        homes.insert(place, len(loaded.opened.sources))
+        names.insert(place, LTO_CUBIN)
+        source_numbers.insert(place, len(loaded.opened.sources))
     data = cubin or b""
-    linked = with_cubins(
+    linked = gather_cubins(
         loaded.job, names, b"".join(rows), [loaded.arena], lambda number: data, sink
     )
-    linked.homes, linked.modules = homes, loaded.modules
-    return settle(linked, loaded.opened, sink)
+    linked.source_numbers, linked.modules = source_numbers, loaded.modules
+    return finish_load(linked, loaded.opened, sink)
 
 
-def find_place(loaded: Loaded) -> int:
-    """Before which of the cubins the result of LTO comes."""
+def find_lto_position(loaded: Loaded) -> int:
+    """The index among the cubins at which the result of LTO is inserted."""
     hosted = [module.number for module in loaded.modules if module.hosted]
     if not hosted:
-        return len(loaded.homes)
-    return sum(home < hosted[-1] for home in loaded.homes)
+        return len(loaded.source_numbers)
+    return sum(number < hosted[-1] for number in loaded.source_numbers)
 
 
-def settle(loaded: Loaded, opened: OpenedInputs, sink: Sink, lent: bytes = b"") -> Loaded:
-    """The link of what it takes of all sources; also settles what host code has a say in.
+def finish_load(loaded: Loaded, opened: OpenedInputs, sink: Sink, lent: bytes = b"") -> Loaded:
+    """Select what the link takes from all sources, and what host code registers and uses.
 
-    Modules that libraries lend have numbers after all sources, and the demands `lent`.
+    Borrowed modules have the numbers after all sources, with the demands `lent`.
     """
     job, sources, contents = loaded.job, opened.sources, opened.contents
     libraries = opened.libraries
@@ -186,35 +187,35 @@ def settle(loaded: Loaded, opened: OpenedInputs, sink: Sink, lent: bytes = b"") 
     loaded = select(loaded, sources, lent)
     loaded.libraries, loaded.candidates = libraries, candidates
     borrowed = libraries.borrowed if libraries is not None else set()
-    if not lent:  # else they were warned of before
+    if not lent:  # else the warning was given before
         warn_of_skipped(loaded, sources, sink)
-    numbers = {*loaded.homes, *(module.number for module in loaded.modules)}
+    numbers = {*loaded.source_numbers, *(module.number for module in loaded.modules)}
     if job.options.register_link_binaries is not None:
         registered = find_registered(job, sources, numbers)
         if loaded.modules:
             unlisted = {module.number for module in loaded.modules if not module.hosted}
             registered = [number for number in registered if number not in unlisted]
-            if not loaded.homes:  # nvlink has the files of a whole program in the other direction
+            if not loaded.source_numbers:  # nvlink lists the files of a whole program in reverse
                 registered.reverse()
         loaded.registered = identifiers(registered, contents, opened.with_code)
     if job.uses_host_info:
         system = find_system(job, sources.names)
         unseen = ((system | sources.overlooked()) - numbers) | borrowed
-        looked_at = [number for number in range(len(sources)) if number not in unseen]
-        # The library's own kernels are not a reason to omit those of a program that names none.
-        own = [number for number in looked_at if number not in system] if system else looked_at
-        references = host_references(own, contents)
-        if references is not None and len(own) < len(looked_at):
-            references = host_references(looked_at, contents)
+        seen = [number for number in range(len(sources)) if number not in unseen]
+        # Names of the runtime library's kernels alone must not remove a program's kernels.
+        without_system = [number for number in seen if number not in system] if system else seen
+        references = host_references(without_system, contents)
+        if references is not None and len(without_system) < len(seen):
+            references = host_references(seen, contents)
         loaded.references = references
     return loaded
 
 
 def find_registered(job: Job, sources: Sources, numbers: set[int]) -> list[int]:
-    """The sources of which the host program must register device code, by nvlink's rule.
+    """The sources whose device code the host program must register, by nvlink's rule.
 
-    A member that was not `taken` still counts where the host's linker may take it, unless it is
-    of the device runtime.
+    `numbers` are the sources that are linked. Other members count if the host linker may take them,
+    unless they are of the device runtime.
     """
     return [
         number
@@ -227,7 +228,7 @@ def find_registered(job: Job, sources: Sources, numbers: set[int]) -> list[int]:
     ]
 
 
-def with_cubins(
+def gather_cubins(
     job: Job,
     names: list[str],
     rows: bytes,
@@ -235,7 +236,7 @@ def with_cubins(
     produce: Callable[[int], bytes],
     sink: Sink,
 ) -> Loaded:
-    """What `load` gives for the cubins of these PickRows; `produce` gives what is in no arena."""
+    """Copy the cubins of PickRows to a new arena; `produce` makes cubins that are in no arena."""
     try:
         arena, extents = inputfiles.gather(rows, arenas, produce)
     except MemoryError:
@@ -245,66 +246,70 @@ def with_cubins(
     return Loaded(job, names, arena, extents)
 
 
-def take_files(picked: Picks, sink: Sink) -> None:
-    """Settle what is taken of sources that are not cubins and have no entries."""
+def classify_files(picked: Picks, sink: Sink) -> None:
+    """Classify sources that are neither cubins nor have entries; refuse unknown files."""
     sources = picked.sources
-    wrong = [number for number in picked.bare if sources.names[number].endswith(".cubin")]
-    odd = [number for number in picked.odd if Pick(picked.rows, number).embedded == FILE]
+    host_files = [number for number in picked.bare if sources.names[number].endswith(".cubin")]
+    files = [number for number in picked.special if Pick(picked.rows, number).embedded == FROM_FILE]
     places = [
-        *((number, -1) for number in wrong),
-        *((picked.homes[number], number) for number in odd),
+        *((number, -1) for number in host_files),
+        *((picked.source_numbers[number], number) for number in files),
     ]
-    for home, number in sorted(places):
-        source = sources[home]
+    for source_number, number in sorted(places):
+        source = sources[source_number]
         if number >= 0 and source.kind in (kinds.PTX, kinds.LTOIR):
-            picked.pieces[number] = Piece(source.name, source.kind, source.data, number=home)
+            picked.compile_inputs[number] = CompileInput(
+                source.name, source.kind, source.data, number=source_number
+            )
         elif number >= 0 and (
             source.name.endswith(".cubin") or "." not in os.path.basename(source.name)
         ):
-            # The reader of cubins says what is wrong, in nvlink's words.
+            # The reader of cubins reports the error, in nvlink's words.
             picked.plain.add(number)
         else:
             _refuse_file(source, sink, is_host=number < 0)
 
 
 def _refuse_file(source: Source, sink: Sink, *, is_host: bool) -> None:
-    from pylink.inputs.filehints import what_it_is
+    from pylink.inputs.filehints import file_kind_hints
 
-    hints = what_it_is(source.data)
+    hints = file_kind_hints(source.data)
     if is_host:
         sink.fatal("wrong-machine", file=source.name, hints=hints)
-    if source.size < LEAST_BYTES:
+    if source.size < LEAST_FILE_SIZE:
         sink.fatal("cannot-open-input", file=source.name, hints=hints)
     sink.report("unknown-input", file=source.name, hints=hints)
 
 
 def compile_ptx(job: Job, picked: Picks, timing: CsvTiming, sink: Sink) -> None:
-    """Make cubins of all PTX among what was picked."""
+    """Compile all picked PTX to cubins."""
     numbers = [
-        number for number in sorted(picked.pieces) if picked.pieces[number].kind == kinds.PTX
+        number
+        for number in sorted(picked.compile_inputs)
+        if picked.compile_inputs[number].kind == kinds.PTX
     ]
     if not numbers:
         return
     from pylink.subtools import ptxas
 
-    texts = [picked.pieces[number] for number in numbers]
+    texts = [picked.compile_inputs[number] for number in numbers]
     requests = [
-        # -time knows an entry of a fat binary as `ptx` and its result as `cubin`.
+        # The table of -time calls an entry of a fat binary `ptx` and its result `cubin`.
         ptxas.Request(
-            "ptx" if piece.embedded else piece.name,
-            piece.name,
-            "cubin" if piece.embedded else "",
-            piece.data,
+            "ptx" if text.embedded else text.name,
+            text.name,
+            "cubin" if text.embedded else "",
+            text.data,
             job.options.arch,
-            options=piece.options,
+            options=text.options,
         )
-        for piece in texts
+        for text in texts
     ]
     cubins = ptxas.compile_ptx(requests, job, sink, timing)
-    for number, piece, cubin in zip(numbers, texts, cubins, strict=True):
-        piece.data = cubin
-        piece.kind = kinds.CUBIN
-        if job.target.family == FAMILY_A and not piece.embedded:
-            # As nvlink does, which compiles the file and loses the result.
-            sink.report("ptx-file-unused", file=piece.name, arch=job.options.arch)
-            del picked.pieces[number]
+    for number, text, cubin in zip(numbers, texts, cubins, strict=True):
+        text.data = cubin
+        text.kind = kinds.CUBIN
+        if job.target.family == FAMILY_A and not text.embedded:
+            # nvlink, too, compiles the file and drops the result.
+            sink.report("ptx-file-unused", file=text.name, arch=job.options.arch)
+            del picked.compile_inputs[number]

@@ -16,7 +16,7 @@ from pylink.inspect.rows import Record
 
 def info_records(image: Image, section: Section) -> list[Record]:
     """The records of a .nv.info section."""
-    # Only the file-wide section says of which function its sizes are.
+    # Only the file-wide section has the function of each size.
     of_file = section.name.endswith("nv.info")
     rows = []
     for form, number, small, payload in _split(image, section):
@@ -53,34 +53,36 @@ def compat_records(image: Image, section: Section) -> list[Record]:
 
 def _split(image: Image, section: Section) -> list[tuple[int, int, int, bytes | None]]:
     """Format, attribute, 16-bit value, and the bytes of a longer one (a multiple of 4)."""
-    data, at, rows = image.content(section), 0, []
-    while at < len(data):
-        if len(data) - at < 4:
-            raise MalformedCubin(f"{section.name}+{at:#x}: {len(data) - at} bytes are not a record")
-        form, number, small = struct.unpack_from("<BBH", data, at)
+    data, position, rows = image.content(section), 0, []
+    while position < len(data):
+        if len(data) - position < 4:
+            raise MalformedCubin(
+                f"{section.name}+{position:#x}: {len(data) - position} bytes are not a record"
+            )
+        form, number, small = struct.unpack_from("<BBH", data, position)
         if form not in ei.FORMATS:
-            raise MalformedCubin(f"{section.name}+{at:#x}: no record format {form}")
-        start = at + 4
-        at = start
+            raise MalformedCubin(f"{section.name}+{position:#x}: no record format {form}")
+        start = position + 4
+        position = start
         payload = None
         if form == ei.SVAL:
             if small % 4 or small > len(data) - start:
                 raise MalformedCubin(
                     f"{section.name}+{start - 4:#x}: record of {small:#x} bytes does not fit"
                 )
-            at = start + small
-            payload = data[start:at]
+            position = start + small
+            payload = data[start:position]
         rows.append((form, number, small, payload))
     return rows
 
 
-def _small(form: int, small: int, *, version: bool) -> tuple[object, str]:
+def _small(form: int, value: int, *, version: bool) -> tuple[object, str]:
     if form == ei.NVAL:
-        # The value field is unused; show it where it is not.
-        return (small, f"{small:#x}") if small else (None, "")
+        # The value field should be unused, so it is shown only if it is not 0.
+        return (value, f"{value:#x}") if value else (None, "")
     if version:
-        return f"{small >> 8}.{small & 0xFF}", f"{small >> 8}.{small & 0xFF}"
-    return small, f"{small:#x}"
+        return f"{value >> 8}.{value & 0xFF}", f"{value >> 8}.{value & 0xFF}"
+    return value, f"{value:#x}"
 
 
 def _words(image: Image, section: Section, number: int, numbers: list[int]) -> tuple[object, str]:
@@ -103,7 +105,7 @@ def _words(image: Image, section: Section, number: int, numbers: list[int]) -> t
 
 
 def _parameter(index: int, place: int, form: int) -> tuple[object, str]:
-    """A kernel parameter; only the index varies in what today's compiler writes besides these."""
+    """A kernel parameter: its value, and text, with rare fields only if they differ from usual."""
     ordinal, offset, size = place & 0xFFFF, place >> 16, form >> 18
     alignment, space, bank = form & 0xFF, form >> 8 & 0xF, form >> 12 & 0x1F
     value = {

@@ -68,23 +68,26 @@ class _Comparison:
     def _section_list(self) -> list[Difference]:
         if not self.moved:
             return []
-        ours = {s.key: s for s in self.first.sections}
-        theirs = {s.key: s for s in self.second.sections}
+        first_sections = {s.key: s for s in self.first.sections}
+        second_sections = {s.key: s for s in self.second.sections}
         differing = [
             Difference("section", section.name, "", _describe(section), None)
-            for key, section in ours.items()
-            if key not in theirs
+            for key, section in first_sections.items()
+            if key not in second_sections
         ]
         differing += [
             Difference("section", section.name, "", None, _describe(section))
-            for key, section in theirs.items()
-            if key not in ours
+            for key, section in second_sections.items()
+            if key not in first_sections
         ]
-        orders = [key for key in ours if key in theirs], [key for key in theirs if key in ours]
-        for (mine, _), (other, _) in zip(*orders, strict=True):
-            if mine != other:
+        orders = (
+            [key for key in first_sections if key in second_sections],
+            [key for key in second_sections if key in first_sections],
+        )
+        for (value, _), (other, _) in zip(*orders, strict=True):
+            if value != other:
                 note = "sections in another order"
-                differing.append(Difference("section", "section list", "", mine, other, note))
+                differing.append(Difference("section", "section list", "", value, other, note))
                 break
         return differing
 
@@ -107,50 +110,50 @@ class _Comparison:
             fields.append("size")  # otherwise the contents tell more
         differing = []
         for field in fields:
-            mine, other = getattr(a, field), getattr(b, field)
+            value, other = getattr(a, field), getattr(b, field)
             table = a.name.endswith("symtab")
-            if mine == other or (table and field == "info" and self.renumbered):
+            if value == other or (table and field == "info" and self.renumbered):
                 continue
             note = ""
             if field == "type":
-                note = f"{SECTION_TYPES.get(mine, '?')}, {SECTION_TYPES.get(other, '?')}"
+                note = f"{SECTION_TYPES.get(value, '?')}, {SECTION_TYPES.get(other, '?')}"
             if field in ("link", "info") and not table:
-                named = _refers(self.first, a, field), _refers(self.second, b, field)
-                if (self.moved or self.renumbered) and named[0] == named[1]:
+                titles = _refers(self.first, a, field), _refers(self.second, b, field)
+                if (self.moved or self.renumbered) and titles[0] == titles[1]:
                     continue
-                note = ", ".join(named)
+                note = ", ".join(titles)
             label = " sh_name" if field == "name_at" else f" sh_{field}"
-            differing.append(number_difference("section", a.name, label, mine, other, note))
+            differing.append(number_difference("section", a.name, label, value, other, note))
         return differing
 
     def _content(self, a: Section, b: Section) -> list[Difference]:
-        mine, other = self.first.content(a), self.second.content(b)
+        value, other = self.first.content(a), self.second.content(b)
         if self.ignore.tool_note and a.name == TOOL_NOTE:
-            mine, other = without_first_note(mine), without_first_note(other)
+            value, other = without_first_note(value), without_first_note(other)
         if self.ignore.scoreboards and a.name.startswith(".text."):
-            mine, other = without_scoreboards(mine), without_scoreboards(other)
+            value, other = without_scoreboards(value), without_scoreboards(other)
         if self.moved and a.name.startswith(CAPSULE):
-            mine, other = mine[2:], other[2:]  # the number of the .text section
-        if mine == other:
+            value, other = value[2:], other[2:]  # the number of the .text section
+        if value == other:
             return []
         read = reader(a)
         if read is None:
-            return [bytes_difference(a, mine, other)]
+            return [bytes_difference(a, value, other)]
         try:
             rows = self._rows(self.first, a), self._rows(self.second, b)
         except MalformedCubin as problem:
             return [Difference("section", a.name, "", None, None, f"unreadable: {problem}")]
         differing = compare_rows(a.name, *rows)
         if not differing and not (self.renumbered and not is_notes(a)):
-            differing = [bytes_difference(a, mine, other)]
+            differing = [bytes_difference(a, value, other)]
         return differing
 
     def _rows(self, image: Image, section: Section) -> list[Row]:
         read = reader(section)
         rows = list(read(image, section)) if read else []
         if self.ignore.tool_note and section.name == TOOL_NOTE:
-            own = sum(len(note.fields) for note in notes(image, section)[:1])
-            return rows[own:]
+            note_size = sum(len(note.fields) for note in notes(image, section)[:1])
+            return rows[note_size:]
         return rows
 
     def _placement(self) -> list[Difference]:

@@ -25,34 +25,34 @@ from pylink.inputs.filehints import machine_name
 from pylink.inputs.hostmachine import this_machine
 from pylink.inputs.kinds import ELF_MAGIC, FATBIN, MACHINE
 from pylink.inputs.payload import DamagedPayload, Unpacker, default_limit
-from pylink.inspect.embedded import InMemory, Section, find_device_code, sections_of
+from pylink.inspect.embedded import FileSection, InMemory, find_device_code, sections_of
 from pylink.rowformats import ENTRY
 from pylink.tables import extent
 
 ARCHIVE_MAGICS = (b"!<arch>\n", b"!<thin>\n")
-CUBINS = (ENTRY_ELF,)
-EVERYTHING = (ENTRY_ELF, ENTRY_PTX, ENTRY_LTOIR)
+CUBIN_KINDS = (ENTRY_ELF,)
+ALL_KINDS = (ENTRY_ELF, ENTRY_PTX, ENTRY_LTOIR)
 KINDS = {ENTRY_ELF: "cubin", ENTRY_PTX: "PTX", ENTRY_LTOIR: "LTO-IR"}
 
-# Archives in archives; a thin one may name itself.
-DEEPEST = 16
+# Limit of nested archives; a thin archive may name itself.
+MAX_DEPTH = 16
 
-# What one file may hold, with all that its archives name: few headers can ask for endless work.
+# Limits for one file with its archives: few headers can cause endless work.
 MOST_MEMBERS = 1 << 20
 MOST_BYTES = 1 << 34
 
 
 class UnreadableFile(Exception):
-    """A file that cannot be taken apart; the text says why."""
+    """A file cannot be unpacked; the text says why."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One piece of device code: `data` is empty for what is compiled only later, unless asked for.
+    """One cubin, PTX text or LTO-IR module of a file.
 
-    `arch` is what the entry of a fat binary is for, 0 for a file. `packed` are its bytes in the
-    file: of an entry as they lie there, with its header. `machine` is that of the host code around
-    it, 0 without any.
+    `data` is empty for PTX and LTO-IR unless `Allowance.unpacks` has them. `arch` is the SM number
+    in the entry of a fat binary, 0 for a file. `packed` are its bytes in the file, with the
+    header of an entry. `machine` is the ELF machine of the host code around it, 0 without any.
     """
 
     name: str
@@ -65,28 +65,28 @@ class Part:
 
     def __str__(self) -> str:
         prefix = "sm" if self.kind == "cubin" else "compute"
-        # A cubin that is a file says itself what it is for.
+        # A cubin file has the architecture in its header.
         arch = self.arch or sm_of_cubin(self.data)
-        shown = f"{self.name}: {self.kind} for {prefix}_{arch}, {self.size} bytes"
+        description = f"{self.name}: {self.kind} for {prefix}_{arch}, {self.size} bytes"
         if self.machine in (0, this_machine()):
-            return shown
-        return f"{shown}, in host code for {machine_name(self.machine)}"
+            return description
+        return f"{description}, in host code for {machine_name(self.machine)}"
 
 
 class Allowance:
-    """How much may still be taken out of one file: members, their bytes, decompressed payloads.
+    """The remaining limits for one file: members, their bytes, decompressed payloads.
 
-    `unpacks` are the kinds of entries whose data is wanted.
+    `unpacks` are the kinds of entries whose data is unpacked.
     """
 
-    def __init__(self, *, unpacks: tuple[int, ...] = CUBINS) -> None:
+    def __init__(self, *, unpacks: tuple[int, ...] = CUBIN_KINDS) -> None:
         self.unpacks = unpacks
         self.members = MOST_MEMBERS
         self.bytes = MOST_BYTES
         self.unpacker = Unpacker(MOST_BYTES, 0, Sink())
 
-    def take(self, name: str, size: int) -> None:
-        """Count a member of `size` bytes; UnreadableFile when that is too much."""
+    def count_member(self, name: str, size: int) -> None:
+        """Count a member of `size` bytes; UnreadableFile above a limit."""
         self.members -= 1
         self.bytes -= size
         if self.members < 0:
@@ -96,14 +96,14 @@ class Allowance:
 
 
 def is_known(head: bytes) -> bool:
-    """Whether a file that begins so may hold cubins."""
+    """Whether a file with this head may contain cubins."""
     return head.startswith((ELF_MAGIC, FATBIN_MAGIC, *ARCHIVE_MAGICS))
 
 
 def parts(
     name: str, data: bytes, depth: int = 0, allowance: Allowance | None = None
 ) -> Iterator[Part]:
-    """Everything in a file of any kind; what is not known is a cubin, for its reader to refuse."""
+    """Yield the device code in a file; unknown files count as cubins, which the reader refuses."""
     allowance = allowance or Allowance()
     if data[: len(ARCHIVE_MAGICS[0])] in ARCHIVE_MAGICS:
         yield from _of_archive(name, data, depth, allowance)
@@ -120,18 +120,18 @@ def _file(name: str, data: bytes) -> Part:
 
 
 def _of_archive(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterator[Part]:
-    if depth == DEEPEST:
-        raise UnreadableFile(f"{name}: more than {DEEPEST} archives in each other")
+    if depth == MAX_DEPTH:
+        raise UnreadableFile(f"{name}: more than {MAX_DEPTH} archives in each other")
     try:
         thin = is_thin(data, 0, len(data))
         for entry in read_archive(data, 0, len(data)):
             if thin:
                 contents = read_incoming(
-                    member_file(entry.name, name), pipes=False, wanted=is_known
+                    member_file(entry.name, name), pipes=False, is_wanted=is_known
                 )
             else:
                 contents = data[entry.offset : entry.offset + entry.size]
-            allowance.take(name, len(contents))
+            allowance.count_member(name, len(contents))
             if is_known(contents):
                 yield from parts(f"{name}:{entry.name}", contents, depth + 1, allowance)
     except ArchiveError as error:
@@ -141,7 +141,7 @@ def _of_archive(name: str, data: bytes, depth: int, allowance: Allowance) -> Ite
 
 
 def _of_host(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
-    """What is in an ELF file of the host, whatever the section."""
+    """Yield the device code in a host ELF file, in any section."""
     try:
         read_sections(data)
     except ValueError as error:
@@ -152,16 +152,16 @@ def _of_host(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
 
 
 def _of_containers(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
-    """The entries of a fat binary, whose containers may have anything between them."""
+    """Yield the entries of a fat binary, whose containers may have other bytes between them."""
     yield from _embedded(name, data, [], allowance)
 
 
 def _embedded(
-    name: str, data: bytes, sections: list[Section], allowance: Allowance
+    name: str, data: bytes, sections: list[FileSection], allowance: Allowance
 ) -> Iterator[Part]:
     for code in find_device_code(InMemory(data), sections):
         contents = data[code.start : code.end]
-        allowance.take(name, len(contents))
+        allowance.count_member(name, len(contents))
         if code.is_container:
             yield from _of_container(name, contents, allowance)
         else:
@@ -177,7 +177,7 @@ def _of_container(name: str, data: bytes, allowance: Allowance) -> Iterator[Part
         entries
     ):
         contents = b""
-        stated = full or size
+        part_size = full or size
         if kind in allowance.unpacks:
             view = memoryview(data)[offset + head : offset + head + packed]
             try:
@@ -187,5 +187,5 @@ def _of_container(name: str, data: bytes, allowance: Allowance) -> Iterator[Part
                 contents = unpacker.unpack(view, flags, full, name)
             except (DamagedPayload, LinkError) as error:
                 raise UnreadableFile(f"{name}: entry {index} is damaged: {error}") from error
-            stated = len(contents) if kind == ENTRY_ELF else stated
-        yield Part(name, KINDS.get(kind, f"kind {kind}"), arch, stated, contents, head + size)
+            part_size = len(contents) if kind == ENTRY_ELF else part_size
+        yield Part(name, KINDS.get(kind, f"kind {kind}"), arch, part_size, contents, head + size)

@@ -1,4 +1,4 @@
-"""Section contents as rows: which reader a section's name asks for, and the readers."""
+"""Section contents as rows: selects a reader by the section's name, and the readers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ BLOCKS = {
 
 
 def reader(section: Section) -> Reader | None:
-    """The reader of a section's rows, or None when it is just bytes."""
+    """The reader of a section's rows; None if it has only bytes."""
     name = section.name
     if name in SYMBOL_TABLES:
         return symbols
@@ -113,7 +113,7 @@ def relocations(image: Image, section: Section) -> list[Relocation]:
 
 
 def calls(image: Image, section: Section) -> list[Call]:
-    """Rows of the call graph, the markers that open its blocks among them."""
+    """Rows of the call graph, with the markers that start its blocks."""
     rows, block = [], 0
     for first, second in image.entries(section, "<Ii"):
         if first == 0 and second < 0:
@@ -136,17 +136,19 @@ def prototypes(image: Image, section: Section) -> list[Prototype]:
 
 
 def notes(image: Image, section: Section) -> list[Note]:
-    data, at, rows = image.content(section), 0, []
-    while at < len(data):
-        if len(data) - at < 12:
-            raise MalformedCubin(f"{section.name}+{at:#x}: {len(data) - at} bytes are not a note")
-        name_size, size, kind = struct.unpack_from("<III", data, at)
-        name_at, start = at + 12, at + 12 + -(-name_size // 4) * 4
+    data, position, rows = image.content(section), 0, []
+    while position < len(data):
+        if len(data) - position < 12:
+            raise MalformedCubin(
+                f"{section.name}+{position:#x}: {len(data) - position} bytes are not a note"
+            )
+        name_size, size, kind = struct.unpack_from("<III", data, position)
+        name_at, start = position + 12, position + 12 + -(-name_size // 4) * 4
         if start > len(data) or size > len(data) - start:
-            raise MalformedCubin(f"{section.name}+{at:#x}: the note runs past the section")
+            raise MalformedCubin(f"{section.name}+{position:#x}: the note runs past the section")
         vendor = printable(data[name_at : name_at + name_size].rstrip(b"\0"))
         rows.append(Note(vendor, kind, _fields(kind, data[start : start + size])))
-        at = start + -(-size // 4) * 4
+        position = start + -(-size // 4) * 4
     return rows
 
 
@@ -169,7 +171,7 @@ def _fields(kind: int, data: bytes) -> tuple[NoteField, ...]:
 
 
 def capsules(image: Image) -> list[Capsule]:
-    """The mercury capsules; the first 16-bit word of one is the number of its code section."""
+    """The mercury capsules; the first 16-bit word is the number of the code section."""
     rows = []
     for section in image.sections:
         if section.name.startswith(CAPSULE):

@@ -13,7 +13,7 @@ from pylink.inspect.rows import Row, Text
 
 @dataclass(frozen=True)
 class Difference:
-    """What stands at a place in the first and in the second cubin; None where nothing does."""
+    """The values at a place in the first and in the second cubin; None if missing."""
 
     kind: str
     section: str
@@ -31,24 +31,24 @@ def compare_rows(section: str, first: Sequence[Row], second: Sequence[Row]) -> l
     """Pair rows of equal key, the n-th with the n-th; linear in the number of rows."""
     if first == second:
         return []
-    ours, theirs = _numbered(first), _numbered(second)
-    places = {key: (j, row) for j, (key, row) in enumerate(theirs)}
+    first_rows, second_rows = _numbered(first), _numbered(second)
+    places = {key: (j, row) for j, (key, row) in enumerate(second_rows)}
     differences = []
-    paired = []  # their numbers, in our order
-    for i, (key, row) in enumerate(ours):
+    paired = []  # numbers in `second`, in the order of `first`
+    for i, (key, row) in enumerate(first_rows):
         j, other = places.pop(key, (-1, None))
         if other is not None:
             paired.append(j)
         if row != other:
-            text = None if other is None else _shown(other)
-            differences.append(Difference(row.kind, section, row.where(i), _shown(row), text))
+            text = None if other is None else _row_text(other)
+            differences.append(Difference(row.kind, section, row.where(i), _row_text(row), text))
     for j, row in places.values():
-        differences.append(Difference(row.kind, section, row.where(j), None, _shown(row)))
+        differences.append(Difference(row.kind, section, row.where(j), None, _row_text(row)))
     if paired != sorted(paired):
         i = next(i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
         note = f"{'same ' if not differences else ''}entries in another order"
-        shown = _shown(first[i]), _shown(second[i])
-        differences.insert(0, Difference(first[i].kind, section, first[i].where(i), *shown, note))
+        texts = _row_text(first[i]), _row_text(second[i])
+        differences.insert(0, Difference(first[i].kind, section, first[i].where(i), *texts, note))
     return differences
 
 
@@ -61,7 +61,7 @@ def _numbered(rows: Sequence[Row]) -> list[tuple[tuple[str, int], Row]]:
     return result
 
 
-def _shown(row: Row) -> str:
+def _row_text(row: Row) -> str:
     return repr(row.text) if isinstance(row, Text) else str(row)
 
 
@@ -72,19 +72,19 @@ def number_difference(
 
 
 def difference_text(names: Sequence[str], differences: Sequence[Difference], limit: int) -> str:
-    """What a person reads: for each place - what the first cubin has and + what the second."""
+    """The text report: for each place, - with the first cubin's value and + with the second's."""
     lines = [f"--- {printable(names[0])}", f"+++ {printable(names[1])}"]
     for (kind, section), group in groupby(
         differences, key=lambda change: (change.kind, change.section)
     ):
         of_section = list(group)
-        shown = of_section[: limit or None]
-        for change in shown:
+        listed_changes = of_section[: limit or None]
+        for change in listed_changes:
             lines.append(f"{kind} {change.place}" + (f": {change.note}" if change.note else ""))
             lines += [f"  - {change.first}"] if change.first is not None else []
             lines += [f"  + {change.second}"] if change.second is not None else []
-        if len(of_section) > len(shown):
-            lines.append(f"{kind} {section}: {len(of_section) - len(shown)} more")
+        if len(of_section) > len(listed_changes):
+            lines.append(f"{kind} {section}: {len(of_section) - len(listed_changes)} more")
     counts = Counter(change.kind for change in differences)
     lines.append("differences: " + ", ".join(f"{kind} {n}" for kind, n in counts.items()))
     return "\n".join(lines) + "\n"
@@ -93,6 +93,6 @@ def difference_text(names: Sequence[str], differences: Sequence[Difference], lim
 def difference_document(
     names: Sequence[str], differences: Sequence[Difference]
 ) -> dict[str, object]:
-    """What a program reads."""
+    """The differences as values for JSON."""
     rows = [asdict(difference) for difference in differences]
     return {"first": names[0], "second": names[1], "equal": not differences, "differences": rows}

@@ -1,4 +1,4 @@
-"""A cubin, part by part, as values for a program: what `--json` prints."""
+"""A cubin, part by part, as values for `--json`."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ def callgraph(image: Image) -> object:
     return {"blocks": blocks, "prototypes": [asdict(row) for row in rows]}
 
 
-def _tables(image: Image, chosen: Callable[[Section], bool]) -> list[dict[str, object]]:
-    """The rows of each section chosen; several sections may share a name."""
+def _tables(image: Image, selects: Callable[[Section], bool]) -> list[dict[str, object]]:
+    """The rows of the sections that `selects` accepts; several may share a name."""
     return [
         {"section": section.name, "index": section.index, "rows": _rows(image, section)}
-        for section in filter(chosen, image.sections)
+        for section in filter(selects, image.sections)
     ]
 
 

@@ -1,8 +1,8 @@
-"""Device code wherever it lies in a file: containers of fat binaries in any section, loose cubins.
+"""Finds device code in a file: containers of fat binaries in any section, and loose cubins.
 
-Files are read piece by piece, by headers alone. Between containers there may be anything; in
-sections that are not for fat binaries the mark of one may be a constant, so there an entry has to
-follow it.
+Files are read in windows, and only headers are decoded. Between containers there may be any bytes.
+In sections that are not for fat binaries, a container's magic may be an ordinary constant, so an
+entry must follow it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Protocol
 
-    class Source(Protocol):
+    class ByteSource(Protocol):
         """Bytes that are read piece by piece."""
 
         @property
@@ -32,8 +32,8 @@ CONTAINER_MARK = FATBIN_MAGIC + b"\x01\x00\x10\x00"
 CONTAINER_SIZE = 16
 FATBIN_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 
-# Bytes that are searched at once: few after what was found, since the next often follows, and more
-# and more where nothing is. So payloads are hardly searched, and the bytes of a file read once.
+# Bytes of a search window: small after a match, since the next one often follows, and growing
+# without matches. So payloads are hardly searched, and the bytes of a file are read once.
 _LEAST_WINDOW, _WINDOW = 1 << 12, 1 << 18
 _LEAST_GAP = 64
 
@@ -55,7 +55,7 @@ class InMemory:
 
 
 class Embedded:
-    """A container, or else a cubin outside of one: where it begins and ends, and its section."""
+    """A container, or a cubin outside of one: its start and end offset, and its section."""
 
     __slots__ = ("end", "is_container", "section", "start")
 
@@ -63,8 +63,8 @@ class Embedded:
         self.start, self.end, self.section, self.is_container = start, end, section, is_container
 
 
-class Section:
-    """A section with bytes in the file: name, and where they begin and end."""
+class FileSection:
+    """A section with bytes in the file: its name, start and end offset."""
 
     __slots__ = ("end", "name", "start")
 
@@ -72,7 +72,7 @@ class Section:
         self.name, self.start, self.end = name, start, end
 
 
-def leaves_registration(source: Source) -> bool:
+def leaves_registration(source: ByteSource) -> bool:
     """Whether a library or program has an undefined symbol that registers linked device code."""
     section_of = {section.name: section for section in sections_of(source)}
     if not all(name in section_of for name in (".dynsym", ".dynstr")):
@@ -81,22 +81,22 @@ def leaves_registration(source: Source) -> bool:
         source.read(section_of[name].start, section_of[name].end - section_of[name].start)
         for name in (".dynsym", ".dynstr")
     )
-    place = strings.find(REGISTER_PREFIX)
-    wanted = set()
-    while place >= 0:
-        wanted.add(place)
-        place = strings.find(REGISTER_PREFIX, place + 1)
-    if not wanted:
+    offset = strings.find(REGISTER_PREFIX)
+    name_offsets = set()
+    while offset >= 0:
+        name_offsets.add(offset)
+        offset = strings.find(REGISTER_PREFIX, offset + 1)
+    if not name_offsets:
         return False
-    whole = len(symbols) - len(symbols) % SYM.size
+    end = len(symbols) - len(symbols) % SYM.size
     return any(
-        section == 0 and name in wanted
-        for name, _, _, section, _, _ in SYM.iter_unpack(symbols[:whole])
+        section == 0 and name in name_offsets
+        for name, _, _, section, _, _ in SYM.iter_unpack(symbols[:end])
     )
 
 
-def sections_of(source: Source) -> list[Section]:
-    """Sections in the order of their offsets; none where the headers do not hold."""
+def sections_of(source: ByteSource) -> list[FileSection]:
+    """The sections in order of their offsets; empty if the headers are damaged."""
     head = source.read(0, EHDR.size)
     if len(head) < EHDR.size or not head.startswith(ELF_MARK):
         return []
@@ -121,12 +121,14 @@ def sections_of(source: Source) -> list[Section]:
     for name, kind, _, _, offset, size, *_ in headers:
         if kind not in _EMPTY and size and offset + size <= source.size:
             text = strings[name : strings.find(b"\0", name)]
-            sections.append(Section(text.decode("utf-8", "surrogateescape"), offset, offset + size))
+            sections.append(
+                FileSection(text.decode("utf-8", "surrogateescape"), offset, offset + size)
+            )
     sections.sort(key=lambda section: (section.start, section.end))
     return sections
 
 
-def section_at(sections: list[Section], offset: int) -> str:
+def section_at(sections: list[FileSection], offset: int) -> str:
     """The name of the section that has a byte, the first of several; empty if none does."""
     for section in sections:
         if section.start <= offset < section.end:
@@ -134,15 +136,15 @@ def section_at(sections: list[Section], offset: int) -> str:
     return ""
 
 
-def end_of_cubin(source: Source, start: int) -> int | None:
-    """Where the cubin that begins at `start` ends; None if none does."""
+def end_of_cubin(source: ByteSource, start: int) -> int | None:
+    """The end offset of a cubin that starts at `start`; None if there is no cubin."""
     head = source.read(start, EHDR.size)
     if len(head) < EHDR.size or not head.startswith(ELF_MARK):
         return None
-    _, _, machine, _, _, segments, table, _, own, segment, n_segments, width, count, _ = (
+    _, _, machine, _, _, segments, table, _, header_size, segment, n_segments, width, count, _ = (
         EHDR.unpack(head)
     )
-    if machine != EM_CUDA or own != EHDR.size or width != SHDR.size or not count:
+    if machine != EM_CUDA or header_size != EHDR.size or width != SHDR.size or not count:
         return None
     rows = source.read(start + table, count * width)
     if len(rows) < count * width:
@@ -154,10 +156,10 @@ def end_of_cubin(source: Source, start: int) -> int | None:
     return start + end if end <= source.size - start else None
 
 
-def find_device_code(source: Source, sections: list[Section]) -> Iterator[Embedded]:
-    """Containers and loose cubins in the order of their offsets, none in another.
+def find_device_code(source: ByteSource, sections: list[FileSection]) -> Iterator[Embedded]:
+    """Yield containers and loose cubins in order of their offsets, without nested ones.
 
-    A file that begins as a fat binary is one: all of its containers count.
+    In a file that starts as a fat binary, all containers count.
     """
     is_fatbin = source.read(0, len(FATBIN_MAGIC)) == FATBIN_MAGIC
     marks = (CONTAINER_MARK,) if is_fatbin else (CONTAINER_MARK, ELF_MARK)
@@ -192,8 +194,8 @@ def find_device_code(source: Source, sections: list[Section]) -> Iterator[Embedd
         at = max(done, at + max(1, len(window) - len(CONTAINER_MARK) + 1))
 
 
-def _end_of_container(source: Source, place: int, is_own: bool) -> int | None:
-    """Where a container ends, the file's end for one that is cut; None if it is none."""
+def _end_of_container(source: ByteSource, place: int, is_own: bool) -> int | None:
+    """The end offset of a container, at most the file's end; None if it is not a container."""
     head = source.read(place, CONTAINER_SIZE)
     if len(head) < CONTAINER_SIZE:
         return None
@@ -206,8 +208,8 @@ def _end_of_container(source: Source, place: int, is_own: bool) -> int | None:
     return first + size
 
 
-def entry_at(source: Source, at: int, end: int) -> tuple[int, ...] | None:
-    """The fields of an entry's header; None if it is none, or runs past `end`."""
+def entry_at(source: ByteSource, at: int, end: int) -> tuple[int, ...] | None:
+    """The fields of an entry's header; None if it is not an entry, or runs past `end`."""
     head = source.read(at, ENTRY.size)
     if end - at < ENTRY.size or len(head) < ENTRY.size:
         return None

@@ -1,7 +1,7 @@
-"""Writing the device code in a file to files of its own, each by the name of where it was.
+"""Writes the device code of a file to separate files, named after their origin.
 
-Names come from inputs: only letters, digits and `._+-` stay, nothing is written outside of the
-folder, and nothing that is there is overwritten, nor followed if it is a link.
+Names come from inputs, so only letters, digits and `._+-` are kept. Nothing is written outside of
+the folder, no existing file is overwritten, and no link is followed.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from pathlib import Path
 from pylink.facts.objectformats import sm_of_cubin
 from pylink.inspect.containers import Part
 
-# How the architecture is written in a name, and how the name ends.
-ENDINGS = {"cubin": ("sm", ".cubin"), "PTX": ("compute", ".ptx"), "LTO-IR": ("lto", ".ltoir")}
+# By kind: prefix of the architecture in a name, and suffix of the name.
+NAME_PARTS = {"cubin": ("sm", ".cubin"), "PTX": ("compute", ".ptx"), "LTO-IR": ("lto", ".ltoir")}
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
-LONGEST = 100  # characters of a name that come from the input
+MAX_STEM_SIZE = 100  # characters of a name that come from the input
 
 
 def extract(parts: Iterable[Part], folder: Path) -> Iterator[tuple[Part, Path]]:
-    """Write each part into the folder, which is made; yields the parts with their new files.
+    """Write each part into the folder, created if missing; yields the parts with their files.
 
-    OSError where one cannot be written, FileExistsError where its name is taken.
+    OSError if a file cannot be written, FileExistsError if it exists.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    taken: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for part in parts:
-        if part.kind not in ENDINGS or not part.data:
+        if part.kind not in NAME_PARTS or not part.data:
             continue
         stem, ending = _names(part)
-        count = taken[stem + ending] = taken.get(stem + ending, 0) + 1
+        count = counts[stem + ending] = counts.get(stem + ending, 0) + 1
         path = folder / (f"{stem}-{count}{ending}" if count > 1 else stem + ending)
         contents = part.data.rstrip(b"\0") if part.kind == "PTX" else part.data
         created = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -41,8 +41,8 @@ def extract(parts: Iterable[Part], folder: Path) -> Iterator[tuple[Part, Path]]:
 
 
 def _names(part: Part) -> tuple[str, str]:
-    prefix, ending = ENDINGS[part.kind]
-    # Of `folder/lib.a:member.o` the folder says nothing that the user does not know.
-    stem = _UNSAFE.sub("_", part.name.rpartition("/")[2]).lstrip(".")[-LONGEST:]
+    prefix, ending = NAME_PARTS[part.kind]
+    # The user knows the folder in `folder/lib.a:member.o`.
+    stem = _UNSAFE.sub("_", part.name.rpartition("/")[2]).lstrip(".")[-MAX_STEM_SIZE:]
     arch = part.arch or sm_of_cubin(part.data)
     return f"{stem.removesuffix(ending) or 'code'}.{prefix}_{arch}", ending

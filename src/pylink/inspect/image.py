@@ -1,4 +1,4 @@
-"""A plain reader of cubins: headers, sections, segments, names. Independent of the linker's own."""
+"""A simple reader of cubins (headers, sections, segments, names), independent of the linker's."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _HEADER_FIELDS = (
 
 
 class MalformedCubin(ValueError):
-    """A file that cannot be read as a cubin; the text names the place."""
+    """A file cannot be read as a cubin; the text names the place."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """One section header; `key` is the name and how many of that name came before.
+    """One section header; `key` is the name and the number of earlier sections of this name.
 
-    One that is `bare` has no bytes of its own: it lies where the section headers begin.
+    A `bare` section has no bytes of its own: it is at the offset of the section headers.
     """
 
     index: int
@@ -50,7 +50,7 @@ class Section:
 
     @property
     def file_size(self) -> int:
-        """Bytes in the file: also of sm_110's mercury twin of reserved shared memory to 13.4."""
+        """Bytes in the file; sm_110's mercury twin of reserved shared memory has some to 13.4."""
         if self.index == 0 or (self.type in NO_BYTES and (self.bare or not self.mercury)):
             return 0
         return self.size
@@ -65,7 +65,7 @@ def is_relocations(section: Section) -> bool:
 
 
 def is_rel(section: Section) -> bool:
-    """Whether the addends stand in the fields; `.nv.rel.action` is not such a table."""
+    """Whether the fields have the addends; `.nv.rel.action` is not a relocation section."""
     return section.name.startswith(".rel.")
 
 
@@ -84,7 +84,7 @@ class Segment:
 
 
 class Image:
-    """A cubin with its headers decoded and checked; MalformedCubin when they cannot be right."""
+    """A cubin with its headers decoded and checked; MalformedCubin if they are invalid."""
 
     def __init__(self, data: bytes) -> None:
         if len(data) < 64:
@@ -107,7 +107,7 @@ class Image:
         self._check("section headers", shoff, SECTION_HEADER)
         if header["shentsize"] != SECTION_HEADER:
             raise MalformedCubin(f"e_shentsize is {header['shentsize']}, not {SECTION_HEADER}")
-        # With more than 0xff00 sections, count and name table stand in the first header.
+        # With more than 0xff00 sections, count and name table are in the first header.
         count = header["shnum"] or int(struct.unpack_from("<Q", self.data, shoff + 32)[0])
         names = header["shstrndx"]
         if names == SHN_XINDEX:
@@ -142,11 +142,11 @@ class Image:
         table = memoryview(self.data)[phoff : phoff + count * SEGMENT_HEADER]
         return [Segment(*row) for row in struct.iter_unpack("<IIQQQQQQ", table)]
 
-    def _check(self, what: str, offset: int, size: int) -> None:
+    def _check(self, title: str, offset: int, size: int) -> None:
         limit = len(self.data)
         if size and (offset > limit or size > limit - offset):
             raise MalformedCubin(
-                f"{what}: {size:#x} bytes at {offset:#x} run past the end of the file, {limit:#x}"
+                f"{title}: {size:#x} bytes at {offset:#x} run past the end of the file, {limit:#x}"
             )
 
     @property
@@ -161,7 +161,7 @@ class Image:
         return self.data[section.offset : section.offset + section.file_size]
 
     def section(self, name: str) -> Section | None:
-        """The first section of a name."""
+        """The first section of this name; None if missing."""
         return self._first_of_name.get(name)
 
     @cached_property
@@ -188,7 +188,7 @@ class Image:
 
     @cached_property
     def symbols(self) -> list[str]:
-        """The name of each symbol of .symtab; a section symbol without name has its section's."""
+        """The names of symbols in .symtab; unnamed section symbols get their section's name."""
         return self._symbol_names(".symtab")
 
     @cached_property
@@ -201,14 +201,12 @@ class Image:
             return []
         names = []
         for i, (name, _, _, shndx, _, _) in enumerate(self.entries(symtab, "<IBBHQQ")):
-            shown = self.string(name)
-            names.append(
-                shown or f"({self.section_name(self.section_of_symbol(symtab, i, shndx))})"
-            )
+            text = self.string(name)
+            names.append(text or f"({self.section_name(self.section_of_symbol(symtab, i, shndx))})")
         return names
 
     def section_of_symbol(self, symtab: Section, index: int, shndx: int) -> int:
-        """The section of a symbol: its st_shndx, or what the table of large numbers says."""
+        """The section of a symbol: its st_shndx, or its number in the _shndx table."""
         if shndx != SHN_XINDEX:
             return shndx
         section = self.section(f"{symtab.name}_shndx")
@@ -218,7 +216,7 @@ class Image:
         return int.from_bytes(data[4 * index : 4 * index + 4], "little")
 
     def entries(self, section: Section, form: str) -> list[tuple[int, ...]]:
-        """The entries of a table, each of the struct format `form`."""
+        """Unpack the entries of a table, with the struct format `form`."""
         size = struct.calcsize(form)
         data = self.content(section)
         if len(data) % size:
@@ -228,6 +226,6 @@ class Image:
         return list(struct.iter_unpack(form, data))
 
     def symbol_name(self, index: int, section: Section) -> str:
-        """Name of the symbol that an entry of `section` gives by number."""
+        """The name of a symbol that an entry of `section` refers to by number."""
         names = self.mercury_symbols if section.mercury else self.symbols
         return names[index] if index < len(names) else f"symbol {index}?"

@@ -1,19 +1,19 @@
-"""Cubins whose contents fill more than a person reads: how many rows each part of one has."""
+"""Estimates the rows of each part of a cubin, since large cubins are not listed in full."""
 
 from __future__ import annotations
 
 from pylink.inspect import contents
 from pylink.inspect.image import Image, is_relocations
 
-# Rows of a cubin up to which all of it is shown.
+# Limit of rows up to which all parts of a cubin are listed.
 MOST_ROWS = 5000
 
-# Bytes of a row of a table, of records and notes of one as most have them.
+# Bytes of a row of each table; usual bytes of a record.
 _SYMBOL, _RELOCATION, _RECORD, _CALL = 24, 16, 8, 8
 
 
 def row_counts(image: Image) -> dict[str, int]:
-    """About how many rows each part has, by the sizes of sections: none of them is decoded."""
+    """The approximate number of rows of each part, from section sizes, without decoding."""
     counts = {"sections": len(image.sections), "symbols": 0, "relocs": 0, "info": 0, "callgraph": 0}
     for section in image.sections:
         if section.name in contents.SYMBOL_TABLES:

@@ -1,10 +1,10 @@
-"""Where a linked image's parts lie in the file, worked out anew for another size of the tool note.
+"""Recomputes the file layout of a linked image for another size of the tool note.
 
 `.note.nv.tkinfo` names the tool and its options, so its size differs between linkers and moves
-everything after it. `expected_layout` answers: where would each part of this image lie if that
-note had another size? Each section goes to the next multiple of its alignment. NOBITS sections
-move the cursor without bytes; mercury sections that share a plain section's bytes follow it. The
-section headers come after the last section, 8-aligned where no section is Mercury's, and the
+everything after it. `expected_layout` gives the offset of each part of an image if the note had
+another size. Each section is placed at the next multiple of its alignment. NOBITS sections advance
+the offset without bytes; mercury sections that share a plain section's bytes move with it. The
+section headers come after the last section, 8-aligned in images without Mercury sections, and the
 program headers after them.
 """
 
@@ -34,12 +34,12 @@ def round_up(value: int, align: int) -> int:
 
 
 def is_mercury(image: Image) -> bool:
-    """Whether its target has Mercury sections, as from sm_100 on."""
+    """Whether the image's target has Mercury sections (sm_100 and later)."""
     return image.header["flags"] & 0xFF == 2
 
 
 def actual_layout(image: Image) -> Layout:
-    """The layout that the headers of the image state."""
+    """The layout in the headers of the image."""
     offsets = tuple(section.offset for section in image.sections)
     header = image.header
     return Layout(offsets, header["shoff"], header["phoff"], tuple(image.segments), len(image.data))
@@ -73,15 +73,15 @@ def expected_layout(image: Image, note_size: int) -> Layout:
 
 
 def _runs(image: Image) -> list[list[Section]]:
-    """The sections of each loaded segment, in section order."""
-    wanted = SHF_WRITE | SHF_EXECINSTR if is_mercury(image) else SHF_WRITE
+    """Adjacent sections with equal permissions, for the loaded segments."""
+    permission_bits = SHF_WRITE | SHF_EXECINSTR if is_mercury(image) else SHF_WRITE
     runs: list[list[Section]] = []
     previous = None
     for section in image.sections:
         if not section.flags & SHF_ALLOC or section.mercury:
             previous = None
             continue
-        permission = section.flags & wanted
+        permission = section.flags & permission_bits
         if permission != previous:
             runs.append([])
             previous = permission

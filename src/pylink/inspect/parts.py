@@ -1,4 +1,4 @@
-"""The parts of a cubin that can be asked for, each with its option and its two forms."""
+"""The parts of a cubin that can be listed, each with its option, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pylink.inspect.image import Image
 
 @dataclass(frozen=True)
 class Part:
-    """`text` is for a person, `value` for a program; an empty text is omitted."""
+    """One part: `text` formats it for people, `value` for JSON; an empty text is omitted."""
 
     name: str
     help: str
@@ -32,11 +32,11 @@ PARTS = (
 
 
 def image_text(name: str, image: Image, parts: Sequence[Part]) -> str:
-    """The parts of a cubin that have something to show, under the file's name."""
+    """The texts of a cubin's parts that are not empty, under the file's name."""
     texts = [text for text in (part.text(image) for part in parts) if text]
     return "\n".join((f"{printable(name)}\n", *texts))
 
 
 def image_document(name: str, image: Image, parts: Sequence[Part]) -> dict[str, object]:
-    """The same for a program; a key for each part."""
+    """The parts of a cubin as values for JSON, a key for each part."""
     return {"file": name, **{part.name: part.value(image) for part in parts}}

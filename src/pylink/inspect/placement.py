@@ -1,4 +1,4 @@
-"""Where parts lie in the file, compared: section offsets, segments, header tables, padding."""
+"""Compares the layout of two files: section offsets, segments, header tables, padding."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from pylink.inspect.layout import TOOL_NOTE, actual_layout, expected_layout
 def placement_differences(first: Image, second: Image, *, tool_note: bool) -> list[Difference]:
     """Differences in placement between two cubins whose sections have the same names and sizes.
 
-    With `tool_note` the first one's tool note may have another size, and its parts must lie where
-    the second one's would with a note of that size.
+    With `tool_note` the tool notes may differ in size: the first layout must be equal to the second
+    one's with a note of the first size.
     """
     note = first.section(TOOL_NOTE)
-    mine, other = actual_layout(first), actual_layout(second)
+    layout, other_layout = actual_layout(first), actual_layout(second)
     if tool_note:
-        other = expected_layout(second, note.size if note else 0)
+        other_layout = expected_layout(second, note.size if note else 0)
     names = [section.name for section in first.sections]
     differences = [
         number_difference("layout", name, " sh_offset", a, b)
-        for name, a, b in zip(names, mine.offsets, other.offsets, strict=True)
+        for name, a, b in zip(names, layout.offsets, other_layout.offsets, strict=True)
         if a != b
     ]
-    differences += _segments(mine.segments, other.segments)
-    for what in ("shoff", "phoff", "size"):
-        a, b = getattr(mine, what), getattr(other, what)
+    differences += _segments(layout.segments, other_layout.segments)
+    for field in ("shoff", "phoff", "size"):
+        a, b = getattr(layout, field), getattr(other_layout, field)
         if a != b:
-            differences.append(number_difference("layout", "file", f" {what}", a, b))
+            differences.append(number_difference("layout", "file", f" {field}", a, b))
     return differences + _padding(first, second, tool_note=tool_note)
 
 
 def _segments(first: tuple[Segment, ...], second: tuple[Segment, ...]) -> list[Difference]:
     segments = []
     for i in range(max(len(first), len(second))):
-        mine = str(first[i]) if i < len(first) else None
+        value = str(first[i]) if i < len(first) else None
         other = str(second[i]) if i < len(second) else None
-        if mine != other:
-            segments.append(Difference("segment", "segments", f"[{i}]", mine, other))
+        if value != other:
+            segments.append(Difference("segment", "segments", f"[{i}]", value, other))
     return segments
 
 
 def _gaps(image: Image) -> bytes:
-    """The file with every byte of a section or header set to zero."""
+    """The file with all bytes of sections and headers set to zero."""
     gaps = bytearray(image.data)
     spans = [(0, 64), (image.header["shoff"], SECTION_HEADER * len(image.sections))]
     spans.append((image.header["phoff"], SEGMENT_HEADER * len(image.segments)))
@@ -53,11 +53,11 @@ def _gaps(image: Image) -> bytes:
 
 
 def _padding(first: Image, second: Image, *, tool_note: bool) -> list[Difference]:
-    """Bytes that belong to no section or header: equal, or zero where the note moves them."""
-    mine, other = _gaps(first), _gaps(second)
-    if mine == other or (tool_note and not any(mine) and not any(other)):
+    """Compare bytes outside of sections and headers; only zeros may move with the note."""
+    gaps, other_gaps = _gaps(first), _gaps(second)
+    if gaps == other_gaps or (tool_note and not any(gaps) and not any(other_gaps)):
         return []
-    shared = min(len(mine), len(other))
-    at = next((i for i in range(shared) if mine[i] != other[i]), shared)
-    shown = mine[at : at + 8].hex(" "), other[at : at + 8].hex(" ")
-    return [Difference("layout", "padding", f" {at:#x}", *shown)]
+    shared = min(len(gaps), len(other_gaps))
+    at = next((i for i in range(shared) if gaps[i] != other_gaps[i]), shared)
+    texts = gaps[at : at + 8].hex(" "), other_gaps[at : at + 8].hex(" ")
+    return [Difference("layout", "padding", f" {at:#x}", *texts)]

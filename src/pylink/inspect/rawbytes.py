@@ -1,4 +1,4 @@
-"""Section contents compared as bytes: what may be masked, and the first difference in words."""
+"""Compares section contents as bytes, with masks, and describes the first difference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEEP_MASK = bytes(0xFF ^ b for b in SCOREBOARDS)
 
 
 def bytes_difference(section: Section, first: bytes, second: bytes) -> Difference:
-    """The first unequal word of a section that is compared byte by byte."""
+    """Describe the first unequal word of two section contents."""
     shared = min(len(first), len(second))
     at = next((i for i in range(shared) if first[i] != second[i]), shared)
     code = section.name.startswith(".text.")
@@ -30,8 +30,8 @@ def bytes_difference(section: Section, first: bytes, second: bytes) -> Differenc
         note = f"{count} of {len(first):#x} bytes differ"
     if len(first) != len(second):
         note += f"; sizes {len(first):#x}, {len(second):#x}"
-    shown = [data[start : start + 16].hex(" ") or "the end" for data in (first, second)]
-    return Difference("bytes", section.name, f"+{start:#x}", shown[0], shown[1], note)
+    texts = [data[start : start + 16].hex(" ") or "the end" for data in (first, second)]
+    return Difference("bytes", section.name, f"+{start:#x}", texts[0], texts[1], note)
 
 
 def _instructions(code: bytes) -> list[bytes]:
@@ -39,7 +39,7 @@ def _instructions(code: bytes) -> list[bytes]:
 
 
 def without_first_note(data: bytes) -> bytes:
-    """The notes copied from the inputs, which follow the linker's own."""
+    """The notes after the first one, which is the linker's own."""
     if len(data) < 12:
         return data
     name_size, size = struct.unpack_from("<II", data)

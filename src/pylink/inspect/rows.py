@@ -1,7 +1,7 @@
-"""What a section's entries say: one frozen row class for each kind of entry.
+"""The entries of sections: one frozen row class for each kind of entry.
 
-`kind` is the word for such an entry in every report; `key` says which two entries of two cubins
-are the same one; `str()` is the entry in one line.
+`kind` names the entry in reports; entries of two cubins with equal `key` are compared; `str()` is
+the entry in one line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Row:
         return str(self)
 
     def where(self, index: int) -> str:
-        """The place of the entry in its section, to be written after the section's name."""
+        """The place of the entry in its section, written after the section's name."""
         return f"[{index}]"
 
 
@@ -52,14 +52,14 @@ class Symbol(Row):
 
     @property
     def place(self) -> str:
-        """The section, without what the symbol's name says already."""
+        """The section's name, without the symbol's name at its end."""
         return self.section.removesuffix(self.name).removesuffix(".")
 
     @property
     def marks(self) -> str:
-        """Visibility, unless it is the default, and what else st_other says."""
-        shown = () if self.visibility == "DEFAULT" else (self.visibility,)
-        return " ".join((*shown, *self.other))
+        """The visibility, unless it is the default, and the other bits of st_other."""
+        visibility = () if self.visibility == "DEFAULT" else (self.visibility,)
+        return " ".join((*visibility, *self.other))
 
     def __str__(self) -> str:
         return (
@@ -70,7 +70,7 @@ class Symbol(Row):
 
 @dataclass(frozen=True)
 class Relocation(Row):
-    """`addend` is None in a REL section, where the field itself holds it."""
+    """A relocation; REL sections have no `addend` (None), since the field holds it."""
 
     kind: ClassVar[str] = "relocation"
     offset: int
@@ -95,7 +95,7 @@ class Relocation(Row):
 
 @dataclass(frozen=True)
 class Record(Row):
-    """A record of .nv.info or .nv.compat: `value` for a program, `text` for a person."""
+    """A record of .nv.info or .nv.compat: `value` is for JSON, `text` for people."""
 
     kind: ClassVar[str] = "record"
     attribute: str
@@ -116,7 +116,7 @@ class Record(Row):
 
 @dataclass(frozen=True)
 class Call(Row):
-    """A row of .nv.callgraph; the second name is a function's, or a prototype in blocks -2, -3."""
+    """A row of .nv.callgraph; `second` is a function, or a prototype in blocks -2 and -3."""
 
     kind: ClassVar[str] = "call"
     block: int
@@ -145,7 +145,7 @@ class Prototype(Row):
 
 @dataclass(frozen=True)
 class NoteField(Row):
-    """One part of a note; of a note whose kind is not known, its bytes."""
+    """One field of a note; the bytes of a note of unknown kind."""
 
     kind: ClassVar[str] = "note"
     name: str
@@ -171,7 +171,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Capsule:
-    """A function's mercury capsule; `code` is the section that its first word gives by number."""
+    """A function's mercury capsule; `code` is the section whose number is its first word."""
 
     function: str
     size: int

@@ -1,4 +1,4 @@
-"""A cubin, part by part, as text for a person."""
+"""A cubin, part by part, as text."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def sections(image: Image) -> str:
             f"{section.size:#x}",
             f"{section.align:#x}",
             str(section.link),
-            # Before sm_90 that of .text.* has a register count above the symbol.
+            # Before sm_90, sh_info of .text.* has a register count above the symbol.
             f"{section.info:#x}" if section.info > 0xFFFF else str(section.info),
             section.name,
         )
@@ -79,7 +79,7 @@ def symbols(image: Image) -> str:
     for section in image.sections:
         if section.name in contents.SYMBOL_TABLES:
             entries = enumerate(contents.symbols(image, section))
-            # The null symbol is worth a line only where a linker left a value in it.
+            # The null symbol is listed only if a linker left a value in it.
             rows = [_symbol(i, row) for i, row in entries if i or row.value]
             texts.append(titled(f"Symbols {section.name}", table(heads, rows, "rrrllll")))
     return "\n".join(texts)

@@ -1,11 +1,11 @@
-"""pylink in nvJitLink's place: programs that link in memory use it unchanged.
+"""Replaces nvJitLink in a process, so that programs that link in memory use pylink unchanged.
 
     import pylink.jitlink
     pylink.jitlink.install()  # before anything loads libnvJitLink
 
-From then on cuda.core, numba-cuda and whoever else asks for libnvJitLink link cubins, host objects,
-archives and fat binaries with pylink. What holds PTX or LTO-IR for the target goes on to the real
-library, in the same process, when it is installed.
+From then on cuda.core, numba-cuda and all other users of libnvJitLink link cubins, host objects,
+archives and fat binaries with pylink. Links with PTX or LTO-IR for the target are passed to the
+real library, in the same process, if it is installed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAJORS", "install", "is_installed"]
 
-# Major releases of CUDA whose library can be stood in for.
+# Major releases of CUDA whose library can be replaced.
 MAJORS = (12, 13)
 
 _installed: dict[int, Standin] = {}
@@ -28,12 +28,12 @@ _lock = threading.Lock()
 
 
 def install(*, majors: tuple[int, ...] = (13,), real: str | os.PathLike[str] | None = None) -> None:
-    """Let pylink be the process's libnvJitLink of the major releases given; again does nothing.
+    """Make pylink the process's libnvJitLink of these major releases; repeated calls do nothing.
 
-    `real` is the path of the real library, for what must be compiled; by default that of a wheel,
-    of CUDA_HOME, or of the system. RuntimeError when a libnvJitLink is loaded already: whoever has
-    it keeps it. OSError when this installation was built without the stand-in. ValueError for a
-    major release that is not one of `MAJORS`.
+    `real` is the path of the real library, for code that must be compiled (default: of a wheel, of
+    CUDA_HOME, or of the system). RuntimeError if a libnvJitLink is loaded already, since its users
+    keep it. OSError if this installation was built without the stand-in. ValueError for a major
+    release that is not in `MAJORS`.
     """
     from pylink.jitlink import library
     from pylink.jitlink.real import Real

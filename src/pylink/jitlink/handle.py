@@ -1,8 +1,8 @@
-"""One handle of nvJitLink: inputs are kept until the link, which is ours where nothing is compiled.
+"""One handle of nvJitLink: collects inputs for the link, by pylink if nothing is compiled.
 
-A handle becomes one of the real library, with all that was added to it, as soon as an option or an
-input asks for a compiler. Result codes and logs are nvJitLink's, as seen of release 13.0:
-an input that is refused takes no part, and the link goes on without it.
+As soon as an option or an input needs a compiler, the handle and its inputs are forwarded to the
+real library. Result codes and logs are those of nvJitLink 13.0: a refused input is dropped, and the
+link goes on without it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pylink.facts.objectformats import E_FLAGS, sm_of_cubin
 from pylink.facts.target import Target
 from pylink.files.reading import read_incoming
 from pylink.inputs import kinds
-from pylink.jitlink.options import understand
+from pylink.jitlink.options import parse_options
 from pylink.jitlink.real import (
     INCORRECT_INPUT_TYPE,
     INTERNAL,
@@ -30,7 +30,7 @@ from pylink.jitlink.real import (
 )
 from pylink.linker import run_link
 from pylink.options.model import Input
-from pylink.options.plan import Plan
+from pylink.options.plan import OutputPlan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pylink.jitlink.real import Real, RealHandle
     from pylink.options.table import Value
 
-# nvJitLink.h: nvJitLinkInputType, and the kinds of files that each takes.
+# nvJitLinkInputType of nvJitLink.h, with the kinds of files that each accepts.
 ANY = 10
 TYPES = {
     1: ("CUBIN", (kinds.CUBIN,)),
@@ -65,11 +65,12 @@ TYPES = {
 }
 COMPILED = (kinds.PTX, kinds.LTOIR)
 
-# Options of every link, as in the real library.
+# Options of every link, like the real library.
 ALWAYS: dict[str, Value] = {"allow_empty": True, "ignore_host_info": True, "merc_dedup": "off"}
 
-# Errors after which the real library goes on: it compiles, and of two definitions, sizes, memory
-# spaces or managed attributes it keeps the first and reports that. nvlink adds the last one.
+# Errors that the real library does not stop at: it compiles, and if definitions, sizes, memory
+# spaces or managed attributes conflict, it keeps the first and reports that. nvlink adds the last
+# one.
 REAL_LINKS = {
     "needs-compiler",
     "multiple-definition",
@@ -84,7 +85,7 @@ LOGS = ("ErrorLog", "InfoLog")
 
 
 class Handle:
-    """What nvJitLinkCreate makes; methods return nvJitLinkResult numbers."""
+    """The handle of nvJitLinkCreate; methods return nvJitLinkResult numbers."""
 
     def __init__(self, options: Sequence[bytes], real: Real) -> None:
         self._begun = time.perf_counter()
@@ -95,14 +96,14 @@ class Handle:
         self._image: bytes | None = None
         self._forwarded: RealHandle | None = None
         self.created = SUCCESS
-        self._wishes = understand(os.fsdecode(word) for word in options)
-        if self._wishes is None:
+        self._settings = parse_options(os.fsdecode(word) for word in options)
+        if self._settings is None:
             if not any(word.startswith(b"-arch=") for word in options):
                 self.created = MISSING_ARCH
             else:
                 self.created = self._forward()
         else:
-            self._target = Target(str(self._wishes.values["arch"]))
+            self._target = Target(str(self._settings.values["arch"]))
 
     def add_data(self, kind: int, data: bytes, name: bytes | None) -> int:
         if self._forwarded is not None:
@@ -122,15 +123,15 @@ class Handle:
     def complete(self) -> int:
         if self._forwarded is not None:
             return self._forwarded.complete()
-        if self._wishes is None or self._image is not None:
+        if self._settings is None or self._image is not None:
             return INTERNAL
         start = time.perf_counter()
         logs = _Logs()
         sink = Sink(logs)
-        values = {**self._wishes.values, **ALWAYS}
+        values = {**self._settings.values, **ALWAYS}
         try:
             inputs = [source for _, source in self._inputs]
-            plan = Plan(values, (), sink)
+            plan = OutputPlan(values, (), sink)
             image = run_link(values, inputs, plan, sink, compiles=False).image
             assert isinstance(image, bytes)  # no file was asked for
             self._image = image
@@ -140,11 +141,11 @@ class Handle:
                 for diagnostic in error.diagnostics
                 if diagnostic.level >= DISCRETIONARY
             }
-            if kinds_found <= REAL_LINKS and self._real.is_there():
+            if kinds_found <= REAL_LINKS and self._real.is_available():
                 return self._forward() or self.complete()
         finally:
             sink.close()
-        if self._wishes.timed:
+        if self._settings.reports_time:
             before, during = start - self._begun, time.perf_counter() - start
             self._info += f"nvJitLink time until Complete: {1000 * before:f}\n".encode()
             self._info += f"nvJitLinkComplete time to finish: {1000 * during:f}\n".encode()
@@ -152,23 +153,23 @@ class Handle:
         self._errors += logs.errors
         return SUCCESS if self._image is not None else self._refuse(INTERNAL, "ERROR 9: finish\n")
 
-    def get_size(self, what: str) -> tuple[int, int]:
-        """The result, and the bytes of one of `real.RESULTS`; a log has a NUL unless empty."""
+    def get_size(self, result_name: str) -> tuple[int, int]:
+        """The result code, and the size of one of `real.RESULTS`; a log has a NUL unless empty."""
         if self._forwarded is not None:
-            return self._forwarded.get_size(what)
-        result = self._find(what)
+            return self._forwarded.get_size(result_name)
+        result = self._find(result_name)
         if result is None:
-            return (INTERNAL if what == "LinkedCubin" else INVALID_INPUT), 0
-        return SUCCESS, len(result) + (result != b"" and what in LOGS)
+            return (INTERNAL if result_name == "LinkedCubin" else INVALID_INPUT), 0
+        return SUCCESS, len(result) + (result != b"" and result_name in LOGS)
 
-    def get(self, what: str, address: int) -> int:
-        """Write one of `real.RESULTS` to an address with room for it and, of a log, a NUL."""
+    def get(self, result_name: str, address: int) -> int:
+        """Write one of `real.RESULTS`, a log with a NUL, to an address with room for it."""
         if self._forwarded is not None:
-            return self._forwarded.get(what, address)
-        result = self._find(what)
+            return self._forwarded.get(result_name, address)
+        result = self._find(result_name)
         if result is None:
-            return INTERNAL if what == "LinkedCubin" else INVALID_INPUT
-        if what in LOGS:
+            return INTERNAL if result_name == "LinkedCubin" else INVALID_INPUT
+        if result_name in LOGS:
             result += b"\0"
         ctypes.memmove(address, result, len(result))
         return SUCCESS
@@ -182,7 +183,7 @@ class Handle:
             return INVALID_INPUT
         if not label:
             return self._refuse(INCORRECT_INPUT_TYPE, f"unsupported input type: {name}\n")
-        if self._wishes is None or self._image is not None:
+        if self._settings is None or self._image is not None:
             return self._refuse(INTERNAL, f"ERROR 1: empty elfw when adding cubin{name}\n")
         input_kind = kinds.kind_of(data)
         if input_kind not in takes:
@@ -199,16 +200,16 @@ class Handle:
         return SUCCESS
 
     def _runs(self, data: bytes) -> bool:
-        """Whether the target runs a cubin, as far as its header tells; the link looks closer."""
-        whole = len(data) >= E_FLAGS.stop
-        return not whole or self._target.accepts_cubin(sm_of_cubin(data), specific=False)
+        """Whether the target runs a cubin, by its header only; the link checks more."""
+        has_flags = len(data) >= E_FLAGS.stop
+        return not has_flags or self._target.accepts_cubin(sm_of_cubin(data), specific=False)
 
     def _forward(self) -> int:
-        """Go on with the real library; the first result of it that is an error."""
+        """Forward the handle to the real library; returns its first error code, or SUCCESS."""
         try:
             result, self._forwarded = self._real.create(self._option_texts)
         except OSError as error:
-            self._wishes = None
+            self._settings = None
             return self._refuse(INTERNAL, f"{error}\n")
         for kind, source in self._inputs:
             assert source.data is not None
@@ -220,14 +221,14 @@ class Handle:
         self._errors += os.fsencode(text)
         return result
 
-    def _find(self, what: str) -> bytes | None:
-        if what == "LinkedCubin":
+    def _find(self, result_name: str) -> bytes | None:
+        if result_name == "LinkedCubin":
             return self._image
-        return {"ErrorLog": self._errors, "InfoLog": self._info}.get(what)
+        return {"ErrorLog": self._errors, "InfoLog": self._info}.get(result_name)
 
 
 class _Logs(NvlinkRenderer):
-    """Diagnostics in nvlink's words, without its name in front, as nvJitLink's logs have them."""
+    """Writes diagnostics as nvJitLink's logs have them: nvlink's text without its name in front."""
 
     def __init__(self) -> None:
         super().__init__(io.StringIO(), tool="")

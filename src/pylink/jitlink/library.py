@@ -1,7 +1,7 @@
 """The stand-in library: a small shared object with nvJitLink's name, whose calls come here.
 
-The dynamic linker answers a request for `libnvJitLink.so.13` with the library that is loaded under
-that DT_SONAME, whoever asks: Python packages, and libraries that were linked with it.
+The dynamic linker resolves `libnvJitLink.so.13` to the library that is loaded under this DT_SONAME,
+for Python packages and for libraries that were linked with it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pylink.jitlink.handle import Handle
 from pylink.jitlink.real import INVALID_INPUT, NULL_INPUT, RESULTS, SUCCESS, Real
 
-# The release that links follow, for programs that ask where the real library is not installed.
+# The version that is reported if the real library is not installed: the release that links follow.
 VERSIONS = {12: (12, 9), 13: (13, 0)}
 
 
@@ -24,7 +24,7 @@ def soname(major: int) -> str:
 
 
 def find_loaded(major: int) -> ctypes.CDLL | None:
-    """The library that is loaded under nvJitLink's name, if there is one."""
+    """The library that is loaded under nvJitLink's name; None if not loaded."""
     try:
         return ctypes.CDLL(soname(major), mode=os.RTLD_NOLOAD | os.RTLD_NOW)
     except OSError:
@@ -32,7 +32,7 @@ def find_loaded(major: int) -> ctypes.CDLL | None:
 
 
 def find_standin(major: int) -> str:
-    """The path of the stand-in; OSError when this installation has none."""
+    """The path of the stand-in; OSError if this installation does not have it."""
     for suffix in EXTENSION_SUFFIXES:
         path = os.path.join(os.path.dirname(__file__), f"nvjitlink{major}{suffix}")
         if os.path.isfile(path):
@@ -44,8 +44,8 @@ class Standin:
     """The loaded stand-in of a major release."""
 
     def __init__(self, major: int, real: Real) -> None:
-        # Global, as a program's own libraries are: others that need it may be loaded later. What is
-        # called by way of PyDLL has the GIL.
+        # RTLD_GLOBAL, like a program's own libraries, for libraries that are loaded later and need
+        # it. Functions of a PyDLL are called with the GIL.
         self._library = ctypes.PyDLL(find_standin(major), mode=os.RTLD_NOW | os.RTLD_GLOBAL)
         install = self._library.pylink_standin_install
         install.argtypes = [ctypes.py_object]
@@ -56,7 +56,7 @@ class Standin:
 
 
 class Calls:
-    """What `standin.h` calls: its addresses are numbers here, results those of nvJitLink.h."""
+    """The functions that `standin.h` calls; addresses are integers, results nvJitLink.h's."""
 
     def __init__(self, major: int, real: Real) -> None:
         self._major = major
@@ -89,14 +89,14 @@ class Calls:
     def complete(self, handle: int) -> int:
         return self._handles[handle].complete()
 
-    def get_size(self, handle: int, what: int, size: int) -> int:
-        result, result_size = self._handles[handle].get_size(RESULTS[what])
+    def get_size(self, handle: int, result_number: int, size: int) -> int:
+        result, result_size = self._handles[handle].get_size(RESULTS[result_number])
         if result == SUCCESS:
             ctypes.c_size_t.from_address(size).value = result_size
         return result
 
-    def get(self, handle: int, what: int, address: int) -> int:
-        return self._handles[handle].get(RESULTS[what], address)
+    def get(self, handle: int, result_number: int, address: int) -> int:
+        return self._handles[handle].get(RESULTS[result_number], address)
 
     def version(self, major: int, minor: int) -> int:
         try:

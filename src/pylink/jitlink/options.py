@@ -1,7 +1,7 @@
-"""nvJitLink's options, as values of ours.
+"""Translates nvJitLink's options into pylink's.
 
-nvJitLink.h lists the options; `-r` is not there and works. An option that is not in this table is
-the real library's to judge.
+nvJitLink.h lists the options; `-r` is not listed but works. Links with other options are forwarded
+to the real library.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pylink.options.table import Value
 
-# By their beginning: the attribute of ours that takes the value; "" for what only compilers read.
+# By prefix: pylink's attribute for the value; "" for options that only compilers read.
 WITH_VALUE = {
     "-arch=": "arch",
     "-kernels-used=": "kernels_used",
@@ -43,45 +43,45 @@ FLAGS = {
 LISTS = ("kernels_used", "variables_used")
 
 
-class Wishes:
-    """What the options of one handle ask for.
+class LinkSettings:
+    """The settings of one handle.
 
-    `values` are options of ours. `timed` asks for the time of the link in the log.
+    `values` are pylink's options. With `reports_time` the log has the time of the link.
     """
 
-    __slots__ = ("timed", "values")
+    __slots__ = ("reports_time", "values")
 
-    def __init__(self, values: dict[str, Value], *, timed: bool) -> None:
+    def __init__(self, values: dict[str, Value], *, reports_time: bool) -> None:
         self.values = values
-        self.timed = timed
+        self.reports_time = reports_time
 
 
-def understand(options: Iterable[str]) -> Wishes | None:
-    """The options of a link of machine code; None when the real library has to read them."""
+def parse_options(options: Iterable[str]) -> LinkSettings | None:
+    """Parse the options of a link of machine code; None if the real library must handle them."""
     values: dict[str, Value] = {}
-    timed = False
-    for word in options:
-        attribute = FLAGS.get(word)
+    reports_time = False
+    for option in options:
+        attribute = FLAGS.get(option)
         if attribute == "time":
-            timed = True
+            reports_time = True
         elif attribute is not None:
             if attribute:
                 values[attribute] = True
-        elif (beginning := word[: word.find("=") + 1]) in WITH_VALUE and word != beginning:
-            _store(values, WITH_VALUE[beginning], word[len(beginning) :])
+        elif (prefix := option[: option.find("=") + 1]) in WITH_VALUE and option != prefix:
+            _store(values, WITH_VALUE[prefix], option[len(prefix) :])
         else:
             return None
     # A virtual architecture has only PTX.
     arch = str(values.get("arch", ""))
     if not arch.startswith("sm_") or arch not in BY_ATTRIBUTE["arch"].choices:
         return None
-    return Wishes(values, timed=timed)
+    return LinkSettings(values, reports_time=reports_time)
 
 
 def _store(values: dict[str, Value], attribute: str, value: str) -> None:
     if attribute in LISTS:
-        before = values.get(attribute, ())
-        assert isinstance(before, tuple)
-        values[attribute] = (*before, value)
+        earlier = values.get(attribute, ())
+        assert isinstance(earlier, tuple)
+        values[attribute] = (*earlier, value)
     elif attribute:
         values[attribute] = value

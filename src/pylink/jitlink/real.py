@@ -1,4 +1,4 @@
-"""The real nvJitLink library, for what must be compiled and what only it knows."""
+"""The real nvJitLink library, for code that must be compiled and for unknown options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# nvJitLink.h: nvJitLinkResult.
+# nvJitLinkResult of nvJitLink.h.
 SUCCESS = 0
 MISSING_ARCH = 2
 INVALID_INPUT = 3
@@ -21,17 +21,17 @@ UNRECOGNIZED_INPUT = 8
 NULL_INPUT = 10
 INCORRECT_INPUT_TYPE = 12
 
-# What can be asked for of a handle, in the order of the enumeration in standin.h.
+# Results of a handle, in the order of the enumeration in standin.h.
 RESULTS = ("LinkedCubin", "LinkedPtx", "LinkedLTOIR", "ErrorLog", "InfoLog")
 
 
 def find(major: int) -> str | None:
-    """The path of the library of a major release: of a wheel, a toolkit, or the system; or None."""
+    """The path of the library in a wheel, a toolkit, or the system; None if not found."""
     return next(iter(find_nvjitlink(major=major)), None)
 
 
 class Real:
-    """The library, loaded when it is first needed; OSError where there is none."""
+    """The library, loaded when first needed; OSError if it is not installed."""
 
     def __init__(self, path: str | None, major: int) -> None:
         self._path = path
@@ -52,8 +52,8 @@ class Real:
                 self._library = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
             return self._library
 
-    def is_there(self) -> bool:
-        """Whether it can be loaded."""
+    def is_available(self) -> bool:
+        """Whether the library can be loaded."""
         try:
             return self.library is not None
         except OSError:
@@ -65,7 +65,7 @@ class Real:
         return major.value, minor.value
 
     def api(self) -> int:
-        """The address of the function that is not documented."""
+        """The address of the undocumented function `__nvJitLinkAPI`."""
         return ctypes.cast(self.library.__nvJitLinkAPI, ctypes.c_void_p).value or 0
 
     def create(self, arguments: Sequence[bytes]) -> tuple[int, RealHandle]:
@@ -77,17 +77,17 @@ class Real:
 
 
 class RealHandle:
-    """A handle of the real library; each method is the function of that name.
+    """A handle of the real library; each method calls the function of this name.
 
-    One that is not `usable`, because its options were refused, has a log and nothing else: the
-    library may end the process when more is asked of such a handle.
+    A handle whose options were refused is not `usable`: only its log can be read, since the library
+    may end the process on other calls.
     """
 
     def __init__(self, library: ctypes.CDLL, handle: ctypes.c_void_p, *, usable: bool) -> None:
         self._library = library
         self._handle = handle
         self._usable = usable
-        # Nothing says that the library copies what it is given.
+        # Keeps buffers alive, since the library may not copy them.
         self._buffers: list[tuple[bytes, bytes | None]] = []
 
     def add_data(self, kind: int, data: bytes, name: bytes | None) -> int:
@@ -105,32 +105,32 @@ class RealHandle:
     def complete(self) -> int:
         return int(self._library.nvJitLinkComplete(self._handle)) if self._usable else INTERNAL
 
-    def get_size(self, what: str) -> tuple[int, int]:
-        """The result of the function, and the bytes of `what`, one of `RESULTS`."""
+    def get_size(self, result_name: str) -> tuple[int, int]:
+        """The result code, and the size of `result_name`, one of `RESULTS`."""
         size = ctypes.c_size_t()
-        if not (self._usable or what.endswith("Log")):
+        if not (self._usable or result_name.endswith("Log")):
             return INTERNAL, 0
-        function = getattr(self._library, f"nvJitLinkGet{what}Size", None)
+        function = getattr(self._library, f"nvJitLinkGet{result_name}Size", None)
         if function is None:  # LTO-IR, before 13.1
             return INVALID_INPUT, 0
         return int(function(self._handle, ctypes.byref(size))), size.value
 
-    def get(self, what: str, address: int) -> int:
-        """Write `what` to an address with room for it."""
-        function = getattr(self._library, f"nvJitLinkGet{what}", None)
+    def get(self, result_name: str, address: int) -> int:
+        """Write `result_name` to an address with room for it."""
+        function = getattr(self._library, f"nvJitLinkGet{result_name}", None)
         return (
             INVALID_INPUT
             if function is None
             else int(function(self._handle, ctypes.c_void_p(address)))
         )
 
-    def take(self, what: str) -> bytes:
-        """The bytes of `what`; empty where there are none."""
-        result, size = self.get_size(what)
-        room = ctypes.create_string_buffer(size)
-        if result != SUCCESS or self.get(what, ctypes.addressof(room)) != SUCCESS:
+    def read_result(self, result_name: str) -> bytes:
+        """The bytes of `result_name`; empty if not available."""
+        result, size = self.get_size(result_name)
+        buffer = ctypes.create_string_buffer(size)
+        if result != SUCCESS or self.get(result_name, ctypes.addressof(buffer)) != SUCCESS:
             return b""
-        return room.raw
+        return buffer.raw
 
     def destroy(self) -> int:
         return int(self._library.nvJitLinkDestroy(ctypes.byref(self._handle)))

@@ -1,6 +1,6 @@
-"""The calls of a link as edges, for messages that explain by which calls something came about.
+"""The calls of a link as edges, for messages that list a chain of calls.
 
-Built only where somebody looks; the phases have native graphs.
+Built only if such a message is shown; the phases have native graphs.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def call_edges(merged: Merged) -> dict[int, list[int]]:
-    """Where each node leads, in order of the call rows.
+    """The edges of each node, in order of the call rows.
 
-    Nodes are entities, then prototypes: an indirect call leads to its prototype, a prototype to
-    every function of it whose address is taken.
+    Nodes are entities, then prototypes. An indirect call has an edge to its prototype, a prototype
+    to every function of it whose address is taken.
     """
     entities = len(merged.entities)
     edges: dict[int, list[int]] = {}
@@ -32,19 +32,19 @@ def call_edges(merged: Merged) -> dict[int, list[int]]:
 
 
 def shortest_chain(edges: dict[int, list[int]], start: int, end: int) -> list[int]:
-    """The nodes of a shortest way from one node to another, both included; empty without any."""
-    before = {start: start}
-    waiting = [start]
-    for node in waiting:  # grows on the way
+    """The nodes of a shortest path between two nodes, both included; empty if there is no path."""
+    previous = {start: start}
+    queue = [start]
+    for node in queue:  # grows during the loop
         if node == end:
             break
-        for following in edges.get(node, ()):
-            if following not in before:
-                before[following] = node
-                waiting.append(following)
-    if end not in before:
+        for successor in edges.get(node, ()):
+            if successor not in previous:
+                previous[successor] = node
+                queue.append(successor)
+    if end not in previous:
         return []
     chain = [end]
     while chain[-1] != start:
-        chain.append(before[chain[-1]])
+        chain.append(previous[chain[-1]])
     return chain[::-1]

@@ -1,4 +1,4 @@
-"""Functions that could be meant where one of the same name and other parameters is called."""
+"""Finds functions that an undefined reference may mean: same name, other parameters or scope."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from pylink.phases.results import Merged
 
-# So many are named of one function.
+# Number of candidates that are listed for one function.
 MOST_CANDIDATES = 3
 
-# In front of the parameters; a template or an operator may have parentheses of its own.
+# The parameters at the end of a name; they may contain parentheses.
 _PARAMETERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)(?: const)?$")
 
 # The innermost arguments of templates.
@@ -24,13 +24,13 @@ _ARGUMENTS = re.compile(r"<[^<>]*>")
 
 
 def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
-    """For each mangled name, defined functions, as entities, that could be meant.
+    """By mangled name: defined functions (entities) that could be meant.
 
-    Those of the same name in source, with other parameters; where there are none, those in another
-    scope, or of another instantiation of a template.
+    They have the same name in source and other parameters. If there is no such function, they are
+    in another scope, or another instantiation of a template.
     """
     demangled = {name: demangle(name) for name in names}
-    last_parts = {_plain(readable).rpartition("::")[2] for readable in demangled.values()}
+    last_parts = {_bare_name(readable).rpartition("::")[2] for readable in demangled.values()}
     same: dict[str, list[int]] = {}
     like: dict[str, list[int]] = {}
     for number, row in enumerate(merged.entities):
@@ -41,18 +41,18 @@ def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[in
             continue
         other = demangle(mangled)
         for name, readable in demangled.items():
-            if (_base(readable) or readable) == (_base(other) or other):
+            if (_without_parameters(readable) or readable) == (_without_parameters(other) or other):
                 same.setdefault(name, []).append(number)
-            elif _within(_plain(readable), _plain(other)):
+            elif _within(_bare_name(readable), _bare_name(other)):
                 like.setdefault(name, []).append(number)
     candidates = {**like, **same}
     return {name: numbers[:MOST_CANDIDATES] for name, numbers in candidates.items()}
 
 
 def find_locals(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
-    """For each mangled name, the functions of the same name and parameters that are local."""
+    """By mangled name: local functions with the same name and parameters."""
     names_of = {demangle(name): name for name in names}
-    last_parts = {_word(readable) for readable in names_of}
+    last_parts = {_last_part(readable) for readable in names_of}
     locals_of: dict[str, list[int]] = {}
     for number, row in enumerate(merged.entities):
         if row.kind != FUNCTION_KIND or not row.flags & DEFINED or not row.flags & LOCAL:
@@ -66,25 +66,25 @@ def find_locals(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
     return locals_of
 
 
-def _plain(readable: str) -> str:
-    """A demangled name without parameters, template arguments and the type of the result."""
-    name = _base(readable) or readable
+def _bare_name(readable: str) -> str:
+    """A demangled name without parameters, template arguments and result type."""
+    name = _without_parameters(readable) or readable
     while name != (name := _ARGUMENTS.sub("", name)):
         pass
     return name.rpartition(" ")[2]
 
 
 def _within(name: str, other: str) -> bool:
-    """Whether one of two names is the other in an inner scope, or both are the same."""
+    """Whether two names are equal, or one is the other in an inner scope."""
     return f"::{name}".endswith(f"::{other}") or f"::{other}".endswith(f"::{name}")
 
 
-def _word(readable: str) -> str:
-    """The last part of a demangled name, which the mangled one contains."""
-    return (_base(readable) or readable).rpartition("::")[2].partition("<")[0]
+def _last_part(readable: str) -> str:
+    """The last part of a demangled name, which the mangled name contains."""
+    return (_without_parameters(readable) or readable).rpartition("::")[2].partition("<")[0]
 
 
-def _base(readable: str) -> str | None:
-    """A demangled name without its parameters, None for what has none."""
+def _without_parameters(readable: str) -> str | None:
+    """A demangled name without its parameters; None for a name without parameters."""
     match = _PARAMETERS.search(readable)
     return readable[: match.start()] if match else None

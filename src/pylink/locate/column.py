@@ -1,4 +1,4 @@
-"""Where in a source line a symbol stands: ptxas writes no columns into its line tables."""
+"""Finds the column of a symbol in a source line, since ptxas writes no columns to line tables."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from pylink.diagnostics.record import Source
     from pylink.diagnostics.sourcefiles import SourceFiles
 
-# The last name of what stands outside of brackets, before what a method is qualified with.
+# The last name outside of brackets, in front of a method's qualifiers.
 _IDENTIFIER = re.compile(r"([^\W\d]\w*)(?:\s+(?:const|volatile))*\s*$")
 _OPERATOR = re.compile(r"\boperator\b")
 
 
 def source_name(symbol: str) -> str | None:
-    """The identifier that source code uses for a symbol: `f` for `_ZN2ns1fIiEEvT_`.
+    """The identifier of a symbol in source code: `f` for `_ZN2ns1fIiEEvT_`.
 
-    None for an operator, which code uses without its name.
+    None for an operator, which is called without its name.
     """
     readable = demangle(symbol)
     if readable == symbol:
@@ -31,9 +31,9 @@ def source_name(symbol: str) -> str | None:
 
 
 def find_name(symbol: str, source: Source, files: SourceFiles) -> tuple[int, int]:
-    """First and last column of a symbol's first mention in its line, in code points; else zeros.
+    """First and last column of a symbol in its source line, in code points; zeros if not found.
 
-    Only lines that may be shown are looked at.
+    Only lines that may be shown are read.
     """
     name = source_name(symbol) if source.text is None else symbol  # PTX has mangled names
     try:

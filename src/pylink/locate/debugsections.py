@@ -1,4 +1,4 @@
-"""The debug sections of a cubin as pyelftools takes them."""
+"""The debug sections of a cubin, prepared for pyelftools."""
 
 from __future__ import annotations
 
@@ -21,44 +21,44 @@ if TYPE_CHECKING:
     from elftools.dwarf.lineprogram import LineProgram
     from elftools.elf.elffile import ELFFile
 
-# How a sequence starts: extended opcode of 9 bytes, DW_LNE_set_address, then the address.
+# Start of a sequence: extended opcode of 9 bytes, DW_LNE_set_address, then the address.
 SET_ADDRESS = b"\0\x09\x02"
 _ADDRESS_SIZE = 8
 
-# Relocations of debug data (docs/format-notes.md): R_CUDA_32 is the offset of another section.
+# Relocation type of offsets in other debug sections (docs/format-notes.md).
 _R_CUDA_32 = 1
 
 
 def contents_of(elf: ELFFile, name: str) -> bytes:
-    """The bytes of the first section of a name, none where there is no such section."""
+    """The bytes of the first section of this name; empty if missing."""
     section = elf.get_section_by_name(name)
     return b"" if section is None else section.data()
 
 
 def read_units(dwarf: DWARFInfo, data: bytes) -> Iterator[tuple[int, LineProgram]]:
-    """The units of a section of line number programs, each with its offset."""
-    at = 0
-    while at < len(data):
-        unit: Any = _UnitAt(data, at)
+    """Yield the units of a section of line number programs, with their offsets."""
+    offset = 0
+    while offset < len(data):
+        unit: Any = _UnitAt(data, offset)
         program = dwarf.line_program_for_CU(unit)
-        if program is None or program.program_end_offset <= at:
+        if program is None or program.program_end_offset <= offset:
             return
-        yield at, program
-        at = program.program_end_offset
+        yield offset, program
+        offset = program.program_end_offset
 
 
 class _UnitAt:
-    """What `line_program_for_CU` wants of a unit: a -lineinfo cubin has line programs alone."""
+    """A unit for `line_program_for_CU`, since a -lineinfo cubin has only line programs."""
 
     def __init__(self, data: bytes, offset: int) -> None:
         wide = data[offset : offset + 4] == b"\xff\xff\xff\xff"
-        at = offset + (12 if wide else 4)
-        (version,) = unpack_from("<H", data, at)
+        position = offset + (12 if wide else 4)
+        (version,) = unpack_from("<H", data, position)
         if version >= 5:
-            # After the version, sizes, the length of the header and five numbers of a byte each,
-            # opcode_base says how many there are of it and the lengths of opcodes.
-            at += 2 + 2 + (8 if wide else 4) + 5
-            check_tables(data, at + data[at], wide=wide)
+            # The version is followed by sizes, the header length, five 1-byte numbers, opcode_base
+            # (which counts itself) and opcode_base - 1 lengths of opcodes.
+            position += 2 + 2 + (8 if wide else 4) + 5
+            check_tables(data, position + data[position], wide=wide)
         self.structs = DWARFStructs(
             little_endian=True,
             dwarf_format=64 if wide else 32,
@@ -73,7 +73,7 @@ class _UnitAt:
 
 
 def read_debug_data(elf: ELFFile, name: str) -> DWARFInfo:
-    """The debug data with the line programs of the section `name`, offsets between sections set."""
+    """The debug data with the line programs of section `name`, and resolved section offsets."""
     dwarf = elf.get_dwarf_info(relocate_dwarf_sections=False, follow_links=False)
     dwarf.debug_line_sec = _descriptor(name, contents_of(elf, name))
     if dwarf.debug_info_sec is not None:
@@ -90,7 +90,7 @@ def _descriptor(name: str, data: bytes) -> DebugSectionDescriptor:
 
 
 def _relocations(elf: ELFFile, name: str) -> Iterator[tuple[int, int, int, int, int]]:
-    """Symbol table index, offset, type, symbol and addend (0 of REL) of a section's relocations."""
+    """Yield symbol table, offset, type, symbol and addend of a section's relocations."""
     for form in (f".rela{name}", f".rel{name}"):
         section = elf.get_section_by_name(form)
         if isinstance(section, RelocationSection):
@@ -107,7 +107,7 @@ def _relocations(elf: ELFFile, name: str) -> Iterator[tuple[int, int, int, int, 
 
 
 def sequences(elf: ELFFile, name: str, data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Offset in a section, the section's index, and where its sequence starts in `data`."""
+    """Yield offset in a section, the section's index, and the start of its sequence in `data`."""
     for link, offset, _, symbol, addend in _relocations(elf, name):
         start = offset - len(SET_ADDRESS)
         if start < 0 or data[start:offset] != SET_ADDRESS:

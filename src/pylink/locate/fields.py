@@ -1,4 +1,4 @@
-"""Which input a field of the output comes from, for relocations that cannot be applied."""
+"""Finds the input of an output field, for relocations that cannot be applied."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def explain_patch(diagnostic: Diagnostic, placed: Placed, patches: Patches, bad: int) -> None:
-    """The place and symbol of a row of the patch table."""
+    """Set the place and symbol of a diagnostic from a row of the patch table."""
     patch = patches[bad]
     starts = placed.places.column("offset")
     for fix in placed.merged.fixups:
@@ -27,7 +27,7 @@ def explain_patch(diagnostic: Diagnostic, placed: Placed, patches: Patches, bad:
 
 
 def explain_deleted(diagnostic: Diagnostic, placed: Placed) -> None:
-    """The place and symbol of the first relocation of data against an extern array."""
+    """Set the place and symbol of the first relocation of data against an extern array."""
     merged = placed.merged
     for fix in merged.fixups:
         if fix.entity < 0 or placed.outs[fix.out].kind == sectionkinds.TEXT:
@@ -38,7 +38,7 @@ def explain_deleted(diagnostic: Diagnostic, placed: Placed) -> None:
 
 
 def _explain(diagnostic: Diagnostic, merged: Merged, out: int, offset: int, entity: int) -> None:
-    """Give a record the input and the symbol of a field of an output section."""
+    """Set the place and symbol of a diagnostic from a field of an output section."""
     objects = merged.objects
     if entity >= 0:
         diagnostic.symbol = entity_name(merged, entity)
@@ -53,10 +53,10 @@ def _explain(diagnostic: Diagnostic, merged: Merged, out: int, offset: int, enti
 
 
 def _input_of(merged: Merged, out: int, offset: int) -> int:
-    """The input section that has a byte of an output section, or -1."""
+    """The input section of a byte of an output section; -1 if not found."""
     sizes = merged.objects.sections.column("size")
     table = zip(sizes, merged.out_of, merged.base, strict=True)
-    for section, (size, home, base) in enumerate(table):
-        if home == out and base <= offset < base + size:
+    for section, (size, out_section, base) in enumerate(table):
+        if out_section == out and base <= offset < base + size:
             return section
     return -1

@@ -1,7 +1,7 @@
-"""The tables of folders and files of a line program of DWARF 5, checked before they are read.
+"""Checks the tables of folders and files of a DWARF 5 line program before they are read.
 
-Each table says how its entries look and then how many there are (DWARF 5, section 6.2.4.1). A
-damaged table may state any number of entries without bytes, and pyelftools makes them all.
+Each table has the format of its entries and then their number (DWARF 5, section 6.2.4.1). A damaged
+table may state any number of entries without bytes, and pyelftools would create them all.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _STRING, _BLOCK, _UDATA = 0x08, 0x09, 0x0F
 
 
 def check_tables(data: bytes, at: int, *, wide: bool) -> None:
-    """Go through both tables, which begin at `at`; `wide` is for DWARF of 64 bits.
+    """Check both tables, which start at `at`; `wide` is for 64-bit DWARF.
 
-    ValueError for entries without bytes or of a form that no such table has, IndexError where the
-    tables are cut off.
+    ValueError for entries without bytes or of an unknown form, IndexError if the tables are
+    truncated.
     """
     for _ in range(2):
         fields, at = data[at], at + 1
@@ -32,11 +32,11 @@ def check_tables(data: bytes, at: int, *, wide: bool) -> None:
             raise ValueError(f"{count} entries of a table of files have no bytes")
         for _ in range(count):
             for form in forms:
-                at = _behind(data, at, form, wide=wide)
+                at = _skip_value(data, at, form, wide=wide)
 
 
-def _behind(data: bytes, at: int, form: int, *, wide: bool) -> int:
-    """The offset after a value of one byte or more, all of which are in `data`."""
+def _skip_value(data: bytes, at: int, form: int, *, wide: bool) -> int:
+    """The offset after a value; IndexError if it is not in `data`."""
     if form == _UDATA:
         return uleb(data, at)[1]
     if form == _STRING:

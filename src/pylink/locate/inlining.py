@@ -1,10 +1,10 @@
-"""Which call a row of a line number program was inlined for.
+"""Finds the inlined call of each row of a line number program.
 
-NVIDIA's extended opcode 0x90 comes before the first row of inlined code. Its operands, two
+NVIDIA's extended opcode 0x90 is in front of the first row of inlined code. Its operands, two
 ULEB128 numbers, are the row of the call, counted from 1 in the sequence, and the offset of the
-inlined function's name in `.debug_str`; row 0 is the way back. (Found by experiment: `nvcc
--lineinfo` of CUDA 13.0 with calls inlined one and two deep.) Readers of DWARF skip what they do
-not know, so the rows are counted here a second time.
+inlined function's name in `.debug_str`; row 0 ends inlined code. (By experiment: `nvcc -lineinfo`
+of CUDA 13.0 with calls inlined one and two deep.) DWARF readers skip unknown opcodes, so the rows
+are counted again here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FIXED_ADVANCE_PC = 9
 
 
 class Call:
-    """Code is inlined for the call in `row`, from 0 in the sequence; `name` is an offset."""
+    """An inlined call: its `row`, from 0 in the sequence, and the offset of the function's name."""
 
     __slots__ = ("name", "row")
 
@@ -28,42 +28,42 @@ class Call:
 def calls_of_rows(
     program: bytes, opcode_base: int, lengths: list[int] | tuple[int, ...]
 ) -> list[Call | None]:
-    """The call of each row of one sequence, None for code of the function itself.
+    """The inlined call of each row of one sequence; None for code of the function itself.
 
-    `lengths` are the operand counts of the standard opcodes, from opcode 1 on. IndexError where
-    the program is cut off.
+    `lengths` are the operand counts of the standard opcodes, from opcode 1 on. IndexError if the
+    program is truncated.
     """
     calls: list[Call | None] = []
     current: Call | None = None
-    at = 0
-    while at < len(program):
-        opcode = program[at]
-        at += 1
+    position = 0
+    while position < len(program):
+        opcode = program[position]
+        position += 1
         if opcode >= opcode_base:
             calls.append(current)
         elif opcode == 0:
-            size, at = uleb(program, at)
-            end = at + size
-            if size and program[at] == _INLINED_CALL:
-                row, after = uleb(program, at + 1)
+            size, position = uleb(program, position)
+            end = position + size
+            if size and program[position] == _INLINED_CALL:
+                row, after = uleb(program, position + 1)
                 name, _ = uleb(program, after)
                 current = Call(row - 1, name) if row else None
-            elif size and program[at] == _END_SEQUENCE:
+            elif size and program[position] == _END_SEQUENCE:
                 calls.append(current)
                 return calls
-            at = end
+            position = end
         elif opcode == _FIXED_ADVANCE_PC:
-            at += 2
+            position += 2
         else:
             if opcode == _COPY:
                 calls.append(current)
             for _ in range(lengths[opcode - 1]):
-                _, at = uleb(program, at)
+                _, position = uleb(program, position)
     return calls
 
 
 def uleb(data: bytes, at: int) -> tuple[int, int]:
-    """A ULEB128 number and the offset after it."""
+    """Read a ULEB128 number; returns it and the offset after it."""
     value = shift = 0
     while True:
         byte = data[at]

@@ -1,7 +1,6 @@
-"""Whom undefined names of known libraries belong to, and what has them defined.
+"""Names the library, and the option to link it, for undefined names of known libraries.
 
-A row is a pattern of names, the library and the option that links it. The names are those that
-public headers of CUDA, NVSHMEM and NCCL declare for device code.
+Public headers of CUDA, NVSHMEM and NCCL declare these names for device code.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics.record import Diagnostic
 
+# A pattern of names, the library, and the option that links it.
 LIBRARIES = tuple(
     (re.compile(pattern), library, option)
     for pattern, library, option in (
@@ -32,7 +32,7 @@ LIBDEVICE = re.compile(r"__nv_[a-z0-9_]+$")
 
 
 def find_library(symbol: str) -> list[Diagnostic]:
-    """Notes that tell what defines an undefined name, by the name alone."""
+    """Notes on the library that defines an undefined name, by the name only."""
     if LIBDEVICE.match(symbol):
         return [note("in-libdevice", symbol=symbol)]
     for pattern, library, option in LIBRARIES:

@@ -1,10 +1,9 @@
 """The source lines of one cubin, from its `.debug_line` or `.nv_debug_line_sass`.
 
-ptxas writes one sequence of rows for each function, and a relocation on the address that starts
-it; the symbol of that relocation says which section the rows are about. Only sequences that are
-asked for are decoded. `.debug_line` maps code to CUDA source. `.nv_debug_line_sass` maps it to PTX,
-whose text the cubin has as `.nv_debug_ptx_txt.<number>`, a NUL after each line; that is used where
-a PTX file without `.loc` was compiled.
+ptxas writes one sequence of rows for each function, and a relocation of its start address, whose
+symbol gives the section of the rows. Sequences are decoded on demand. `.debug_line` maps code to
+CUDA source. `.nv_debug_line_sass` maps it to PTX, whose text is in `.nv_debug_ptx_txt.<number>`,
+with a NUL after each line; it is used if a PTX file without `.loc` was compiled.
 """
 
 from __future__ import annotations
@@ -36,24 +35,24 @@ if TYPE_CHECKING:
 
 PTX_TEXT = ".nv_debug_ptx_txt"
 
-# A larger .debug_info takes pyelftools seconds to read, and only variables need it.
+# Larger .debug_info is not read: pyelftools would take seconds, and only variables need it.
 _LARGEST_INFO = 1 << 21
 
-# How PTX declares a variable, up to its initializer, and the words of that; one is the name.
+# A declaration of a variable in PTX, up to its initializer, and the words in it; one is the name.
 _PTX_VARIABLE = re.compile(rb"\s*(?:\.\w+ )*\.(?:global|const|shared) [^;=]*")
 _WORD = re.compile(rb"[\w$]+")
 
-# Line number programs add and subtract as they like; remarks have room for lines up to this one.
+# Largest line number: damaged programs may give any number, and remarks have 31 bits.
 _LAST = 0x7FFFFFFF
 
 _NAMES = ("DW_AT_MIPS_linkage_name", "DW_AT_linkage_name")
 
 
 class Frame:
-    """A line: 1-based; line or column are 0 where they are unknown, or beyond all files.
+    """A source line, counted from 1; line and column are 0 if unknown or out of range.
 
-    `function` is the mangled name of the inlined function that the line belongs to, None in the
-    outermost frame. `text` is the line itself where the cubin has it and `file` is not a file.
+    `function` is the mangled name of the inlined function of the line, None in the outermost frame.
+    `text` is the line itself if it is in the cubin, and `file` not a file.
     """
 
     __slots__ = ("column", "file", "function", "line", "text")
@@ -74,7 +73,7 @@ class Frame:
 
 
 class LineMap:
-    """The lines of one cubin; damaged debug data raises whatever pyelftools raises."""
+    """The lines of one cubin; damaged debug data raises pyelftools' exceptions, of any type."""
 
     def __init__(self, contents: bytes) -> None:
         self._elf = ELFFile(BytesIO(contents))
@@ -83,13 +82,13 @@ class LineMap:
         self._ptx_declarations: dict[bytes, Frame] | None = None
 
     def programs(self, name: str) -> LinePrograms:
-        """The programs of a section, read when they are first asked for."""
+        """The programs of a section, read on demand."""
         if name not in self._read:
             self._read[name] = LinePrograms(self._elf, name)
         return self._read[name]
 
     def frames(self, section: int, offset: int) -> list[Frame]:
-        """The lines of an offset in a section, by its index; the innermost inlined one first."""
+        """The lines of an offset in a section (index), the innermost inlined one first."""
         for name in self._names:
             row = self.programs(name).frames(section, offset)
             if row:
@@ -97,24 +96,24 @@ class LineMap:
         return []
 
     def frames_of_relocation(self, table: int, row: int) -> list[Frame]:
-        """The lines of what a row of a relocation section, by its index, patches."""
+        """The lines of the field that a row of a relocation section (index) patches."""
         section: Any = self._elf.get_section(table)
         return self.frames(section["sh_info"], section.get_relocation(row)["r_offset"])
 
     def declaration(self, name: str) -> Frame | None:
-        """Where a variable is declared, by `.debug_info`, which -G makes."""
+        """The declaration of a variable, by `.debug_info`, which -G writes; None if unknown."""
         if not self._names or len(contents_of(self._elf, ".debug_info")) > _LARGEST_INFO:
             return None
         return self.programs(self._names[0]).declaration(name)
 
     def ptx_declaration(self, name: str) -> Frame | None:
-        """Where the PTX that the cubin was compiled from declares a variable."""
+        """The declaration of a variable in the PTX that the cubin was compiled from, or None."""
         if self._ptx_declarations is None:
             self._ptx_declarations = self._read_ptx_declarations()
         return self._ptx_declarations.get(os.fsencode(name))
 
     def _read_ptx_declarations(self) -> dict[bytes, Frame]:
-        """The first declaration with each word; that a few words are types does no harm."""
+        """By word: the first declaration that contains it; words that are types do no harm."""
         frames: dict[bytes, Frame] = {}
         for section in self._elf.iter_sections():
             if not section.name.startswith(PTX_TEXT):
@@ -149,7 +148,7 @@ class LinePrograms:
         self._declarations: dict[bytes, tuple[LineProgram, int, int]] | None = None
 
     def frames(self, section: int, offset: int) -> list[Frame]:
-        """As `LineMap.frames`."""
+        """The lines of an offset in a section (index), the innermost inlined one first."""
         line_row = self._row_of(section, offset)
         if line_row is None:
             return []
@@ -161,18 +160,18 @@ class LinePrograms:
             call = calls[row]
             name = None if call is None else self._string(call.name)
             frames.append(self._frame(unit, rows[row], name))
-            # A call site always comes before the rows of what was inlined there.
+            # The row of a call precedes the rows of its inlined code.
             if call is None or not 0 <= call.row < row:
                 return frames
             row = call.row
 
     def line(self, section: int, offset: int) -> int | None:
-        """The line alone of an offset: programs about PTX need not name a file."""
+        """The line number of an offset, without its file, which programs for PTX need not name."""
         row = self._row_of(section, offset)
         return None if row is None else self._decode(row[0])[0][row[1]].line
 
     def _row_of(self, section: int, offset: int) -> tuple[int, int] | None:
-        """The sequence that is about an offset, by where it starts, and the row in it."""
+        """The sequence (start offset) of an offset in a section, and the row in it."""
         sequences = self._by_section.get(section, [])
         after = bisect_right(sequences, offset, key=lambda sequence: sequence[0])
         if after == 0:
@@ -184,7 +183,7 @@ class LinePrograms:
         return None if row < 0 or rows[row].end_sequence else (start, row)
 
     def declaration(self, name: str) -> Frame | None:
-        """As `LineMap.declaration`."""
+        """The declaration of a variable, by `.debug_info`; None if unknown."""
         if self._declarations is None:
             self._declarations = self._read_declarations()
         declared = self._declarations.get(os.fsencode(name))
@@ -204,11 +203,11 @@ class LinePrograms:
                 attributes = entry.attributes
                 if not {"DW_AT_decl_file", "DW_AT_decl_line"} <= attributes.keys():
                     continue
-                named = [attributes[key].value for key in _NAMES if key in attributes]
-                if not named and "DW_AT_name" in attributes:
-                    named = [attributes["DW_AT_name"].value]
+                names = [attributes[key].value for key in _NAMES if key in attributes]
+                if not names and "DW_AT_name" in attributes:
+                    names = [attributes["DW_AT_name"].value]
                 place = attributes["DW_AT_decl_file"].value, attributes["DW_AT_decl_line"].value
-                for name in named:
+                for name in names:
                     declarations.setdefault(name, (program, *place))
         return declarations
 
@@ -216,7 +215,7 @@ class LinePrograms:
         return self._units[self._unit_starts[bisect_right(self._unit_starts, offset) - 1]]
 
     def _decode(self, start: int) -> tuple[list[LineState], list[Call | None]]:
-        """The rows of the sequence at an offset, and for each the call it was inlined for."""
+        """Decode the sequence at an offset: its rows, and the inlined call of each."""
         if start not in self._rows:
             unit = self._unit_of(start)
             after = bisect_right(self._starts, start)
@@ -235,7 +234,7 @@ class LinePrograms:
         return Frame(path, row.line, row.column, function, line)
 
     def _file(self, unit: LineProgram, number: int) -> tuple[str, bytes | None]:
-        """The path of a file of a unit; and the text, of PTX that the cubin has."""
+        """The path of a file of a unit, and the text, for PTX in the cubin."""
         version = unit["version"]
         entry = unit["file_entry"][number if version >= 5 else number - 1]
         name = os.fsdecode(entry.name)
@@ -246,11 +245,11 @@ class LinePrograms:
             parts = [directories[0], directories[entry.dir_index]]
         else:
             parts = [directories[entry.dir_index - 1]] if entry.dir_index else []
-        where = [os.fsdecode(part) for part in parts]
-        return os.path.join(self._compile_directory(unit), *where, name), None
+        directories_of_file = [os.fsdecode(part) for part in parts]
+        return os.path.join(self._compile_directory(unit), *directories_of_file, name), None
 
     def _compile_directory(self, unit: LineProgram) -> str:
-        """DW_AT_comp_dir of the unit, which -G alone records; the current one else."""
+        """DW_AT_comp_dir of the unit, which only -G records; else empty."""
         if self._directories is None:
             self._directories = {}
             if self._dwarf.has_debug_info:
@@ -270,7 +269,6 @@ class LinePrograms:
 
 
 def _line_of(text: bytes, line: int) -> str:
-    """A line of PTX, empty where the text has no such line: its section is not a file either
-    way."""
+    """A line of PTX; empty, not None, for a missing line, since its section is not a file."""
     lines = text.split(b"\0")
     return lines[line - 1].decode("utf-8", "replace") if 0 < line <= len(lines) else ""

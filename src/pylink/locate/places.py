@@ -4,8 +4,8 @@
     places.fill(diagnostic, section, 0xd0, symbol)
     diagnostic.notes.append(places.note_at("referenced-here", section, 0x160, symbol=symbol))
 
-Sections and symbols are row numbers. In a kernel that the link rewrote, as it does from sm_100 on,
-offsets are those in the rewritten code.
+Sections and symbols are row numbers. In a kernel that the link rewrote (sm_100 and later), offsets
+are offsets in the rewritten code.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 
 def places_of(objects: Objects) -> Places:
-    """The places of the inputs, kept with them: what was read of their lines is used again."""
+    """The places of the inputs, cached in `objects.places` with the lines that were read."""
     places = objects.places
     if not isinstance(places, Places):
-        # A second object of the same inputs: a cycle would keep them in memory.
-        places = objects.places = Places(objects.replaced())
+        # A copy of the inputs, since a cycle would keep them in memory.
+        places = objects.places = Places(objects.replace())
     return places
 
 
 class Places:
-    """Looks up names and lines; what cannot be found, or read, is unknown and no error."""
+    """Looks up names and lines; missing or damaged data is not an error."""
 
     __slots__ = ("_maps", "_objects", "_reported", "_sources")
 
@@ -55,7 +55,7 @@ class Places:
         self._reported = False
 
     def fill(self, diagnostic: Diagnostic, section: int, offset: int, name: str | None) -> None:
-        """Give a record its place, and the source line; `name` is what to point at in that."""
+        """Set the place and source line of a diagnostic; `name` is underlined in the line."""
         diagnostic.section = section_name(self._objects, section)
         diagnostic.offset = offset
         file = self.file_of(section)
@@ -63,7 +63,7 @@ class Places:
         self._set_lines(diagnostic, file, self.frames(section, offset), name)
 
     def fill_definition(self, diagnostic: Diagnostic, symbol: int) -> None:
-        """Give a record the place of the definition that a symbol row is."""
+        """Set the place of a diagnostic to the definition in a symbol row."""
         objects = self._objects
         row = objects.symbols[symbol]
         diagnostic.file = diagnostic.file or objects.names[row.file]
@@ -73,7 +73,7 @@ class Places:
         self.fill_lines(diagnostic, symbol)
 
     def fill_lines(self, diagnostic: Diagnostic, symbol: int) -> None:
-        """Give a record the source line of the definition or declaration that a symbol row is."""
+        """Set the source line of a diagnostic to the definition or declaration in a symbol row."""
         objects = self._objects
         file = objects.symbols[symbol].file
         name = symbol_name(objects, symbol)
@@ -82,13 +82,13 @@ class Places:
     def note_at(
         self, kind: str, section: int, offset: int, *, symbol: str, **facts: Fact
     ) -> Diagnostic:
-        """A note on a place, which names `symbol`."""
+        """Make a note on a place, which names `symbol`."""
         diagnostic = note(kind, source=None, context=(), symbol=symbol, **facts)
         self.fill(diagnostic, section, offset, symbol)
         return diagnostic
 
     def note_definition(self, kind: str, symbol: int, **facts: Fact) -> Diagnostic:
-        """A note on the definition that a symbol row is."""
+        """Make a note on the definition in a symbol row."""
         name = symbol_name(self._objects, symbol)
         diagnostic = note(kind, source=None, context=(), symbol=name, **facts)
         self.fill_definition(diagnostic, symbol)
@@ -101,10 +101,9 @@ class Places:
         return self._ask(file, lambda lines: lines.frames(index, offset)) or []
 
     def definition_frames(self, symbol: int, *, ptx: bool = True) -> list[Frame]:
-        """The source lines of the first instruction of a function, the line of a variable.
+        """The source lines of a function's first instruction, or of a variable.
 
-        Without `ptx` a variable has no line of the PTX that a cubin holds: finding one takes a
-        search of all of it.
+        With `ptx` the line of a variable may be in PTX, which takes a search of its whole text.
         """
         objects = self._objects
         row = objects.symbols[symbol]
@@ -114,9 +113,9 @@ class Places:
         return self._declaration(symbol, name, is_defined=row.section >= 0, ptx=ptx)
 
     def _declaration(self, symbol: int, name: str, *, is_defined: bool, ptx: bool) -> list[Frame]:
-        """The line of a variable: only -G records it, so the next best in other files.
+        """The line of a variable, which only -G records; other files have fallbacks.
 
-        That is the first use of one that is not defined in its file, or a line of PTX.
+        These are the first use of a variable that its file does not define, or a line of PTX.
         """
         file = self._objects.symbols[symbol].file
         declaration = self._ask(file, lambda lines: lines.declaration(name))
@@ -133,11 +132,11 @@ class Places:
         return [] if declaration is None else [declaration]
 
     def _ask(self, file: int, question: Callable[[LineMap], T]) -> T | None:
-        """What the lines of a file answer; None where there are none, or they are damaged."""
+        """Call `question` with the lines of a file; None if they are missing or damaged."""
         lines = self._map(file)
         try:
             return None if lines is None else question(lines)
-        except Exception:  # what pyelftools raises for damaged data is of any kind
+        except Exception:  # pyelftools raises any type for damaged data
             self._maps[file] = None
             return None
 
@@ -147,10 +146,10 @@ class Places:
         if frames:
             set_lines(diagnostic, frames, self._objects.names[file], name, self._sources)
         else:
-            self._tell_of_extra(diagnostic, file)
+            self._note_missing_reader(diagnostic, file)
 
-    def _tell_of_extra(self, diagnostic: Diagnostic, file: int) -> None:
-        """Say once that lines could be shown, were there a reader."""
+    def _note_missing_reader(self, diagnostic: Diagnostic, file: int) -> None:
+        """Add a note, once per link, that pyelftools is needed to show lines."""
         if self._reported or not self._has_lines(file):
             return
         try:
@@ -171,7 +170,7 @@ class Places:
             return None
         try:
             return LineMap(file_image(self._objects, file))
-        except Exception:  # as in `_ask`
+        except Exception:  # pyelftools raises any type for damaged data
             return None
 
     def _has_lines(self, file: int) -> bool:
@@ -181,21 +180,21 @@ class Places:
         )
 
     def name_of(self, section: int) -> str:
-        """The name of the input that a section is from."""
+        """The name of the input of a section."""
         return self._objects.names[self.file_of(section)]
 
     def file_of(self, section: int) -> int:
-        """The number of the input that a section is from."""
+        """The number of the input of a section."""
         return self._objects.sections[section].file
 
 
 def set_lines(
     diagnostic: Diagnostic, frames: list[Frame], cubin: str, name: str | None, files: SourceFiles
 ) -> None:
-    """Give a record the innermost line of a place in `cubin`, and the calls it is inlined for.
+    """Set a diagnostic's line to the innermost line of a place in `cubin`, and add inlined calls.
 
-    These come before other notes; a note has no notes of its own, but a context. `name` is pointed
-    at in lines of `files`.
+    Inlined calls come before other notes; those of a note are its context. `name` is underlined in
+    lines of `files`.
     """
     diagnostic.source = _source(frames[0], cubin, name, files)
     below = diagnostic.context if diagnostic.original == NOTE else diagnostic.notes

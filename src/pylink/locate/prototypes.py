@@ -1,4 +1,4 @@
-"""Prototypes that files give functions: strings of register classes, the result first."""
+"""Finds the prototypes of functions in files: strings of register classes, the result first."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.phases.results import Merged
 
-# The block of a call graph that has prototypes of functions whose address is taken.
+# The call graph block with the prototypes of functions whose address is taken.
 _TAKEN = -2
 
 
 def prototype_of(merged: Merged, symbol: int) -> str | None:
-    """The prototype that the file of a symbol row gives it; None where it gives none."""
+    """The prototype of a symbol row in its file; None if not found."""
     objects = merged.objects
     file = objects.files[objects.symbols[symbol].file]
     index = symbol - file.first_symbol
@@ -38,7 +38,7 @@ def prototype_of(merged: Merged, symbol: int) -> str | None:
 
 
 def earlier_prototype(merged: Merged, symbol: int) -> tuple[int, str] | None:
-    """The last symbol row before the file of `symbol` that names its function with a prototype."""
+    """The last earlier file's symbol row of the same function with a prototype, and this."""
     objects = merged.objects
     entity = merged.symbol_entity[symbol]
     end = objects.files[objects.symbols[symbol].file].first_symbol

@@ -1,4 +1,4 @@
-"""Why a kernel has no bound on its stack: the calls that lead back to where they came from."""
+"""Finds the cycle of calls that makes a kernel's stack unbounded."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def find_cycle(merged: Merged, kernel: int, turn: int) -> list[int]:
-    """The nodes of a recursion that a kernel reaches, in order of the calls.
+    """The nodes of a cycle that a kernel reaches, in order of the calls.
 
-    Nodes are those of `call_edges`. `turn` counts the callees of the kernel that have no bound.
-    Empty when there is no recursion.
+    Nodes are those of `call_edges`. `turn` selects one of the kernel's unbounded callees. Empty if
+    there is no cycle.
     """
     entities = len(merged.entities)
     edges = call_edges(merged)
@@ -31,22 +31,22 @@ def _is_unbounded(merged: Merged, entity: int) -> bool:
 
 
 def _first_cycle(edges: dict[int, list[int]], start: int) -> list[int]:
-    """The first cycle that a depth-first search meets."""
+    """The first cycle that a depth-first search finds; empty if not found."""
     path = [start]
     position = {start: 0}
-    waiting = [iter(edges.get(start, ()))]
+    iterators = [iter(edges.get(start, ()))]
     done: set[int] = set()
     while path:
-        following = next(waiting[-1], None)
-        if following is None:
+        successor = next(iterators[-1], None)
+        if successor is None:
             node = path.pop()
-            waiting.pop()
+            iterators.pop()
             del position[node]
             done.add(node)
-        elif following in position:
-            return path[position[following] :]
-        elif following not in done:
-            position[following] = len(path)
-            path.append(following)
-            waiting.append(iter(edges.get(following, ())))
+        elif successor in position:
+            return path[position[successor] :]
+        elif successor not in done:
+            position[successor] = len(path)
+            path.append(successor)
+            iterators.append(iter(edges.get(successor, ())))
     return []

@@ -1,4 +1,4 @@
-"""Where the inputs refer to symbols, by their relocations."""
+"""Finds references to symbols in the inputs, by their relocations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Reference = tuple[int, int]
 
 _ENTRIES = {SHT_REL: REL, SHT_RELA: RELA}
 
-# Code and data. What debug data, call graphs and mercury twins refer to, these do, too.
+# Kinds of code and data. Debug data, call graphs and mercury twins only repeat their references.
 _REFERRING = (
     sectionkinds.TEXT,
     sectionkinds.GLOBAL_INIT,
@@ -31,13 +31,13 @@ _REFERRING = (
 
 
 def find_references(
-    objects: Objects, symbol_entity: Numbers, wanted: Collection[int]
+    objects: Objects, symbol_entity: Numbers, chosen: Collection[int]
 ) -> dict[int, list[Reference]]:
-    """All places that refer to each of the wanted entities, by file, section and offset.
+    """By entity: all references, sorted by file, section and offset.
 
-    O(relocations of the files that mention one of them).
+    O(relocations of the files that mention one of the entities).
     """
-    by_entity: dict[int, list[Reference]] = {entity: [] for entity in wanted}
+    by_entity: dict[int, list[Reference]] = {entity: [] for entity in chosen}
     for number in range(len(objects.names)):
         file = objects.files[number]
         entities = (symbol_entity[file.first_symbol + i] for i in range(file.symbol_count))
@@ -53,7 +53,7 @@ def find_references(
 
 
 def relocations(objects: Objects, sections: Iterable[int]) -> Iterator[tuple[int, int, int]]:
-    """Patched section, offset in it, and symbol index, of the relocations in sections of a file."""
+    """Yield patched section, offset and symbol index of the relocations in a file's sections."""
     for row in sections:
         table = objects.sections[row]
         start, size, target = table.offset, table.size, table.target
@@ -62,13 +62,15 @@ def relocations(objects: Objects, sections: Iterable[int]) -> Iterator[tuple[int
         patched = objects.sections[target].kind
         if patched in _REFERRING:
             entry = _ENTRIES[table.type]
-            whole = size - size % entry.size
-            for offset, _, symbol, *_ in entry.iter_unpack(objects.arena[start : start + whole]):
+            whole_size = size - size % entry.size
+            for offset, _, symbol, *_ in entry.iter_unpack(
+                objects.arena[start : start + whole_size]
+            ):
                 yield target, offset, symbol
 
 
 def find_uses(objects: Objects, symbol_entity: Numbers, section: int) -> list[tuple[int, int]]:
-    """Offset and entity of all that one section refers to by relocations, in order of offsets."""
+    """Offset and entity of all references in one section, in order of offsets."""
     number = objects.sections[section].file
     first = objects.files[number].first_symbol
     tables = [

@@ -1,8 +1,8 @@
-"""What limits the registers of a kernel, as far as its cubin tells.
+"""Finds what limits the registers of a kernel, as far as its cubin tells.
 
 ptxas (13.0, sm_75 to sm_100) writes the limit as MAXREG_COUNT. A kernel with __launch_bounds__ or
 __block_size__ has its threads in MAX_THREADS or REQNTID, and then neither `-maxrregcount` nor
-__maxnreg__ counts. Without it __maxnreg__ wins over the option, which is in the note of ptxas.
+__maxnreg__ has an effect. Otherwise __maxnreg__ overrides the option, which is in ptxas's note.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _OPTION = re.compile(rb"-?-maxrregcount[ =](\d+)")
 
 
 def limit_cause(merged: Merged, kernel: int, limit: int) -> str:
-    """What gave a kernel its limit of registers, as a part of a sentence."""
+    """The cause of a kernel's register limit, as a part of a sentence."""
     objects = merged.objects
     section = merged.functions[kernel].info
     if section < 0:
         return "the architecture"
-    for number, (x, y, z) in _triples(_contents(objects, section)):
+    for number, (x, y, z) in _three_word_records(_contents(objects, section)):
         if number in _BOUNDS:
             return f"its {_BOUNDS[number]} of {x * y * z} threads"
     file = objects.sections[section].file
@@ -41,23 +41,23 @@ def limit_cause(merged: Merged, kernel: int, limit: int) -> str:
     return "its __maxnreg__"
 
 
-def _triples(info: bytes) -> list[tuple[int, tuple[int, int, int]]]:
-    """Attribute and words of each record of .nv.info that has three; damaged ones end it."""
+def _three_word_records(info: bytes) -> list[tuple[int, tuple[int, int, int]]]:
+    """Attribute and words of each .nv.info record with three words; stops at a damaged record."""
     triples = []
-    at = 0
-    while at + 4 <= len(info):
-        form, number, size = unpack_from("<BBH", info, at)
-        at += 4
+    position = 0
+    while position + 4 <= len(info):
+        form, number, size = unpack_from("<BBH", info, position)
+        position += 4
         if form != SVAL:
             continue
-        if size == 12 and at + size <= len(info):
-            triples.append((number, unpack_from("<III", info, at)))
-        at += (size + 3) // 4 * 4
+        if size == 12 and position + size <= len(info):
+            triples.append((number, unpack_from("<III", info, position)))
+        position += (size + 3) // 4 * 4
     return triples
 
 
 def _options(objects: Objects, file: int) -> bytes:
-    """What the tools that made a file note of themselves; empty without `ptxas` among them."""
+    """The notes of a file's tools, with their options; empty without a note of ptxas."""
     notes = b"".join(
         _contents(objects, row)
         for row in file_sections(objects, file)

@@ -1,4 +1,4 @@
-"""The source line that a damaged relocation is about, in a file that could not be read whole."""
+"""Finds the source line of a damaged relocation, in a file that could not be read."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 def explain_relocation(
     diagnostic: Diagnostic, image: bytes, section: int, row: int, sources: SourceFiles
 ) -> None:
-    """Give a record the line of the code that a row of a relocation section would patch."""
+    """Set the line of a diagnostic to the code that a row of a relocation section would patch."""
     try:
         from pylink.locate.linemap import LineMap
 
         frames = LineMap(image).frames_of_relocation(section, row)
-    except Exception:  # no pyelftools, or whatever it raises for a file that is damaged
+    except Exception:  # no pyelftools, or any exception that it raises for a damaged file
         return
     if frames and diagnostic.file:
         set_lines(diagnostic, frames, diagnostic.file, None, sources)

@@ -1,6 +1,6 @@
-"""Which shared library has device code that a link lacks, and why it was not linked.
+"""Finds shared libraries with device code that a link lacks, and why it was not linked.
 
-Reads the libraries again, from their files: looked for only when a link fails.
+The libraries are read again from their files, only if a link fails.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from pylink.diagnostics.record import note
 from pylink.diagnostics.sink import Sink
 from pylink.inputs.hostobjects import pick_entries, scan
 from pylink.inputs.kinds import CUBIN, SHARED
-from pylink.inputs.picks import GOOD, Pick
+from pylink.inputs.picks import PICK_GOOD, Pick
 from pylink.inputs.sharedlib import module_ids
-from pylink.inputs.sources import Run, Sources
+from pylink.inputs.sources import SourceBatch, Sources
 from pylink.tables import extent, text
 
 TYPE_CHECKING = False
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 def find_owners(
-    job: Job, libraries: Sequence[Library], wanted: set[str]
+    job: Job, libraries: Sequence[Library], undefined: set[str]
 ) -> dict[str, list[Diagnostic]]:
-    """For each wanted symbol that a library defines in code not linked, a note that says why."""
+    """By symbol: notes on libraries that define it in code that is not linked, with the reason."""
     owner = {identifier: library.file for library in libraries for identifier in library.closed}
     owners: dict[str, list[Diagnostic]] = {}
     for library in libraries:
         for module, names in _modules(job, library):
-            for name in sorted(names & wanted):
+            for name in sorted(names & undefined):
                 if module in library.closed:
                     hint = note("library-linked", file=library.file, symbol=name)
                 elif module in owner:
@@ -48,33 +48,33 @@ def find_owners(
 
 
 def _modules(job: Job, library: Library) -> Iterator[tuple[bytes, set[str]]]:
-    """The id and the defined symbols of each module; none where the file cannot be read."""
+    """Yield the id and the defined symbols of each module; nothing if the file cannot be read."""
     try:
         with open(library.file, "rb") as stream:
             data = stream.read()
     except OSError:
         return
     sources = Sources()
-    sources.add(Run(data, [library.file], bytes([SHARED]), extent(0, len(data))))
+    sources.add(SourceBatch(data, [library.file], bytes([SHARED]), extent(0, len(data))))
     sources.size = len(data)
     contents, faults = scan(sources)
     if faults:
         return
     ids = module_ids(contents.ids(0))
-    silent = Sink(policy=Policy())
-    picked, _ = pick_entries(job, contents, faults, {}, silent)
-    for number in range(len(picked.homes)):
+    silent_sink = Sink(policy=Policy())
+    picked, _ = pick_entries(job, contents, faults, {}, silent_sink)
+    for number in range(len(picked.source_numbers)):
         pick = Pick(picked.rows, number)
-        if pick.kind != CUBIN or pick.state != GOOD or pick.container >= len(ids):
+        if pick.kind != CUBIN or pick.state != PICK_GOOD or pick.container >= len(ids):
             continue
         try:
-            cubin = picked.unpack(pick, silent)
+            cubin = picked.unpack(pick, silent_sink)
         except LinkError:
             continue
-        yield ids[pick.container], _defined(cubin)
+        yield ids[pick.container], _defined_symbols(cubin)
 
 
-def _defined(cubin: bytes) -> set[str]:
+def _defined_symbols(cubin: bytes) -> set[str]:
     """The global symbols that a cubin defines."""
     _, _, symbols, fault = elfread.parse(cubin, extent(0, len(cubin)))
     if fault:

@@ -1,7 +1,7 @@
-"""Definitions of undefined names in code that a link had at hand and did not take.
+"""Finds definitions of undefined names in code that a link could have taken but did not.
 
-That is code of inputs for another architecture, PTX in archives, and other files that -l could have
-found. All are opened again: looked for only when a link fails.
+Such code is for another architecture, PTX in archives, or in other files that -l could have found.
+All files are opened again, only if a link fails.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pylink.diagnostics.stream import to_bytes
 from pylink.files.reading import Incoming
 from pylink.inputs.choice import ENTRY_ELF, ENTRY_PTX, Chooser
 from pylink.inputs.expansion import find_members
-from pylink.inputs.hostobjects import entry_word, scan
+from pylink.inputs.hostobjects import code_name, scan
 from pylink.inputs.kinds import ARCHIVE, CUBIN, PTX, THIN_ARCHIVE, kind_of
 from pylink.inputs.libraries import find_hidden
 from pylink.inputs.payload import DamagedPayload, Unpacker
-from pylink.inputs.sources import Run, Sources
+from pylink.inputs.sources import SourceBatch, Sources
 from pylink.options.model import Input
 from pylink.rowformats import ENTRY
 from pylink.tables import extent, text
@@ -34,23 +34,24 @@ if TYPE_CHECKING:
     from pylink.diagnostics.record import Diagnostic
     from pylink.phases.init import Job
 
-    # A name, the file that defines it, in code for which architecture, and instead of which code.
+    # A name, the file that defines it, the architecture of its code, and the code that was taken
+    # instead.
     Definition: TypeAlias = tuple[str, str, str, str]
 
-# So many notes on one name, and bytes of all files together with what is decompressed of them.
+# Limits: notes on one name, and total bytes of files and decompressed payloads.
 MOST_NOTES = 3
 MOST_BYTES = 1 << 28
 
-# What stands for the code that was taken where it is none, or this very code.
-NONE, SAME, COMPILED = "", "same", "compiled"
+# Special values of the code that was taken instead: nothing, the same code, PTX that archives omit.
+NO_CODE, SAME_CODE, ARCHIVED_PTX = "", "same", "compiled"
 
 # A definition in PTX, up to its name: parameters, a size, a value or a body follow.
 _PTX_NAME = re.compile(rb"\.(?:visible|weak)\s[^;{}=]*?(?<![.\w$])([A-Za-z_$%][\w$]*)\s*[\[(;={]")
 
 
-def find_unlinked(job: Job, wanted: Collection[str]) -> dict[str, list[Diagnostic]]:
-    """For each wanted symbol, notes on the files that define it and what to do to have it."""
-    search = _Search(job, wanted)
+def find_unlinked(job: Job, undefined: Collection[str]) -> dict[str, list[Diagnostic]]:
+    """By undefined symbol: notes on files that define it, with the remedy."""
+    search = _Search(job, undefined)
     diagnostics: dict[str, list[Diagnostic]] = {}
 
     def add(name: str, hint: Diagnostic) -> None:
@@ -62,54 +63,54 @@ def find_unlinked(job: Job, wanted: Collection[str]) -> dict[str, list[Diagnosti
         for name, file, arch, place in search.definitions(source):
             places.setdefault((name, file, place), []).append(arch)
         for (name, file, place), archs in places.items():
-            hint = _why(job, name, file, place, ", ".join(dict.fromkeys(archs)))
+            hint = _explain(job, name, file, place, ", ".join(dict.fromkeys(archs)))
             if hint is not None:
                 add(name, hint)
     for library, other, path in find_hidden(job.options):
         for name, file in {row[:2]: None for row in search.definitions(Input(path))}:
-            where = "in-other-library"
-            add(name, note(where, symbol=name, file=file, library=library, other=other))
+            kind = "in-other-library"
+            add(name, note(kind, symbol=name, file=file, library=library, other=other))
     return diagnostics
 
 
-def _why(job: Job, name: str, file: str, place: str, archs: str) -> Diagnostic | None:
-    """Why a definition in an input was not linked."""
+def _explain(job: Job, name: str, file: str, place: str, archs: str) -> Diagnostic | None:
+    """A note that explains why a definition in an input was not linked."""
     arch = job.options.arch
-    if place == NONE:
+    if place == NO_CODE:
         return note("in-other-arch", symbol=name, file=file, archs=archs, arch=arch)
-    if place == COMPILED:
+    if place == ARCHIVED_PTX:
         return note("in-archived-ptx", symbol=name, file=file)
-    if place == SAME:  # what the link says of the file tells more
+    if place == SAME_CODE:  # the link's diagnostic on the file tells more
         return None
     return note("in-other-entry", symbol=name, file=file, archs=archs, linked=place)
 
 
 class _Search:
-    """Opens files until they are too many; `wanted` are the names that it looks for."""
+    """Searches files for definitions of the undefined names, up to a limit of bytes."""
 
-    def __init__(self, job: Job, wanted: Collection[str]) -> None:
+    def __init__(self, job: Job, undefined: Collection[str]) -> None:
         self._job = job
-        self._names = wanted
-        self._texts = [to_bytes(name) for name in wanted]
+        self._names = undefined
+        self._texts = [to_bytes(name) for name in undefined]
         self._chooser = Chooser(job.target, optimizes=job.optimizes)
         self._silent = Sink(policy=Policy())
         self._unpacker = Unpacker(MOST_BYTES, 0, self._silent)
-        self._left = MOST_BYTES
+        self._budget = MOST_BYTES
 
     def definitions(self, entry_input: Input) -> Iterator[Definition]:
-        """What an input defines of the wanted names; nothing of one that cannot be read."""
+        """Yield an input's definitions of the undefined names; nothing if it cannot be read."""
         try:
             sources = self._open(entry_input)
             contents, _ = scan(sources)
             for number, kind in enumerate(sources.kinds):
                 source = sources[number]
                 if kind == CUBIN:
-                    for name in self._defined(source.data):
-                        yield name, source.name, "", SAME
-                elif kind == PTX and sources.group(number) and not entry_input.whole:
-                    for name in self._declared(source.data):
-                        yield name, source.name, "", COMPILED
-            yield from self._entries(sources, contents.entries)
+                    for name in self._symbols_in_cubin(source.data):
+                        yield name, source.name, "", SAME_CODE
+                elif kind == PTX and sources.group(number) and not entry_input.whole_archive:
+                    for name in self._symbols_in_ptx(source.data):
+                        yield name, source.name, "", ARCHIVED_PTX
+            yield from self._entry_definitions(sources, contents.entries)
         except (OSError, ValueError, LinkError, DamagedPayload):
             return
 
@@ -117,26 +118,26 @@ class _Search:
         data = source.data
         if data is None:
             with Incoming(source.name, pipes=False) as stream:
-                data = stream.read(self._left) if stream.size <= self._left else b""
-        self._left -= len(data)
-        run = Run(data, [source.name], bytes([kind_of(data)]), extent(0, len(data)))
+                data = stream.read(self._budget) if stream.size <= self._budget else b""
+        self._budget -= len(data)
+        batch = SourceBatch(data, [source.name], bytes([kind_of(data)]), extent(0, len(data)))
         sources = Sources()
-        if run.kinds[0] not in (ARCHIVE, THIN_ARCHIVE):
-            sources.add(run)
+        if batch.kinds[0] not in (ARCHIVE, THIN_ARCHIVE):
+            sources.add(batch)
             return sources
-        every = Input(source.name, source.data, whole=True)
-        for members in find_members(self._job, every, run[0], set(), self._silent):
+        whole_input = Input(source.name, source.data, whole_archive=True)
+        for members in find_members(self._job, whole_input, batch[0], set(), self._silent):
             sources.add(members, group=1)
         return sources
 
-    def _entries(self, sources: Sources, entries: bytes) -> Iterator[Definition]:
-        """What entries of fat binaries define."""
+    def _entry_definitions(self, sources: Sources, entries: bytes) -> Iterator[Definition]:
+        """Yield definitions in entries of fat binaries."""
         rows = list(ENTRY.iter_unpack(entries))
         best: dict[tuple[int, int], tuple[int, str]] = {}
         for number, container, _, kind, arch, _, flags, *_ in rows:
             rank = self._chooser.rank(kind, arch, flags)
             if rank > best.get((number, container), (-1, ""))[0]:
-                best[number, container] = rank, entry_word(kind, arch, flags)
+                best[number, container] = rank, code_name(kind, arch, flags)
         for number, container, _, kind, arch, head, flags, offset, size, packed, full in rows:
             if kind not in (ENTRY_ELF, ENTRY_PTX):
                 continue
@@ -144,13 +145,15 @@ class _Search:
             view = memoryview(source.arena)[offset + head : offset + head + (packed or size)]
             self._unpacker.reserve(flags, full)
             code = self._unpacker.unpack(view, flags, full, source.name)
-            word = entry_word(kind, arch, flags)
-            entry = best.get((number, container), (-1, NONE))[1]
-            for name in self._defined(code) if kind == ENTRY_ELF else self._declared(code):
-                yield name, source.name, word, SAME if entry == word else entry
+            word = code_name(kind, arch, flags)
+            entry = best.get((number, container), (-1, NO_CODE))[1]
+            for name in (
+                self._symbols_in_cubin(code) if kind == ENTRY_ELF else self._symbols_in_ptx(code)
+            ):
+                yield name, source.name, word, SAME_CODE if entry == word else entry
 
-    def _defined(self, cubin: bytes) -> list[str]:
-        """The wanted symbols that a cubin defines for other files."""
+    def _symbols_in_cubin(self, cubin: bytes) -> list[str]:
+        """The undefined names that a cubin defines as global symbols."""
         if not any(name in cubin for name in self._texts):
             return []
         _, _, symbols, fault = elfread.parse(cubin, extent(0, len(cubin)))
@@ -163,7 +166,7 @@ class _Search:
         )
         return [name for name in names if name in self._names]
 
-    def _declared(self, ptx: bytes) -> list[str]:
-        """The wanted symbols that a PTX text defines for other files."""
+    def _symbols_in_ptx(self, ptx: bytes) -> list[str]:
+        """The undefined names that a PTX text defines as global symbols."""
         names = (match.decode() for match in _PTX_NAME.findall(ptx))
         return [name for name in names if name in self._names]

@@ -1,8 +1,8 @@
-"""The Mercury sections of a cubin: which enter which vector, and the symbols they use.
+"""The Mercury sections of a cubin: which of them enter which vector, and their symbol table.
 
-Which names take part, and that any other `.nv.merc.` name never enters a vector, is a property of
-nvlink's comparison; that today's compilers write the code container as `.nv.capmerc.text.F` and one
-`.nv.merc.nv_debug_ptx_txt.HASH` a file was seen in cubins of sm_100 to sm_120.
+nvlink compares only these names; any other `.nv.merc.` name never enters a vector. In cubins of
+sm_100 to sm_120, compilers name the code container `.nv.capmerc.text.F` and write one
+`.nv.merc.nv_debug_ptx_txt.HASH` per file.
 """
 
 from __future__ import annotations
@@ -12,51 +12,51 @@ import struct
 from pylink._native.elfheaders import read_sections
 from pylink.facts.elf import EM_CUDA
 from pylink.facts.records import RELA
-from pylink.mercury.reasons import show
+from pylink.mercury.reasons import show_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.elfheaders import Section
 
-# Families whose sections enter the header and primary vectors, by the rest of the name after
-# `.nv.merc.`; SUFFIXED ones contain a suffix that takes part in the comparison.
-EXACT = frozenset(
+# Families whose sections enter the header and primary vectors, by the name after `.nv.merc.`; names
+# of SUFFIXED_FAMILIES have a suffix, which is compared.
+EXACT_FAMILIES = frozenset(
     b"debug_abbrev debug_aranges debug_frame debug_info debug_line debug_loc debug_macinfo "
     b"debug_pubnames debug_pubtypes debug_ranges debug_str nv_debug_line_sass "
     b"nv_debug_info_reg_sass nv_debug_info_reg_type nv_debug_ptx_txt symtab_shndx".split()
 )
-SUFFIXED = (b"nv_debug_ptx_txt.", b"nv.shared.reserved.", b"text.")
-PREFIX = b".nv.merc."
-CAPSULE = b".nv.capmerc.text."
-TARGETS = b".nv.merc.rela"
+SUFFIXED_FAMILIES = (b"nv_debug_ptx_txt.", b"nv.shared.reserved.", b"text.")
+MERCURY_PREFIX = b".nv.merc."
+CAPSULE_PREFIX = b".nv.capmerc.text."
+TARGET_PREFIX = b".nv.merc.rela"
 SYMTAB = b".nv.merc.symtab"
-ATTRIBUTES = b".nv.merc.nv.info"
+ATTRIBUTE_SECTION = b".nv.merc.nv.info"
 
-KIND = struct.Struct("<IQQQ")  # sh_type, sh_flags, sh_entsize, bytes in the file
+SECTION_KIND = struct.Struct("<IQQQ")  # sh_type, sh_flags, sh_entsize, bytes in the file
 SYM_SIZE = 24
 
 
 class MalformedCubin(ValueError):
-    """A file that cannot be read as a cubin; the text names file and place."""
+    """A file cannot be read as a cubin; the text names the file and the position."""
 
 
 def family(name: bytes) -> str | None:
-    """The family by which a section enters the header vector, or None."""
-    if name.startswith(CAPSULE):
+    """The family of a section in the header vector; None if it does not enter."""
+    if name.startswith(CAPSULE_PREFIX):
         return "container"
-    if not name.startswith(PREFIX):
+    if not name.startswith(MERCURY_PREFIX):
         return None
-    rest = name[len(PREFIX) :]
-    if rest in EXACT:
-        return rest.decode()
-    for prefix in SUFFIXED:
-        if rest.startswith(prefix):
+    suffix = name[len(MERCURY_PREFIX) :]
+    if suffix in EXACT_FAMILIES:
+        return suffix.decode()
+    for prefix in SUFFIXED_FAMILIES:
+        if suffix.startswith(prefix):
             return "container" if prefix == b"text." else prefix[:-1].decode()
     return None
 
 
 def sections_of(view: memoryview, file: str) -> list[Section]:
-    """The sections of a cubin; MalformedCubin for what is none, or where one is not in it."""
+    """Read the sections of a cubin; MalformedCubin for other files, or a section past the end."""
     try:
         _, machine, sections = read_sections(view)
     except ValueError as error:
@@ -73,18 +73,18 @@ def sections_of(view: memoryview, file: str) -> list[Section]:
 
 
 def symbol_table(sections: list[Section], targets: list[Section], file: str) -> Section:
-    """The `.nv.merc.symtab`, which all relocation sections must name."""
+    """Find the `.nv.merc.symtab`, which all relocation sections must link to."""
     tables = [index for index, section in enumerate(sections) if section.name == SYMTAB]
     if len(tables) != 1:
-        raise MalformedCubin(f"{file}: {len(tables)} sections {show(SYMTAB)} instead of one")
+        raise MalformedCubin(f"{file}: {len(tables)} sections {show_name(SYMTAB)} instead of one")
     symtab = sections[tables[0]]
     if symtab.stored % SYM_SIZE or symtab.link >= len(sections):
-        raise MalformedCubin(f"{file}: {show(SYMTAB)}: bad size or sh_link")
+        raise MalformedCubin(f"{file}: {show_name(SYMTAB)}: bad size or sh_link")
     for target in targets:
         if target.stored % RELA.size:
             raise MalformedCubin(
-                f"{file}: {show(target.name)}: {target.stored} bytes are not whole entries"
+                f"{file}: {show_name(target.name)}: {target.stored} bytes are not whole entries"
             )
         if target.link != tables[0] or target.info >= len(sections):
-            raise MalformedCubin(f"{file}: {show(target.name)}: bad sh_link or sh_info")
+            raise MalformedCubin(f"{file}: {show_name(target.name)}: bad sh_link or sh_info")
     return symtab

@@ -1,4 +1,4 @@
-"""What a link decided about the Mercury sections of its inputs, and why."""
+"""A link's decisions on folding the Mercury sections of its inputs, with reasons."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from pylink.mercury.objects import MercuryObject
     from pylink.mercury.stages import Verdict
 
-# The stage reported when a stronger copy rejects a fold: the last, which compares symbols.
+# The stage reported if a stronger copy rejects a fold: the last one, which compares symbols.
 STAGE_STRONGER = 3
 
 
 class Decision:
-    """What became of one file: whether it folds into `reference`, and why not.
+    """The decision on one file: whether it folds into `reference`, and why not.
 
-    `verdict` is that of the file's last comparison, None for the first file; `stronger` names the
-    function whose copy keeps an accepted file from folding. `file` and `reference` are numbers of
-    files, `reference` is None where the sections were rejected.
+    `file` and `reference` are numbers of files, `reference` None after a rejection.
+    `verdict` is the result of the file's last comparison, None for the first file. `stronger` names
+    the function whose copy keeps an accepted file from folding.
     """
 
     __slots__ = ("file", "reference", "stronger", "verdict")
@@ -44,14 +44,14 @@ class Decision:
 
     @property
     def stage(self) -> int:
-        """The stage that rejected, 0 for none."""
+        """The stage that rejected, 0 if accepted."""
         if self.stronger is not None:
             return STAGE_STRONGER
         return 0 if self.verdict is None else self.verdict.stage or 0
 
     @property
     def section(self) -> str | None:
-        """The section or relocation target that rejected, where a single one did."""
+        """The section or relocation target that rejected; None if not a single one."""
         return None if self.stronger is not None or self.verdict is None else self.verdict.entry
 
     @property
@@ -62,9 +62,9 @@ class Decision:
 
 
 class Folding:
-    """What comparing the files of a link decided, for later questions.
+    """The comparisons of a link's files, and the decisions.
 
-    `items` are the vectors of the files that have such sections, `decisions` what became of each,
+    `items` are the vectors of the files with Mercury sections, `decisions` has a row for each, and
     `result` the comparisons. `refused` has number and reason of each file that cannot be read.
     """
 

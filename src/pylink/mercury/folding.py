@@ -1,4 +1,4 @@
-"""Folding a whole build: each object into the first kept one that accepts it."""
+"""Folds the objects of a build: each into the first kept object that accepts it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class FoldResult:
-    """Which object folds into which.
+    """The folds of a build: which object folds into which.
 
-    `reference[i]` is the row of the kept object that i folds into, or None when i is kept.
-    `verdicts[i]` is the one that accepted i, else that of the last object kept before it, or None
-    when there is none. `payload_bytes` counts all payloads of the folded objects; what a link's
-    output loses is another number, see `pylink.dedup.saving`. `compared` has the
-    comparisons that were made, see Tally.
+    `reference[i]` is the row of the kept object that i folds into, None if i is kept.
+    `verdicts[i]` is the verdict that accepted i, else that of the last object kept before it; None
+    for the first object. `payload_bytes` is the size of all payloads of folded objects, not the
+    size that an output loses (see `pylink.dedup.saving`). `compared` has the comparisons that
+    were made, see Tally.
     """
 
     __slots__ = ("compared", "payload_bytes", "reference", "stats", "verdicts")
@@ -53,61 +53,66 @@ def fold(
 ) -> FoldResult:
     """Compare each object with the kept ones in order; the first that accepts is its reference.
 
-    With `prefilter="none"` every pair is compared until one accepts: N*N/2 comparisons when nothing
-    folds. With "xxh3" the pairs that cannot fold are omitted; the result is the same. `progress`
-    is called with the number of objects done. Objects without sections fold nothing, and nothing
-    folds into them.
+    With `prefilter="none"` every pair is compared until one accepts: N*N/2 comparisons if nothing
+    folds. With "xxh3" pairs that cannot fold are omitted; the result is the same. `progress` is
+    called with the number of objects done. Objects without sections do not fold.
     """
     hashed, symbols = check_options(prefilter, identity)
-    every = list(objects)
-    rows = [row for row, item in enumerate(every) if item.headers or item.targets or item.primary]
-    items = [every[row] for row in rows]
+    all_objects = list(objects)
+    rows = [row for row, i in enumerate(all_objects) if i.headers or i.targets or i.primary]
+    items = [all_objects[row] for row in rows]
     tally = Tally()
     search = _by_index if hashed else _by_walk
-    reference: list[int | None] = [None] * len(every)
-    verdicts: list[Verdict | None] = [None] * len(every)
-    for place, twin, verdict in search(items, symbols, tally):
-        reference[rows[place]] = None if twin is None else rows[twin]
-        verdicts[rows[place]] = verdict
+    reference: list[int | None] = [None] * len(all_objects)
+    verdicts: list[Verdict | None] = [None] * len(all_objects)
+    for index, twin, verdict in search(items, tally, symbols=symbols):
+        reference[rows[index]] = None if twin is None else rows[twin]
+        verdicts[rows[index]] = verdict
         if progress is not None:
-            progress(rows[place] + 1)
-    payload = sum(i.size for i, twin in zip(every, reference, strict=True) if twin is not None)
+            progress(rows[index] + 1)
+    pairs = zip(all_objects, reference, strict=True)
+    payload = sum(item.size for item, twin in pairs if twin is not None)
     return FoldResult(reference, verdicts, payload, tally.stats(), tally.compared)
 
 
 def _by_walk(
-    items: list[MercuryObject], symbols: bool, tally: Tally
+    items: list[MercuryObject], tally: Tally, *, symbols: bool
 ) -> Iterator[tuple[int, int | None, Verdict | None]]:
-    """All pairs in order."""
-    kept = KeptObjects()
+    """Compare all pairs in order; yields row, reference and verdict of each object."""
+    kept_objects = KeptObjects()
     for row, item in enumerate(items):
-        twin, verdict = _walk(items, kept, item, symbols, tally)
+        twin, verdict = _walk(items, kept_objects, item, tally, symbols=symbols)
         yield row, twin, verdict
         if twin is None:
-            kept.add(row, item)
+            kept_objects.add(row, item)
 
 
 def _walk(
-    items: list[MercuryObject], kept: KeptObjects, item: MercuryObject, symbols: bool, tally: Tally
+    items: list[MercuryObject],
+    kept_objects: KeptObjects,
+    item: MercuryObject,
+    tally: Tally,
+    *,
+    symbols: bool,
 ) -> tuple[int | None, Verdict | None]:
-    """The first of the kept objects that accepts `item`, and the verdict of the last one tried."""
-    at, last, total = kernel.first_accepting(kept.vectors, item.vectors, symbols)
-    tried = at + 1 if at >= 0 else len(kept.rows)
+    """The row of the first kept object that accepts `item`, and the last comparison's verdict."""
+    position, last, total = kernel.first_accepting(kept_objects.vectors, item.vectors, symbols)
+    tried = position + 1 if position >= 0 else len(kept_objects.rows)
     tally.pairs += tried
     tally.results.append(total)
     if not tried:
         return None, None
-    reference = items[kept.rows[tried - 1]]
+    reference = items[kept_objects.rows[tried - 1]]
     tally.compared.append(Verdict(reference, item, total))
-    return kept.rows[at] if at >= 0 else None, Verdict(reference, item, last)
+    return kept_objects.rows[position] if position >= 0 else None, Verdict(reference, item, last)
 
 
 def _by_index(
-    items: list[MercuryObject], symbols: bool, tally: Tally
+    items: list[MercuryObject], tally: Tally, *, symbols: bool
 ) -> Iterator[tuple[int, int | None, Verdict | None]]:
-    """Only the pairs that the index leaves, and the last kept object for the verdict."""
+    """Compare only pairs that the index proposes, and the last kept object for the verdict."""
     index = FoldIndex(items, tally)
-    # With symbols on both sides an object that uses private ones neither accepts nor is accepted.
+    # If all objects have symbols, an object that uses private ones neither accepts nor folds.
     closed = symbols and all(item.has_symbols for item in items)
     last: int | None = None
     for row, item in enumerate(items):
@@ -115,22 +120,22 @@ def _by_index(
         verdicts: dict[int, Verdict] = {}
         twin = None
         if eligible and index.walks(item):
-            # Nothing tells which could accept it: a walk over all of them stays in native code.
+            # The index cannot tell which could accept it; the walk over all is native.
             candidates = index.candidates(item)
-            twin, walked = _walk(items, candidates, item, symbols, tally)
+            twin, walked = _walk(items, candidates, item, tally, symbols=symbols)
             if walked is not None:
                 verdicts[candidates.rows[-1] if twin is None else twin] = walked
         else:
             for other in index.find(item) if eligible else ():
-                verdict = verdicts[other] = decide(items[other], item, True, symbols, tally)
-                if verdict.why == ACCEPTED:
+                verdict = verdicts[other] = decide(items[other], item, tally, symbols=symbols)
+                if verdict.reason_row == ACCEPTED:
                     twin = other
                     break
         if twin is not None:
             yield row, twin, verdicts[twin]
             continue
         if last is not None and last not in verdicts:
-            verdicts[last] = decide(items[last], item, True, symbols, tally)
+            verdicts[last] = decide(items[last], item, tally, symbols=symbols)
         if eligible:
             index.add(row, verdicts)
         yield row, None, None if last is None else verdicts[last]

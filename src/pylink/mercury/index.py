@@ -1,26 +1,25 @@
-"""Which kept objects could accept a candidate.
+"""Finds the kept objects that could accept a candidate.
 
-An object accepts a candidate only if a few things hold that cost no comparison to check, so a build
-of N objects need not compare N*N pairs:
+An object accepts a candidate only under conditions that can be checked without a comparison. So a
+build of N objects need not compare N*N pairs:
 
 * Both have equal numbers of headers and of targets, and each of the candidate's header keys and
   target keys occurs in the reference. When the candidate repeats no key, its twins are all
   different, so both have the same keys, and the sums over them are equal.
-* No primary entry of the candidate is longer than the reference's at the same place.
-* The bytes at each place are equal; where sizes are equal too, so are their digests.
+* No primary entry of the candidate is longer than the reference's at the same position.
+* The bytes at each position are equal; if sizes are equal, too, so are their digests.
 
-Objects of one signature and one row of sizes stand in a tree. A leaf lists the kept objects that
-nothing tells apart yet. When a candidate is rejected by the first of a leaf and is kept itself, the
-section that made the difference becomes the leaf's branching point: its digest is computed for all
-in the leaf, and later candidates follow theirs. So a section is hashed only where sizes tie, at
-most once, and only if some pair differs there; identical objects meet in one leaf and are compared.
+Objects of one signature and one row of sizes are in a tree. A leaf lists the kept objects that
+are not distinguished yet. If a candidate is rejected by the first object of a leaf and is kept
+itself, the section that differs becomes the leaf's branching point: its digest is computed for all
+objects in the leaf, and later candidates branch by theirs. So a section is hashed only if sizes are
+equal, at most once, and only if some pair differs in it; identical objects meet in one leaf.
 
 Cost: every section hashed at most once, and for a candidate one comparison per object in its leaf.
-A leaf grows only by objects that differ in nothing but symbols or colliding digests. A candidate
-that repeats a key is compared with all objects of its numbers of rows; small ones in one native
-walk, without the keys. Objects whose headers do not hold the sizes may have one signature and
-different sizes: for each candidate all these are looked through for rows of sizes into which its
-own fits.
+A leaf grows only by objects that differ only in symbols or have colliding digests. A candidate that
+repeats a key is compared with all objects with its numbers of rows; small ones in one native walk,
+without the keys. Objects whose headers do not hold the sizes may have one signature and different
+sizes: for each candidate all rows of sizes of its signature are searched.
 """
 
 from __future__ import annotations
@@ -36,21 +35,21 @@ if TYPE_CHECKING:
     from pylink.mercury.stages import Tally, Verdict
 
     # A branching point: (1, row of the primary vector) or (3, key of a target).
-    Point = tuple[int, int]
+    BranchingPoint = tuple[int, int]
 
 
-# Headers and targets of an object that is searched without their keys.
-WALKED = 256
+# Limit of headers and targets of an object that is compared in a native walk.
+MOST_WALKED_ROWS = 256
 
 
 class Node:
-    """A leaf (`point` is None) or a branching point with a child for each digest."""
+    """A leaf (without `point`), or a branching point with a child for each digest."""
 
     __slots__ = ("children", "point", "rows")
 
     def __init__(self, rows: list[int]) -> None:
         self.rows = rows
-        self.point: Point | None = None
+        self.point: BranchingPoint | None = None
         self.children: dict[int, Node] = {}
 
 
@@ -74,7 +73,7 @@ class Forest:
         self.shapes: list[bytes] = []
 
     def tree(self, shape: bytes) -> Tree:
-        """The tree of one row of sizes, planted if need be."""
+        """The tree of one row of sizes, created if missing."""
         if shape not in self.trees:
             self.trees[shape] = Tree()
             self.shapes.append(shape)
@@ -96,7 +95,7 @@ class KeptObjects:
 
 
 class FoldIndex:
-    """The kept objects of a build, by what a candidate must share with them."""
+    """The kept objects of a build, by properties that a candidate must share."""
 
     def __init__(self, objects: list[MercuryObject], tally: Tally) -> None:
         self.objects = objects
@@ -106,15 +105,15 @@ class FoldIndex:
         self.forests: dict[tuple[int, ...], Forest] = {}
 
     def walks(self, item: MercuryObject) -> bool:
-        """Whether `item` repeats a key, so that only `candidates` holds all that could accept it.
+        """Whether `item` repeats a key, so that all `candidates` must be compared.
 
-        Not where it is so large that a search without keys would cost more than calls from Python.
+        False if it is so large that a native walk would cost more than calls from Python.
         """
         headers, targets, _, _, distinct = item.signature()
-        return not distinct and headers + targets <= WALKED
+        return not distinct and headers + targets <= MOST_WALKED_ROWS
 
     def candidates(self, item: MercuryObject) -> KeptObjects:
-        """The kept objects with as many headers and targets."""
+        """The kept objects with the same numbers of headers and targets."""
         return self.by_count.get(item.signature()[:2]) or KeptObjects()
 
     def find(self, item: MercuryObject) -> list[int]:
@@ -129,14 +128,14 @@ class FoldIndex:
         tree = forest.trees.get(shape)
         rows = [] if tree is None else self._leaf(tree.root, item)[0].rows
         if len(forest.trees) > (tree is not None):
-            others = covering(forest.shapes, shape)
-            if others:
-                trees = [forest.trees[forest.shapes[other]] for other in others]
+            covering_shapes = covering(forest.shapes, shape)
+            if covering_shapes:
+                trees = [forest.trees[forest.shapes[other]] for other in covering_shapes]
                 rows = sorted({*rows, *(row for other in trees for row in other.members)})
         return rows
 
     def add(self, row: int, verdicts: dict[int, Verdict]) -> None:
-        """Keep object `row`, which the objects in `verdicts` rejected."""
+        """Add object `row`, which the objects in `verdicts` rejected."""
         item = self.objects[row]
         signature = item.signature()
         self.by_count.setdefault(signature[:2], KeptObjects()).add(row, item)
@@ -157,9 +156,9 @@ class FoldIndex:
                 return
         leaf.rows.append(row)
 
-    def _leaf(self, node: Node, item: MercuryObject) -> tuple[Node, list[Point]]:
-        """The leaf where `item` belongs, created if need be, and the points on the way."""
-        path: list[Point] = []
+    def _leaf(self, node: Node, item: MercuryObject) -> tuple[Node, list[BranchingPoint]]:
+        """The leaf of `item`, created if missing, and the branching points on the way."""
+        path: list[BranchingPoint] = []
         while node.point is not None:
             path.append(node.point)
             digest = self._digest(item, node.point)
@@ -169,19 +168,19 @@ class FoldIndex:
             node = child
         return node, path
 
-    def _digest(self, item: MercuryObject, point: Point) -> int:
-        stage, at = point
+    def _digest(self, item: MercuryObject, point: BranchingPoint) -> int:
+        stage, row_or_key = point
         if stage == 1:
-            return primary_digest(item, at, self.tally)
-        row = item.vectors.target_with_key(at)
+            return primary_digest(item, row_or_key, self.tally)
+        row = item.vectors.target_with_key(row_or_key)
         return -1 if row < 0 else target_digest(item, row, self.tally)
 
 
-def branching_point(verdict: Verdict) -> Point | None:
-    """The section whose digest tells the two objects apart, or None when no section does."""
+def branching_point(verdict: Verdict) -> BranchingPoint | None:
+    """The section whose digest distinguishes the two objects; None if no section does."""
     index = verdict.index
-    if index is not None and verdict.why == BYTES_DIFFER:
+    if index is not None and verdict.reason_row == BYTES_DIFFER:
         return 1, index
-    if index is not None and verdict.why == TARGET_TWIN:
+    if index is not None and verdict.reason_row == TARGET_TWIN:
         return 3, verdict.candidate.vectors.target_key(index)
     return None

@@ -1,20 +1,20 @@
-"""One object's Mercury sections as the three vectors that a comparison walks."""
+"""One object's Mercury sections, as the three vectors that a comparison walks."""
 
 from __future__ import annotations
 
 from pylink._native.dedup import Vectors
 from pylink.mercury.cubin import (
-    ATTRIBUTES,
-    KIND,
-    PREFIX,
+    ATTRIBUTE_SECTION,
+    MERCURY_PREFIX,
+    SECTION_KIND,
     SYMTAB,
-    TARGETS,
+    TARGET_PREFIX,
     MalformedCubin,
     family,
     sections_of,
     symbol_table,
 )
-from pylink.mercury.reasons import show
+from pylink.mercury.reasons import show_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     Name = bytes | str
     Signature = tuple[int, int, int, int, bool]
 
-# Bits of the lookup keys; a test lowers it to make keys collide.
+# Bits of the lookup keys; a test reduces them to make keys collide.
 KEY_MASK = 0xFFFF_FFFF_FFFF_FFFF
 
 
-def _name(name: Name) -> bytes:
-    """Names are compared as bytes; text is UTF-8, and what is not text survives."""
+def _encode_name(name: Name) -> bytes:
+    """The bytes of a name: text is encoded as UTF-8, with surrogates for other bytes."""
     return name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
 
 
-def _payload(data: Buffer) -> Payload:
-    """Bytes that cannot change: a writable or scattered buffer is copied."""
+def _freeze_payload(data: Buffer) -> Payload:
+    """Immutable bytes of a buffer: a writable or scattered one is copied."""
     if isinstance(data, bytes):
         return data
     view = memoryview(data)
@@ -47,10 +47,10 @@ def _payload(data: Buffer) -> Payload:
     return view.cast("B")
 
 
-def _restored(
+def _unpickle(
     vectors: tuple[object, ...], families: tuple[str, ...], unlisted: tuple[tuple[str, int], ...]
 ) -> MercuryObject:
-    """An object out of a pickle."""
+    """Make an object from its pickled state."""
     item = MercuryObject(*vectors)  # type: ignore[arg-type]
     item.families = families
     item.unlisted = unlisted
@@ -62,7 +62,7 @@ class MercuryObject:
 
     `primary` holds payloads; `headers` holds (name, q0, q8, addralign) with two qwords and a dword
     (in a cubin the section's size, its sh_link and sh_info, and its sh_addralign); `targets` holds
-    (name, payload). Names are bytes or text. Raises ValueError when a field does not fit.
+    (name, payload). Names are bytes or text. Raises ValueError if a number is out of range.
     """
 
     __slots__ = (
@@ -85,14 +85,14 @@ class MercuryObject:
         name: str = "",
     ) -> None:
         self.name = name
-        self.primary: tuple[Payload, ...] = tuple(_payload(data) for data in primary)
+        self.primary: tuple[Payload, ...] = tuple(_freeze_payload(data) for data in primary)
         self.headers: tuple[tuple[bytes, int, int, int], ...] = tuple(
-            (_name(section), q0, q8, align) for section, q0, q8, align in headers
+            (_encode_name(section), q0, q8, align) for section, q0, q8, align in headers
         )
         self.targets: tuple[tuple[bytes, Payload], ...] = tuple(
-            (_name(target), _payload(data)) for target, data in targets
+            (_encode_name(target), _freeze_payload(data)) for target, data in targets
         )
-        # Only a cubin has these: the families of the primary entries, and (name, size) of Mercury
+        # Set for cubins only: the families of the primary entries, and (name, size) of Mercury
         # sections that never enter.
         self.families: tuple[str, ...] = ()
         self.unlisted: tuple[tuple[str, int], ...] = ()
@@ -106,37 +106,37 @@ class MercuryObject:
             ) from error
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Payloads are copied: a view cannot leave its process, nor does what it is of."""
+        """Pickle with copies of the payloads, since views cannot be pickled."""
         primary = tuple(map(bytes, self.primary))
         targets = tuple((name, bytes(data)) for name, data in self.targets)
         vectors = (primary, self.headers, targets, self.name)
-        return _restored, (vectors, self.families, self.unlisted)
+        return _unpickle, (vectors, self.families, self.unlisted)
 
     @classmethod
     def from_cubin(cls, data: Buffer, name: str = "") -> MercuryObject:
-        """The vectors of a cubin's Mercury sections, with the symbols they refer to.
+        """Make the vectors of a cubin's Mercury sections, with the symbols they refer to.
 
         Payloads are views of `data`, not copies. Raises MalformedCubin.
         """
-        view = memoryview(_payload(data))
+        view = memoryview(_freeze_payload(data))
         return cls.from_sections(sections_of(view, name or "cubin"), view, name)
 
     @classmethod
     def from_sections(
         cls, sections: list[Section], contents: memoryview, name: str
     ) -> MercuryObject:
-        """The vectors of a file's sections, in their order; offsets are those in `contents`.
+        """Make the vectors of a file's sections, in order; section offsets are in `contents`.
 
-        All are empty where there are no Mercury sections. Raises MalformedCubin.
+        They are empty without Mercury sections. Raises MalformedCubin.
         """
         file = name or "cubin"
         families = [family(section.name) for section in sections]
         compared = [s for s, kind in zip(sections, families, strict=True) if kind is not None]
-        targets = [section for section in sections if section.name.startswith(TARGETS)]
+        targets = [section for section in sections if section.name.startswith(TARGET_PREFIX)]
         for section in compared:
             if section.align > 0xFFFF_FFFF:
                 raise MalformedCubin(
-                    f"{file}: {show(section.name)}: sh_addralign {section.align:#x}"
+                    f"{file}: {show_name(section.name)}: sh_addralign {section.align:#x}"
                 )
 
         def data(section: Section) -> memoryview:
@@ -150,14 +150,16 @@ class MercuryObject:
         )
         item.families = tuple(kind for kind in families if kind is not None)
         item.unlisted = tuple(
-            (show(s.name), s.size)
+            (show_name(s.name), s.size)
             for s, kind in zip(sections, families, strict=True)
-            if s.name.startswith(PREFIX) and kind is None and not s.name.startswith(TARGETS)
+            if s.name.startswith(MERCURY_PREFIX)
+            and kind is None
+            and not s.name.startswith(TARGET_PREFIX)
         )
         if not compared and not targets:
             return item
         symtab = symbol_table(sections, targets, file)
-        attributes = [data(section) for section in sections if section.name == ATTRIBUTES]
+        attributes = [data(section) for section in sections if section.name == ATTRIBUTE_SECTION]
         try:
             item.vectors.attach_symbols(
                 data(symtab),
@@ -169,18 +171,19 @@ class MercuryObject:
                 tuple(sections[target.info].name for target in targets),
                 attributes[0] if attributes else b"",
                 b"".join(
-                    KIND.pack(s.type, s.flags, s.entsize, s.stored) for s in (*compared, *targets)
+                    SECTION_KIND.pack(s.type, s.flags, s.entsize, s.stored)
+                    for s in (*compared, *targets)
                 ),
             )
         except IndexError as error:
             raise MalformedCubin(
-                f"{file}: {show(SYMTAB)}: a name or a relocation's symbol runs past its table"
+                f"{file}: {show_name(SYMTAB)}: a name or a relocation's symbol runs past its table"
             ) from error
         return item
 
     @property
     def size(self) -> int:
-        """Bytes of all payloads: what is not written when the object folds."""
+        """Bytes of all payloads, which are not written if the object folds."""
         return self.vectors.size
 
     @property
@@ -194,9 +197,9 @@ class MercuryObject:
         return self.signature_cache
 
     def entry_name(self, row: int) -> str:
-        """What to call a primary entry: its section, where sections and entries correspond."""
+        """The name of a primary entry: its section's, or its number if entries have no sections."""
         if len(self.headers) == len(self.primary) and row < len(self.headers):
-            return show(self.headers[row][0])
+            return show_name(self.headers[row][0])
         return f"primary entry {row}"
 
     def __repr__(self) -> str:

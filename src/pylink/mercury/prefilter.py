@@ -1,4 +1,4 @@
-"""Digests of sections, computed with XXH3 where sizes tie and never twice for one section."""
+"""Digests of sections, computed with XXH3 only if sizes are equal, and once per section."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ if TYPE_CHECKING:
     from pylink.mercury.objects import MercuryObject, Payload
 
     class Counter(Protocol):
-        """Counts sections that are hashed, and their bytes."""
+        """Counts hashed sections and their bytes."""
 
-        def hashed(self, sections: int, size: int) -> None: ...
+        def count_digests(self, sections: int, size: int) -> None: ...
 
 
 PREFILTERS = ("xxh3", "none")
 
-# Digests are handed to the kernel in portions that stay in the cache.
-CHUNK = 1024
+# Digests are passed to the kernel in batches that stay in the cache.
+DIGESTS_PER_CALL = 1024
 
 
 def digests_of(payloads: list[Payload]) -> list[int]:
@@ -33,7 +33,7 @@ def primary_digest(item: MercuryObject, row: int, tally: Counter) -> int:
     if digest is None:
         payload = item.primary[row]
         digest = item.digests[row] = digests_of([payload])[0]
-        tally.hashed(1, len(payload))
+        tally.count_digests(1, len(payload))
     return digest
 
 
@@ -49,8 +49,8 @@ def target_digest(item: MercuryObject, row: int, tally: Counter) -> int:
 
 def fill_targets(item: MercuryObject, rows: list[int], tally: Counter) -> None:
     """Compute the digests of `rows`, none of which has one."""
-    for start in range(0, len(rows), CHUNK):
-        some = rows[start : start + CHUNK]
-        payloads = [item.targets[row][1] for row in some]
-        item.vectors.set_digests(some, digests_of(payloads))
-        tally.hashed(len(some), sum(map(len, payloads)))
+    for start in range(0, len(rows), DIGESTS_PER_CALL):
+        batch = rows[start : start + DIGESTS_PER_CALL]
+        payloads = [item.targets[row][1] for row in batch]
+        item.vectors.set_digests(batch, digests_of(payloads))
+        tally.count_digests(len(batch), sum(map(len, payloads)))

@@ -1,4 +1,4 @@
-"""What the outcomes of a comparison mean: code, stage and sentence."""
+"""The outcomes of a comparison: code, stage and sentence."""
 
 from __future__ import annotations
 
@@ -11,29 +11,37 @@ CODE_DATA = 17
 CODE_TARGETS = 18
 CODE_HEADERS = 19
 
-# Row number = `why` of a kernel result. The braces are filled by Verdict.reason.
+# Row number = `reason_row` of a kernel result. The braces are filled by Verdict.reason.
 REASONS: tuple[tuple[int, int | None, str], ...] = (
     (0, None, "all three stages accept"),
-    (CODE_DATA, 1, "{entry} differs at byte {offset:#x}: {ours} here, {theirs} in the reference"),
     (
         CODE_DATA,
         1,
-        "the candidate has {ours} primary entries, the reference {theirs}: the walk would read "
-        "outside the vector of the reference",
+        "{entry} differs at byte {offset:#x}: {candidate} here, {reference} in the reference",
     ),
     (
         CODE_DATA,
         1,
-        "{entry} has {ours} bytes, that of the reference {theirs}: the comparison would "
+        "the candidate has {candidate} primary entries, the reference {reference}: the walk would "
+        "read outside the vector of the reference",
+    ),
+    (
+        CODE_DATA,
+        1,
+        "{entry} has {candidate} bytes, that of the reference {reference}: the comparison would "
         "read outside the entry of the reference",
     ),
-    (CODE_HEADERS, 2, "the candidate has {ours} section headers, the reference {theirs}"),
+    (CODE_HEADERS, 2, "the candidate has {candidate} section headers, the reference {reference}"),
     (
         CODE_HEADERS,
         2,
         "section {entry} (+0 {q0:#x}, +8 {q8:#x}, addralign {align}) has no twin in the reference",
     ),
-    (CODE_TARGETS, 3, "the candidate has {ours} relocation targets, the reference {theirs}"),
+    (
+        CODE_TARGETS,
+        3,
+        "the candidate has {candidate} relocation targets, the reference {reference}",
+    ),
     (
         CODE_TARGETS,
         3,
@@ -78,7 +86,7 @@ REASONS: tuple[tuple[int, int | None, str], ...] = (
     ),
 )
 
-# The same for a count of what blocks folding; the name of the entry follows.
+# Short reasons for a table of what blocks folding; the name of the entry follows.
 BLOCKERS = (
     "",
     "other bytes",
@@ -99,6 +107,6 @@ BLOCKERS = (
 )
 
 
-def show(name: bytes) -> str:
-    """A name as text for people."""
+def show_name(name: bytes) -> str:
+    """A name as text; bytes that are not UTF-8 are escaped."""
     return name.decode("utf-8", "backslashreplace")

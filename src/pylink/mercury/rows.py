@@ -1,4 +1,4 @@
-"""Decisions of deduplication as rows of a table."""
+"""Decisions of deduplication, as rows of a table."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class FoldRow(NamedTuple):
-    """What deduplication decided of a cubin with Mercury sections, and why.
+    """The decision of deduplication on a cubin with Mercury sections, with the reason.
 
-    `size` and `sections` are those of its Mercury sections, none where it was compared with
-    nothing. `folds_into` is the cubin whose sections stand for its own, none where it is kept.
-    `code` is 0 where it folds, `stage` the stage that rejected; `entry` and `offset` are where.
+    `sections` and `size` are number and bytes of its Mercury sections, None if it was not compared.
+    `folds_into` is the cubin whose sections replace its own, None if it is kept. `code` is 0 if it
+    folds. `stage`, `entry` and `offset` say which stage rejected, and where.
     """
 
     name: str
@@ -34,7 +34,7 @@ class FoldRow(NamedTuple):
 
 
 def fold_row(name: str, folds_into: str | None, verdict: Verdict | None) -> FoldRow:
-    """The row of one cubin; `verdict` is that of its last comparison."""
+    """Make the row of one cubin; `verdict` is the result of its last comparison."""
     if verdict is None:
         return FoldRow(name, None, None, folds_into, None, None, None, None, None, None)
     item = verdict.candidate
@@ -53,7 +53,7 @@ def fold_row(name: str, folds_into: str | None, verdict: Verdict | None) -> Fold
 
 
 def decision_row(decision: Decision, names: Sequence[str]) -> FoldRow:
-    """The row of a decision of a link; `names` are those of the files."""
+    """Make the row of a link's decision; `names` are the names of its files."""
     into = decision.reference if decision.folds else None
     row = fold_row(names[decision.file], None if into is None else names[into], decision.verdict)
     if decision.stronger is None:

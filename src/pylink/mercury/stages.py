@@ -1,11 +1,11 @@
-"""Comparing one candidate with one reference."""
+"""Compares one candidate with one reference."""
 
 from __future__ import annotations
 
 from pylink._native import dedup as kernel
 from pylink.mercury.objects import MercuryObject
 from pylink.mercury.prefilter import PREFILTERS, fill_targets
-from pylink.mercury.reasons import ACCEPTED, NEEDS_DIGESTS, REASONS, show
+from pylink.mercury.reasons import ACCEPTED, NEEDS_DIGESTS, REASONS, show_name
 from pylink.mercury.stats import COUNTS, FIRST_COUNT, Stats
 
 TYPE_CHECKING = False
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from pylink._native.dedup import Result
 
 IDENTITIES = ("symbols", "bytes")
-SHOWN_BYTES = 8
+EXCERPT_SIZE = 8
 SYMBOL_KINDS = ("no symbol", "symbol", "the start of", "a symbol of its own file,")
 
 
 class Verdict:
-    """What a comparison decided, where, and what it cost.
+    """The result of a comparison: code, place and cost.
 
     `code` is 0 (fold), 17 (data), 19 (section headers) or 18 (relocation targets); `stage` is 1, 2,
-    3 or None; `index` is the failing entry of the candidate's vector, or None where no single
-    entry fails.
+    3 or None; `index` is the failing entry of the candidate's vector, None if no single entry
+    fails.
     """
 
     __slots__ = ("_result", "candidate", "digest_bytes", "digests", "reference")
@@ -42,7 +42,7 @@ class Verdict:
         self.digest_bytes = digest_bytes
 
     @property
-    def why(self) -> int:
+    def reason_row(self) -> int:
         """Row of pylink.mercury.reasons.REASONS."""
         return self._result[0]
 
@@ -60,12 +60,12 @@ class Verdict:
 
     @property
     def offset(self) -> int | None:
-        """First differing byte of a primary entry, or entry of a relocation target."""
+        """Offset of the first different byte of a primary entry, or a relocation's number."""
         return None if self._result[0] == ACCEPTED or self._result[3] < 0 else self._result[3]
 
     @property
     def symbol(self) -> int | None:
-        """The candidate's symbol that is another one in the reference."""
+        """The number of the symbol that differs between candidate and reference."""
         return None if self._result[4] < 0 else self._result[4]
 
     @property
@@ -74,39 +74,39 @@ class Verdict:
 
     @property
     def entry(self) -> str | None:
-        """Name of the failing section or relocation target."""
+        """The name of the failing section or relocation target."""
         index = self.index
         if index is None:
             return None
         if self.stage == 1:
             return self.candidate.entry_name(index)
         rows = self.candidate.headers if self.stage == 2 else self.candidate.targets
-        return show(rows[index][0])
+        return show_name(rows[index][0])
 
     @property
     def reason(self) -> str:
-        """A sentence for people."""
+        """The reason as a sentence."""
         return REASONS[self._result[0]][2].format_map(self._facts())
 
     def _facts(self) -> dict[str, object]:
         ref, cand, index, offset = self.reference, self.candidate, self.index, self.offset
         facts: dict[str, object] = {"entry": self.entry, "offset": offset}
         if self.stage == 1 and index is not None:
-            facts["ours"], facts["theirs"] = len(cand.primary), len(ref.primary)
+            facts["candidate"], facts["reference"] = len(cand.primary), len(ref.primary)
             if index < len(ref.primary) and offset is not None:
-                facts["entry"] = _against(cand.entry_name(index), ref.entry_name(index))
-                ours, theirs = cand.primary[index], ref.primary[index]
-                facts["ours"], facts["theirs"] = len(ours), len(theirs)
-                if offset < min(len(ours), len(theirs)):
-                    end = offset + SHOWN_BYTES
-                    facts["ours"] = bytes(ours[offset:end]).hex(" ")
-                    facts["theirs"] = bytes(theirs[offset:end]).hex(" ")
+                facts["entry"] = _name_entries(cand.entry_name(index), ref.entry_name(index))
+                candidate_bytes, reference_bytes = cand.primary[index], ref.primary[index]
+                facts["candidate"], facts["reference"] = len(candidate_bytes), len(reference_bytes)
+                if offset < min(len(candidate_bytes), len(reference_bytes)):
+                    end = offset + EXCERPT_SIZE
+                    facts["candidate"] = bytes(candidate_bytes[offset:end]).hex(" ")
+                    facts["reference"] = bytes(reference_bytes[offset:end]).hex(" ")
         elif self.stage == 2:
-            facts["ours"], facts["theirs"] = len(cand.headers), len(ref.headers)
+            facts["candidate"], facts["reference"] = len(cand.headers), len(ref.headers)
             if index is not None:
                 _, facts["q0"], facts["q8"], facts["align"] = cand.headers[index]
         elif self.stage == 3:
-            facts["ours"], facts["theirs"] = len(cand.targets), len(ref.targets)
+            facts["candidate"], facts["reference"] = len(cand.targets), len(ref.targets)
             if index is not None:
                 facts["size"] = len(cand.targets[index][1])
             if self.symbol is not None:
@@ -118,24 +118,24 @@ class Verdict:
         return f"Verdict(code={self.code}, stage={self.stage}, index={self.index})"
 
 
-def _against(ours: str, theirs: str) -> str:
-    """The name of an entry, with the reference's where another section stands there."""
-    return ours if ours == theirs else f"{ours}, where the reference has {theirs},"
+def _name_entries(name: str, reference_name: str) -> str:
+    """The name of an entry, with the reference's name if that is another section."""
+    return name if name == reference_name else f"{name}, where the reference has {reference_name},"
 
 
 def describe_symbol(item: MercuryObject, row: int) -> str:
-    """A symbol as text: its number, what it stands for, its name."""
+    """A symbol as text: number, kind and name."""
     try:
         name, kind, _, _ = item.vectors.symbol(row)
     except IndexError:
         return f"[{row}], which does not exist"
-    return f"[{row}] {SYMBOL_KINDS[kind]} {show(name)}".rstrip()
+    return f"[{row}] {SYMBOL_KINDS[kind]} {show_name(name)}".rstrip()
 
 
 class Tally:
-    """The work of many comparisons, summed when it is asked for.
+    """The work of many comparisons, summed on demand.
 
-    `compared` has the verdict of each; without an index, one for all comparisons of an object.
+    `compared` has a verdict for each; without an index, one for all comparisons of an object.
     """
 
     __slots__ = ("compared", "digest_bytes", "digests", "pairs", "results")
@@ -147,8 +147,8 @@ class Tally:
         self.digests = 0
         self.digest_bytes = 0
 
-    def hashed(self, sections: int, size: int) -> None:
-        """Count digests over sections of `size` bytes in all."""
+    def count_digests(self, sections: int, size: int) -> None:
+        """Count digests of sections with `size` bytes in total."""
         self.digests += sections
         self.digest_bytes += size
 
@@ -159,7 +159,7 @@ class Tally:
 
 
 def check_options(prefilter: str, identity: str) -> tuple[bool, bool]:
-    """Whether to use hashes, and whether to check symbols."""
+    """Check the options; returns whether to use hashes, and whether to compare symbols."""
     if prefilter not in PREFILTERS:
         raise ValueError(f"prefilter is one of {', '.join(PREFILTERS)}, not {prefilter!r}")
     if identity not in IDENTITIES:
@@ -178,27 +178,28 @@ def compare(
 
     `prefilter` is "xxh3" (twins are found by hash and confirmed by their fields and bytes) or
     "none" (linear search); the verdict is the same. `identity` is "symbols" (equal symbol numbers
-    must be equal symbols, where both objects have a symbol table) or "bytes".
+    must be equal symbols, if both objects have a symbol table) or "bytes".
     """
     hashed, symbols = check_options(prefilter, identity)
-    return decide(reference, candidate, hashed, symbols)
+    return decide(reference, candidate, hashed=hashed, symbols=symbols)
 
 
 def decide(
     reference: MercuryObject,
     candidate: MercuryObject,
-    hashed: bool,
-    symbols: bool,
     build: Tally | None = None,
+    *,
+    hashed: bool = True,
+    symbols: bool,
 ) -> Verdict:
-    """`compare` with checked options; the work is added to that of the `build`."""
+    """Compare with checked options; the work is added to `build`."""
     result = kernel.compare(reference.vectors, candidate.vectors, hashed, symbols)
     if result[0] == NEEDS_DIGESTS:
         tally = Tally()
-        theirs = reference.vectors
-        fill_targets(reference, theirs.missing_digests(theirs), tally)
-        fill_targets(candidate, candidate.vectors.missing_digests(theirs), tally)
-        more = kernel.compare_targets(theirs, candidate.vectors, symbols, result[5])
+        reference_vectors = reference.vectors
+        fill_targets(reference, reference_vectors.missing_digests(reference_vectors), tally)
+        fill_targets(candidate, candidate.vectors.missing_digests(reference_vectors), tally)
+        more = kernel.compare_targets(reference_vectors, candidate.vectors, symbols, result[5])
         result = (*more[:FIRST_COUNT], *map(int.__add__, result[FIRST_COUNT:], more[FIRST_COUNT:]))
         verdict = Verdict(reference, candidate, result, tally.digests, tally.digest_bytes)
     else:

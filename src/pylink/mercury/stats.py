@@ -1,4 +1,4 @@
-"""Exact counts of the work that comparisons did."""
+"""Counts of the work of comparisons."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-# The counts of a kernel result (see _native/dedup.pyi) start at this place.
+# Index of the first count in a kernel result (see _native/dedup.pyi).
 FIRST_COUNT = 6
 COUNTS = 9
-# Every count but the times, in the order in which they are shown.
+# All counts except for the times, in the order of reports.
 NAMES = (
     "pairs",
     "memcmp_calls",
@@ -25,18 +25,18 @@ NAMES = (
 
 
 class Stats:
-    """Counts of one comparison or of a whole build; equal when all counts but the times are.
+    """Counts of one comparison or of a whole build; equal if all counts except for times are.
 
     pairs               comparisons of a candidate with a reference
     memcmp_calls        comparisons of two payloads
-    bytes_compared      bytes of each side that had to be read to decide them: up to and with the
-                        first difference
-    bytes_offered       sizes of those payloads, as handed to memcmp
+    bytes_compared      bytes of each side that were read: up to and including the first
+                        difference
+    bytes_offered       sizes of these payloads, as passed to memcmp
     twin_probes         reference rows examined in stages 2 and 3
     prefilter_hits      rows found by hash that were the twin
     false_positives     rows found by hash that were not
     digests             sections hashed with XXH3
-    digest_bytes        bytes of those sections
+    digest_bytes        bytes of hashed sections
     stage_ns            nanoseconds spent in stages 1, 2 and 3; symbols are checked in stage 3
     """
 
@@ -68,7 +68,7 @@ class Stats:
         self.digest_bytes = size
 
     def counts(self) -> dict[str, int]:
-        """Every count but the times."""
+        """All counts except for the times."""
         return {name: getattr(self, name) for name in NAMES}
 
     def as_dict(self) -> dict[str, int | list[int]]:

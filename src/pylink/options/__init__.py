@@ -1,1 +1,1 @@
-"""What can be asked of a link: the table of options, and all that follows from it."""
+"""The options of a link: their table, the parser, checks and help."""

@@ -1,4 +1,4 @@
-"""What the options of one link must fulfil together, in the order in which nvlink looks."""
+"""Checks the options of one link together, in nvlink's order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 FAST_COMPILE = ("0", "min", "mid", "max")
 
-# An option, another, whether it is wrong with that (or without it), and the words for both.
+# Conflicts: an option, another one, whether it must be absent (True) or present (False), and the
+# spelling of both.
 CONFLICTS = (
     ("suppress_debug_info", "debug", False, "-suppress-debug-info", "no -g"),
     (
@@ -26,11 +27,11 @@ CONFLICTS = (
     ("use_host_info", "ignore_host_info", True, "-use-host-info", "-ignore-host-info"),
 )
 
-# Numbers that are 0 or more.
-COUNTS = (("threads", "--threads"), ("tool_timeout", "--tool-timeout"))
+# Options whose number must not be negative.
+COUNT_OPTIONS = (("threads", "--threads"), ("tool_timeout", "--tool-timeout"))
 
-# What needs link-time optimization, and how nvlink names it.
-OPTIMIZING = (
+# Options that need link-time optimization, with nvlink's spelling.
+LTO_OPTIONS = (
     ("force_partial_lto", "-force-partial-lto"),
     ("force_whole_lto", "-force-whole-lto"),
     ("nvvm_latest", "-nvvm-latest"),
@@ -49,11 +50,11 @@ def check(
     toolkit: str | None = None,
     spelled: Mapping[str, str] | None = None,
 ) -> None:
-    """Refuse, with a fatal diagnostic, options that cannot be linked with.
+    """Refuse, with a fatal diagnostic, options that a link cannot use.
 
-    `toolkit` is the release of the toolkit in which pylink is the linker, `spelled` how options
-    were named that not all releases have. Without `needs_nvvmpath` the libraries for link-time
-    optimization may be found where they are installed.
+    `toolkit` is the release of the toolkit whose linker pylink replaces, `spelled` the spelling of
+    options that not all releases have. Without `needs_nvvmpath` the installed libraries for
+    link-time optimization are used.
     """
     release = values.get("nvlink_version") or toolkit
     if release is not None:
@@ -88,7 +89,7 @@ def check(
 def _check_known(
     values: Mapping[str, Value], release: str, spelled: Mapping[str, str], sink: Sink
 ) -> None:
-    """Refuse what nvlink of the release that was asked for does not know."""
+    """Refuse options that nvlink of the requested release does not know."""
     from pylink.facts.releases import BY_NAME
 
     for row in OPTIONS:
@@ -105,7 +106,7 @@ def _check_known(
 
 
 def _check_counts(values: Mapping[str, Value], sink: Sink) -> None:
-    for attribute, option in COUNTS:
+    for attribute, option in COUNT_OPTIONS:
         count = values.get(attribute)
         if isinstance(count, int) and count < 0:
             sink.fatal("invalid-argument", option=option)
@@ -114,7 +115,7 @@ def _check_counts(values: Mapping[str, Value], sink: Sink) -> None:
 def _check_compiling(values: Mapping[str, Value], sink: Sink, *, needs_nvvmpath: bool) -> None:
     partial = values.get("force_partial_lto") or values.get("relocatable_link")
     if not (values.get("link_time_opt") or values.get("dlto")):
-        for attribute, option in OPTIMIZING:
+        for attribute, option in LTO_OPTIONS:
             if values.get(attribute):
                 sink.fatal("conflicting-options", option=option, other="no -dlto")
     elif needs_nvvmpath and "nvvmpath" not in values:
@@ -126,7 +127,7 @@ def _check_compiling(values: Mapping[str, Value], sink: Sink, *, needs_nvvmpath:
 
 
 def _report_splitting(values: Mapping[str, Value], sink: Sink) -> None:
-    """Say which kind of split compilation counts, where it is not the one asked for."""
+    """Report which option of split compilation is used, if options conflict."""
     extended, plain = "-split-compile-extended", "-split-compile"
     if "split_compile_extended" not in values:
         return

@@ -1,4 +1,4 @@
-"""The commands of the program besides `link`: what each is for, and the module that does it.
+"""The commands of the program besides `link`, with their purpose and module.
 
 Each module has a `main` that takes the remaining arguments. A module with a `parser` has its
 options described in help, completions and manual pages.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class Command:
-    """One command: its arguments, what it does, and where `main` and `parser` are."""
+    """One command: its arguments, its purpose, and the modules of `main` and `parser`."""
 
     __slots__ = ("about", "main", "parser", "usage")
 

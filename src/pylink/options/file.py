@@ -1,4 +1,4 @@
-"""Quotes and escapes: the words of an options file, the items of a list argument."""
+"""Quotes and escapes: splits options files into arguments, and list arguments into items."""
 
 from __future__ import annotations
 
@@ -9,63 +9,63 @@ if TYPE_CHECKING:
 BLANKS = " \t\r\n"
 
 
-def split_words(text: str, sink: Sink) -> list[str]:
-    """The arguments that the text of an options file stands for.
+def split_arguments(text: str, sink: Sink) -> list[str]:
+    """Split the text of an options file into arguments.
 
-    Blanks separate words except between double quotes. A backslash stands for the character after
-    it and takes no effect away from a quote: that only an escaped backslash before it does. Single
-    quotes and `#` mean nothing. A NUL ends the text.
+    Blanks separate arguments except between double quotes. A backslash is removed, and the next
+    character does not separate or quote. Even then a double quote is removed, unless an escaped
+    backslash is in front of it. Single quotes and `#` are ordinary. A NUL ends the text.
     """
     text = text.partition("\0")[0]
     if '"' not in text and "\\" not in text:
-        # Response files of long command lines: hundreds of times as fast as what follows.
+        # The usual case of response files: hundreds of times faster than the loop below.
         for blank in BLANKS:
             text = text.replace(blank, " ")
-        return [word for word in text.split(" ") if word]
-    words: list[str] = []
-    word: list[str] | None = None
-    quoted = False
+        return [part for part in text.split(" ") if part]
+    arguments: list[str] = []
+    current: list[str] | None = None
+    in_quotes = False
     characters = iter(text)
     for character in characters:
-        if character in BLANKS and not quoted:
-            if word is not None:
-                words.append(unquote("".join(word)))
-                word = None
+        if character in BLANKS and not in_quotes:
+            if current is not None:
+                arguments.append(unquote("".join(current)))
+                current = None
             continue
-        if word is None:
-            word = []
+        if current is None:
+            current = []
         if character == "\\":
             escaped = next(characters, "")
             if not escaped:
                 sink.fatal("stray-character", value="")
-            word.append(escaped)
+            current.append(escaped)
             continue
         if character == '"':
-            quoted = not quoted
-        word.append(character)
-    if quoted:
+            in_quotes = not in_quotes
+        current.append(character)
+    if in_quotes:
         sink.fatal("stray-character", value='"')
-    if word is not None:
-        words.append(unquote("".join(word)))
-    return words
+    if current is not None:
+        arguments.append(unquote("".join(current)))
+    return arguments
 
 
 def split_items(text: str, sink: Sink) -> list[str]:
-    """The items of a list argument: commas separate them except between double quotes.
+    """Split a list argument into items: commas separate them except between double quotes.
 
-    Spaces and tabs around an item, quoted or not, and empty items disappear; a backslash is an
-    ordinary character.
+    Spaces and tabs around an item are stripped, even in quotes, and empty items are dropped. A
+    backslash is an ordinary character.
     """
     items: list[str] = []
     start = 0
-    quoted = False
+    in_quotes = False
     for position, character in enumerate(text):
         if character == '"':
-            quoted = not quoted
-        elif character == "," and not quoted:
+            in_quotes = not in_quotes
+        elif character == "," and not in_quotes:
             items.append(text[start:position])
             start = position + 1
-    if quoted:
+    if in_quotes:
         sink.fatal("stray-character", value='"')
     items.append(text[start:])
     stripped = [unquote(item).strip(" \t") for item in items]
@@ -73,7 +73,7 @@ def split_items(text: str, sink: Sink) -> list[str]:
 
 
 def unquote(text: str) -> str:
-    """The text without its double quotes; one after a backslash stays."""
+    """The text without double quotes, except for quotes after a backslash."""
     if '"' not in text:
         return text
     lines = [

@@ -1,6 +1,6 @@
-"""Names of files beside the output: %a and %o stand for what tells links of one build apart.
+"""Names of files beside the output: %a and %o are replaced by the target and the output file.
 
-nvcc links once for each architecture, with the same options each time.
+nvcc links once for each architecture with the same options, so these distinguish the links.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ SIDE_OPTIONS = tuple(
     option.attribute for option in OPTIONS if option.writes and option.recorded == NEVER
 )
 
-# What %o stands for where a link has no output file.
+# The replacement of %o in a link without an output file.
 NO_OUTPUT = "linked"
 
 
 def expand_names(values: dict[str, Value], output: str | None = None) -> None:
-    """Put the target for %a, the output file for %o and a percent sign for %% into the names.
+    """Replace %a by the target, %o by the output file and %% by a percent sign, in file names.
 
-    `output` is what %o stands for in a link that has no output file of its own.
+    `output` replaces %o in a link that has no output file of its own.
     """
     for attribute in SIDE_OPTIONS:
         name = values.get(attribute)
         if isinstance(name, str) and "%" in name:
-            values[attribute] = expanded(name, values, output or NO_OUTPUT)
+            values[attribute] = expand_name(name, values, output or NO_OUTPUT)
 
 
-def expanded(name: str, values: dict[str, Value], output: str = NO_OUTPUT) -> str:
-    """One name; any other percent sign stays as it is."""
-    stands_for = {
+def expand_name(name: str, values: dict[str, Value], output: str = NO_OUTPUT) -> str:
+    """Expand one name; other percent signs stay."""
+    replacements = {
         "a": str(values.get("arch") or ""),
         "o": str(values.get("output_file") or output),
         "%": "%",
     }
-    expansion, rest = "", name
-    while rest:
-        plain, percent, rest = rest.partition("%")
-        known = percent and rest[:1] in stands_for
-        expansion += plain + (stands_for[rest[0]] if known else percent)
-        rest = rest[1:] if known else rest
+    expansion, remaining = "", name
+    while remaining:
+        plain, percent, remaining = remaining.partition("%")
+        is_known = percent and remaining[:1] in replacements
+        expansion += plain + (replacements[remaining[0]] if is_known else percent)
+        remaining = remaining[1:] if is_known else remaining
     return expansion

@@ -1,4 +1,4 @@
-"""What --help and --version print."""
+"""The texts of --help and --version."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ COMMON = {
     "reproduce": "Write all that the link reads, to repeat the link.",
 }
 
-# By long name: what the argument is, and what the option does.
+# By long name: the argument, and the description of the option.
 # fmt: off
 HELP = {
     "apply-rules": ("", "Whether rules examine the report of --profile (default: true)."),
@@ -240,13 +240,13 @@ HELP = {
 
 
 def usage_text(tool: str) -> str:
-    """How a link is started; `tool` is pylink, which has commands, or nvlink."""
+    """The usage line of a link; `tool` is pylink, which has commands, or nvlink."""
     command = "pylink [link]" if tool == "pylink" else tool
     return f"Usage  : {command} [options] <objects>\n"
 
 
-def short_text() -> str:
-    """What `pylink --help` prints: the commands and common options, a line for each."""
+def short_help_text() -> str:
+    """The text of `pylink --help`: the commands and common options, a line for each."""
     return f"""\
 {usage_text("pylink")}\
          pylink <command> [options]
@@ -264,13 +264,13 @@ pylink help all       all of this (also: pylink --help all)
 """
 
 
-def all_text() -> str:
-    """What `pylink help all` prints."""
+def full_help_text() -> str:
+    """The text of `pylink help all`."""
     return usage_text("pylink") + "\n" + commands_text() + options_text()
 
 
 def commands_text() -> str:
-    """The commands, an entry for each."""
+    """The section of commands, an entry for each."""
     from pylink.options.commands import COMMANDS
 
     entries = [_entry(name, command.about) for name, command in COMMANDS.items()]
@@ -290,12 +290,12 @@ def _entry(name: str, text: str, column: int = 18) -> str:
 
 
 def help_text(tool: str) -> str:
-    """How a link is started, and all of its options; `tool` is pylink or nvlink."""
+    """The usage line of a link, and all of its options; `tool` is pylink or nvlink."""
     return usage_text(tool) + options_text()
 
 
 def options_text() -> str:
-    """One entry for each option of a link that works, in alphabetical order."""
+    """The section of options, without the ones that are not built, in alphabetical order."""
     working = sorted(
         filter(lambda option: option.built, OPTIONS), key=lambda option: option.long.lower()
     )
@@ -303,13 +303,13 @@ def options_text() -> str:
 
 
 def option_text(option: Option) -> str:
-    """The entry of one option."""
+    """The help entry of one option."""
     from textwrap import fill
 
     spelling = f"--{option.long} {HELP[option.long][0]}".rstrip()
     short = f"(-{option.short})" if option.short else ""
     text = fill(
-        about(option),
+        describe_option(option),
         WIDTH,
         initial_indent=INDENT,
         subsequent_indent=INDENT,
@@ -319,14 +319,14 @@ def option_text(option: Option) -> str:
     return f"{spelling:<50}{short}".rstrip() + f"\n{text}\n"
 
 
-def about(option: Option) -> str:
-    """What an option does, and the values it takes."""
+def describe_option(option: Option) -> str:
+    """The description of an option, with its allowed values."""
     text = HELP[option.long][1]
-    return f"{text} Allowed: {', '.join(shown_choices(option))}." if option.choices else text
+    return f"{text} Allowed: {', '.join(linkable_choices(option))}." if option.choices else text
 
 
-def shown_choices(option: Option) -> list[str]:
-    """The values of an option, without architectures that cannot be linked for."""
+def linkable_choices(option: Option) -> list[str]:
+    """The values of an option, without architectures that are not supported as targets."""
     choices = option.choices
     if option.attribute == "arch":
         choices = tuple(arch for arch in ARCHES if arch.startswith("sm_"))
@@ -334,9 +334,9 @@ def shown_choices(option: Option) -> list[str]:
 
 
 def version_text(tool: str, release: str | None = None) -> str:
-    """The version of pylink, and of the linker whose output and options it follows.
+    """The version of pylink, and of the nvlink that it follows.
 
-    Without a `release` that is asked for it is the first one; objects of later ones name their own.
+    Without `release` this is the first one; objects of later releases select their own.
     """
     row = BY_NAME[release] if release in FOLLOWED_NAMES else OLDEST_DEFAULT
     return (

@@ -1,4 +1,4 @@
-"""What one link is asked to do: frozen options, and the inputs."""
+"""The options of one link, frozen, and its inputs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Input:
-    """One input: the name that diagnostics use, and the bytes, None for a file yet to be read.
+    """One input: the name for diagnostics, and the bytes, None for a file that is not read yet.
 
-    `whole` says that every member of an archive is linked. `skipped` is the item of -l that nvlink
-    would not have taken the archive for. `library` is what is known already of a shared library,
-    whose `data` is then no more than the header.
+    `whole_archive` says that every member of an archive is linked. `skipped` is the value of -l
+    for which nvlink would not take this archive. `library` describes a shared library that was
+    read already; `data` is then only its header.
     """
 
-    __slots__ = ("data", "library", "name", "skipped", "whole")
+    __slots__ = ("data", "library", "name", "skipped", "whole_archive")
 
     def __init__(
         self,
@@ -30,31 +30,30 @@ class Input:
         data: bytes | None = None,
         *,
         skipped: str | None = None,
-        whole: bool = False,
+        whole_archive: bool = False,
         library: Library | None = None,
     ) -> None:
         self.name = name
         self.data = data
         self.library = library
         self.skipped = skipped
-        self.whole = whole
+        self.whole_archive = whole_archive
 
     def __repr__(self) -> str:
         return f"<Input {self.name}>"
 
 
 class Options:
-    """The value of every option, under its long name with underscores; nothing can be changed.
+    """The value of every option, under its long name with underscores; immutable.
 
-    `recorded` is the text for the options field of `.note.nv.tkinfo`, `recorded_output` that for
-    the name of the output, which is empty without -g. `compiles` says that PTX and LTO-IR are
-    compiled; a caller that has a compiler of its own asks for a link without. `allows_no_code` says
-    that inputs may have code for other architectures alone. `subject` is the file that reports
-    name for the result. `nvlink` is what
-    `nvlink_version` asks for, else the linker of the toolkit that pylink is in, by a name of
-    `pylink.facts.releases`; `follows` is its release of CUDA.
+    `recorded` is the options field of `.note.nv.tkinfo`, `recorded_output` its name of the output,
+    empty without -g. `compiles` says that PTX and LTO-IR are compiled; without it they are an
+    error. `allows_no_code` permits inputs with code for other architectures only. `subject` is
+    the name of the result in reports. `nvlink` is the value of `nvlink_version`, else the linker of
+    the toolkit that pylink is in, by a name of `pylink.facts.releases`; `follows` is its release
+    of CUDA.
 
-    Types are stated of what somebody reads here; of other options the command line takes care.
+    Annotated are the options that code reads here; the command line handles the others.
     """
 
     __slots__ = (
@@ -157,12 +156,12 @@ class Options:
         toolkit: str | None = None,
         subject: str | None = None,
     ) -> None:
-        """Take `values` by attribute; `inputs` are the names -g records.
+        """Store `values` by attribute; `inputs` are the names that -g records.
 
-        `noted` is what the tool note says of output and options, whatever these are now.
+        `noted` replaces output and options in the tool note, for a reproduced link.
 
-        `toolkit` is the release of the toolkit in which pylink is the linker. `subject` is the file
-        that reports name for the result, None for the output file.
+        `toolkit` is the release of the toolkit whose linker pylink replaces. `subject` is the name
+        of the result in reports (default: the output file).
         """
         store = object.__setattr__
         for option in OPTIONS:
@@ -170,10 +169,10 @@ class Options:
         store(self, "compiles", compiles)
         store(self, "subject", subject or self.output_file)
         store(self, "allows_no_code", allows_no_code)
-        asked = values.get("nvlink_version") or toolkit
-        store(self, "nvlink", asked)
-        store(self, "follows", BY_NAME[asked].release if asked in BY_NAME else asked)
-        output, text = noted or (output_noted(values), recorded(values, inputs))
+        requested = values.get("nvlink_version") or toolkit
+        store(self, "nvlink", requested)
+        store(self, "follows", BY_NAME[requested].release if requested in BY_NAME else requested)
+        output, text = noted or (note_output(values), note_text(values, inputs))
         store(self, "recorded", text)
         store(self, "recorded_output", output)
 
@@ -184,15 +183,15 @@ class Options:
         raise AttributeError(f"options are frozen: {name}")
 
 
-def output_noted(values: Mapping[str, Value]) -> str:
-    """What the tool note calls the output: nothing, with -g its file."""
+def note_output(values: Mapping[str, Value]) -> str:
+    """The name of the output in the tool note: with -g its file, else empty."""
     return str(values.get("output_file") or "") if values.get("debug") else ""
 
 
-def recorded(values: Mapping[str, Value], inputs: Sequence[str]) -> str:
-    """The options as the tool note has them: `-name value ` for each, `-name  ` for a flag.
+def note_text(values: Mapping[str, Value], inputs: Sequence[str]) -> str:
+    """The options in the tool note: `-name value ` for each, `-name  ` for a flag.
 
-    The order is that of the table, not of the command line. -g adds the inputs and the output.
+    They are in order of the table, not of the command line. -g adds the inputs and the output.
     """
     parts = []
     debug = bool(values.get("debug"))

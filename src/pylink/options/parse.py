@@ -1,7 +1,7 @@
-"""From argv to option values, with nvlink's rules and its words for each mistake.
+"""From argv to option values, by nvlink's rules and with its error messages.
 
-Arguments are read from left to right and the first mistake ends the parse. What options mean
-together is checked afterwards, in `pylink.options.check`.
+Arguments are read from left to right and the first error ends the parse. Combinations of options
+are checked afterwards, in `pylink.options.check`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import os
 
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
-from pylink.options.file import split_items, split_words
-from pylink.options.table import FLAG, JOINED, LIST, NUMBER, SIZE, SPELLINGS, TRUTH
+from pylink.options.file import split_arguments, split_items
+from pylink.options.table import FLAG, JOINABLE, LIST, NUMBER, SIZE, SPELLINGS, TRUTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
     Identity = tuple[int, int]  # device and inode
 
-# Options files open inside one another, which nvlink allows 15 of, and in all: files that name each
-# other twice would soon be more than anyone can read.
+# Limits of nested options files (nvlink allows 15), and of all: files that name each other twice
+# would multiply without end.
 MAX_DEPTH = 200
 MAX_FILES = 1 << 14
-MAX_SIZE = 1 << 28  # bytes of one
+MAX_SIZE = 1 << 28  # bytes of one file
 
-# Holds options, for builds whose command line cannot be changed.
-VARIABLE = "PYLINK_OPTIONS"
+# Environment variable with options, for builds whose command line cannot be changed.
+OPTIONS_VARIABLE = "PYLINK_OPTIONS"
 
 
 class CommandLine:
-    """What argv said: `values` by attribute, only of options that were given, and the inputs.
+    """The parsed arguments: `values` by attribute, only of options that were given, and inputs.
 
-    `whole` has, for each input, whether all members of an archive there are asked for, and
-    `whole_libraries` the same for each item of -l. `files` are the options files in the order in
-    which they were opened, and `lists` grows what becomes the value of a list option when all is
-    read. `spelled` is how options were named that not all releases have.
+    `whole_inputs` and `whole_libraries` say for each input, and each value of -l, whether all
+    members of an archive are linked. `files` are the options files in the order of opening.
+    `lists` collects values of list options until all arguments are read. `spelled` has the
+    spelling of options that not all releases have.
     """
 
     __slots__ = (
@@ -46,8 +46,8 @@ class CommandLine:
         "lists",
         "spelled",
         "values",
-        "whole",
         "whole_archive",
+        "whole_inputs",
         "whole_libraries",
     )
 
@@ -56,107 +56,111 @@ class CommandLine:
         self.spelled: dict[str, str] = {}
         self.lists: dict[str, list[str]] = {}
         self.inputs: list[str] = []
-        self.whole: list[bool] = []
+        self.whole_inputs: list[bool] = []
         self.whole_libraries: list[bool] = []
-        self.whole_archive = False  # for what comes next
+        self.whole_archive = False  # for the inputs that follow
         self.files: list[str] = []
 
 
 def parse(
     argv: Sequence[str], sink: Sink, line: CommandLine | None = None, environment: str = ""
 ) -> CommandLine:
-    """Read all arguments; a mistake is a fatal diagnostic.
+    """Read all arguments; an error is a fatal diagnostic.
 
-    `line` is what they are added to, so that a caller still has it after a mistake. `environment`
-    is the text of the options that stand before them in the variable.
+    They are added to `line`, so that a caller has it even after an error. `environment` is the
+    text of the variable, whose options come first.
     """
     line = line or CommandLine()
     if environment:
         try:
-            _parse_words(split_words(environment, sink), line, sink, ())
+            _parse_arguments(split_arguments(environment, sink), line, sink, ())
         except LinkError:
-            _name_origin(sink, f"the environment variable {VARIABLE}")
+            _name_origin(sink, f"the environment variable {OPTIONS_VARIABLE}")
             raise
-    _parse_words(argv, line, sink, ())
-    _settle(line)
+    _parse_arguments(argv, line, sink, ())
+    _finish_lists(line)
     return line
 
 
 def parse_leniently(argv: Sequence[str], environment: str) -> CommandLine:
-    """What the arguments say. Wrong ones are ignored; they are reported elsewhere.
+    """Read all arguments, ignoring wrong ones, which are reported elsewhere.
 
-    For the options that say how to report a mistake: they may stand after it.
+    Used for options that control how errors are reported: they may come after an error.
     """
-    line, unheard = CommandLine(), Sink()
-    words_of_both = [*split_leniently(environment), *argv]
-    _parse_words(words_of_both, line, unheard, (), lenient=True)
-    _settle(line)
+    line, silent_sink = CommandLine(), Sink()
+    arguments = [*split_leniently(environment), *argv]
+    _parse_arguments(arguments, line, silent_sink, (), lenient=True)
+    _finish_lists(line)
     return line
 
 
 def split_leniently(text: str) -> list[str]:
-    """The words of a text; none if quotes do not match."""
+    """The arguments in a text; empty if quotes do not match."""
     try:
-        return split_words(text, Sink())
+        return split_arguments(text, Sink())
     except LinkError:
         return []
 
 
-def _settle(line: CommandLine) -> None:
+def _finish_lists(line: CommandLine) -> None:
     for attribute, items in line.lists.items():
         line.values[attribute] = tuple(items)
 
 
 def _name_origin(sink: Sink, origin: str) -> None:
-    """Say with the last diagnostic, a mistake, which text it is in."""
+    """Add to the last diagnostic, an error, a note on the text it is in."""
     from pylink.diagnostics.record import note
 
-    mistake = sink.diagnostics[-1]
-    mistake.extra.append(note("in-options-file", origin=origin))
+    diagnostic = sink.diagnostics[-1]
+    diagnostic.extra.append(note("in-options-file", origin=origin))
 
 
-def _parse_words(
+def _parse_arguments(
     argv: Sequence[str],
     line: CommandLine,
     sink: Sink,
-    around: tuple[Identity, ...],
+    outer_files: tuple[Identity, ...],
     *,
     lenient: bool = False,
 ) -> None:
-    """Read these words; `around` tells the options files that they are in apart."""
+    """Read these arguments; `outer_files` are the options files that contain them."""
     position = 0
     while position < len(argv):
         try:
-            position = read_word(argv, position, line, sink, around, lenient=lenient)
+            position = read_argument(argv, position, line, sink, outer_files, lenient=lenient)
         except LinkError:
             if not lenient:
                 raise
             position += 1
 
 
-def read_word(
+def read_argument(
     argv: Sequence[str],
     position: int,
     line: CommandLine,
     sink: Sink,
-    around: tuple[Identity, ...],
+    outer_files: tuple[Identity, ...],
     *,
     lenient: bool,
 ) -> int:
-    """Read the word at a position, with its argument if that is apart; where the next one is."""
-    word = argv[position]
+    """Read the argument at a position, with a separate value; returns the next position."""
+    argument_text = argv[position]
     position += 1
-    if not word.startswith("-") or word == "-":
-        # nvlink takes a file whose name begins so for an input, and knows no response files.
-        if word[:1] == "@" and not os.path.lexists(word) and os.path.exists(word[1:]):
-            _parse_file(word[1:], line, sink, around, lenient=lenient)
+    if not argument_text.startswith("-") or argument_text == "-":
+        # nvlink has no response files, and takes an existing file of this name for an input.
+        if (
+            argument_text[:1] == "@"
+            and not os.path.lexists(argument_text)
+            and os.path.exists(argument_text[1:])
+        ):
+            _parse_file(argument_text[1:], line, sink, outer_files, lenient=lenient)
             return position
-        line.inputs.append(word)
-        line.whole.append(line.whole_archive)
+        line.inputs.append(argument_text)
+        line.whole_inputs.append(line.whole_archive)
         return position
-    option, spelling, argument = _recognize(word, sink)
+    option, spelling, value = _recognize(argument_text, sink)
     if option.takes == FLAG:
-        if argument is not None:
+        if value is not None:
             sink.fatal("no-argument-expected", option=spelling)
         if option.attribute in ("whole_archive", "no_whole_archive"):
             line.whole_archive = option.attribute == "whole_archive"
@@ -165,19 +169,19 @@ def read_word(
         if option.since:
             line.spelled[option.attribute] = spelling
         return position
-    if argument is None:
+    if value is None:
         at_end = position == len(argv)
         if option.implied is not None and (at_end or argv[position].startswith("-")):
-            argument = option.implied
+            value = option.implied
         elif at_end:
             sink.fatal("argument-expected", option=spelling)
         else:
-            argument = argv[position]
+            value = argv[position]
             position += 1
-    _store(option, argument, line, sink)
+    _store(option, value, line, sink)
     if option.attribute == "options_file":
-        for file in split_items(argument, sink):
-            _parse_file(file, line, sink, around, lenient=lenient)
+        for file in split_items(value, sink):
+            _parse_file(file, line, sink, outer_files, lenient=lenient)
     return position
 
 
@@ -185,21 +189,21 @@ def _parse_file(
     file: str,
     line: CommandLine,
     sink: Sink,
-    around: tuple[Identity, ...],
+    outer_files: tuple[Identity, ...],
     *,
     lenient: bool,
 ) -> None:
-    """Read the words of an options file as if they stood in its place."""
+    """Read the arguments of an options file as if they replaced its option."""
     line.files.append(file)
-    if len(around) == MAX_DEPTH or len(line.files) > MAX_FILES:
+    if len(outer_files) == MAX_DEPTH or len(line.files) > MAX_FILES:
         sink.fatal("too-many-options-files", file=file)
     from pylink.diagnostics.errors import reason_of  # most links have no such file
     from pylink.files.reading import RefusedError, read_incoming
 
     try:
         status = os.stat(file)
-        here = status.st_dev, status.st_ino
-        if here in around:
+        file_id = status.st_dev, status.st_ino
+        if file_id in outer_files:
             sink.fatal("too-many-options-files", file=file)
         text = read_incoming(file, limit=MAX_SIZE)
     except IsADirectoryError:
@@ -209,67 +213,67 @@ def _parse_file(
     except (OSError, ValueError):
         sink.fatal("cannot-open-options-file", file=file)
     try:
-        argv = split_words(os.fsdecode(text), sink)
-        _parse_words(argv, line, sink, (*around, here), lenient=lenient)
+        argv = split_arguments(os.fsdecode(text), sink)
+        _parse_arguments(argv, line, sink, (*outer_files, file_id), lenient=lenient)
     except LinkError:
         _name_origin(sink, f"options file '{file}'")
         raise
 
 
-def _recognize(word: str, sink: Sink) -> tuple[Option, str, str | None]:
-    """The option a word names, how it was spelled, and the argument inside the word."""
-    option = SPELLINGS.get(word)
+def _recognize(argument_text: str, sink: Sink) -> tuple[Option, str, str | None]:
+    """The option that an argument names, its spelling, and the value inside the argument."""
+    option = SPELLINGS.get(argument_text)
     if option is not None:
-        return option, word, None
-    spelling, equals, argument = word.partition("=")
+        return option, argument_text, None
+    spelling, equals, value = argument_text.partition("=")
     option = SPELLINGS.get(spelling)
     if option is not None and equals:
-        return option, spelling, argument
-    option = JOINED.get(word[1])
+        return option, spelling, value
+    option = JOINABLE.get(argument_text[1])
     if option is not None:
-        return option, word[:2], word[2:]
+        return option, argument_text[:2], argument_text[2:]
     from pylink.options.suggestions import suggest_option
 
     sink.fatal("unknown-option", option=spelling[1:], explain=suggest_option)
 
 
-def _store(option: Option, argument: str, line: CommandLine, sink: Sink) -> None:
+def _store(option: Option, text: str, line: CommandLine, sink: Sink) -> None:
     value: Value
     if option.takes == LIST:
-        items = split_items(argument, sink)
+        items = split_items(text, sink)
         line.lists.setdefault(option.attribute, []).extend(items)
         if option.attribute == "library":
             line.whole_libraries += [line.whole_archive] * len(items)
         return
     if option.takes == NUMBER:
-        value = parse_number(argument, sink)
+        value = parse_number(text, sink)
     elif option.takes == SIZE:
-        value = _integer(argument, sink)
+        value = _parse_integer(text, sink)
     elif option.takes == TRUTH:
-        if argument not in ("true", "false"):
-            sink.fatal("boolean-expected", value=argument)
-        value = argument == "true"
+        if text not in ("true", "false"):
+            sink.fatal("boolean-expected", value=text)
+        value = text == "true"
     else:
-        value = argument
+        value = text
     if option.choices and value not in option.choices:
         from pylink.options.suggestions import suggest_value
 
-        sink.fatal("undefined-value", value=argument, option=option.long, explain=suggest_value)
+        sink.fatal("undefined-value", value=text, option=option.long, explain=suggest_value)
     if line.values.get(option.attribute, value) != value:
         sink.report("option-redefined", option=option.long)
     line.values[option.attribute] = value
 
 
 def parse_number(text: str, sink: Sink) -> int:
-    """A number as `_integer` reads it, of 32 bits."""
-    number = _integer(text, sink)
+    """Parse a 32-bit number in C notation; a fatal diagnostic if it is out of range."""
+    number = _parse_integer(text, sink)
     if not -(1 << 31) <= number < 1 << 31:
         sink.fatal("integer-range", value=text)
     return number
 
 
-def _integer(text: str, sink: Sink) -> int:
-    """A number in C notation: decimal, 0x or 0 for octal; an empty text is 0."""
+def _parse_integer(text: str, sink: Sink) -> int:
+    """Parse a number in C notation: decimal, 0x or 0 for octal; an empty text is 0."""
     digits = text.lstrip(" \t\n\v\f\r")
     negative = digits.startswith("-")
     if digits[:1] in ("-", "+"):
@@ -280,7 +284,7 @@ def _integer(text: str, sink: Sink) -> int:
     elif digits.startswith("0"):
         base = 8
     try:
-        # int() takes underscores, blanks and a second sign, C does not.
+        # int() accepts underscores, blanks and a second sign, C does not.
         if not (digits.isascii() and digits.isalnum()):
             raise ValueError(text)
         number = int(digits, base)

@@ -1,9 +1,8 @@
-"""Which files a link will write, so that none of them is one that it reads, or is written twice.
+"""The files that a link will write: none of them may be an input, or be written twice.
 
-A name stands for a file whichever way it leads there: files are compared by device and inode, and
-outputs that do not exist yet by the folder they will be in and their name there. A phase that opens
-a file for reading tells the plan before anything is written; what options name for writing the plan
-knows from the table of options, where the column `writes` says so.
+Files are compared by device and inode, so links and relative names do not matter. Outputs that do
+not exist yet are compared by their folder and their name in it. The plan finds outputs by the
+column `writes` of the table of options. A phase that reads a file calls `check_input` first.
 """
 
 from __future__ import annotations
@@ -22,17 +21,19 @@ if TYPE_CHECKING:
     from pylink.options.table import Value
 
     Identity = tuple[int, int]  # device and inode
-    Place = tuple[int, int] | tuple[int, int, str]  # of a file, or of its folder, with its name
+    OutputIdentity = (
+        tuple[int, int] | tuple[int, int, str]
+    )  # of a file, or of its folder and its name
 
-# Outputs that also exist when a link fails, maybe before it opens an input.
+# Options of outputs that a failed link writes, too, maybe before it opens an input.
 REPORTS = ("--diag-log", "--reproduce", "--sarif-output")
 
-# What is read of the folders that options name: sections, and rules.
+# Suffixes of files that are read from folders of sections and rules.
 SECTION_SUFFIXES = (".section", ".py")
 
 
 class Output:
-    """A file that will be written: the option that says so, as users spell it, and the path."""
+    """A file that will be written: the option that names it, as users spell it, and the path."""
 
     __slots__ = ("option", "path")
 
@@ -41,12 +42,12 @@ class Output:
         self.path = path
 
 
-class Plan:
+class OutputPlan:
     """The files of one link.
 
-    `outputs` will be written, `opened` are files of options that were read. `members` maps the file
-    of each thin archive that was read to the files of its members, whose absolute names start at
-    `root`. `refused` are outputs that would have destroyed a file.
+    `outputs` will be written; `opened` are the options files that were read. `members` maps the
+    file of each thin archive that was read to the files of its members, whose absolute names start
+    at `root`. `refused` are outputs that would have destroyed a file.
     """
 
     __slots__ = ("_written", "members", "opened", "outputs", "refused", "root")
@@ -59,10 +60,10 @@ class Plan:
         *,
         opened: Iterable[str] = (),
     ) -> None:
-        """Take the outputs from option values; one that is written twice is a fatal diagnostic.
+        """Find the outputs in option values; an output that is written twice is a fatal error.
 
-        So is one that names a file which was `opened` already, such as an options file. `inputs`
-        will be, but some outputs cannot wait until they are.
+        So is an output that was `opened` already, such as an options file. `inputs` are checked now
+        only if there are outputs that are written before the inputs are opened.
         """
         self.outputs = plan_outputs(values, sink)
         self.members: dict[str, list[str]] = {}
@@ -77,17 +78,17 @@ class Plan:
         if values.get("profile"):
             early += _section_files(values)
         for file in early:
-            self.reads(file, sink)
+            self.check_input(file, sink)
 
     def _compare(self, sink: Sink) -> None:
-        places: dict[Place, Output] = {}
+        outputs_by_identity: dict[OutputIdentity, Output] = {}
         if len(self.outputs) < 2:
             return
         for output in self.outputs:
-            place = place_of(output.path)
-            if place is None:
+            key = output_identity(output.path)
+            if key is None:
                 continue
-            other = places.setdefault(place, output)
+            other = outputs_by_identity.setdefault(key, output)
             if other is not output:
                 sink.fatal(
                     "output-named-twice",
@@ -97,32 +98,32 @@ class Plan:
                     path=output.path,
                 )
 
-    def written(self, *, again: bool = False) -> dict[Identity, Output]:
-        """The outputs that exist, by device and inode; `again` looks anew."""
+    def existing_outputs(self, *, again: bool = False) -> dict[Identity, Output]:
+        """The outputs that exist, by device and inode; `again` ignores the cache."""
         if self._written is None or again:
             outputs = ((identity(output.path), output) for output in self.outputs)
             self._written = {path: output for path, output in outputs if path is not None}
         return self._written
 
-    def reads(self, file: str, sink: Sink, status: os.stat_result | None = None) -> None:
-        """Make sure that `file`, of which the link needs the contents, is not an output of it.
+    def check_input(self, file: str, sink: Sink, status: os.stat_result | None = None) -> None:
+        """Refuse an input that is also an output, before anything is written.
 
-        A fatal diagnostic when it is, before anything is written.
+        `status` is the result of os.stat, if known. A fatal diagnostic for an output.
         """
-        written = self.written()
-        if not written:
+        existing_outputs = self.existing_outputs()
+        if not existing_outputs:
             return
         if status is None:
             try:
                 status = os.stat(file)
             except (OSError, ValueError):
-                return  # its reader says what is wrong
-        output = written.get((status.st_dev, status.st_ino))
+                return  # its reader reports the error
+        output = existing_outputs.get((status.st_dev, status.st_ino))
         if output is not None:
             self.refuse(output, file, sink)
 
     def refuse(self, output: Output, file: str, sink: Sink) -> NoReturn:
-        """Say that writing `output` would destroy `file`, and see to it that it is not written."""
+        """Report that writing `output` would destroy `file`, and drop its renderer."""
         self.refused.append(output)
         for renderer in [renderer for renderer in sink.renderers if renderer.path == output.path]:
             renderer.discard()
@@ -145,13 +146,13 @@ def plan_outputs(values: Mapping[str, Value], sink: Sink) -> list[Output]:
 
 
 def _xopt_outputs(values: Mapping[str, Value], sink: Sink) -> list[Output]:
-    """What words for the optimizer name, whose errors are reported where they are obeyed."""
-    from pylink.options.xopt import read_words
+    """The outputs in the values of -Xopt."""
+    from pylink.options.xopt import read_xopt
 
     values_of: dict[str, Value] = {}
-    named = values["Xopt"]
-    assert isinstance(named, tuple)
-    read_words(named, values_of, sink)
+    arguments = values["Xopt"]
+    assert isinstance(arguments, tuple)
+    read_xopt(arguments, values_of, sink)
     return [] if "pass_remarks_output" in values else plan_outputs(values_of, sink)
 
 
@@ -161,16 +162,16 @@ def _section_files(values: Mapping[str, Value]) -> list[str]:
     for attribute in ("section_folder", "section_folder_recursive"):
         folders = values.get(attribute)
         for folder in folders if isinstance(folders, tuple) else ():
-            for place, below, names in os.walk(folder):
+            for directory, subfolders, names in os.walk(folder):
                 section_files = (name for name in names if name.lower().endswith(SECTION_SUFFIXES))
-                files += (os.path.join(place, name) for name in section_files)
+                files += (os.path.join(directory, name) for name in section_files)
                 if attribute == "section_folder":
-                    below.clear()
+                    subfolders.clear()
     return files
 
 
 def identity(path: str) -> Identity | None:
-    """What tells a regular file apart from others; None where there is none."""
+    """Device and inode of a regular file; None for everything else."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -178,8 +179,8 @@ def identity(path: str) -> Identity | None:
     return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
 
-def place_of(path: str) -> Place | None:
-    """What tells an output apart from others; None for devices, pipes and places that are none."""
+def output_identity(path: str) -> OutputIdentity | None:
+    """The identity of an output, even before it exists; None for devices, pipes and bad paths."""
     try:
         status = os.stat(path)
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""What was probably meant by an option, a command or a value that does not exist.
+"""Suggestions for an unknown option, command or value.
 
-Found only when somebody looks at the notes of such a diagnostic.
+They are computed only if the notes of the diagnostic are shown.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from pylink.diagnostics.record import Diagnostic
     from pylink.options.table import Value
 
-# Options of tools that people call in one breath with the linker, by how they begin.
+# Prefixes of options of tools that are often called together with the linker.
 OTHER_TOOLS = {
     "nvcc": ("-O", "-dc", "-dlink", "-rdc", "-gencode", "--generate-code", "-std", "-Xcompiler"),
     "the host linker": ("-Wl,", "-rpath", "-soname"),
 }
 
-# How many names a note lists, of those that are most like what was given.
-MOST = 5
+# Number of similar names that a note lists.
+MOST_MATCHES = 5
 
 
 def suggest_option(diagnostic: Diagnostic) -> None:
-    """Add the options that are most like an unknown one."""
+    """Add the options that are most similar to an unknown one."""
     from pylink.options.table import OPTIONS
 
     typed = f"-{diagnostic.args['option']}"
@@ -39,36 +39,36 @@ def suggest_option(diagnostic: Diagnostic) -> None:
             return
     names = {option.long: f"--{option.long}" for option in OPTIONS if option.built}
     names |= {option.short: f"-{option.short}" for option in OPTIONS if option.short}
-    close = closest(typed_name, names)
-    _add(diagnostic, typed, names[close[0]] if close else None)
+    close = closest_names(typed_name, names)
+    _suggest(diagnostic, typed, names[close[0]] if close else None)
     if len(close) > 1:
         _add_choices(diagnostic, "options like it", (names[name] for name in close))
     _add_choices(diagnostic, "all options", ["pylink --help"])
 
 
 def suggest_value(diagnostic: Diagnostic) -> None:
-    """Add the values that an option takes, and the one most like what it was given."""
-    from pylink.options.help import shown_choices
+    """Add the values of an option, and the most similar one."""
+    from pylink.options.help import linkable_choices
     from pylink.options.table import BY_ATTRIBUTE
 
     option = BY_ATTRIBUTE[str(diagnostic.args["option"]).replace("-", "_")]
-    choices = shown_choices(option)
+    choices = linkable_choices(option)
     value = str(diagnostic.args["value"])
-    if not _tell_of_dropped(diagnostic, value):
-        close = closest(value, choices)
-        _add(diagnostic, value, close[0] if close else None)
+    if not _note_dropped(diagnostic, value):
+        close = closest_names(value, choices)
+        _suggest(diagnostic, value, close[0] if close else None)
     _add_choices(diagnostic, "values of this option", choices)
 
 
-def _tell_of_dropped(diagnostic: Diagnostic, given: str) -> bool:
-    """Say of an architecture that CUDA no longer knows, or calls otherwise, what became of it."""
-    dropped = _dropped(given)
-    if dropped is not None:
-        diagnostic.notes.append(dropped)
-    return dropped is not None
+def _note_dropped(diagnostic: Diagnostic, arch: str) -> bool:
+    """Add a note on an architecture that CUDA dropped or renamed; True if it did."""
+    hint = _dropped_note(arch)
+    if hint is not None:
+        diagnostic.notes.append(hint)
+    return hint is not None
 
 
-def _dropped(text: str) -> Diagnostic | None:
+def _dropped_note(text: str) -> Diagnostic | None:
     from pylink.diagnostics.record import note
     from pylink.facts.target import LAST_SUPPORT, RENAMED
 
@@ -86,59 +86,59 @@ def _dropped(text: str) -> Diagnostic | None:
 
 
 def dropped_note(arch: str) -> str | None:
-    """Which release dropped an architecture, or how it is called now; None for all others."""
-    dropped = _dropped(arch)
-    return None if dropped is None else dropped.message
+    """The text on an architecture that CUDA dropped or renamed; None for all others."""
+    hint = _dropped_note(arch)
+    return None if hint is None else hint.message
 
 
 def suggest_command(diagnostic: Diagnostic) -> None:
-    """Add the commands, and the one most like what was given."""
+    """Add the commands, and the most similar one."""
     from pylink.options.commands import COMMANDS
 
     name = str(diagnostic.args["command"])
-    close = closest(name, COMMANDS)
-    _add(diagnostic, name, close[0] if close else None)
+    close = closest_names(name, COMMANDS)
+    _suggest(diagnostic, name, close[0] if close else None)
     _add_choices(diagnostic, "commands", COMMANDS)
 
 
 def suggest_kind(diagnostic: Diagnostic) -> None:
-    """Add the name of a diagnostic most like an unknown one."""
+    """Add the most similar names of diagnostics."""
     from pylink.diagnostics.kinds import KINDS
 
     value = str(diagnostic.args["value"])
-    close = closest(value, KINDS)
-    _add(diagnostic, value, close[0] if close else None)
+    close = closest_names(value, KINDS)
+    _suggest(diagnostic, value, close[0] if close else None)
     _add_choices(diagnostic, "diagnostics like it", close)
 
 
-def closest(given: str, names: Iterable[str]) -> list[str]:
-    """The names that are most like what was given, the best first."""
+def closest_names(typed: str, names: Iterable[str]) -> list[str]:
+    """The names that are most similar to a given one, the best first."""
     from difflib import get_close_matches
 
-    # Cut where no name is as long: comparing takes time in proportion to both.
+    # Truncated, since no name is as long and the time grows with both lengths.
     folded = {name.lower(): name for name in names}
-    matches = get_close_matches(given.lower()[:100], folded, MOST)
+    matches = get_close_matches(typed.lower()[:100], folded, MOST_MATCHES)
     return [folded[name] for name in matches]
 
 
 def refuse_unknown_command(word: str, values: Mapping[str, Value], sink: Sink) -> None:
-    """Refuse a first word, of letters, that was meant as a command and not as an input.
+    """Refuse a first argument that was probably meant as a command, not as an input.
 
-    It is one that names no file, and either it is like a command or there is no target to link for.
+    It names no file, and is either similar to a command or there is no -arch.
     """
     if os.path.lexists(word):
         return
     from pylink.options.commands import COMMANDS
 
-    if "arch" not in values or closest(word, COMMANDS):
+    if "arch" not in values or closest_names(word, COMMANDS):
         sink.fatal("unknown-command", command=word, explain=suggest_command)
 
 
-def _add(diagnostic: Diagnostic, given: str, suggestion: str | None) -> None:
+def _suggest(diagnostic: Diagnostic, typed: str, suggestion: str | None) -> None:
     from pylink.diagnostics.record import note
 
     if suggestion is not None:
-        diagnostic.notes.append(note("did-you-mean", given=given, suggestion=suggestion))
+        diagnostic.notes.append(note("did-you-mean", given=typed, suggestion=suggestion))
 
 
 def _add_choices(diagnostic: Diagnostic, label: str, choices: Iterable[str]) -> None:

@@ -1,7 +1,7 @@
-"""Every option of the command line: spellings, argument, values, and its place in the tool note.
+"""The table of all options: spellings, argument, values, and position in the tool note.
 
-nvlink knows an option by a long name after two dashes and a short one, often of several letters,
-after one. The rows stand in the order in which nvlink writes options into `.note.nv.tkinfo`.
+An option of nvlink has a long name after two dashes and a short one, often of several letters,
+after one dash. Rows are in the order in which nvlink writes options into `.note.nv.tkinfo`.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 from pylink.facts.releases import FOLLOWED_NAMES
 from pylink.facts.target import NAMES
 
-# What an option takes.
+# Arguments of options.
 FLAG = "flag"  # nothing
 TEXT = "text"  # one argument, unquoted
 NUMBER = "number"  # a 32-bit integer in C notation
-SIZE = "size"  # bytes, in the same notation, however many
+SIZE = "size"  # bytes in C notation, of any size
 TRUTH = "truth"  # true or false
 LIST = "list"  # items between commas; a repeated option adds more
 
-# Whether an option names a file that the link writes: every such option has the column `writes`.
+# Values of the column `writes`, for options that name a file that the link writes.
 FILE = "file"
 FILE_OR_STDOUT = "file, or - for standard output"
 
-# When the tool note of the output names an option.
+# Values of the column `recorded`: when the tool note of the output names the option.
 ALWAYS = "always"
 DEBUG = "debug"  # only with -g
 NEVER = "never"
@@ -36,14 +36,14 @@ HOST_SCRIPTS = ("lcs-abs", "lcs-aug")
 
 
 class Option:
-    """One row: `--long`, `-short`, and what the parser and the tool note need to know.
+    """One option: `--long`, `-short`, and its properties for the parser and the tool note.
 
-    `choices` are the allowed values; `implied` is the value of an option given without its
-    argument; `joined` allows `-lfoo`; `built` is False for an option nvlink has and this version
-    refuses; `since` is the first release of nvlink that has it, empty for all; `in_call` is False
-    for one that means nothing in a call from Python; `writes` says that the argument is a file to
-    write, which no input may be (see `pylink.options.plan`). `attribute` is the name in `Options`
-    and in the Python API.
+    `choices` are the allowed values; `implied` is the value without an argument; `joined` allows
+    `-lfoo`; `built` is False for an option of nvlink that this version refuses; `since` is the
+    first release of nvlink that has it, empty for all; `in_call` is False for an option that calls
+    from Python do not have; `writes` says that the argument is a file to write, which must not be
+    an input (see `pylink.options.plan`). `attribute` is the name in `Options` and in the Python
+    interface.
     """
 
     __slots__ = (
@@ -107,7 +107,7 @@ OPTIONS = (
     Option("machine", "m", NUMBER, choices=(64,), joined=True),
     Option("library", "l", LIST, joined=True),
     Option("library-path", "L", LIST, joined=True),
-    # nvlink has no short name for this one, and its note shows a bare dash.
+    # nvlink has no short name for this option; its note shows a bare dash.
     Option("register-link-binaries", "", TEXT, recorded=DEBUG, writes=FILE),
     Option("verbose", "v"),
     Option("verbose2", "v2", since="13.2"),
@@ -153,13 +153,13 @@ OPTIONS = (
     Option("ignore-host-info", "ignore-host-info"),
     Option("relocatable-link", "r"),
     Option("device-stack-protector", "device-stack-protector", TRUTH),
-    # The note names the option and not the files, whose options stand beside it.
+    # The note names the option without the files, whose options are listed themselves.
     Option("options-file", "optf", LIST, recorded=DEBUG, in_call=False),
-    # nvlink has this one and does not let users set it.
+    # nvlink has this option but does not let users set it.
     Option("edbg", "edbg", NUMBER, recorded=NEVER),
     Option("help", "h", recorded=NEVER, in_call=False),
     Option("version", "V", recorded=NEVER, in_call=False),
-    # From here on, nvlink has none of them.
+    # The options from here on are pylink's own.
     Option("explain", "", TEXT, recorded=NEVER, in_call=False),
     Option("diag-suppress", "", LIST, recorded=NEVER),
     Option("diag-remark", "", LIST, recorded=NEVER),
@@ -200,12 +200,12 @@ OPTIONS = (
     Option("tool-timeout", "", NUMBER, recorded=NEVER),
     Option("threads", "", NUMBER, recorded=NEVER),
     Option("max-uncompressed-size", "", SIZE, recorded=NEVER),
-    # nvcc says what the host link is like, which makes no difference to the device code.
+    # nvcc passes these for the host link; they do not affect device code.
     Option("host-ccbin", "host-ccbin", TEXT, recorded=NEVER),
     Option("shared", "shared", recorded=NEVER),
     Option("merc-dedup", "", TEXT, choices=("on", "off"), recorded=NEVER),
     Option("lazy-archives", "", recorded=NEVER),
-    # These two hold for what comes after them, so the parser keeps them by place.
+    # The next two apply to inputs that follow, so the parser stores them by input.
     Option("whole-archive", "", recorded=NEVER),
     Option("no-whole-archive", "", recorded=NEVER, in_call=False),
     Option("allow-empty", "", recorded=NEVER),
@@ -220,14 +220,14 @@ OPTIONS = (
     Option("pass-remarks-missed", "", TEXT, recorded=NEVER),
     Option("pass-remarks-analysis", "", TEXT, recorded=NEVER),
     Option("pass-remarks-output", "", TEXT, recorded=NEVER, writes=FILE_OR_STDOUT),
-    # Not one of `choices`: an unknown format has an error of its own.
+    # Without `choices`: an unknown format has an error of its own.
     Option("pass-remarks-format", "", TEXT, recorded=NEVER),
     Option("pass-remarks-bitstream-version", "", NUMBER, choices=(0, 1), recorded=NEVER),
     Option("pass-remarks-filter", "", TEXT, recorded=NEVER),
     Option("pass-remarks-with-hotness", "", recorded=NEVER),
     Option("pass-remarks-hotness-threshold", "", NUMBER, recorded=NEVER),
     Option("pass-remarks-why-live", "", TEXT, recorded=NEVER),
-    # The compiler driver's way to name an option of the optimizer.
+    # Passes options to the optimizer, as with a compiler driver.
     Option("Xopt", "Xopt", LIST, recorded=NEVER),
 )
 
@@ -235,18 +235,18 @@ BY_ATTRIBUTE = {option.attribute: option for option in OPTIONS}
 
 SPELLINGS = {f"--{option.long}": option for option in OPTIONS}
 SPELLINGS.update({f"-{option.short}": option for option in OPTIONS if option.short})
-# One dash before a long name, which nvlink takes of its own options only where it is also the short
-# one, or where nvcc has it so.
+# Long names with one dash: nvlink accepts them only if the short name is the same, and for these,
+# which nvcc spells so.
 SPELLINGS.update(
     {f"-{name}": BY_ATTRIBUTE[name] for name in ("help", "version")},
 )
 SPELLINGS["-register-link-binaries"] = BY_ATTRIBUTE["register_link_binaries"]
-# Some names that nvlink does not have are the EDG front end's, with underscores and two dashes, and
-# some nvcc's and LLVM's, with dashes and one; nobody should have to remember which. As everywhere,
-# an exact name wins over a short one with its argument joined.
+# Some of pylink's own names come from the EDG front end (two dashes, underscores), and some from
+# nvcc and LLVM (one dash, dashes), so all spellings are accepted. An exact name wins over a short
+# one with a joined argument.
 for option in OPTIONS:
     if not option.short and option.recorded == NEVER:
         for name in (option.long.replace("-", "_"), option.long.replace("_", "-")):
             SPELLINGS[f"--{name}"] = option
             SPELLINGS[f"-{name}"] = option
-JOINED = {option.short: option for option in OPTIONS if option.joined}
+JOINABLE = {option.short: option for option in OPTIONS if option.joined}

@@ -1,4 +1,4 @@
-"""The words that `-Xopt` hands on: LLVM's spelling of the remark options, and profuse channels."""
+"""Arguments of `-Xopt`: LLVM's spelling of the remark options, and profuse channels."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 PREFIX = "pass-remarks"
 
 # Channels of unstructured text, see pylink.remarks.profuse.
-PROFUSE = ("profusededup", "profusetwins")
+PROFUSE_CHANNELS = ("profusededup", "profusetwins")
 
-# How LLVM spells truth on a command line.
-TRUTHS = dict.fromkeys(("true", "TRUE", "True", "1"), True) | dict.fromkeys(
+# LLVM's spellings of true and false.
+TRUTH_VALUES = dict.fromkeys(("true", "TRUE", "True", "1"), True) | dict.fromkeys(
     ("false", "FALSE", "False", "0"), False
 )
 
 
-def read_words(pieces: Iterable[str], values: dict[str, Value], sink: Sink) -> dict[str, bool]:
-    """Add the remark options among `words` to `values`; what they say of the profuse channels.
+def read_xopt(arguments: Iterable[str], values: dict[str, Value], sink: Sink) -> dict[str, bool]:
+    """Add the remark options to `values`; returns the settings of the profuse channels.
 
-    An option has one dash or two; its value follows an equals sign or is the next word, and a
-    switch may do without. The last of several counts. A mistake is a fatal diagnostic.
+    An option has one dash or two; its value follows an equals sign or is the next argument, and is
+    optional for a switch. The last of several counts. An error is a fatal diagnostic.
     """
     profuse: dict[str, bool] = {}
-    rest = iter(pieces)
-    for word in rest:
-        name, equals, text = word.removeprefix("-").removeprefix("-").partition("=")
+    remaining = iter(arguments)
+    for argument in remaining:
+        name, equals, text = argument.removeprefix("-").removeprefix("-").partition("=")
         option = BY_ATTRIBUTE.get(name.replace("-", "_")) if name.startswith(PREFIX) else None
-        if not word.startswith("-") or not (option or name in PROFUSE):
-            sink.fatal("unknown-option", option=f"-Xopt {word}")
+        if not argument.startswith("-") or not (option or name in PROFUSE_CHANNELS):
+            sink.fatal("unknown-option", option=f"-Xopt {argument}")
         if option is None or option.takes == FLAG:
-            truth = TRUTHS.get(text if equals else "true")
+            truth = TRUTH_VALUES.get(text if equals else "true")
             if truth is None:
                 sink.fatal("boolean-expected", value=text)
             if option is None:
@@ -46,9 +46,9 @@ def read_words(pieces: Iterable[str], values: dict[str, Value], sink: Sink) -> d
                 values[option.attribute] = truth
             continue
         if not equals:
-            following = next(rest, None)
+            following = next(remaining, None)
             if following is None:
-                sink.fatal("argument-expected", option=f"-Xopt {word}")
+                sink.fatal("argument-expected", option=f"-Xopt {argument}")
             text = following
         value: Value = parse_number(text, sink) if option.takes == NUMBER else text
         if option.choices and value not in option.choices:

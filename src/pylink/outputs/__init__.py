@@ -1,1 +1,1 @@
-"""What a link writes beside the linked file, and how files appear atomically."""
+"""Files that a link writes beside the linked file: maps, dependency rules, reproducers."""

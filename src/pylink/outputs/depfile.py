@@ -1,6 +1,6 @@
 """--depfile: a rule for make and Ninja that names every file a link read.
 
-Not the response files of @FILE, which build systems make anew for each command and then remove.
+Response files (@FILE) are omitted: build systems create them for one command and then remove them.
 """
 
 from __future__ import annotations
@@ -18,52 +18,52 @@ if TYPE_CHECKING:
     from pylink.options.model import Options
     from pylink.phases.init import Job
 
-# What GNU make and Ninja take literally only after a backslash; a dollar is doubled. Ninja knows
-# no way to write a tab or a bar, and runs the command each time.
+# Characters that GNU make and Ninja take literally only after a backslash; a dollar is doubled.
+# Ninja cannot express a tab or a bar, and runs the command each time.
 _ESCAPES = str.maketrans({" ": "\\ ", "\t": "\\\t", "#": "\\#", "$": "$$", ":": "\\:", "|": "\\|"})
 
-# What make takes for the end of a rule, however it is written.
-_IMPOSSIBLE = ("\n", "\r", ";")
+# Characters that end a rule of make, however they are escaped.
+_RULE_ENDS = ("\n", "\r", ";")
 
-# What as a target would be a pattern, an assignment or a second kind of prerequisite to make.
-_NO_TARGET = ("%", "=", "|")
+# Characters that would turn a target into a pattern, an assignment or an order-only prerequisite.
+_NOT_IN_TARGETS = ("%", "=", "|")
 
 
 def rule(target: str, prerequisites: Iterable[str]) -> str:
-    """`target: file file...`, and an empty rule for each file, so that a deleted one is not an
-    error.
+    """Write a rule `target: file file...`, and an empty rule for each file.
 
-    ValueError for a name with a line break or a semicolon, which no rule can hold.
+    The empty rules keep a deleted file from being an error. ValueError for a name with a line break
+    or a semicolon, which no rule can contain.
     """
     names = list(dict.fromkeys(prerequisites))
     for name in (target, *names):
-        if any(character in name for character in _IMPOSSIBLE):
+        if any(character in name for character in _RULE_ENDS):
             raise ValueError(f"a rule cannot name {name!r}")
     files = [name.translate(_ESCAPES) for name in names]
     lines = [f"{target.translate(_ESCAPES)}:{''.join(f' {file}' for file in files)}"]
     for name, file in zip(names, files, strict=True):
-        if not any(character in name for character in _NO_TARGET):
+        if not any(character in name for character in _NOT_IN_TARGETS):
             lines.append(f"\n{file}:")
     return "\n".join(lines) + "\n"
 
 
 def files_of(inputs: Iterable[str], members: Mapping[str, list[str]]) -> list[str]:
-    """The inputs, each followed by what it refers to if it is a thin archive, as members may be.
+    """The inputs, each thin archive followed by the files that it refers to, recursively.
 
-    `members` has the files of thin archives. A file comes once.
+    `members` maps thin archives to these files. Each file is listed once.
     """
     paths: dict[str, None] = {}
-    waiting = [*inputs][::-1]
-    while waiting:
-        file = waiting.pop()
+    work_list = [*inputs][::-1]
+    while work_list:
+        file = work_list.pop()
         if file not in paths:
             paths[file] = None
-            waiting += members.get(file, [])[::-1]
+            work_list += members.get(file, [])[::-1]
     return list(paths)
 
 
 class DepfileObserver(Observer):
-    """Writes the rule of a link that made its output."""
+    """Writes the dependency rule of a successful link."""
 
     __slots__ = ("_job", "_options", "_sink")
 
@@ -72,7 +72,7 @@ class DepfileObserver(Observer):
         self._sink = sink
         self._job: Job | None = None
 
-    def after(self, tag: str, result: object) -> None:
+    def phase_ended(self, tag: str, result: object) -> None:
         if tag == "init":
             from pylink.phases.init import Job
 
@@ -91,7 +91,7 @@ class DepfileObserver(Observer):
 
 
 def write_depfile(file: str, target: str, read: Iterable[str], sink: Sink) -> None:
-    """Write the rule of a target to a file; a fatal diagnostic when that cannot be done."""
+    """Write the rule of a target to a file; a fatal diagnostic on failure."""
     try:
         write_whole(file, to_bytes(rule(target, read)))
     except (OSError, ValueError) as error:

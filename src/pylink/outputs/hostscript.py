@@ -23,15 +23,14 @@ SECTIONS
 """
 
 
-# Each of the commands takes some milliseconds.
-_SECONDS = 60
+# Each command takes some milliseconds.
+_TIME_LIMIT = 60  # seconds
 
 
 def write_host_script(kind: str, file: str | None, sink: Sink, *, verbose: bool = False) -> None:
-    """Write a script of this kind to the file, or to standard output when there is none.
+    """Write a script of this kind to the file, or without one to standard output.
 
-    `lcs-aug` adds to the script of the host linker; `lcs-abs` stands in its place and starts with
-    a copy of it.
+    `lcs-aug` extends the script of the host linker; `lcs-abs` replaces it and starts with a copy.
     """
     text = SECTIONS
     if kind == "lcs-abs":
@@ -46,37 +45,37 @@ def write_host_script(kind: str, file: str | None, sink: Sink, *, verbose: bool 
 
 
 def _default_script(sink: Sink, *, verbose: bool) -> str:
-    """What the host linker uses for the programs that the host compiler links here."""
+    """The host linker's script for programs that the host compiler links on this machine."""
     flags = _linker_flags(_output(["gcc", "-###", "/dev/null", "-m64"], verbose=verbose) or "")
     banner = _output(["ld", "-V"], verbose=verbose)
     text = _output(["ld", "--verbose", *flags], verbose=verbose)
     if text is None or banner is None:
         sink.fatal("host-script-failed")
-    # The script stands between two lines of equal signs, after a banner.
-    known = set(banner.splitlines())
-    lines = [line for line in text.splitlines() if line not in known]
+    # The script is printed between two lines of equal signs, after a banner.
+    banner_lines = set(banner.splitlines())
+    lines = [line for line in text.splitlines() if line not in banner_lines]
     if len(lines) < 4:
         sink.fatal("host-script-failed")
     return "\n".join(lines[2:-1]) + "\n"
 
 
 def _linker_flags(driver: str) -> list[str]:
-    """What decides on the script in the command that the compiler driver shows."""
+    """The linker flags that select the script, from the command that the compiler driver shows."""
     flags = []
     for line in driver.splitlines():
         if "collect2" not in line:
             continue
-        fields = [word.strip('"') for word in line.split()]
-        for word, following in zip(fields, [*fields[1:], ""], strict=True):
-            if word in ("-pie", "-r", "-shared"):
-                flags.append(word)
-            elif word in ("-z", "-m") and following:
-                flags += [word, following]
+        arguments = [argument.strip('"') for argument in line.split()]
+        for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+            if argument in ("-pie", "-r", "-shared"):
+                flags.append(argument)
+            elif argument in ("-z", "-m") and following:
+                flags += [argument, following]
     return flags
 
 
 def _output(argv: Sequence[str], *, verbose: bool) -> str | None:
-    """Both streams of a command, None when it cannot be run or fails."""
+    """Run a command; its output of both streams, None if it cannot be run or fails."""
     from pylink.subtools.programs import find_program
     from pylink.subtools.runner import Command, run_all
 
@@ -86,5 +85,5 @@ def _output(argv: Sequence[str], *, verbose: bool) -> str | None:
     if program is None:
         return None
     command = Command([program, *argv[1:]], None, prints=True)
-    (outcome,) = run_all([command], timeout=_SECONDS)
+    (outcome,) = run_all([command], timeout=_TIME_LIMIT)
     return None if outcome.failure else outcome.printed.decode("utf-8", "surrogateescape")

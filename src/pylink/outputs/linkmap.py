@@ -1,4 +1,4 @@
-"""--Map: where everything in the output comes from, and why symbols were kept or removed."""
+"""--Map: the inputs of each output section, and why symbols were kept or removed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STANDARD_OUTPUT = "-"
 
 
 class MapObserver(Observer):
-    """Writes the map of a link that made its output."""
+    """Writes the map of a successful link."""
 
     __slots__ = ("_file", "_placed", "_sink")
 
@@ -51,7 +51,7 @@ class MapObserver(Observer):
         self._sink = sink
         self._placed: Placed | None = None
 
-    def after(self, tag: str, result: object) -> None:
+    def phase_ended(self, tag: str, result: object) -> None:
         if tag == "layout":
             assert isinstance(result, Placed)
             self._placed = result
@@ -70,7 +70,7 @@ class MapObserver(Observer):
 
 
 def map_lines(placed: Placed) -> Iterator[str]:
-    """The map, line by line: sections in file order, then symbols kept, then symbols removed.
+    """Yield the lines of the map: sections in file order, symbols kept, symbols removed.
 
     The first line names the linker that the output follows.
     """
@@ -83,11 +83,11 @@ def map_lines(placed: Placed) -> Iterator[str]:
 
 
 def section_lines(placed: Placed) -> Iterator[str]:
-    """A line per output section, and below it one per input section that it holds.
+    """Yield a line per output section, followed by one per input section in it.
 
-    A cubin has no addresses before it is loaded: `address` is sh_addr, 0 in all sections.
-    Contributions give their offset in the section, except for those from which the linker writes
-    the section anew: there they have none. A section without any is made by the linker.
+    A cubin has no addresses before it is loaded: `Address` is sh_addr, 0 in all sections.
+    Input sections are listed with their offset in the output section, or with "-" if the linker
+    rewrites the section. An output section without inputs is created by the linker.
     """
     merged = placed.merged
     objects = merged.objects
@@ -105,12 +105,13 @@ def section_lines(placed: Placed) -> Iterator[str]:
             section = objects.sections[number]
             file = printable(objects.names[section.file])
             inner = printable(section_name(objects, number))
-            at = "-" if place.contents == FROM_SPAN else f"{base:#x}"
-            yield f"{at:>12} {'':8} {section.size:#12x} {section.align:6}      {file}:({inner})\n"
+            start = "-" if place.contents == FROM_SPAN else f"{base:#x}"
+            sizes = f"{section.size:#12x} {section.align:6}"
+            yield f"{start:>12} {'':8} {sizes}      {file}:({inner})\n"
 
 
 def kept_lines(placed: Placed) -> Iterator[str]:
-    """The symbols that an input defines and the output has, with what kept each."""
+    """Yield the lines of symbols that inputs define and the output has, with the reason."""
     merged = placed.merged
     objects = merged.objects
     callers = first_callers(placed)
@@ -125,17 +126,17 @@ def kept_lines(placed: Placed) -> Iterator[str]:
 
 
 def symbol_lines(objects: Objects, symbol: int, size: int, reason: str) -> Iterator[str]:
-    """A definition: its bytes, name and file, and why; then its readable name, if it has one."""
+    """Yield a line with size, name, file and reason; then one with the demangled name, if any."""
     row = objects.symbols[symbol]
     name = symbol_name(objects, symbol)
     yield f"{size:#12x}  {printable(name)}  {printable(objects.names[row.file])}: {reason}\n"
-    readable = demangle(name)
-    if readable != name:
-        yield f"{'':16}{printable(readable)}\n"
+    demangled = demangle(name)
+    if demangled != name:
+        yield f"{'':16}{printable(demangled)}\n"
 
 
 def first_callers(placed: Placed) -> dict[int, int]:
-    """By function, the first live function that calls it."""
+    """By function, the first live function that calls it (both are entities)."""
     merged = placed.merged
     callers: dict[int, int] = {}
     live = [flags & LIVE for flags in merged.entities.column("flags")]
@@ -161,7 +162,7 @@ def _kept_because(placed: Placed, number: int, row: EntityRow, callers: dict[int
 
 
 def removed_lines(placed: Placed) -> Iterator[str]:
-    """The definitions of inputs that the output does not have, with the reason for each."""
+    """Yield the lines of definitions that the output does not have, with the reason."""
     merged = placed.merged
     objects = merged.objects
     yield f"{'Size':>12}  Removed symbols\n"

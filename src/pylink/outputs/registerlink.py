@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
 
 
-# What registers a module whose wrapper only its library sees: the library hands it over. The symbol
-# of the library is named so that the linker of the host does not leave the library out.
+# Registers a module whose wrapper only its library sees: the library passes it. A symbol of the
+# library is referred to so that the host linker does not omit the library.
 HIDDEN = """\
 extern const char {anchor};
 __attribute__((used)) static const void* const volatile keep{id} = &{anchor};
@@ -31,8 +31,8 @@ __attribute__((visibility("default"))) void __cudaRegisterLinkedBinary{id}(
   __cudaRegisterLinkedBinary((const __fatBinC_Wrapper_t *)wrapper, callback, 0);
 }}
 """
-# What lends a module that another file registers: the driver gets its code, and the module's
-# own callback goes to the other image.
+# Registers the code of a module that another file registers, too: the driver gets the code, and the
+# module's own callback goes to the other image.
 BORROWED = """\
 static void lend_nothing(void **) {}
 """
@@ -43,8 +43,8 @@ static __attribute__((constructor)) void lend{id}(void)
   __cudaRegisterLinkedBinary(&__fatbinwrap{id}, lend_nothing, 0);
 }}
 """
-# What registers a module that may be in the file made of this, or in a library that registers it,
-# too. Its id is among those of the file only in the first case. Nobody else sees the function.
+# Registers a module that may be in the file made from this, or in a library that registers it, too.
+# Its id is among those of the file only in the first case. The function is hidden.
 CONTAINS = """\
 extern const char __start___nv_module_id[] __attribute__((visibility("hidden")));
 extern const char __stop___nv_module_id[] __attribute__((visibility("hidden")));
@@ -84,13 +84,13 @@ def register_text(
     lent: Sequence[str] = (),
     optional: Collection[str] = (),
 ) -> str:
-    """The header text for module ids, marked by True, and names of files.
+    """The header text for module ids (marked True) and names of files (False).
 
-    A file is known by its absolute path, under `directory` if relative, dots and links as they
-    are, in which every byte but ASCII letters and digits is an underscore. `anchors` has the ids
-    whose wrapper only their library sees, with a symbol of it, or an empty name; `lent` those of
-    modules that other files register, and `optional` those among `listed` that this one registers
-    if it contains them.
+    A file's identifier is its absolute path (relative paths start at `directory`, dots and links
+    stay), with an underscore for every byte that is not an ASCII letter or digit. `anchors` maps
+    ids whose wrapper only their library sees to a symbol of the library, or an empty name. `lent`
+    has the ids of modules that other files register, and `optional` the ids in `listed` that this
+    file registers only if it contains them.
     """
     lines = [f"#define NUM_PRELINKED_OBJECTS {len(listed) + len(lent)}\n"]
     if lent or optional:
@@ -107,13 +107,13 @@ def register_text(
             lines.append(HIDDEN.format(anchor=anchor, id=name) if anchor else "")
             lines.append(OF_LIBRARY.format(id=name))
             continue
-        identifier = name if is_id else file_identifier(name, directory)
+        identifier = name if is_id else module_id_of_file(name, directory)
         lines.append(f"DEFINE_REGISTER_FUNC({identifier})\n")
     return "".join(lines)
 
 
-def file_identifier(name: str, directory: str) -> str:
-    """What stands for the module id of a file that has none."""
+def module_id_of_file(name: str, directory: str) -> str:
+    """The identifier that replaces the module id of a file without one."""
     path = name if name.startswith("/") else f"{directory}/{name}"
     return "".join(
         chr(byte) if chr(byte).isascii() and chr(byte).isalnum() else "_" for byte in to_bytes(path)
@@ -129,6 +129,6 @@ def write_register_file(
     lent: Sequence[str],
     optional: Collection[str],
 ) -> None:
-    """Write the header for what was linked, as `Loaded.registered` and `Libraries` have it."""
+    """Write the header; the parameters are those of `Loaded.registered` and `Libraries`."""
     text = register_text(listed, working_directory(), anchors, lent, optional)
     write_output(file, to_bytes(text), sink)

@@ -1,8 +1,8 @@
-"""--reproduce: an archive with all that a link read, from which `pylink reproduce` links it again.
+"""--reproduce: an archive of all files that a link read, which `pylink reproduce` links again.
 
-A Zstandard-compressed tar file: `manifest.json`, and below `root` every file at the place that it
-has on this machine, so that relative names keep their meaning where the link ran. Absolute names in
-the manifest lead there from the working directory; `restored` makes what they were of them.
+A Zstandard-compressed tar file: `manifest.json`, and below `root` every file at its absolute path,
+so that relative names keep their meaning. Absolute names in the manifest are rewritten to lead to
+`root` from the working directory; `restore_paths` undoes this.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pylink.facts.releases import NEWEST
 from pylink.files.atomic import WholeFile
 from pylink.files.workdir import working_directory
 from pylink.inputs.archivehost import thin_members
-from pylink.inputs.libraries import searched
+from pylink.inputs.libraries import candidate_files
 from pylink.options.plan import identity
 from pylink.options.table import BY_ATTRIBUTE, FILE, OPTIONS
 from pylink.outputs.depfile import files_of
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.options.model import Input, Options
-    from pylink.options.plan import Plan
+    from pylink.options.plan import OutputPlan
     from pylink.options.table import Value
 
 FORMAT = 1  # of the manifest
@@ -43,12 +43,12 @@ MANIFEST = "manifest.json"
 ROOT = "root"  # stands for /
 DATA = "data"  # inputs that were not files
 
-# What names files or folders, besides options with the column `writes`.
+# Options that name files or folders, besides those with the column `writes`.
 READ_PATHS = ("library_path", "source_root", "section_folder", "section_folder_recursive")
 TOOL_PATHS = ("nvvmpath", "ptxas_path")
 
-# What a link reads of the environment. Only the first decides what is linked and counts again; the
-# others say where options and tools came from.
+# Environment variables that a link reads. Only the first decides what is linked, and is set when
+# the link is reproduced; the others say where options and tools came from.
 LIBRARY_VARIABLE = "LIBRARY_PATH"
 ENVIRONMENT = (
     LIBRARY_VARIABLE,
@@ -61,20 +61,20 @@ ENVIRONMENT = (
 
 
 def up_to_root(folder: str) -> str:
-    """From a working directory, below the root of the archive, to that root: a name none has."""
+    """The relative path from a working directory in the archive to the archive's `root`."""
     depth = len([part for part in folder.split("/") if part])
     return "/".join([".."] * (depth + 1) + [ROOT])
 
 
-def restored(text: str, up: str) -> str:
-    """The text with the absolute names that it had."""
+def restore_paths(text: str, up: str) -> str:
+    """Turn paths that lead to the archive's root back into absolute paths."""
     return text.replace(f"{up}/", "/")
 
 
 class Reproducer:
-    """What one link was asked, until it ends and the archive can be written."""
+    """The options and inputs of one link, until it ends and the archive can be written."""
 
-    __slots__ = ("_folder", "_inputs", "_options", "_plan", "_values", "_whole")
+    __slots__ = ("_folder", "_inputs", "_options", "_plan", "_values", "_whole_libraries")
 
     def __init__(
         self,
@@ -82,17 +82,17 @@ class Reproducer:
         values: Mapping[str, Value],
         inputs: Sequence[Input],
         whole_libraries: Sequence[bool],
-        plan: Plan,
+        plan: OutputPlan,
     ) -> None:
         self._options = options
         self._values = values
         self._inputs = list(inputs)
-        self._whole = list(whole_libraries)
+        self._whole_libraries = list(whole_libraries)
         self._plan = plan
         self._folder = working_directory() or "/"
 
     def write(self, sink: Sink) -> None:
-        """Write the archive; a fatal diagnostic where that cannot be."""
+        """Write the archive; a fatal diagnostic on failure."""
         path = str(self._options.reproduce)
         if any(output.path == path for output in self._plan.refused):
             return
@@ -100,38 +100,38 @@ class Reproducer:
         output = identity(path)
         for file in files if output is not None else ():
             if identity(file) == output:
-                self._plan.reads(file, sink)
+                self._plan.check_input(file, sink)
         try:
-            whole = WholeFile(path)
+            archive_file = WholeFile(path)
             try:
                 compressor = zstandard.ZstdCompressor(level=3)
                 with (
                     compressor.stream_writer(
-                        cast("BinaryIO", _Stream(whole)), closefd=False
+                        cast("BinaryIO", _Stream(archive_file)), closefd=False
                     ) as packed,
                     tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as archive,
                 ):
                     self._pack(archive, files)
-                whole.commit()
+                archive_file.commit()
             finally:
-                whole.discard()
+                archive_file.discard()
         except (OSError, ValueError, tarfile.TarError) as error:
             sink.fatal("cannot-write-file", file=path, reason=reason_of(error))
 
     def _files(self) -> list[str]:
-        """Every file that the link read or, if it failed, would have."""
+        """Every file that the link read or, if it failed, would have read."""
         inputs = [source.name for source in self._inputs if source.data is None]
         for name in self._options.library:
-            inputs += searched(name, self._options)
-        # What the search looked into, and what a link that failed did not come to.
+            inputs += candidate_files(name, self._options)
+        # Includes candidates of the library search, and inputs that a failed link did not reach.
         members = {file: thin_members(file) for file in inputs if os.path.isfile(file)}
         return [*files_of(inputs, {**members, **self._plan.members}), *self._plan.opened]
 
     def _pack(self, archive: tarfile.TarFile, files: Sequence[str]) -> None:
         up = up_to_root(self._folder)
-        places = {}
+        file_paths = {}
         folders = dict.fromkeys(_folders(self._folder, ""))
-        missing = []
+        unpacked = []
         for file in files:
             if "\0" in file:
                 continue  # no link opens it
@@ -139,41 +139,41 @@ class Reproducer:
             try:
                 status = os.stat(file)
             except (OSError, ValueError) as error:
-                missing.append(f"{file}: {reason_of(error)}")
+                unpacked.append(f"{file}: {reason_of(error)}")
                 continue
-            place = ROOT + os.path.abspath(os.path.join(self._folder, file))
+            archive_path = ROOT + os.path.abspath(os.path.join(self._folder, file))
             if stat.S_ISDIR(status.st_mode):
-                folders[place] = None
+                folders[archive_path] = None
             elif stat.S_ISREG(status.st_mode):
-                places[place] = file
+                file_paths[archive_path] = file
             else:
-                missing.append(f"{file}: it is not a regular file")
+                unpacked.append(f"{file}: it is not a regular file")
         contents = {
             f"{DATA}/{n}": source.data for n, source in enumerate(self._inputs) if source.data
         }
-        manifest = self._manifest(up, missing)
+        manifest = self._manifest(up, unpacked)
         text = json.dumps(manifest, indent=1, sort_keys=True).encode()
         _add_bytes(archive, MANIFEST, text)
         for folder in sorted(folders):
             row = tarfile.TarInfo(folder)
             row.type, row.mode = tarfile.DIRTYPE, 0o755
             archive.addfile(row)
-        for place, data in contents.items():
+        for archive_path, data in contents.items():
             assert data is not None
-            _add_bytes(archive, place, data)
-        for place, file in sorted(places.items()):
+            _add_bytes(archive, archive_path, data)
+        for archive_path, file in sorted(file_paths.items()):
             try:
                 with open(file, "rb") as stream:
-                    row = tarfile.TarInfo(place)
+                    row = tarfile.TarInfo(archive_path)
                     row.size = os.fstat(stream.fileno()).st_size
                     archive.addfile(row, stream)
             except PermissionError:
                 continue  # nor could the link read it
 
-    def _manifest(self, up: str, missing: list[str]) -> dict[str, object]:
-        """What is not in the files."""
+    def _manifest(self, up: str, unpacked: list[str]) -> dict[str, object]:
+        """The contents of manifest.json: everything that is not in the files."""
         values = {
-            name: _moved(name, value, up)
+            name: _archive_value(name, value, up)
             for name, value in self._values.items()
             if name != "reproduce"
         }
@@ -183,7 +183,7 @@ class Reproducer:
             {
                 "name": _path(source.name, up) if source.data is None else source.name,
                 "data": None if source.data is None else len(source.data),
-                "whole": source.whole,
+                "whole": source.whole_archive,
             }
             for source in self._inputs
         ]
@@ -197,9 +197,9 @@ class Reproducer:
             "values": values,
             "recorded": self._options.recorded,
             "inputs": inputs,
-            "whole_libraries": self._whole,
+            "whole_libraries": self._whole_libraries,
             "options_files": [_path(file, up) for file in self._plan.opened],
-            "not_packed": missing,
+            "not_packed": unpacked,
             "environment": environment,
             "versions": {
                 "pylink": __version__,
@@ -211,7 +211,7 @@ class Reproducer:
         }
 
     def _tools(self) -> dict[str, str]:
-        """The programs that link-time optimization would start here."""
+        """Paths of the programs that link-time optimization would start on this machine."""
         if not (self._options.link_time_opt or self._options.dlto):
             return {}
         from pylink.subtools.programs import find_ptxas
@@ -220,7 +220,7 @@ class Reproducer:
 
 
 class _Stream(io.RawIOBase):
-    """A file that appears whole, as what a compressor writes to."""
+    """A binary stream that writes to a `WholeFile`, for the compressor."""
 
     def __init__(self, file: WholeFile) -> None:
         self._file = file
@@ -229,13 +229,13 @@ class _Stream(io.RawIOBase):
         return True
 
     def write(self, data: object) -> int:
-        contents = bytes(data)  # type: ignore[call-overload] # whatever buffer it is
+        contents = bytes(data)  # type: ignore[call-overload] # any buffer
         self._file.write(contents)
         return len(contents)
 
 
 def pack_after(reproducer: Reproducer, sink: Sink, *, failed: bool) -> None:
-    """Write the archive at the end of a link; one that failed keeps its own fault."""
+    """Write the archive at the end of a link; a failed link keeps its own error."""
     try:
         reproducer.write(sink)
     except LinkError:
@@ -244,19 +244,19 @@ def pack_after(reproducer: Reproducer, sink: Sink, *, failed: bool) -> None:
 
 
 def _folders(base: str, name: str) -> list[str]:
-    """The folders on the way to a name, each of which has to exist for `..` to work."""
+    """The folders on the way to a name; each must exist for `..` to work."""
     path = os.path.join(base, name)
     parts = path.split("/")
-    ways = ["/".join(parts[: number + 1]) or "/" for number in range(len(parts))]
-    return [(ROOT + os.path.abspath(way)).rstrip("/") for way in ways]
+    prefixes = ["/".join(parts[: number + 1]) or "/" for number in range(len(parts))]
+    return [(ROOT + os.path.abspath(prefix)).rstrip("/") for prefix in prefixes]
 
 
 def _path(name: str, up: str) -> str:
     return up + name if name.startswith("/") else name
 
 
-def _moved(attribute: str, value: Value, up: str) -> Value:
-    """A value whose names lead into the archive; tools are not in it and keep theirs."""
+def _archive_value(attribute: str, value: Value, up: str) -> Value:
+    """The option's value with paths into the archive; tools are not packed and keep theirs."""
     writes = BY_ATTRIBUTE[attribute].writes
     if isinstance(value, str) and (writes == FILE or (writes and value != "-")):
         return _path(value, up)
@@ -271,9 +271,9 @@ def _add_bytes(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     archive.addfile(row, io.BytesIO(data))
 
 
-# Values of options that a manifest never decides: what a link writes, what it starts or loads, and
-# files that the link needs no more.
-NEVER_TAKEN = frozenset(
+# Options that a manifest never sets: outputs, programs and plug-ins, and files that the link no
+# longer needs.
+IGNORED_OPTIONS = frozenset(
     [option.attribute for option in OPTIONS if option.writes]
     + ["options_file", "reproduce", "rule", "section", "set", "metrics"]
     + ["apply_rules"]

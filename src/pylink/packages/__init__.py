@@ -1,1 +1,1 @@
-"""Optional Python packages: where they are, and which extra brings them."""
+"""Optional Python packages: their locations, and the extras that install them."""

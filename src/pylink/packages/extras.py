@@ -1,4 +1,4 @@
-"""Optional packages, and what to do where one is missing: which extra has it."""
+"""Optional packages, and the extra to install if one is missing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Packages of another extra than REPORT.
+# Packages of other extras than REPORT.
 EXTRAS = {
     "distributed": "fleet-dask",
     "duckdb": "fleet",
@@ -23,11 +23,11 @@ PACKAGES = {"google": "protobuf", "yaml": "PyYAML"}
 
 
 class MissingPackage(ImportError):
-    """A package that is not installed; the text says how to get it."""
+    """A package is not installed; the text says how to install it."""
 
 
 def need(module: str) -> Any:
-    """A module of an optional package. MissingPackage where it is not installed."""
+    """Import a module of an optional package; MissingPackage if it is not installed."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -35,7 +35,7 @@ def need(module: str) -> Any:
 
 
 def advice(module: str) -> str:
-    """What to install for a module."""
+    """The text that says which package to install for a module."""
     top = module.partition(".")[0]
     extra = EXTRAS.get(top, REPORT)
     package = PACKAGES.get(top, top)
@@ -43,6 +43,6 @@ def advice(module: str) -> str:
 
 
 def reason_of_import(error: ImportError) -> str:
-    """Why a command cannot run: the text of an error that says it, else what to install."""
-    says_it = "pip install" in str(error) or error.name is None
-    return str(error) if says_it else advice(error.name or "")
+    """Why a command cannot run: the error's text if it names a remedy, else what to install."""
+    has_advice = "pip install" in str(error) or error.name is None
+    return str(error) if has_advice else advice(error.name or "")

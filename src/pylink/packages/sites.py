@@ -1,4 +1,4 @@
-"""The folders of modules that a quick start omits, for the few links that need one of them."""
+"""Adds the site-packages folders that the bootstrap omits, for links that need a package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Sites:
-    """The last finder of a process without `site`: has `site` do its work, and looks again."""
+    """The last import finder of a process without `site`: runs `site`, then searches again."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
@@ -21,10 +21,10 @@ class Sites:
 
 
 def find_package(name: str) -> list[str]:
-    """The folders of a package, which is not imported; none when there is no such package."""
+    """The folders of a package, without importing it; empty if it is not installed."""
     spec = PathFinder.find_spec(name)
     if spec is None and Sites in sys.meta_path:
-        # An editable install has its packages where an environment has them, but is elsewhere.
+        # An editable install lies elsewhere, but its packages are in the environment.
         version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
         prefix = os.path.dirname(os.path.dirname(sys.executable))
         spec = PathFinder.find_spec(name, [os.path.join(prefix, "lib", version, "site-packages")])
@@ -35,15 +35,15 @@ def find_package(name: str) -> list[str]:
 
 
 def add_sites() -> None:
-    """Make `sys.path` and `sys.prefix` what they are in a process that was started as usual."""
+    """Set `sys.path` and `sys.prefix` as in a process that was started with `site`."""
     if Sites in sys.meta_path:
         sys.meta_path.remove(Sites)
         import site  # takes a fifth of the interpreter's start
 
         site.main()
-        # -I omits the user's folder, in which pylink itself may be.
-        own = sys.prefix == sys.base_prefix and os.geteuid() == os.getuid()
-        if own and not os.environ.get("PYTHONNOUSERSITE"):
+        # -I omits the user's site folder, where pylink itself may be installed.
+        may_use_user_site = sys.prefix == sys.base_prefix and os.geteuid() == os.getuid()
+        if may_use_user_site and not os.environ.get("PYTHONNOUSERSITE"):
             folder = site.getusersitepackages()
             if os.path.isdir(folder):
                 site.addsitedir(folder)

@@ -1,8 +1,8 @@
-"""Part of load: device code of libraries that another image registers, for links that lack it.
+"""Part of load: borrows device code from libraries that another image registers.
 
-nvlink ends such a link with an error, and what it links is left as it is: code is only borrowed
-when an executable has undefined references. Then the libraries' modules count as members of an
-archive at the end of the link. docs/shared-libraries.md has what is borrowed, and what that means.
+Code is borrowed only if an executable has undefined references, which nvlink reports as errors. So
+links that work with nvlink do not change. The libraries' modules count as members of an archive at
+the end of the link. docs/shared-libraries.md says what is borrowed, and with which effects.
 """
 
 from __future__ import annotations
@@ -11,20 +11,19 @@ import os
 
 from pylink._native import elfread, pools, resolve, selection
 from pylink.diagnostics.errors import reason_of
-from pylink.facts.releases import release_to_follow
 from pylink.files.reading import MAX_SIZE, Incoming
 from pylink.inputs import kinds
 from pylink.inputs.choice import ENTRY_PTX
 from pylink.inputs.damage import report_damage
-from pylink.inputs.hostobjects import archs_hint, pick_entries, scan, take_odd
+from pylink.inputs.hostobjects import archs_hint, make_compile_input, pick_entries, scan
 from pylink.inputs.payload import open_libraries
 from pylink.inputs.picks import Pick, row_at
 from pylink.inputs.references import variable_patterns
 from pylink.inputs.selection import find_system, select
 from pylink.inputs.sharedlib import module_ids
-from pylink.inputs.sources import ALWAYS, NEEDED, Run, Sources
-from pylink.inputs.unpacking import compile_ptx, settle, with_cubins
-from pylink.phases.results import Merged, Objects
+from pylink.inputs.sources import ALWAYS, NEEDED, SourceBatch, Sources
+from pylink.inputs.unpacking import compile_ptx, finish_load, gather_cubins
+from pylink.phases.results import Merged, make_objects
 from pylink.phases.roots import select_kernels
 from pylink.rowformats import ENTRY
 from pylink.tables import entity_name, extent, extent_at
@@ -42,9 +41,9 @@ if TYPE_CHECKING:
 
 
 class LendableModules:
-    """Modules that could be borrowed: `loaded` has the cubins, `ids` and `libraries` that of each.
+    """Modules that could be borrowed: `loaded` has the cubins, with the id and library of each.
 
-    `found` is what was found in the files, and `places` has source and container of each cubin.
+    `contents` has the device code of the files, and `places` source and container of each cubin.
     """
 
     __slots__ = ("contents", "ids", "libraries", "loaded", "places")
@@ -65,15 +64,15 @@ class LendableModules:
 
 
 def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) -> Loaded:
-    """The link with what it lacks and libraries have; `loaded` itself where that is nothing."""
+    """The link with the modules that it lacks and libraries have; `loaded` itself if none help."""
     candidates, loaded.candidates = loaded.candidates, None
     if candidates is None or not loaded.job.executable:
         return loaded
     lenders = libraries.lenders()
     if not lenders or not selection.find_missing(loaded.arena, loaded.extents):
         return loaded
-    missing = find_undefined(loaded)
-    if not missing:
+    undefined_names = find_undefined(loaded)
+    if not undefined_names:
         return loaded
     lent = read_modules(loaded, lenders, timing, sink)
     if sink.errors:
@@ -84,10 +83,10 @@ def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) 
     if not needed:
         return loaded
     first = len(candidates.opened.sources) + 1
-    # Before the host code of sources is asked for kernels: these are not roots.
+    # Set before kernels are selected by host code: kernels of these sources are not roots.
     libraries.borrowed |= {first + number for number in needed}
-    combined = take(candidates, lent, needed, sink)
-    if missing.issubset(selection.find_missing(combined.arena, combined.extents)):
+    combined = insert_modules(candidates, lent, needed, sink)
+    if undefined_names.issubset(selection.find_missing(combined.arena, combined.extents)):
         libraries.borrowed -= {first + number for number in needed}
         return loaded
     note_borrowed(lent, needed, libraries, first, sink)
@@ -95,31 +94,15 @@ def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) 
 
 
 def find_undefined(loaded: Loaded) -> set[bytes]:
-    """What an executable of these cubins lacks; nothing where they are damaged."""
-    job = loaded.job
+    """The names that an executable of these cubins lacks; empty if a cubin is damaged."""
     files, sections, symbols, faults = elfread.parse(loaded.arena, loaded.extents)
     if faults:
         return set()
-    changes = [files[number] for number in elfread.find_changes(files)]
-    newest, patch = max(((row.toolkit, row.patch) for row in changes), default=(0, 0))
-    objects = Objects(
-        loaded.arena,
-        files,
-        sections,
-        symbols,
-        job=job,
-        names=loaded.names,
-        homes=loaded.homes,
-        references=loaded.references,
-        release=release_to_follow(job.options.nvlink, newest, patch),
-        libraries=loaded.libraries,
-    ).seal()
-    merged = Merged(objects)
+    changed = [files[number] for number in elfread.find_changes(files)]
+    merged = Merged(make_objects(loaded, files, sections, symbols, changed).seal())
     if resolve.resolve(merged):
         return set()
-    cut = pools.cut_pools(merged)
-    if cut is not objects.sections:
-        merged.objects = objects.replaced(sections=cut)
+    merged.replace_sections(pools.cut_pools(merged))
     resolve.find_live(merged, select_kernels(merged), keep_all=False)
     return {os.fsencode(entity_name(merged, entity)) for entity in resolve.find_undefined(merged)}
 
@@ -127,12 +110,12 @@ def find_undefined(loaded: Loaded) -> set[bytes]:
 def read_modules(
     loaded: Loaded, lenders: dict[Library, set[bytes]], timing: CsvTiming, sink: Sink
 ) -> LendableModules | None:
-    """The modules that libraries lend, with PTX compiled; None where they have no code for this."""
+    """Read the modules that libraries lend, with PTX compiled; None without code for the target."""
     job = loaded.job
     sources = Sources()
     for library in lenders:
         data = _read(loaded, library, sink)
-        sources.add(Run(data, [library.file], bytes([kinds.SHARED]), extent(0, len(data))))
+        sources.add(SourceBatch(data, [library.file], bytes([kinds.SHARED]), extent(0, len(data))))
         sources.size += len(data)
     contents, faults = scan(sources)
     if faults:
@@ -141,32 +124,36 @@ def read_modules(
     files = list(lenders)
     names: list[list[bytes]] = []
     linked: dict[int, set[int]] = {}
-    known: set[bytes] = set()
-    for number, (library, wanted) in enumerate(lenders.items()):
+    ids_seen: set[bytes] = set()
+    for number, (library, wanted_ids) in enumerate(lenders.items()):
         ids = module_ids(contents.ids(number))
         names.append(ids)
-        if len(ids) != contents.containers(number):
+        if len(ids) != contents.container_count(number):
             sink.report(
                 "library-ids",
                 file=library.file,
                 ids=len(ids),
-                containers=contents.containers(number),
+                containers=contents.container_count(number),
             )
             return None
-        # The first of equal ones counts.
-        chosen = {identifier: at for at, identifier in enumerate(ids) if identifier in wanted}
-        linked[number] = {at for identifier, at in chosen.items() if identifier not in known}
-        known |= chosen.keys()
-    picked, without = pick_entries(job, contents, faults, linked, sink)
-    for number in picked.odd:
+        # The first of equal modules counts.
+        chosen = {
+            identifier: index for index, identifier in enumerate(ids) if identifier in wanted_ids
+        }
+        linked[number] = {
+            index for identifier, index in chosen.items() if identifier not in ids_seen
+        }
+        ids_seen |= chosen.keys()
+    picked, unmatched = pick_entries(job, contents, faults, linked, sink)
+    for number in picked.special:
         pick = Pick(picked.rows, number)
         if pick.kind == kinds.PTX and job.options.compiles:
-            piece = take_odd(pick, picked, sink)
-            if piece is not None:
-                picked.pieces[number] = piece
+            compile_input = make_compile_input(pick, picked, sink)
+            if compile_input is not None:
+                picked.compile_inputs[number] = compile_input
     compile_ptx(job, picked, timing, sink)
     if not job.options.suppress_arch_warning:
-        for number in without:
+        for number in unmatched:
             hints = [archs_hint(contents.entries, number)]
             sink.report(
                 "arch-not-found", arch=job.options.arch, file=sources.names[number], hints=hints
@@ -176,12 +163,12 @@ def read_modules(
         return None
     open_libraries(picked.codecs)
     picks = [Pick(picked.rows, number) for number in numbers]
-    modules = with_cubins(
+    modules = gather_cubins(
         job,
         [sources.names[pick.source] for pick in picks],
         rows,
         sources.arenas,
-        lambda number: picked.take(numbers[number], sink),
+        lambda number: picked.move_cubin(numbers[number], sink),
         sink,
     )
     return LendableModules(
@@ -196,7 +183,7 @@ def read_modules(
 def _read(loaded: Loaded, library: Library, sink: Sink) -> bytes:
     if library.source is not None:
         return library.source.data
-    loaded.job.plan.reads(library.file, sink)
+    loaded.job.plan.check_input(library.file, sink)
     try:
         with Incoming(library.file, pipes=False) as stream:
             return stream.read(min(stream.size, MAX_SIZE))
@@ -205,55 +192,60 @@ def _read(loaded: Loaded, library: Library, sink: Sink) -> bytes:
 
 
 def find_needed(candidates: Candidates, lent: LendableModules, sink: Sink) -> list[int]:
-    """Which of the lent modules the link needs, if they count as members of a last archive."""
+    """The numbers of the lent modules that the link needs, as members of a last archive."""
     count, first = len(lent.ids), len(candidates.opened.sources) + 1
     combined = combine(candidates, lent, range(count), len(candidates.loaded.names), sink)
     chosen = select(combined, candidates.opened.sources, bytes([NEEDED]) * count)
-    return [home - first for home in chosen.homes if home >= first]
+    return [number - first for number in chosen.source_numbers if number >= first]
 
 
-def take(
+def insert_modules(
     candidates: Candidates, lent: LendableModules, needed: Sequence[int], sink: Sink
 ) -> Loaded:
-    """The link of what it takes of its sources, and these modules.
+    """The link with these modules inserted, and the sources that it then takes.
 
-    They come before the device runtime, which is not linked for what they define.
+    The modules come in front of the device runtime, so it is not linked for symbols they define.
     """
     names = candidates.loaded.names
-    place = min(find_system(candidates.loaded.job, names), default=len(names))
-    combined = combine(candidates, lent, needed, place, sink)
-    return settle(combined, candidates.opened, sink, bytes([ALWAYS]) * len(lent.ids))
+    position = min(find_system(candidates.loaded.job, names), default=len(names))
+    combined = combine(candidates, lent, needed, position, sink)
+    return finish_load(combined, candidates.opened, sink, bytes([ALWAYS]) * len(lent.ids))
 
 
 def combine(
-    candidates: Candidates, lent: LendableModules, numbers: Sequence[int], place: int, sink: Sink
+    candidates: Candidates, lent: LendableModules, numbers: Sequence[int], position: int, sink: Sink
 ) -> Loaded:
-    """Everything that was loaded, with some of the lent modules inserted before input `place`."""
+    """All loaded cubins, with some of the lent modules inserted in front of number `position`."""
     loaded, modules = candidates.loaded, lent.loaded
-    rows = [row_at(0, *extent_at(loaded.extents, at)) for at in range(len(loaded.names))]
-    rows[place:place] = [row_at(1, *extent_at(modules.extents, at)) for at in numbers]
-    names, homes = list(loaded.names), list(loaded.homes)
-    names[place:place] = [modules.names[at] for at in numbers]
-    homes[place:place] = [len(candidates.opened.sources) + 1 + at for at in numbers]
+    rows = [row_at(0, *extent_at(loaded.extents, item)) for item in range(len(loaded.names))]
+    rows[position:position] = [row_at(1, *extent_at(modules.extents, item)) for item in numbers]
+    names, source_numbers = list(loaded.names), list(loaded.source_numbers)
+    names[position:position] = [modules.names[item] for item in numbers]
+    source_numbers[position:position] = [
+        len(candidates.opened.sources) + 1 + item for item in numbers
+    ]
     arenas = [loaded.arena, modules.arena]
-    combined = with_cubins(loaded.job, names, b"".join(rows), arenas, lambda number: b"", sink)
-    combined.homes = homes
+    combined = gather_cubins(loaded.job, names, b"".join(rows), arenas, lambda number: b"", sink)
+    combined.source_numbers = source_numbers
     return combined
 
 
 def note_borrowed(
     lent: LendableModules, borrowed: Sequence[int], libraries: Libraries, first: int, sink: Sink
 ) -> None:
-    """Note which modules are borrowed; warn of those that the driver does not get."""
+    """Record the borrowed modules; warn of modules whose code the driver will not get."""
     if not libraries.optional:
         libraries.written = variable_patterns(lent.contents, range(len(lent.contents.sources)))
-    with_ptx = {(row[0], row[1]) for row in ENTRY.iter_unpack(lent.contents.entries)
-                if row[3] == ENTRY_PTX}  # fmt: skip
+    with_ptx = {
+        (entry[0], entry[1])
+        for entry in ENTRY.iter_unpack(lent.contents.entries)
+        if entry[3] == ENTRY_PTX
+    }
     unlisted: dict[Library, bytes] = {}
     for number in borrowed:
         identifier, library = lent.ids[number], lent.libraries[number]
         libraries.copied[first + number] = libraries.owner(identifier)
-        # Its name becomes part of source code.
+        # The id becomes part of an identifier in source code.
         is_name = identifier.isascii() and identifier.replace(b"_", b"a").isalnum()
         if is_name and any(identifier in other.wrappers for other in libraries.libraries):
             libraries.lent.append(os.fsdecode(identifier))

@@ -1,4 +1,4 @@
-"""Part of merge: what each of two files takes a name for, where they exclude each other."""
+"""Part of merge: notes that say how two files disagree on a symbol."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Diagnostic
     from pylink.phases.results import Merged, Objects
 
-# In st_other: a function that is a kernel, a managed variable, and the memory of an undefined one.
+# Bits of st_other: kernel, managed variable, memory space of an undefined variable.
 _STO_ENTRY, _STO_MANAGED, _STO_SPACE = 0x10, 0x04, 0xE0
 _SPACES = {0x20: "global", 0x40: "shared", 0x80: "constant"}
 
-# A name that the compiler made unique by a number.
+# A name that the compiler made unique with a number.
 _NUMBERED = re.compile(r"\$\d+$")
 
 
 def clash_hints(merged: Merged, kind: str, symbol: int, first: int) -> tuple[list[Diagnostic], int]:
-    """Notes with both values of a clash of two symbol rows, and the row that the other is of."""
+    """Notes on a clash of two symbol rows, and the symbol row of the earlier declaration."""
     objects = merged.objects
     if kind == "prototype-mismatch":
-        return _prototypes(merged, symbol, first)
+        return _note_prototypes(merged, symbol, first)
     if kind == "size-mismatch":
         size, other = (objects.symbols[row].size for row in (symbol, first))
         file, earlier = _files(objects, symbol, first)
@@ -34,7 +34,7 @@ def clash_hints(merged: Merged, kind: str, symbol: int, first: int) -> tuple[lis
             hints.append(note("numbered-name", symbol=symbol_name(objects, symbol)))
         return hints, first
     if kind == "multiple-definition":
-        return [_twice(objects, symbol, first)], first
+        return [_note_duplicate(objects, symbol, first)], first
     describe = {
         "not-global": _use,
         "space-mismatch": _space,
@@ -42,19 +42,19 @@ def clash_hints(merged: Merged, kind: str, symbol: int, first: int) -> tuple[lis
     }.get(kind)
     if describe is None:
         return [], first
-    what, other_use = (describe(objects, row) for row in (symbol, first))
-    if what == other_use:
+    own_use, other_use = (describe(objects, row) for row in (symbol, first))
+    if own_use == other_use:
         return [], first
     file, earlier = _files(objects, symbol, first)
-    return [note("kernel-or-not", use=what, file=file, other=other_use, first=earlier)], first
+    return [note("kernel-or-not", use=own_use, file=file, other=other_use, first=earlier)], first
 
 
-def _twice(objects: Objects, symbol: int, first: int) -> Diagnostic:
-    """What to do about two definitions, which may be one that comes twice."""
+def _note_duplicate(objects: Objects, symbol: int, first: int) -> Diagnostic:
+    """A note on two definitions: of two files, of one file linked twice, or of equal files."""
     file, earlier = _files(objects, symbol, first)
     rows = (objects.files[objects.symbols[row].file] for row in (symbol, first))
-    contents, others = (objects.arena[row.offset : row.offset + row.size] for row in rows)
-    if contents != others:
+    contents, other_contents = (objects.arena[row.offset : row.offset + row.size] for row in rows)
+    if contents != other_contents:
         return note("defined-twice", symbol=symbol_name(objects, symbol))
     if file == earlier:
         return note("linked-twice", file=file)
@@ -91,14 +91,16 @@ def _space(objects: Objects, row: int) -> str:
     return f"a variable of {space} memory"
 
 
-def _prototypes(merged: Merged, symbol: int, first: int) -> tuple[list[Diagnostic], int]:
-    """nvlink's line names the file that defines the function, which may be the same one."""
+def _note_prototypes(merged: Merged, symbol: int, first: int) -> tuple[list[Diagnostic], int]:
+    """Notes on different prototypes; nvlink's message names the defining file, maybe twice."""
     from pylink.locate.prototypes import earlier_prototype, prototype_of
 
     earlier_line = earlier_prototype(merged, symbol)
-    what = prototype_of(merged, symbol)
-    if earlier_line is None or what is None:
+    prototype = prototype_of(merged, symbol)
+    if earlier_line is None or prototype is None:
         return [], first
     row, other = earlier_line
     file, earlier = _files(merged.objects, symbol, row)
-    return [note("prototypes-differ", prototype=what, file=file, other=other, first=earlier)], row
+    return [
+        note("prototypes-differ", prototype=prototype, file=file, other=other, first=earlier)
+    ], row

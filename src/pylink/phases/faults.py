@@ -1,4 +1,4 @@
-"""What was wrong with an input: the reader's reason codes as diagnostics."""
+"""Diagnostics of damaged inputs, from the reader's reason codes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 OS_ABI = 46
 
-# Reason -> kind of diagnostic, the name of its argument, and what to say there; None for the
-# value that was found. `read/faults.pxd` has the numbers.
+# Reason -> kind of diagnostic, the name of its argument, and the argument's text (None: the value
+# itself). `read/faults.pxd` has the numbers.
 REASONS: dict[int, tuple[str, str, str | None]] = {
     1: ("cannot-open-input", "", None),
     2: ("not-elf", "", None),
@@ -70,17 +70,17 @@ REASONS: dict[int, tuple[str, str, str | None]] = {
     47: ("malformed", "reason", "sections of {value} bytes in all, in a file of {limit}"),
 }
 
-# Types of the tables of functions and variables that are the same in several programs.
-UNIFIED = (elf.SHT_CUDA_UFT_ENTRY, elf.SHT_CUDA_UDT_ENTRY)
+# Section types of unified tables: functions and variables that several programs share.
+UNIFIED_TABLES = (elf.SHT_CUDA_UFT_ENTRY, elf.SHT_CUDA_UDT_ENTRY)
 
-# Kinds whose words, which are nvlink's, do not say what the file is.
-WITHOUT_WORDS = ("cannot-open-input", "not-elf", "wrong-machine")
+# Kinds whose text, nvlink's, does not say what the file is; a hint does.
+NOT_LINKABLE = ("cannot-open-input", "not-elf", "wrong-machine")
 
 # Reasons about an attribute record, whose index is its offset in the section.
-RECORDS = (21, 22, 26, 27)
+RECORD_REASONS = (21, 22, 26, 27)
 
 # Reasons about a relocation, whose index is its row.
-RELOCATIONS = (17, 18, 33)
+RELOCATION_REASONS = (17, 18, 33)
 
 
 def report_fault(
@@ -90,18 +90,18 @@ def report_fault(
     sections: Sections,
     sink: Sink,
 ) -> None:
-    """Report the first thing that the reader could not accept."""
+    """Report a fault that the reader found."""
     job, names, arena, extents = loaded.job, loaded.names, loaded.arena, loaded.extents
     file, section, index, reason = fault.file, fault.section, fault.index, fault.reason
     value, limit = fault.value, fault.limit
     kind, argument, sentence = REASONS[reason]
     if reason == OS_ABI:
         sink.report("wrong-os-abi", file=names[file])
-    if value in UNIFIED and kind == "unknown-section" and job.executable:
+    if value in UNIFIED_TABLES and kind == "unknown-section" and job.executable:
         from pylink.diagnostics.record import note
 
-        here = _section_name(arena, files, sections, file, section)
-        hint = note("file-reason", reason=f"'{names[file]}' has the section {here}")
+        section_title = _section_name(arena, files, sections, file, section)
+        hint = note("file-reason", reason=f"'{names[file]}' has the section {section_title}")
         sink.fatal("unified-symbols", file=names[file], hints=[hint])
     args: dict[str, str | int] = {}
     if argument:
@@ -109,8 +109,8 @@ def report_fault(
     if kind in ("entry-size", "section-size"):
         args["expected"] = limit
     name = _section_name(arena, files, sections, file, section) if section >= 0 else None
-    place = index if index >= 0 else None
-    at = place if reason in RECORDS else None
+    entry_index = index if index >= 0 else None
+    record_offset = entry_index if reason in RECORD_REASONS else None
 
     def explain(diagnostic: Diagnostic) -> None:
         from pylink.locate.relocation import explain_relocation
@@ -120,25 +120,25 @@ def report_fault(
         explain_relocation(diagnostic, image, section, index, job.source_files())
 
     hints: list[Diagnostic] = []
-    if kind in WITHOUT_WORDS:
-        from pylink.inputs.filehints import what_it_is
+    if kind in NOT_LINKABLE:
+        from pylink.inputs.filehints import file_kind_hints
 
         start, size = extent_at(extents, file)
-        hints = what_it_is(arena[start : start + size])
+        hints = file_kind_hints(arena[start : start + size])
     sink.report(
         kind,
         hints=hints,
-        explain=explain if reason in RELOCATIONS else None,
+        explain=explain if reason in RELOCATION_REASONS else None,
         file=names[file],
         section=name,
-        index=place if at is None else None,
-        offset=at,
+        index=entry_index if record_offset is None else None,
+        offset=record_offset,
         **args,  # type: ignore[arg-type]  # no argument has the name of a parameter
     )
 
 
 def _section_name(arena: bytes, files: Files, sections: Sections, file: int, section: int) -> str:
-    """The section's name where it is known, else its index."""
+    """The section's name if known, else its index."""
     if file < len(files):
         number = files[file].first_section + section
         if number < len(sections) and sections[number].name_size:

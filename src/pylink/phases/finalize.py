@@ -1,4 +1,4 @@
-"""Phase finalize: tables that are not there yet, and headers, complete the file."""
+"""Phase finalize: writes headers, and the tables that relocate has not written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Final:
-    """The finished file; `image` is empty where it is in the buffer's file, which is to be it."""
+    """The finished file; `image` is empty if the output buffer is a file."""
 
     __slots__ = ("image", "job")
 
@@ -27,7 +27,7 @@ class Final:
 
 
 def finalize(sink: Sink, image: Image) -> Final:
-    """Write what describes the contents."""
+    """Write the headers and remaining tables."""
     placed, buffer = image.placed, image.buffer
     job, release = placed.merged.objects.job, placed.merged.objects.release
     try:
@@ -42,13 +42,13 @@ def finalize(sink: Sink, image: Image) -> Final:
         )
     except OSError as error:
         buffer.report(error, sink)
-    job.steps.done("write_tables")
+    job.steps.end_step("write_tables")
     image_bytes = buffer.image
     return Final(job, image_bytes if isinstance(image_bytes, bytes) else b"")
 
 
 def _identity(objects: Objects) -> tuple[bytes, int, int]:
-    """OS ABI with its version, e_version and e_flags, as files of the release have them."""
+    """OS ABI with its version, e_version and e_flags, as the release writes them."""
     target, release = objects.job.target, objects.release
     if not release.traits & TRAIT_EARLY_FILES:
         return CURRENT.abi, 1, target.elf_flags

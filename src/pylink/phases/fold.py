@@ -1,4 +1,4 @@
-"""Part of merge from sm_100 on: inputs whose Mercury sections repeat those of an earlier input.
+"""Part of merge from sm_100 on: folds Mercury sections that repeat those of an earlier input.
 
 Most links never load this module.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def read_vectors(
     objects: Objects, numbers: Iterable[int]
 ) -> tuple[list[int], list[MercuryObject], list[tuple[int, str]]]:
-    """Number and vectors of each file that has Mercury sections, and `refused` of a Folding."""
+    """Number and vectors of each file with Mercury sections; the files that cannot be read."""
     files: list[int] = []
     items: list[MercuryObject] = []
     refused: list[tuple[int, str]] = []
@@ -45,7 +45,7 @@ def read_vectors(
 
 
 def compare_files(merged: Merged, numbers: Iterable[int]) -> Folding:
-    """What becomes of the files of `numbers`."""
+    """Compare the Mercury sections of the files `numbers`, and decide which of them fold."""
     files, items, refused = read_vectors(merged.objects, numbers)
     result = fold(items)
     decisions = []
@@ -57,19 +57,19 @@ def compare_files(merged: Merged, numbers: Iterable[int]) -> Folding:
 
 
 def fold_mercury(merged: Merged, numbers: Iterable[int], sink: Sink) -> Numbers:
-    """What stands for each input section; empty when nothing folds.
+    """The section that replaces each input section (or -1); empty if nothing folds.
 
-    `numbers` are the files that could fold. Where somebody looks at the decisions, all others are
-    compared, too, and `merged` keeps what was found.
+    `numbers` are the files that could fold. If observers or -edbg want the decisions, all files
+    are compared, and `merged.folding` is set.
     """
     objects = merged.objects
     job = objects.job
-    ties = set(numbers)
+    candidates = set(numbers)
     folding = compare_files(merged, range(len(objects.names)) if job.records_folds else numbers)
     if job.records_folds:
         merged.folding = folding
     for number, reason in folding.refused:
-        if number in ties or job.traces_folds:
+        if number in candidates or job.traces_folds:
             sink.report("not-folded", file=objects.names[number], reason=reason)
     pairs = b""
     for decision in folding.decisions:
@@ -78,12 +78,12 @@ def fold_mercury(merged: Merged, numbers: Iterable[int], sink: Sink) -> Numbers:
         if job.traces_folds and decision.verdict is not None:
             write(None, printable(_line(decision, decision.verdict)) + "\n")
     stand_ins = folds.pair_sections(objects, pairs) if pairs else Numbers()
-    job.steps.done("fold_mercury", folding)
+    job.steps.end_step("fold_mercury", folding)
     return stand_ins
 
 
 def find_stronger(merged: Merged, reference: int | None, candidate: int) -> str | None:
-    """The function whose copy of the candidate counts while the reference's lost."""
+    """The function whose copy in `candidate` won and in `reference` lost; None if not found."""
     if reference is None:
         return None
     symbol = folds.find_stronger(merged, reference, candidate)
@@ -91,10 +91,11 @@ def find_stronger(merged: Merged, reference: int | None, candidate: int) -> str 
 
 
 def _line(decision: Decision, verdict: Verdict) -> str:
-    """What -edbg says of one comparison."""
-    ours, theirs = verdict.candidate.name, verdict.reference.name
+    """The line of -edbg on one comparison."""
+    candidate, reference = verdict.candidate.name, verdict.reference.name
     if decision.code:
         return (
-            f"merc-dedup: {ours}: rejected with {decision.code} against {theirs}: {decision.reason}"
+            f"merc-dedup: {candidate}: rejected with {decision.code} against {reference}: "
+            f"{decision.reason}"
         )
-    return f"merc-dedup: {ours}: folds into {theirs} (0)"
+    return f"merc-dedup: {candidate}: folds into {reference} (0)"

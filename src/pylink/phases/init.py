@@ -1,4 +1,4 @@
-"""Phase init: what the options ask of the other phases."""
+"""Phase init: derives from the options what the other phases do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics.sourcefiles import SourceFiles
     from pylink.observer import Steps
     from pylink.options.model import Input, Options
-    from pylink.options.plan import Plan
+    from pylink.options.plan import OutputPlan
 
 # Bits of Job.mode; rows.pxd has the same.
 RELOCATABLE = 1
@@ -28,8 +28,8 @@ class Job:
     """One link: its options, inputs and target, and the mode bits that kernels test.
 
     `plan` has the files that it writes, none of which it may read; `executable` is the opposite of
-    -r; `debug` is -g without --suppress-debug-info; `steps` takes what phases tell of their
-    progress. `mapped` are the inputs that are mapped while the link needs them.
+    -r; `debug` is -g without --suppress-debug-info; `steps` passes the ends of steps to observers.
+    `mapped` are the inputs that are mapped while the link needs them.
     """
 
     __slots__ = (
@@ -46,13 +46,15 @@ class Job:
         "traces_folds",
     )
 
-    def __init__(self, options: Options, inputs: list[Input], plan: Plan, steps: Steps) -> None:
+    def __init__(
+        self, options: Options, inputs: list[Input], plan: OutputPlan, steps: Steps
+    ) -> None:
         self.options = options
         self.plan = plan
         self.inputs = inputs
         self.steps = steps
         self.mapped = inputfiles.MappedFiles()
-        # As with --merc-dedup=off, to see what folding changes.
+        # Disables folding like --merc-dedup=off; set to see what folding changes.
         self.keeps_copies = False
         self.target = Target(options.arch)
         self.traces_folds = bool((options.edbg or 0) & TRACE_FOLDS)
@@ -72,14 +74,14 @@ class Job:
 
     @property
     def uses_host_info(self) -> bool:
-        """Whether kernels are not roots that the host code of all inputs does not name."""
+        """Whether kernels that no host code names are removed."""
         return self.compiles_by_host_info and not (self.debug or self.options.relocatable_link)
 
     @property
     def compiles_by_host_info(self) -> bool:
-        """Whether LTO of a whole program omits what the host code of all inputs does not name.
+        """Whether LTO of a whole program omits kernels and variables that no host code names.
 
-        With -g, too, which lets a link keep all kernels.
+        LTO does so even with -g, which makes the link keep all kernels.
         """
         options = self.options
         return not (options.ignore_host_info or options.kernels_used or options.variables_used)
@@ -88,8 +90,8 @@ class Job:
     def folds_mercury(self) -> bool:
         """Whether copies of Mercury sections are omitted.
 
-        Older targets have no such sections. A relocatable output keeps all: whoever links it again
-        counts on a Mercury line table for each plain one.
+        Not for older targets, which have no such sections. A relocatable output keeps all: the next
+        link expects a Mercury line table for each plain one.
         """
         return (
             self.executable
@@ -99,7 +101,7 @@ class Job:
         )
 
     def source_files(self) -> SourceFiles:
-        """The files whose text diagnostics of this link may show."""
+        """The source files that diagnostics of this link may quote."""
         from pylink.diagnostics.sourcefiles import SourceFiles
 
         return SourceFiles(
@@ -110,18 +112,18 @@ class Job:
 
     @property
     def records_folds(self) -> bool:
-        """Whether anybody looks at how each file was compared, not at what folds alone."""
+        """Whether observers or -edbg need the comparison of each file, not only the folds."""
         return self.traces_folds or self.steps.records_folds
 
     @property
     def dumps_calls(self) -> bool:
-        """Whether the call graph is asked for; relocatable outputs have none yet."""
+        """Whether to print the call graph; not for -r, since only executables have one."""
         options = self.options
         return self.executable and (options.dump_callgraph or options.dump_callgraph_no_demangle)
 
     @property
     def folds_constants(self) -> bool:
-        """Whether the link selects kernels, which folds the pieces of the constant bank."""
+        """Whether options select kernels, which folds the pieces of the constant bank."""
         options = self.options
         if self.debug or options.relocatable_link:
             return False
@@ -137,8 +139,8 @@ class Job:
         )
 
 
-def init(sink: Sink, options: Options, inputs: list[Input], plan: Plan, steps: Steps) -> Job:
-    """Settle what the link is to do."""
+def init(sink: Sink, options: Options, inputs: list[Input], plan: OutputPlan, steps: Steps) -> Job:
+    """Make the job of a link from its options and inputs."""
     job = Job(options, inputs, plan, steps)
     if options.preserve_relocs and job.target.family != FAMILY_A:
         sink.report("preserve-relocs-partial", arch=options.arch)

@@ -1,6 +1,6 @@
-"""Part of merge from sm_100 on: code that the finalizer changes, changed before all else.
+"""Part of merge from sm_100 on: rewrites code as nvlink's finalizer does, before all else.
 
-Nothing after this needs to know: the tables are as if ptxas had made the files so.
+Nothing after this needs to know: the tables are as if ptxas had compiled the files so.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pylink.facts.releases import (
     code_of,
 )
 from pylink.facts.target import FAMILY_C
-from pylink.tables import EARLY, extent, section_name
+from pylink.tables import FILE_EARLY, extent, section_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,26 +38,26 @@ if TYPE_CHECKING:
     from pylink.facts.releases import Release
     from pylink.phases.results import Objects
 
-# Attribute of .nv.info: kernels end with an error barrier (every -G object has it).
+# Attribute of .nv.info: kernels end with an error barrier (in every object of -G).
 GEN_ERRBAR_AT_EXIT = NUMBER["GEN_ERRBAR_AT_EXIT"]
 
-# The chips that have the short additions.
+# SM numbers of the chips with short additions.
 SHORT_ADD_CHIPS = (120, 121)
 
 
 def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
-    """The inputs with rewritten kernels; `objects` itself when there is nothing to do."""
-    # What the finalizer makes of old code counts as its input. That of 12.9 leaves code as it is.
+    """Rewrite the kernels of the inputs; `objects` itself if nothing changes."""
+    # Old code is converted before the other steps. The finalizer of 12.9 does not change code.
     early = MODE_EARLY_CAPSULES if objects.traits & TRAIT_EARLY_FILES else MODE_EARLY_CODE
-    steps = [(number, early) for number in elfread.find_flagged(objects.files, EARLY)]
-    steps += _updates(objects)
-    mode = _mode(objects)
+    steps = [(number, early) for number in elfread.find_flagged(objects.files, FILE_EARLY)]
+    steps += _outdated_files(objects)
+    mode = _barrier_mode(objects)
     if mode is not None:
         numbers = elfread.find_kernels(objects, mode != MODE_NO_BARRIERS)
         steps += [(number, mode) for number in numbers]
     untimed = objects.job.target.untimed
     if untimed:
-        # Last, as what has to wait may be an instruction that came in, and one that left cannot.
+        # Last: instructions that must wait may have been inserted or removed by earlier steps.
         code = enumerate(objects.files.column("sm"))
         steps += [(number, MODE_GUARDED) for number, sm in code if sm in untimed]
     if not steps:
@@ -92,35 +92,37 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
         )
     if faults or arena is objects.arena:
         return objects
-    rewritten = objects.replaced(arena=arena, sections=sections, symbols=symbols)
-    # What pointed after the code, or into padding that is gone, points to nothing now.
+    rewritten = objects.replace(arena=arena, sections=sections, symbols=symbols)
+    # A reference after the code, or into removed padding, is invalid now.
     broken = elfread.check_again(rewritten, [number for number, _ in steps])
     if broken:
         _report_broken(rewritten, broken, sink)
     return rewritten
 
 
-def _updates(objects: Objects) -> list[tuple[int, int]]:
-    """Files that were made by a tool whose code is not that of the release followed, and how."""
+def _outdated_files(objects: Objects) -> list[tuple[int, int]]:
+    """Files whose tool's code differs from the followed release's, and how to convert each."""
     release = objects.release
     low, high = code_bounds(release)
     if objects.job.target.family != FAMILY_C:
         return []
     files = objects.files
-    modes = (
+    file_modes = (
         (
             number,
-            _update(release, files[number].toolkit, files[number].patch, objects.job.target.sm),
+            _update_mode(
+                release, files[number].toolkit, files[number].patch, objects.job.target.sm
+            ),
         )
         for number in elfread.find_apart(files, low, high)
     )
-    return [(number, mode) for number, mode in modes if mode]
+    return [(number, mode) for number, mode in file_modes if mode]
 
 
-def _update(release: Release, toolkit: int, patch: int, sm: int) -> int:
-    """What makes code of a tool that of a release.
+def _update_mode(release: Release, toolkit: int, patch: int, sm: int) -> int:
+    """The mode bits that convert code of a tool to code of a release.
 
-    A toolkit without a patch level may be any of them, so that all that could be missing counts.
+    Without a known patch level, every conversion that may be needed is done.
     """
     code = code_of(toolkit, patch)
     mode = 0
@@ -135,8 +137,8 @@ def _update(release: Release, toolkit: int, patch: int, sm: int) -> int:
     return mode
 
 
-def _mode(objects: Objects) -> int | None:
-    """What the link asks for; None for a link that leaves its kernels alone."""
+def _barrier_mode(objects: Objects) -> int | None:
+    """The mode for error barriers; None if the link does not change kernels."""
     job = objects.job
     barriers = notes.has_attribute(objects, GEN_ERRBAR_AT_EXIT)
     if job.debug:

@@ -1,8 +1,8 @@
-"""Phase layout: values of symbols, order of sections and symbols, sizes and places in the file."""
+"""Phase layout: values of symbols, order of sections and symbols, sizes and file offsets."""
 
 from __future__ import annotations
 
-from pylink._native import callgraph, info, notes, poolfill
+from pylink._native import callgraph, info, notes, poolfill, resolve
 from pylink._native import layout as native_layout
 from pylink._native.tables import Spans
 from pylink.facts import inheritance, sectionkinds
@@ -14,7 +14,6 @@ from pylink.facts.target import (
     FAMILY_C,
     SYSTEM_SHARED,
 )
-from pylink.phases.merge import report_missing, report_unselected
 from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note, warn_lowered
 from pylink.phases.results import Placed
 from pylink.phases.shared import place_shared
@@ -33,15 +32,15 @@ def layout(sink: Sink, merged: Merged) -> Placed:
     placed = Placed(merged)
     native_layout.assign_values(placed)
     steps = job.steps
-    steps.done("assign_values")
-    for contents, data in merged.made:
+    steps.end_step("assign_values")
+    for contents, data in merged.replacements:
         placed.add(contents, data)
     if merged.pools:
         if not _merge_pools(placed):
             poolfill.apply_pools(placed)
-        steps.done("apply_pools")
+        steps.end_step("apply_pools")
     oversized = place_shared(placed)
-    steps.done("place_shared")
+    steps.end_step("place_shared")
     size = native_layout.constant_size(placed.outs, CONSTANT_BANK)
     if oversized or size > CONSTANT_LIMIT:
         from pylink.phases.report_memory import report_variables
@@ -52,7 +51,10 @@ def layout(sink: Sink, merged: Merged) -> Placed:
         from pylink.phases.report_memory import report_pools
 
         report_pools(placed, large, CONSTANT_LIMIT, sink)
-    report_missing(merged, sink)
+    if merged.undefined:
+        from pylink.phases.report_symbols import report_undefined
+
+        report_undefined(merged, sink)
     if job.dumps_calls:
         from pylink.phases.report_calls import report_graph
 
@@ -62,28 +64,43 @@ def layout(sink: Sink, merged: Merged) -> Placed:
     selects = job.folds_constants or objects.references is not None
     if selects and not objects.traits & TRAIT_WHOLE_BANK:
         _fold_constants(placed)
-        steps.done("fold_constants")
-    # Numbers of sections and symbols in the file: classes, then the lists of merge.
+        steps.end_step("fold_constants")
+    # Number sections and symbols for the file: by class, then in order of merge's lists.
     native_layout.order(placed, info.has_file_records(merged))
-    steps.done("order")
+    steps.end_step("order")
     _make_contents(placed, sink)
-    steps.done("make_contents")
+    steps.end_step("make_contents")
     if merged.crowded or job.dumps_calls:
         from pylink.phases.report_calls import report_registers
 
         report_registers(merged, sink, dump=job.dumps_calls)
     native_layout.place(placed)
-    steps.done("place")
-    if not sink.errors:  # what a user of the output may not expect, so only where there is one
+    steps.end_step("place")
+    if not sink.errors:  # notes about the output, so only if there is one
         warn_lowered(objects, sink)
-        report_unselected(merged, sink)
+        _report_unselected(merged, sink)
     return placed.seal()
 
 
-def _merge_pools(placed: Placed) -> bool:
-    """One pool of literals for all kernels, if one of theirs is too large and this one is not.
+def _report_unselected(merged: Merged, sink: Sink) -> None:
+    """Report kernels that were removed although no host code will register the others.
 
-    Not from sm_100 on, where tables have relocations that say where they were.
+    Without --register-link-binaries, the output may be for a program that loads it by itself.
+    """
+    objects = merged.objects
+    if objects.references is None or objects.job.options.register_link_binaries is not None:
+        return
+    removed = resolve.find_unselected(merged)
+    if removed and sink.hears("kernels-removed"):
+        from pylink.phases.report_removed import report_removed
+
+        report_removed(merged, removed, sink)
+
+
+def _merge_pools(placed: Placed) -> bool:
+    """Merge the kernels' pools of literals into one, if a pool is too large and this one is not.
+
+    Not from sm_100 on, since relocations of tables name the pool.
     """
     job = placed.merged.objects.job
     if job.target.family == FAMILY_C or not job.executable:
@@ -96,7 +113,7 @@ def _merge_pools(placed: Placed) -> bool:
 
 
 def _check_deleted(placed: Placed, sink: Sink) -> None:
-    """Refuse what nvlink refuses: a record of debug data that names no symbol."""
+    """Refuse, as nvlink does, debug records that refer to a deleted symbol."""
     from pylink._native import resolved  # few links ask for the record
 
     merged = placed.merged
@@ -114,14 +131,14 @@ def _check_deleted(placed: Placed, sink: Sink) -> None:
 
 
 def _fold_constants(placed: Placed) -> None:
-    """The constant bank of a link that selects kernels."""
+    """Fold the pieces of the constant bank, in a link that selects kernels."""
     from pylink._native import constants
 
     constants.fold_pieces(placed)
 
 
 def _make_contents(placed: Placed, sink: Sink) -> None:
-    """The sections whose bytes the link makes: attributes, call graph, notes."""
+    """Make the contents of sections that the link writes itself: attributes, call graph, notes."""
     merged = placed.merged
     objects = merged.objects
     job = objects.job

@@ -1,7 +1,7 @@
-"""Phases cicc-lto and ptxas-lto: the LTO-IR of a link becomes PTX, and that a cubin.
+"""Phases cicc-lto and ptxas-lto: compile the LTO-IR of a link to PTX, and this to a cubin.
 
-When all inputs have LTO-IR, the cubin is the whole program and the result of the link. Otherwise
-it is one more relocatable cubin.
+If all inputs have LTO-IR, the cubin is the whole program and the result of the link. Otherwise it
+is one more relocatable cubin.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from pylink.subtools.compilers import Compilers
     from pylink.timing import CsvTiming
 
-# An undefined function of a PTX text, after its result, if it has one.
+# Declaration of an undefined function in PTX, with an optional result.
 EXTERN = re.compile(rb"^\.extern \.func\s+(?:\([^)]*\)\s*)?([\w$]+)", re.MULTILINE)
 
 
 class Optimized:
     """The program after link-time optimization.
 
-    `ptx` is its text, `compilers` made it. `whole` says that no other cubin belongs to it.
-    `toolkit` is the newest that made a cubin beside it. `image` is the output of the link, empty
-    while something is left to be done; at the end that is to link `loaded`.
+    `ptx` is its text, compiled by `compilers`. `whole_program` says that no cubin is linked with
+    it. `toolkit` is the newest toolkit of the cubins beside it. `image` is the output of the link
+    once it is finished, else empty; after ptxas-lto, an empty one means to link `loaded`.
     """
 
-    __slots__ = ("compilers", "image", "job", "loaded", "ptx", "toolkit", "whole")
+    __slots__ = ("compilers", "image", "job", "loaded", "ptx", "toolkit", "whole_program")
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Optimized:
         ptx: bytes,
         compilers: Compilers,
         *,
-        whole: bool,
+        whole_program: bool,
         toolkit: int = 0,
         image: bytes = b"",
     ) -> None:
@@ -56,13 +56,13 @@ class Optimized:
         self.compilers = compilers
         self.loaded = loaded
         self.ptx = ptx
-        self.whole = whole
+        self.whole_program = whole_program
         self.toolkit = toolkit
         self.image = image
 
 
 def find_modules(loaded: Loaded, sink: Sink) -> bool:
-    """Whether the link has LTO-IR; says which inputs have none, as -lto asks for it."""
+    """Whether the link has LTO-IR; reports the inputs without LTO-IR, since -lto is given."""
     for name in plain_names(loaded):
         sink.report("lto-partial", file=name)
     if not loaded.modules:
@@ -78,26 +78,28 @@ def cicc_lto(sink: Sink, loaded: Loaded, timing: CsvTiming) -> Optimized:
     compilers = choose(options, sink)
     partial = options.force_partial_lto or bool(plain_names(loaded))
     names, toolkit = read_cubins(loaded, sink) if loaded.names else ({}, 0)
-    # A name with a period in front is one of linkers, not of a program.
+    # Names that begin with a period belong to linkers, not to a program.
     keep = [name for name in names if not name.startswith(".")] if partial else None
-    loaded.job.steps.done("read_cubins")
+    loaded.job.steps.end_step("read_cubins")
     used = None if partial else known_references(loaded)
     ptx, elapsed = compile_lto(loaded.modules, compilers, loaded.job, sink, keep=keep, used=used)
     if keep is not None:
         ptx = drop_unused(ptx, keep)
-    loaded.job.steps.done("compile_lto")
-    whole = not partial and not calls_any(ptx, names)
-    if used is not None and not whole:
-        # What is linked keeps all kernels until the link itself omits some.
+    loaded.job.steps.end_step("compile_lto")
+    whole_program = not partial and not calls_any(ptx, names)
+    if used is not None and not whole_program:
+        # Compile again with all kernels: the link itself will omit the unused ones.
         ptx, more = compile_lto(loaded.modules, compilers, loaded.job, sink)
         elapsed += more
     write_lto_row(timing, options, elapsed, sink)
     image = ptx if options.emit_ptx else b""
-    return Optimized(loaded, ptx, compilers, whole=whole, toolkit=toolkit, image=image)
+    return Optimized(
+        loaded, ptx, compilers, whole_program=whole_program, toolkit=toolkit, image=image
+    )
 
 
 def ptxas_lto(sink: Sink, program: Optimized, timing: CsvTiming) -> Optimized:
-    """Assemble the PTX."""
+    """Assemble the PTX to a cubin: the whole program, or one more input of the link."""
     loaded = program.loaded
     options = loaded.job.options
     request = ptxas.Request(
@@ -106,40 +108,40 @@ def ptxas_lto(sink: Sink, program: Optimized, timing: CsvTiming) -> Optimized:
         "lto.cubin",
         program.ptx,
         options.arch,
-        relocatable=not program.whole,
+        relocatable=not program.whole_program,
         optimized=True,
     )
     compilers = program.compilers
     (cubin,) = ptxas.compile_ptx([request], loaded.job, sink, timing, compilers.ptxas)
-    loaded.job.steps.done("assemble")
-    if program.whole:
+    loaded.job.steps.end_step("assemble")
+    if program.whole_program:
         linked = add_optimized(loaded, None, sink)
-        return Optimized(linked, program.ptx, compilers, whole=True, image=cubin)
+        return Optimized(linked, program.ptx, compilers, whole_program=True, image=cubin)
     files, _, _, _ = elfread.parse(cubin, extent(0, len(cubin)))
     newest = max(program.toolkit, *(file.toolkit for file in files))
     first = release_to_follow(options.follows, newest).traits & TRAIT_OPTIMIZED_FIRST != 0
     linked = add_optimized(loaded, cubin, sink, first=first)
-    return Optimized(linked, program.ptx, compilers, whole=False)
+    return Optimized(linked, program.ptx, compilers, whole_program=False)
 
 
 def plain_names(loaded: Loaded) -> list[str]:
-    """Names of the cubins, except for those of the device runtime.
+    """Names of the cubins, except for cubins of the device runtime.
 
-    That library has no LTO-IR, and only joins when the program calls it, whatever
-    -keep-system-libraries says.
+    That library has no LTO-IR, and is linked only if the program calls it, even with
+    -keep-system-libraries.
     """
     return [name for name in loaded.names if SYSTEM_LIBRARY not in name]
 
 
 def calls_any(ptx: bytes, names: dict[str, bool]) -> bool:
-    """Whether the PTX calls something that a cubin, that is of the device runtime, defines."""
+    """Whether the PTX calls a function that a cubin defines (one of the device runtime)."""
     return any(names.get(name.decode(), False) for name in EXTERN.findall(ptx))
 
 
 def read_cubins(loaded: Loaded, sink: Sink) -> tuple[dict[str, bool], int]:
-    """The names that cubins share, whether one of them defines each, and the newest toolkit.
+    """The global names of the cubins, with True if defined, and the newest toolkit.
 
-    Names come in order of appearance. LinkError when a cubin is damaged.
+    Names are in order of appearance. LinkError if a cubin is damaged.
     """
     arena = loaded.arena
     files, sections, symbols, faults = elfread.parse(arena, loaded.extents)

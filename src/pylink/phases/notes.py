@@ -1,4 +1,4 @@
-"""The notes that identify tool and target, and two sections of fixed content."""
+"""Makes the notes that identify tool and target, and two sections of fixed contents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pylink.facts.releases import (
     TRAIT_SURE_FEATURES,
 )
 from pylink.facts.target import FAMILY_A, FAMILY_C
-from pylink.tables import SPECIFIC
+from pylink.tables import FILE_SPECIFIC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from pylink.phases.results import Merged, Objects
 
 
-# What nvlink writes from sm_75 to sm_90; its meaning is not documented.
+# Contents of .nv.rel.action for sm_75 to sm_90; its meaning is not documented.
 REL_ACTION = bytes.fromhex("73000000000000000000001125000536")
 
 FASTPATH_CODE = 0x08  # bit of attribute 0x0b of .nv.compat that depends on the instructions
-# Bits of it that code for a target with the suffix `a` has for itself: 3 of sm_100a, 6 of sm_120a.
-OWN_FEATURES = 0x48
+# Bits of it that only code for a target with the suffix `a` has: 3 for sm_100a, 6 for sm_120a.
+CHIP_FEATURES = 0x48
 
 
-def note(kind: int, contents: bytes) -> bytes:
-    """An ELF note of NVIDIA: sizes, type, name, contents."""
-    return words(12, len(contents), kind) + b"NVIDIA Corp\0" + contents
+def make_note(kind: int, contents: bytes) -> bytes:
+    """Pack an ELF note of NVIDIA: sizes, type, name, contents."""
+    return pack_words(12, len(contents), kind) + b"NVIDIA Corp\0" + contents
 
 
-def words(*values: int, size: int = 4) -> bytes:
-    """Unsigned integers of `size` bytes."""
+def pack_words(*values: int, size: int = 4) -> bytes:
+    """Pack unsigned integers of `size` bytes."""
     return b"".join(value.to_bytes(size, "little") for value in values)
 
 
 def tkinfo_note(options: Options, release: Release) -> bytes:
-    """Which tool linked, and how: version, five string offsets, strings padded to 4 bytes.
+    """The note on tool and options: version, five string offsets, strings padded to 4 bytes.
 
-    Where nvlink has the number of its build stands the linker that was followed.
+    The name of the linker that pylink follows replaces nvlink's build number.
     """
     strings = b""
     offsets = []
@@ -54,20 +54,20 @@ def tkinfo_note(options: Options, release: Release) -> bytes:
         strings += to_bytes(text) + b"\0"
     strings += b"\0" * (-len(strings) % 4)
     version = release.toolkit if release.traits & TRAIT_EARLY_FILES else 2
-    return note(NT_TKINFO, words(version, *offsets) + strings)
+    return make_note(NT_TKINFO, pack_words(version, *offsets) + strings)
 
 
 def note_deficit(options: Options, release: Release) -> int:
-    """By how many bytes our note is shorter than nvlink's, whose own strings are longer."""
-    theirs = release.tool_strings + len(to_bytes(options.recorded)) + 1
-    theirs += len(to_bytes(options.recorded_output))
-    return 48 + (theirs + 3) // 4 * 4 - len(tkinfo_note(options, release))
+    """The bytes by which pylink's note is shorter than nvlink's, whose strings are longer."""
+    string_size = release.tool_strings + len(to_bytes(options.recorded)) + 1
+    string_size += len(to_bytes(options.recorded_output))
+    return 48 + (string_size + 3) // 4 * 4 - len(tkinfo_note(options, release))
 
 
 def virtual_sm(objects: Objects) -> int:
-    """The lowest SM number of the PTX that inputs were made from, at most that of the target.
+    """The lowest SM number of the PTX that inputs were compiled from, at most the target's.
 
-    Before 13.0 and from sm_100 on it is that of the last input.
+    For releases before 13.0 and targets from sm_100 on, only the last input counts.
     """
     target = objects.job.target
     if objects.traits & TRAIT_EARLY_FILES and target.family == FAMILY_C and objects.names:
@@ -77,14 +77,16 @@ def virtual_sm(objects: Objects) -> int:
 
 
 def cuinfo_note(objects: Objects) -> bytes:
-    """Which target: version 2, SM number, toolkit, 0; before 13.0 version 1, SM number, 1, 1."""
+    """The note on the target: 2, SM number, toolkit, 0; before 13.0: 1, SM number, 1, 1."""
     if objects.traits & TRAIT_EARLY_FILES:
-        return note(NT_CUINFO, words(1, virtual_sm(objects), 1, 0, 1, 0, size=2))
-    return note(NT_CUINFO, words(2, virtual_sm(objects), objects.release.toolkit, 0, size=2))
+        return make_note(NT_CUINFO, pack_words(1, virtual_sm(objects), 1, 0, 1, 0, size=2))
+    return make_note(
+        NT_CUINFO, pack_words(2, virtual_sm(objects), objects.release.toolkit, 0, size=2)
+    )
 
 
 def warn_lowered(objects: Objects, sink: Sink) -> None:
-    """Warn of different virtual architectures: the driver gives all kernels the lowest."""
+    """Warn of different virtual architectures: the driver uses the lowest for all kernels."""
     lowest, low, low_files, highest, high = notes.virtual_archs(objects)
     if lowest < highest:
         sink.report(
@@ -98,19 +100,19 @@ def warn_lowered(objects: Objects, sink: Sink) -> None:
 
 
 def compat_note(merged: Merged, *, has_code: bool) -> bytes:
-    """.nv.compat of the output."""
+    """The contents of .nv.compat of the output."""
     objects = merged.objects
     target = objects.job.target
     if not objects.names and target.family != FAMILY_A:
-        # A link without any cubin has the target's suffix, and no features.
+        # A link without cubins states the target's suffix, and no features.
         specific = bytes((2, 9, target.specific, 0))
         return specific + (bytes((4, 0x0B, 8, *[0] * 9)) if target.family == FAMILY_C else b"")
-    known = has_code or objects.traits & TRAIT_SURE_FEATURES
-    features = target.features if known else 0
-    # From 13.1 on code that other targets run as well promises less to one with the suffix.
-    apart = has_code and target.specific and objects.traits & TRAIT_PARTS_ACCELERATED
-    if apart and not all(flags & SPECIFIC for flags in objects.files.column("flags")):
-        features &= ~OWN_FEATURES
+    has_features = has_code or objects.traits & TRAIT_SURE_FEATURES
+    features = target.features if has_features else 0
+    # From 13.1 on, code for several targets does not use the features of one chip.
+    lacks_suffix = has_code and target.specific and objects.traits & TRAIT_PARTS_ACCELERATED
+    if lacks_suffix and not all(flags & FILE_SPECIFIC for flags in objects.files.column("flags")):
+        features &= ~CHIP_FEATURES
     fastpath = 0
     if features & FASTPATH_CODE:
         fastpath = notes.fastpath_bits(merged)

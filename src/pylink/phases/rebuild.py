@@ -1,4 +1,4 @@
-"""Part of merge from sm_100 on: plain debug sections written anew instead of concatenated."""
+"""Part of merge from sm_100 on: rewrites plain debug sections instead of concatenating them."""
 
 from __future__ import annotations
 
@@ -38,26 +38,28 @@ class Rebuilt:
 
 
 def rebuild_debug(merged: Merged, sink: Sink) -> None:
-    """Rebuild what there is; `merged` is still under construction.
+    """Rebuild the debug sections of `merged`, which is still under construction.
 
-    Each section follows from the inputs and from what was created, and none from another one.
+    No section depends on another one, so they are rebuilt side by side.
     """
     results: list[tuple[int, bytes, bytes, int]] = []
     retargets: list[tuple[bytes, bytes, int]] = []
     names = (FRAME, *LINES, REGISTERS)  # the one that takes longest first
     parts = map_in_link(lambda name: _rebuild(merged, name), names, len(merged.objects.arena))
-    made = dict(zip(names, parts, strict=True))
+    sections = dict(zip(names, parts, strict=True))
     for name in (*LINES, FRAME, REGISTERS):
-        found = made[name]
-        if found is None:
+        section = sections[name]
+        if section is None:
             continue
-        if not isinstance(found, Rebuilt):
-            _report(merged, found, sink)
+        if not isinstance(section, Rebuilt):
+            _report(merged, section, sink)
             continue
-        if found.units is not None:
-            retargets.append((found.inputs, found.units, found.out))
-        results.append((found.out, found.numbers, found.moved, len(found.contents)))
-        merged.made.append((found.contents, Spans.whole(found.out, len(found.contents))))
+        if section.units is not None:
+            retargets.append((section.inputs, section.units, section.out))
+        results.append((section.out, section.numbers, section.moved, len(section.contents)))
+        merged.replacements.append(
+            (section.contents, Spans.whole(section.out, len(section.contents)))
+        )
     if not results:
         return
     rebuild.adopt(merged, results)
@@ -66,33 +68,35 @@ def rebuild_debug(merged: Merged, sink: Sink) -> None:
 
 
 def _rebuild(merged: Merged, name: bytes) -> Rebuilt | Fault | None:
-    """The section of that name; what is wrong with an input, or None where there is no section."""
+    """The section of this name, or the fault of an input; None if the output has no such section."""
     objects = merged.objects
     arena = objects.arena
     out = rebuild.find_debug(merged, name)
     if out < 0:
         return None
     pieces, relocations, numbers, inputs = rebuild.pieces_of(merged, out)
-    made = Rebuilt(out, numbers, inputs)
+    rebuilt = Rebuilt(out, numbers, inputs)
     try:
         if name in LINES:
             headers, patches = rebuild.headers_of(merged, out)
             ended = objects.traits & TRAIT_ENDS_LINES != 0
-            made.contents, made.moved, made.units = debug.rebuild_line(
+            rebuilt.contents, rebuilt.moved, rebuilt.units = debug.rebuild_line(
                 arena, pieces, relocations, headers, patches, ended
             )
         elif name == FRAME:
-            made.contents, made.moved = debug.rebuild_frame(arena, pieces, relocations)
+            rebuilt.contents, rebuilt.moved = debug.rebuild_frame(arena, pieces, relocations)
             if REPLACED in merged.symbol_resolution.data:
                 from pylink.phases.rebuild_copies import merge_frames
 
-                made.contents, made.moved = merge_frames(merged, made.contents, made.moved, numbers)
+                rebuilt.contents, rebuilt.moved = merge_frames(
+                    merged, rebuilt.contents, rebuilt.moved, numbers
+                )
         else:
-            made.contents = debug.rebuild_reg_sass(arena, pieces, rebuild.live_names(merged))
+            rebuilt.contents = debug.rebuild_reg_sass(arena, pieces, rebuild.live_names(merged))
     except debug.MalformedDebugSection as fault:
         piece = inputs[4 * fault.piece : 4 * fault.piece + 4]
         return int.from_bytes(piece, "little", signed=True), fault.offset, str(fault)
-    return made
+    return rebuilt
 
 
 def _report(merged: Merged, fault: Fault, sink: Sink) -> None:

@@ -1,8 +1,8 @@
-"""Call frames of functions that had a copy which a later one replaced (sm_100 on).
+"""Call frames of functions with a copy that a later one replaced (sm_100 on).
 
-The plain FDEs come from the mercury ones: the first of a function takes the instructions of all
-its copies, at machine-code offsets of the copy that stays, and each further one is the copy's
-mercury CIE and an FDE without instructions. docs/format-notes/family-c-debug.md has the evidence.
+The plain FDEs come from the mercury ones. A function's first FDE gets the instructions of all its
+copies, at machine-code offsets of the copy that stays. Each further FDE is the copy's mercury CIE
+and an FDE without instructions. docs/format-notes/family-c-debug.md has the evidence.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 MERC_FRAME = ".nv.merc.debug_frame"
 R_MERCURY_ADDRESS64 = 0x1003D
 
-CIE_POINTER = 12  # of a record, after the marker of 64-bit DWARF and the length
+# Offsets in a record: the CIE pointer follows the marker of 64-bit DWARF and the length.
+CIE_POINTER = 12
 ADDRESS = 20
 INSTRUCTIONS = 36
 NO_CIE = 0xFFFFFFFFFFFFFFFF
@@ -35,23 +36,23 @@ ONE_OPERAND = (0x06, 0x07, 0x08, 0x0D, 0x0E)
 def merge_frames(
     merged: Merged, contents: bytes, moved: bytes, numbers: bytes
 ) -> tuple[bytes, bytes]:
-    """Rewrite a rebuilt .debug_frame: (contents, moved rows).
+    """Rewrite a rebuilt .debug_frame; returns contents and MovedRows.
 
-    Unchanged when no function has two FDEs, or when an instruction is unknown.
+    Unchanged if no function has two FDEs, or an instruction is unknown.
     """
     moves = list(MOVED.iter_unpack(moved))
-    source: dict[int, int] = {}  # FDE to input section
-    copies: dict[int, list[int]] = {}  # entity to its FDEs, the last is that of the copy that stays
-    for address, place in sorted(moves):
-        number = unpack_from("<i", numbers, 4 * place)[0]
+    source: dict[int, int] = {}  # by FDE: input section
+    copies: dict[int, list[int]] = {}  # by entity: FDEs, the last of the copy that stays
+    for address, row_number in sorted(moves):
+        number = unpack_from("<i", numbers, 4 * row_number)[0]
         row = merged.rebuilds[number]
         source[address - ADDRESS] = row.piece
         copies.setdefault(row.entity, []).append(address - ADDRESS)
-    several = {entity: fdes for entity, fdes in copies.items() if len(fdes) > 1}
-    if not several:
+    duplicated = {entity: fdes for entity, fdes in copies.items() if len(fdes) > 1}
+    if not duplicated:
         return contents, moved
     try:
-        records = _replacements(merged, contents, source, several)
+        records = _replacements(merged, contents, source, duplicated)
     except (error, LookupError, ValueError):
         return contents, moved
     return _assemble(contents, moves, records)
@@ -61,21 +62,21 @@ def _replacements(
     merged: Merged,
     contents: bytes,
     source: dict[int, int],
-    several: dict[int, list[int]],
+    duplicated: dict[int, list[int]],
 ) -> dict[int, tuple[bytes, bytes]]:
-    """CIE and FDE that take the place of an FDE and the CIE it points to."""
+    """By FDE: the CIE and FDE that replace it and the CIE it points to."""
     records: dict[int, tuple[bytes, bytes]] = {}
-    pieces = {source[fde] for fdes in several.values() for fde in fdes}
+    pieces = {source[fde] for fdes in duplicated.values() for fde in fdes}
     frames = {piece: _mercury_frames(merged, piece) for piece in pieces}
-    for entity, fdes in several.items():
+    for entity, fdes in duplicated.items():
         winner = fdes[-1]
         mercury = [frames[source[fde]][entity] for fde in fdes]
         limit = unpack_from("<Q", mercury[-1][1], ADDRESS + 8)[0]
         program: dict[int, list[bytes]] = {}
         for fde, (_, twin) in zip(fdes, mercury, strict=True):
-            places = list(_instructions(_record(contents, fde)[INSTRUCTIONS:], 4))
-            origins = list(_instructions(twin[INSTRUCTIONS:], 1))
-            _add(program, places, origins, NO_CIE if fde == winner else limit)
+            plain_rows = list(_instructions(_record(contents, fde)[INSTRUCTIONS:], 4))
+            mercury_rows = list(_instructions(twin[INSTRUCTIONS:], 1))
+            _add_instructions(program, plain_rows, mercury_rows, NO_CIE if fde == winner else limit)
         first = _record(contents, winner)[:INSTRUCTIONS]
         records[fdes[0]] = (_cie_of(contents, fdes[0]), _finish(first + _encode(program)))
         for fde, (cie, twin) in zip(fdes[1:], mercury[1:], strict=True):
@@ -83,64 +84,64 @@ def _replacements(
     return records
 
 
-def _add(
+def _add_instructions(
     program: dict[int, list[bytes]],
-    places: list[tuple[int, bytes]],
-    origins: list[tuple[int, bytes]],
+    plain_rows: list[tuple[int, bytes]],
+    mercury_rows: list[tuple[int, bytes]],
     limit: int,
 ) -> None:
-    """Enter instructions that stand before mercury offset `limit`; an empty one is an advance."""
-    # The mercury program opens with an advance by nothing.
-    plain = [entry for entry in places if entry != (0, b"")]
-    mercury = [entry for entry in origins if entry != (0, b"")]
-    if not plain and not any(origin for origin, _ in mercury):
-        plain = mercury  # omitted from the plain program, which they would leave without an advance
+    """Add instructions in front of mercury offset `limit` to `program`; b"" is an advance."""
+    # The mercury program starts with an advance by 0.
+    plain = [entry for entry in plain_rows if entry != (0, b"")]
+    mercury = [entry for entry in mercury_rows if entry != (0, b"")]
+    if not plain and not any(mercury_offset for mercury_offset, _ in mercury):
+        plain = mercury  # the plain program omits instructions without an advance
     if len(plain) != len(mercury):
         raise ValueError("the two forms of a frame differ")
-    for (place, instruction), (origin, _) in zip(plain, mercury, strict=True):
-        if origin > limit:
+    for (plain_offset, instruction), (mercury_offset, _) in zip(plain, mercury, strict=True):
+        if mercury_offset > limit:
             return
-        rows = program.setdefault(place, [])
-        if instruction and instruction not in rows:
-            rows.append(instruction)
+        instructions = program.setdefault(plain_offset, [])
+        if instruction and instruction not in instructions:
+            instructions.append(instruction)
 
 
 def _instructions(data: bytes, unit: int) -> Iterator[tuple[int, bytes]]:
-    """(offset in the code, instruction) of a call frame program; b"" for an advance."""
-    at = place = 0
-    while at < len(data):
-        start = at
-        operation = data[at]
-        at += 1
+    """Yield (code offset, instruction) of a call frame program; b"" for an advance."""
+    position = code_offset = 0
+    while position < len(data):
+        start = position
+        operation = data[position]
+        position += 1
         if operation == ADVANCE_LOC4:
-            place += unit * unpack_from("<I", data, at)[0]
-            at += 4
-            yield place, b""
+            code_offset += unit * unpack_from("<I", data, position)[0]
+            position += 4
+            yield code_offset, b""
         elif operation in TWO_OPERANDS or operation in ONE_OPERAND:
             for _ in range(2 if operation in TWO_OPERANDS else 1):
-                while data[at] & 0x80:
-                    at += 1
-                at += 1
-            yield place, data[start:at]
+                while data[position] & 0x80:
+                    position += 1
+                position += 1
+            yield code_offset, data[start:position]
         elif operation in (0x0A, 0x0B):
-            yield place, data[start:at]
+            yield code_offset, data[start:position]
         elif operation:
             raise ValueError("unknown instruction of a call frame")
 
 
 def _encode(program: dict[int, list[bytes]]) -> bytes:
     encoded = b""
-    before = 0
-    for place in sorted(program):
-        if place > before:
-            encoded += pack("<BI", ADVANCE_LOC4, (place - before) // 4)
-            before = place
-        encoded += b"".join(program[place])
+    position = 0
+    for code_offset in sorted(program):
+        if code_offset > position:
+            encoded += pack("<BI", ADVANCE_LOC4, (code_offset - position) // 4)
+            position = code_offset
+        encoded += b"".join(program[code_offset])
     return encoded
 
 
 def _finish(record: bytes) -> bytes:
-    """Pad to 8 bytes and enter the length."""
+    """Pad a record to 8 bytes and set its length."""
     record += bytes(-len(record) % 8)
     return record[:4] + pack("<Q", len(record) - CIE_POINTER) + record[CIE_POINTER:]
 
@@ -148,7 +149,7 @@ def _finish(record: bytes) -> bytes:
 def _record(contents: bytes, start: int) -> bytes:
     size = CIE_POINTER + unpack_from("<Q", contents, start + 4)[0]
     if start + size > len(contents):
-        raise ValueError("a record of a call frame section is cut off")
+        raise ValueError("a record of a call frame section is truncated")
     return contents[start : start + size]
 
 
@@ -157,7 +158,7 @@ def _cie_of(contents: bytes, fde: int) -> bytes:
 
 
 def _mercury_frames(merged: Merged, piece: int) -> dict[int, tuple[bytes, bytes]]:
-    """CIE and FDE of each function in the mercury twin of input section `piece`, by entity."""
+    """By entity: CIE and FDE in the mercury twin of the input section `piece`."""
     objects = merged.objects
     arena = objects.arena
     file = objects.sections[piece].file
@@ -171,8 +172,8 @@ def _mercury_frames(merged: Merged, piece: int) -> dict[int, tuple[bytes, bytes]
             continue
         target = objects.sections[section.target]
         pairs = _pairs(arena[target.offset : target.offset + target.size])
-        for at in range(section.offset, section.offset + section.size, RELA.size):
-            offset, kind, symbol, _ = RELA.unpack_from(arena, at)
+        for offset_of_row in range(section.offset, section.offset + section.size, RELA.size):
+            offset, kind, symbol, _ = RELA.unpack_from(arena, offset_of_row)
             if kind == R_MERCURY_ADDRESS64 and offset - ADDRESS in pairs:
                 owner = merged.symbol_entity[first_symbol + symbol]
                 frames.setdefault(owner, pairs[offset - ADDRESS])
@@ -180,42 +181,42 @@ def _mercury_frames(merged: Merged, piece: int) -> dict[int, tuple[bytes, bytes]
 
 
 def _pairs(contents: bytes) -> dict[int, tuple[bytes, bytes]]:
-    """Each FDE and the CIE before it, by the FDE's offset; its pointer may be a relocation's."""
+    """By offset of an FDE: the CIE in front of it, and the FDE (its pointer may be unrelocated)."""
     pairs: dict[int, tuple[bytes, bytes]] = {}
-    at = 0
+    offset = 0
     cie = b""
-    while at < len(contents):
-        record = _record(contents, at)
+    while offset < len(contents):
+        record = _record(contents, offset)
         if unpack_from("<Q", record, CIE_POINTER)[0] == NO_CIE:
             cie = record
         elif cie:
-            pairs[at] = cie, record
-        at += len(record)
+            pairs[offset] = cie, record
+        offset += len(record)
     return pairs
 
 
 def _assemble(
     contents: bytes, moves: list[tuple[int, ...]], records: dict[int, tuple[bytes, bytes]]
 ) -> tuple[bytes, bytes]:
-    """Lay the records out anew, each FDE after its CIE."""
+    """Lay the records out again, each FDE after its CIE; returns contents and MovedRows."""
     data = bytearray()
-    places: dict[int, int] = {}
-    at = written = 0
+    new_addresses: dict[int, int] = {}
+    offset = cie_offset = 0
     cie = b""
-    while at < len(contents):
-        record = _record(contents, at)
+    while offset < len(contents):
+        record = _record(contents, offset)
         if unpack_from("<Q", record, CIE_POINTER)[0] == NO_CIE:
             cie = record
-            written = -1
+            cie_offset = -1
         else:
-            own_cie, fde = records.get(at, (cie, record))
-            if written < 0 or at in records:
-                written = len(data)
-                data += own_cie
-            places[at + ADDRESS] = len(data) + ADDRESS
-            data += fde[:CIE_POINTER] + pack("<Q", written) + fde[ADDRESS:]
-            if at in records:
-                written = -1
-        at += len(record)
-    moved = b"".join(MOVED.pack(places[address], row) for address, row in moves)
+            fde_cie, fde = records.get(offset, (cie, record))
+            if cie_offset < 0 or offset in records:
+                cie_offset = len(data)
+                data += fde_cie
+            new_addresses[offset + ADDRESS] = len(data) + ADDRESS
+            data += fde[:CIE_POINTER] + pack("<Q", cie_offset) + fde[ADDRESS:]
+            if offset in records:
+                cie_offset = -1
+        offset += len(record)
+    moved = b"".join(MOVED.pack(new_addresses[address], row) for address, row in moves)
     return bytes(data), moved

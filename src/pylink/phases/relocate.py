@@ -1,4 +1,4 @@
-"""Phase relocate: section contents in their places, with every resolved relocation applied."""
+"""Phase relocate: writes section contents, with every resolved relocation applied."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Image:
-    """The output file; `buffer` is handed on, not copied, to finalize.
+    """The output file; finalize continues with the same `buffer`.
 
-    Without `has_tables` it has contents alone. With `preserved` shared variables have internal
+    Without `has_tables` it has contents only. With `preserved` shared variables have internal
     visibility.
     """
 
@@ -35,10 +35,10 @@ class Image:
 
 
 def relocate(sink: Sink, placed: Placed, buffer: OutputBuffer) -> Image | None:
-    """Write contents, relocated fields and the relocations that stay; None after errors.
+    """Write contents, relocated fields and emitted relocations; None after errors.
 
-    Without observers, which get the cost of contents and tables, the tables are written on
-    the way: all of the output in its order.
+    Observers measure contents and tables apart. Without observers the tables are written as well,
+    so that the whole output is written in order.
     """
     job = placed.merged.objects.job
     steps = job.steps
@@ -48,7 +48,7 @@ def relocate(sink: Sink, placed: Placed, buffer: OutputBuffer) -> Image | None:
     bad = relocs.find_unfit(patches, placed.size)
     if bad >= 0:
         _report_deleted(placed, patches, bad, sink)
-    steps.done("resolve_values")
+    steps.end_step("resolve_values")
     try:
         if has_tables:
             bad = native_image.write_output(buffer.canvas, placed, patches, preserved)
@@ -59,14 +59,15 @@ def relocate(sink: Sink, placed: Placed, buffer: OutputBuffer) -> Image | None:
     if bad >= 0:
         _report_capsule(placed, bad, sink)
         return None
-    # What is said below is found in the tables; what was said may be looked at when all is over.
-    _let_go(placed, sink)
-    steps.done("write_contents")
+    # Later reports need only the tables. Diagnostics may still read the inputs, so these are kept
+    # if there are any.
+    _unmap_inputs(placed, sink)
+    steps.end_step("write_contents")
     return Image(placed, buffer, has_tables=has_tables, preserved=preserved)
 
 
-def _let_go(placed: Placed, sink: Sink) -> None:
-    """End the mapping of inputs, which nobody needs any more; LinkError when one was changed."""
+def _unmap_inputs(placed: Placed, sink: Sink) -> None:
+    """Unmap the inputs, which are no longer needed; LinkError if one was changed meanwhile."""
     objects = placed.merged.objects
     changed = objects.job.mapped.end(keeps=bool(sink.diagnostics))
     if changed >= 0:
@@ -75,7 +76,7 @@ def _let_go(placed: Placed, sink: Sink) -> None:
 
 
 def _report_deleted(placed: Placed, patches: Patches, bad: int, sink: Sink) -> NoReturn:
-    """Refuse what nvlink refuses, in its words: a field that nothing can be written to."""
+    """Refuse, in nvlink's words, a relocation whose symbol was deleted."""
 
     def explain(diagnostic: Diagnostic) -> None:
         from pylink.locate.fields import explain_patch

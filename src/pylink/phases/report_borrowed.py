@@ -1,6 +1,6 @@
-"""Part of merge: variables of borrowed modules, of which each image has a copy of its own.
+"""Part of merge: reports variables of borrowed modules, of which each image has its own copy.
 
-Loaded only in links that borrow code of libraries that were device-linked by themselves.
+Loaded only in links that borrow code of device-linked libraries.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ _VARIABLES = (sectionkinds.GLOBAL, sectionkinds.GLOBAL_INIT, sectionkinds.CONSTA
 
 
 def report_borrowed(merged: Merged, sink: Sink) -> None:
-    """Refuse managed variables of borrowed modules that kept code uses; warn of others with state.
+    """Refuse managed variables of borrowed modules that live code uses; warn of other state.
 
-    A variable of constant memory has state if host code of the libraries names it, or may do so.
+    A constant variable has state if host code of the libraries names it, or may do so.
     """
     objects = merged.objects
     libraries = objects.libraries
     assert libraries is not None
     variables: dict[int, int] = {}
-    for number, home in enumerate(objects.homes):
-        if home in libraries.copied:
-            for symbol in _defined(objects, number):
+    for number, source_number in enumerate(objects.source_numbers):
+        if source_number in libraries.copied:
+            for symbol in _defined_variables(objects, number):
                 variables.setdefault(merged.symbol_entity[symbol], symbol)
     uses = find_references(objects, merged.symbol_entity, variables)
-    is_written = _matcher(libraries.written)
+    is_written = _make_matcher(libraries.written)
     for entity, symbol in variables.items():
-        references = [use for use in uses[entity] if _stays(merged, use)]
+        references = [use for use in uses[entity] if _is_linked(merged, use)]
         if not references:
             continue
         row = objects.symbols[symbol]
         name = symbol_name(objects, symbol)
-        if row.other & STO_MANAGED and objects.homes[row.file] in libraries.borrowed:
+        if row.other & STO_MANAGED and objects.source_numbers[row.file] in libraries.borrowed:
             kind = "library-managed"
         elif objects.sections[row.section].kind == sectionkinds.CONSTANT and not is_written(name):
             continue
@@ -59,14 +59,14 @@ def report_borrowed(merged: Merged, sink: Sink) -> None:
             kind,
             explain=explain_references(objects, references),
             symbol=name,
-            name=_readable(name),
+            name=_source_name(name),
             file=objects.names[row.file],
-            owner=libraries.copied[objects.homes[row.file]],
+            owner=libraries.copied[objects.source_numbers[row.file]],
         )
 
 
-def _defined(objects: Objects, number: int) -> Iterator[int]:
-    """The symbol rows of a file that are variables which it defines."""
+def _defined_variables(objects: Objects, number: int) -> Iterator[int]:
+    """Yield the symbol rows of variables that a file defines."""
     file = objects.files[number]
     for symbol in range(file.first_symbol, file.first_symbol + file.symbol_count):
         row = objects.symbols[symbol]
@@ -78,16 +78,16 @@ def _defined(objects: Objects, number: int) -> Iterator[int]:
             yield symbol
 
 
-def _readable(name: str) -> str:
-    """The name in the source: that of a static variable has the id of its module in front."""
+def _source_name(name: str) -> str:
+    """The demangled name, for a static variable without the id of its module in front."""
     size = re.match(r"__nv_static_(\d+)_", name)
     if size is not None:
         name = name[size.end() + int(size[1]) + 1 :] or name
     return demangle(name)
 
 
-def _stays(merged: Merged, use: Reference) -> bool:
-    """Whether the section of a use is data, or the copy that counts of a function that stays."""
+def _is_linked(merged: Merged, use: Reference) -> bool:
+    """Whether the section of a use is data, or the winning copy of a live function."""
     function = merged.section_function[use[0]]
     if function < 0:
         return True
@@ -95,8 +95,8 @@ def _stays(merged: Merged, use: Reference) -> bool:
     return bool(is_live) and merged.section_resolution[use[0]] not in (LOST, LOST_EARLY, REPLACED)
 
 
-def _matcher(patterns: list[bytes] | None) -> Callable[[str], bool]:
-    """Whether a name matches one of the patterns, in which a star stands for any characters."""
+def _make_matcher(patterns: list[bytes] | None) -> Callable[[str], bool]:
+    """Make a predicate: does a name match one of the patterns, with * for any characters?"""
     if patterns is None:
         return lambda name: True
     expression = b"|".join(b".*".join(map(re.escape, pattern.split(b"*"))) for pattern in patterns)

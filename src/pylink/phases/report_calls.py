@@ -1,4 +1,4 @@
-"""Part of layout: the call graph as text, kernels that call functions with too many registers."""
+"""Part of layout: prints the call graph, and reports calls that need too many registers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEGEND = (
 
 
 def report_registers(merged: Merged, sink: Sink, *, dump: bool) -> None:
-    """Register counts above the limit of a kernel; with `dump` all that kernels take over."""
+    """Report register counts above a kernel's limit; with `dump` all that propagate to kernels."""
     for registers, function, kernel, limit in report.propagations(merged):
         if registers > limit:
             sink.report(
@@ -35,26 +35,26 @@ def report_registers(merged: Merged, sink: Sink, *, dump: bool) -> None:
         if dump:
             sink.report(
                 "call-graph",
-                line=f"regcount {registers} for {_shown(merged, function)} "
-                f"propagated to entry {_shown(merged, kernel)}",
+                line=f"regcount {registers} for {_demangled_name(merged, function)} "
+                f"propagated to entry {_demangled_name(merged, kernel)}",
             )
 
 
 def _chain(merged: Merged, kernel: int, function: int, limit: int) -> Diagnostic:
-    """The shortest chain of calls from a kernel to a function, and where the limit came from."""
+    """A note with the shortest chain of calls from kernel to function, and the limit's cause."""
     from pylink.diagnostics.record import note
     from pylink.locate.calls import call_edges, shortest_chain
     from pylink.locate.registers import limit_cause
 
     nodes = shortest_chain(call_edges(merged), kernel, function)
     entities = len(merged.entities)
-    names = [_shown(merged, node) if node < entities else "a pointer" for node in nodes]
+    names = [_demangled_name(merged, node) if node < entities else "a pointer" for node in nodes]
     cause = limit_cause(merged, kernel, limit)
     return note("register-chain", chain=" -> ".join(names), limit=limit, cause=cause)
 
 
 def report_graph(merged: Merged, sink: Sink) -> None:
-    """A line per function. nvlink demangles the names in both forms of the option."""
+    """Print a line per function; like nvlink, with demangled names for both options."""
     lines = [f"callgraph for sm_{merged.objects.job.target.sm}:", *LEGEND]
     functions = report.call_lists(merged)
     for number, (entity, registers, callees) in enumerate(functions, 1):
@@ -67,12 +67,12 @@ def report_graph(merged: Merged, sink: Sink) -> None:
         marks += "&" if flags & TAKEN else ""
         used = f" [{registers}]" if registers >= 0 else ""
         calls = "".join(f" {callee}" for callee in callees)
-        lines.append(f"{number}: {marks}{_shown(merged, entity)}{used} ->{calls}")
+        lines.append(f"{number}: {marks}{_demangled_name(merged, entity)}{used} ->{calls}")
     for line in lines:
         sink.report("call-graph", line=line)
 
 
-def _shown(merged: Merged, entity: int) -> str:
+def _demangled_name(merged: Merged, entity: int) -> str:
     from pylink.demangle import demangle
 
     return demangle(entity_name(merged, entity))

@@ -1,6 +1,6 @@
-"""Part of layout: memory that is too small for what was linked, and what takes how much of it.
+"""Part of layout: reports memory that is too small, with the size of each function or variable.
 
-Loaded only when there is something to report. The takers are found when somebody looks at them.
+Loaded only if there is something to report. Shares are computed if the diagnostic is shown.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from pylink.phases.results import Merged, Placed
     from pylink.phases.shared import Oversized
 
-    # A symbol row and the bytes that it takes.
+    # A symbol row and its size in bytes.
     Share = tuple[int, int]
 
-# So many rows of a table are shown, the largest; the rest is one sum.
+# Number of the largest shares that are listed; the others are summed up.
 MOST_SHARES = 10
 
-# No constant is read in larger pieces, so nvlink keeps to no larger alignment where room is short.
+# No constant is read in larger units, so nvlink uses no larger alignment if room is short.
 PACKED_ALIGN = 8
 
-# What nvlink puts in front of the name, from sm_100 on: it cuts `.nv.constant.optimizer.NAME` where
-# `.nv.constant2.NAME` begins with the name.
+# nvlink's message has this in front of the name, from sm_100 on: it cuts
+# `.nv.constant.optimizer.NAME` at the position where the name begins in `.nv.constant2.NAME`.
 _BEFORE_NAME = "optimizer."
 
 
 def report_pools(placed: Placed, large: Sequence[int], limit: int, sink: Sink) -> None:
-    """The functions whose literals and jump tables, OutRows `large`, do not fit into their bank."""
+    """Report functions whose literals and jump tables (OutRows `large`) exceed their bank."""
     merged = placed.merged
     objects = merged.objects
     prefix = _BEFORE_NAME if objects.job.target.family == FAMILY_C else ""
@@ -50,14 +50,14 @@ def report_pools(placed: Placed, large: Sequence[int], limit: int, sink: Sink) -
         shares = list(_pool_shares(merged, function))
         sink.report(
             "too-many-literals",
-            explain=_explained(merged, function, shares, size, limit),
+            explain=_explain_shares(merged, function, shares, size, limit),
             symbol=name,
             entry=prefix + name,
         )
 
 
 def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
-    """Whose literals and tables the pool of a function has, that of a copy that lost included."""
+    """Yield the shares of a function's pool: by function, with copies of callees."""
     objects = merged.objects
     for row in merged.pools:
         if row.kernel == function:
@@ -70,15 +70,15 @@ def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
 
 
 def _share(merged: Merged, section: int) -> Share:
-    """The function that a section of bank 2 belongs to, and its bytes."""
+    """The share of a section of bank 2: the symbol row of its function, and its size."""
     sections = merged.objects.sections
     return sections[sections[section].target].target, sections[section].size
 
 
 def report_variables(placed: Placed, oversized: Oversized | None, sink: Sink) -> None:
-    """Variables for which a kernel's shared memory or the bank of constants has no room.
+    """Report variables that exceed a kernel's shared memory or the constant bank.
 
-    In the order in which the output's sections were created.
+    Reports are in creation order of the output's sections.
     """
     limit = placed.merged.objects.job.target.shared_limit
     kernels = oversized.kernels if oversized is not None else {}
@@ -94,7 +94,7 @@ def _report_shared(oversized: Oversized, kernel: int, limit: int, sink: Sink) ->
     merged, size = oversized.merged, oversized.kernels[kernel]
     sink.report(
         "too-much-memory",
-        explain=_explained(merged, kernel, oversized.shares(kernel), size, limit),
+        explain=_explain_shares(merged, kernel, oversized.shares(kernel), size, limit),
         symbol=entity_name(merged, kernel),
         space="shared",
         size=size,
@@ -107,7 +107,7 @@ def _report_constants(placed: Placed, size: int, limit: int, sink: Sink) -> None
     size = _needed(shares, size, limit)
     sink.report(
         "too-much-file-memory",
-        explain=_explained(placed.merged, -1, shares, size, limit),
+        explain=_explain_shares(placed.merged, -1, shares, size, limit),
         space="constant",
         size=size,
         limit=limit,
@@ -115,12 +115,12 @@ def _report_constants(placed: Placed, size: int, limit: int, sink: Sink) -> None
 
 
 def needed_constants(placed: Placed, size: int, limit: int) -> int:
-    """The bytes of a bank of constants as messages have them; `size` is what its section takes."""
+    """The bytes of a constant bank in messages; `size` is the size of its section."""
     return _needed(_constant_shares(placed.merged), size, limit) if size > limit else size
 
 
 def _constant_shares(merged: Merged) -> list[Share]:
-    """The constant variables of files, with their sizes."""
+    """The shares of the constant variables that are not literals."""
     return [
         (entity.winner, merged.objects.symbols[entity.winner].size)
         for entity in merged.entities
@@ -136,7 +136,7 @@ def _needed(shares: list[Share], size: int, limit: int) -> int:
 
 
 def packed_size(sizes: Iterable[int]) -> int:
-    """The bytes that nvlink gives variables before it refuses them: whole, whatever they declare.
+    """The total size of variables as nvlink packs them, ignoring their alignment.
 
     Small ones are aligned to their size, which need not be a power of two, and come last.
     """
@@ -147,7 +147,7 @@ def packed_size(sizes: Iterable[int]) -> int:
 
 
 def _is_of_file(merged: Merged, symbol: int) -> bool:
-    """Whether a constant is a variable in a section that the output has, and no literal."""
+    """Whether a constant is a variable in a section of the output, not a literal."""
     section = merged.objects.symbols[symbol].section
     if section < 0:
         return False
@@ -155,10 +155,10 @@ def _is_of_file(merged: Merged, symbol: int) -> bool:
     return kind == sectionkinds.CONSTANT and merged.out_of[section] >= 0
 
 
-def _explained(
+def _explain_shares(
     merged: Merged, function: int, shares: list[Share], size: int, limit: int
 ) -> Callable[[Diagnostic], None]:
-    """The place of a function, unless it is -1, and what takes how much, the largest first."""
+    """Make an explanation: the place of a function (unless -1), and the shares, largest first."""
 
     def explain(diagnostic: Diagnostic) -> None:
         from pylink.diagnostics.record import note
@@ -168,24 +168,24 @@ def _explained(
         if function >= 0:
             winner = merged.entities[function].winner
             places.fill_definition(diagnostic, winner)
-        shown = sorted(shares, key=lambda share: -share[1])
-        rest = shown[MOST_SHARES:]
+        by_size = sorted(shares, key=lambda share: -share[1])
+        unlisted = by_size[MOST_SHARES:]
         diagnostic.notes.append(note("memory-needed", size=size, limit=limit, over=size - limit))
         diagnostic.notes += [
             places.note_definition(
-                "memory-share", symbol, size=taken, name=_readable(merged, symbol)
+                "memory-share", symbol, size=share_size, name=_source_name(merged, symbol)
             )
-            for symbol, taken in shown[:MOST_SHARES]
+            for symbol, share_size in by_size[:MOST_SHARES]
         ]
-        if rest:
-            total = sum(taken for _, taken in rest)
-            diagnostic.notes.append(note("memory-rest", count=len(rest), size=total))
+        if unlisted:
+            total = sum(share_size for _, share_size in unlisted)
+            diagnostic.notes.append(note("memory-rest", count=len(unlisted), size=total))
 
     return explain
 
 
-def _readable(merged: Merged, symbol: int) -> str:
-    """A symbol row's name in source: `f()::x` for what the compiler calls `$___ZZ1fvE1x__24`."""
+def _source_name(merged: Merged, symbol: int) -> str:
+    """The demangled name of a symbol row: `f()::x` for the local `$___ZZ1fvE1x__24`."""
     from pylink.demangle import demangle
 
     name = symbol_name(merged.objects, symbol)

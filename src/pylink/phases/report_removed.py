@@ -1,4 +1,4 @@
-"""Part of merge: kernels that were removed, as reports give the reason and as a diagnostic."""
+"""Part of merge: reports removed kernels, and gives the reasons for reports and maps."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.phases.results import Merged, Objects
 
-# By whether host code selects kernels: why a kernel is removed, and a function that only such
-# kernels reach.
+# Reasons for a kernel, and for a function that only such kernels reach; by whether host code
+# selects kernels.
 _REASONS = {
     True: ("no host code names it", "only kernels that no host code names reach it"),
     False: ("it is not in --kernels-used", "only kernels that are not in --kernels-used reach it"),
 }
 
-# So many of the kernels have a note with their place.
+# Number of kernels that get a note with their place.
 MOST_KERNELS = 10
 
 
 def why_removed(objects: Objects, flags: int) -> str:
-    """Why an entity of code with these flags is not in the output."""
+    """The reason why a function with these flags is not in the output."""
     kernel, function = _REASONS[objects.references is not None]
     if flags & KERNEL:
         return kernel
@@ -32,9 +32,10 @@ def why_removed(objects: Objects, flags: int) -> str:
 
 
 def report_removed(merged: Merged, removed: Sequence[int], sink: Sink) -> None:
-    """Say how many kernels went and how to keep them.
+    """Report the number of removed kernels, and how to keep them.
 
-    Those of the device runtime are nobody's, and borrowed ones are launched by code of the library.
+    Kernels of the device runtime do not count, nor borrowed ones, which the library's code
+    launches.
     """
     objects = merged.objects
     libraries = objects.libraries
@@ -46,7 +47,7 @@ def report_removed(merged: Merged, removed: Sequence[int], sink: Sink) -> None:
     winners = [merged.entities[entity].winner for entity in removed[:MOST_KERNELS]]
 
     def explain(diagnostic: Diagnostic) -> None:
-        from pylink.locate.places import places_of  # only where they are looked at
+        from pylink.locate.places import places_of  # loaded only if the diagnostic is shown
 
         places = places_of(objects)
         places.fill_definition(diagnostic, winners[0])
@@ -63,6 +64,6 @@ def report_removed(merged: Merged, removed: Sequence[int], sink: Sink) -> None:
 
 def _is_foreign(merged: Merged, entity: int, borrowed: Container[int]) -> bool:
     file = merged.objects.symbols[merged.entities[entity].winner].file
-    if borrowed and merged.objects.homes[file] in borrowed:
+    if borrowed and merged.objects.source_numbers[file] in borrowed:
         return True
     return SYSTEM_LIBRARY in merged.objects.names[file]

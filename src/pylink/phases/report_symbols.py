@@ -1,6 +1,6 @@
-"""Part of merge: what is wrong with symbols and calls, each with its places in the inputs.
+"""Part of merge: reports errors of symbols and calls, with their places in the inputs.
 
-Loaded only when there is something to report. The places are found when somebody looks at them.
+Loaded only if there is something to report. Places are found if the diagnostic is shown.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from pylink.locate.references import Reference
     from pylink.phases.results import Merged, Objects
 
-# Kinds of a ClashRow (rows.pxd has the same numbers), and of the note on the earlier definition.
-CLASHES: dict[int, tuple[str, str | None]] = {
+# By Clash of a ClashRow (rows.pxd has the numbers): the diagnostic, and the note on the earlier
+# definition.
+CLASH_KINDS: dict[int, tuple[str, str | None]] = {
     1: ("multiple-definition", "first-defined-here"),
     2: ("size-mismatch", "first-specified-here"),
     3: ("space-mismatch", "first-defined-here"),
@@ -30,51 +31,51 @@ CLASHES: dict[int, tuple[str, str | None]] = {
 }
 NO_NODE = 5
 
-# A symbol that is used everywhere needs no longer list to be found.
+# Number of listed references of a symbol.
 MOST_REFERENCES = 10
 
-# So many references are looked up to find out which are on one line.
+# Number of references whose source lines are compared.
 MOST_LOOKED_UP = 1000
 
 _INSTRUCTION = 16
 
-# Most return addresses are set this many bytes before the call.
+# Most calls follow within this many bytes after the return address is set.
 _CALL_FOLLOWS = 0x20
 
 
 def report_clashes(merged: Merged, clashes: Clashes, sink: Sink) -> None:
-    """Definitions that exclude each other; ends the link."""
+    """Report conflicting definitions; ends the link."""
     from pylink.phases.clash_hints import clash_hints
 
     objects = merged.objects
     for clash in clashes:
         symbol, first = clash.symbol, clash.first
         if clash.kind == NO_NODE:
-            sink.fatal("function-as-variable", explain=_definition(objects, symbol))
-        kind, note = CLASHES[clash.kind]
+            sink.fatal("function-as-variable", explain=_explain_definition(objects, symbol))
+        kind, note = CLASH_KINDS[clash.kind]
         hints, other = clash_hints(merged, kind, symbol, first)
         sink.report(
             kind,
             hints=hints,
-            explain=_definition(objects, symbol, note, other),
+            explain=_explain_definition(objects, symbol, note, other),
             symbol=symbol_name(objects, symbol),
-            name=_readable(objects, symbol),
+            name=_demangled_name(objects, symbol),
             file=objects.names[objects.symbols[symbol].file],
             first=objects.names[objects.symbols[first].file],
         )
     sink.fatal("merge-failed")
 
 
-def _readable(objects: Objects, symbol: int) -> str:
+def _demangled_name(objects: Objects, symbol: int) -> str:
     from pylink.demangle import demangle
 
     return demangle(symbol_name(objects, symbol))
 
 
-def _definition(
+def _explain_definition(
     objects: Objects, symbol: int, kind: str | None = None, first: int = -1
 ) -> Callable[[Diagnostic], None]:
-    """Where a symbol row is defined, with a note of a kind on where another is."""
+    """Make an explanation: the place of a definition, and a note of `kind` on an earlier one."""
 
     def explain(diagnostic: Diagnostic) -> None:
         places = _places(objects)
@@ -95,20 +96,20 @@ def _definition(
 
 
 def explain_entity(merged: Merged, entity: int, callee: int = -1) -> Callable[[Diagnostic], None]:
-    """Where an entity is defined, with a note on where another one is, that it calls."""
+    """Make an explanation: the place of an entity, and a note on the place of its callee."""
     first = _winner(merged, callee) if callee >= 0 else -1
-    return _definition(merged.objects, _winner(merged, entity), "defined-here", first)
+    return _explain_definition(merged.objects, _winner(merged, entity), "defined-here", first)
 
 
-def report_undefined(merged: Merged, undefined: Sequence[int], sink: Sink) -> None:
-    """Symbols without a definition, with the places that use them."""
-    objects = merged.objects
+def report_undefined(merged: Merged, sink: Sink) -> None:
+    """Report the entities that an executable needs and no input defines, with their uses."""
+    objects, undefined = merged.objects, merged.undefined
     references: dict[int, list[Reference]] = {}
-    hints = _hints(merged, undefined)
+    hints = _reference_hints(merged, undefined)
 
-    def explained(entity: int) -> Callable[[Diagnostic], None]:
+    def explain_entity_uses(entity: int) -> Callable[[Diagnostic], None]:
         def explain(diagnostic: Diagnostic) -> None:
-            if not references:  # one pass finds those of all symbols
+            if not references:  # one pass finds the references of all symbols
                 from pylink.locate.references import find_references
 
                 references.update(find_references(objects, merged.symbol_entity, undefined))
@@ -121,32 +122,32 @@ def report_undefined(merged: Merged, undefined: Sequence[int], sink: Sink) -> No
         is_image = objects.symbols[first].info & 15 in STT_IMAGES
         sink.report(
             "image-reference" if is_image else "undefined-reference",
-            explain=explained(entity),
+            explain=explain_entity_uses(entity),
             symbol=symbol_name(objects, first),
             file=objects.names[objects.symbols[first].file],
             hints=hints.get(entity, ()),
         )
 
 
-def _hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list[Diagnostic]]:
-    """What may help with undefined entities: files that have them, or something of their name."""
+def _reference_hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list[Diagnostic]]:
+    """By undefined entity: hints on files that define it, and on symbols of similar names."""
     objects = merged.objects
     names = {entity: entity_name(merged, entity) for entity in undefined}
-    wanted = set(names.values())
+    names_wanted = set(names.values())
     owners: dict[str, list[Diagnostic]] = {}
     if objects.libraries is not None:
         from pylink.locate.sharedcode import find_owners
 
-        owners = find_owners(objects.job, objects.libraries.libraries, wanted)
+        owners = find_owners(objects.job, objects.libraries.libraries, names_wanted)
     from pylink.inputs.filehints import find_hidden_code
-    from pylink.inputs.libraries import find_missing, passed_over
+    from pylink.inputs.libraries import find_missing, ignored_libraries
     from pylink.locate.candidates import find_candidates, find_locals
     from pylink.locate.libraries import find_library
     from pylink.locate.unlinked import find_unlinked
 
-    candidates = find_candidates(merged, wanted)
-    hidden = find_locals(merged, wanted)
-    unlinked = find_unlinked(objects.job, wanted)
+    candidates = find_candidates(merged, names_wanted)
+    hidden = find_locals(merged, names_wanted)
+    unlinked = find_unlinked(objects.job, names_wanted)
     hints = {
         entity: [
             *owners.get(name, ()),
@@ -158,7 +159,7 @@ def _hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list[Diagnosti
     }
     if not any(hints.values()):
         job = objects.job
-        hints[undefined[0]] += find_hidden_code([*job.inputs, *passed_over(job.options)])
+        hints[undefined[0]] += find_hidden_code([*job.inputs, *ignored_libraries(job.options)])
         hints[undefined[0]] += find_missing(job.options)
     return hints
 
@@ -180,38 +181,38 @@ def _did_you_mean(merged: Merged, entity: int, kind: str = "other-parameters") -
 def explain_references(
     objects: Objects, references: list[Reference]
 ) -> Callable[[Diagnostic], None]:
-    """The places of a symbol's uses, of which there are some."""
+    """Make an explanation that lists the uses of a symbol; `references` is not empty."""
     return lambda diagnostic: _list_references(_places(objects), diagnostic, references)
 
 
 def _list_references(places: Places, diagnostic: Diagnostic, references: list[Reference]) -> None:
-    """The first use is the place of the record; a note tells of each other line, up to a limit.
+    """Set the place of a diagnostic to the first use, and add notes on other lines, up to a limit.
 
     nvlink names the first file that mentions a symbol, which need not use it.
     """
     symbol = diagnostic.symbol
     assert symbol is not None
-    shown = _on_distinct_lines(places, references[:MOST_LOOKED_UP])
-    if not shown:
+    distinct = _distinct_lines(places, references[:MOST_LOOKED_UP])
+    if not distinct:
         return
-    if places.name_of(shown[0][0]) == diagnostic.file:
-        places.fill(diagnostic, *shown.pop(0), symbol)
+    if places.name_of(distinct[0][0]) == diagnostic.file:
+        places.fill(diagnostic, *distinct.pop(0), symbol)
     diagnostic.notes += [
         places.note_at("referenced-here", section, offset, symbol=symbol)
-        for section, offset in shown[: MOST_REFERENCES - 1]
+        for section, offset in distinct[: MOST_REFERENCES - 1]
     ]
-    more = len(shown[MOST_REFERENCES - 1 :]) + len(references[MOST_LOOKED_UP:])
+    more = len(distinct[MOST_REFERENCES - 1 :]) + len(references[MOST_LOOKED_UP:])
     if more:
         from pylink.diagnostics.record import note
 
         diagnostic.notes.append(note("more-references", symbol=symbol, count=more))
 
 
-def _on_distinct_lines(places: Places, references: list[Reference]) -> list[Reference]:
-    """The first reference of each line, by file and line.
+def _distinct_lines(places: Places, references: list[Reference]) -> list[Reference]:
+    """The first reference of each source line, sorted by file and line.
 
-    Where lines are unknown, they come by section and offset, and two instructions in a row count as
-    one: they load the halves of an address.
+    References without a known line are sorted by section and offset. Two adjacent instructions
+    count as one: they load the halves of an address.
     """
     lines: dict[tuple[int, str, int], Reference] = {}
     last = (-1, 0)
@@ -226,26 +227,26 @@ def _on_distinct_lines(places: Places, references: list[Reference]) -> list[Refe
         last = (section, offset)
         lines.setdefault(key, last)
     by_file = [
-        (places.file_of(section), source, line if source else 0, *at)
-        for (section, source, line), at in lines.items()
+        (places.file_of(section), source, line if source else 0, *reference)
+        for (section, source, line), reference in lines.items()
     ]
     return [(section, offset) for *_, section, offset in sorted(by_file)]
 
 
 def report_recursion(merged: Merged, kernels: Sequence[int], sink: Sink) -> None:
-    """Kernels whose stack has no bound, with the calls that take it away."""
+    """Report kernels with unbounded stack, with a cycle of calls each."""
     turns: dict[int, int] = {}
     for kernel in kernels:
         turn = turns.get(kernel, 0)
         turns[kernel] = turn + 1
         sink.report(
             "stack-size",
-            explain=_recursion(merged, kernel, turn),
+            explain=_explain_recursion(merged, kernel, turn),
             symbol=entity_name(merged, kernel),
         )
 
 
-def _recursion(merged: Merged, kernel: int, turn: int) -> Callable[[Diagnostic], None]:
+def _explain_recursion(merged: Merged, kernel: int, turn: int) -> Callable[[Diagnostic], None]:
     def explain(diagnostic: Diagnostic) -> None:
         from pylink.locate.recursion import find_cycle
 
@@ -262,7 +263,7 @@ def _recursion(merged: Merged, kernel: int, turn: int) -> Callable[[Diagnostic],
 
 
 def _note_call(merged: Merged, places: Places, caller: int, callee: int) -> Diagnostic:
-    """A call of a recursion; `callee` may be a prototype, which an indirect call goes through."""
+    """A note on a call of a cycle; `callee` may be a prototype, for an indirect call."""
     objects = merged.objects
     symbol = _winner(merged, caller)
     name = symbol_name(objects, symbol)
@@ -270,7 +271,7 @@ def _note_call(merged: Merged, places: Places, caller: int, callee: int) -> Diag
         return places.note_definition("indirect-call-here", symbol)
     called = entity_name(merged, callee)
     section = objects.symbols[symbol].section
-    offset = _find_call(merged, section, callee, own=caller == callee) if section >= 0 else None
+    offset = _find_call(merged, section, callee, is_self=caller == callee) if section >= 0 else None
     if offset is None:
         return places.note_definition("recursion-here", symbol, callee=called)
     diagnostic = places.note_at("recursion-here", section, offset, symbol=called, callee=called)
@@ -278,30 +279,30 @@ def _note_call(merged: Merged, places: Places, caller: int, callee: int) -> Diag
     return diagnostic
 
 
-def _find_call(merged: Merged, section: int, callee: int, *, own: bool) -> int | None:
-    """The first offset in a function that refers to a callee.
+def _find_call(merged: Merged, section: int, callee: int, *, is_self: bool) -> int | None:
+    """The first offset in a function section at which it calls `callee`; None if not found.
 
-    A call of itself needs no relocation, but the return address before it does, as it does before
-    any call: one that no relocation for another function follows is that of a call of itself.
+    A call of the function itself has no relocation, but the return address in front of any call
+    has one. If no relocation for another function follows, it belongs to a call of itself.
     """
     from pylink.locate.references import find_uses
 
     uses = find_uses(merged.objects, merged.symbol_entity, section)
-    others = [offset for offset, entity in uses if entity != callee]
+    other_offsets = [offset for offset, entity in uses if entity != callee]
     for offset, entity in uses:
         if entity == callee and not (
-            own and any(0 < other - offset <= _CALL_FOLLOWS for other in others)
+            is_self and any(0 < other - offset <= _CALL_FOLLOWS for other in other_offsets)
         ):
             return offset
     return None
 
 
 def _winner(merged: Merged, entity: int) -> int:
-    """The symbol row of the definition that counts."""
+    """The symbol row of the entity's winning definition."""
     return merged.entities[entity].winner
 
 
 def _places(objects: Objects) -> Places:
-    from pylink.locate.places import places_of  # only where they are looked at
+    from pylink.locate.places import places_of  # loaded only if the diagnostic is shown
 
     return places_of(objects)

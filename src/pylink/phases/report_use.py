@@ -1,4 +1,4 @@
-"""Phase report, with -v: the memory of the link and the resources of every kernel."""
+"""Phase report, with -v: prints the memory of the link and the resources of every kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def report_use(sink: Sink, placed: Placed) -> None:
-    """Memory of the whole link, then two lines for each kernel, last created first."""
+    """Print the memory of the whole link, then two lines for each kernel, last created first."""
     merged = placed.merged
     objects = merged.objects
     options = objects.job.options
@@ -30,23 +30,23 @@ def report_use(sink: Sink, placed: Placed) -> None:
             )
             for bank, size in banks
         ]
-    sink.report("verbose-memory", sizes=_listed([f"{total} bytes gmem"], banks, mercury))
-    for entity, registers, barriers, stack, shared, own in report.kernel_use(placed):
+    sink.report("verbose-memory", sizes=_list_sizes([f"{total} bytes gmem"], banks, mercury))
+    for entity, registers, barriers, stack, shared, kernel_banks in report.kernel_use(placed):
         name = entity_name(merged, entity)
-        counted = max(0, shared - SYSTEM_SHARED) if mercury and reserves else shared
+        shared_size = max(0, shared - SYSTEM_SHARED) if mercury and reserves else shared
         sink.report("verbose-function", symbol=name)
         sink.report(
             "verbose-usage",
             registers=registers,
             barriers=barriers,
             stack=stack,
-            memory=_listed([f"{counted} bytes smem"], own, mercury),
+            memory=_list_sizes([f"{shared_size} bytes smem"], kernel_banks, mercury),
             lmem=0,
         )
 
 
-def _listed(parts: list[str], banks: list[tuple[int, int]], mercury: bool) -> str:
-    """Sizes between commas; from sm_100 on without the constant banks."""
+def _list_sizes(parts: list[str], banks: list[tuple[int, int]], mercury: bool) -> str:
+    """Join sizes with commas; from sm_100 on without the constant banks."""
     if not mercury:
         parts += [f"{size} bytes cmem[{bank}]" for bank, size in banks]
     return ", ".join(parts)

@@ -1,35 +1,40 @@
-"""What the phases read, merge and layout end with: the tables, and what kernels need not know.
+"""The results of the phases read, merge and layout: tables, and fields that kernels do not need.
 
-Below the phases, so that code that reads a result needs none of them.
+This module is below the phases, so code that reads results does not import them.
 """
 
 from __future__ import annotations
 
 from pylink._native.tables import MergedTables, ObjectTables, PlacedTables
+from pylink.facts.releases import release_to_follow
 from pylink.phases.init import HOST_INFO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pylink._native.tables import Files, Sections, Spans, Symbols
     from pylink.facts.releases import Release
+    from pylink.inputs.loaded import Loaded
     from pylink.inputs.references import References
     from pylink.inputs.sharedlib import Libraries
     from pylink.mercury.decisions import Folding
     from pylink.phases.init import Job
+    from pylink.rows import FileRow
 
 
 class Objects(ObjectTables):
-    """The inputs: `arena` holds their bytes, the tables tell what is in it.
+    """The inputs: `arena` holds their bytes, the tables describe them.
 
-    `names` are the inputs' names by file number, `homes` the number of the source that each is
-    from, nothing for a link of plain cubins. `references` are the kernels that host code uses,
-    None unless all others are removed. `libraries` are the shared libraries with device code, if
-    there are any. `places` are what diagnostics detected. `release` is that of the nvlink that the
-    output is equal to.
+    `names` are the inputs' names and `source_numbers` the numbers of their sources, by file; the
+    latter is empty for a link of plain cubins. `references` are the kernels that host code uses,
+    None if all kernels are kept. `libraries` are the shared libraries with device code, if any.
+    `places` caches source places for diagnostics. `release` is the nvlink release that the output
+    reproduces.
     """
 
     UNSEALED = ("places",)
-    __slots__ = ("homes", "job", "libraries", "names", "places", "references", "release")
+    __slots__ = ("job", "libraries", "names", "places", "references", "release", "source_numbers")
 
     def __init__(
         self,
@@ -40,7 +45,7 @@ class Objects(ObjectTables):
         *,
         job: Job,
         names: list[str],
-        homes: list[int],
+        source_numbers: list[int],
         references: References | None,
         release: Release,
         libraries: Libraries | None,
@@ -57,13 +62,13 @@ class Objects(ObjectTables):
         )
         self.job = job
         self.names = names
-        self.homes = homes
+        self.source_numbers = source_numbers
         self.references = references
         self.release = release
         self.libraries = libraries
         self.places: object = None
 
-    def replaced(
+    def replace(
         self,
         *,
         arena: bytes | None = None,
@@ -72,7 +77,7 @@ class Objects(ObjectTables):
         symbols: Symbols | None = None,
         job: Job | None = None,
     ) -> Objects:
-        """The same inputs except for what is given."""
+        """A copy of the inputs with the given tables replaced, like `dataclasses.replace`."""
         result = Objects(
             self.arena if arena is None else arena,
             self.files if files is None else files,
@@ -80,7 +85,7 @@ class Objects(ObjectTables):
             self.symbols if symbols is None else symbols,
             job=job or self.job,
             names=self.names,
-            homes=self.homes,
+            source_numbers=self.source_numbers,
             references=self.references,
             release=self.release,
             libraries=self.libraries,
@@ -89,28 +94,60 @@ class Objects(ObjectTables):
 
 
 class Merged(MergedTables):
-    """What the output consists of; `made` has contents that replace those of the inputs.
+    """The sections and symbols of the output; `replacements` are contents in place of the inputs'.
 
-    `folding` is how Mercury sections were compared, where somebody asked for it. `crowded` says
-    whether a kernel calls a function with more registers than it may have, `undefined` has the
-    entities that an executable lacks: both are reported when sizes are known.
+    `folding` is the comparison of Mercury sections, for observers. `crowded` says that a kernel
+    calls a function with more registers than its limit, `undefined` has the entities that an
+    executable lacks: both are reported when sizes are known.
     """
 
-    __slots__ = ("crowded", "folding", "made", "undefined")
+    __slots__ = ("crowded", "folding", "replacements", "undefined")
 
     objects: Objects
 
     def __init__(self, objects: Objects) -> None:
         super().__init__(objects)
-        self.made: list[tuple[bytes, Spans]] = []
+        self.replacements: list[tuple[bytes, Spans]] = []
         self.folding: Folding | None = None
         self.crowded = False
         self.undefined: list[int] = []
 
+    def replace_sections(self, sections: Sections) -> None:
+        """Link these input sections instead of the present ones, if they differ."""
+        if sections is not self.objects.sections:
+            self.objects = self.objects.replace(sections=sections)
+
 
 class Placed(PlacedTables):
-    """Where everything is."""
+    """The layout of the output: values, indices, sizes and file offsets."""
 
     __slots__ = ()
 
     merged: Merged
+
+
+def make_objects(
+    loaded: Loaded,
+    files: Files,
+    sections: Sections,
+    symbols: Symbols,
+    changed: Sequence[FileRow],
+) -> Objects:
+    """Make the inputs from parsed tables, before they are sealed.
+
+    `changed` are the rows of files whose properties differ from the previous file's. The newest
+    toolkit in them decides which release the link follows.
+    """
+    newest, patch = max(((row.toolkit, row.patch) for row in changed), default=(0, 0))
+    return Objects(
+        loaded.arena,
+        files,
+        sections,
+        symbols,
+        job=loaded.job,
+        names=loaded.names,
+        source_numbers=loaded.source_numbers,
+        references=loaded.references,
+        release=release_to_follow(loaded.job.options.nvlink, newest, patch),
+        libraries=loaded.libraries,
+    )

@@ -1,4 +1,4 @@
-"""Part of merge: the kernels for whose sake code stays."""
+"""Part of merge: selects the kernels that keep code alive."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ if TYPE_CHECKING:
 
 
 def select_kernels(merged: Merged) -> Marks:
-    """By entity: whether an option or host code names the kernel; empty for all kernels.
+    """By entity: whether an option or host code selects the kernel; empty for all kernels.
 
-    No host code of the link names a kernel of a borrowed module, which stays if code launches it.
+    Kernels of borrowed modules are not selected: they stay only if device code launches them.
     """
     selected = _named_kernels(merged)
     libraries = merged.objects.libraries
     if libraries is None or not libraries.borrowed:
         return selected
-    homes = merged.objects.homes
+    source_numbers = merged.objects.source_numbers
     return resolve.unselected_kernels(
-        merged, bytes(home in libraries.borrowed for home in homes), selected
+        merged,
+        bytes(source_number in libraries.borrowed for source_number in source_numbers),
+        selected,
     )
 
 
@@ -30,7 +32,7 @@ def _named_kernels(merged: Merged) -> Marks:
     objects = merged.objects
     options = objects.job.options
     if objects.job.debug:
-        return Marks()  # nvlink does not look at what is selected
+        return Marks()  # nvlink ignores the selection with -g
     references = objects.references
     if references is not None:
         return resolve.select_referenced(merged, references.external, references.internal)

@@ -1,4 +1,4 @@
-"""Part of layout: shared memory, where a variable has a place in each kernel that uses it."""
+"""Part of layout: shared memory. A variable has an offset in each kernel that uses it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def place_shared(placed: Placed) -> Oversized | None:
-    """Offsets of shared variables and sizes of .nv.shared sections; the kernels with too much."""
+    """Place shared variables and size .nv.shared sections; returns kernels over the limit."""
     merged = placed.merged
     objects = merged.objects
     job = objects.job
-    # With -r all stay, and without -g no array has a place yet.
+    # With -r all symbols stay, and without -g no array has an offset yet.
     keeps_symbols = job.debug or (job.executable and job.options.preserve_relocs)
     reserves = not job.options.disable_smem_reservation
     aligns_arrays = objects.traits & TRAIT_ALIGNS_ARRAYS != 0
@@ -37,7 +37,7 @@ def place_shared(placed: Placed) -> Oversized | None:
 
 
 class Oversized:
-    """Kernels, entities, with more bytes of shared memory than there are, and what takes them."""
+    """Kernels (entities) whose shared memory exceeds the limit, with its size, and the tables."""
 
     __slots__ = ("kernels", "merged", "shared")
 
@@ -50,10 +50,12 @@ class Oversized:
         """The variables of one kernel: symbol row and bytes each."""
         shared, entities = self.shared, self.merged.entities
         number = list(shared.kernel_entities).index(kernel)
-        own = [row for row, owner in enumerate(shared.variables.column("owner")) if owner == number]
+        owned = [
+            row for row, owner in enumerate(shared.variables.column("owner")) if owner == number
+        ]
         used = [use.variable for use in shared.uses if use.kernel == number]
         return [
             (entities[shared.variable_entities[variable]].winner, shared.variables[variable].size)
-            for variable in dict.fromkeys(own + used)
+            for variable in dict.fromkeys(owned + used)
             if shared.variable_entities[variable] >= 0
         ]

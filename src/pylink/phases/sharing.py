@@ -1,13 +1,13 @@
-"""Inputs that several links have in common: each file is read once, what is in it is found once,
-and payloads that several links take are decompressed once.
+"""Inputs that several links share: each file is read and scanned once, and payloads that several
+links take are decompressed once.
 
-Links may run side by side. What one is given nobody changes, and nothing in it follows from the
-options or the target of another: its result is that of a link alone. What cannot be shared, such as
-a file that is not there, is left to each link, which says what is wrong with it.
+Links may run side by side. Shared data never changes, and does not depend on the options or the
+target of one link, so a link's result is the same as alone. What cannot be shared, such as a
+missing file, is left to each link, which reports the error.
 
-Memory: the inputs once, and once more what several links take of those that are compressed. Each
-link adds what it takes, for as long as it runs, unless nearly all of that is stored in one large
-arena, where it stays.
+Memory: the inputs, and the decompressed payloads that several links take, once each. Each running
+link adds a copy of the code that it takes, unless nearly all of this is stored uncompressed in one
+large arena, where the link reads it in place.
 """
 
 from __future__ import annotations
@@ -18,45 +18,46 @@ from pylink._native import inputfiles, sharing
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.facts.target import Target
-from pylink.inputs.sources import Run
-from pylink.options.plan import Plan
-from pylink.phases.load import SURE_SIZE, measure, paths_of
+from pylink.inputs.sizes import HEADLESS_SIZE, encode_paths, measure_input
+from pylink.inputs.sources import SourceBatch
+from pylink.options.plan import OutputPlan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
-    from pylink.inputs.loaded import Contents
+    from pylink.inputs.loaded import ScannedInputs
     from pylink.options.model import Input
     from pylink.phases.init import Job
 
 
-# From so many bytes of inputs on, links leave in place what is stored. For the rest, such as the
-# device runtime, each has so much room after them: addresses, which take memory only when used.
-LARGE = 8 << 20
-ROOM = 1 << 20
+# From this size (bytes) of inputs on, links read uncompressed code in place. Each link gets a tail
+# of TAIL_SIZE bytes after the inputs for other code, such as the device runtime. Unused, it takes
+# no memory.
+STORED_IN_PLACE = 8 << 20
+TAIL_SIZE = 1 << 20
 
 
 class SharedInputs:
-    """Inputs that were read by `add`, for links that take some of them.
+    """Inputs that `add` has read, for links that take some of them.
 
-    `everything` are the inputs of links that take all, in order: what is in these is found once.
-    `archs` are the architectures of these links, and `optimizes` says that they compile LTO-IR: of
-    payloads only those are kept that more than one of them takes. Without any, all are.
+    `everything` are the inputs of links that take all, in order: these are scanned once. `archs`
+    are the architectures of these links, and `optimizes` says that they compile LTO-IR: only
+    payloads that more than one of them takes are kept. Without `archs` all are kept.
     """
 
     __slots__ = (
-        "_contents",
-        "_found",
-        "_given",
-        "_kept",
-        "_known",
+        "_batches",
+        "_batches_of_everything",
+        "_contents_alive",
+        "_has_scanned",
         "_lock",
-        "_looked",
+        "_payload_places",
         "_places",
         "_repeated",
-        "_runs",
+        "_scanned",
+        "_searched",
         "_stores",
         "_tail",
         "archs",
@@ -69,35 +70,35 @@ class SharedInputs:
         self.optimizes = optimizes
         self.everything: list[Input] = []
         self._lock = allocate_lock()
-        self._runs: list[Run] = []
-        # The number of the run that an input is in, and its own in that.
+        self._batches: list[SourceBatch] = []
+        # By input: the number of its batch, and its number in the batch.
         self._places: dict[str | int, tuple[int, int]] = {}
-        # Contents that go by what object they are: no other may take its place in memory.
-        self._kept: list[bytes] = []
-        # Where all inputs are, and what is in them.
-        self._found = self._looked = False
-        self._given: list[Run] | None = None
-        self._contents: Contents | None = None
-        # Where payloads are, decompressed: see `_native.sharing`.
-        self._known: dict[int, int] = {}
+        # Contents that are keyed by `id`: kept alive, so that no other object gets the same id.
+        self._contents_alive: list[bytes] = []
+        # The batches of `everything`, and their scan; each is computed at most once.
+        self._searched = self._has_scanned = False
+        self._batches_of_everything: list[SourceBatch] | None = None
+        self._scanned: ScannedInputs | None = None
+        # Decompressed payloads and their places, see `_native.sharing`.
+        self._payload_places: dict[int, int] = {}
         self._stores: list[bytes] = []
         self._tail: inputfiles.Tail | None = None
         self._repeated: AbstractSet[int] | None = None if not archs else frozenset()
 
-    def add(self, inputs: Sequence[Input], plan: Plan, sink: Sink) -> None:
-        """Read those of the inputs that were not read before, to one run.
+    def add(self, inputs: Sequence[Input], plan: OutputPlan, sink: Sink) -> None:
+        """Read the inputs that were not read before, into one batch.
 
-        A fatal diagnostic for one that `plan` would overwrite. What cannot be read is omitted.
+        A fatal diagnostic for an input that `plan` would overwrite. Unreadable inputs are omitted.
         """
-        fresh = {_key(source): source for source in inputs if _key(source) not in self._places}
-        sources = list(fresh.values())
-        paths, data = paths_of(sources), [source.data for source in sources]
-        sizes = inputfiles.measure(paths, SURE_SIZE, list(plan.written(again=True)))
+        new_inputs = {_key(source): source for source in inputs if _key(source) not in self._places}
+        sources = list(new_inputs.values())
+        paths, data = encode_paths(sources), [source.data for source in sources]
+        sizes = inputfiles.measure(paths, HEADLESS_SIZE, list(plan.existing_outputs(again=True)))
         for number in [number for number, size in enumerate(sizes) if size < 0]:
             data[number], sizes[number] = _measure(sources[number], plan, sink)
             if data[number] is not None:
                 paths[number] = None
-        rows = list(zip(fresh, paths, sizes, data, strict=True))
+        rows = list(zip(new_inputs, paths, sizes, data, strict=True))
         if 0 in sizes:
             rows = [row for row in rows if row[2] > 0]
         if not rows:
@@ -117,55 +118,60 @@ class SharedInputs:
             return
         if tail:
             self._tail = inputfiles.Tail(arena, tail)
-        self._kept += [source.data for source in sources if source.data is not None]
+        self._contents_alive += [source.data for source in sources if source.data is not None]
         kinds = inputfiles.classify(arena, extents) or bytes(len(keys))
-        home = len(self._runs)
-        self._runs.append(Run(arena, [fresh[key].name for key in keys], kinds, extents))
-        self._places.update({key: (home, place) for place, key in enumerate(keys)})
+        batch_number = len(self._batches)
+        self._batches.append(
+            SourceBatch(arena, [new_inputs[key].name for key in keys], kinds, extents)
+        )
+        self._places.update({key: (batch_number, index) for index, key in enumerate(keys)})
 
     def _tail_size(self, size: int) -> int:
-        """How many bytes links have for other payloads, after so many bytes of inputs."""
-        return ROOM * len(self.archs) if size >= LARGE and self._tail is None else 0
+        """The bytes after a batch of `size` bytes that links have for other payloads."""
+        return TAIL_SIZE * len(self.archs) if size >= STORED_IN_PLACE and self._tail is None else 0
 
     def heads(self, size: int) -> list[tuple[str, bytes]]:
-        """The names of the inputs that were read, and so many bytes of each."""
+        """The names of the inputs that were read, with the first `size` bytes of each."""
         heads = []
-        for run in self._runs:
-            starts = memoryview(run.extents).cast("Q")[::2].tolist()
-            arena = run.arena
+        for batch in self._batches:
+            starts = memoryview(batch.extents).cast("Q")[::2].tolist()
+            arena = batch.arena
             heads += [
                 (name, arena[start : start + size])
-                for name, start in zip(run.names, starts, strict=True)
+                for name, start in zip(batch.names, starts, strict=True)
             ]
         return heads
 
-    def give(self, job: Job) -> list[Run] | None:
-        """The runs that the inputs of a link lie in, in order; None for one that reads them itself.
+    def batches_for(self, job: Job) -> list[SourceBatch] | None:
+        """The batches with the inputs of a link, in order; None if the link must read them itself.
 
-        Such are those that lack one here, that would overwrite one, and those that are observed:
-        observers get the cost of reading.
+        A link reads them itself if an input is missing here, if it would overwrite one, or if it
+        has observers, which measure the cost of reading.
         """
         if job.steps.observers:
             return None
-        written = job.plan.written(again=True) if job.plan.outputs else {}
+        written = job.plan.existing_outputs(again=True) if job.plan.outputs else {}
         if (
             written
-            and min(inputfiles.measure(paths_of(job.inputs), SURE_SIZE, list(written)), default=0)
+            and min(
+                inputfiles.measure(encode_paths(job.inputs), HEADLESS_SIZE, list(written)),
+                default=0,
+            )
             < 0
         ):
             return None
         if job.inputs is not self.everything:
             return self._find(job.inputs)
         with self._lock:
-            if not self._found:
-                self._found = True
-                self._given = self._find(self.everything)
-        return self._given
+            if not self._searched:
+                self._searched = True
+                self._batches_of_everything = self._find(self.everything)
+        return self._batches_of_everything
 
-    def _find(self, inputs: Sequence[Input]) -> list[Run] | None:
-        """The runs of these inputs; None if one of them was not read."""
+    def _find(self, inputs: Sequence[Input]) -> list[SourceBatch] | None:
+        """Batches of these inputs; None if one of them was not read."""
         places = [self._places.get(_key(source)) for source in inputs]
-        runs: list[Run] = []
+        batches: list[SourceBatch] = []
         first = 0
         while first < len(places):
             place = places[first]
@@ -174,105 +180,113 @@ class SharedInputs:
             end = first + 1
             while end < len(places) and _is_in(places[end], place[0]):
                 end += 1
-            numbers = [at[1] for at in places[first:end] if at is not None]
+            numbers = [
+                input_place[1] for input_place in places[first:end] if input_place is not None
+            ]
             names = [source.name for source in inputs[first:end]]
-            runs.append(self._runs[place[0]].at(numbers, names))
+            batches.append(self._batches[place[0]].subset(numbers, names))
             first = end
-        return runs
+        return batches
 
-    def look_into(self, job: Job, runs: Sequence[Run], sink: Sink) -> Contents:
-        """What is in the inputs of a link, see `pylink.inputs.unpacking.look_into`.
+    def scan_inputs(self, job: Job, batches: Sequence[SourceBatch], sink: Sink) -> ScannedInputs:
+        """Scan the inputs of a link, see `pylink.inputs.unpacking.scan_inputs`.
 
-        It is found once for all links that take everything; unless there is something to report, or
-        what is found may depend on the link.
+        One scan serves all links that take everything, unless it reports something or may depend on
+        the link.
         """
-        from pylink.inputs.unpacking import look_into
+        from pylink.inputs.unpacking import scan_inputs
 
         if job.inputs is not self.everything:
-            return look_into(job, runs, sink)
+            return scan_inputs(job, batches, sink)
         with self._lock:
-            if not self._looked:
-                self._looked = True
-                unheard = Sink()
+            if not self._has_scanned:
+                self._has_scanned = True
+                silent_sink = Sink()
                 try:
-                    contents = look_into(job, runs, unheard)
-                    silent = not unheard.diagnostics
+                    scanned = scan_inputs(job, batches, silent_sink)
+                    silent = not silent_sink.diagnostics
                 except LinkError:
                     silent = False
-                if silent and contents.libraries is None and not job.plan.members:
-                    self._contents = contents
-                    self._find_repeated(contents)
-        return look_into(job, runs, sink) if self._contents is None else self._contents
+                if silent and scanned.libraries is None and not job.plan.members:
+                    self._scanned = scanned
+                    self._find_repeated(scanned)
+        return scan_inputs(job, batches, sink) if self._scanned is None else self._scanned
 
-    def _find_repeated(self, contents: Contents) -> None:
-        """Find the payloads that the links for more than one architecture take."""
+    def _find_repeated(self, scanned: ScannedInputs) -> None:
+        """Find the payloads that links for more than one architecture take."""
         from pylink.inputs.hostobjects import pick_rows
 
         if len(self.archs) < 2:
             return
         numbers_seen: set[int] = set()
         repeated: set[int] = set()
-        homes = self._homes(contents.sources.arenas)
+        batch_numbers = self._batch_numbers(scanned.sources.arenas)
         for arch in self.archs:
-            rows = pick_rows(contents, Target(arch), optimizes=self.optimizes)
-            packed = sharing.list_packed(rows, homes)
+            rows = pick_rows(scanned, Target(arch), optimizes=self.optimizes)
+            packed = sharing.list_packed(rows, batch_numbers)
             repeated.update(numbers_seen.intersection(packed))
             numbers_seen.update(packed)
         self._repeated = repeated
 
     def decompress(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, list[bytes]]:
-        """PickRows in `arenas` as they are in the arenas returned, with payloads decompressed.
+        """Decompress payloads: returns PickRows and arenas that replace `rows` and `arenas`.
 
-        Those that are damaged stay as they are, and so do those that no other link takes.
+        Damaged payloads stay compressed, and so do payloads that no other link takes.
         """
-        homes = self._homes(arenas)
+        batch_numbers = self._batch_numbers(arenas)
         with self._lock:
             first = len(arenas)
-            stored, missing = sharing.recall(rows, homes, first, self._known, self._repeated)
+            stored, missing = sharing.recall(
+                rows, batch_numbers, first, self._payload_places, self._repeated
+            )
             if missing:
                 try:
                     store, extents = inputfiles.gather(missing, arenas, _nothing)
                 except MemoryError:
                     return rows, arenas
-                sharing.learn(missing, homes, extents, len(self._stores), self._known)
+                sharing.learn(
+                    missing, batch_numbers, extents, len(self._stores), self._payload_places
+                )
                 self._stores.append(store)
-                stored, _ = sharing.recall(rows, homes, first, self._known, frozenset())
+                stored, _ = sharing.recall(
+                    rows, batch_numbers, first, self._payload_places, frozenset()
+                )
             return stored, [*arenas, *self._stores]
 
     def gather(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, bytes] | None:
-        """An arena with the payloads of PickRows and their extents, copied only where needed.
+        """An arena with the payloads of PickRows, and their extents, copying only a few.
 
-        None where they do not lie in one shared arena, or what does not is too much.
+        None if they are not in one shared arena, or too many bytes are not.
         """
         return None if self._tail is None else inputfiles.gather_in_place(rows, arenas, self._tail)
 
-    def _homes(self, arenas: Sequence[bytes]) -> bytes:
-        """The number of the run that each arena is of, -1 for one of the link's own; int32."""
-        numbers = {id(run.arena): number for number, run in enumerate(self._runs)}
+    def _batch_numbers(self, arenas: Sequence[bytes]) -> bytes:
+        """The number of the batch of each arena, -1 for an arena of the link's own; int32."""
+        numbers = {id(batch.arena): number for number, batch in enumerate(self._batches)}
         return b"".join(
             numbers.get(id(arena), -1).to_bytes(4, "little", signed=True) for arena in arenas
         )
 
 
 def _key(source: Input) -> str | int:
-    """What tells inputs apart: the path, or the object that has the contents."""
+    """The key of an input: its path, or the id of its contents."""
     return source.name if source.data is None else id(source.data)
 
 
-def _is_in(place: tuple[int, int] | None, run: int) -> bool:
-    return place is not None and place[0] == run
+def _is_in(place: tuple[int, int] | None, batch: int) -> bool:
+    return place is not None and place[0] == batch
 
 
 def _nothing(number: int) -> bytes:
-    """Stand for a payload that cannot be decompressed."""
+    """The empty contents of a payload that cannot be decompressed."""
     return b""
 
 
-def _measure(source: Input, plan: Plan, sink: Sink) -> tuple[bytes | None, int]:
-    """The contents, where a file cannot be read at once, and its size in bytes; 0 for none."""
+def _measure(source: Input, plan: OutputPlan, sink: Sink) -> tuple[bytes | None, int]:
+    """Like `measure_input`, but with size 0 for an input that cannot be read."""
     if source.data is None:
-        plan.reads(source.name, sink)
+        plan.check_input(source.name, sink)
     try:
-        return measure(source, Plan({}, (), sink), Sink())
+        return measure_input(source, OutputPlan({}, (), sink), Sink())
     except LinkError:
         return None, 0

@@ -1,4 +1,4 @@
-"""Links side by side, in threads: most of their work does not hold the interpreter's lock."""
+"""Runs links side by side, in threads: most of their work does not hold the interpreter's lock."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     Item = TypeVar("Item")
-    Made = TypeVar("Made")
+    Result = TypeVar("Result")
 # Bytes of inputs for which such a part moves one.
 INPUTS_FOR_ONE = 4
 
 
 def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count: int) -> None:
-    """Do `work` for each item, in order, with so many threads; the first exception is raised.
+    """Call `work` for each item, in order, from `count` threads; raises the first exception.
 
-    Kernels use the threads of the process that are left, more of them when some have ended.
+    Kernels use the remaining threads of the process, and more of them as these threads end.
     """
-    rest = iter(items)
+    remaining = iter(items)
     lock = allocate_lock()
     raised: list[BaseException] = []
-    more = max(min(count, len(items)) - 1, 0)
-    threads_taken = take_threads(more) if more else 0
+    helper_count = max(min(count, len(items)) - 1, 0)
+    threads_taken = take_threads(helper_count) if helper_count else 0
 
-    def help_out() -> None:
+    def run_helper() -> None:
         nonlocal threads_taken
-        take()
+        work_off()
         with lock:
             if threads_taken:
                 threads_taken -= 1
                 return_threads(1)
 
-    def take() -> None:
+    def work_off() -> None:
         while not raised:
             with lock:
-                item = next(rest, None)
+                item = next(remaining, None)
             if item is None:
                 return
             try:
@@ -48,18 +48,18 @@ def run_side_by_side(work: Callable[[Item], None], items: Sequence[Item], count:
             except BaseException as error:
                 raised.append(error)
 
-    others = _threads(help_out, more)
-    for thread in others:
+    helpers = _make_threads(run_helper, helper_count)
+    for thread in helpers:
         thread.start()
-    take()
-    for thread in others:
+    work_off()
+    for thread in helpers:
         thread.join()
     if raised:
         raise raised[0]
 
 
-def _threads(run: Callable[[], None], count: int) -> list[Thread]:
-    """So many threads; a step that needs none does not import what makes them."""
+def _make_threads(run: Callable[[], None], count: int) -> list[Thread]:
+    """Make `count` threads; `threading` is imported only if there are any."""
     if not count:
         return []
     from threading import Thread
@@ -67,18 +67,20 @@ def _threads(run: Callable[[], None], count: int) -> list[Thread]:
     return [Thread(target=run) for _ in range(count)]
 
 
-def map_side_by_side(work: Callable[[Item], Made], items: Sequence[Item], count: int) -> list[Made]:
-    """What `work` makes of each item, in order, by so many threads."""
-    results: dict[int, Made] = {}
+def map_side_by_side(
+    work: Callable[[Item], Result], items: Sequence[Item], count: int
+) -> list[Result]:
+    """The result of `work` for each item, in order, computed by `count` threads."""
+    results: dict[int, Result] = {}
 
-    def take(number: int) -> None:
+    def work_off(number: int) -> None:
         results[number] = work(items[number])
 
-    run_side_by_side(take, range(len(items)), count)
+    run_side_by_side(work_off, range(len(items)), count)
     return [results[number] for number in range(len(items))]
 
 
-def map_in_link(work: Callable[[Item], Made], items: Sequence[Item], inputs: int) -> list[Made]:
+def map_in_link(work: Callable[[Item], Result], items: Sequence[Item], inputs: int) -> list[Result]:
     """What `work` makes of each item, in order: parts of one link that has so many bytes of inputs.
 
     A second thread helps where the link may have one that nobody else uses, and is worth it.

@@ -1,4 +1,4 @@
-"""Part of merge: what -edbg says of the inputs as they are linked."""
+"""Part of merge: the lines of -edbg on the inputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def trace_inputs(merged: Merged) -> None:
-    """A line per input, and one per Mercury section that is omitted from it, by its index."""
+    """Print a line per input, and one with the index of each Mercury section that is omitted."""
     objects = merged.objects
     for number, name in enumerate(objects.names):
         write(None, f"link input {printable(name)}\n")

@@ -1,9 +1,9 @@
-"""Phase write: the output appears atomically."""
+"""Phase write: puts the output file in place atomically."""
 
 from __future__ import annotations
 
 from pylink.diagnostics.errors import reason_of
-from pylink.files.atomic import holds, write_output
+from pylink.files.atomic import has_contents, write_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def write(sink: Sink, final: Final | Optimized, buffer: OutputBuffer | None) -> None:
-    """Give the output its place: the file that `buffer` is, or one that the image is written to.
+    """Commit the output buffer if it is a file, else write the image to the output file.
 
-    With --write-if-changed a file that holds the image already is not touched, so that a build
-    system sees nothing new.
+    With --write-if-changed a file with the same contents is not touched, so that a build system
+    sees no change.
     """
     options = final.job.options
     path = options.output_file
-    if path is None or (options.write_if_changed and holds(path, final.image)):
+    if path is None or (options.write_if_changed and has_contents(path, final.image)):
         return
     try:
         if buffer is not None and buffer.commit():

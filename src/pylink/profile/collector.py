@@ -60,14 +60,14 @@ class Recorder(Observer):
         # Whether a link of this process that folds has to load what folds first.
         self.loads = "pylink.phases.fold" not in sys.modules
 
-    def step(self, name: str, detail: object) -> None:
+    def step_ended(self, name: str, detail: object) -> None:
         now = self._clock.now()
         self._steps.append(Step(name, between(self._mark, now)))
         self._mark = now
         if detail is not None:
             self.details[name] = detail
 
-    def after(self, tag: str, result: object) -> None:
+    def phase_ended(self, tag: str, result: object) -> None:
         self.last = self._clock.now()
         self.phases.append(Phase(tag, between(self._begin, self.last), self._steps))
         self.seen[tag] = result

@@ -116,7 +116,7 @@ def copy_floor_ns(profile: Profile, results: Results | None) -> int:
     inputs = objects.job.inputs[: len(objects.names)]
     names: list[bytes | None] = []
     # Only files that are cubins as they stand: others were read in another way.
-    if not objects.homes and all(source.data is None for source in inputs):
+    if not objects.source_numbers and all(source.data is None for source in inputs):
         names = [os.fsencode(source.name) for source in inputs]
     sizes = objects.files.column("size")
     folder = os.path.dirname(profile.output or "") or "."

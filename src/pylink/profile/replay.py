@@ -143,7 +143,7 @@ def run_part(whole: Objects, size: int, arena: bytes) -> Profile | None:
     except LinkError:
         return None
     finally:
-        steps.end()
+        steps.drop_observers()
         record.close(failed=False)
 
 
@@ -159,7 +159,7 @@ def part_of(whole: Objects, size: int, arena: bytes, steps: Steps) -> Objects:
         whole.symbols.first(last.first_symbol + last.symbol_count),
         job=job,
         names=whole.names[:size],
-        homes=whole.homes[:size],
+        source_numbers=whole.source_numbers[:size],
         references=whole.references,
         release=whole.release,
         libraries=None,
@@ -174,33 +174,33 @@ def _run(record: Recorder, part: Objects, sink: ErrorCollector) -> Profile | Non
     _read_again(part, steps)
     times = steps.times(len(part.names))
     elfread.parse(part.arena, extents, times)
-    steps.done("parse", times)
-    record.after("read", part)
+    steps.end_step("parse", times)
+    record.phase_ended("read", part)
     record.resume()
     merged = merge(sink, part)
     if merged is None:
         return None
-    record.after("merge", merged)
+    record.phase_ended("merge", merged)
     record.resume()
     placed = layout(sink, merged)
-    record.after("layout", placed)
+    record.phase_ended("layout", placed)
     final = None
     if not sink.failing:
         record.resume()
         with OutputBuffer(placed.size) as buffer:
             image = relocate(sink, placed, buffer)
-            record.after("relocate", image)
+            record.phase_ended("relocate", image)
             if image is not None:
                 record.resume()
                 final = finalize(sink, image)
-                record.after("finalize", final)
+                record.phase_ended("finalize", final)
     return profile_of(record, Results(part, merged, placed, final))
 
 
 def _read_again(part: Objects, steps: Steps) -> None:
     """Read the files of the part, where each is an input as it stands."""
     inputs = part.job.inputs[: len(part.names)]
-    if part.homes or any(source.data is not None for source in inputs):
+    if part.source_numbers or any(source.data is not None for source in inputs):
         return
     sizes = part.files.column("size")
     times = steps.times(len(inputs))
@@ -208,4 +208,4 @@ def _read_again(part: Objects, steps: Steps) -> None:
         [os.fsencode(source.name) for source in inputs], sizes, [None] * len(inputs), times
     )
     if failed < 0:
-        steps.done("read_files", (times, extents))
+        steps.end_step("read_files", (times, extents))

@@ -143,7 +143,7 @@ def encode(events: Sequence[Event], beginning: float) -> bytes:
 def load(path: str | os.PathLike[str]) -> list[Event]:
     """The events of a trace file, of ours or of clang or lld; MalformedTrace, OSError."""
     name = os.fspath(path)
-    data = read_incoming(name, wanted=is_text)
+    data = read_incoming(name, is_wanted=is_text)
     try:
         document = json.loads(data)
     except UnicodeDecodeError as error:

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from pylink.diagnostics.stream import show
-from pylink.files.atomic import holds, write_whole
+from pylink.files.atomic import has_contents, write_whole
 from pylink.files.reading import MAX_SIZE, read_incoming
 from pylink.prune.entries import MODES
 from pylink.prune.errors import NotPruned
@@ -116,7 +116,7 @@ def _prune(path: str, output: str | None, request: Request, program: str) -> Non
     target = path if output is None else output
     if output is not None or rewritten != data:
         write_whole(target, rewritten)
-        if not holds(target, rewritten):
+        if not has_contents(target, rewritten):
             raise NotPruned(f"{target}: it is not what was written")
     for note in plan.notes:
         refuse(program, f"{path}: {note}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pylink.devicelink.compression import ALWAYS, NEVER, Mode, compress
 from pylink.diagnostics import Sink
 from pylink.facts.fatbinentries import CONTAINER, ENTRY, FATBIN_MAGIC, FLAG_LZ4, FLAG_ZSTD
-from pylink.inputs.choice import CHIP, ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, FAMILY
+from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, FLAG_CHIP, FLAG_FAMILY
 from pylink.inputs.payload import DamagedPayload, Unpacker
 from pylink.prune.errors import NotPruned
 
@@ -48,7 +48,7 @@ class Entry:
     def target(self) -> str:
         """`sm_90a`, `compute_80`, `lto_90`, or `kind 4 of 75`."""
         kind, sm, flags = self.fields[0], self.fields[8], self.flags
-        suffix = "a" if flags & CHIP else "f" if flags & FAMILY else ""
+        suffix = "a" if flags & FLAG_CHIP else "f" if flags & FLAG_FAMILY else ""
         word = _WORDS.get(kind)
         return f"{word}_{sm}{suffix}" if word else f"kind {kind} of {sm}{suffix}"
 

@@ -29,7 +29,7 @@ def read_remarks(path: str | os.PathLike[str]) -> Iterator[Remark]:
     in it, MissingYaml for YAML without PyYAML.
     """
     name = os.fspath(path)
-    data = read_incoming(name, wanted=lambda head: head.startswith(MAGIC) or is_text(head))
+    data = read_incoming(name, is_wanted=lambda head: head.startswith(MAGIC) or is_text(head))
     # Each loads much that the other does not need.
     if not data:
         return

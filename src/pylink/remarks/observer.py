@@ -31,7 +31,7 @@ class RemarkObserver(Observer):
     def records_folds(self) -> bool:
         return self.remarks is not None and self.remarks.wants_reasons(MERC_DEDUP)
 
-    def after(self, tag: str, result: object) -> None:
+    def phase_ended(self, tag: str, result: object) -> None:
         if self.remarks is None:
             self.remarks = self._settings.open(self._sink)
         for name, (phase, module) in PASSES.items():

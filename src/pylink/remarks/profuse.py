@@ -59,7 +59,7 @@ class ProfuseObserver(Observer):
     def __init__(self, speaking: frozenset[str]) -> None:
         self._channels = speaking
 
-    def after(self, tag: str, result: object) -> None:
+    def phase_ended(self, tag: str, result: object) -> None:
         if tag == "merge":
             assert isinstance(result, Merged)
             folding = result.folding

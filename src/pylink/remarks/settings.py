@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pylink.options.xopt import read_words
+from pylink.options.xopt import read_xopt
 from pylink.remarks.channel import Remarks
 from pylink.remarks.container import LLVM_22
 from pylink.remarks.files import FORMATS, YAML, open_writer
@@ -55,7 +55,7 @@ class Settings:
     def __init__(self, options: Options, sink: Sink) -> None:
         """Read `options`; what they say wrong is a fatal diagnostic."""
         values: dict[str, Value] = {}
-        self.profuse = read_words(options.Xopt, values, sink)
+        self.profuse = read_xopt(options.Xopt, values, sink)
         for attribute in OPTIONS:
             value = getattr(options, attribute)
             if value is not None and value is not False:

@@ -18,19 +18,19 @@ from pylink.files.workdir import enter_root, leave_root
 from pylink.inputs.archivehost import thin_members
 from pylink.linker import run_link
 from pylink.options.check import check
-from pylink.options.model import Input, output_noted, recorded
+from pylink.options.model import Input, note_output, note_text
 from pylink.options.parse import CommandLine, parse
-from pylink.options.plan import Plan, plan_outputs
+from pylink.options.plan import OutputPlan, plan_outputs
 from pylink.options.table import FILE, OPTIONS
 from pylink.outputs.reproducer import (
     DATA,
+    IGNORED_OPTIONS,
     LIBRARY_VARIABLE,
     MANIFEST,
-    NEVER_TAKEN,
     READ_PATHS,
     ROOT,
     TOOL_PATHS,
-    restored,
+    restore_paths,
     up_to_root,
 )
 from pylink.renderers.configuration import obey, open_reports
@@ -106,10 +106,12 @@ class Again:
             if not os.path.isdir(self._folder):
                 raise ValueError(place)
             output_name = manifest["values"].get("output_file")
-            self._output = None if output_name is None else restored(str(output_name), self._up)
+            self._output = (
+                None if output_name is None else restore_paths(str(output_name), self._up)
+            )
             self._values = self._read_values(manifest["values"], trusted=trusted)
             self._recorded = str(manifest["recorded"])
-            self._whole = [bool(whole) for whole in manifest["whole_libraries"]]
+            self._whole = [bool(whole_archive) for whole_archive in manifest["whole_libraries"]]
             self._library_path = self._read_library_path(manifest["environment"])
             self._inputs = [
                 self._input(number, source) for number, source in enumerate(manifest["inputs"])
@@ -131,15 +133,15 @@ class Again:
             for attribute in line.lists:
                 values[attribute] = self._list(attribute) + _items(line.values[attribute])
             inputs = self._inputs + [
-                Input(os.path.join(back, name), whole=whole)
-                for name, whole in zip(line.inputs, line.whole, strict=True)
+                Input(os.path.join(back, name), whole_archive=whole_archive)
+                for name, whole_archive in zip(line.inputs, line.whole_inputs, strict=True)
             ]
             added = line.inputs or set(line.values) - {"output_file"}
             os.chdir(self._folder)
-            names = [restored(source.name, self._up) for source in inputs]
+            names = [restore_paths(source.name, self._up) for source in inputs]
             settings = {**values, "output_file": self._output}
             obey(sink, settings, inputs=names, terminal_form="text")
-            plan = Plan(values, [source.name for source in inputs], sink)
+            plan = OutputPlan(values, [source.name for source in inputs], sink)
             plan.root = self._up
             open_reports(sink, values)
             check(
@@ -156,8 +158,8 @@ class Again:
                 sink,
                 self._whole + line.whole_libraries,
                 noted=(
-                    output_noted(settings),
-                    restored(recorded(values, names), self._up) if added else self._recorded,
+                    note_output(settings),
+                    restore_paths(note_text(values, names), self._up) if added else self._recorded,
                 ),
                 library_path=self._library_path,
             )
@@ -172,7 +174,7 @@ class Again:
         return _items(self._values.get(attribute, ()))
 
     def _read_values(self, given: dict[str, Any], *, trusted: bool) -> dict[str, Value]:
-        values = {name: value for name, value in given.items() if name not in NEVER_TAKEN}
+        values = {name: value for name, value in given.items() if name not in IGNORED_OPTIONS}
         arch = values.pop("arch")
         if not isinstance(arch, str):
             raise TypeError("arch is not a string")
@@ -199,16 +201,16 @@ class Again:
         return folders
 
     def _input(self, number: int, row: dict[str, Any]) -> Input:
-        name, whole = row["name"], bool(row["whole"])
+        name, whole_archive = row["name"], bool(row["whole"])
         if not isinstance(name, str):
             raise TypeError("the name of an input is not a string")
         if row["data"] is None:
             self._in_archive(os.path.join(self._folder, name))
-            return Input(name, whole=whole)
+            return Input(name, whole_archive=whole_archive)
         if not row["data"]:
-            return Input(name, b"", whole=whole)
+            return Input(name, b"", whole_archive=whole_archive)
         with open(os.path.join(self._top, DATA, str(number)), "rb") as stream:
-            return Input(name, stream.read(), whole=whole)
+            return Input(name, stream.read(), whole_archive=whole_archive)
 
     def _check_members(self) -> None:
         """ValueError where a thin archive names a file that is outside."""
@@ -245,10 +247,10 @@ class Restoring(Sink):
 
     def _restore(self, record: Diagnostic) -> None:
         if record.file is not None:
-            record.file = restored(record.file, self._up)
+            record.file = restore_paths(record.file, self._up)
         for name, value in record.args.items():
             if isinstance(value, str):
-                record.args[name] = restored(value, self._up)
+                record.args[name] = restore_paths(value, self._up)
         for below in (*record.children, *record.hints, *record.notes, *record.extra):
             self._restore(below)
 

@@ -22,8 +22,8 @@ from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.nvlink import NVLINK
 from pylink.options.commands import COMMANDS
-from pylink.options.file import split_items, split_words
-from pylink.options.parse import VARIABLE
+from pylink.options.file import split_arguments, split_items
+from pylink.options.parse import OPTIONS_VARIABLE
 from pylink.options.table import BY_ATTRIBUTE, SPELLINGS
 
 TYPE_CHECKING = False
@@ -47,7 +47,7 @@ OWN_FILES = ("/dev/fd", "/proc/self", "/proc/thread-self")
 SERVED = ("link", "dlink")
 # Variables that hold folders of a link, and those that hold words.
 FOLDERS = b"LIBRARY_PATH"
-VARIABLES = (VARIABLE.encode(), b"NVCC_PREPEND_FLAGS", b"NVCC_APPEND_FLAGS")
+VARIABLES = (OPTIONS_VARIABLE.encode(), b"NVCC_PREPEND_FLAGS", b"NVCC_APPEND_FLAGS")
 OPTIONS_FILE = BY_ATTRIBUTE["options_file"]
 LIMITS = [getattr(resource, name) for name in sorted(dir(resource)) if name.startswith("RLIMIT_")]
 DEEPEST = 15  # options files in each other, as nvlink has them
@@ -146,7 +146,7 @@ class Request:
         try:
             argv = [*self.argv, os.fsdecode(self.environment.get(FOLDERS, b""))]
             for name in VARIABLES:
-                argv += split_words(os.fsdecode(self.environment.get(name, b"")), Sink())
+                argv += split_arguments(os.fsdecode(self.environment.get(name, b"")), Sink())
             return is_own(argv, self.lent[STREAMS])
         except LinkError:  # a mistake, of which a link by itself has the words
             return True
@@ -191,7 +191,7 @@ def _holds_own(file: str, folder: int, depth: int) -> bool:
             text = os.fsdecode(stream.read())
     except (OSError, ValueError):
         return False
-    return is_own(split_words(text, Sink()), folder, depth + 1)
+    return is_own(split_arguments(text, Sink()), folder, depth + 1)
 
 
 def link(connection: socket.socket, request: Request) -> int:

@@ -8,14 +8,14 @@ import re
 from pylink._native import ledger as native
 from pylink._native.cores import count_cores
 from pylink.facts.elf import ET_REL
-from pylink.inputs.choice import CHIP, ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, FAMILY
+from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, FLAG_CHIP, FLAG_FAMILY
 from pylink.inputs.payload import (
     LZ4,
     LZ4_BLOCK,
     STORED,
     ZSTD,
     ZSTD_FRAME,
-    find_codec,
+    load_codec,
 )
 from pylink.size.model import (
     CUBIN,
@@ -61,7 +61,7 @@ _UNIT = rb"_+(?:INTERNAL_+|GLOBAL__N__|nv_static_\d+__)[0-9a-f]{8}_(\d+)_(\w+)"
 
 def target_of(kind: int, sm: int, flags: int) -> str:
     """`sm_90a`, `compute_100f` and the like."""
-    suffix = "a" if flags & CHIP else "f" if flags & FAMILY else ""
+    suffix = "a" if flags & FLAG_CHIP else "f" if flags & FLAG_FAMILY else ""
     return f"{'sm' if kind == ENTRY_ELF else 'compute'}_{sm}{suffix}"
 
 
@@ -133,7 +133,7 @@ class Counter:
         self._sizes, self._experiments = sizes, experiments
         self._recompress = recompress
         if recompress:
-            find_codec(ZSTD_FRAME, native.use_codec)
+            load_codec(ZSTD_FRAME, native.use_codec)
         self._threads = min(_MOST_THREADS, count_cores())
         self._pool = Pool(self._threads)
         self._batch: _Batch | None = None
@@ -200,7 +200,7 @@ class Counter:
         self._sizes.numbers += 1
         source, offset, size = where
         method = _CODECS.get(codec, STORED)
-        is_native = not method or find_codec(method, native.use_codec)
+        is_native = not method or load_codec(method, native.use_codec)
         place = source.place_of(offset) if is_native and not self._experiments else None
         batch = self._batch_with_room(place and place[0], leaf, payload_bytes + full)
         data = packed = None

@@ -26,7 +26,7 @@ from pylink.inspect.embedded import (
     CONTAINER_SIZE,
     ELF_MARK,
     Embedded,
-    Section,
+    FileSection,
     entry_at,
     find_device_code,
     leaves_registration,
@@ -259,7 +259,13 @@ class Reader:
         self._add_hosts(source, done, source.size, file, unit, sections)
 
     def _add_hosts(
-        self, source: Source, start: int, end: int, file: int, unit: str, sections: list[Section]
+        self,
+        source: Source,
+        start: int,
+        end: int,
+        file: int,
+        unit: str,
+        sections: list[FileSection],
     ) -> None:
         """Host bytes, by section; what is in none has an empty name."""
         at = start

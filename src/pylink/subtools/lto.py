@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink.diagnostics import Sink
-    from pylink.inputs.pieces import Piece
+    from pylink.inputs.compileinputs import CompileInput
     from pylink.inputs.references import References
     from pylink.options.model import Options
     from pylink.phases.init import Job
@@ -31,7 +31,7 @@ LONG = 60_000
 
 
 def compile_lto(
-    modules: Sequence[Piece],
+    modules: Sequence[CompileInput],
     compilers: Compilers,
     job: Job,
     sink: Sink,
@@ -51,7 +51,7 @@ def compile_lto(
     options = job.options
     preload = [file for file in (compilers.nvjitlink, compilers.nvvm) if file is not None]
     for file in preload:
-        job.plan.reads(file, sink)
+        job.plan.check_input(file, sink)
     task = {
         "path": module_paths(),
         "options": arguments(options, whole=keep is None, used=used),

@@ -89,7 +89,7 @@ def compile_ptx(
     tool = tool or find_ptxas(options)
     if tool is None:
         sink.fatal("ptxas-missing", file=requests[0].name or requests[0].source)
-    job.plan.reads(tool, sink)
+    job.plan.check_input(tool, sink)
     _note_release(tool, options, requests[0], sink)
     commands = [
         # Padding after the text would end it with an error.

@@ -95,10 +95,10 @@ class ProgressObserver(Observer):
     def __init__(self) -> None:
         self._progress = Progress("linking", self.PHASES)
 
-    def step(self, name: str, detail: object) -> None:
+    def step_ended(self, name: str, detail: object) -> None:
         self._progress.tell(f"{name.replace('_', ' ')} done")
 
-    def after(self, tag: str, result: object) -> None:
+    def phase_ended(self, tag: str, result: object) -> None:
         self._progress.advance(text=f"{tag} done")
         if tag == LAST:  # what is done about the link after it has bars of its own
             self._progress.stop()

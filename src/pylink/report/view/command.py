@@ -89,7 +89,7 @@ def _asks_for_output(options: argparse.Namespace) -> bool:
 
 def _open(name: str, files: Files) -> None:
     """Read a file as what its first bytes say it is."""
-    data = read_incoming(name, wanted=lambda head: head.startswith(MAGIC) or is_text(head))
+    data = read_incoming(name, is_wanted=lambda head: head.startswith(MAGIC) or is_text(head))
     if data.startswith(MAGIC):
         from pylink.report.file import parse_report
 
