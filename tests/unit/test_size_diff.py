@@ -13,7 +13,7 @@ from pylink.command.sizes import main
 from pylink.size import measure, rows
 from pylink.size.budget import BadBudget, broken, read_budget
 from pylink.size.diff import COLUMNS, changes, reasons, stem
-from pylink.size.diffshow import ALL
+from pylink.size.diffshow import JSON_LEVELS
 
 
 def cubin(sizes: dict[str, int]) -> bytes:
@@ -55,7 +55,7 @@ def make_builds(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_differences_add_up_at_every_level(builds: tuple[Path, Path]) -> None:
     old, new = (measure([str(path)]) for path in builds)
-    for by in ALL:
+    for by in JSON_LEVELS:
         for column in COLUMNS:
             whole = getattr(rows(new, ())[0], column) - getattr(rows(old, ())[0], column)
             assert sum(change.difference(column) for change in changes(old, new, by)) == whole
@@ -108,7 +108,7 @@ def test_forms_of_a_difference(
     assert capsys.readouterr().out.startswith("target,unpacked_old,unpacked_new,")
     assert main([*words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert [table["by"] for table in document["tables"]] == [list(by) for by in ALL]
+    assert [table["by"] for table in document["tables"]] == [list(by) for by in JSON_LEVELS]
     assert main([str(builds[1]), "--diff", "gone"]) == 2
 
 
@@ -123,7 +123,7 @@ def test_forms_of_a_difference(
         ('growth = "-1 %"', 2, "not an amount"),
         ('growth = "1000 %"', 0, ""),
         ('growth = "1 B"', 1, "growth: installed +"),
-        ('"libbar.so" = "1 MB"', 2, "no file has such a name"),
+        ('"libbar.so" = "1 MB"', 2, "no file has this name"),
         ('download = "1 MB"', 2, "in an archive"),
         ("installed = 5", 2, ":2: not a limit"),
         ('installed = "5 lightyears"', 2, ":2: not an amount"),

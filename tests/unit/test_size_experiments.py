@@ -51,7 +51,7 @@ def test_twins(tmp_path: Path) -> None:
     ]
     marked = linked(86, records=MARK)
     assert twins(tmp_path, (86, marked), (89, linked(89))) == [
-        "1 cubin of sm_89 as of sm_86, but for a mark"
+        "1 cubin of sm_89 as of sm_86, except for a mark"
     ]
     assert len(twins(tmp_path, (80, linked(80)), (86, linked(86)), (89, linked(89)))) == 2
 

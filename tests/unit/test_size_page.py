@@ -14,7 +14,7 @@ from helpers.fatbin_builder import PTX, container, entry
 from helpers.sized import library, linked, wheel
 
 from pylink.command.sizes import main
-from pylink.report.view.sizepage import MOST_PARTS, Node, page, size_tree
+from pylink.report.view.sizepage import MAX_PARTS, Node, page, size_tree
 from pylink.size import measure
 
 CHROMIUM = shutil.which("chromium")
@@ -53,7 +53,7 @@ def check_sums(node: Node) -> None:
             assert sum(getattr(part, column) for part in parts) == getattr(node, column)
         for part in node.parts.values():
             check_sums(part)
-    assert 0 <= node.gone <= node.size
+    assert 0 <= node.removable <= node.size
 
 
 def test_the_tree_adds_up(tmp_path: Path) -> None:
@@ -62,8 +62,10 @@ def test_the_tree_adds_up(tmp_path: Path) -> None:
     check_sums(tree)
     assert tree.size == tree.download == path.stat().st_size
     library_node = tree.parts["a/lib.so"]
-    assert library_node.parts["PTX compute_80"].gone == library_node.parts["PTX compute_80"].size
-    assert tree.gone == library_node.gone == library_node.parts["PTX compute_80"].size
+    assert (
+        library_node.parts["PTX compute_80"].removable == library_node.parts["PTX compute_80"].size
+    )
+    assert tree.removable == library_node.removable == library_node.parts["PTX compute_80"].size
     assert "f<>" in library_node.parts["cubin sm_80"].parts
 
 
@@ -71,7 +73,7 @@ def test_many_parts_become_one() -> None:
     node = Node("all", size=sum(range(1, 101)))
     for size in range(1, 101):
         node.parts[str(size)] = Node(str(size), size=size)
-    assert len(node.largest()) == MOST_PARTS + 1
+    assert len(node.largest()) == MAX_PARTS + 1
     assert sum(part.size for part in node.largest()) == node.size
     assert node.largest()[-1].name == "60 others"
 

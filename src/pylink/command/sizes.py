@@ -158,7 +158,7 @@ def _show_sizes(
 
 def _load_screen() -> None:
     """Load what prints while threads still count."""
-    import pylink.size.screen  # noqa: F401
+    import pylink.size.screen  # noqa: F401 -- loaded ahead
 
 
 def _write_page(arguments: argparse.Namespace, sizes: Sizes) -> None:
@@ -181,11 +181,11 @@ def _text(sizes: Sizes, arguments: argparse.Namespace) -> str:
     top = TOP if arguments.top is None else arguments.top
     if arguments.what_if and not arguments.json:
         from pylink.size.whatif import what_if, what_if_lines, what_if_note
-        from pylink.terminal.tables import aligned
+        from pylink.terminal.tables import align_columns
 
         without = what_if(sizes)
         table = what_if_lines(without, printable(arguments.what_if.pattern))
-        return "\n".join([*aligned(table, " rrr"), "", what_if_note(without), ""])
+        return "\n".join([*align_columns(table, " rrr"), "", what_if_note(without), ""])
     selects = bool(arguments.arch or arguments.match)
     by = arguments.by or (("function",) if arguments.match else ("target", "kind"))
     if arguments.json or arguments.csv or arguments.markdown:

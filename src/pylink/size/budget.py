@@ -1,8 +1,8 @@
-"""Limits of sizes, for continuous integration: a file of lines `what = "limit"`.
+"""Limits of sizes for continuous integration: a file of lines `what = "limit"`.
 
-The file is TOML of strings alone, without tables. `download`, `installed` and `unpacked` limit the
-whole, `growth` what `--diff` finds, in percent or bytes. `"PATTERN:TARGET"` limits the installed
-bytes of files whose last name fits a pattern of the shell, `"PATTERN"` those of all targets.
+The file is TOML with strings only and without tables. `download`, `installed` and `unpacked` limit
+the totals, `growth` the difference of `--diff`, in percent or bytes. `"PATTERN:TARGET"` limits the
+installed bytes of files whose base name matches a shell pattern, `"PATTERN"` those of all targets.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _UNITS = {
 
 
 class BadBudget(Exception):
-    """A budget that cannot be used; the text says where and why."""
+    """An invalid budget; the text has the position and the reason."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """One line: bytes, or a share of what was there before."""
+    """One limit of `subject`, in bytes or in percent of the earlier size."""
 
-    what: str
+    subject: str
     amount: float
     is_percent: bool = False
 
 
 def read_budget(path: str) -> list[Limit]:
-    """The limits in a file; BadBudget for a line that is none, OSError if it cannot be read."""
+    """Read the limits of a file; BadBudget for an invalid line, OSError if it cannot be read."""
     with open(path, encoding="utf-8") as file:
         try:
             lines = file.read().splitlines()
@@ -56,61 +56,63 @@ def read_budget(path: str) -> list[Limit]:
         match = _LINE.fullmatch(line)
         if match is None:
             raise BadBudget(f'{path}:{number}: not a limit; write: what = "40 MB"')
-        what = next(text for text in match.groups()[:3] if text is not None)
-        limit = _limit(what, next(text for text in match.groups()[3:] if text is not None))
+        subject = next(text for text in match.groups()[:3] if text is not None)
+        limit = _limit(subject, next(text for text in match.groups()[3:] if text is not None))
         if limit is None:
             raise BadBudget(f"{path}:{number}: not an amount of bytes, such as 40 MB")
-        if any(other.what == what for other in limits):
-            raise BadBudget(f"{path}:{number}: '{what}' has a limit already")
+        if any(other.subject == subject for other in limits):
+            raise BadBudget(f"{path}:{number}: '{subject}' has a limit already")
         limits.append(limit)
     if not limits:
-        raise BadBudget(f"{path}: there is no limit in it")
+        raise BadBudget(f"{path}: it contains no limits")
     return limits
 
 
-def _limit(what: str, text: str) -> Limit | None:
+def _limit(subject: str, text: str) -> Limit | None:
     match = _AMOUNT.fullmatch(text.strip())
     if match is None:
         return None
     amount, unit = float(match[1]), match[2].lower()
     if unit == "%":
-        return Limit(what, amount, is_percent=True) if what == GROWTH else None
-    return Limit(what, amount * _UNITS[unit]) if unit in _UNITS else None
+        return Limit(subject, amount, is_percent=True) if subject == GROWTH else None
+    return Limit(subject, amount * _UNITS[unit]) if unit in _UNITS else None
 
 
 def broken(limits: list[Limit], sizes: Sizes, old: Sizes | None) -> list[str]:
-    """A line for each limit that is broken; BadBudget for one that nothing can be held to."""
+    """A line for each limit that is exceeded; BadBudget for a limit that cannot be checked."""
     lines = []
     for limit in limits:
-        if limit.what == GROWTH:
+        if limit.subject == GROWTH:
             line = _growth(limit, sizes, old)
         else:
-            size = _size_of(limit.what, sizes)
-            line = _over(limit.what, size, limit.amount)
+            size = _size_of(limit.subject, sizes)
+            line = _excess_text(limit.subject, size, limit.amount)
         if line:
             lines.append(line)
     return lines
 
 
-def _over(what: str, size: int, most: float) -> str:
+def _excess_text(subject: str, size: int, most: float) -> str:
     if size <= most:
         return ""
     over = bytes_text(int(size - most))
-    return f"{what}: {bytes_text(size)} ({size} bytes), limit {bytes_text(int(most))}, {over} over"
+    return (
+        f"{subject}: {bytes_text(size)} ({size} bytes), limit {bytes_text(int(most))}, {over} over"
+    )
 
 
-def _whole(sizes: Sizes, column: str) -> int:
+def _total(sizes: Sizes, column: str) -> int:
     if column == "download" and not sizes.downloads:
-        raise BadBudget("'download' has a limit, and nothing that was measured is in an archive")
+        raise BadBudget("'download' has a limit, but no measured file is in an archive")
     return sum(getattr(leaf, column) or 0 for leaf in sizes.leaves)
 
 
-def _size_of(what: str, sizes: Sizes) -> int:
-    if what in COLUMNS:
-        return _whole(sizes, what)
-    pattern, colon, target = what.rpartition(":")
+def _size_of(subject: str, sizes: Sizes) -> int:
+    if subject in COLUMNS:
+        return _total(sizes, subject)
+    pattern, colon, target = subject.rpartition(":")
     if not colon:
-        pattern, target = what, ""
+        pattern, target = subject, ""
     files = {
         number
         for number, file in enumerate(sizes.files)
@@ -118,7 +120,7 @@ def _size_of(what: str, sizes: Sizes) -> int:
         or (file.archive and fnmatchcase(file.archive.rpartition("/")[2], pattern))
     }
     if not files:
-        raise BadBudget(f"'{what}' has a limit, and no file has such a name")
+        raise BadBudget(f"'{subject}' has a limit, but no file has this name")
     selection = Selection(target)
     return sum(
         leaf.installed for leaf in sizes.leaves if leaf.file in files and selection.takes(leaf)
@@ -129,7 +131,7 @@ def _growth(limit: Limit, sizes: Sizes, old: Sizes | None) -> str:
     if old is None:
         raise BadBudget("'growth' has a limit: use --diff OLD with it")
     column = "download" if old.downloads and sizes.downloads else "installed"
-    before, after = _whole(old, column), _whole(sizes, column)
+    before, after = _total(old, column), _total(sizes, column)
     most = before * limit.amount / 100 if limit.is_percent else limit.amount
     if after - before <= most:
         return ""

@@ -1,7 +1,7 @@
-"""What changed between two builds, by level, and why, in words.
+"""Differences of two builds by level, and sentences on the reasons.
 
-Rows are matched by names that outlive a release: files without version, targets, kinds, templates
-and functions. Differences add up to that of the whole, as rows do.
+Rows are matched by names that stay the same between releases: files without version, targets,
+kinds, templates and functions. Differences add up to the total difference, like rows.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _CODEC_WORDS = {"none": "stored", "lz4": "LZ4", "zstd": "zstd"}
 _VERSION = re.compile(
     r"(?<=[-_.])v?\d+(\.\d+)+([-_.+]?(post|dev|rc|a|b)\d+)*(?=[-_.]|$)|(?<=\.so)(\.\d+)+$"
 )
-# A change of a template's unpacked bytes that is worth a line: a part of the whole, and bytes.
-_PART, _BYTES = 0.001, 1000
+# The least change of a template's unpacked bytes that has a line: a share of the total, and bytes.
+_LEAST_SHARE, _LEAST_BYTES = 0.001, 1000
 COLUMNS = ("unpacked", "installed", "download")
 
 
 @dataclass
 class Change:
-    """A group of both builds; a side where it is missing has zeros."""
+    """A group of both builds; a build without it has zeros."""
 
     keys: tuple[str, ...]
     old: Row
@@ -43,7 +43,7 @@ class Change:
 
 @dataclass
 class Reason:
-    """Why bytes changed: words, and by how many installed and unpacked bytes."""
+    """The reason of a change as text, with the difference of installed and unpacked bytes."""
 
     text: str
     installed: int
@@ -51,7 +51,7 @@ class Reason:
 
 
 def stem(name: str) -> str:
-    """The name of a file without folders of its own and versions: what it is in any release."""
+    """The name of a file without versions, which is the same in all releases."""
     folder, slash, last = name.rpartition("/")
     if ".dist-info" in folder:
         folder = _VERSION.sub("", folder)
@@ -61,7 +61,7 @@ def stem(name: str) -> str:
 def changes(
     old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = EVERYTHING
 ) -> list[Change]:
-    """Groups of both, those with the largest difference first."""
+    """The groups of both builds, largest difference first."""
     before, after = (_by_key(sizes, by, selection) for sizes in (old, new))
     changed = [
         Change(key, before.get(key, Row(key)), after.get(key, Row(key)))
@@ -73,27 +73,27 @@ def changes(
 
 
 def column_of(old: Sizes, new: Sizes) -> str:
-    """What counts first: the download if both have one."""
+    """The column that decides order: the download if both builds have one."""
     return "download" if old.downloads and new.downloads else "installed"
 
 
 def _by_key(sizes: Sizes, by: Sequence[str], selection: Selection) -> dict[tuple[str, ...], Row]:
-    whole: dict[tuple[str, ...], Row] = {}
+    totals: dict[tuple[str, ...], Row] = {}
     only = _only_file(sizes)
     for row in rows(sizes, by, selection):
         key = tuple(
             _plain_name(name, only) if level in ("file", "archive") else name
             for level, name in zip(by, row.keys, strict=True)
         )
-        total = whole.setdefault(key, Row(key))
+        total = totals.setdefault(key, Row(key))
         for column in ("count", *COLUMNS):
             setattr(total, column, getattr(total, column) + getattr(row, column))
         total.estimated = total.estimated or row.estimated
-    return whole
+    return totals
 
 
 def _only_file(sizes: Sizes) -> str:
-    """The file or archive, where all that was measured is one: its folders do not matter."""
+    """The name of the only measured file or archive, or "": its folders are ignored."""
     outer = {file.archive or file.name for file in sizes.files}
     return outer.pop() if len(outer) == 1 else ""
 
@@ -103,7 +103,7 @@ def _plain_name(name: str, only: str) -> str:
 
 
 def reasons(old: Sizes, new: Sizes) -> list[Reason]:
-    """Targets that came and went, other compression, templates that are new, gone or grown."""
+    """Reasons: targets added or gone, other compression, templates new, gone or grown."""
     sentences = [*_targets(old, new), *_templates(old, new)]
     sentences.sort(key=lambda reason: (-abs(reason.installed), reason.text))
     return sentences
@@ -142,7 +142,7 @@ def _targets(old: Sizes, new: Sizes) -> list[Reason]:
 
 
 def _modes(leaves: list[Leaf]) -> str:
-    """How entries are compressed, the most bytes first."""
+    """The compression modes of entries, by bytes, largest first."""
     sizes: Counter[str] = Counter()
     for leaf in leaves:
         sizes[_CODEC_WORDS[leaf.codec]] += leaf.unpacked
@@ -150,10 +150,10 @@ def _modes(leaves: list[Leaf]) -> str:
 
 
 def _templates(old: Sizes, new: Sizes) -> list[Reason]:
-    """Only targets and kinds that both have; a new target has its own line."""
+    """Reasons by template, for targets and kinds of both builds; a new target has its own line."""
     both = set(_groups(old)) & set(_groups(new))
     before, after = (_template_rows(sizes, both) for sizes in (old, new))
-    least = max(_BYTES, _PART * sum(row.unpacked for row in after.values()))
+    least = max(_LEAST_BYTES, _LEAST_SHARE * sum(row.unpacked for row in after.values()))
     sentences = []
     for name in dict.fromkeys([*before, *after]):
         was, now = before.get(name, Row((name,))), after.get(name, Row((name,)))
@@ -161,17 +161,17 @@ def _templates(old: Sizes, new: Sizes) -> list[Reason]:
         count, earlier = len(now.functions), len(was.functions)
         if abs(unpacked) < least or not (count or earlier):
             continue
-        what = "template" if name.endswith(">") else "function"
+        noun = "template" if name.endswith(">") else "function"
         if not earlier:
-            text = f"{what} {name} new" + (f", {count} instances" if count > 1 else "")
+            text = f"{noun} {name} new" + (f", {count} instances" if count > 1 else "")
         elif not count:
-            text = f"{what} {name} gone" + (f", {earlier} instances" if earlier > 1 else "")
+            text = f"{noun} {name} gone" + (f", {earlier} instances" if earlier > 1 else "")
         elif count != earlier:
-            text = f"{what} {name}: instances {earlier} -> {count}"
+            text = f"{noun} {name}: instances {earlier} -> {count}"
         else:
             verb = "grown" if unpacked > 0 else "shrunk"
             share = 100 * abs(unpacked) / was.unpacked if was.unpacked else 0
-            text = f"{what} {name}: code {verb} by {share:.0f} %, same instances"
+            text = f"{noun} {name}: code {verb} by {share:.0f} %, same instances"
         sentences.append(Reason(text, now.installed - was.installed, unpacked))
     return sentences
 
@@ -189,7 +189,7 @@ def _template_rows(sizes: Sizes, groups: set[tuple[str, str]]) -> dict[str, Row]
 
 
 def signed(size: int, estimated: bool = False) -> str:
-    """A difference as people read it."""
+    """Format a difference of bytes with its sign."""
     text = bytes_text(abs(size))
     sign = "+" if size > 0 else "-" if size < 0 else ""
     return f"{'~' if estimated and size else ''}{sign}{text}"

@@ -1,4 +1,4 @@
-"""Two builds side by side: for a terminal, a comment on a pull request, and programs."""
+"""Shows two builds side by side: on a terminal, in a pull request's comment, and for programs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,24 @@ from pylink.size.diff import COLUMNS, Change, Reason, changes, column_of, reason
 from pylink.size.formats import VERSION, csv_cell, markdown_cell
 from pylink.size.levels import EVERYTHING, INNER, Row, Selection
 from pylink.size.numbers import bytes_text
-from pylink.terminal.tables import aligned, csv_text
+from pylink.terminal.tables import align_columns, csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink.size.model import Sizes
 
-DEFAULT = (("kind",), ("target",))
-# Levels of `--json` where none is asked for.
-ALL = (("file",), ("kind",), ("target",), ("unit",), ("part",), ("template",), ("function",))
+DEFAULT_LEVELS = (("kind",), ("target",))
+# Default levels of `--json`.
+JSON_LEVELS = (
+    ("file",),
+    ("kind",),
+    ("target",),
+    ("unit",),
+    ("part",),
+    ("template",),
+    ("function",),
+)
 _NAME = 60
 
 
@@ -42,21 +50,21 @@ def _table(
     for column in columns:
         head += [f"{column} old", "new", "difference"]
     table = [tuple(head)]
-    shown = lines[:top] if top else lines
+    shown_changes = lines[:top] if top else lines
     table += [
         (*(printable(name) for name in change.keys), *_cells(change, columns, inner))
-        for change in shown
+        for change in shown_changes
     ]
-    if len(shown) < len(lines):
-        rest = _merged(lines[len(shown) :])
-        name = f"({len(lines) - len(shown)} more)"
-        table.append((name, *[""] * (len(by) - 1), *_cells(rest, columns, inner)))
-    whole = _merged(changes(old, new, by, selection))
-    table.append(("sum", *[""] * (len(by) - 1), *_cells(whole, columns, False)))
+    if len(shown_changes) < len(lines):
+        omitted = _sum_changes(lines[len(shown_changes) :])
+        name = f"({len(lines) - len(shown_changes)} more)"
+        table.append((name, *[""] * (len(by) - 1), *_cells(omitted, columns, inner)))
+    total = _sum_changes(changes(old, new, by, selection))
+    table.append(("sum", *[""] * (len(by) - 1), *_cells(total, columns, False)))
     return table
 
 
-def _merged(changes_shown: Sequence[Change]) -> Change:
+def _sum_changes(changes_shown: Sequence[Change]) -> Change:
     sides = []
     for side in ("old", "new"):
         sums = {
@@ -80,14 +88,17 @@ def _cells(change: Change, columns: Sequence[str], inner: bool) -> list[str]:
 def text_lines(
     old: Sizes, new: Sizes, by: Sequence[str], top: int, selection: Selection = EVERYTHING
 ) -> list[str]:
-    """Tables of the levels that changed most, and the reasons."""
+    """The tables of the levels, largest change first, and the reasons."""
     lines = []
-    for levels in [tuple(by)] if by else DEFAULT:
+    for levels in [tuple(by)] if by else DEFAULT_LEVELS:
         table = [
             tuple(name if len(name) <= _NAME else f"{name[: _NAME - 3]}..." for name in row)
             for row in _table(old, new, levels, top, selection)
         ]
-        lines += [*aligned(table, " " * len(levels) + "r" * (len(table[0]) - len(levels))), ""]
+        lines += [
+            *align_columns(table, " " * len(levels) + "r" * (len(table[0]) - len(levels))),
+            "",
+        ]
     sentences = reasons(old, new)
     if sentences:
         lines.append("why (installed; code is ~ shared among functions):")
@@ -108,16 +119,16 @@ def _reason(reason: Reason) -> str:
 def markdown_text(
     old: Sizes, new: Sizes, by: Sequence[str], top: int, selection: Selection = EVERYTHING
 ) -> str:
-    """For a comment on a pull request: the sum in bold, tables, and reasons as a list."""
+    """Markdown for a pull request's comment: the total in bold, tables, and a list of reasons."""
     columns = _columns(old, new)
-    whole = _merged(changes(old, new, (), selection))
+    total = _sum_changes(changes(old, new, (), selection))
     sums = [
-        f"{column} {bytes_text(getattr(whole.old, column))} → "
-        f"{bytes_text(getattr(whole.new, column))} ({signed(whole.difference(column))})"
+        f"{column} {bytes_text(getattr(total.old, column))} → "
+        f"{bytes_text(getattr(total.new, column))} ({signed(total.difference(column))})"
         for column in columns
     ]
     lines = [f"**Size of device code and files: {'; '.join(sums)}**", ""]
-    for levels in [tuple(by)] if by else DEFAULT:
+    for levels in [tuple(by)] if by else DEFAULT_LEVELS:
         head, *body = _table(old, new, levels, top, selection)
         lines += [f"| {' | '.join(head)} |"]
         lines += ["|" + "---|" * len(levels) + "---:|" * (len(head) - len(levels))]
@@ -131,7 +142,7 @@ def markdown_text(
 
 
 def csv_table(old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> str:
-    """A line for each row of the levels: three columns of both builds."""
+    """A CSV line for each row of the levels: three columns of both builds."""
     head = [*by]
     for column in COLUMNS:
         head += [f"{column}_old", f"{column}_new"]
@@ -145,7 +156,7 @@ def csv_table(old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = 
 
 
 def json_text(old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> str:
-    """One object with the tables of all levels, or of those asked for, and the reasons."""
+    """A JSON object with the tables of all levels, or of the given ones, and the reasons."""
     document = {
         "version": VERSION,
         "tables": [
@@ -161,7 +172,7 @@ def json_text(old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = 
                     for change in changes(old, new, levels, selection)
                 ],
             }
-            for levels in ([tuple(by)] if by else ALL)
+            for levels in ([tuple(by)] if by else JSON_LEVELS)
         ],
         "reasons": [
             {"text": reason.text, "installed": reason.installed, "unpacked": reason.unpacked}

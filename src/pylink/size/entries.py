@@ -33,7 +33,8 @@ from pylink.size.recompress import LEVEL, frame_bytes, zstd_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.size.experiments import Experiments, Saving
+    from pylink.size.experiments import Experiments
+    from pylink.size.savings import Saving
     from pylink.size.sources import FileSource, Source
 
 MOST_ENTRY_BYTES = (1 << 32) - 1
@@ -180,12 +181,12 @@ class Counter:
         name: str,
         kind: int,
         flags: int,
-        where: tuple[Source, int, int],
+        payload_range: tuple[Source, int, int],
         full: int,
     ) -> None:
         """Count the payload of `leaf`, which becomes `full` bytes; `name` is for messages.
 
-        It is `where` a source has it: from an offset on, and so many bytes.
+        `payload_range` is its source, its offset there, and its size.
         """
         codec = flags & (LZ4 | ZSTD)
         payload_bytes = leaf.installed - leaf.header
@@ -198,7 +199,7 @@ class Counter:
         self._describe(leaf, kind, codec, full)
         number = leaf.number = self._sizes.numbers
         self._sizes.numbers += 1
-        source, offset, size = where
+        source, offset, size = payload_range
         method = _CODECS.get(codec, STORED)
         is_native = not method or load_codec(method, native.use_codec)
         place = source.place_of(offset) if is_native and not self._experiments else None
@@ -259,7 +260,7 @@ class Counter:
         self._running.append(batch)
 
     def _count_batch(self, batch: _Batch) -> list[_EntryResult | None]:
-        """What a thread does."""
+        """Measure the payloads of a batch, in a thread of the pool."""
         file = batch.file
         try:
             rows = self._sizes.ledger.measure(
@@ -314,7 +315,7 @@ class Counter:
         leaf.codec, leaf.unpacked = CODEC_NAMES[codec], full
 
     def refuse(self, leaf: Leaf, name: str, reason: str) -> None:
-        """It stays a row with its bytes, and the reason is said."""
+        """Make a leaf unreadable; it keeps its bytes, and the reason is recorded."""
         leaf.kind, leaf.unpacked, leaf.number = UNREADABLE, leaf.installed, NO_NUMBER
         leaf.header = leaf.header_download = 0
         self._sizes.unreadable.append((name, reason))
@@ -349,10 +350,10 @@ class Counter:
 def name_units(leaves: list[Leaf], hints: dict[int, bytes]) -> None:
     """Units of a container's entries that name none, if all that say something agree."""
     units = {unit for leaf in leaves if (unit := unit_of(hints.get(id(leaf), b"")))}
-    named = units.pop() if len(units) == 1 else ""
+    unit_name = units.pop() if len(units) == 1 else ""
     for leaf in leaves:
-        if named and leaf.unit.startswith("container "):
-            leaf.unit = named
+        if unit_name and leaf.unit.startswith("container "):
+            leaf.unit = unit_name
 
 
 def mark_relocatable(leaves: list[Leaf], section: str) -> None:

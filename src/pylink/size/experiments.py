@@ -8,13 +8,14 @@ contents alone.
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pylink.inputs.choice import ENTRY_ELF, ENTRY_PTX
 from pylink.inputs.payload import LZ4, ZSTD
 from pylink.size.cuts import ptx_without_functions, without_debug, without_functions
 from pylink.size.model import NO_DEBUG, SMALLER_MODE, WITHOUT
+from pylink.size.savings import Saving
 
 if TYPE_CHECKING:
     import re
@@ -22,18 +23,6 @@ if TYPE_CHECKING:
 # Levels of Zstandard that fatbinary uses: -compress-mode=default and size.
 DEFAULT, SMALLEST = 5, 19
 _DEFLATE = 6
-
-
-@dataclass
-class Saving:
-    """Bytes that an entry loses, and those of the unpacked payload and functions concerned."""
-
-    installed: int
-    download: int
-    unpacked: int
-    functions: set[str] = field(default_factory=set)
-    # Whether the mode of the entry is known, since the same bytes come out again.
-    exact: bool = True
 
 
 @dataclass(frozen=True)
@@ -115,14 +104,14 @@ class _Packer:
 
 
 def _saving(before: bytes, after: bytes, unpacked: int, *, deflate: bool) -> Saving:
-    installed = _padded(len(before)) - _padded(len(after))
+    installed = _padded_size(len(before)) - _padded_size(len(after))
     if not deflate:
         return Saving(installed, 0, unpacked)
     packed = [len(zlib.compress(data, _DEFLATE)) for data in (before, after)]
     return Saving(installed, packed[0] - packed[1], unpacked)
 
 
-def _padded(size: int) -> int:
+def _padded_size(size: int) -> int:
     return size + -size % 8
 
 

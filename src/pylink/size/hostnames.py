@@ -1,8 +1,8 @@
-"""Kernels that the host code of their file cannot register, since it does not have their names.
+"""Finds kernels that the host code of their file cannot register, since it lacks their names.
 
-The runtime learns of a kernel by its name, a string that ends with a zero. Linkers let strings
-share their tails, so the name is searched as the end of one. Tables of symbols do not count: the
-host function that launches a kernel has the kernel's name, whether anything registers it or not.
+A kernel is registered by its name, a string that ends with a zero. Linkers let strings share their
+tails, so the name is searched as the end of a string. Symbol tables do not count: the host function
+that launches a kernel has the kernel's name even if the kernel is not registered.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from pylink.size.model import Leaf, Sizes
     from pylink.size.sources import Source
 
-# Bytes that are searched at once.
+# Bytes that are searched in one piece.
 WINDOW = 8 << 20
-_TAIL = 8  # bytes at the end of a name by which it is looked up
+_TAIL = 8  # bytes at the end of a name that serve as its key
 _TABLES = re.compile(r"\.(dynstr|dynsym|strtab|symtab|shstrtab|comment|debug|zdebug|gnu)")
 
 
 def find_unnamed(sizes: Sizes, source: Source, leaves: Sequence[Leaf]) -> frozenset[int]:
     """The kernels of a file, as numbers of the ledger, whose names its host code does not have.
 
-    `leaves` are all of the file, which is `source`, and all of its entries have been counted.
+    `leaves` are all leaves of the file `source`, after all of its entries have been counted.
     """
     functions = sizes.ledger.functions()
     missing = {functions[number]: number for number in _kernels(sizes, leaves)}
-    places = [
+    ranges = [
         (start, end)
-        for start, end, leaf in _with_places(leaves)
+        for start, end, leaf in _with_ranges(leaves)
         if leaf.kind == HOST and not _TABLES.match(leaf.section)
     ]
-    for start, end in _joined(places):
+    for start, end in _join_neighbors(ranges):
         if not missing:
             break
         for name in _names_in(source, start, end, missing.keys()):
@@ -59,16 +59,16 @@ def _kernels(sizes: Sizes, leaves: Iterable[Leaf]) -> set[int]:
     return kernels["code"] & kernels["constants"]
 
 
-def _with_places(leaves: Iterable[Leaf]) -> Iterator[tuple[int, int, Leaf]]:
-    """Leaves with where they begin and end: those of a file follow each other."""
-    at = 0
+def _with_ranges(leaves: Iterable[Leaf]) -> Iterator[tuple[int, int, Leaf]]:
+    """Yield the start and end of each leaf; the leaves of a file follow each other."""
+    start = 0
     for leaf in leaves:
-        yield at, at + leaf.installed, leaf
-        at += leaf.installed
+        yield start, start + leaf.installed, leaf
+        start += leaf.installed
 
 
-def _joined(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Neighbors as one stretch."""
+def _join_neighbors(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join adjacent ranges."""
     joined: list[tuple[int, int]] = []
     for start, end in places:
         if joined and joined[-1][1] == start:
@@ -79,17 +79,17 @@ def _joined(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _names_in(source: Source, start: int, end: int, names: Iterable[bytes]) -> set[bytes]:
-    """Which of the names end a string in a stretch."""
-    wanted = set(names)
+    """The names that are the end of a string in a range."""
+    searched = set(names)
     by_tail: dict[bytes, list[bytes]] = {}
-    for name in wanted:
+    for name in searched:
         by_tail.setdefault(name[-_TAIL:], []).append(name)
-    shortest, longest = min(map(len, wanted)), max(map(len, wanted))
-    letters = {byte for name in wanted for byte in name} - {0}
+    shortest, longest = min(map(len, searched)), max(map(len, searched))
+    letters = {byte for name in searched for byte in name} - {0}
     run = re.compile(b"[%s]{%d,}" % (re.escape(bytes(sorted(letters))), max(1, shortest)))
     present: set[bytes] = set()
-    for at in range(start, end, WINDOW):
-        data = source.read(at, min(WINDOW + longest, end - at))
+    for offset in range(start, end, WINDOW):
+        data = source.read(offset, min(WINDOW + longest, end - offset))
         for match in run.finditer(data):
             last = match.end()
             if data[last : last + 1] != b"\0":

@@ -1,4 +1,4 @@
-"""Bytes added up by level. Each byte is in one row, whatever levels are asked for."""
+"""Adds up bytes by level. For any levels, each byte is in exactly one row."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ OTHER_FUNCTIONS = "other functions"
 
 
 class Row:
-    """Bytes of one group: `keys` has a name for each level that was asked for.
+    """The bytes of one group; `keys` has a name for each level.
 
-    `count` is that of entries, or below entries that of functions. `estimated` says that installed
-    bytes were shared in proportion to unpacked ones; below entries download bytes always are.
+    `count` counts entries, or below entries functions. `estimated` means that installed bytes were
+    shared in proportion to unpacked ones; below entries download bytes are always shared.
     """
 
     __slots__ = (
@@ -50,9 +50,9 @@ class Row:
 
 
 class Selection:
-    """Which bytes count: those for a target, of functions whose name a pattern is found in.
+    """Selects the bytes of a target, and of functions whose name matches a pattern.
 
-    A target without suffix stands for those with one, too.
+    A target without suffix includes those with a suffix.
     """
 
     __slots__ = ("arch", "match")
@@ -64,17 +64,17 @@ class Selection:
         if not self.arch:
             return True
         number, _, suffix = leaf.target.partition("_")[2], "", ""
-        wanted = self.arch.rpartition("_")[2]
-        if wanted[-1:].isdigit():
+        selected = self.arch.rpartition("_")[2]
+        if selected[-1:].isdigit():
             number = re.sub(r"\D+$", suffix, number)
-        return number == wanted
+        return number == selected
 
 
 EVERYTHING = Selection()
 
 
 class Names:
-    """Functions of a ledger by number: readable names and templates, found when first asked for."""
+    """Names and templates of a ledger's functions by number, computed at their first use."""
 
     def __init__(self, sizes: Sizes) -> None:
         self.mangled = [
@@ -82,27 +82,27 @@ class Names:
         ]
 
     @cached_property
-    def _described(self) -> list[tuple[str, str]]:
+    def _names_and_templates(self) -> list[tuple[str, str]]:
         described = [describe(name) for name in self.mangled[1:]]
         return [(SHARED, SHARED), *((name, template or name) for name, template in described)]
 
     @cached_property
-    def readable(self) -> list[str]:
-        return [name for name, _ in self._described]
+    def demangled(self) -> list[str]:
+        return [name for name, _ in self._names_and_templates]
 
     @cached_property
     def templates(self) -> list[str]:
-        return [template for _, template in self._described]
+        return [template for _, template in self._names_and_templates]
 
-    def selected(self, pattern: re.Pattern[str] | None) -> bytes:
-        """A group for each function, its own number; -1 for one that is not selected."""
+    def function_groups(self, pattern: re.Pattern[str] | None) -> bytes:
+        """The group of each function: its number, or -1 if it is not selected."""
         if pattern is None:
             return array("i", range(len(self.mangled))).tobytes()
         return array(
             "i",
             (
                 number
-                if number and (pattern.search(name) or pattern.search(self.readable[number]))
+                if number and (pattern.search(name) or pattern.search(self.demangled[number]))
                 else -1
                 for number, name in enumerate(self.mangled)
             ),
@@ -110,9 +110,9 @@ class Names:
 
 
 def rows(sizes: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> list[Row]:
-    """A row for each group of bytes, the largest first.
+    """A row for each group of bytes, largest first.
 
-    ValueError for a level that is none.
+    ValueError for an unknown level.
     """
     for level in by:
         if level not in LEVELS:
@@ -121,7 +121,7 @@ def rows(sizes: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> 
     leaves = sizes.leaves
     if selection.arch:
         leaves = [leaf for leaf in leaves if selection.takes(leaf)]
-    groups = _grouped(sizes, leaves, [_OF_LEAF[level] for level in outer])
+    groups = _group_leaves(sizes, leaves, [_OF_LEAF[level] for level in outer])
     if len(outer) == len(by) and selection.match is None:
         sums = [_sum(key, leaves) for key, leaves in groups.items()]
     else:
@@ -132,10 +132,10 @@ def rows(sizes: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> 
 
 
 def largest_functions(sizes: Sizes, most: int) -> list[tuple[str, int]]:
-    """Installed bytes of the largest functions by mangled name, of all others, and of nobody."""
+    """Installed bytes of the largest functions by mangled name, of the others, and shared bytes."""
     entries = bytes(4 * sizes.numbers)
     names = Names(sizes)
-    sums = sizes.ledger.sums(entries, names.selected(None), False)
+    sums = sizes.ledger.sums(entries, names.function_groups(None), False)
     by_size = sorted(((row[5], names.mangled[row[1]]) for row in sums if row[1]), reverse=True)
     others = sum(size for size, _ in by_size[most:])
     shared = sum(leaf.installed for leaf in sizes.leaves) - sum(size for size, _ in by_size)
@@ -143,14 +143,14 @@ def largest_functions(sizes: Sizes, most: int) -> list[tuple[str, int]]:
     return [*largest, (OTHER_FUNCTIONS, others), (SHARED, shared)]
 
 
-def _grouped(
+def _group_leaves(
     sizes: Sizes, leaves: list[Leaf], levels: list[Callable[[Sizes, Leaf], str]]
 ) -> dict[tuple[str, ...], list[Leaf]]:
-    """Leaves by their names at these levels."""
+    """Group leaves by their names at these levels."""
     if not levels:
         return {(): leaves} if leaves else {}
     groups: dict[tuple[str, ...], list[Leaf]] = {}
-    if len(levels) == 1:  # what the first screen asks for
+    if len(levels) == 1:  # the case of the first screen
         (name_of,) = levels
         names: dict[str, list[Leaf]] = {}
         for leaf in leaves:
@@ -197,12 +197,12 @@ def _inner_rows(
         return table[key]
 
     for group, function, part, _, unpacked, installed, download in sizes.ledger.sums(
-        entry_groups.tobytes(), names.selected(selection.match), "part" in by
+        entry_groups.tobytes(), names.function_groups(selection.match), "part" in by
     ):
         part_name = PARTS[part] if part >= 0 else ""
         template = names.templates[function] if "template" in by else ""
-        readable = names.readable[function] if "function" in by else ""
-        row = row_of(group, part_name, template, readable)
+        function_name = names.demangled[function] if "function" in by else ""
+        row = row_of(group, part_name, template, function_name)
         row.unpacked += unpacked
         row.installed += installed
         row.download += download
@@ -218,18 +218,18 @@ def _inner_rows(
 
 
 def _add_outer(row_of: Callable[[int, str, str, str], Row], group: int, leaves: list[Leaf]) -> None:
-    """What of leaves is not in the ledger: all of one, or the header of an entry."""
-    whole: dict[str, list[Leaf]] = {}
+    """Add bytes of leaves that are not in the ledger: complete leaves, and headers of entries."""
+    complete: dict[str, list[Leaf]] = {}
     headers = downloads = 0
     for leaf in leaves:
         if leaf.number == NO_NUMBER:
-            whole.setdefault(leaf.kind, []).append(leaf)
+            complete.setdefault(leaf.kind, []).append(leaf)
         elif leaf.header:
             headers += leaf.header
             downloads += leaf.header_download
-    for kind, column_of in whole.items():
+    for kind, kind_leaves in complete.items():
         name = f"({kind})"
-        row, outside = row_of(group, kind, name, name), _sum((), column_of)
+        row, outside = row_of(group, kind, name, name), _sum((), kind_leaves)
         row.unpacked += outside.unpacked
         row.installed += outside.installed
         row.download += outside.download

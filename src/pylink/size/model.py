@@ -1,4 +1,4 @@
-"""What was measured: leaves, which cover every byte of a file once, and the ledger below them."""
+"""The results of measuring: leaves, which cover every byte of a file once, and their ledger."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pylink.size.experiments import Saving
+    from pylink.size.savings import Saving
 
 LEVELS = ("archive", "file", "kind", "target", "unit", "part", "template", "function")
 # By number, as src/_native/size/cutting.pxd has them.
@@ -54,13 +54,13 @@ _NO_SAVINGS: Mapping[str, Saving] = {}
 
 
 class Leaf:
-    """A stretch of a file: host bytes, the header of a container, or one entry with its header.
+    """A range of a file: host bytes, the header of a container, or one entry with its header.
 
-    `download` is None outside archives. `number` is that of its rows in the ledger, if it has any.
-    `header` and `header_download` are the bytes of the entry's header, `as_zstd` those that its
-    payload would have as zstd, where that was measured, and `as_zstd_download` when deflated, too.
-    `fingerprints` are those of a linked cubin (see `Ledger.measure`), and `savings` what
-    experiments found.
+    `download` is only known in archives. `number` is the number of its rows in the ledger, if any.
+    `header` and `header_download` are the bytes of the entry's header. `as_zstd` is the size of its
+    payload as zstd, if that was measured, and `as_zstd_download` its size when deflated, too.
+    `fingerprints` are those of a linked cubin (see `Ledger.measure`), `savings` the results of
+    experiments, by name.
     """
 
     # What most leaves have is not set in each of them: there are thousands.
@@ -86,11 +86,11 @@ class Leaf:
 
 
 class File:
-    """A file that was measured; `archive` is the wheel that it is in, or empty.
+    """A measured file; `archive` is the wheel that contains it, or empty.
 
-    `elf_type` is 0 unless it is an ELF file. One that `is_open` leaves the registration of linked
-    code to somebody else. `unnamed` are the functions of the ledger that are kernels whose names
-    its host code does not have, where that was looked for.
+    `elf_type` is 0 unless it is an ELF file. A file that `is_open` does not register its linked
+    code itself. `unnamed` are the kernels, as functions of the ledger, whose names its host code
+    lacks; empty if they were not searched.
     """
 
     elf_type: int = 0
@@ -104,11 +104,11 @@ class File:
     ) -> None:
         self.name, self.archive = name, archive
         self.installed, self.download = installed, download
-        self.reason = reason  # why it, or a part of it, is unreadable
+        self.reason = reason  # why the file or a part of it is unreadable
 
 
 class Sizes:
-    """All of it: `numbers` entries are in the ledger, `unreadable` are file and reason."""
+    """All results: `numbers` counts entries in the ledger, `unreadable` has files and reasons."""
 
     def __init__(self) -> None:
         self.files: list[File] = []
@@ -118,7 +118,7 @@ class Sizes:
         self.unreadable: list[tuple[str, str]] = []
 
     def with_leaves(self, leaves: list[Leaf]) -> Sizes:
-        """The same with these leaves alone."""
+        """A copy with only these leaves."""
         some = Sizes()
         some.files, some.leaves, some.ledger = self.files, leaves, self.ledger
         some.numbers, some.unreadable = self.numbers, self.unreadable

@@ -1,4 +1,4 @@
-"""Bytes as people read them: decimal, 1 MB is 1,000,000."""
+"""Formats numbers of bytes with decimal units: 1 MB is 1,000,000."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def bytes_text(size: int, estimated: bool = False) -> str:
     return f"{mark}{size} B"
 
 
-def share_text(size: int, whole: int) -> str:
-    """Percent of a whole; an empty text where there is none."""
-    return f"{100 * size / whole:.0f} %" if whole else ""
+def share_text(size: int, total: int) -> str:
+    """The size in percent of the total; empty if the total is 0."""
+    return f"{100 * size / total:.0f} %" if total else ""

@@ -50,7 +50,7 @@ class Task(Generic[T]):
 
 
 class Pool:
-    """So many threads; with one, the caller does all of it at once."""
+    """A pool of `count` threads; with one, the caller does the work at once."""
 
     def __init__(self, count: int) -> None:
         self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()

@@ -1,7 +1,7 @@
-"""What could go: rules, each with its proof from the bytes of a file, and what it saves.
+"""Rules on removable bytes, each proved from the bytes of a file, and the bytes they save.
 
 Class A follows from the bytes and NVIDIA's documents. Class B needs a run on a GPU, or has a
-condition that is printed. Each rule stands by itself: savings of several do not add up.
+condition that is printed. Each rule is independent: savings of several do not add up.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from pylink.size.levels import Row
 
-# Compute capabilities of GPUs that there are, from NVIDIA's list; those of Tegra run only code made
-# for exactly them, and code made for them runs nowhere else.
+# Compute capabilities of all GPUs, from NVIDIA's list. Tegra GPUs run only code for exactly their
+# capability, and this code runs on no other GPU.
 CAPABILITIES = (
     50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 110, 120, 121,
 )  # fmt: skip
@@ -41,15 +41,15 @@ TEGRA = (53, 62, 72, 87, 101, 110)
 COMPRESSION = frozenset({"stored-cubins", "lz4-cubins"})
 PRUNABLE = ("unreached-ptx", "linked-copies", "twins", "stored-cubins", "lz4-cubins")
 
-# Templates that are named, and from how many instances on.
-_MOST_TEMPLATES, _MANY_INSTANCES = 3, 16
+# Limit of listed templates, and the least number of instances of a listed template.
+_MAX_TEMPLATES, _MANY_INSTANCES = 3, 16
 
 
 class Reduction:
-    """One line: `condition` is what has to hold or be done before, `how` the option that does it.
+    """One line: `condition` must hold or be done before, `how` is the option to use.
 
-    `download` is None outside archives. What is `estimated` was not compressed again. `leaves` are
-    the entries that it is about.
+    `download` is only known in archives. `estimated` means that the entries were not compressed
+    again. `leaves` are the entries concerned.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class Reduction:
         self.leaves = leaves or []
 
     def as_row(self) -> dict[str, object]:
-        """What programs get to see."""
+        """The fields for programs, without the leaves."""
         return {name: value for name, value in vars(self).items() if name != "leaves"}
 
 
 def reductions(sizes: Sizes, templates: list[Row] | None = None) -> list[Reduction]:
-    """All that was found, the largest first; of class C, which only a person can decide, last.
+    """All reductions, largest first; class C, which only people can decide, comes last.
 
     `templates` are the rows of that level, for callers that have them.
     """
@@ -86,8 +86,8 @@ def reductions(sizes: Sizes, templates: list[Row] | None = None) -> list[Reducti
         *_other_mode(sizes, "lz4", "lz4-cubins", "in LZ4, where zstd is smaller"),
         *_unreached_ptx(sizes),
         *_twins(sizes),
-        *_measured(sizes, SMALLER_MODE),
-        *_measured(sizes, NO_DEBUG),
+        *_experiment_savings(sizes, SMALLER_MODE),
+        *_experiment_savings(sizes, NO_DEBUG),
         *_repeated(sizes),
         *_unnamed(sizes),
         *_many_instances(sizes, rows(sizes, ("template",)) if templates is None else templates),
@@ -125,16 +125,16 @@ def _line(
 
 
 def _downloads(leaves: list[Leaf]) -> int | None:
-    known = [leaf.download for leaf in leaves if leaf.download is not None]
-    return sum(known) if known else None
+    downloads = [leaf.download for leaf in leaves if leaf.download is not None]
+    return sum(downloads) if downloads else None
 
 
 def _linked_copies(sizes: Sizes) -> Iterable[Reduction]:
-    """Relocatable cubins whose kernels are all in linked code for the very same target.
+    """Relocatable cubins whose kernels are all in linked code for the same target.
 
-    Device functions may be missing there, since linkers drop those that nobody calls. Only in
-    libraries and programs that do register linked code: in objects and archives, and where that is
-    left to somebody else, the copies are what is linked later.
+    Device functions may be missing there, since linkers drop unused ones. This only concerns
+    libraries and programs that register linked code themselves: in other files, objects and
+    archives, the relocatable cubins are linked later.
     """
     if all(leaf.kind != RELOCATABLE for leaf in sizes.leaves):
         return ()
@@ -167,12 +167,12 @@ def functions_by_entry(sizes: Sizes) -> tuple[list[set[int]], list[set[int]]]:
     """Functions with code of each entry, and those of them that have parameters: the kernels."""
     with_code: list[set[int]] = [set() for _ in range(sizes.numbers)]
     with_constants: list[set[int]] = [set() for _ in range(sizes.numbers)]
-    wanted = array("i", [-1]) * sizes.numbers
+    entry_groups = array("i", [-1]) * sizes.numbers
     for leaf in sizes.leaves:
         if leaf.number != NO_NUMBER and leaf.kind in (CUBIN, RELOCATABLE):
-            wanted[leaf.number] = leaf.number
+            entry_groups[leaf.number] = leaf.number
     everything = array("i", range(len(sizes.ledger.functions()))).tobytes()
-    for entry, function, part, *_ in sizes.ledger.sums(wanted.tobytes(), everything, True):
+    for entry, function, part, *_ in sizes.ledger.sums(entry_groups.tobytes(), everything, True):
         if function and PARTS[part] == "code":
             with_code[entry].add(function)
         elif function and PARTS[part] == "constants":
@@ -182,7 +182,7 @@ def functions_by_entry(sizes: Sizes) -> tuple[list[set[int]], list[set[int]]]:
 
 
 def _other_mode(sizes: Sizes, codec: str, rule: str, mode_name: str) -> Iterable[Reduction]:
-    """Cubins that were compressed again, by what they lose."""
+    """The savings of cubins that were compressed again."""
     leaves = [
         leaf
         for leaf in sizes.leaves
@@ -215,7 +215,7 @@ def _other_mode(sizes: Sizes, codec: str, rule: str, mode_name: str) -> Iterable
 
 
 def _unreached_ptx(sizes: Sizes) -> Iterable[Reduction]:
-    """PTX between whose target and that of the next PTX every GPU has a cubin that fits."""
+    """PTX for which every GPU from its target up to that of the next PTX has a fitting cubin."""
     containers: dict[tuple[int, str, int], list[Leaf]] = {}
     for leaf in sizes.leaves:
         if leaf.container >= 0 and leaf.kind in (PTX, CUBIN):
@@ -241,7 +241,7 @@ def _unreached_ptx(sizes: Sizes) -> Iterable[Reduction]:
         f"{len(leaves)} PTX beside code for each GPU",
         "A",
         leaves,
-        "nobody sets CUDA_FORCE_PTX_JIT=1",
+        "CUDA_FORCE_PTX_JIT=1 is not set",
         "-gencode with code=sm_N only",
     )
 
@@ -270,10 +270,10 @@ def is_covered(gpu: int, cubins: set[int], *, is_arm: bool) -> bool:
 
 
 def _twins(sizes: Sizes) -> Iterable[Reduction]:
-    """Cubins equal to that which the driver takes when they are gone, in the same container.
+    """Cubins equal to the cubin that the driver would use without them, in the same container.
 
-    That is the one for the highest smaller minor. Equal is all but the chip; where the two differ
-    in the mark of a workaround, which the driver may need, they are named apart.
+    That is the one for the highest lower minor version. Cubins are equal if only their chip
+    differs. If a mark of a workaround also differs, which the driver may need, the line says so.
     """
     containers: dict[tuple[int, int], dict[int, list[Leaf]]] = {}
     for leaf in sizes.leaves:
@@ -290,20 +290,21 @@ def _twins(sizes: Sizes) -> Iterable[Reduction]:
                 continue
             leaf, other = by_target[number][0], by_target[chosen][0]
             same, similar = (
-                mine == two for mine, two in zip(leaf.fingerprints, other.fingerprints, strict=True)
+                fingerprint == twin
+                for fingerprint, twin in zip(leaf.fingerprints, other.fingerprints, strict=True)
             )
             if similar and leaf.fingerprints[1]:
                 key = number, chosen, same
                 twins.setdefault(key, []).append(leaf)
     for (number, chosen, exact), leaves in sorted(twins.items()):
-        mark = "" if exact else ", but for a mark"
+        mark = "" if exact else ", except for a mark"
         yield from _line(
             "twins",
             f"{_count(leaves, 'cubin')} of sm_{number} as of sm_{chosen}{mark}",
             "B",
             leaves,
             f"one run on a GPU of sm_{number}",
-            f"leave out code=sm_{number}",
+            f"omit code=sm_{number}",
         )
 
 
@@ -319,8 +320,8 @@ def _next_choice(number: int, others: Iterable[int], *, is_arm: bool) -> int | N
     return max(fits, default=None)
 
 
-def _measured(sizes: Sizes, name: str) -> Iterable[Reduction]:
-    """What an experiment found, of all entries that lose bytes."""
+def _experiment_savings(sizes: Sizes, name: str) -> Iterable[Reduction]:
+    """The savings that an experiment found, over all entries that get smaller."""
     leaves = [leaf for leaf in sizes.leaves if name in leaf.savings]
     savings = [leaf.savings[name] for leaf in leaves]
     installed = sum(saving.installed for saving in savings)
@@ -356,10 +357,9 @@ def _measured(sizes: Sizes, name: str) -> Iterable[Reduction]:
 
 
 def _repeated(sizes: Sizes) -> Iterable[Reduction]:
-    """Functions and data that linked cubins of one file and target have more than once.
+    """Functions and data that linked cubins of one file and target contain more than once.
 
-    Only whoever knows the sources can say what that saves, so what is given is the share of the
-    copies after the first.
+    The real savings depend on the sources, so the figure is the share of all copies but the first.
     """
     groups: dict[tuple[int, str], int] = {}
     entry_groups = array("i", [-1]) * sizes.numbers
@@ -434,16 +434,16 @@ def _unnamed(sizes: Sizes) -> Iterable[Reduction]:
             download if sizes.downloads else None,
             len(leaves),
             "no program loads them by itself",
-            "leave out kernels that nothing launches",
+            "omit kernels that nothing launches",
             True,
             leaves,
         )
 
 
 def _many_instances(sizes: Sizes, templates: list[Row]) -> Iterable[Reduction]:
-    """Templates of which there are many instances: information, and no advice."""
+    """Templates with many instances, as information."""
     many = [row for row in templates if row.count >= _MANY_INSTANCES and row.keys[0] != SHARED]
-    for row in many[:_MOST_TEMPLATES]:
+    for row in many[:_MAX_TEMPLATES]:
         yield Reduction(
             "many-instances",
             f"{row.keys[0]}: {row.count} instances",
@@ -458,7 +458,7 @@ def _many_instances(sizes: Sizes, templates: list[Row]) -> Iterable[Reduction]:
 
 
 def _other_hosts(sizes: Sizes) -> Iterable[Reduction]:
-    """Code for chips that, as far as is known, are beside Arm processors alone."""
+    """Code for chips that, as far as is known, only have Arm hosts."""
     numbers = {f"sm_{number}": number for number in TEGRA}
     leaves = [
         leaf
@@ -474,7 +474,7 @@ def _other_hosts(sizes: Sizes) -> Iterable[Reduction]:
         "C",
         leaves,
         "these chips have Arm hosts only",
-        "leave out their code=sm_N",
+        "omit their code=sm_N",
     )
 
 

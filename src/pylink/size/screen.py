@@ -1,4 +1,4 @@
-"""What a terminal shows: the first screen, which answers in one look, and a table of one level."""
+"""Shows sizes on a terminal: a first screen with the essentials, and a table of one level."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pylink.size.model import (
 )
 from pylink.size.numbers import bytes_text, share_text
 from pylink.size.reductions import Reduction, reductions
-from pylink.terminal.tables import aligned
+from pylink.terminal.tables import align_columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ ESTIMATE = "~ shared among functions in proportion to their unpacked bytes; no s
 
 
 def summary_lines(sizes: Sizes) -> list[str]:
-    """How large it is, how many files have device code, and for how many targets."""
+    """The total size, the number of files with device code, and the number of targets."""
     installed = sum(leaf.installed for leaf in sizes.leaves)
     with_code = {leaf.file for leaf in sizes.leaves if leaf.kind in DEVICE}
     targets = {
@@ -73,11 +73,11 @@ def first_screen(sizes: Sizes, top: int) -> list[str]:
 
 
 def _kinds(sizes: Sizes) -> list[str]:
-    whole = Row(())
+    total_row = Row(())
     merged: dict[str, Row] = {}
     for row in rows(sizes, ("kind",)):
-        whole.installed += row.installed
-        whole.download += row.download
+        total_row.installed += row.installed
+        total_row.download += row.download
         title = TITLES.get(row.keys[0], HOST_TITLE if row.keys[0] not in DEVICE else row.keys[0])
         if row.keys[0].startswith("kind "):
             title = row.keys[0]
@@ -97,19 +97,21 @@ def _kinds(sizes: Sizes) -> list[str]:
     table = [("what", "entries", *_size_columns(sizes), "")]
     for row in kinds:
         part, all_ = (
-            (row.download, whole.download) if sizes.downloads else (row.installed, whole.installed)
+            (row.download, total_row.download)
+            if sizes.downloads
+            else (row.installed, total_row.installed)
         )
         bar = "#" * max(1, round(_BAR * part / all_)) if all_ and part else ""
         cells = _sizes(sizes, row)
         cells.insert(1, share_text(part, all_))
         table.append((row.keys[0], str(row.count) if row.count else "-", *cells, bar))
-    return _indent(aligned(table, " r" + "r" * (len(table[0]) - 3)))
+    return _indent(align_columns(table, " r" + "r" * (len(table[0]) - 3)))
 
 
 def _could_go(sizes: Sizes, templates: list[Row]) -> list[str]:
-    """For each reduction its bytes, what must be done before, and below it how it is done.
+    """A line for each reduction with its bytes and its condition, and below it the option to use.
 
-    Class C, which is for people who know the sources, has a few lines in a table of its own.
+    Class C, which requires knowledge of the sources, has a few lines in a table of its own.
     """
     could_go = reductions(sizes, templates)
     sure = [line for line in could_go if line.letter != "C"]
@@ -132,7 +134,7 @@ def _reductions(
         if sizes.downloads:
             cells.insert(0, bytes_text(line.download or 0, line.estimated))
         table.append((_short(line.title), *cells, line.letter, line.condition))
-    head, *lines = _indent(aligned(table, " " + "r" * len(sizes_of)))
+    head, *lines = _indent(align_columns(table, " " + "r" * len(sizes_of)))
     below = [f"    by: {line.how}" for line in could_go]
     return ["", head, *(text for pair in zip(lines, below, strict=True) for text in pair)]
 
@@ -158,16 +160,16 @@ def _functions(sizes: Sizes, title: str, functions: Sequence[Row]) -> list[str]:
     for row in functions:
         name = _short(row.keys[-1])
         table.append((name, str(row.count), *_sizes(sizes, row, inner=True)))
-    return _indent(aligned(table, " " + "r" * (len(table[0]) - 1)))
+    return _indent(align_columns(table, " " + "r" * (len(table[0]) - 1)))
 
 
 def level_table(
     sizes: Sizes, by: Sequence[str], top: int, selection: Selection = EVERYTHING
 ) -> list[str]:
-    """The rows of the levels that were asked for, the largest first, and the sum of all."""
-    found = rows(sizes, by, selection)
+    """The rows of the given levels, largest first, and the sum of all."""
+    all_rows = rows(sizes, by, selection)
     inner = any(level in INNER for level in by) or selection.match is not None
-    shown = found[:top] if top else found
+    shown_rows = all_rows[:top] if top else all_rows
     count = "functions" if inner else "entries"
     columns = (
         ["download", "installed", "unpacked"] if sizes.downloads else ["installed", "unpacked"]
@@ -179,26 +181,30 @@ def level_table(
             str(row.count) if row.count else "-",
             *_sizes(sizes, row, inner=inner),
         )
-        for row in shown
+        for row in shown_rows
     ]
-    if len(shown) < len(found):
-        table.append(_rest(sizes, by, f"({len(found) - len(shown)} more)", found[len(shown) :]))
-    table.append(_rest(sizes, by, "sum", found))
-    lines = aligned(table, " " * len(by) + "r" * (len(table[0]) - len(by)))
-    if any(row.estimated for row in shown):
+    if len(shown_rows) < len(all_rows):
+        table.append(
+            _rest(
+                sizes, by, f"({len(all_rows) - len(shown_rows)} more)", all_rows[len(shown_rows) :]
+            )
+        )
+    table.append(_rest(sizes, by, "sum", all_rows))
+    lines = align_columns(table, " " * len(by) + "r" * (len(table[0]) - len(by)))
+    if any(row.estimated for row in shown_rows):
         lines += ["", ESTIMATE]
     return lines
 
 
 def _rest(sizes: Sizes, by: Sequence[str], title: str, rows_left: Sequence[Row]) -> tuple[str, ...]:
-    whole = Row(
+    total_row = Row(
         (),
         0,
         sum(row.unpacked for row in rows_left),
         sum(row.installed for row in rows_left),
         sum(row.download for row in rows_left),
     )
-    return (title, *[""] * (len(by) - 1), "", *_sizes(sizes, whole))
+    return (title, *[""] * (len(by) - 1), "", *_sizes(sizes, total_row))
 
 
 def _indent(lines: Sequence[str]) -> list[str]:

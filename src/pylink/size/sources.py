@@ -1,4 +1,4 @@
-"""Bytes of a file that are read piece by piece, and how many bytes of an archive they stand for."""
+"""Reads the bytes of a file piece by piece, and maps them to bytes of an archive."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pylink.files.reading import MAX_SIZE, Incoming, read_incoming
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.size.zips import Marks
+    from pylink.size.marks import Marks
 
 
 # How zip files begin: with a member, or as an empty one.
@@ -22,14 +22,14 @@ class ShortRead(OSError):
 
 
 class Source(ABC):
-    """A row of bytes; `bytes_before` counts those of the archive that end before an offset."""
+    """A sequence of bytes; `bytes_before` counts the bytes of the archive before an offset."""
 
     size = 0
     in_archive = False
 
     @abstractmethod
     def read(self, offset: int, size: int) -> bytes:
-        """Bytes of it; fewer at its end."""
+        """Read bytes; fewer at the end of the source."""
 
     def bytes_before(self, offset: int) -> int:
         return 0
@@ -125,26 +125,26 @@ class MemorySource(Source):
 
 
 class PartSource(Source):
-    """A stretch of another source; `stored` is one of an archive that keeps it as it is."""
+    """A range of another source; `stored` means an uncompressed member of an archive."""
 
-    def __init__(self, whole: Source, start: int, size: int, *, stored: bool = False) -> None:
-        self._whole, self._start = whole, start
+    def __init__(self, source: Source, start: int, size: int, *, stored: bool = False) -> None:
+        self._source, self._start = source, start
         self.size = size
         self._stored = stored
-        self.in_archive = stored or whole.in_archive
+        self.in_archive = stored or source.in_archive
 
     def read(self, offset: int, size: int) -> bytes:
-        return self._whole.read(self._start + offset, max(0, min(size, self.size - offset)))
+        return self._source.read(self._start + offset, max(0, min(size, self.size - offset)))
 
     def bytes_before(self, offset: int) -> int:
-        return offset if self._stored else self._whole.bytes_before(self._start + offset)
+        return offset if self._stored else self._source.bytes_before(self._start + offset)
 
     def place_of(self, offset: int) -> tuple[FileSource, int] | None:
-        return self._whole.place_of(self._start + offset)
+        return self._source.place_of(self._start + offset)
 
 
 def open_source(path: str) -> Source:
-    """A file, or a pipe; OSError if it cannot be read."""
+    """Open a file or a pipe; OSError if it cannot be read."""
     if os.path.isfile(path):
         return FileSource(path)
     return MemorySource(read_incoming(path, limit=MAX_SIZE))

@@ -108,8 +108,8 @@ class Reader:
     ) -> None:
         file = self._add_file(name, archive, size, download, reason)
         self._sizes.leaves.append(Leaf(file, UNREADABLE, size, size, download))
-        where = f"{archive}:{name}" if archive else name
-        self._sizes.unreadable.append((where, reason))
+        full_name = f"{archive}:{name}" if archive else name
+        self._sizes.unreadable.append((full_name, reason))
 
     def _read_zip(self, path: str, source: Source) -> None:
         from pylink.size import zips  # which libraries do without
@@ -133,8 +133,8 @@ class Reader:
                 file = self._add_file(member.name, path, member.size, member.packed)
                 self._sizes.leaves.append(Leaf(file, HOST, member.size, member.size, member.packed))
             else:
-                where = f"{path}:{member.name}"
-                self._read_file(member.name, path, inner, member.size, member.packed, where)
+                full_name = f"{path}:{member.name}"
+                self._read_file(member.name, path, inner, member.size, member.packed, full_name)
         file = self._add_file("", path, 0, source.size - sum(member.packed for member in members))
         directory = self._sizes.files[file].download
         self._sizes.leaves.append(Leaf(file, DIRECTORY, 0, 0, directory))
@@ -248,14 +248,14 @@ class Reader:
         return leaf
 
     def _scan(self, source: Source, file: int, path: str, unit: str) -> None:
-        """Device code wherever it is; the rest is host bytes."""
+        """Add leaves for device code in any section, and for host bytes between."""
         sections = sections_of(source)
         done = 0
-        for found in find_device_code(source, sections):
-            self._add_hosts(source, done, found.start, file, unit, sections)
-            take = self._read_container if found.is_container else self._read_loose
-            take(source, found, file, path, unit)
-            done = found.end
+        for device_code in find_device_code(source, sections):
+            self._add_hosts(source, done, device_code.start, file, unit, sections)
+            take = self._read_container if device_code.is_container else self._read_loose
+            take(source, device_code, file, path, unit)
+            done = device_code.end
         self._add_hosts(source, done, source.size, file, unit, sections)
 
     def _add_hosts(
@@ -267,7 +267,7 @@ class Reader:
         unit: str,
         sections: list[FileSection],
     ) -> None:
-        """Host bytes, by section; what is in none has an empty name."""
+        """Add leaves for host bytes by section; bytes outside of sections have an empty name."""
         at = start
         for section in sections:
             if section.end <= at or section.start >= end:
@@ -280,15 +280,17 @@ class Reader:
             at = stop
         self._add_host(source, at, end, file, unit, "")
 
-    def _read_loose(self, source: Source, found: Embedded, file: int, path: str, unit: str) -> None:
-        place = found.start, found.end
+    def _read_loose(
+        self, source: Source, device_code: Embedded, file: int, path: str, unit: str
+    ) -> None:
+        place = device_code.start, device_code.end
         leaf = self._add_payload(source, place, file, path, unit, ENTRY_ELF)
-        leaf.section = found.section
+        leaf.section = device_code.section
 
     def _read_container(
-        self, source: Source, found: Embedded, file: int, path: str, unit: str
+        self, source: Source, device_code: Embedded, file: int, path: str, unit: str
     ) -> None:
-        start, end, section = found.start, found.end, found.section
+        start, end, section = device_code.start, device_code.end, device_code.section
         number = self._number
         self._number += 1
         head = self._leaf(source, start, start + CONTAINER_SIZE, file, CONTAINER, unit)
@@ -297,11 +299,11 @@ class Reader:
         leaves: list[Leaf] = []
         while at < end:
             fields = entry_at(source, at, end)
-            where = f"{path}: container {number}, entry {index}"
+            label = f"{path}: container {number}, entry {index}"
             if fields is None:
                 leaf = self._leaf(source, at, end, file, UNREADABLE, unit)
                 leaf.section, leaf.container = section, number
-                self._counter.refuse(leaf, where, "its header does not fit the container")
+                self._counter.refuse(leaf, label, "its header does not fit the container")
                 break
             kind, _, header, size, packed, _, _, _, sm, name, length, flags, key, full = fields
             stop = at + header + size
@@ -315,17 +317,17 @@ class Reader:
             if not is_compressed(flags):
                 packed, full = size, size
             if kind == ENTRY_LTOIR and key:
-                self._counter.count_whole(leaf, where, kind, flags, full)
+                self._counter.count_whole(leaf, label, kind, flags, full)
             else:
                 place = source, at + header, packed or size
-                self._counter.count(leaf, where, kind, flags, place, full)
+                self._counter.count(leaf, label, kind, flags, place, full)
             leaves.append(leaf)
             at, index = stop, index + 1
         self._containers.append((leaves, section))
 
 
 def _entry_name(source: Source, at: int, header: int, name: int, length: int) -> str:
-    """The name in an entry's header, which is that of the file it was made of."""
+    """The name in an entry's header, which is that of the file it was compiled from."""
     if not length or name < _LEAST_HEADER or name > header or length > header - name:
         return ""
     text = source.read(at + name, length).rstrip(b"\0")

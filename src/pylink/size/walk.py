@@ -23,7 +23,7 @@ def measure(
     experiments: Experiments | None = None,
     meanwhile: Callable[[], object] | None = None,
 ) -> Sizes:
-    """Where the bytes of these files are, and of the files in these folders.
+    """Measure these files, and the files in these folders.
 
     `advance` is called with the name of each file. With `recompress` cubins that are stored, or in
     LZ4, are compressed again, for `reductions` to say what that saves. `experiments` measure more
@@ -48,7 +48,7 @@ def measure(
 
 
 def measure_bytes(name: str, data: bytes) -> Sizes:
-    """The same of one file that is in memory and is not a zip file; `name` is what it is called."""
+    """Measure one file in memory that is not a zip file; `name` is its name in results."""
     sizes = Sizes()
     with Counter(sizes) as counter:
         reader = Reader(sizes, counter)

@@ -1,4 +1,4 @@
-"""What files would take without some functions: measured by compressing each entry again."""
+"""Sizes of files without some functions, measured by compressing each entry again."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """Bytes of all that was measured, as they are and as they would be.
+    """Sizes of all measured files, as they are and without the functions.
 
-    `download` and `download_now` are None outside archives. Of `guessed` entries the mode of
-    compression is not known: both figures are of the nearest.
+    Outside archives, `download` and `download_now` are absent. For `guessed` entries the mode of
+    compression is unknown, and both figures use the nearest mode.
     """
 
     functions: int
@@ -32,7 +32,7 @@ class WhatIf:
 
 
 def what_if(sizes: Sizes) -> WhatIf:
-    """The sums of an experiment that `measure` did."""
+    """Sum up the experiment that `measure` has run."""
     savings = [leaf.savings[WITHOUT] for leaf in sizes.leaves if WITHOUT in leaf.savings]
     names: set[str] = set().union(*(saving.functions for saving in savings))
     installed = sum(leaf.installed for leaf in sizes.leaves)
@@ -66,15 +66,15 @@ def what_if_lines(experiment: WhatIf, pattern: str) -> list[tuple[str, ...]]:
 
 
 def what_if_note(experiment: WhatIf) -> str:
-    """How it was measured."""
+    """A sentence on how the sizes were measured."""
     if not experiment.entries:
         return "No function matches."
     guessed = (
-        f"; the mode of {experiment.guessed} is not known, and the nearest was taken"
+        f"; the mode of {experiment.guessed} is unknown, so the nearest was used"
         if experiment.guessed
         else ""
     )
     return (
-        f"{experiment.functions} functions cut out of {experiment.entries} entries, "
+        f"{experiment.functions} functions removed from {experiment.entries} entries, "
         f"which were compressed again{guessed}."
     )

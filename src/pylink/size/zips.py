@@ -1,8 +1,8 @@
-"""Wheels and other zip files: the members, inflated piece by piece, never to disk.
+"""Wheels and other zip files: members are inflated piece by piece, never to disk.
 
-While a member is inflated, it is noted how far input and output have come: so bytes of the download
-belong to the entry that they hold. A zip file is damaged where members overlap or run past it, and
-a member is where it is not as large as the directory says or its sum is wrong.
+While a member is inflated, the positions in input and output are recorded, so that bytes of the
+download can be assigned to entries. A zip file is damaged if members overlap or run past its end; a
+member is damaged if its size or its checksum differs from the directory.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pylink.size.marks import Marks
 from pylink.size.sources import ZIP_MAGICS, MemorySource, PartSource, Source
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ MOST_BYTES = 1 << 36
 # Input that is inflated at once. Where an entry begins is known to as many bytes of the download.
 _STEP = 512
 _BLOCK, _READ = 1 << 13, 1 << 20
-# Larger members are inflated again where they are read: in stretches of so many bytes, of which
-# the last few stay. Headers are read some MB after where the search for them is.
+# Larger members are inflated again when they are read, in ranges of so many bytes, of which the
+# last few stay in memory. Headers are read some MB after the position of the search.
 _KEPT = 16 << 20
 _STRETCH, _RECENT = 2 << 20, 6
 _FEED = 1 << 16
@@ -43,32 +44,12 @@ _STORED, _DEFLATED = 0, 8
 
 
 class DamagedZip(Exception):
-    """A zip file, or a member, that cannot be read; the text says why."""
-
-
-class Marks:
-    """How many bytes of a member there were after each `step` bytes of the archive.
-
-    Between two of these bytes are taken to be spread evenly. The member takes `packed` bytes.
-    """
-
-    def __init__(self, step: int, packed: int) -> None:
-        self._step, self._packed = step, packed
-        self.made = array("Q", [0])
-
-    def bytes_before(self, offset: int) -> int:
-        place = bisect_right(self.made, offset) - 1
-        if place + 1 == len(self.made):
-            return self._packed
-        made, taken = self.made[place], self._step * place
-        is_last = place + 2 == len(self.made)
-        step = self._packed - taken if is_last else self._step
-        return taken + step * (offset - made) // (self.made[place + 1] - made)
+    """An unreadable zip file or member; the text is the reason."""
 
 
 @dataclass
 class Member:
-    """One member: where its bytes lie in the archive, and what the directory says of it."""
+    """One member: its position in the archive, and its entry in the directory."""
 
     name: str
     start: int
@@ -78,7 +59,7 @@ class Member:
 
 
 class _Reader(io.RawIOBase):
-    """A source as the file that `zipfile` wants."""
+    """A source with the methods of a file that `zipfile` uses."""
 
     def __init__(self, source: Source) -> None:
         self._source, self._at = source, 0
@@ -107,8 +88,8 @@ class _Reader(io.RawIOBase):
 
 
 def list_members(source: Source) -> list[Member]:
-    """The files in it, without folders, in the order of their bytes; DamagedZip if that fails."""
-    import zipfile  # takes as long to load as 5 MB of a library to measure
+    """The members without folders, in the order of their bytes; DamagedZip if that fails."""
+    import zipfile  # late: loading it takes as long as measuring 5 MB of a library
 
     try:
         with zipfile.ZipFile(_Reader(source)) as archive:
@@ -146,33 +127,33 @@ def is_link(member: Member) -> bool:
     return stat.S_ISLNK(member.info.external_attr >> 16)
 
 
-def open_member(source: Source, member: Member, wanted: Callable[[bytes], bool]) -> Source | None:
-    """The contents of a member, None if it is not `wanted` by how it begins.
+def open_member(source: Source, member: Member, accepts: Callable[[bytes], bool]) -> Source | None:
+    """The contents of a member, or None if `accepts` returns False for its first bytes.
 
-    All of it is read and checked either way. DamagedZip says what is wrong with it.
+    The member is read and checked completely in both cases. DamagedZip if it is damaged.
     """
     info = member.info
     if info.flag_bits & 1:
         raise DamagedZip("it is encrypted")
     if info.compress_type == _STORED:
-        return _open_stored(source, member, wanted)
+        return _open_stored(source, member, accepts)
     if info.compress_type != _DEFLATED:
         raise DamagedZip(f"it is compressed by method {info.compress_type}")
     try:
-        return _open_deflated(source, member, wanted)
+        return _open_deflated(source, member, accepts)
     except zlib.error as error:
         raise DamagedZip(f"it cannot be inflated: {error}") from None
 
 
 def _open_deflated(
-    source: Source, member: Member, wanted: Callable[[bytes], bool]
+    source: Source, member: Member, accepts: Callable[[bytes], bool]
 ) -> Source | None:
     marks = Marks(_STEP, member.packed)
     held: bytearray | Inflated | None = None
     inflater = zlib.decompressobj(-15)
-    total = check = taken = 0
-    while taken < member.packed and not inflater.eof:
-        block = source.read(member.start + taken, min(_BLOCK, member.packed - taken))
+    total = check = bytes_in = 0
+    while bytes_in < member.packed and not inflater.eof:
+        block = source.read(member.start + bytes_in, min(_BLOCK, member.packed - bytes_in))
         if not block:
             raise DamagedZip("it runs past the file")
         pieces = []
@@ -185,31 +166,31 @@ def _open_deflated(
             if total > member.size:
                 raise DamagedZip(f"it has more than the {member.size} bytes that are stated")
             if isinstance(held, Inflated) and total >= held.next_start:
-                held.begin_stretch(inflater, total, taken + min(start + _STEP, len(block)))
+                held.begin_stretch(inflater, total, bytes_in + min(start + _STEP, len(block)))
         contents = b"".join(pieces)
         check = zlib.crc32(contents, check)
-        if not taken and wanted(contents[:64]):
+        if not bytes_in and accepts(contents[:64]):
             held = _hold(source, member, marks)
         if isinstance(held, bytearray):
             held += contents
-        taken += len(block)
+        bytes_in += len(block)
     if total != member.size or check != member.info.CRC:
         raise DamagedZip(f"{total} bytes of {member.size} were read, or their sum is wrong")
     return MemorySource(held, marks) if isinstance(held, bytearray) else held
 
 
 def _hold(source: Source, member: Member, marks: Marks) -> bytearray | Inflated:
-    """What keeps a member: all of its bytes, or how to get them again."""
+    """The buffer for a member: all of its bytes, or a source that inflates it again."""
     if member.size > MOST_MEMBER_BYTES:
         raise DamagedZip(f"it has more than {MOST_MEMBER_BYTES} bytes")
     return Inflated(source, member, marks) if member.size > _KEPT else bytearray()
 
 
 class Inflated(Source):
-    """A member that is inflated where it is read, a stretch at a time.
+    """A member that is inflated again when it is read, a range at a time.
 
-    The first time through, the state of the inflater is kept where each stretch begins. The last
-    stretches that were read stay in memory.
+    During the first pass, the state of the inflater is kept at the start of each range. The ranges
+    that were read last stay in memory.
     """
 
     in_archive = True
@@ -226,7 +207,7 @@ class Inflated(Source):
         return self._starts[-1] + _STRETCH
 
     def begin_stretch(self, inflater: zlib._Decompress, bytes_out: int, bytes_in: int) -> None:
-        """The inflater has made so many bytes of so many of the archive: a stretch begins here."""
+        """Start a range after so many bytes of output and of the archive."""
         self._starts.append(bytes_out)
         self._states.append((inflater.copy(), bytes_in))
 
@@ -246,7 +227,7 @@ class Inflated(Source):
         return self._marks.bytes_before(offset)
 
     def _stretch(self, number: int) -> bytes:
-        """The bytes from one start to the next; OSError if the file changed since."""
+        """The bytes of a range; OSError if the file has changed."""
         window = self._recent.pop(number, None)
         if window is None:
             window = self._inflate(number)
@@ -256,7 +237,7 @@ class Inflated(Source):
         return window
 
     def _inflate(self, number: int) -> bytes:
-        state, taken = self._states[number]
+        state, bytes_in = self._states[number]
         end = self._starts[number + 1] if number + 1 < len(self._starts) else self.size
         left = end - self._starts[number]
         inflater = state.copy()
@@ -265,9 +246,9 @@ class Inflated(Source):
             while left:
                 data = inflater.unconsumed_tail
                 if not data:
-                    size = min(_FEED, self._member.packed - taken)
-                    data = self._source.read(self._member.start + taken, size)
-                    taken += len(data)
+                    size = min(_FEED, self._member.packed - bytes_in)
+                    data = self._source.read(self._member.start + bytes_in, size)
+                    bytes_in += len(data)
                 part = inflater.decompress(data, left)
                 if not part and not data:
                     break
@@ -280,7 +261,7 @@ class Inflated(Source):
         return b"".join(parts)
 
 
-def _open_stored(source: Source, member: Member, wanted: Callable[[bytes], bool]) -> Source | None:
+def _open_stored(source: Source, member: Member, accepts: Callable[[bytes], bool]) -> Source | None:
     if member.packed != member.size:
         raise DamagedZip(f"{member.packed} bytes are stored, and {member.size} are stated")
     check = 0
@@ -288,7 +269,7 @@ def _open_stored(source: Source, member: Member, wanted: Callable[[bytes], bool]
         piece = source.read(member.start + at, min(_READ, member.size - at))
         check = zlib.crc32(piece, check)
     if check != member.info.CRC:
-        raise DamagedZip("its sum is wrong")
-    if not wanted(source.read(member.start, min(64, member.size))):
+        raise DamagedZip("its checksum is wrong")
+    if not accepts(source.read(member.start, min(64, member.size))):
         return None
     return PartSource(source, member.start, member.size, stored=True)
