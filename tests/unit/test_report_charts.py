@@ -32,7 +32,7 @@ from pylink.report.model import (
 )
 from pylink.report.view.blocks import Block
 from pylink.report.view.html import page
-from pylink.report.view.pages import action_pages, focus_words
+from pylink.report.view.pages import action_pages, focus_text
 from pylink.report.view.terminal import console, show_details
 
 
@@ -86,7 +86,7 @@ def test_tables_have_their_columns_and_order(
     drawn = action(**{f"a__m{at}": at for at in range(1, 6)})
     metrics = [SectionMetric(f"a__m{at}", f"m{at}") for at in range(1, 6)]
     (block,) = blocks(drawn, BodyItem(table=Table("T", None, 3, order, metrics)))
-    assert [[row.shown for row in line] for line in block.cells(9)] == lines
+    assert [[row.value_text for row in line] for line in block.cells(9)] == lines
     said = [line.split()[1::2] for line in terminal(capfd, drawn).splitlines() if " m" in line]
     assert said == lines
     html = page([("r", Report(actions=[drawn]))], [])
@@ -97,7 +97,7 @@ def test_tables_have_their_columns_and_order(
 def test_cells_without_a_label_are_empty() -> None:
     metrics = [SectionMetric("a__x", "x"), SectionMetric("a__x", ""), SectionMetric("", "y")]
     (block,) = blocks(action(a__x=1), BodyItem(table=Table("T", columns=3, metrics=metrics)))
-    assert [(row.label, row.shown) for row in block.rows] == [("x", "1"), ("", ""), ("", "")]
+    assert [(row.label, row.value_text) for row in block.rows] == [("x", "1"), ("", ""), ("", "")]
 
 
 def test_a_histogram_has_the_bins_of_the_window() -> None:
@@ -158,7 +158,7 @@ def test_a_roofline_says_how_near_the_roof_is(capfd: pytest.CaptureFixture[str])
         ],
     )
     (block,) = blocks(drawn, BodyItem(roofline_chart=chart))
-    assert [(row.label, row.shown) for row in block.rows] == [
+    assert [(row.label, row.value_text) for row in block.rows] == [
         ("Peak", "1 k from an intensity of 10 on"),
         ("Here", "25 at an intensity of 0.5, 50.0% of the roofs"),
     ]
@@ -197,6 +197,6 @@ def test_what_a_rule_adds_is_shown(capfd: pytest.CaptureFixture[str], section: s
 
 def test_focus_metrics_are_in_words() -> None:
     focus = FocusMetric(1, "file__cache_hit.pct", 12.5, info="< 90%")
-    assert focus_words(focus) == (
+    assert focus_text(focus) == (
         "Share of the input that was in the cache of the operating system: 12.50 % (< 90%)"
     )

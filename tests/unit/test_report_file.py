@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pylink.report import ReportError, parse_report, read_report, report_bytes, write_report
-from pylink.report.file.frames import Frames, framed
+from pylink.report.file.frames import Frames, with_length
 from pylink.report.model import (
     Action,
     Instance,
@@ -50,7 +50,7 @@ def headers(data: bytes) -> list[pb.BlockHeader]:
     found = []
     while (block := frames.block_header()) is not None:
         found.append(block[0])
-        frames.at = block[1]
+        frames.position = block[1]
     return found
 
 
@@ -131,14 +131,14 @@ def test_a_block_holds_only_names_that_are_new() -> None:
 
 
 def test_names_may_come_after_the_results_that_use_them() -> None:
-    data = bytearray(b"NVR\0" + framed(pb.FileHeader(Version=7).SerializeToString()))
+    data = bytearray(b"NVR\0" + with_length(pb.FileHeader(Version=7).SerializeToString()))
     result = pb.ProfileResult()
     result.MergeFromString(_payload(SMALLEST))
     header = pb.BlockHeader(NumResults=1, PayloadSize=4 + len(result.SerializeToString()))
-    data += framed(header.SerializeToString()) + framed(result.SerializeToString())
+    data += with_length(header.SerializeToString()) + with_length(result.SerializeToString())
     late = pb.BlockHeader()
     late.StringTable.Strings.extend(["x", "y", "z"])
-    data += framed(late.SerializeToString())
+    data += with_length(late.SerializeToString())
     assert list(parse_report(bytes(data)).actions[0].metrics) == ["x", "y", "z"]
 
 
@@ -288,7 +288,7 @@ def test_names_of_attributes_are_those_of_the_format() -> None:
 
 
 def test_lengths_are_little_endian() -> None:
-    assert framed(b"abc") == struct.pack("<I", 3) + b"abc"
+    assert with_length(b"abc") == struct.pack("<I", 3) + b"abc"
 
 
 def test_text_that_is_no_utf8_is_escaped() -> None:

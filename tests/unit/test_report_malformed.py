@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pylink.report import MalformedReport, load_report, parse_report, report_bytes
-from pylink.report.file.frames import framed
+from pylink.report.file.frames import with_length
 from pylink.report.proto import messages as pb
 
 REPORT = report_bytes(link_report())
 MAGIC = b"NVR\0"
-HEADER = MAGIC + framed(pb.FileHeader(Version=7).SerializeToString())
+HEADER = MAGIC + with_length(pb.FileHeader(Version=7).SerializeToString())
 
 
 def result(**fields: object) -> pb.ProfileResult:
@@ -41,10 +41,10 @@ def block(payload: bytes, **counts: int) -> bytes:
     header = pb.BlockHeader(PayloadSize=len(payload))
     for name, count in counts.items():
         setattr(header, name, count)
-    return HEADER + framed(header.SerializeToString()) + payload
+    return HEADER + with_length(header.SerializeToString()) + payload
 
 
-ENTRY = framed(result().SerializeToString())
+ENTRY = with_length(result().SerializeToString())
 NAMELESS = result()
 NAMELESS.MetricResults.add(NameId=3).MetricValue.Uint64Value = 1
 INCOMPLETE = result()
@@ -54,17 +54,20 @@ BAD = {
     "other": (b"\x7fELF" + bytes(60), "file: header, offset 0x0: this is not a report"),
     "magic alone": (MAGIC, "header, offset 0x4: 0 bytes are left where a FileHeader should begin"),
     "cut header": (HEADER[:-1], "header, offset 0x4: FileHeader of 2 bytes does not fit in the 1"),
-    "no version": (MAGIC + framed(b""), "header, offset 0x8: FileHeader lacks required fields: V"),
-    "old": (MAGIC + framed(b"\x08\x06"), "header, offset 0x0: version 6 .* is older than 7"),
+    "no version": (
+        MAGIC + with_length(b""),
+        "header, offset 0x8: FileHeader lacks required fields: V",
+    ),
+    "old": (MAGIC + with_length(b"\x08\x06"), "header, offset 0x0: version 6 .* is older than 7"),
     "cut length": (HEADER + b"\1", "block 0, offset 0xa: 1 bytes are left where a BlockHeader"),
     "long length": (
         HEADER + b"\xff\xff\xff\xff",
         "block 0, offset 0xa: BlockHeader of 4294967295 bytes does not fit in the 0 left",
     ),
-    "no message": (HEADER + framed(b"\xff"), "block 0, offset 0xe: BlockHeader is damaged"),
+    "no message": (HEADER + with_length(b"\xff"), "block 0, offset 0xe: BlockHeader is damaged"),
     "payload cut": (
         block(ENTRY, NumResults=1)[:-1],
-        "block 0, offset 0xa: the payload is said to have .* bytes, and .* follow",
+        "block 0, offset 0xa: the payload should have .* bytes, but only .* follow",
     ),
     "payload size too small": (
         block(ENTRY, NumResults=1, PayloadSize=len(ENTRY) - 1),
@@ -79,16 +82,16 @@ BAD = {
         "block 0.* bytes of payload belong to no entry",
     ),
     "required field": (
-        block(framed(INCOMPLETE.SerializePartialToString()), NumResults=1),
+        block(with_length(INCOMPLETE.SerializePartialToString()), NumResults=1),
         "block 0, offset 0x.*: ProfileResult lacks required fields: KernelID",
     ),
     "name out of range": (
-        block(framed(NAMELESS.SerializeToString()), NumResults=1),
-        "block 0.*a metric is named by a number that is not below 0",
+        block(with_length(NAMELESS.SerializeToString()), NumResults=1),
+        "block 0.*the number of a metric's name is not below 0",
     ),
     "garbage at the end": (REPORT + b"garbage", "block 3, offset 0x.*: "),
     "nested too deeply": (
-        block(framed(b"\x8a\x01" + b"\x2a\x02" * 5000), NumResults=1),
+        block(with_length(b"\x8a\x01" + b"\x2a\x02" * 5000), NumResults=1),
         "block 0.*ProfileResult is damaged",
     ),
 }

@@ -132,7 +132,7 @@ def test_missing_metrics_and_rules_are_an_error_message(tmp_path: Path) -> None:
         (
             MessageType.ERROR,
             "This rule needs the metrics gone, which were not collected and needs the rules "
-            "Nobody, which are not there.",
+            "Nobody, which were not found.",
         )
     ]
 
@@ -235,11 +235,11 @@ def load(folder: Path) -> LoadedRules:
         ("import nothing_of_this_name\n", "line 1: ModuleNotFoundError: No module named"),
         (
             "def get_identifier():\n    return 5\ndef apply(handle):\n    pass\n",
-            "get_identifier gives a int, not a string",
+            "get_identifier returns a int, not a string",
         ),
         (
             "def get_identifier():\n    return ''\ndef apply(handle):\n    pass\n",
-            "get_identifier gives no identifier",
+            "get_identifier returns an empty identifier",
         ),
         (
             "def get_identifier():\n    1 / 0\ndef apply(handle):\n    pass\n",

@@ -121,7 +121,7 @@ def test_a_section_is_read_whole() -> None:
 def test_mistakes_name_file_line_and_column(text: str, listed: str) -> None:
     with pytest.raises(SectionError) as caught:
         parse_section(text.encode(), "s.section")
-    assert caught.value.listed == f"Error: {listed}"
+    assert caught.value.list_text == f"Error: {listed}"
     assert str(caught.value) == f"s.section: Error: {listed}"
 
 
@@ -284,7 +284,7 @@ SLOW = "(a+)+b"
 
 @pytest.fixture
 def little_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "LIMIT", 0.5)
+    monkeypatch.setattr(patterns, "TIME_LIMIT", 0.5)
     monkeypatch.setattr(patterns, "_slow", set())
 
 
@@ -308,7 +308,7 @@ def test_expressions_find_the_same_apart() -> None:
     """Those that are not fast at a glance are matched by another process."""
     names = ["a_b", "a_c", "aab", "b" * 1001]
     for text in ("a.*", "(a|b).*", "a_[bc]", "(a+)+b", "(?i)A_B", "a.*b.*|.*c.*", "b*"):
-        assert patterns.matching(f"regex:{text}", names) == [
+        assert patterns.matching_names(f"regex:{text}", names) == [
             name for name in names if re.fullmatch(text, name)
         ]
 
@@ -316,7 +316,7 @@ def test_expressions_find_the_same_apart() -> None:
 @pytest.mark.parametrize("text", ["(" * 50_000 + ")" * 50_000, "a{1,99999999999999999999}"])
 def test_an_expression_that_cannot_be_compiled_is_none(text: str) -> None:
     with pytest.raises(re.error):
-        patterns.matching(f"regex:{text}", ["a"])
+        patterns.matching_names(f"regex:{text}", ["a"])
 
 
 @pytest.mark.usefixtures("little_time")

@@ -63,7 +63,7 @@ CASES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, float | None]]
             "file__disk_wait_duration.sum": 4 * MILLISECOND,
         },
         {},
-        "3 MB came from disk, and reading waited 4 ms, for the disk or for a processor.",
+        "3 MB came from disk, and reading waited 4 ms for the disk or for a processor.",
         8.0,
     ),
     (
@@ -76,7 +76,7 @@ CASES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, float | None]]
             "file__debug_bytes_by_option.sum": {"-G": 400},
         },
         "40% of the input is debug data, most of it in b.cubin (300 B), a.cubin (100 B). "
-        "Inputs with .debug_info, which -G makes, have 100% of it: where source lines are enough, "
+        "Inputs with .debug_info, which -G produces, have 100% of it: if source lines are enough, "
         "compile with -lineinfo",
         8.0,
     ),
@@ -90,7 +90,7 @@ CASES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, float | None]]
             "file__debug_bytes_by_option.sum": {"-lineinfo": 300, "-G": 100},
         },
         "40% of the input is debug data, most of it in b.cubin (300 B), a.cubin (100 B). "
-        "Inputs with lines alone, as of -lineinfo, have 75% of it: leave that out",
+        "Inputs with only line data, as from -lineinfo, have 75% of it: omit the option",
         8.0,
     ),
     (
@@ -98,8 +98,8 @@ CASES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, float | None]]
         "read",
         {},
         {"file__bytes_read.sum": {"big.a": 9000, "b": 10, "c": 10, "d": 10}},
-        "big.a has 9 kB of the 9.03 kB that 4 inputs have: what is saved there counts most. None "
-        "of it is debug data",
+        "big.a has 9 kB of the 9.03 kB of 4 inputs: savings in it count most. None of it is "
+        "debug data",
         None,
     ),
     (
@@ -107,7 +107,7 @@ CASES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, float | None]]
         "merge",
         {"link__cpu_time_share.pct": 80.0, "link__cpu_time_duration.sum": 80 * MILLISECOND},
         {"link__step_time_duration.sum": {"resolve": MILLISECOND, "find_live": 5 * MILLISECOND}},
-        "merge takes 80% of the link's processor time. Its longest step by the clock is "
+        "merge takes 80% of the link's processor time. Its longest step in wall time is "
         "find_live with 5 ms. --profile-aprof",
         None,
     ),
@@ -116,8 +116,8 @@ CASES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, float | None]]
         "merge",
         {"link__dedup_cpu_time_share.pct": 8.0, "dedup__bytes_saved.sum": 848},
         {"dedup__time_duration.sum": {"primary": 4 * MILLISECOND, "headers": MILLISECOND}},
-        "Looking for copies takes 3.2 ms of processor time, 8% of the link's. --merc-dedup=off "
-        "leaves it out; the output is 848 B longer then.",
+        "Looking for duplicates takes 3.2 ms of processor time, 8% of the link's. "
+        "--merc-dedup=off omits it, and makes the output 848 B longer.",
         8.0,
     ),
     (
@@ -276,8 +276,7 @@ OTHER_CAUSES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, str]] =
             "file__debug_bytes.sum": {f"{number}.cubin": 500 for number in range(400)},
             "file__debug_bytes_by_option.sum": {"-G": 200_000},
         },
-        "50% of the input is debug data, spread over 400 inputs, of which 0.cubin (500 B) has "
-        "most.",
+        "50% of the input is debug data, in 400 inputs; 0.cubin (500 B) has the largest share.",
         "most of it in",
     ),
     (
@@ -290,7 +289,7 @@ OTHER_CAUSES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, str]] =
             "file__debug_bytes_by_option.sum": {"-G": 10, "-lineinfo": 390},
         },
         "40% of the input is debug data, most of it in b.cubin (390 B), a.cubin (10 B). Inputs "
-        "with lines alone",
+        "with only line data",
         "-G",
     ),
     (
@@ -302,7 +301,7 @@ OTHER_CAUSES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, str]] =
             "file__debug_bytes.sum": {"big.a": 8000},
             "file__kept_bytes.sum": {"big.a": 8500},
         },
-        "big.a has 9 kB of the 9.03 kB that 4 inputs have: what is saved there counts most. 8 kB "
+        "big.a has 9 kB of the 9.03 kB of 4 inputs: savings in it count most. 8 kB "
         "of it is debug data, and the output has 8.5 kB of its sections.",
         "code",
     ),
@@ -311,8 +310,8 @@ OTHER_CAUSES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, str]] =
         "cicc-lto",
         {"link__cpu_time_share.pct": 80.0, "link__cpu_time_duration.sum": 80 * MILLISECOND},
         {"link__step_time_duration.sum": {"compile_lto": 80 * MILLISECOND}},
-        "cicc-lto takes 80% of the link's processor time. Its longest step by the clock is "
-        "compile_lto with 80 ms. That is the work of the compiler",
+        "cicc-lto takes 80% of the link's processor time. Its longest step in wall time is "
+        "compile_lto with 80 ms. This is the time of the compiler",
         "--profile-aprof",
     ),
     (

@@ -27,7 +27,7 @@ from pylink.report.model import (
 from pylink.report.source import lines
 from pylink.report.view import numbers
 from pylink.report.view.blocks import largest
-from pylink.report.view.markup import plain
+from pylink.report.view.markup import strip_markup
 from pylink.report.view.overview import advice, session_rows, summary
 from pylink.report.view.pages import action_pages
 from pylink.report.view.terminal import bar, short
@@ -78,8 +78,8 @@ def test_bars() -> None:
 
 def test_markup() -> None:
     text = "See @section:A:that@, @url:this:https://x.y/z@, @sass:0x80:here@, @source:a.cu:3:there@"
-    assert plain(text) == "See that, this (https://x.y/z), here (0x80), there (a.cu:3)"
-    assert plain("a@b and 5 @ 3") == "a@b and 5 @ 3"
+    assert strip_markup(text) == "See that, this (https://x.y/z), here (0x80), there (a.cu:3)"
+    assert strip_markup("a@b and 5 @ 3") == "a@b and 5 @ 3"
 
 
 def test_one_screen_comes_first(capfd: pytest.CaptureFixture[str], file: str) -> None:
@@ -135,10 +135,10 @@ def test_of_many_comparisons_the_longest_are_shown(
     write_report(Report(actions=[phase("read", 1), *pairs]), path)
     out = show(capfd, str(path), "--all")
     assert re.findall(r"^\[(\d)\]", out, re.MULTILINE) == ["0", "6", "7", "8", "9"]
-    assert "5 shorter actions are left out" in out
+    assert "5 shorter actions are omitted" in out
     assert len(re.findall(r"^\[", show(capfd, str(path), "--instances"), re.MULTILINE)) == 10
     show(capfd, str(path), "--html", str(page))
-    assert "5 shorter actions are left out." in page.read_text()
+    assert "5 shorter actions are omitted." in page.read_text()
 
 
 def test_long_names_leave_room_for_their_bars() -> None:
@@ -299,7 +299,7 @@ def test_a_link_in_a_sentence() -> None:
     whole.set("file__bytes_read.sum", 5_000)
     whole.set("link__time_per_copy_floor.ratio", 3.5)
     assert summary(made) == sentence.replace(
-        "ms. Its", "ms for 2 files of 5 kB, 3.50 times what reading and writing took. Its"
+        "ms. Its", "ms for 2 files of 5 kB, 3.50 times the time of reading and writing. Its"
     )
     assert summary(report()) == ""
 

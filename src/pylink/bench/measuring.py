@@ -61,7 +61,7 @@ def measure(
     from pylink.terminal.progress import Progress
 
     add_sites()
-    with Progress("measuring", wanted=progress) as bar:
+    with Progress("measuring", enabled=progress) as bar:
         return carry_out(
             list(command),
             plan=Plan(rounds, rest, patience, growth),

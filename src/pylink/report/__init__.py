@@ -1,7 +1,7 @@
 """Reports of links, in the file format of Nsight Compute, and the interface of its scripts.
 
-* Scripts: `load_report` gives an `IContext`, with the classes that the `ncu_report` module has, so
-  `import pylink.report as ncu_report` is all that such a script needs to change.
+* Scripts: `load_report` returns an `IContext`. The classes are those of the `ncu_report` module, so
+  a script only has to change its import to `import pylink.report as ncu_report`.
 * Programs: `read_report` and `write_report` turn files into a `Report` of `pylink.report.model`,
   plain objects that can be changed, and back.
 
@@ -42,12 +42,12 @@ __all__ = [
     "write_report",
 ]
 
-_FILE = ("parse_report", "read_report", "report_bytes", "write_report")
+_FILE_FUNCTIONS = ("parse_report", "read_report", "report_bytes", "write_report")
 
 
 def __getattr__(name: str) -> object:
-    """The functions that need protobuf, when they are asked for."""
-    if name not in _FILE:
+    """Import the functions that need protobuf at their first use."""
+    if name not in _FILE_FUNCTIONS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from pylink.report import file
 

@@ -1,8 +1,8 @@
-"""Metrics that Nsight Compute's tools look for in each action, whatever was measured.
+"""Metrics that Nsight Compute's tools expect in each action, whatever was measured.
 
-Found by omitting each from a report and opening it with release 2022.3: without a compute
-capability every section warns, without a chip number no metric has a unit, without launch sizes
-`--print-summary` crashes, and without a time the window shows n/a.
+They were found by omitting each metric from a report and opening it with release 2022.3: without a
+compute capability every section warns, without a chip number no metric has a unit, without launch
+sizes `--print-summary` crashes, and without a time the window shows n/a.
 """
 
 from __future__ import annotations
@@ -12,37 +12,37 @@ from pylink.report.model import Action, Dim3, Scope
 COMPUTE_CAPABILITY_MAJOR = "device__attribute_compute_capability_major"
 COMPUTE_CAPABILITY_MINOR = "device__attribute_compute_capability_minor"
 IMPLEMENTATION = "device__attribute_implementation"
-# The target of the link, such as sm_100a: that of the action where pylink made it.
+# The target of the link, such as sm_100a; only in actions of reports by pylink.
 TARGET_ARCH = "link__target_arch"
 DISPLAY_NAME = "device__attribute_display_name"
 DEVICE_INDEX = "device__attribute_device_index"
 GRID_SIZE = "launch__grid_size"
 BLOCK_SIZE = "launch__block_size"
-# What the window of Nsight Compute shows as the time of an action.
+# The time of an action in the window of Nsight Compute.
 TIME = "gpu__time_duration.sum"
 
-# The compute capabilities that release 2022.3 knows. It warns of any other in every section, and
-# takes it for the oldest.
+# The compute capabilities that release 2022.3 knows. For others it warns in every section and
+# assumes the oldest.
 CAPABILITIES = (40, 43, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90)
 
-# A number of a chip that every release knows, GA100. It only turns units on: a report of a link has
-# no metric that depends on the chip.
+# GA100, a chip number that every release knows. It only enables units: no metric of a link depends
+# on the chip.
 _CHIP = 0x170
 
 
 def add_display_metrics(
     action: Action, sm: int, device: str, items: int = 1, workers: int = 1
 ) -> None:
-    """Enter what the tools look for, and keep what the action has already.
+    """Add the metrics that the tools expect and the action does not have yet.
 
-    `sm` is the target's number, such as 86, and `device` its name; of a target newer than the tools
-    the newest capability that they know is entered. `items` and `workers` stand in
-    the places of the grid and the block: how many things were processed, and by how many threads.
+    `sm` is the target's number, such as 86, and `device` its name. A target that is newer than the
+    tools gets the newest capability that they know. `items`, the number of processed things, and
+    `workers`, the number of threads, are entered as the sizes of grid and block.
     """
-    known = max((each for each in CAPABILITIES if each <= sm), default=CAPABILITIES[0])
+    capability = max((number for number in CAPABILITIES if number <= sm), default=CAPABILITIES[0])
     values: dict[str, int | str] = {
-        COMPUTE_CAPABILITY_MAJOR: known // 10,
-        COMPUTE_CAPABILITY_MINOR: known % 10,
+        COMPUTE_CAPABILITY_MAJOR: capability // 10,
+        COMPUTE_CAPABILITY_MINOR: capability % 10,
         IMPLEMENTATION: _CHIP,
         DISPLAY_NAME: device,
         DEVICE_INDEX: 0,

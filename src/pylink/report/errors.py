@@ -1,4 +1,4 @@
-"""What reading and writing reports raises."""
+"""The errors of reading and writing reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class ReportError(ValueError):
 class MalformedReport(ReportError):
     """A file that is not a report, or a damaged one.
 
-    `block` counts from 0 and is None before the first; `offset` is in bytes from the file's start.
+    `block` counts from 0, with None for the header; `offset` is in bytes from the file's start.
     """
 
     def __init__(self, file: str, block: int | None, offset: int, reason: str) -> None:
@@ -18,5 +18,5 @@ class MalformedReport(ReportError):
         self.block = block
         self.offset = offset
         self.reason = reason
-        where = "header" if block is None else f"block {block}"
-        super().__init__(f"{file}: {where}, offset {offset:#x}: {reason}")
+        position = "header" if block is None else f"block {block}"
+        super().__init__(f"{file}: {position}, offset {offset:#x}: {reason}")

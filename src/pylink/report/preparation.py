@@ -1,4 +1,4 @@
-"""Sections and rules of the search path put into a report, as a link does before it writes one."""
+"""Adds sections and rules of the search path to a report, as a link does before writing it."""
 
 from __future__ import annotations
 
@@ -23,24 +23,29 @@ def prepare(
     rules: Sequence[str] = (),
     with_rules: bool = True,
 ) -> list[str]:
-    """Add sections, what they derive, and with `with_rules` what rules say; the problems, in words.
+    """Add sections, derived metrics and, with `with_rules`, messages of rules; return problems.
 
-    Without `folders` and `recursive` the stock files and the user's are taken, without `sections`
-    and `sets` the sections of the default set, without `rules` all of them. ReportError for a
-    folder, section, set or rule that does not exist, and for a required metric that is missing.
+    Defaults: the stock files and the user's instead of `folders` and `recursive`, the sections of
+    the default set instead of `sections` and `sets`, and all `rules`. ReportError for a folder,
+    section, set or rule that does not exist, and for a required metric that is missing.
     """
     path = search_path(folders, recursive)
     loaded = load(path)
     problems = loaded.problems()
-    # A named folder stands for what is in it.
-    given = bool(folders or recursive)
-    chosen = loaded.select(sections, sets, without_sets=given)
-    stock = {each.section.identifier for each in loaded.sections if each.file.parent == path[0]}
-    if given:
+    # All sections of a folder that is named are added, also those outside of sets.
+    has_folders = bool(folders or recursive)
+    chosen = loaded.select(sections, sets, without_sets=has_folders)
+    stock = {
+        section.section.identifier for section in loaded.sections if section.file.parent == path[0]
+    }
+    if has_folders:
         stock = set()
-    # Nobody asked for a stock section of the default set: what it lacks, the link had not.
-    asked = {*sections, *(each.identifier for each in chosen if each.identifier not in stock)}
-    gaps = apply_sections(report, chosen, asked)
+    # Stock sections of the default set were not requested, so they may lack metrics.
+    requested = {
+        *sections,
+        *(section.identifier for section in chosen if section.identifier not in stock),
+    }
+    gaps = apply_sections(report, chosen, requested)
     required = [gap for gap in gaps if gap.is_error]
     if required:
         raise ReportError("; ".join(map(str, required)))
@@ -50,7 +55,7 @@ def prepare(
         problems += loaded_rules.problems()
         _check_rules(loaded_rules, rules)
         apply_rules(
-            report, [each for each in loaded_rules.rules if not rules or each.identifier in rules]
+            report, [rule for rule in loaded_rules.rules if not rules or rule.identifier in rules]
         )
     return problems
 
@@ -63,7 +68,7 @@ def check(
     sets: Iterable[str],
     rules: Sequence[str],
 ) -> None:
-    """ReportError for what `prepare` would refuse by name: folders, sections, sets and rules."""
+    """ReportError for unknown folders, sections, sets and rules, as `prepare` would raise."""
     path = search_path(folders, recursive)
     load(path).select(sections, sets)
     if rules:
@@ -71,10 +76,10 @@ def check(
 
 
 def _check_rules(loaded: LoadedRules, rules: Iterable[str]) -> None:
-    known = {each.identifier for each in loaded.rules}
+    identifiers = {rule.identifier for rule in loaded.rules}
     for name in rules:
-        if name not in known:
+        if name not in identifiers:
             raise ReportError(
                 f"no rule '{name}' in the search path; there are: "
-                + (", ".join(sorted(known)) or "none")
+                + (", ".join(sorted(identifiers)) or "none")
             )

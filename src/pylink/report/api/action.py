@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ISourceInfo:
-    """A place in a source file."""
+    """A location in a source file."""
 
     def __init__(self, file_name: str, line: int) -> None:
         self._file_name = file_name
@@ -57,7 +57,7 @@ class IAction:
         return self._action.function_name if self._action.scope is Scope.LAUNCH else "range"
 
     def __len__(self) -> int:
-        """How many metrics there are."""
+        """The number of metrics."""
         return len(self._action.metrics)
 
     def __iter__(self) -> Iterator[str]:
@@ -69,7 +69,7 @@ class IAction:
         return name in self._action.metrics
 
     def __getitem__(self, key: str) -> IMetric:
-        """The metric of this name. Raises KeyError if there is none."""
+        """The metric of this name. Raises KeyError if it does not exist."""
         if not isinstance(key, str):
             raise TypeError(f"IAction metric keys must be strings, not {type(key).__name__}")
         metric = self.metric_by_name(key)
@@ -90,31 +90,31 @@ class IAction:
         return tuple(sorted(self._action.metrics))
 
     def metric_by_name(self, metric_name: str) -> IMetric | None:
-        """The metric of this name; None if there is none."""
+        """The metric of this name; None if it does not exist."""
         if not isinstance(metric_name, str):
             raise TypeError(f"metric names are strings, not {type(metric_name).__name__}")
         metric = self._action.metrics.get(metric_name)
         return None if metric is None else IMetric(metric)
 
     def add_metric(self, metric_name: str) -> IMutableMetric:
-        """Enter a metric without a value, or take the one of this name, to be set."""
+        """The metric of this name, to be changed; if it does not exist, a new one."""
         metric = self._action.metrics.get(metric_name)
         return IMutableMetric(metric or self._action.add(Metric(metric_name)))
 
     def add_integer_metric(self, value_name: str, value_kind: int, value: int) -> IMetric | None:
-        """Enter a metric of kind UINT32 or UINT64; None if that is not its kind."""
+        """Add a metric of kind UINT32 or UINT64; None for another kind."""
         return self._add(value_name, value_kind, value, {ValueKind.UINT32, ValueKind.UINT64})
 
     def add_double_metric(self, value_name: str, value_kind: int, value: float) -> IMetric | None:
-        """Enter a metric of kind FLOAT or DOUBLE; None if that is not its kind."""
+        """Add a metric of kind FLOAT or DOUBLE; None for another kind."""
         return self._add(value_name, value_kind, float(value), {ValueKind.FLOAT, ValueKind.DOUBLE})
 
     def add_string_metric(self, value_name: str, value_kind: int, value: str) -> IMetric | None:
-        """Enter a metric of kind STRING; None if that is not its kind."""
+        """Add a metric of kind STRING; None for another kind."""
         return self._add(value_name, value_kind, value, {ValueKind.STRING})
 
     def _add(self, name: str, kind: int, value: Scalar, kinds: set[ValueKind]) -> IMetric | None:
-        chosen = next((each for each in kinds if each == kind), None)
+        chosen = next((member for member in kinds if member == kind), None)
         if chosen is None:
             return None
         return IMetric(self._action.add(Metric(name, value, chosen)))
@@ -130,14 +130,14 @@ class IAction:
         return self.WorkloadType_RANGE if in_range else self.WorkloadType_KERNEL
 
     def rule_results_as_dicts(self) -> list[dict[str, object]]:
-        """What rules said, a dict for each message."""
+        """The messages of rules, a dict for each."""
         return rule_dicts(self._action.rule_results)
 
     def source_files(self) -> dict[str, str]:
-        """{path: content} of the source files; "" where the report does not hold the content."""
+        """{path: content} of the source files; "" if the report does not contain the file."""
         source = self._source()
-        held = source.source_files.files if source and source.source_files else []
-        return {each.file_name: each.content or "" for each in held}
+        files = source.source_files.files if source and source.source_files else []
+        return {file.file_name: file.content or "" for file in files}
 
     def source_info(self, address: int) -> ISourceInfo | None:
         """The source line of an instruction; None without a line table that knows it.
@@ -148,14 +148,14 @@ class IAction:
         return None if line is None else ISourceInfo(*line)
 
     def ptx_by_pc(self, address: int) -> str:
-        """The line of PTX that an instruction came from; "" if the report does not say."""
+        """The line of PTX that an instruction came from; "" if unknown."""
         return self._map().ptx(address)
 
     def sass_by_pc(self, address: int) -> str:
-        """The instruction at an address; "" if it cannot be had.
+        """The instruction at an address; "" if not available.
 
-        A report holds the cubin and not its disassembly, so this needs `nvdisasm`: of
-        NVIDIA's wheels, of a toolkit in CUDA_HOME or CUDA_PATH, or on PATH.
+        A report contains the cubin but not its disassembly, so this needs `nvdisasm` from NVIDIA's
+        wheels, from a toolkit in CUDA_HOME or CUDA_PATH, or from PATH.
         """
         return self._map().sass(address)
 

@@ -1,4 +1,4 @@
-"""IContext and IRange, and `load_report`, which makes the first."""
+"""IContext and IRange, and `load_report`, which returns an IContext."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ VERSION = "2022.3.0"
 
 
 class IBaseContext:
-    """What contexts of reports and of rules have in common."""
+    """The methods that contexts of reports and of rules share."""
 
     def get_version(self) -> str:
         """The release of Nsight Compute whose interface this is."""
         return VERSION
 
     def handle_exception(self, msg: str) -> bool:
-        """Report an exception of a script; returns whether it was taken care of, here never."""
+        """Report an exception of a script; returns whether it was handled, here always False."""
         del msg
         return False
 
@@ -32,8 +32,8 @@ class IBaseContext:
 class IContext(IBaseContext):
     """An open report: a sequence of ranges.
 
-    A report has one range, which holds all its actions; without a report there is none. `frontend`
-    and `controller` are what rules talk to.
+    A report has one range with all its actions; without a report there are no ranges. Rules use
+    `frontend` and `controller`.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class IContext(IBaseContext):
         self.sources = SourceMaps(self.report)
 
     def __len__(self) -> int:
-        """How many ranges there are."""
+        """The number of ranges."""
         return len(self._ranges)
 
     def __iter__(self) -> Iterator[IRange]:
@@ -63,15 +63,15 @@ class IContext(IBaseContext):
         return self._ranges[key]
 
     def num_ranges(self) -> int:
-        """How many ranges there are."""
+        """The number of ranges."""
         return len(self._ranges)
 
     def range_by_idx(self, idx: int) -> IRange | None:
-        """The range of this index; None if there is none."""
+        """The range of this index; None if out of range."""
         return self._ranges[idx] if 0 <= idx < len(self._ranges) else None
 
     def frontend(self) -> object:
-        """What a rule reports to; None outside a rule."""
+        """The object to which a rule reports; None outside a rule."""
         return self._frontend
 
     def controller(self) -> object:
@@ -86,12 +86,12 @@ class IRange:
         self._context = context
 
     def __len__(self) -> int:
-        """How many actions there are."""
+        """The number of actions."""
         return self.num_actions()
 
     def __iter__(self) -> Iterator[IAction]:
         """The actions."""
-        return (IAction(each, self._context.sources) for each in self._context.report.actions)
+        return (IAction(action, self._context.sources) for action in self._context.report.actions)
 
     @overload
     def __getitem__(self, key: int) -> IAction: ...
@@ -102,15 +102,15 @@ class IRange:
         actions = self._context.report.actions
         _check_index(key, "IRange", len(actions))
         if isinstance(key, slice):
-            return tuple(IAction(each, self._context.sources) for each in actions[key])
+            return tuple(IAction(action, self._context.sources) for action in actions[key])
         return IAction(actions[key], self._context.sources)
 
     def num_actions(self) -> int:
-        """How many actions there are."""
+        """The number of actions."""
         return len(self._context.report.actions)
 
     def action_by_idx(self, idx: int) -> IAction | None:
-        """The action of this index; None if there is none."""
+        """The action of this index; None if out of range."""
         return self[idx] if 0 <= idx < self.num_actions() else None
 
     def actions_by_nvtx(self, includes: Iterable[str], excludes: Iterable[str]) -> tuple[int, ...]:
@@ -118,7 +118,7 @@ class IRange:
 
         The filters are those of `--nvtx-include` and `--nvtx-exclude`, such as
         `pylink@link/merge/`, `[Bottom/*/Top]` or `regex:task.*`; see `nvtxfilter`. Raises
-        ValueError for one that makes no sense.
+        ValueError for an invalid filter.
         """
         return actions_by_nvtx(self._context.report.actions, includes, excludes)
 

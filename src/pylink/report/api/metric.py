@@ -1,4 +1,4 @@
-"""IMetric and IMutableMetric: a value, and instances with the ids they belong to."""
+"""IMetric and IMutableMetric: a value, and instances with their ids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMERIC = {ValueKind.FLOAT, ValueKind.DOUBLE, ValueKind.UINT32, ValueKind.UINT6
 class IMetric:
     """A single, named metric. It can contain a value, instances, or both.
 
-    `instance` arguments count from 0; what is out of range has the kind UNKNOWN.
+    `instance` arguments count from 0; an instance out of range has the kind UNKNOWN.
     """
 
     ValueKind_UNKNOWN: ClassVar[int] = ValueKind.UNKNOWN
@@ -81,14 +81,14 @@ class IMetric:
         return self._metric.name
 
     def kind(self, instance: int | None = None) -> int:
-        """How the value, or that of an instance, is stored: one of ValueKind_*.
+        """The kind of the value, or of an instance's value: one of ValueKind_*.
 
-        The kind of a metric that has instances alone is that of its first.
+        A metric with instances only has the kind of its first instance.
         """
         return int(self._value(instance)[1])
 
     def value(self, instance: int | None = None) -> Scalar | None:
-        """The value, or that of an instance: int, float or str by its kind; None if it has none.
+        """The value, or that of an instance: int, float or str by its kind, or None.
 
         The value of a metric that has only instances is 0, or None if they are strings.
         """
@@ -121,18 +121,18 @@ class IMetric:
         return value if isinstance(value, str) else None
 
     def has_value(self, value_kind: int | None = None) -> bool:
-        """Whether there is a value beside those of instances; with a kind, one of that kind."""
+        """Whether the metric itself has a value; with a kind, whether it has this kind."""
         if value_kind is None:
             return self._metric.value is not None
         return value_kind in (self.kind(), self.ValueKind_ANY)
 
     def num_instances(self) -> int:
-        """How many instances there are."""
+        """The number of instances."""
         return len(self._metric.instances)
 
     def has_correlation_ids(self) -> bool:
-        """Whether the instances say what they belong to."""
-        return any(each.id is not None for each in self._metric.instances)
+        """Whether the instances have ids."""
+        return any(instance.id is not None for instance in self._metric.instances)
 
     def correlation_ids(self) -> IMetric | None:
         """A metric whose instances are the ids of this one's; None without ids."""
@@ -155,11 +155,11 @@ class IMetric:
         return None if rollup is None else int(rollup)
 
     def unit(self) -> str:
-        """The unit, such as "byte" or "nsecond", from the name; "" if it says none."""
+        """The unit, such as "byte" or "nsecond", from the name; "" without one."""
         return unit(self._metric.name)
 
     def description(self) -> str:
-        """What a metric of a link counts; "" for others, which files do not describe."""
+        """The description of a metric of a link; "" for others: files contain no descriptions."""
         return describe(self._metric.name)
 
     def _value(self, instance: int | None) -> tuple[Scalar | None, ValueKind]:
@@ -177,8 +177,8 @@ class IMetric:
 class IMutableMetric(IMetric):
     """A metric that can be changed.
 
-    Each setter takes (kind, value), or (instance, kind, value) with an instance that exists or is
-    the next one; kind ANY chooses. It returns whether the value was set.
+    Each setter takes (kind, value), or (instance, kind, value) with an existing instance or the
+    next one; kind ANY selects the default kind. It returns whether the value was set.
     """
 
     def set_uint64(self, *args: int) -> bool:
@@ -200,14 +200,14 @@ class IMutableMetric(IMetric):
     def _set(self, args: tuple[Scalar, ...], kinds: set[ValueKind], default: ValueKind) -> bool:
         if len(args) not in (2, 3):
             raise TypeError("a value is set with (kind, value) or (instance, kind, value)")
-        *where, asked, value = args
-        kind = default if asked == ValueKind.ANY else ValueKind(int(asked))
-        if kind not in kinds or not _holds(kind, value):
+        *index, requested, value = args
+        kind = default if requested == ValueKind.ANY else ValueKind(int(requested))
+        if kind not in kinds or not _can_hold(kind, value):
             return False
         if kind in (ValueKind.FLOAT, ValueKind.DOUBLE):
             value = float(value)
-        if where:
-            return self._set_instance(int(where[0]), value, kind)
+        if index:
+            return self._set_instance(int(index[0]), value, kind)
         return self._set_value(value, kind)
 
     def _set_value(self, value: Scalar, kind: ValueKind) -> bool:
@@ -226,7 +226,7 @@ class IMutableMetric(IMetric):
 
 
 class _MutableIds(IMutableMetric):
-    """The ids of a metric's instances, written through to it."""
+    """The ids of a metric's instances; changes are written to that metric."""
 
     def __init__(self, owner: Metric) -> None:
         super().__init__(_ids(owner))
@@ -248,14 +248,14 @@ def _ids(metric: Metric) -> Metric:
     """A metric of the same name whose instances are the ids."""
     rows = [
         Instance(0, None, ValueKind.UINT64)
-        if each.id is None
-        else Instance(each.id, None, each.id_kind)
-        for each in metric.instances
+        if instance.id is None
+        else Instance(instance.id, None, instance.id_kind)
+        for instance in metric.instances
     ]
     return Metric(metric.name, None, ValueKind.UINT64, rows)
 
 
-def _holds(kind: ValueKind, value: Scalar) -> bool:
+def _can_hold(kind: ValueKind, value: Scalar) -> bool:
     if isinstance(value, str) or kind is ValueKind.STRING:
         return isinstance(value, str) and kind is ValueKind.STRING
     if kind in (ValueKind.FLOAT, ValueKind.DOUBLE):

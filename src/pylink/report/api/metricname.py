@@ -1,8 +1,8 @@
-"""What the name of a metric says: its type, how it was accumulated, its unit.
+"""Reads the type, the rollup and the unit of a metric from its name.
 
     unit__(subunit?)_(pipestage?)_quantity_(qualifiers?)[.rollup[.submetric]]
 
-`dram__bytes_read.sum.per_second` is a counter, a sum, per second. Report files hold none of this.
+`dram__bytes_read.sum.per_second` is a counter, a sum, per second. Report files do not contain this.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pylink.report.sections.patterns import PATTERNS
 
 
 class MetricType(IntEnum):
-    """OTHER is what was not counted: attributes, settings, derived values."""
+    """The type of a metric; OTHER for attributes, settings and derived values."""
 
     OTHER = 0
     COUNTER = 1
@@ -24,7 +24,7 @@ class MetricType(IntEnum):
 
 
 class Rollup(IntEnum):
-    """How the values of several units became one."""
+    """The operation that combines the values of several units."""
 
     AVG = 1
     MAX = 2
@@ -33,7 +33,7 @@ class Rollup(IntEnum):
 
 
 class Subtype(IntEnum):
-    """What a counter or throughput was set in relation to."""
+    """The quantity to which a counter or throughput is related."""
 
     PEAK_SUSTAINED = 1
     PEAK_SUSTAINED_ACTIVE = 2
@@ -59,22 +59,22 @@ class Subtype(IntEnum):
 
 
 class MetricName(NamedTuple):
-    """A name taken apart."""
+    """The parsed name of a metric."""
 
-    quantity: str  # all before the first dot
+    quantity: str  # the text before the first dot
     type: MetricType
     rollup: Rollup | None
     subtype: Subtype | None
 
 
-_ROLLUPS = {each.name.lower(): each for each in Rollup}
-_SUBTYPES = {each.name.lower(): each for each in Subtype}
+_ROLLUPS = {rollup.name.lower(): rollup for rollup in Rollup}
+_SUBTYPES = {subtype.name.lower(): subtype for subtype in Subtype}
 _RATIOS = {"ratio": Subtype.RATIO, "pct": Subtype.PCT, "max_rate": Subtype.MAX_RATE}
 _NOT_COUNTED = (*PATTERNS, "device__", "launch__", "derived__", "profiler__")
 _THROUGHPUT = re.compile(r"_throughput(_|$)")
 
-# Units that Nsight Compute has in tables of its own, where the words of the name say another.
-_KNOWN = tuple(
+# Units from tables of Nsight Compute, which differ from the words in the name.
+_UNITS_BY_NAME = tuple(
     (re.compile(expression), unit)
     for expression, unit in (
         (r"launch__occupancy_limit_\w+", "block"),
@@ -90,7 +90,7 @@ _KNOWN = tuple(
     )
 )
 
-# Words of a quantity and the unit they stand for, the more telling first.
+# Words of a quantity and their units; the first match counts.
 _UNITS = (
     ("bytes", "byte"),
     ("byte", "byte"),
@@ -126,7 +126,7 @@ _UNITS = (
 
 
 def parse(name: str) -> MetricName:
-    """Take a name apart; one that does not follow the pattern is OTHER."""
+    """Parse a name; a name that does not follow the pattern is OTHER."""
     quantity, *suffixes = name.removeprefix("pmsampling:").split(".")
     kind, rollup, subtype = MetricType.OTHER, None, None
     if suffixes and not name.startswith(_NOT_COUNTED):
@@ -140,35 +140,35 @@ def parse(name: str) -> MetricName:
 
 
 def fill(template: str, name: str) -> str:
-    """A label with what Nsight Compute puts in for {UNIT} and {COMPOUND_NAME} of a metric.
+    """A label with {UNIT} and {COMPOUND_NAME} of a metric filled in as by Nsight Compute.
 
     "{UNIT}: {COMPOUND_NAME}" and `dram__bytes_read.sum` give "DRAM: Bytes Read".
     """
-    of, _, rest = name.partition(".")[0].partition("__")
-    rest = rest.replace("_", " ").title()
-    return template.replace("{UNIT}", of.upper()).replace("{COMPOUND_NAME}", rest)
+    unit_name, _, quantity = name.partition(".")[0].partition("__")
+    quantity = quantity.replace("_", " ").title()
+    return template.replace("{UNIT}", unit_name.upper()).replace("{COMPOUND_NAME}", quantity)
 
 
 def unit(name: str) -> str:
     """The unit of a metric as Nsight Compute spells it ("byte", "nsecond", "%"), "" if none.
 
-    It is the unit of the quantity, over a cycle or a second if the submetric says so.
+    It is the unit of the quantity, divided by a cycle or a second if the submetric says so.
     """
-    for pattern, known in _KNOWN:
+    for pattern, unit_name in _UNITS_BY_NAME:
         if pattern.fullmatch(name):
-            return known
+            return unit_name
     quantity, _, suffix = name.removeprefix("pmsampling:").partition(".")
     if name.startswith("device__attribute_"):
         return ""
     if quantity.endswith("_pct") or re.search(r"(^|\.)pct(_of_peak_sustained_\w+)?$", suffix):
         return "%"
-    counted, per, divisor = quantity.partition("_per_")
-    base = _unit_of_words(counted)
+    dividend, per, divisor = quantity.partition("_per_")
+    base = _unit_of_words(dividend)
     if per:
-        over = _unit_of_words(divisor)
-        return f"{base}/{over}" if base and over and base != over else ""
+        divisor_unit = _unit_of_words(divisor)
+        return f"{base}/{divisor_unit}" if base and divisor_unit and base != divisor_unit else ""
     last = suffix.rpartition(".")[2]
-    if base in ("", "warp"):  # warps in a cycle are counted as warps
+    if base in ("", "warp"):  # warps per cycle have the unit warp
         return base
     if last.endswith("per_second"):
         return f"{base}/second"

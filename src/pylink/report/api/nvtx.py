@@ -1,4 +1,4 @@
-"""INvtxState, INvtxDomainInfo and INvtxRange: which named ranges were open."""
+"""INvtxState, INvtxDomainInfo and INvtxRange: the named ranges that were open."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class INvtxRange:
         """The message; "" without attributes."""
         message = self._attributes.message
         if message.message is None and message.handle is not None:
-            for each in self._domain.strings:
-                if each.id == message.handle:
-                    return each.value
+            for string in self._domain.strings:
+                if string.id == message.handle:
+                    return string.value
         return message.message or ""
 
     def payload_type(self) -> int:
@@ -93,7 +93,7 @@ def _number(payload: NvtxPayload) -> int | float | None:
         NvtxPayloadType.INT32: payload.i_value,
         NvtxPayloadType.FLOAT: payload.f_value,
     }
-    return next((each for kind, each in values.items() if kind == payload.payload_type), None)
+    return next((value for kind, value in values.items() if kind == payload.payload_type), None)
 
 
 class INvtxDomainInfo:
@@ -101,8 +101,8 @@ class INvtxDomainInfo:
 
     def __init__(self, state: NvtxState, domain: NvtxDomainInfo, thread_id: int) -> None:
         self._domain = domain
-        self._pushed = [INvtxRange(each, domain) for each in state.stack(thread_id, domain.id)]
-        self._started = [INvtxRange(each, domain) for each in state.started(domain.id)]
+        self._pushed = [INvtxRange(entry, domain) for entry in state.stack(thread_id, domain.id)]
+        self._started = [INvtxRange(entry, domain) for entry in state.started(domain.id)]
 
     def __str__(self) -> str:
         """The name of the domain."""
@@ -114,18 +114,18 @@ class INvtxDomainInfo:
 
     def push_pop_ranges(self) -> tuple[str, ...]:
         """The names of the stacked ranges, bottom first."""
-        return tuple(each.name() for each in self._pushed)
+        return tuple(pushed.name() for pushed in self._pushed)
 
     def start_end_ranges(self) -> tuple[str, ...]:
         """The names of the open start/end ranges."""
-        return tuple(each.name() for each in self._started)
+        return tuple(started.name() for started in self._started)
 
     def push_pop_range(self, idx: int) -> INvtxRange | None:
-        """The stacked range of this index; None if there is none."""
+        """The stacked range of this index; None if out of range."""
         return self._pushed[idx] if 0 <= idx < len(self._pushed) else None
 
     def start_end_range(self, idx: int) -> INvtxRange | None:
-        """The start/end range of this index; None if there is none."""
+        """The start/end range of this index; None if out of range."""
         return self._started[idx] if 0 <= idx < len(self._started) else None
 
 
@@ -137,7 +137,7 @@ class INvtxState:
         self._thread_id = thread_id
 
     def __len__(self) -> int:
-        """How many domains there are."""
+        """The number of domains."""
         return len(self.domains())
 
     def __iter__(self) -> Iterator[int]:
@@ -145,7 +145,7 @@ class INvtxState:
         return iter(self.domains())
 
     def __getitem__(self, key: int) -> INvtxDomainInfo:
-        """The domain of this id. Raises KeyError if there is none."""
+        """The domain of this id. Raises KeyError if it does not exist."""
         if not isinstance(key, int):
             raise TypeError(f"INvtxState IDs must be integers, not {type(key).__name__}")
         state = self.domain_by_id(key)
@@ -155,11 +155,11 @@ class INvtxState:
 
     def domains(self) -> tuple[int, ...]:
         """The ids of the domains."""
-        return tuple(each.id for each in self._state.domains)
+        return tuple(domain.id for domain in self._state.domains)
 
     def domain_by_id(self, id: int) -> INvtxDomainInfo | None:
-        """The domain of this id; None if there is none."""
-        for each in self._state.domains:
-            if each.id == id:
-                return INvtxDomainInfo(self._state, each, self._thread_id)
+        """The domain of this id; None if it does not exist."""
+        for domain in self._state.domains:
+            if domain.id == id:
+                return INvtxDomainInfo(self._state, domain, self._thread_id)
         return None

@@ -2,17 +2,17 @@
 
     [regex:][domain@]ranges
 
-Without a domain the default one is meant, by its name. Ranges that hold `/`, `[` or `]` are a
-pattern over the stack of the action's thread: names between slashes are adjacent in it, with `*`
-between them any number of ranges may lie there, with `+` exactly one. `[` before the first name is
-the bottom of the stack and `]` after the last its top, as in `Top]` and `Top]/`; `+` at the end
-means one more range. Other ranges are names of start/end ranges, comma separated, which must all be
-open. After `regex:`, the domain and each name are expressions that are searched for.
+Without a domain, the default domain counts. Ranges that contain `/`, `[` or `]` are a pattern of
+the stack of the action's thread. Names separated by slashes are adjacent in the stack; `*` between
+them stands for any number of ranges, `+` for exactly one. `[` before the first name is the bottom
+of the stack and `]` after the last its top, as in `Top]` and `Top]/`; `+` at the end means one more
+range. Other ranges are comma-separated names of start/end ranges, which must all be open. After
+`regex:`, the domain and each name are expressions that are searched for.
 
-Found with release 2022.3, whose results these are: a pattern that begins with a wildcard, or ends
-with one before `]`, matches nothing; of equal names in a stack the highest counts; of wildcards in
-a row the last. Unlike there, `[A]` is the stack that has A alone, and filters without a name or
-with a bad expression are errors.
+Results are those of release 2022.3: a pattern that begins with a wildcard, or ends with one before
+`]`, matches nothing; of equal names in a stack the highest counts, of consecutive wildcards the
+last. Unlike there, `[A]` is the stack with A only, and filters without a name or with an invalid
+expression are errors.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from pylink.report.model import DEFAULT_DOMAIN, Action
 
 Test = Callable[[str], bool]
 _WILDCARDS = ("*", "+")
-# `]` after the last name, which slashes and `*` may follow.
+# `]` after the last name, followed by slashes and `*` or nothing.
 TOP, LAST = re.compile(r"\](/\**)*$"), re.compile(r"\]$")
 
 
 class _Pattern(NamedTuple):
-    """Names of a stack; `before[i]` is the wildcard before the name i, or ""."""
+    """A pattern of a stack; `before[i]` is the wildcard before name i, or ""."""
 
     names: list[Test]
     before: list[str]
@@ -51,15 +51,15 @@ def actions_by_nvtx(
 ) -> tuple[int, ...]:
     """The indices of actions that some include matches and no exclude does, ascending.
 
-    Raises ValueError for a filter that says nothing, or a regular expression that is none.
+    Raises ValueError for a filter without a name or an invalid regular expression.
     """
-    wanted = [_parse(each) for each in includes]
-    unwanted = [_parse(each) for each in excludes]
+    include_filters = [_parse(text) for text in includes]
+    exclude_filters = [_parse(text) for text in excludes]
     return tuple(
         index
         for index, action in enumerate(actions)
-        if any(_matches(each, action) for each in wanted)
-        and not any(_matches(each, action) for each in unwanted)
+        if any(_matches(nvtx_filter, action) for nvtx_filter in include_filters)
+        and not any(_matches(nvtx_filter, action) for nvtx_filter in exclude_filters)
     )
 
 
@@ -81,13 +81,13 @@ def _parse(text: str) -> _Filter:
     if not at:
         ranges = domain
     in_domain = test(domain) if at else DEFAULT_DOMAIN.__eq__
-    if not any(each in ranges for each in "/[]"):
-        return _Filter(in_domain, [test(each) for each in ranges.split(",")], None)
+    if not any(sign in ranges for sign in "/[]"):
+        return _Filter(in_domain, [test(name) for name in ranges.split(",")], None)
     return _Filter(in_domain, [], _pattern(ranges, test, text))
 
 
 def _pattern(ranges: str, test: Callable[[str], Test], text: str) -> _Pattern:
-    # In an expression only the last character is a bracket for certain.
+    # In an expression, only the last character is surely a bracket of the pattern.
     expression = text.startswith("regex:")
     bottom, end = ranges.startswith("["), (LAST if expression else TOP).search(ranges)
     top = end is not None
@@ -111,20 +111,20 @@ def _pattern(ranges: str, test: Callable[[str], Test], text: str) -> _Pattern:
     return _Pattern(names, before, wildcard, bottom, top, matchable)
 
 
-def _matches(wanted: _Filter, action: Action) -> bool:
+def _matches(nvtx_filter: _Filter, action: Action) -> bool:
     state = action.nvtx
     if state is None:
         return False
     for domain in state.domains:
-        if not wanted.domain(domain.name):
+        if not nvtx_filter.domain(domain.name):
             continue
-        if wanted.pushed is None:
-            opened = [each.name for each in state.started(domain.id)]
-            if all(any(map(test, opened)) for test in wanted.started):
+        if nvtx_filter.pushed is None:
+            opened = [started.name for started in state.started(domain.id)]
+            if all(any(map(test, opened)) for test in nvtx_filter.started):
                 return True
         else:
-            stack = [each.name for each in state.stack(action.thread_id, domain.id)]
-            if _stack_matches(wanted.pushed, stack):
+            stack = [pushed.name for pushed in state.stack(action.thread_id, domain.id)]
+            if _stack_matches(nvtx_filter.pushed, stack):
                 return True
     return False
 
@@ -136,17 +136,17 @@ def _stack_matches(pattern: _Pattern, stack: list[str]) -> bool:
         return False
     last = None
     for test, wildcard in zip(pattern.names, pattern.before, strict=True):
-        at = next((each for each in reversed(range(len(stack))) if test(stack[each])), None)
-        if at is None or (last is not None and not _follows(at - last, wildcard)):
+        highest = next((level for level in reversed(range(len(stack))) if test(stack[level])), None)
+        if highest is None or (last is not None and not _fits_wildcard(highest - last, wildcard)):
             return False
-        last = at
+        last = highest
     top = len(stack) - 1
     if pattern.top and last != top:
         return False
     return pattern.after != "+" or last == top - 1
 
 
-def _follows(distance: int, wildcard: str) -> bool:
+def _fits_wildcard(distance: int, wildcard: str) -> bool:
     if wildcard == "*":
         return distance >= 0
     return distance == (2 if wildcard else 1)

@@ -1,4 +1,4 @@
-"""Rule results as plain dicts, in the shape that newer releases of `ncu_report` give them."""
+"""Rule results as plain dicts, as in newer releases of `ncu_report`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from pylink.report.model import FocusMetric, MessageType, RuleMessage, RuleResult, Severity
 
-_TYPES = {each.value: each.name.lower() for each in MessageType}
-_SEVERITIES = {each.value: each.name.lower() for each in Severity}
+_TYPES = {member.value: member.name.lower() for member in MessageType}
+_SEVERITIES = {member.value: member.name.lower() for member in Severity}
 
 
 def rule_dicts(results: Iterable[RuleResult]) -> list[dict[str, object]]:
-    """A dict for each message of each rule, and one for each rule that said nothing."""
+    """A dict for each message of each rule, and one for each rule without messages."""
     dicts: list[dict[str, object]] = []
     for result in results:
         rule: dict[str, object] = {
@@ -27,7 +27,7 @@ def rule_dicts(results: Iterable[RuleResult]) -> list[dict[str, object]]:
                 {
                     **rule,
                     "rule_message": _message(message),
-                    "focus_metrics": [_focus(each) for each in focus],
+                    "focus_metrics": [_focus(metric) for metric in focus],
                 }
             )
     return dicts

@@ -11,7 +11,7 @@ has profile results, so ranges get blocks of their own.
 
 from __future__ import annotations
 
-import pylink.report.proto.messages  # noqa: F401 -- first, it says what to install
+import pylink.report.proto.messages  # noqa: F401 -- first: its ImportError names the package
 from pylink.report.file.reader import parse_report, read_report
 from pylink.report.file.writer import report_bytes, write_report
 

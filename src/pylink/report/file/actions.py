@@ -1,4 +1,4 @@
-"""Actions from and to the two messages that hold them, ProfileResult and RangeResult."""
+"""Converts actions from and to the messages ProfileResult and RangeResult."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pylink.report.file.values import Names, read_metric, write_metrics
 from pylink.report.model import Action, Scope, Section
 from pylink.report.proto import messages as pb
 
-# What is not a field of the message, or is treated apart.
-_APART = frozenset({"metrics", "sections", "scope", "process"})
-# What a RangeResult has no place for.
+# Attributes that are not fields of the message, or are converted separately.
+_SEPARATE = frozenset({"metrics", "sections", "scope", "process"})
+# Attributes without a field in RangeResult.
 _NOT_OF_RANGE = frozenset(
     {
         "function_name",
@@ -37,8 +37,8 @@ _NOT_OF_LAUNCH = frozenset({"references"})
 class ActionReader:
     """Reads the actions of one file.
 
-    Each action contains the whole definition of each of its sections. Those of the same definition
-    become one object, which the actions share.
+    In the file, each action contains the full definition of its sections. Equal definitions become
+    one object, which the actions share.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -46,18 +46,18 @@ class ActionReader:
         self._sections: dict[bytes, Section] = {}
 
     def read(self, message: Any, encoded: bytes) -> Action:
-        """The action of a decoded message; `encoded` is what it was decoded from.
+        """The action of a decoded message; `encoded` is its encoding.
 
         Raises IndexError for a metric whose name is not in the file.
         """
-        # Messages without unknown fields, all but those of newer tools, are spared the search.
+        # Only messages of newer tools have unknown fields, so others are not searched for them.
         size = message.ByteSize()
         message.DiscardUnknownFields()
         careful = message.ByteSize() != size
         if careful:
             message = type(message)()
             message.ParseFromString(encoded)
-        action = Action(**attributes(message, Action, careful=careful, without=_APART))
+        action = Action(**attributes(message, Action, careful=careful, without=_SEPARATE))
         if isinstance(message, pb.RangeResult):
             action.scope = Scope.RANGE
         names = self._names
@@ -67,8 +67,8 @@ class ActionReader:
             metric = metrics[name] = read_metric(row, name)
             if careful:
                 metric.unknown = unknown_fields(row)
-        for each in message.Sections:
-            action.sections.append(self._section(each, careful=careful))
+        for section in message.Sections:
+            action.sections.append(self._section(section, careful=careful))
         if careful:
             action.unknown = unknown_fields(message)
         return action
@@ -86,32 +86,35 @@ class ActionWriter:
 
     def __init__(self) -> None:
         self.names = Names()
-        # By identity and kind of message, with the section itself so that its id stays its own.
+        # By id and kind of message; the section is kept so that its id is not reused.
         self._sections: dict[tuple[int, Any], tuple[Section, bytes]] = {}
 
     def write(self, action: Action) -> bytes:
         """The encoded ProfileResult or RangeResult of an action."""
         if action.scope is Scope.RANGE:
-            kind, without = pb.RangeResult, _APART | _NOT_OF_RANGE
+            kind, omitted = pb.RangeResult, _SEPARATE | _NOT_OF_RANGE
         else:
-            kind, without = pb.ProfileResult, _APART | _NOT_OF_LAUNCH
+            kind, omitted = pb.ProfileResult, _SEPARATE | _NOT_OF_LAUNCH
         message = kind()
         try:
-            to_message(action, message, without)
+            to_message(action, message, omitted)
             write_metrics(action.metrics, message.MetricResults, self.names)
-            # The encoding of a message may be given in parts, so each section is encoded once
-            # and not once for each action that has it.
+            # Encoded parts of a message can be concatenated, so each section is encoded only once,
+            # not once for each action.
             parts = [message.SerializePartialToString()]
-            parts += [self._section(each, kind) for each in action.sections]
+            parts += [self._section(section, kind) for section in action.sections]
         except ReportError as error:
             raise ReportError(f"action {action.function_name!r}: {error}") from error
         return b"".join(parts)
 
     def _section(self, section: Section, kind: Any) -> bytes:
-        """The encoding of a message of a kind that has nothing but this section."""
-        kept = self._sections.get((id(section), kind))
-        if kept is None:
+        """The encoding of a message of this kind with only this section."""
+        cached = self._sections.get((id(section), kind))
+        if cached is None:
             message = kind()
             to_message(section, message.Sections.add())
-            kept = self._sections[id(section), kind] = (section, message.SerializePartialToString())
-        return kept[1]
+            cached = self._sections[id(section), kind] = (
+                section,
+                message.SerializePartialToString(),
+            )
+        return cached[1]

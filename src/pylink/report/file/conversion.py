@@ -1,7 +1,7 @@
-"""Between the messages of protobuf and the model, field by field.
+"""Converts between messages of protobuf and the model, field by field.
 
-A class of the model has the fields of its message under the same names, written in lower case with
-underscores. Where it does not, `EXCEPTIONS` says what is done instead.
+A class of the model has the fields of its message under the same names, in lower case with
+underscores. Other classes are in `EXCEPTIONS`, with functions of their own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pylink.report.file.values import encodable, read_value, text, write_value
 
 M = TypeVar("M", bound=model.Message)
 
-# Names that differ, the model's first. The word of the format is misspelt.
+# Names that differ, the model's first. The format misspells "arguments".
 RENAMED = {
     "cmdline_arguments": "CmdlineAgruments",
     "mangled_name": "KernelMangledName",
@@ -44,7 +44,7 @@ class _Field(NamedTuple):
 class _Plan(NamedTuple):
     fields: list[_Field]
     by_name: dict[str, _Field]
-    foreign: list[str]  # attributes that this message cannot hold
+    foreign: list[str]  # attributes without a field in this message
 
 
 class _Exception(NamedTuple):
@@ -56,7 +56,7 @@ _plans: dict[tuple[type, type], _Plan] = {}
 
 
 def plan(cls: type, message: protobuf.Message) -> _Plan:
-    """Which field of the message each attribute of `cls` is."""
+    """The fields of the message for the attributes of `cls`."""
     key = (cls, type(message))
     plan_of = _plans.get(key)
     if plan_of is None:
@@ -65,44 +65,44 @@ def plan(cls: type, message: protobuf.Message) -> _Plan:
 
 
 def _make_plan(cls: Any, names: list[str]) -> _Plan:
-    plain = {name.lower(): name for name in names}
+    lower_names = {name.lower(): name for name in names}
     hints = typing.get_type_hints(cls)
     fields, foreign = [], []
-    for each in dataclasses.fields(cls):
-        if each.name == "unknown":
+    for attribute in dataclasses.fields(cls):
+        if attribute.name == "unknown":
             continue
-        wanted = RENAMED.get(each.name, each.name.replace("_", ""))
-        name = plain.get(wanted.lower())
+        field_name = RENAMED.get(attribute.name, attribute.name.replace("_", ""))
+        name = lower_names.get(field_name.lower())
         if name is None:
-            foreign.append(each.name)
+            foreign.append(attribute.name)
             continue
-        hint, repeated = hints[each.name], False
+        hint, repeated = hints[attribute.name], False
         parts = typing.get_args(hint)
         if typing.get_origin(hint) is list:
             (hint,), repeated = parts, True
         elif isinstance(hint, types.UnionType):
             hint = next(part for part in parts if part is not types.NoneType)
         submodel = hint if isinstance(hint, type) and issubclass(hint, model.Message) else None
-        fields.append(_Field(each.name, name, submodel, repeated))
-    return _Plan(fields, {each.name: each for each in fields}, foreign)
+        fields.append(_Field(attribute.name, name, submodel, repeated))
+    return _Plan(fields, {field.name: field for field in fields}, foreign)
 
 
 def to_model(message: Any, cls: type[M], *, careful: bool) -> M:
-    """The model of a message; with `careful`, fields that the message cannot name are kept."""
+    """The model of a message; with `careful`, unknown fields are kept."""
     special = EXCEPTIONS.get(cls)
     if special is not None:
-        built: M = special.read(message)
+        converted: M = special.read(message)
     else:
-        built = cls(**attributes(message, cls, careful=careful))
+        converted = cls(**attributes(message, cls, careful=careful))
     if careful:
-        built.unknown = unknown_fields(message)
-    return built
+        converted.unknown = unknown_fields(message)
+    return converted
 
 
 def attributes(
     message: Any, cls: type, *, careful: bool, without: frozenset[str] = frozenset()
 ) -> dict[str, Any]:
-    """The attributes that the fields of a message stand for, except those in `without`."""
+    """The attributes for the fields of a message, except those in `without`."""
     by_name = plan(cls, message).by_name
     values: dict[str, Any] = {}
     for descriptor, value in message.ListFields():
@@ -115,33 +115,33 @@ def attributes(
         elif submodel is None:
             values[field.attribute] = list(value) if field.repeated else value
         elif field.repeated:
-            values[field.attribute] = [to_model(each, submodel, careful=careful) for each in value]
+            values[field.attribute] = [to_model(item, submodel, careful=careful) for item in value]
         else:
             values[field.attribute] = to_model(value, submodel, careful=careful)
     return values
 
 
-def to_message(built: Any, message: Any, without: frozenset[str] = frozenset()) -> None:
-    """Set the fields of a message to what the model says, except attributes in `without`.
+def to_message(instance: Any, message: Any, without: frozenset[str] = frozenset()) -> None:
+    """Set the fields of a message from an instance of the model, except those in `without`.
 
     Raises ReportError for a value that its field cannot hold.
     """
-    special = EXCEPTIONS.get(type(built))
+    special = EXCEPTIONS.get(type(instance))
     if special is not None:
-        special.write(built, message)
+        special.write(instance, message)
     else:
-        _fill(built, message, without)
-    if built.unknown:
-        message.MergeFromString(built.unknown)
+        _fill(instance, message, without)
+    if instance.unknown:
+        message.MergeFromString(instance.unknown)
 
 
-def _fill(made: Any, message: Any, without: frozenset[str]) -> None:
-    known = plan(type(made), message)
-    for attribute in known.foreign:
-        if attribute not in without and getattr(made, attribute) is not None:
+def _fill(instance: Any, message: Any, without: frozenset[str]) -> None:
+    message_plan = plan(type(instance), message)
+    for attribute in message_plan.foreign:
+        if attribute not in without and getattr(instance, attribute) is not None:
             raise ReportError(f"{message.DESCRIPTOR.name} has no field for {attribute}")
-    for attribute, name, submodel, repeated in known.fields:
-        value = getattr(made, attribute)
+    for attribute, name, submodel, repeated in message_plan.fields:
+        value = getattr(instance, attribute)
         if value is None or attribute in without:
             continue
         try:
@@ -150,8 +150,8 @@ def _fill(made: Any, message: Any, without: frozenset[str]) -> None:
                 if submodel is None:
                     target.extend(value)
                 else:
-                    for each in value:
-                        to_message(each, target.add())
+                    for item in value:
+                        to_message(item, target.add())
             elif submodel is None:
                 setattr(message, name, encodable(value))
             else:
@@ -161,18 +161,18 @@ def _fill(made: Any, message: Any, without: frozenset[str]) -> None:
         except (TypeError, ValueError) as error:
             if isinstance(error, ReportError):
                 raise
-            raise ReportError(f"{type(made).__name__}.{attribute}: {error}") from error
+            raise ReportError(f"{type(instance).__name__}.{attribute}: {error}") from error
 
 
 def unknown_fields(message: Any) -> bytes:
-    """The encoded fields of a message that have no name here, of this message alone."""
+    """The encoded unknown fields of a message, without those of its submessages."""
     if not len(UnknownFieldSet(message)):
         return b""
-    rest = type(message)()
-    rest.CopyFrom(message)
+    copy = type(message)()
+    copy.CopyFrom(message)
     for descriptor, _ in message.ListFields():
-        rest.ClearField(descriptor.name)
-    encoded: bytes = rest.SerializePartialToString()
+        copy.ClearField(descriptor.name)
+    encoded: bytes = copy.SerializePartialToString()
     return encoded
 
 
@@ -181,11 +181,11 @@ def _read_attribute(message: Any) -> model.DeviceAttribute:
     return model.DeviceAttribute(text(message.Name), value, kind)
 
 
-def _write_attribute(made: model.DeviceAttribute, message: Any) -> None:
-    message.Name = encodable(made.name)
+def _write_attribute(attribute: model.DeviceAttribute, message: Any) -> None:
+    message.Name = encodable(attribute.name)
     message.Value.SetInParent()
-    if made.value is not None:
-        write_value(message.Value, made.value, made.kind, made.name)
+    if attribute.value is not None:
+        write_value(message.Value, attribute.value, attribute.kind, attribute.name)
 
 
 def _read_comment(message: Any) -> model.SectionComment:

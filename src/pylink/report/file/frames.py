@@ -1,4 +1,4 @@
-"""The frame of a report file: lengths, and the encoded messages between them."""
+"""Reads and writes the frame of a report file: lengths and encoded messages."""
 
 from __future__ import annotations
 
@@ -20,43 +20,45 @@ M = TypeVar("M", bound=Message)
 
 @dataclass(slots=True)
 class Frames:
-    """Goes through the bytes of a file; `block` is where it is, for messages of errors."""
+    """Reads the bytes of a file from `position`; `block` is the current block, for errors."""
 
     name: str
     data: bytes
-    at: int = 0
+    position: int = 0
     block: int | None = None
 
     def fail(self, reason: str, offset: int | None = None) -> MalformedReport:
-        """The error for what is at `offset`, by default here."""
-        return MalformedReport(self.name, self.block, self.at if offset is None else offset, reason)
+        """Create the error for `offset` (default: the current position)."""
+        return MalformedReport(
+            self.name, self.block, self.position if offset is None else offset, reason
+        )
 
     def file_header(self) -> pb.FileHeader:
         """Check the magic and read the file header."""
         if self.data[: len(MAGIC)] != MAGIC:
             raise self.fail("this is not a report: it does not start with NVR and a zero byte")
-        self.at = len(MAGIC)
+        self.position = len(MAGIC)
         return self.message(pb.FileHeader, len(self.data))[0]
 
     def block_header(self) -> tuple[pb.BlockHeader, int] | None:
-        """The next block's header and where its payload ends; None at the end of the file."""
-        if self.at == len(self.data):
+        """The next block's header and the end of its payload; None at the end of the file."""
+        if self.position == len(self.data):
             return None
         self.block = 0 if self.block is None else self.block + 1
-        start = self.at
+        start = self.position
         header = self.message(pb.BlockHeader, len(self.data))[0]
-        bytes_left = len(self.data) - self.at
+        bytes_left = len(self.data) - self.position
         if header.PayloadSize > bytes_left:
             raise self.fail(
-                f"the payload is said to have {header.PayloadSize} bytes, and {bytes_left} follow",
+                f"the payload should have {header.PayloadSize} bytes, but only {bytes_left} follow",
                 start,
             )
-        return header, self.at + header.PayloadSize
+        return header, self.position + header.PayloadSize
 
     def entries(self, kind: type[M], count: int, end: int) -> Iterator[tuple[M, bytes]]:
-        """The next `count` messages of a payload, each decoded and as it was encoded."""
+        """Yield the next `count` messages of a payload, each decoded and encoded."""
         for number in range(count):
-            if self.at == end:
+            if self.position == end:
                 raise self.fail(
                     f"the payload ends after {number} of {count} {kind.DESCRIPTOR.name}"
                 )
@@ -64,12 +66,12 @@ class Frames:
 
     def end_block(self, end: int) -> None:
         """Check that the entries were the whole payload."""
-        if self.at != end:
-            raise self.fail(f"{end - self.at} bytes of payload belong to no entry")
+        if self.position != end:
+            raise self.fail(f"{end - self.position} bytes of payload belong to no entry")
 
     def message(self, kind: type[M], limit: int) -> tuple[M, bytes]:
         """Read a length and a message that ends at `limit` at the latest."""
-        start, name = self.at, kind.DESCRIPTOR.name
+        start, name = self.position, kind.DESCRIPTOR.name
         if limit - start < _LENGTH.size:
             raise self.fail(f"{limit - start} bytes are left where a {name} should begin")
         (size,) = _LENGTH.unpack_from(self.data, start)
@@ -83,17 +85,17 @@ class Frames:
         except (DecodeError, RecursionError) as error:
             raise self.fail(f"{name} is damaged", start) from error
         if not message.IsInitialized():
-            missing = ", ".join(_missing(message))
-            raise self.fail(f"{name} lacks required fields: {missing}", start)
-        self.at = start + size
+            missing_names = ", ".join(_missing_fields(message))
+            raise self.fail(f"{name} lacks required fields: {missing_names}", start)
+        self.position = start + size
         return message, encoded
 
 
-def _missing(message: Any) -> list[str]:
+def _missing_fields(message: Any) -> list[str]:
     fields: list[str] = message.FindInitializationErrors()
     return fields
 
 
-def framed(encoded: bytes) -> bytes:
-    """An encoded message with its length before it."""
+def with_length(encoded: bytes) -> bytes:
+    """An encoded message with its length in front."""
     return _LENGTH.pack(len(encoded)) + encoded

@@ -1,4 +1,4 @@
-"""Read a report file into a `Report`: ours, and those of Nsight Compute."""
+"""Reads report files of pylink and of Nsight Compute into a `Report`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pylink.report.proto.messages import ReportSessionDetails, SourceData
 
 
 class _Entry(NamedTuple):
-    """An action that waits for the names of all blocks to be known."""
+    """An action that is decoded when the names of all blocks have been read."""
 
     message: Any
     encoded: bytes
@@ -26,12 +26,12 @@ class _Entry(NamedTuple):
 
 
 def read_report(path: str | os.PathLike[str]) -> Report:
-    """The report in a file. Raises OSError if it cannot be read, MalformedReport if it is none."""
+    """Read a report file. Raises OSError if unreadable, MalformedReport if not a report."""
     return parse_report(read_incoming(path), os.fspath(path))
 
 
 def parse_report(data: bytes, name: str = "<report>") -> Report:
-    """The report in `data`, which came from the file `name`. Raises MalformedReport."""
+    """Parse the report in `data`, the contents of file `name`. Raises MalformedReport."""
     frames = Frames(name, data)
     header = frames.file_header()
     if header.Version < VERSION:
@@ -42,8 +42,8 @@ def parse_report(data: bytes, name: str = "<report>") -> Report:
     names: list[str] = []
     entries: list[_Entry] = []
     first = True
-    while (found := frames.block_header()) is not None:
-        block, end = found
+    while (next_block := frames.block_header()) is not None:
+        block, end = next_block
         # Results may come before the block that names their metrics.
         names.extend(map(text, block.StringTable.Strings))
         session.MergeFrom(block.SessionDetails)
@@ -70,10 +70,10 @@ def _entries(
     frames: Frames, kind: Any, count: int, end: int, process: Process | None
 ) -> list[_Entry]:
     entries = []
-    offset = frames.at
+    offset = frames.position
     for message, encoded in frames.entries(kind, count, end):
         entries.append(_Entry(message, encoded, frames.block, offset, process))
-        offset = frames.at
+        offset = frames.position
     return entries
 
 
@@ -86,7 +86,7 @@ def _actions(frames: Frames, names: list[str], entries: list[_Entry]) -> list[Ac
         except IndexError as error:
             frames.block = block
             raise frames.fail(
-                f"a metric is named by a number that is not below {len(names)}, the count of names",
+                f"the number of a metric's name is not below {len(names)}, the count of names",
                 offset,
             ) from error
         action.process = process

@@ -1,4 +1,4 @@
-"""Values of metrics, and the metrics of an action: what most of a file consists of."""
+"""Converts values of metrics and the metrics of actions, the largest part of a file."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ _KINDS = {
     "Uint32Value": ValueKind.UINT32,
     "Uint64Value": ValueKind.UINT64,
 }
-# By kind: enumerators are slow as keys, and there may be 100,000 values.
-_FIELDS = [next((name for name, kind in _KINDS.items() if kind is each), "") for each in ValueKind]
+# A list indexed by kind: enumerators are slow as keys, and there may be 100,000 values.
+_FIELDS = [
+    next((name for name, kind in _KINDS.items() if kind is member), "") for member in ValueKind
+]
 
 
 def text(value: Any) -> str:
-    """The text of a string field; bytes, as protobuf gives invalid UTF-8, are escaped."""
+    """The text of a string field; protobuf returns invalid UTF-8 as bytes, which are escaped."""
     return value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
 
 
 def encodable(value: Any) -> Any:
-    """A value with escapes for what UTF-8 cannot say, such as bytes of paths that are not text."""
+    """The value with escapes for characters that UTF-8 cannot encode, such as in paths."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     return value
 
 
 def read_value(message: Any) -> tuple[Scalar | None, ValueKind]:
-    """The value of a ProfileMetricValue and its kind; None of kind UNKNOWN if none is set."""
+    """The value of a ProfileMetricValue and its kind; None and UNKNOWN if it is not set."""
     name = message.WhichOneof("Value")
     if name is None:
         return None, ValueKind.UNKNOWN
@@ -40,7 +42,7 @@ def read_value(message: Any) -> tuple[Scalar | None, ValueKind]:
 
 
 def write_value(message: Any, value: Scalar, kind: ValueKind, name: str) -> None:
-    """Set a ProfileMetricValue; `name` is whose value it is, for the error."""
+    """Set a ProfileMetricValue; `name` is the metric, for the error."""
     field = _FIELDS[kind]
     if not field:
         raise ReportError(f"metric {name!r}: a value cannot be stored as {kind!r}")
@@ -55,49 +57,49 @@ def write_value(message: Any, value: Scalar, kind: ValueKind, name: str) -> None
 
 
 def read_metric(message: Any, name: str) -> Metric:
-    """A metric from its ProfileMetricResult."""
+    """Read a metric from its ProfileMetricResult."""
     value, kind = read_value(message.MetricValue)
     elements = message.MetricValueList
     if not elements:
         return Metric(name, value, kind)
     instances = []
     for element in elements:
-        each, each_kind = read_value(element.ElementValue)
-        if each is None:
+        item, item_kind = read_value(element.ElementValue)
+        if item is None:
             continue
         if element.HasField("CorrelationId"):
             key, key_kind = read_value(element.CorrelationId)
-            instances.append(Instance(each, key, each_kind, key_kind))
+            instances.append(Instance(item, key, item_kind, key_kind))
         else:
-            instances.append(Instance(each, None, each_kind))
+            instances.append(Instance(item, None, item_kind))
     return Metric(name, value, kind, instances)
 
 
 class Names:
-    """The names of the metrics of a file, by number."""
+    """Numbers the names of the metrics of a file."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
-        self._fresh: list[str] = []
+        self._new_names: list[str] = []
 
     def number(self, name: str) -> int:
-        """The number of a name, a new one for a name that is new."""
+        """The number of a name, assigned at its first use."""
         number = self._numbers.get(name)
         if number is None:
             number = self._numbers[name] = len(self._numbers)
-            self._fresh.append(encodable(name))
+            self._new_names.append(encodable(name))
         return number
 
-    def take(self) -> list[str]:
-        """The names that are new since this was called last."""
-        fresh, self._fresh = self._fresh, []
-        return fresh
+    def drain_new(self) -> list[str]:
+        """The names that were added since the last call."""
+        new_names, self._new_names = self._new_names, []
+        return new_names
 
 
 def write_metrics(metrics: dict[str, Metric], rows: Any, names: Names) -> None:
     """Add a ProfileMetricResult per metric, numbered by `names`.
 
-    A metric that has no value at all is omitted: readers crash on it.
+    A metric without any value is omitted, since readers crash on it.
     """
     for name, metric in metrics.items():
         if metric.value is None and not metric.instances:

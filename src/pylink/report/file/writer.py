@@ -1,4 +1,4 @@
-"""Write a `Report` as a file that Nsight Compute opens."""
+"""Writes a `Report` as a file for Nsight Compute."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pylink.files.atomic import write_whole
 from pylink.report.errors import ReportError
 from pylink.report.file.actions import ActionWriter
 from pylink.report.file.conversion import to_message
-from pylink.report.file.frames import framed
+from pylink.report.file.frames import with_length
 from pylink.report.model import Action, Process, Report, Scope
 from pylink.report.model.report import MAGIC
 from pylink.report.proto import messages as pb
 from pylink.report.proto.messages import SourceData
 
-# A reader takes a block's payload at once; real reports have about this much in one.
+# Readers read a block's payload at once; blocks of Nsight Compute have about this size.
 _BLOCK_SIZE = 32 << 20
 _MESSAGE_LIMIT = (1 << 31) - 1
 
@@ -24,7 +24,7 @@ _MESSAGE_LIMIT = (1 << 31) - 1
 def write_report(report: Report, path: str | os.PathLike[str]) -> None:
     """Write a report; the file appears atomically.
 
-    Raises ReportError if the model holds what a file cannot, OSError if the file cannot be written.
+    Raises ReportError if a value cannot be stored, OSError if the file cannot be written.
     """
     write_whole(os.fspath(path), report_bytes(report))
 
@@ -33,13 +33,13 @@ def report_bytes(report: Report) -> bytes:
     """The contents of the file of a report. Raises ReportError."""
     header = pb.FileHeader(Version=report.version)
     header.MergeFromString(report.unknown)
-    return b"".join([MAGIC, framed(header.SerializeToString()), *_blocks(report)])
+    return b"".join([MAGIC, with_length(header.SerializeToString()), *_blocks(report)])
 
 
 def _blocks(report: Report) -> Iterator[bytes]:
-    """First the session and its sources, then the actions in their order.
+    """Yield a block with the session and its sources, then blocks of the actions in order.
 
-    A new block begins with a new process, and where ranges begin or end.
+    A new block begins when the process changes, and between ranges and other actions.
     """
     first = pb.BlockHeader()
     to_message(report.session, first.SessionDetails)
@@ -66,13 +66,13 @@ def _blocks(report: Report) -> Iterator[bytes]:
                 header.NumRangeResults = len(payload)
             else:
                 header.NumResults = len(payload)
-            # The names of the block alone: readers append them to those of the blocks before.
-            header.StringTable.Strings.extend(writer.names.take())
+            # Only the new names: readers append them to the names of earlier blocks.
+            header.StringTable.Strings.extend(writer.names.drain_new())
             yield _block(header, payload, process)
 
 
 def _split(actions: Iterator[Action], writer: ActionWriter) -> Iterator[list[bytes]]:
-    """The encoded actions in portions."""
+    """Yield the encoded actions in portions of about `_BLOCK_SIZE`."""
     portion: list[bytes] = []
     size = 0
     for action in actions:
@@ -91,6 +91,6 @@ def _split(actions: Iterator[Action], writer: ActionWriter) -> Iterator[list[byt
 def _block(header: pb.BlockHeader, payload: list[bytes], process: Process) -> bytes:
     # Every block names its process: without it, `ncu --page raw --csv` crashes.
     to_message(process, header.Process)
-    entries = b"".join(map(framed, payload))
+    entries = b"".join(map(with_length, payload))
     header.PayloadSize = len(entries)
-    return framed(header.SerializeToString()) + entries
+    return with_length(header.SerializeToString()) + entries

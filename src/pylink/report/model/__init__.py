@@ -1,4 +1,4 @@
-"""A report in memory: plain dataclasses that anyone may build, read and change.
+"""A report in memory: plain dataclasses that programs can build, read and change.
 
 A `Report` has a `Session` (who, where, with which settings), a `Process` and `actions`. An `Action`
 is one piece of work: of a link, a phase or a comparison of two sections; with `Scope.RANGE`, a span

@@ -50,7 +50,7 @@ class SeriesInfo(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ClockStatus(Message):
-    """Whether the clocks were to be locked, and were."""
+    """Whether locking the clocks was requested, and whether it worked."""
 
     requested_lock: bool = False
     executed_locked: bool = False
@@ -101,7 +101,7 @@ class Action(Message):
     references: list[int] = field(default_factory=list)
 
     def add(self, metric: Metric) -> Metric:
-        """Enter a metric; one of the same name is replaced."""
+        """Add a metric; one of the same name is replaced."""
         self.metrics[metric.name] = metric
         return metric
 
@@ -112,22 +112,24 @@ class Action(Message):
         instances: Mapping[str, Scalar] | Mapping[int, Scalar] | Iterable[Scalar] = (),
         kind: ValueKind = ValueKind.UNKNOWN,
     ) -> Metric:
-        """Enter a metric of a value, and of instances as `Metric.of_instances` takes them."""
+        """Add a metric with a value and with instances as for `Metric.of_instances`."""
         metric = Metric.of_instances(name, instances, value)
         if kind is not ValueKind.UNKNOWN:
             metric.kind = kind
         return self.add(metric)
 
     def value(self, name: str) -> Scalar | None:
-        """The regular value of a metric; None if it has none or is missing."""
+        """The regular value of a metric; None if the value or the metric is missing."""
         metric = self.metrics.get(name)
         return None if metric is None else metric.value
 
     def number(self, name: str) -> int | float | None:
-        """The regular value of a metric if that is a number."""
+        """The regular value of a metric if it is a number, else None."""
         value = self.value(name)
         return None if isinstance(value, str) else value
 
     def section(self, identifier: str) -> Section | None:
-        """The section of this identifier."""
-        return next((each for each in self.sections if each.identifier == identifier), None)
+        """The section with this identifier, or None."""
+        return next(
+            (section for section in self.sections if section.identifier == identifier), None
+        )

@@ -10,7 +10,7 @@ from pylink.report.model.message import Message
 
 @dataclass(slots=True, eq=False, repr=False)
 class MetricOption(Message):
-    """A metric that takes the place of another where its filter matches."""
+    """A metric that replaces another if its filter matches."""
 
     name: str = ""
     label: str | None = None
@@ -121,7 +121,7 @@ class HistogramAxis(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class HistogramChart(Message):
-    """How the instances of a metric spread."""
+    """The distribution of the instances of a metric."""
 
     label: str | None = None
     histogram_axis: HistogramAxis | None = None
@@ -132,7 +132,7 @@ class HistogramChart(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class MetricList(Message):
-    """Metrics alone, as where a line chart highlights values."""
+    """A list of metrics, such as the values that a line chart highlights."""
 
     metrics: list[SectionMetric] = field(default_factory=list)
 
@@ -169,7 +169,7 @@ class RooflineAxis(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CyclesPerSecond(Message):
-    """A rate: the sum of metrics per cycle, times the metric that says the cycles per second."""
+    """A rate: the sum of metrics per cycle, times the metric of cycles per second."""
 
     value_per_cycle_metrics: list[SectionMetric] = field(default_factory=list)
     cycles_per_second_metric: SectionMetric | None = None
@@ -177,7 +177,7 @@ class CyclesPerSecond(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class RooflineValue(Message):
-    """A number: one of a constant, a metric, a rate."""
+    """A number: a constant, a metric or a rate."""
 
     constant: float | None = None
     metric: SectionMetric | None = None

@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class MessageType(IntEnum):
-    """What a rule's message is. Releases before 2023.1 cannot open a file with OPTIMIZATION."""
+    """The type of a message. Releases before 2023.1 cannot open a file with OPTIMIZATION."""
 
     NONE = 0
     OK = 1
@@ -19,7 +19,7 @@ class MessageType(IntEnum):
 
 
 class Severity(IntEnum):
-    """How much a focus metric matters to its message."""
+    """The importance of a focus metric for its message."""
 
     DEFAULT = 0
     LOW = 1
@@ -27,35 +27,35 @@ class Severity(IntEnum):
 
 
 class Order(IntEnum):
-    """How the metrics of a table fill it."""
+    """The order in which metrics fill a table."""
 
     ROW_MAJOR = 0
     COLUMN_MAJOR = 1
 
 
 class SortKey(IntEnum):
-    """What the metrics of a table or chart are sorted by."""
+    """The sort key of the metrics of a table or chart."""
 
     BY_LABEL = 0
     BY_VALUE = 1
 
 
 class SortDirection(IntEnum):
-    """Which way they are sorted."""
+    """The direction of sorting."""
 
     ASCENDING = 0
     DESCENDING = 1
 
 
 class Direction(IntEnum):
-    """Which way the bars of a chart run."""
+    """The direction of the bars of a chart."""
 
     HORIZONTAL = 0
     VERTICAL = 1
 
 
 class Alignment(IntEnum):
-    """On which side of a bar chart its value axis is."""
+    """The side of the value axis of a bar chart."""
 
     DEFAULT = 0
     ALTERNATE = 1
@@ -63,7 +63,7 @@ class Alignment(IntEnum):
 
 
 class CollectionScope(IntEnum):
-    """What a metric is collected for: one action, or a range of them."""
+    """The scope for which a metric is collected: one action, or a range of them."""
 
     NONE = 0
     LAUNCH = 1
@@ -79,14 +79,14 @@ class Importance(IntEnum):
 
 
 class ColorType(IntEnum):
-    """How a color is given."""
+    """The form of a color."""
 
     UNKNOWN = 0
     ARGB = 1
 
 
 class NvtxMessageType(IntEnum):
-    """How the message of an NVTX event is given."""
+    """The form of the message of an NVTX event."""
 
     UNKNOWN = 0
     ASCII = 1
@@ -95,7 +95,7 @@ class NvtxMessageType(IntEnum):
 
 
 class NvtxPayloadType(IntEnum):
-    """Which value field an NVTX payload uses; the numbers are those of `INvtxRange`."""
+    """The value field that an NVTX payload uses; the numbers are those of `INvtxRange`."""
 
     UNKNOWN = 0
     UINT64 = 1

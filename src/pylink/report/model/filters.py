@@ -1,4 +1,4 @@
-"""Filters of sections and metrics: for which architectures and scopes they count."""
+"""Filters of sections and metrics by architecture and scope."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CollectionFilter(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Filter(Message):
-    """For what a metric or section counts; with `items`, the bounds beside them are ignored."""
+    """The filter of a metric or section; with `items`, its own bounds are ignored."""
 
     min_arch: int | None = None
     max_arch: int | None = None

@@ -1,4 +1,4 @@
-"""What all parts of a report have in common: fields that this version cannot name are kept."""
+"""The base class of all parts of a report, which keeps unknown fields."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dataclasses import dataclass, field, fields
 
 @dataclass(slots=True, eq=False, repr=False)
 class Message:
-    """One message of a report file; optional fields that are absent are None.
+    """One message of a report file; None stands for an absent optional field.
 
-    Comparison and representation are written here once: made anew for each of the ninety kinds of
+    Comparison and representation are written here once: generated for item of the ninety kinds of
     messages, they would take half of the time that importing the model takes.
     """
 
-    # Encoded fields that the file held and this version has no name for; written back as they were.
+    # Encoded fields of the file that this version does not know; they are written back unchanged.
     unknown: bytes = field(default=b"", kw_only=True, repr=False)
 
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:
             return NotImplemented
-        return all(getattr(self, each.name) == getattr(other, each.name) for each in fields(self))
+        return all(getattr(self, item.name) == getattr(other, item.name) for item in fields(self))
 
     __hash__ = None  # type: ignore[assignment] # messages can be changed
 
     def __repr__(self) -> str:
-        values = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+        values = (f"{item.name}={getattr(self, item.name)!r}" for item in fields(self) if item.repr)
         return f"{type(self).__name__}({', '.join(values)})"

@@ -1,4 +1,4 @@
-"""Metrics: a name, a regular value, and instances of it with the ids they belong to."""
+"""Metrics: a name, a regular value, and instances with ids."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Scalar: TypeAlias = int | float | str
 
 
 class ValueKind(IntEnum):
-    """How a value is stored; the numbers are those of `ncu_report.IMetric`."""
+    """The type of a stored value; the numbers are those of `ncu_report.IMetric`."""
 
     UNKNOWN = 0
     ANY = 1
@@ -23,7 +23,7 @@ class ValueKind(IntEnum):
 
 
 def kind_of(value: Scalar | None) -> ValueKind:
-    """The kind that holds `value`: str, float and int are STRING, DOUBLE and UINT64.
+    """The kind of `value`: STRING for str, DOUBLE for float, UINT64 for int.
 
     Reports have no signed kind, so a negative int is a DOUBLE. None is UNKNOWN.
     """
@@ -38,14 +38,14 @@ def kind_of(value: Scalar | None) -> ValueKind:
 
 @dataclass(slots=True, init=False)
 class Instance:
-    """One element of a metric: a value, and the id it belongs to (an address, an index, a name)."""
+    """One element of a metric: a value and its id (an address, an index, a name)."""
 
     value: Scalar
     id: Scalar | None
     kind: ValueKind
     id_kind: ValueKind
 
-    # A link with many inputs has tens of thousands: one call makes each.
+    # A link with many inputs has tens of thousands, so each is created by a single call.
     def __init__(
         self,
         value: Scalar,
@@ -85,18 +85,20 @@ class Metric:
         instances: Mapping[str, Scalar] | Mapping[int, Scalar] | Iterable[Scalar],
         value: Scalar | None = None,
     ) -> Metric:
-        """A metric with one instance per entry: {id: value}, or values that have no ids."""
+        """A metric with one instance per entry: {id: value}, or values without ids."""
         if isinstance(instances, Mapping):
-            rows = [Instance(each, key) for key, each in instances.items()]
+            rows = [Instance(item, key) for key, item in instances.items()]
         else:
-            rows = [Instance(each) for each in instances]
+            rows = [Instance(instance) for instance in instances]
         return cls(name, value, instances=rows)
 
     @property
     def has_ids(self) -> bool:
-        """Whether every instance says what it belongs to."""
-        return bool(self.instances) and all(each.id is not None for each in self.instances)
+        """Whether every instance has an id."""
+        return bool(self.instances) and all(instance.id is not None for instance in self.instances)
 
     def by_id(self) -> dict[Scalar, Scalar]:
         """The instances that have ids, as {id: value}; of equal ids the last counts."""
-        return {each.id: each.value for each in self.instances if each.id is not None}
+        return {
+            instance.id: instance.value for instance in self.instances if instance.id is not None
+        }

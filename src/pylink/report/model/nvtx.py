@@ -1,4 +1,4 @@
-"""The NVTX state of an action: which named ranges were open when it ran."""
+"""The NVTX state of an action: the named ranges that were open when it ran."""
 
 from __future__ import annotations
 
@@ -132,28 +132,32 @@ class NvtxState(Message):
     default_domain: int | None = None
 
     def stack(self, thread_id: int, domain: int) -> list[NvtxPushPopRange]:
-        """The ranges that a thread has stacked in a domain, by its id; bottom first."""
+        """The ranges on the stack of a thread in a domain, by its id; bottom first."""
         return [
-            each
+            pushed
             for thread in self.threads
             if thread.tid == thread_id
-            for held in thread.push_pop_domains
-            if held.id == domain
-            for each in held.stack
+            for stacked in thread.push_pop_domains
+            if stacked.id == domain
+            for pushed in stacked.stack
         ]
 
     def started(self, domain: int) -> list[NvtxStartEndRange]:
         """The start/end ranges that are open in a domain, by its id."""
         return [
-            each for held in self.start_end_domains if held.id == domain for each in held.ranges
+            started
+            for opened in self.start_end_domains
+            if opened.id == domain
+            for started in opened.ranges
         ]
 
     def domain(self, name: str) -> NvtxDomainInfo:
-        """The domain of this name, entered if it is new."""
-        for each in self.domains:
-            if each.name == name:
-                return each
-        domain = NvtxDomainInfo(1 + max((each.id for each in self.domains), default=0), name)
+        """The domain of this name, added if it is new."""
+        for existing in self.domains:
+            if existing.name == name:
+                return existing
+        number = 1 + max((existing.id for existing in self.domains), default=0)
+        domain = NvtxDomainInfo(number, name)
         self.domains.append(domain)
         if name == DEFAULT_DOMAIN:
             self.default_domain = domain.id
@@ -162,11 +166,11 @@ class NvtxState(Message):
     def push(self, thread_id: int, names: Sequence[str], domain: str = DEFAULT_DOMAIN) -> None:
         """Open push/pop ranges on a thread, outermost first."""
         key = self.domain(domain).id
-        thread = next((each for each in self.threads if each.tid == thread_id), None)
+        thread = next((candidate for candidate in self.threads if candidate.tid == thread_id), None)
         if thread is None:
             thread = NvtxThread(thread_id)
             self.threads.append(thread)
-        stack = next((each for each in thread.push_pop_domains if each.id == key), None)
+        stack = next((stacked for stacked in thread.push_pop_domains if stacked.id == key), None)
         if stack is None:
             stack = NvtxPushPopDomain(key)
             thread.push_pop_domains.append(stack)
@@ -175,9 +179,11 @@ class NvtxState(Message):
     def start(self, name: str, domain: str = DEFAULT_DOMAIN) -> None:
         """Open a start/end range."""
         key = self.domain(domain).id
-        opened = next((each for each in self.start_end_domains if each.id == key), None)
+        opened = next(
+            (candidate for candidate in self.start_end_domains if candidate.id == key), None
+        )
         if opened is None:
             opened = NvtxStartEndDomain(key)
             self.start_end_domains.append(opened)
-        number = 1 + sum(len(each.ranges) for each in self.start_end_domains)
+        number = 1 + sum(len(entry.ranges) for entry in self.start_end_domains)
         opened.ranges.append(NvtxStartEndRange(number, name))

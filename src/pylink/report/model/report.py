@@ -10,14 +10,14 @@ from pylink.report.model.message import Message
 from pylink.report.model.session import Process, Session
 from pylink.report.model.source import Source
 
-# How a file begins, and the version of the format.
+# The first bytes of a file, and the version of the format.
 MAGIC = b"NVR\0"
 VERSION = 7
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Report(Message):
-    """What a report file holds.
+    """The contents of a report file.
 
     `actions` are in file order, ranges among them; the file knows no other grouping, and all of
     them form the one range that `IContext` shows. `process` is that of the actions that name none.
@@ -32,27 +32,29 @@ class Report(Message):
     block_unknown: bytes = field(default=b"", repr=False)
 
     def launches(self) -> Iterator[Action]:
-        """The actions that are single pieces of work."""
-        return (each for each in self.actions if each.scope is Scope.LAUNCH)
+        """The actions that are not ranges."""
+        return (action for action in self.actions if action.scope is Scope.LAUNCH)
 
     def ranges(self) -> Iterator[Action]:
-        """The actions that span others, such as the whole link."""
-        return (each for each in self.actions if each.scope is Scope.RANGE)
+        """The actions that are ranges, such as the whole link."""
+        return (action for action in self.actions if action.scope is Scope.RANGE)
 
     def add_source(self, source: Source) -> Source:
-        """Enter code; returns what `Action.source` is to be for actions that ran it."""
+        """Add code; returns the value of `Action.source` for actions that ran it."""
         if source.reference is None:
-            references = (each.reference for each in self.sources if each.reference is not None)
+            references = (
+                source.reference for source in self.sources if source.reference is not None
+            )
             source.reference = 1 + max(references, default=0)
         self.sources.append(source)
         return Source(source.reference, sass_level=source.sass_level)
 
     def source_of(self, action: Action) -> Source | None:
-        """The code that an action ran: the entry it refers to, or what it holds itself."""
+        """The code that an action ran: the entry it refers to, or its own."""
         reference = action.source.reference
         if reference is not None:
-            for each in self.sources:
-                if each.reference == reference:
-                    return each
+            for source in self.sources:
+                if source.reference == reference:
+                    return source
         held = action.source
         return held if held.binary or held.intermediate or held.code else None

@@ -1,4 +1,4 @@
-"""What rules said about an action: messages, focus metrics, charts, proposals."""
+"""Results of rules for an action: messages, focus metrics, charts, proposals."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FocusMetric(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Proposal(Message):
-    """Another rule that is worth applying."""
+    """A proposal to apply another rule."""
 
     identifier: str = ""
 
@@ -65,14 +65,14 @@ class RuleItem(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class RuleBody(Message):
-    """What a rule said, in order."""
+    """The items of a rule's result, in order."""
 
     items: list[RuleItem] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class RuleResult(Message):
-    """The outcome of one rule; `body` is None for a rule that ran and said nothing.
+    """The outcome of one rule; without items, `body` may be None.
 
     A result whose section the action does not have is not shown by `ncu`.
     """
@@ -83,7 +83,7 @@ class RuleResult(Message):
     section_identifier: str | None = None
 
     def items(self) -> list[RuleItem]:
-        """What the rule said; empty without a body."""
+        """The items of the result; empty without a body."""
         return self.body.items if self.body else []
 
     def messages(self) -> Iterator[tuple[RuleMessage, list[FocusMetric]]]:
@@ -93,11 +93,11 @@ class RuleResult(Message):
                 yield item.message, item.focus_metrics
 
     def add(self, item: RuleItem) -> None:
-        """Add what the rule said next; a message without an id gets the next one."""
+        """Add an item; a message without an id gets the next one."""
         if self.body is None:
             self.body = RuleBody()
         if item.message is not None and item.message.id is None:
-            item.message.id = 1 + sum(each.message is not None for each in self.body.items)
+            item.message.id = 1 + sum(item.message is not None for item in self.body.items)
             for focus in item.focus_metrics:
                 focus.message_id = item.message.id
         self.body.items.append(item)

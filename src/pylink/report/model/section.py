@@ -1,4 +1,4 @@
-"""Sections: which metrics belong together, what is shown of them, what is derived from them.
+"""Sections: metrics that belong together, how they are shown, and derived metrics.
 
 The classes follow the section file: `section.header.metrics`, `section.body[0].items[0].table`.
 """

@@ -1,4 +1,4 @@
-"""The session in which a report was made: process, machine, program, settings."""
+"""The session that produced a report: process, machine, program, settings."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class ExecutableSettings(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FilterOptions(Message):
-    """Which kernels were asked for."""
+    """The kernels that were selected."""
 
     kernel_name: str | None = None
     kernel_name_base: str | None = None
@@ -107,7 +107,7 @@ class FilterOptions(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OtherOptions(Message):
-    """Whether rules were applied, and which metrics were asked for beside those of sections."""
+    """Whether rules were applied, and metrics that were requested besides those of sections."""
 
     apply_rules: bool | None = None
     metrics: str | None = None
@@ -115,7 +115,7 @@ class OtherOptions(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class SamplingOptions(Message):
-    """How the program counter was sampled."""
+    """The settings of program counter sampling."""
 
     interval_auto: bool | None = None
     interval: int | None = None
@@ -125,7 +125,7 @@ class SamplingOptions(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ProfilerSettings(Message):
-    """With which options the profiler ran."""
+    """The options of the profiler."""
 
     enable_nvtx: bool | None = None
     disable_profiling_start_stop: bool | None = None
@@ -143,7 +143,7 @@ class ProfilerSettings(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Session(Message):
-    """What a report says about how it came to be; `creation_time` is Unix seconds."""
+    """The origin of a report; `creation_time` is in Unix seconds."""
 
     process_id: int | None = None
     creation_time: int | None = None

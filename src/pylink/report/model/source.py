@@ -9,7 +9,7 @@ from pylink.report.model.message import Message
 
 @dataclass(slots=True, eq=False, repr=False)
 class SourceFile(Message):
-    """A source file; `content` is None unless the report contains it."""
+    """A source file; the report may lack its `content` (None)."""
 
     file_name: str = ""
     content: str | None = None

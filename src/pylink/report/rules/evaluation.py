@@ -1,4 +1,4 @@
-"""Applying rules to the actions of a report: what they say is stored, and nothing they do harms."""
+"""Applies rules to the actions of a report, stores their messages and catches their errors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pylink.report.rules.rulefiles import Rule, describe, rule_imports
 
 
 def apply_rules(report: Report, rules: Iterable[Rule], *, newer: bool = False) -> None:
-    """Apply rules to every action and store the results, in place of earlier ones.
+    """Apply rules to every action and store the results, replacing earlier ones.
 
-    A rule of a section runs where the action has that section. With `newer`, messages may have
-    types that release 2022.3 cannot read. What makes a rule fail is said once, in the first action
-    where it does; what it lacks, only where no action has it, as a phase has no metrics of another.
-    Such messages have the title `NOT_APPLIED`, which tells them from errors that rules speak of.
+    A rule of a section runs for actions with that section. With `newer`, messages may have types
+    that release 2022.3 cannot read. A failure of a rule is reported once, in the first action.
+    Missing metrics are reported only if no action has them, since phases have different metrics.
+    Such messages have the title `NOT_APPLIED`, unlike errors that rules report themselves.
     """
     ordered = _parents_first(list(rules))
     with rule_imports(dict.fromkeys(rule.file.parent for rule in ordered)):
@@ -28,12 +28,12 @@ def apply_rules(report: Report, rules: Iterable[Rule], *, newer: bool = False) -
             _apply_to(report, action, ordered, run)
     for identifier, (frontend, failure) in run.lacking.items():
         if identifier not in run.applied:
-            _say(frontend, failure)
+            _report_failure(frontend, failure)
 
 
 @dataclass(slots=True)
 class _Run:
-    """What became of rules so far, by identifier: those that worked, and what others failed at."""
+    """The outcome of rules so far: applied rules, failures, and rules with missing metrics."""
 
     newer: bool
     applied: set[str] = field(default_factory=set)
@@ -41,14 +41,14 @@ class _Run:
     lacking: dict[str, tuple[IFrontend, str]] = field(default_factory=dict)
 
 
-def _say(frontend: IFrontend, failure: str) -> None:
+def _report_failure(frontend: IFrontend, failure: str) -> None:
     frontend.message(MessageType.ERROR, failure, NOT_APPLIED)
 
 
 def _parents_first(rules: list[Rule]) -> list[Rule]:
-    """The rules in order, each after its parents; a cycle of parents is broken somewhere."""
+    """The rules in order, each after its parents; a cycle of parents is broken at any point."""
     by_identifier = {rule.identifier: rule for rule in rules}
-    done: dict[str, Rule] = {}
+    ordered: dict[str, Rule] = {}
     entered: set[str] = set()
 
     def visit(rule: Rule) -> None:
@@ -58,32 +58,32 @@ def _parents_first(rules: list[Rule]) -> list[Rule]:
         for parent in rule.parents:
             if parent in by_identifier:
                 visit(by_identifier[parent])
-        done[rule.identifier] = rule
+        ordered[rule.identifier] = rule
 
     for rule in rules:
         visit(rule)
-    return list(done.values())
+    return list(ordered.values())
 
 
 def _apply_to(report: Report, action: Action, rules: list[Rule], run: _Run) -> None:
-    shown = {section.identifier for section in action.sections}
-    alone = dataclasses.replace(report, actions=[action])
+    sections = {section.identifier for section in action.sections}
+    single_action_report = dataclasses.replace(report, actions=[action])
     vault = IMessageVault()
     sent: dict[str, dict[str, float]] = {}
-    known = {rule.identifier for rule in rules}
+    identifiers = {rule.identifier for rule in rules}
     action.rule_results = []
     for rule in rules:
-        if rule.section is not None and rule.section not in shown:
+        if rule.section is not None and rule.section not in sections:
             continue
         result = RuleResult(rule.identifier, rule.name, section_identifier=rule.section)
         parents = {name: sent[name] for name in rule.parents if name in sent}
         frontend = IFrontend(result, rule.file.parent, newer=run.newer, parents=parents)
-        context = IContext(alone, frontend, IController(result, vault))
+        context = IContext(single_action_report, frontend, IController(result, vault))
         handle = RuleHandle(context, IEvaluator())
         try:
-            lacks = _missing(rule, handle, action, known)
-            if lacks:
-                run.lacking.setdefault(rule.identifier, (frontend, lacks))
+            problem = _missing_requirements(rule, handle, action, identifiers)
+            if problem:
+                run.lacking.setdefault(rule.identifier, (frontend, problem))
             else:
                 rule.module.apply(handle)
                 run.applied.add(rule.identifier)
@@ -91,21 +91,23 @@ def _apply_to(report: Report, action: Action, rules: list[Rule], run: _Run) -> N
             failure = f"{rule.file.name} failed: {describe(error, rule.file)}"
             if (rule.identifier, failure) not in run.failed:
                 run.failed.add((rule.identifier, failure))
-                _say(frontend, failure)
+                _report_failure(frontend, failure)
         sent[rule.identifier] = frontend.for_children
         action.rule_results.append(result)
 
 
-def _missing(rule: Rule, handle: RuleHandle, action: Action, known: set[str]) -> str:
-    """What the rule needs and cannot have, in words; "" when it has all."""
+def _missing_requirements(
+    rule: Rule, handle: RuleHandle, action: Action, identifiers: set[str]
+) -> str:
+    """Text on missing requirements of the rule; "" if it has all."""
     if not hasattr(rule.module, "evaluate"):
         return ""
     rule.module.evaluate(handle)
     metrics = [name for name in handle.evaluator.metrics if name not in action.metrics]
-    rules = [name for name in handle.evaluator.rules if name not in known]
+    rules = [name for name in handle.evaluator.rules if name not in identifiers]
     problems = []
     if metrics:
         problems.append(f"needs the metrics {', '.join(metrics)}, which were not collected")
     if rules:
-        problems.append(f"needs the rules {', '.join(rules)}, which are not there")
+        problems.append(f"needs the rules {', '.join(rules)}, which were not found")
     return f"This rule {' and '.join(problems)}." if problems else ""

@@ -1,4 +1,4 @@
-"""What a rule talks to: IFrontend for messages and charts, IController for other rules."""
+"""The objects that rules use: IFrontend for messages and charts, IController for other rules."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from pylink.report.model import (
     Severity,
 )
 from pylink.report.sections.text import parse_chart
-from pylink.terminal.tables import aligned
+from pylink.terminal.tables import align_columns
 
-# The metric under which an estimate is stored beside its message.
+# The metric that stores the estimate of a message.
 SPEEDUP_METRIC = "link__estimated_speedup.pct"
-# The title of a message about a rule that did not work.
+# The title of a message about a rule that failed.
 NOT_APPLIED = "Rule not applied"
 
 
 class SpeedupType(IntEnum):
-    """What a speedup refers to: GLOBAL the whole run time, LOCAL the part in isolation."""
+    """The base of a speedup: GLOBAL for the whole run time, LOCAL for the part in isolation."""
 
     UNKNOWN = 0
     LOCAL = 1
@@ -35,7 +35,7 @@ class SpeedupType(IntEnum):
 
 
 class MarkerKind(IntEnum):
-    """What a source marker points at: an instruction, a line of a file, or nothing."""
+    """The target of a source marker: an instruction, a line of a file, or nothing."""
 
     SASS = 0
     SOURCE = 1
@@ -43,10 +43,10 @@ class MarkerKind(IntEnum):
 
 
 class IFrontend:
-    """Takes what a rule says; `result` is what becomes of it.
+    """Stores messages, tables and charts of a rule in `result`.
 
-    Reports of release 2022.3 have no place for a speedup or a source marker: an estimate is added
-    to its message and as a focus metric, a marker becomes a message that begins with its place.
+    Reports of release 2022.3 cannot store a speedup or a source marker: an estimate is added to its
+    message and as a focus metric, a marker becomes a message that begins with its location.
     """
 
     MsgType: ClassVar[type[MessageType]] = MessageType
@@ -84,7 +84,7 @@ class IFrontend:
         self._parents = parents or {}
 
     def message(self, *arguments: int | str, name: str = "") -> int:
-        """`message([type,] text [, name])`: say something; the number of the message, from 1.
+        """`message([type,] text [, name])`: add a message; returns its number, from 1.
 
         TypeError for other arguments. OPTIMIZATION is stored as WARNING unless newer types are
         allowed: release 2022.3 cannot open a report that has them.
@@ -109,7 +109,7 @@ class IFrontend:
         severity: int = Severity.DEFAULT,
         info: str = "",
     ) -> bool:
-        """Name a metric that a message is about; False for a number no message has."""
+        """Add a metric that a message is about; False for an unknown message number."""
         item = self._item(message_id)
         if item is None:
             return False
@@ -119,13 +119,13 @@ class IFrontend:
         return True
 
     def speedup(self, message_id: int, type: int, percent: float) -> bool:
-        """Estimate what following a message is worth; False for a number no message has."""
+        """Add the estimated gain of a message's advice; False for an unknown message number."""
         item = self._item(message_id)
         if item is None or item.message is None:
             return False
-        of = "of the link's time" if type == SpeedupType.GLOBAL else "of this part alone"
-        item.message.message += f" Estimated speedup: {percent:.3g}% {of}."
-        return self.focus_metric(message_id, SPEEDUP_METRIC, percent, Severity.HIGH, of)
+        base_text = "of the link's time" if type == SpeedupType.GLOBAL else "of this part alone"
+        item.message.message += f" Estimated speedup: {percent:.3g}% {base_text}."
+        return self.focus_metric(message_id, SPEEDUP_METRIC, percent, Severity.HIGH, base_text)
 
     def source_marker(
         self,
@@ -135,13 +135,13 @@ class IFrontend:
         file_name: str = "",
         type: int = MessageType.NONE,
     ) -> None:
-        """Say something about an instruction, or about a line of a file."""
-        at_line = kind == MarkerKind.SOURCE
-        place = f"{file_name}:{address_or_line}" if at_line else f"{address_or_line:#x}"
-        self.message(int(type), f"{place}: {text}")
+        """Add a message about an instruction or about a line of a file."""
+        is_line = kind == MarkerKind.SOURCE
+        location = f"{file_name}:{address_or_line}" if is_line else f"{address_or_line:#x}"
+        self.message(int(type), f"{location}: {text}")
 
     def load_chart_from_file(self, filename: str) -> None:
-        """Add the table or chart of a file beside the rule's own; errors name it and the line."""
+        """Add the table or chart of a file in the rule's folder; errors name file and line."""
         path = self._folder / filename
         self.result.add(parse_chart(path.read_bytes(), str(path)))
 
@@ -152,7 +152,7 @@ class IFrontend:
         rows: Sequence[Sequence[Scalar]],
         config: Mapping[str, object] | None = None,
     ) -> bool:
-        """Add a table to the text of a message; False for a number no message has.
+        """Add a table to the text of a message; False for an unknown message number.
 
         ValueError unless every row has a cell for each heading, TypeError unless the cells of a
         column are all text or all numbers.
@@ -166,43 +166,43 @@ class IFrontend:
                 raise TypeError(f"a column of text and numbers: {column}")
         if item is None or item.message is None:
             return False
-        lines = aligned([list(map(str, row)) for row in (header, *rows)])
+        lines = align_columns([list(map(str, row)) for row in (header, *rows)])
         title = (config or {}).get("title")
         item.message.message += "".join(f"\n{line}" for line in ([title] if title else []) + lines)
         return True
 
     def send_dict_to_children(self, values: Mapping[str, float]) -> None:
-        """Give numbers to the rules that name this one as a parent."""
+        """Pass numbers to the rules that name this one as a parent."""
         self.for_children.update({str(key): float(value) for key, value in values.items()})
 
     def receive_dict_from_parent(self, rule_id: str) -> dict[str, float]:
-        """What a parent sent; empty for a rule that is not a parent of this one."""
+        """The numbers that a parent sent; empty if the rule is not a parent of this one."""
         return dict(self._parents.get(rule_id, {}))
 
     def _item(self, message_id: int) -> RuleItem | None:
         return next(
             (
-                each
-                for each in self.result.items()
-                if each.message and each.message.id == message_id
+                item
+                for item in self.result.items()
+                if item.message and item.message.id == message_id
             ),
             None,
         )
 
 
 class IMessageVault:
-    """Text that rules leave for each other."""
+    """Stores text that rules exchange."""
 
     def __init__(self) -> None:
-        self._held: dict[str, dict[str, str]] = {}
+        self._values: dict[str, dict[str, str]] = {}
 
     def Put(self, rule_id: str, values: Mapping[str, str]) -> None:
-        """Keep values under the identifier of a rule."""
-        self._held[rule_id] = dict(values)
+        """Store values under the identifier of a rule."""
+        self._values[rule_id] = dict(values)
 
     def Get(self, rule_id: str) -> dict[str, str]:
-        """What was kept under an identifier; empty for nothing."""
-        return dict(self._held.get(rule_id, {}))
+        """The values under an identifier; empty if not stored."""
+        return dict(self._values.get(rule_id, {}))
 
 
 class IController:
@@ -213,9 +213,9 @@ class IController:
         self._vault = vault
 
     def propose_rule(self, rule: str) -> None:
-        """Say that another rule is worth applying."""
+        """Propose to apply another rule."""
         self._result.add(RuleItem(proposal=Proposal(rule)))
 
     def get_message_vault(self) -> IMessageVault:
-        """What rules of this run left for each other."""
+        """The vault of this run, in which rules exchange text."""
         return self._vault

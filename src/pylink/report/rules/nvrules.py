@@ -1,6 +1,6 @@
 """The module that rules import as `NvRules`.
 
-Rules that Nsight Compute 2022.3 runs, run here unchanged; what newer releases added is here too.
+Rules for Nsight Compute 2022.3 run here unchanged. Additions of newer releases exist, too.
 """
 
 from __future__ import annotations
@@ -57,40 +57,40 @@ RuleKind_GUIDED = 1
 
 
 class RuleException(Exception):
-    """A rule that ended itself."""
+    """Raised by `raise_exception` to end a rule."""
 
 
 class IEvaluator(IBaseContext):
-    """Takes what a rule needs: `metrics` and `rules`, in the order of their mention."""
+    """Collects the requirements of a rule: `metrics` and `rules`, in order of mention."""
 
     def __init__(self) -> None:
         self.metrics: list[str] = []
         self.rules: list[str] = []
 
     def require_metric(self, metric: str) -> None:
-        """The rule needs a metric of this name."""
+        """Require a metric of this name."""
         self.metrics.append(metric)
 
     def require_rule(self, rule: str) -> None:
-        """The rule needs another one to be there."""
+        """Require that another rule exists."""
         self.rules.append(rule)
 
 
 @dataclass(frozen=True)
 class RuleHandle:
-    """What `evaluate` and `apply` are called with."""
+    """The argument of `evaluate` and `apply`."""
 
     context: IContext
     evaluator: IEvaluator
 
 
 def get_context(handle: RuleHandle) -> IContext:
-    """The report the rule reads: one range with one action."""
+    """The report that the rule reads: one range with one action."""
     return handle.context
 
 
 def get_evaluator(handle: RuleHandle) -> IEvaluator:
-    """What takes the rule's requirements."""
+    """The object that collects the rule's requirements."""
     return handle.evaluator
 
 
@@ -106,17 +106,17 @@ def raise_exception(handle: RuleHandle, msg: str) -> NoReturn:
 
 
 def require_metrics(handle: RuleHandle, metrics: Iterable[str]) -> None:
-    """The rule needs metrics of these names."""
+    """Require metrics of these names."""
     for metric in metrics:
         handle.evaluator.require_metric(metric)
 
 
 def require_rules(handle: RuleHandle, rules: Iterable[str]) -> None:
-    """The rule needs these other rules."""
+    """Require these other rules."""
     for rule in rules:
         handle.evaluator.require_rule(rule)
 
 
 def metric_instances(metric: IMetric) -> list[Scalar | None]:
     """The values of all instances."""
-    return [metric.value(at) for at in range(metric.num_instances())]
+    return [metric.value(number) for number in range(metric.num_instances())]

@@ -1,4 +1,4 @@
-"""Rule files: found on the search path, imported one by one, so that a bad one stops no other."""
+"""Finds rule files on the search path and imports them; a bad file does not stop the others."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from pylink.report.sections.folders import Findings, files_in
 SUFFIX = ".py"
 
 # The functions that every rule has.
-PARTS = ("get_identifier", "apply")
+REQUIRED_FUNCTIONS = ("get_identifier", "apply")
 
-# The name rules import, and that of Nsight Compute's own module, which lies beside its rules.
+# The name of the module that rules import; in Nsight Compute it is a file beside its rules.
 INTERFACE = "NvRules"
 
 
 @dataclass(slots=True)
 class Rule:
-    """A rule file; `section` is None for a rule that belongs to no section."""
+    """A rule file; `section` is the identifier of its section or None."""
 
     identifier: str
     name: str
@@ -47,7 +47,7 @@ class LoadedRules(Findings):
 @contextmanager
 def rule_imports(path: Iterable[Path]) -> Iterator[None]:
     """Let rules import `NvRules`, and helper modules from the folders of `path`."""
-    before, earlier = list(sys.path), sys.modules.get(INTERFACE)
+    old_path, earlier = list(sys.path), sys.modules.get(INTERFACE)
     folders = [os.path.abspath(folder) for folder in path]
     modules = set(sys.modules)
     sys.path[:0] = folders
@@ -55,8 +55,8 @@ def rule_imports(path: Iterable[Path]) -> Iterator[None]:
     try:
         yield
     finally:
-        sys.path[:] = before
-        # Another folder may have helpers of the same names.
+        sys.path[:] = old_path
+        # Rules of another folder may have helper modules with the same names.
         for name in set(sys.modules) - modules:
             if os.path.dirname(getattr(sys.modules[name], "__file__", None) or "") in folders:
                 del sys.modules[name]
@@ -67,7 +67,7 @@ def rule_imports(path: Iterable[Path]) -> Iterator[None]:
 
 
 def load_rules(path: Iterable[Path]) -> LoadedRules:
-    """The rules of the folders of `path`; of equal identifiers the last file counts.
+    """Load the rules of the folders of `path`; of equal identifiers the last file counts.
 
     A file without `get_identifier` and `apply` is a helper module; with one of them it is an error.
     """
@@ -80,7 +80,7 @@ def load_rules(path: Iterable[Path]) -> LoadedRules:
                 continue
             try:
                 rule = _load(file)
-            # A rule may fail in any way, sys.exit among them.
+            # A rule may raise anything, including SystemExit.
             except (Exception, SystemExit) as error:
                 loaded.errors.append((file, describe(error, file)))
                 continue
@@ -88,26 +88,26 @@ def load_rules(path: Iterable[Path]) -> LoadedRules:
                 continue
             earlier = by_identifier.pop(rule.identifier, None)
             if earlier is not None:
-                loaded.replaces(f"rule {rule.identifier}", file, earlier.file)
+                loaded.note_replacement(f"rule {rule.identifier}", file, earlier.file)
             by_identifier[rule.identifier] = rule
-    loaded.rules = sorted(by_identifier.values(), key=lambda each: each.identifier)
+    loaded.rules = sorted(by_identifier.values(), key=lambda rule: rule.identifier)
     return loaded
 
 
 def describe(error: BaseException, file: Path) -> str:
-    """An exception in one line, with the line of the rule file that raised it."""
+    """Describe an exception in one line, with the line of the rule file that raised it."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return f"line {error.lineno}: {error.msg}"
     if isinstance(error, ReportError):
         return str(error)
-    where = ""
+    position = ""
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == str(file):
-            where = f"line {trace.tb_lineno}: "
+            position = f"line {trace.tb_lineno}: "
         trace = trace.tb_next
     text = " ".join(str(error).split())
-    return f"{where}{type(error).__name__}{f': {text}' if text else ''}"
+    return f"{position}{type(error).__name__}{f': {text}' if text else ''}"
 
 
 def _load(file: Path) -> Rule | None:
@@ -116,15 +116,15 @@ def _load(file: Path) -> Rule | None:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    parts = [name for name in PARTS if callable(getattr(module, name, None))]
+    parts = [name for name in REQUIRED_FUNCTIONS if callable(getattr(module, name, None))]
     if not parts:
         return None
-    if len(parts) < len(PARTS):
-        (missing,) = set(PARTS) - set(parts)
-        raise ReportError(f"no rule: it has {parts[0]} and no {missing}")
+    if len(parts) < len(REQUIRED_FUNCTIONS):
+        (missing,) = set(REQUIRED_FUNCTIONS) - set(parts)
+        raise ReportError(f"not a rule: it has {parts[0]} but not {missing}")
     identifier = _text(module, "get_identifier")
     if not identifier:
-        raise ReportError("get_identifier gives no identifier")
+        raise ReportError("get_identifier returns an empty identifier")
     parents: Iterable[object] = getattr(module, "get_parent_rules_identifiers", list)()
     return Rule(
         identifier,
@@ -138,8 +138,8 @@ def _load(file: Path) -> Rule | None:
 
 
 def _text(module: ModuleType, function: str) -> str:
-    """What a function without arguments gives; "" without it."""
+    """The result of a module's function without arguments; "" if it does not exist."""
     value = getattr(module, function, str)()
     if not isinstance(value, str):
-        raise ReportError(f"{function} gives a {type(value).__name__}, not a string")
+        raise ReportError(f"{function} returns a {type(value).__name__}, not a string")
     return value

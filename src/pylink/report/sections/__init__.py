@@ -1,1 +1,1 @@
-"""Section files: which metrics a report shows together, and which it derives."""
+"""Section files define which metrics a report shows together and which it derives."""

@@ -1,10 +1,10 @@
-"""Derived metrics: one operator between two metrics or constants.
+"""Computes derived metrics: one operator between two metrics or constants.
 
     expression := operand operator operand          operator := + - * /
     operand    := metric name | digits "." digits? (a double) | digits (an unsigned integer)
 
-A metric may have a regular value, instances, or both; `combine` says what becomes of which. The
-left operand decides the kind of the result, and the right one is converted to it.
+A metric may have a regular value, instances, or both; see `combine`. The left operand decides the
+kind of the result, and the right one is converted to it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from pylink.report.model import Instance, Metric, Scalar, ValueKind, kind_of
 OPERAND = r"[0-9]+(?:\.[0-9]*)?(?![\w.:])|[A-Za-z_][\w.:]*"
 EXPRESSION = re.compile(rf"\s*({OPERAND})\s*([-+*/])\s*({OPERAND})\s*")
 
-LARGEST = {ValueKind.UINT32: 2**32 - 1, ValueKind.UINT64: 2**64 - 1}
+MAX_VALUES = {ValueKind.UINT32: 2**32 - 1, ValueKind.UINT64: 2**64 - 1}
 
 Warn = Callable[[str], None]
 
 
 class DerivedError(ValueError):
-    """An expression that is none."""
+    """An invalid expression."""
 
 
 def parse(expression: str) -> tuple[str, str, str]:
-    """Left operand, operator and right operand; DerivedError unless there are just these."""
+    """Split an expression into left operand, operator and right operand, or raise DerivedError."""
     match = EXPRESSION.fullmatch(expression)
     if match is None:
         raise DerivedError(
@@ -41,19 +41,19 @@ def parse(expression: str) -> tuple[str, str, str]:
 
 
 def constant(text: str) -> Metric | None:
-    """The metric that a number stands for; None for the name of a metric."""
+    """A metric with the value of a number; None if the text is the name of a metric."""
     if not text[0].isdigit():
         return None
     if "." in text:
         return Metric(text, float(text))
-    return Metric(text, min(int(text), LARGEST[ValueKind.UINT64]))
+    return Metric(text, min(int(text), MAX_VALUES[ValueKind.UINT64]))
 
 
 def evaluate(name: str, expression: str, metrics: Mapping[str, Metric], warn: Warn) -> Metric:
-    """The metric `name` of an expression over `metrics`.
+    """Compute the metric `name` from an expression of `metrics`.
 
-    DerivedError for a malformed expression, KeyError with the name of a metric that is missing.
-    `warn` hears of values that do not fit their kind.
+    DerivedError for an invalid expression, KeyError with the name of a missing metric. `warn` is
+    called for values that do not fit their kind.
     """
     left, sign, right = parse(expression)
     operands = [constant(text) or metrics[text] for text in (left, right)]
@@ -61,16 +61,16 @@ def evaluate(name: str, expression: str, metrics: Mapping[str, Metric], warn: Wa
 
 
 def combine(name: str, left: Metric, sign: str, right: Metric, warn: Warn) -> Metric:
-    """`left sign right` as the metric `name`.
+    """Compute `left sign right` as the metric `name`.
 
-    Regular values are combined where both operands have one. Instances:
+    Regular values are combined if both operands have one. Instances:
 
-    1. neither has any: none;
-    2. neither has ids: element by element, what the left has more stays as it is;
-    3. both have ids: all ids of both; an id of one side alone keeps its value;
-    4. only the left has ids: every element with the right's regular value;
-    5. only the right has ids: no instances, and the left's regular value is combined with one
-       element of the right after the other.
+    1. no instances on either side: no instances;
+    2. no ids on either side: element by element, surplus elements of the left are unchanged;
+    3. ids on both sides: all ids of both; a value with an id of only one side is unchanged;
+    4. ids only on the left: every element is combined with the right's regular value;
+    5. ids only on the right: no instances; the left's regular value is combined with one element
+       of the right after the other.
 
     A left operand that is a string is returned unchanged.
     """
@@ -85,69 +85,72 @@ def combine(name: str, left: Metric, sign: str, right: Metric, warn: Warn) -> Me
         value = apply(left.value, right.value, left.kind)
     result = Metric(name, value, left.kind if value is not None else ValueKind.UNKNOWN)
     if left.has_ids and right.has_ids:
-        result.instances = _joined(left, right, apply)
+        result.instances = _join_by_id(left, right, apply)
     elif left.has_ids:
         result.instances = [
             Instance(
-                each.value if right.value is None else apply(each.value, right.value, each.kind),
-                each.id,
-                each.kind,
-                each.id_kind,
+                instance.value
+                if right.value is None
+                else apply(instance.value, right.value, instance.kind),
+                instance.id,
+                instance.kind,
+                instance.id_kind,
             )
-            for each in left.instances
+            for instance in left.instances
         ]
     elif right.has_ids:
         if left.value is not None:
             total: Scalar = left.value
-            for each in right.instances:
-                total = apply(total, each.value, left.kind)
+            for instance in right.instances:
+                total = apply(total, instance.value, left.kind)
             result.value, result.kind = total, left.kind
     else:
         result.instances = [
             Instance(
-                apply(each.value, right.instances[at].value, each.kind)
-                if at < len(right.instances)
-                else each.value,
-                kind=each.kind,
+                apply(instance.value, right.instances[number].value, instance.kind)
+                if number < len(right.instances)
+                else instance.value,
+                kind=instance.kind,
             )
-            for at, each in enumerate(left.instances)
+            for number, instance in enumerate(left.instances)
         ]
     return result
 
 
-def _joined(
+def _join_by_id(
     left: Metric, right: Metric, apply: Callable[[Scalar, Scalar, ValueKind], Scalar]
 ) -> list[Instance]:
-    """All ids of both, those of the left first."""
-    others = right.by_id()
+    """Instances with all ids of both operands, those of the left first."""
+    right_values = right.by_id()
     joined = []
-    for each in left.instances:
-        assert each.id is not None
-        value = each.value
-        if each.id in others:
-            value = apply(value, others[each.id], each.kind)
-        joined.append(Instance(value, each.id, each.kind, each.id_kind))
-    known = left.by_id()
+    for instance in left.instances:
+        assert instance.id is not None
+        value = instance.value
+        if instance.id in right_values:
+            value = apply(value, right_values[instance.id], instance.kind)
+        joined.append(Instance(value, instance.id, instance.kind, instance.id_kind))
+    left_values = left.by_id()
     kind = left.instances[0].kind
-    for each in right.instances:
-        if each.id not in known:
-            joined.append(Instance(convert(each.value, kind), each.id, kind, each.id_kind))
+    for instance in right.instances:
+        if instance.id not in left_values:
+            value = convert(instance.value, kind)
+            joined.append(Instance(value, instance.id, kind, instance.id_kind))
     return joined
 
 
 def convert(value: Scalar, kind: ValueKind) -> Scalar:
-    """A value as another kind has it: integers drop the fraction, text counts as 0."""
+    """Convert a value to another kind: integers drop the fraction, text becomes 0."""
     if kind is ValueKind.STRING:
         return str(value)
     number = 0 if isinstance(value, str) else value
-    if kind in LARGEST:
+    if kind in MAX_VALUES:
         if isinstance(number, float) and not math.isfinite(number):
-            return LARGEST[kind] if number > 0 else 0
-        return min(max(int(number), 0), LARGEST[kind])
-    return _rounded(float(number), kind)
+            return MAX_VALUES[kind] if number > 0 else 0
+        return min(max(int(number), 0), MAX_VALUES[kind])
+    return _round_to_kind(float(number), kind)
 
 
-def _rounded(value: float, kind: ValueKind) -> float:
+def _round_to_kind(value: float, kind: ValueKind) -> float:
     if kind is not ValueKind.FLOAT or not math.isfinite(value):
         return value
     try:
@@ -158,10 +161,10 @@ def _rounded(value: float, kind: ValueKind) -> float:
 
 
 def _apply(left: Scalar, sign: str, right: Scalar, kind: ValueKind, warn: Warn) -> Scalar:
-    """`left sign right` in `kind`, that of the left.
+    """Compute `left sign right` in `kind`, the kind of the left.
 
-    A division by an integer zero gives the left value, also where the divisor is 0 only after its
-    conversion. Unsigned results stay within their kind.
+    A division by an integer zero returns the left value, also if the divisor is 0 only after its
+    conversion. Unsigned results are limited to the range of their kind.
     """
     if isinstance(left, str):
         return left
@@ -169,13 +172,13 @@ def _apply(left: Scalar, sign: str, right: Scalar, kind: ValueKind, warn: Warn) 
     assert not isinstance(divisor, str)
     if sign == "/" and (_is_integer_zero(right) or _is_integer_zero(divisor)):
         return left
-    if kind in LARGEST:
+    if kind in MAX_VALUES:
         result = _INTEGER[sign](int(left), int(divisor))
-        bounded = min(max(result, 0), LARGEST[kind])
+        bounded = min(max(result, 0), MAX_VALUES[kind])
         if bounded != result:
             warn(f"{left} {sign} {divisor} does not fit an unsigned integer, {bounded} is used")
         return bounded
-    return _rounded(_DOUBLE[sign](float(left), float(divisor)), kind)
+    return _round_to_kind(_DOUBLE[sign](float(left), float(divisor)), kind)
 
 
 def _is_integer_zero(value: Scalar) -> bool:
@@ -183,7 +186,7 @@ def _is_integer_zero(value: Scalar) -> bool:
 
 
 def _divide(left: float, right: float) -> float:
-    """IEEE arithmetic, which Python leaves where a divisor is 0."""
+    """Divide as IEEE 754 does; Python raises an exception for a divisor of 0."""
     if right:
         return left / right
     if math.isnan(left) or left == 0:

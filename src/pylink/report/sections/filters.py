@@ -1,4 +1,4 @@
-"""For which architectures and scopes a section or one of its metrics counts."""
+"""Filters of sections and metrics by architecture and scope."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ LINK_TARGET = re.compile(r"sm_([0-9]+)[a-z]?")
 
 
 class Target(NamedTuple):
-    """What filters are matched with: `arch` is 86 for sm_86."""
+    """The target that filters are matched with; `arch` is 86 for sm_86."""
 
     arch: int
     scope: CollectionScope
 
 
 class Chosen(NamedTuple):
-    """The metric that an entry of a section stands for on one target."""
+    """The metric that an entry of a section selects on one target."""
 
     name: str
     label: str | None
@@ -47,33 +47,32 @@ def target_of(action: Action) -> Target:
 
 
 def _arch_of(action: Action) -> int:
-    """What the link was for; of other actions the compute capability of the device.
+    """The target of the link; for other actions the compute capability of the device.
 
-    The tools take an action that does not tell either for one of the oldest architecture.
+    Without both it is the oldest architecture, as the tools assume.
     """
-    named = LINK_TARGET.fullmatch(str(action.value(TARGET_ARCH)))
-    if named is not None:
-        return int(named[1])
+    match = LINK_TARGET.fullmatch(str(action.value(TARGET_ARCH)))
+    if match is not None:
+        return int(match[1])
     major, minor = action.number(COMPUTE_CAPABILITY_MAJOR), action.number(COMPUTE_CAPABILITY_MINOR)
     return CAPABILITIES[0] if major is None else int(major) * 10 + int(minor or 0)
 
 
-def matches(own: Filter | None, outer: Filter | None, target: Target) -> bool:
-    """Whether a filter and that of the section around it let the target through.
+def matches(inner: Filter | None, outer: Filter | None, target: Target) -> bool:
+    """Whether a filter and the filter of its section accept the target.
 
-    A criterion that both set, the inner one decides.
+    The inner filter takes precedence in criteria that both set.
     """
-    return _arch_matches(_first_with(_has_arch, own, outer), target.arch) and _scope_matches(
-        _first_with(_has_scopes, own, outer), target.scope
+    return _arch_matches(_first_with(_has_arch, inner, outer), target.arch) and _scope_matches(
+        _first_with(_has_scopes, inner, outer), target.scope
     )
 
 
 def choose(metric: SectionMetric, section: Section, target: Target) -> Chosen | None:
-    """The metric that counts on the target, None for none.
+    """The metric of an entry on the target, or None.
 
-    The first option whose filter matches replaces the metric, also where the metric's own filter
-    does not match; one without a filter always matches. Its label is the metric's unless it has
-    one.
+    The first option whose filter matches replaces the metric, even if the metric's own filter does
+    not match; an option without a filter always matches. Its default label is the metric's.
     """
     for option in metric.options:
         if matches(option.filter, section.filter, target):
@@ -86,7 +85,7 @@ def choose(metric: SectionMetric, section: Section, target: Target) -> Chosen | 
 
 
 def counts_for(section: Section, target: Target) -> bool:
-    """Whether a section has anything for the target: its own filter or that of a metric says so."""
+    """Whether the filter of the section or of one of its metrics accepts the target."""
     if matches(None, section.filter, target):
         return True
     from pylink.report.sections.text import section_metrics
@@ -95,9 +94,12 @@ def counts_for(section: Section, target: Target) -> bool:
 
 
 def _first_with(
-    has: Callable[[Filter], bool], own: Filter | None, outer: Filter | None
+    has: Callable[[Filter], bool], inner: Filter | None, outer: Filter | None
 ) -> Filter | None:
-    return next((each for each in (own, outer) if each is not None and has(each)), None)
+    return next(
+        (candidate for candidate in (inner, outer) if candidate is not None and has(candidate)),
+        None,
+    )
 
 
 def _has_arch(filter_: Filter) -> bool:
@@ -111,11 +113,11 @@ def _has_scopes(filter_: Filter) -> bool:
 
 
 def _arch_matches(filter_: Filter | None, arch: int) -> bool:
-    """Bounds are part of the range. With a list of ranges, bounds beside it count for nothing."""
+    """Whether an architecture is in a filter's list of ranges, or else between its bounds."""
     if filter_ is None:
         return True
     if filter_.items:
-        return any(_is_between(each.min_arch, arch, each.max_arch) for each in filter_.items)
+        return any(_is_between(item.min_arch, arch, item.max_arch) for item in filter_.items)
     return _is_between(filter_.min_arch, arch, filter_.max_arch)
 
 
@@ -129,11 +131,11 @@ def _scope_matches(filter_: Filter | None, scope: CollectionScope) -> bool:
     return scope in filter_.collection_filter.collection_scopes
 
 
-def _importance(own: Filter | None, outer: Filter | None) -> Importance:
-    for filter_ in (own, outer):
-        given = (
+def _importance(inner: Filter | None, outer: Filter | None) -> Importance:
+    for filter_ in (inner, outer):
+        importance = (
             filter_.collection_filter.importance if filter_ and filter_.collection_filter else None
         )
-        if given:
-            return Importance.REQUIRED if given == Importance.REQUIRED else Importance.OPTIONAL
+        if importance:
+            return Importance.REQUIRED if importance == Importance.REQUIRED else Importance.OPTIONAL
     return Importance.UNSET

@@ -1,4 +1,4 @@
-"""Where section and rule files come from: the search path, and the user's copy of stock files."""
+"""The search path of section and rule files, and the user's copy of stock files."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from pylink.report.errors import ReportError
 
 STOCK = Path(__file__).parents[1] / "stock"
 
-# Environment: where the user's files are, and whether stock files are copied there.
+# Environment variables: the user's folder, and whether stock files are not copied there.
 FOLDER = "PYLINK_SECTIONS"
 NO_DEPLOYMENT = "PYLINK_DISABLE_SECTION_DEPLOYMENT"
 
 
 @dataclass(slots=True)
 class Findings:
-    """What is wrong with the files of a search path: those that failed, and warnings."""
+    """Problems of the files of a search path: errors and warnings."""
 
     errors: list[tuple[Path, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def replaces(self, what: str, file: Path, earlier: Path) -> None:
-        """The last file with an identifier counts; without a warning if the names are equal."""
+    def note_replacement(self, subject: str, file: Path, earlier: Path) -> None:
+        """Warn that a file replaces an earlier one, unless their names are equal."""
         if file.name != earlier.name:
             self.warnings.append(
-                f"{what}: {file} replaces {earlier}, which has the same identifier"
+                f"{subject}: {file} replaces {earlier}, which has the same identifier"
             )
 
     def problems(self) -> list[str]:
-        """All of them, in words."""
+        """All problems as text."""
         return [*(f"{file}: {reason}" for file, reason in self.errors), *self.warnings]
 
 
 class FolderError(ReportError):
-    """A folder of the search path that is none."""
+    """A folder of the search path that does not exist."""
 
 
 def user_folder() -> Path:
@@ -48,9 +48,9 @@ def user_folder() -> Path:
 
     FileNotFoundError for a user without a home.
     """
-    given = os.environ.get(FOLDER)
-    if given:
-        return Path(given)
+    folder = os.environ.get(FOLDER)
+    if folder:
+        return Path(folder)
     data = os.environ.get("XDG_DATA_HOME")
     if data:
         return Path(data) / "pylink" / "sections"
@@ -61,11 +61,11 @@ def user_folder() -> Path:
 
 
 def stock_folder() -> Path:
-    """The stock files of this version: the copy in the user's folder, made when it is missing.
+    """The folder of this version's stock files in the user's folder; missing files are copied.
 
-    A file that is there is kept, so that a user may change it; deleting it brings the stock file
-    back. Other stock files have a folder of their own: rules import each other. Where nothing may
-    be written, the files are used from the package.
+    An existing file is kept, so that a user may change it; deleting it restores the stock file.
+    Other versions have folders of their own, since rules import each other. If the copy cannot be
+    written, the files of the package are used.
     """
     if os.environ.get(NO_DEPLOYMENT):
         return STOCK
@@ -85,30 +85,30 @@ def stock_folder() -> Path:
 
 
 def search_path(folders: Iterable[str] = (), recursive: Iterable[str] = ()) -> list[Path]:
-    """The folders to look in: those given, or the stock folder and the user's.
+    """The folders to search: `folders` and `recursive`, or by default the stock and user folders.
 
-    A folder of `recursive` stands for itself and all folders below it. FolderError for a given one
-    that does not exist.
+    A folder of `recursive` includes all folders below it. FolderError if a given folder does not
+    exist.
     """
     path: list[Path] = []
     for name in folders:
-        path.append(_existing(name))
+        path.append(_check_folder(name))
     for name in recursive:
-        root = _existing(name)
+        root = _check_folder(name)
         path += sorted(Path(folder) for folder, _, _ in os.walk(root))
     if path:
         return path
     path = [stock_folder()]
     try:
-        own = user_folder()
+        user = user_folder()
     except FileNotFoundError:
         return path
-    if own.is_dir():
-        path.append(own)
+    if user.is_dir():
+        path.append(user)
     return path
 
 
-def _existing(name: str) -> Path:
+def _check_folder(name: str) -> Path:
     folder = Path(name)
     if not folder.is_dir():
         raise FolderError(f"Failed to add section search path {name}: it is not a directory")
@@ -116,7 +116,7 @@ def _existing(name: str) -> Path:
 
 
 def files_in(path: Iterable[Path], suffix: str) -> list[Path]:
-    """The files of that suffix, whatever its case, folder by folder and by name."""
+    """The files with that suffix in any case, folder by folder, sorted by name."""
     paths: list[Path] = []
     for folder in path:
         for file in sorted(folder.iterdir()):

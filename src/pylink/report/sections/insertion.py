@@ -1,7 +1,7 @@
-"""Sections put into a report: derived metrics computed, name patterns resolved, gaps reported.
+"""Adds sections to a report: computes derived metrics, resolves name patterns, reports gaps.
 
-The tools that open a report compute nothing: what sections derive and what their patterns stand for
-must be in the file.
+Tools that open a report compute nothing, so the file must contain derived metrics and the metrics
+of patterns.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import NamedTuple
 from pylink.report.model import Action, Importance, Report, Section
 from pylink.report.sections.derived import DerivedError, evaluate
 from pylink.report.sections.filters import Chosen, Target, choose, counts_for, target_of
-from pylink.report.sections.patterns import GROUP, PATTERNS, REGEX, matching
+from pylink.report.sections.patterns import GROUP, PATTERNS, REGEX, matching_names
 from pylink.report.sections.text import section_metrics
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """What a section asks for and cannot have; an error where it is required.
+    """A metric of a section that is missing or doubtful; an error if it is required.
 
-    `action` is the first that should have it. `is_absence` says that there is no such metric there,
-    rather than one with a doubtful value.
+    `action` is the first action that should have it. `is_absence` is True if the metric is missing,
+    False if its value is doubtful.
     """
 
     action: str
@@ -37,46 +37,46 @@ class Gap:
         return f"{self.action}: section {self.section}: metric {self.metric} {self.reason}"
 
 
-class _Asked(NamedTuple):
-    """A section that counts for a target, and the metrics that it asks for there."""
+class _SectionRequest(NamedTuple):
+    """A section that counts for a target, and the metrics that it uses there."""
 
     section: Section
     metrics: list[Chosen]
 
 
 def apply_sections(
-    report: Report, sections: Iterable[Section], asked: Container[str] = ()
+    report: Report, sections: Iterable[Section], requested: Container[str] = ()
 ) -> list[Gap]:
-    """Give every action the sections that count for it, and what these derive; the gaps.
+    """Add to every action the sections that count for it, and derived metrics; return the gaps.
 
-    If a section was `asked` for by identifier, each of its metrics that no action has is a gap,
-    even if the section is not shown since it has none.
+    In a section whose identifier is in `requested`, each metric that no action has is a gap, even
+    if the section is not shown because it has no metrics.
 
-    A section none of whose metrics an action has is omitted there, unless one is required. What
-    only some actions lack is not a gap: a phase does not have the counts of another.
+    An action without any metric of a section does not show it, unless one is required. A metric
+    that only some actions lack is not a gap, since phases have different metrics.
     """
     ordered = list(sections)
-    # The actions of a link have two targets between them: one architecture, and both scopes.
-    by_target: dict[Target, list[_Asked]] = {}
-    fitting: list[tuple[Action, list[_Asked]]] = []
+    # The actions of a link only have two targets: one architecture with both scopes.
+    by_target: dict[Target, list[_SectionRequest]] = {}
+    fitting: list[tuple[Action, list[_SectionRequest]]] = []
     for action in report.actions:
         target = target_of(action)
         if target not in by_target:
-            by_target[target] = _fitting(ordered, target)
+            by_target[target] = _requests_for(ordered, target)
         fitting.append((action, by_target[target]))
     new_sections = [
         gap for action, chosen in fitting for entry in chosen for gap in _derive(action, entry)
     ]
-    known = {name for action in report.actions for name in action.metrics}
+    metric_names = {name for action in report.actions for name in action.metrics}
     for action, chosen in fitting:
-        shown = [entry for entry in chosen if _says_something(action, entry, known)]
-        action.sections = [entry.section for entry in shown]
-        for entry in shown:
-            new_sections += _find_gaps(action, entry, known)
+        shown_requests = [entry for entry in chosen if _has_content(action, entry, metric_names)]
+        action.sections = [entry.section for entry in shown_requests]
+        for entry in shown_requests:
+            new_sections += _find_gaps(action, entry, metric_names)
     for action, chosen in fitting[:1]:
         for entry in chosen:
-            if entry.section.identifier in asked:
-                new_sections += _find_gaps(action, entry, known)
+            if entry.section.identifier in requested:
+                new_sections += _find_gaps(action, entry, metric_names)
     gaps: dict[tuple[str, str], Gap] = {}
     for gap in new_sections:
         gaps.setdefault((gap.section, gap.metric), gap)
@@ -85,49 +85,53 @@ def apply_sections(
         gap
         for gap in gaps.values()
         if not gap.is_absence
-        or (gap.metric not in known and (gap.section in used or gap.section in asked))
+        or (gap.metric not in metric_names and (gap.section in used or gap.section in requested))
     ]
 
 
-def _fitting(sections: list[Section], target: Target) -> list[_Asked]:
+def _requests_for(sections: list[Section], target: Target) -> list[_SectionRequest]:
     return [
-        _Asked(
-            each,
-            [metric for entry in section_metrics(each) if (metric := choose(entry, each, target))],
+        _SectionRequest(
+            section,
+            [
+                metric
+                for entry in section_metrics(section)
+                if (metric := choose(entry, section, target))
+            ],
         )
-        for each in sections
-        if counts_for(each, target)
+        for section in sections
+        if counts_for(section, target)
     ]
 
 
-def _says_something(action: Action, asked: _Asked, known: set[str]) -> bool:
-    """Whether the action has a metric of the section, or a required one is nowhere."""
-    for chosen in asked.metrics:
+def _has_content(action: Action, request: _SectionRequest, metric_names: set[str]) -> bool:
+    """Whether the action has a metric of the section, or no action has a required one."""
+    for chosen in request.metrics:
         if (
             chosen.name in action.metrics
-            or (chosen.importance is Importance.REQUIRED and chosen.name not in known)
-            or (chosen.name.startswith(PATTERNS) and _has_members(action, asked, chosen.name))
+            or (chosen.importance is Importance.REQUIRED and chosen.name not in metric_names)
+            or (chosen.name.startswith(PATTERNS) and _has_members(action, request, chosen.name))
         ):
             return True
-    return not section_metrics(asked.section)
+    return not section_metrics(request.section)
 
 
-def _find_gaps(action: Action, asked: _Asked, known: set[str]) -> Iterator[Gap]:
-    """Resolve the patterns of a section; the metrics it names that are not in `known`."""
-    for chosen in asked.metrics:
+def _find_gaps(action: Action, request: _SectionRequest, metric_names: set[str]) -> Iterator[Gap]:
+    """Resolve the patterns of a section; yield gaps for metrics that are not in `metric_names`."""
+    for chosen in request.metrics:
         if chosen.name in action.metrics:
             continue
         if chosen.name.startswith(PATTERNS):
             try:
-                members = _members(action, asked.section, chosen.name)
+                members = _members(action, request.section, chosen.name)
             except re.error as error:
-                yield _gap(action, asked.section, chosen.name, f"is not resolved: {error}")
+                yield _gap(action, request.section, chosen.name, f"is not resolved: {error}")
                 continue
             if members:
                 action.set(chosen.name, ",".join(members))
-        elif chosen.name not in known:
+        elif chosen.name not in metric_names:
             required = chosen.importance is Importance.REQUIRED
-            yield _gap(action, asked.section, chosen.name, "is missing", is_error=required)
+            yield _gap(action, request.section, chosen.name, "is missing", is_error=required)
 
 
 def _gap(
@@ -143,16 +147,16 @@ def _gap(
     return Gap(name, section.identifier, metric, reason, is_error, is_absence)
 
 
-def _derive(action: Action, asked: _Asked) -> Iterator[Gap]:
-    """Compute the derived metrics of a section, once in an action; what is wrong with them."""
-    section = asked.section
+def _derive(action: Action, request: _SectionRequest) -> Iterator[Gap]:
+    """Compute the derived metrics of a section, once for an action; yield problems as gaps."""
+    section = request.section
     for definition in section.definitions():
         name = definition.name
         if name in action.metrics:
             continue
-        warned: list[str] = []
+        warnings: list[str] = []
         try:
-            metric = evaluate(name, definition.expression, action.metrics, warned.append)
+            metric = evaluate(name, definition.expression, action.metrics, warnings.append)
         except DerivedError as error:
             reason = f"cannot be derived: {error}"
             yield _gap(action, section, name, reason, is_absence=False)
@@ -163,29 +167,29 @@ def _derive(action: Action, asked: _Asked) -> Iterator[Gap]:
             continue
         if metric.value is not None or metric.instances:
             action.add(metric)
-        for problem in warned:
+        for problem in warnings:
             yield _gap(action, section, name, f"is bounded: {problem}", is_absence=False)
 
 
-def _has_members(action: Action, asked: _Asked, pattern: str) -> bool:
-    """Whether a pattern stands for something; it may, where nobody knows."""
+def _has_members(action: Action, request: _SectionRequest, pattern: str) -> bool:
+    """Whether a pattern matches a metric; True if it cannot be evaluated."""
     try:
-        return bool(_members(action, asked.section, pattern))
+        return bool(_members(action, request.section, pattern))
     except re.error:
         return True
 
 
 def _members(action: Action, section: Section, pattern: str) -> list[str]:
-    """The metrics that a pattern stands for, which tools look for under its own name.
+    """The metrics that match a pattern; tools look for the list under the pattern's name.
 
-    What a `breakdown:` consists of, only the program that measured it knows. re.error for an
+    The parts of a `breakdown:` are known only to the program that measured it. re.error for an
     expression that takes too long.
     """
     if pattern.startswith(REGEX):
-        names = matching(pattern, action.metrics)
+        names = matching_names(pattern, action.metrics)
     elif pattern.startswith(GROUP):
         group = pattern.removeprefix(GROUP)
-        members = {each.name for each in section_metrics(section) if group in each.groups}
+        members = {metric.name for metric in section_metrics(section) if group in metric.groups}
         names = [name for name in action.metrics if name in members]
     else:
         return []

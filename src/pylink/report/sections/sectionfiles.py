@@ -1,4 +1,4 @@
-"""All sections of a search path: one bad file does not stop the others."""
+"""Loads all sections of a search path; a bad file does not stop the others."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pylink.report.sections.derived import DerivedError, parse
 from pylink.report.sections.folders import Findings, files_in
 from pylink.report.sections.text import SUFFIX, SectionError, read_section
 
-# The set that is used when none is asked for, and the one with everything.
+# The default set, and the set of all sections.
 DEFAULT_SET = "default"
 ALL = "all"
 
 
 @dataclass(slots=True)
 class LoadedSection:
-    """A section and the file it is from."""
+    """A section and its file."""
 
     section: Section
     file: Path
@@ -38,81 +38,84 @@ class Loaded(Findings):
         *,
         without_sets: bool = False,
     ) -> list[Section]:
-        """The sections of these identifiers and sets; of the default set when both are empty.
+        """Select sections by identifiers and sets; if both are empty, those of the default set.
 
         With `without_sets`, sections that are in no set belong to the default set.
         ReportError for an identifier or a set that no section has.
         """
-        wanted = list(identifiers)
-        named = list(sets) if wanted or sets else [DEFAULT_SET]
-        known = {each.section.identifier for each in self.sections}
-        known_sets = self.set_names() | {DEFAULT_SET, ALL}
-        for what, given, there in (("section", wanted, known), ("set", named, known_sets)):
-            for identifier in given:
-                if identifier not in there:
+        chosen = list(identifiers)
+        chosen_sets = list(sets) if chosen or sets else [DEFAULT_SET]
+        all_identifiers = {loaded.section.identifier for loaded in self.sections}
+        all_sets = self.set_names() | {DEFAULT_SET, ALL}
+        for kind, names, existing in (
+            ("section", chosen, all_identifiers),
+            ("set", chosen_sets, all_sets),
+        ):
+            for name in names:
+                if name not in existing:
                     raise ReportError(
-                        f"no {what} '{identifier}' in the search path; there are: "
-                        + (", ".join(sorted(there)) or "none")
+                        f"no {kind} '{name}' in the search path; there are: "
+                        + (", ".join(sorted(existing)) or "none")
                     )
         return [
-            each.section
-            for each in self.sections
-            if each.section.identifier in wanted
-            or ALL in named
-            or any(group.identifier in named for group in each.section.sets)
-            or (without_sets and DEFAULT_SET in named and not each.section.sets)
+            loaded.section
+            for loaded in self.sections
+            if loaded.section.identifier in chosen
+            or ALL in chosen_sets
+            or any(group.identifier in chosen_sets for group in loaded.section.sets)
+            or (without_sets and DEFAULT_SET in chosen_sets and not loaded.section.sets)
         ]
 
     def malformed(self) -> list[tuple[Path, str]]:
-        """Derived metrics that no action can have, by file; their sections do without them."""
+        """Errors of invalid derived metrics, by file; their sections are used without them."""
         messages = []
-        for each in self.sections:
-            for definition in each.section.definitions():
+        for loaded in self.sections:
+            for definition in loaded.section.definitions():
                 try:
                     parse(definition.expression)
                 except DerivedError as error:
-                    messages.append((each.file, f"Error: metric {definition.name}: {error}"))
+                    messages.append((loaded.file, f"Error: metric {definition.name}: {error}"))
         return messages
 
     def set_names(self) -> set[str]:
-        """The sets that sections say they belong to."""
-        return {group.identifier for each in self.sections for group in each.section.sets}
+        """The names of all sets of sections."""
+        return {group.identifier for loaded in self.sections for group in loaded.section.sets}
 
 
 def load(path: Iterable[Path]) -> Loaded:
-    """The sections of the folders of `path`; of equal identifiers the last file counts."""
+    """Load the sections of the folders of `path`; of equal identifiers the last file counts."""
     loaded = Loaded()
     by_identifier: dict[str, LoadedSection] = {}
     for file in files_in(path, SUFFIX):
         try:
             section = read_section(file)
         except SectionError as error:
-            loaded.errors.append((file, error.listed))
+            loaded.errors.append((file, error.list_text))
             continue
         except OSError as error:
             loaded.errors.append((file, f"Error: {error.strerror}"))
             continue
         earlier = by_identifier.pop(section.identifier, None)
         if earlier is not None:
-            loaded.replaces(f"section {section.identifier}", file, earlier.file)
+            loaded.note_replacement(f"section {section.identifier}", file, earlier.file)
         by_identifier[section.identifier] = LoadedSection(section, file)
-    loaded.sections = sorted(by_identifier.values(), key=_place)
+    loaded.sections = sorted(by_identifier.values(), key=_sort_key)
     _warn_of_names(loaded)
     return loaded
 
 
-def _place(loaded: LoadedSection) -> tuple[bool, int, str]:
-    """By order, sections without one last, then by name."""
+def _sort_key(loaded: LoadedSection) -> tuple[bool, int, str]:
+    """Sort by order, with sections without one last, then by name."""
     order = loaded.section.order
     return order is None, order or 0, loaded.section.display_name
 
 
 def _warn_of_names(loaded: Loaded) -> None:
     seen: dict[str, LoadedSection] = {}
-    for each in loaded.sections:
-        other = seen.setdefault(each.section.display_name, each)
-        if other is not each:
+    for entry in loaded.sections:
+        other = seen.setdefault(entry.section.display_name, entry)
+        if other is not entry:
             loaded.warnings.append(
-                f"sections {other.section.identifier} and {each.section.identifier} have the same "
-                f"display name '{each.section.display_name}', which tools confuse"
+                f"sections {other.section.identifier} and {entry.section.identifier} have the same "
+                f"display name '{entry.section.display_name}', so tools confuse them"
             )

@@ -1,4 +1,4 @@
-"""Section files: text-format protobuf, one `ProfilerSection` each, read with the words of `ncu`."""
+"""Reads section files: text-format protobuf, one `ProfilerSection` each, with `ncu`'s messages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Chart: TypeAlias = Table | BarChart | LineChart | SourceMetricTable | HistogramC
 SUFFIX = ".section"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-# How protobuf's Python parser words a mistake, and how ncu does; groups are kept.
+# Error messages of protobuf's Python parser, and the wording of ncu for each.
 WORDINGS = (
     (
         r"Enum type \"[\w.]+\" has no value named (\w+)",
@@ -50,28 +50,28 @@ WORDINGS = (
 
 
 class SectionError(ReportError):
-    """A section file that cannot be used; `line` counts from 1, `column` from 0, 0/0: no place."""
+    """An invalid section file; `line` counts from 1, `column` from 0; 0/0 is unknown."""
 
     def __init__(self, file: str, line: int, column: int, reason: str) -> None:
         self.file = file
         self.line = line
         self.column = column
         self.reason = reason
-        super().__init__(f"{file}: {self.listed}")
+        super().__init__(f"{file}: {self.list_text}")
 
     @property
-    def listed(self) -> str:
-        """The mistake as `--list-sections` shows it beside the file."""
+    def list_text(self) -> str:
+        """The error as `--list-sections` shows it beside the file."""
         return f"Error: Line={self.line} Column={self.column} {self.reason}"
 
 
 def read_section(file: Path) -> Section:
-    """The section of a file; SectionError, or OSError when it cannot be read."""
+    """Read a section file; SectionError, or OSError if it cannot be read."""
     return parse_section(file.read_bytes(), str(file))
 
 
 def parse_section(data: bytes, file: str) -> Section:
-    """The section that `data` defines; SectionError names `file` and the place."""
+    """Parse a section; SectionError names `file` and the position."""
     message = ProfilerSection()
     _parse(data, message, file)
     if not message.Identifier or message.Identifier.split() != [message.Identifier]:
@@ -84,14 +84,14 @@ def parse_section(data: bytes, file: str) -> Section:
 
 
 def parse_chart(data: bytes, file: str) -> RuleItem:
-    """The chart or table of a file that rules load: one member of a body item."""
+    """Parse the chart or table of a file that rules load: one member of a body item."""
     message = RuleResultBodyItem()
     _parse(data, message, file)
     return to_model(message, RuleItem, careful=False)
 
 
 def section_metrics(section: Section) -> list[SectionMetric]:
-    """Every entry that names metrics: header, then tables and charts, then those not shown."""
+    """Every entry that names metrics: header, tables and charts, then those not shown."""
     metrics = list(section.header.metrics) if section.header else []
     for item in section.items():
         metrics += chart_metrics(chart_of(item))
@@ -99,7 +99,7 @@ def section_metrics(section: Section) -> list[SectionMetric]:
 
 
 def chart_of(item: BodyItem) -> Chart | None:
-    """The table or chart of an item; None for one that names its metrics in a way of its own."""
+    """The table or chart of an item with a list of metrics; None for other charts."""
     return (
         item.table
         or item.bar_chart
@@ -124,7 +124,7 @@ def _parse(data: bytes, message: ProtobufMessage, file: str) -> None:
     except text_format.ParseError as error:
         # The parser counts columns from 1.
         line, column = error.GetLine() or 0, max((error.GetColumn() or 0) - 1, 0)
-        raise SectionError(file, line, column, _wording(str(error))) from error
+        raise SectionError(file, line, column, _ncu_wording(str(error))) from error
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - (data.rfind(b"\n", 0, error.start) + 1)
@@ -138,7 +138,7 @@ def _parse(data: bytes, message: ProtobufMessage, file: str) -> None:
         raise SectionError(file, 0, 0, reason)
 
 
-def _wording(text: str) -> str:
+def _ncu_wording(text: str) -> str:
     for pattern, wording in WORDINGS:
         match = re.search(pattern, text)
         if match is not None:

@@ -1,1 +1,1 @@
-"""Where the instructions of a report's cubins came from: source lines, PTX, disassembly."""
+"""The origin of instructions in a report's cubins: source lines, PTX, disassembly."""

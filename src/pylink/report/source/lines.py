@@ -1,7 +1,7 @@
-"""What the cubin of a report says about an address: source line, line of PTX, instruction.
+"""Looks up addresses in the cubin of a report: source line, line of PTX, instruction.
 
-The symbols of such a cubin hold the addresses that its functions had when it ran, which are those
-of source counters.
+The symbols of such a cubin have the addresses of its functions when it ran, which source counters
+use, too.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-# Characters of a source file that are looked at.
-LONGEST_SOURCE = 1 << 24
+# Limit of the characters that are read of a source file.
+MAX_SOURCE_LENGTH = 1 << 24
 
 
 class SourceMap:
-    """Looks up addresses in one `Source`; damaged tables know no address."""
+    """Looks up addresses in one `Source`; with damaged tables, no address is found."""
 
     def __init__(self, source: Source | None) -> None:
         self._source = source
@@ -40,16 +40,16 @@ class SourceMap:
 
     @property
     def has_code(self) -> bool:
-        """Whether the report has the code, which tells addresses from other numbers."""
+        """Whether the report has the code, which shows which numbers are addresses."""
         return bool(self._code)
 
     def is_code(self, address: int) -> bool:
         """Whether an instruction lies at an address."""
-        return self._place(address) is not None
+        return self._find_section(address) is not None
 
     def line(self, address: int) -> tuple[str, int] | None:
-        """The source file and line of an address."""
-        frames = self._ask(
+        """The source file and line of an address; None if unknown."""
+        frames = self._query(
             address, lambda lines, section: lines.programs(SOURCE_LINES).frames(section, address)
         )
         if not frames:
@@ -57,7 +57,7 @@ class SourceMap:
         return os.fsencode(frames[0].file).decode("utf-8", "backslashreplace"), frames[0].line
 
     def text(self, address: int) -> str:
-        """The text of the source line of an address, from the report or the file; "" without it."""
+        """The source line of an address, from the report or the file; "" if not available."""
         line = self.line(address)
         if line is None:
             return ""
@@ -68,20 +68,20 @@ class SourceMap:
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
     def _read(self, file: str) -> list[str]:
-        """The lines of a source file: those that the report contains, or else those of the file."""
+        """The lines of a source file, from the report if it contains them."""
         held = self._source.source_files if self._source else None
         for source in held.files if held else ():
             if source.file_name == file and source.content is not None:
                 return source.content.split("\n")
         try:
             with open(file, errors="replace") as stream:
-                return stream.read(LONGEST_SOURCE).split("\n")
+                return stream.read(MAX_SOURCE_LENGTH).split("\n")
         except (OSError, ValueError):
             return []
 
     def ptx(self, address: int) -> str:
-        """The line of PTX of an address; "" if there is none."""
-        line = self._ask(
+        """The line of PTX of an address; "" if not found."""
+        line = self._query(
             address, lambda lines, section: lines.programs(PTX_LINES).line(section, address)
         )
         if line is None or not 0 < line <= len(self._ptx):
@@ -90,7 +90,7 @@ class SourceMap:
 
     def sass(self, address: int) -> str:
         """The instruction at an address; "" without a disassembler."""
-        place, image = self._place(address), self._image
+        place, image = self._find_section(address), self._image
         if place is None or image is None:
             return ""
         start, section = place
@@ -99,7 +99,7 @@ class SourceMap:
         return self._sass[start].get(address, "")
 
     def _sm(self, image: Image) -> int:
-        """The target; older cubins have it in another place of their header than `Image` looks."""
+        """The target from the report: older cubins have it in a field that `Image` ignores."""
         revision = self._source.sm_revision if self._source else None
         return image.sm if not revision else (revision >> 16) * 10 + (revision & 0xFFFF)
 
@@ -112,17 +112,17 @@ class SourceMap:
         except MalformedCubin:
             return None
 
-    def _ask(self, address: int, question: Callable[[LineMap, int], T]) -> T | None:
-        """What the line tables answer about an address in the section of code that has it.
+    def _query(self, address: int, question: Callable[[LineMap, int], T]) -> T | None:
+        """Query the line tables in the section with an address; None if it is unknown.
 
-        They find an offset by the values of symbols, so in a loaded cubin an address stands for it.
+        In a loaded cubin, symbols have addresses, so the tables accept an address as an offset.
         """
-        place, lines = self._place(address), self._lines
+        place, lines = self._find_section(address), self._lines
         if place is None or lines is None:
             return None
         try:
             return question(lines, place[1].index)
-        except Exception:  # what pyelftools raises for damaged data is of any kind
+        except Exception:  # pyelftools raises exceptions of all kinds for damaged data
             self._lines = None
             return None
 
@@ -134,7 +134,7 @@ class SourceMap:
 
         try:
             return LineMap(self._image.data)
-        except Exception:  # as in `_ask`
+        except Exception:  # as in `_query`
             return None
 
     @cached_property
@@ -143,14 +143,14 @@ class SourceMap:
             return []
         held = self._image and self._image.section(".nv_debug_ptx_txt")
         if self._image and held:
-            # Lines end with NUL there.
+            # Lines end with NUL in this section.
             text = self._image.content(held).replace(b"\0", b"\n")
         else:
             text = self._source.intermediate or b""
         return text.decode("utf-8", "replace").split("\n")
 
-    def _place(self, address: int) -> tuple[int, Section] | None:
-        """The section of code that an address is in, with where it starts."""
+    def _find_section(self, address: int) -> tuple[int, Section] | None:
+        """The code section that contains an address, with its start; None if there is not one."""
         for start, section in self._code:
             if start <= address < start + section.file_size:
                 return start, section

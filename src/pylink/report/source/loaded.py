@@ -1,7 +1,6 @@
-"""A cubin as if it were loaded: its functions have addresses, which source counters can name.
+"""Gives the functions of a cubin addresses, as if it were loaded, for source counters.
 
-Reports hold cubins in this form. `ncu` takes an address of 0 for a function that was not loaded and
-shows no instructions of it.
+Reports contain cubins in this form. `ncu` shows no instructions of a function at address 0.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from pylink.inspect.image import SYMBOL, Image, Section, is_rel, is_relocations
 from pylink.locate import LINE_SECTIONS
 from pylink.report.model import Source
 
-# Where the first function lies. Any address but 0 will do; this one is seen to be none of a file.
+# The address of the first function. Any address but 0 works; this one cannot be a file offset.
 BASE = 0x7F00_0000_0000
 _ALIGNMENT = 0x100
-# The level that the newest reports of Nsight Compute have.
+# The value in the newest reports of Nsight Compute.
 _SASS_LEVEL = 8
 
 
@@ -32,22 +31,24 @@ def load(cubin: bytes) -> Loaded:
     """Give each function of a linked cubin an address. Raises MalformedCubin."""
     image = Image(cubin)
     starts = {}
-    at = BASE
+    address = BASE
     for section in image.sections:
         if section.flags & SHF_EXECINSTR and not section.mercury:
-            starts[section.index] = at
-            at += -(-section.size // _ALIGNMENT) * _ALIGNMENT
+            starts[section.index] = address
+            address += -(-section.size // _ALIGNMENT) * _ALIGNMENT
     changed = bytearray(cubin)
     addresses, values = {}, {}
     symtab = image.section(".symtab")
     if symtab is not None:
         for number, name in enumerate(image.symbols):
-            place = symtab.offset + number * SYMBOL
-            _, info, _, section_number, value, _ = struct.unpack_from("<IBBHQQ", cubin, place)
+            symbol_offset = symtab.offset + number * SYMBOL
+            _, info, _, section_number, value, _ = struct.unpack_from(
+                "<IBBHQQ", cubin, symbol_offset
+            )
             start = starts.get(image.section_of_symbol(symtab, number, section_number))
             if start is None or info & 15 not in (STT_SECTION, STT_FUNC):
                 continue
-            struct.pack_into("<Q", changed, place + 8, start + value)
+            struct.pack_into("<Q", changed, symbol_offset + 8, start + value)
             values[number] = start + value
             if info & 15 == STT_FUNC:
                 addresses[name] = start + value
@@ -58,7 +59,7 @@ def load(cubin: bytes) -> Loaded:
 
 
 def code_sections(image: Image) -> list[tuple[int, Section]]:
-    """The sections of code in a loaded cubin, each with the address that it lies at."""
+    """The code sections of a loaded cubin, each with its address."""
     symtab = image.section(".symtab")
     if symtab is None:
         return []
@@ -71,20 +72,22 @@ def code_sections(image: Image) -> list[tuple[int, Section]]:
 
 
 def _relocate_lines(image: Image, changed: bytearray, values: dict[int, int]) -> None:
-    """Put addresses into the line tables, as the loader of a program does.
+    """Write addresses into the line tables, as a loader does.
 
-    Without it `ncu` finds no source lines. Each relocation there is of a 64-bit address, the
-    operand of DW_LNE_set_address.
+    Otherwise `ncu` finds no source lines. Each relocation concerns a 64-bit address, the operand of
+    DW_LNE_set_address.
     """
     for table in filter(None, map(image.section, LINE_SECTIONS)):
-        for each in image.sections:
-            if each.info != table.index or not is_relocations(each):
+        for relocations in image.sections:
+            if relocations.info != table.index or not is_relocations(relocations):
                 continue
-            for offset, info, *addend in image.entries(each, "<QQ" if is_rel(each) else "<QQq"):
+            for offset, info, *addend in image.entries(
+                relocations, "<QQ" if is_rel(relocations) else "<QQq"
+            ):
                 value = values.get(info >> 32)
                 if value is None or offset > table.file_size - 8:
                     continue
-                place = table.offset + offset
-                (stored,) = struct.unpack_from("<Q", changed, place)
+                position = table.offset + offset
+                (stored,) = struct.unpack_from("<Q", changed, position)
                 total = value + (addend[0] if addend else stored)
-                struct.pack_into("<Q", changed, place, total & 0xFFFF_FFFF_FFFF_FFFF)
+                struct.pack_into("<Q", changed, position, total & 0xFFFF_FFFF_FFFF_FFFF)

@@ -1,4 +1,4 @@
-"""Where the instructions of a report's actions came from, read once for each entry of sources."""
+"""The source maps of a report's actions, read once for each entry of sources."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ if TYPE_CHECKING:
 
 
 class SourceMaps:
-    """The sources of one report, by the actions that ran them."""
+    """The sources of one report, by action."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
         self._maps: dict[int, SourceMap] = {}
 
     def source(self, action: Action) -> Source | None:
-        """What the report holds of an action's code."""
+        """The report's source entry for the code of an action."""
         return self._report.source_of(action)
 
     def of(self, action: Action) -> SourceMap:
-        """What looks up the addresses of an action."""
+        """The `SourceMap` for the addresses of an action."""
         source = self.source(action)
         source_map = self._maps.get(id(source))
         if source_map is None:
-            # Few scripts ask, and it takes what runs a disassembler.
+            # Imported late: it imports the disassembler, and few scripts need it.
             from pylink.report.source.lines import SourceMap
 
             source_map = self._maps[id(source)] = SourceMap(source)

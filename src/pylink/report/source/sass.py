@@ -1,4 +1,4 @@
-"""Disassembly of code by `nvdisasm`, where it is installed."""
+"""Disassembles code with `nvdisasm`, if it is installed."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from pylink.subtools.runner import Command, run_all
 
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
 _PREDICATE = re.compile(r"(@!?U?P\w+)\s+")
-_SECONDS = 20
-_MOST_TEXT = 1 << 28
+_TIMEOUT_SECONDS = 20
+_MAX_TEXT_SIZE = 1 << 28
 
 
 def disassemble(code: bytes, sm: int, start: int) -> dict[int, str]:
-    """{address: instruction} for the code of a section that lies at `start`, of target `sm`.
+    """Return {address: instruction} for the code of a section at address `start`, of target `sm`.
 
-    As in Nsight Compute, a predicate takes the first 6 columns. Empty without `nvdisasm`, or when
-    it does not know the target. It is given bare code: at the symbols and line tables of a cubin
-    with load addresses it does not end.
+    As in Nsight Compute, a predicate takes the first 6 columns. Empty without `nvdisasm`, or if it
+    does not know the target. `nvdisasm` gets only the code: it does not terminate for the symbols
+    and line tables of a cubin with load addresses.
     """
     tool = find_cuda_tool("nvdisasm")
     if tool is None:
         return {}
     argv = [tool, "--binary", f"SM{sm}", "--base-address", hex(start)]
-    command = Command(argv, code, prints=True, limit=_MOST_TEXT)
-    (outcome,) = run_all([command], timeout=_SECONDS)
+    command = Command(argv, code, prints=True, limit=_MAX_TEXT_SIZE)
+    (outcome,) = run_all([command], timeout=_TIMEOUT_SECONDS)
     return {} if outcome.failure else _read(outcome.log, start)
 
 
@@ -34,8 +34,8 @@ def _read(text: str, start: int) -> dict[int, str]:
     for line in text.splitlines():
         instruction = _INSTRUCTION.match(line)
         if instruction is not None:
-            at = int(instruction[1], 16)
-            functions[at if at >= start else start + at] = _columns(instruction[2])
+            address = int(instruction[1], 16)
+            functions[address if address >= start else start + address] = _columns(instruction[2])
     return functions
 
 

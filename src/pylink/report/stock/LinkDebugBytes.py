@@ -1,37 +1,37 @@
-"""Most of the input is debug data."""
+"""Reports that a large part of the input is debug data."""
 
 from link_rules import instances, number, rule, size
 
-# Percent of the input from which on debug data is worth a word.
-SHARE = 30.0
-# Percent of the debug data that named inputs, or one option, have to bring to be called the cause.
-MOST = 50.0
+# Percent of the input from which on debug data is reported.
+LEAST_PERCENT = 30.0
+# Percent of the debug data from which on some inputs, or one option, count as the cause.
+CAUSE_PERCENT = 50.0
 
-# What to do about debug data, by what brings it.
+# Advice by the option that produces debug data.
 CAUSES = {
     "-G": (
-        "Inputs with .debug_info, which -G makes, have {} of it: where source lines are enough, "
+        "Inputs with .debug_info, which -G produces, have {} of it: if source lines are enough, "
         "compile with -lineinfo, which also optimizes."
     ),
     "-lineinfo": (
-        "Inputs with lines alone, as of -lineinfo, have {} of it: leave that out where nobody "
-        "looks at source lines."
+        "Inputs with only line data, as from -lineinfo, have {} of it: omit the option if source "
+        "lines are not needed."
     ),
 }
-# Frames, which every compilation makes: nobody can omit them.
+# Frame data, which every compilation produces: no option omits it.
 ALWAYS = "always"
 
 
 @rule(
     "LinkDebugBytes",
     "Debug Data",
-    "Says how much of the input is debug data, and which inputs and options bring it.",
+    "Reports the share of debug data in the input, and the inputs and options that cause it.",
     "LinkInputs",
 )
-def apply(phase, say):
+def apply(phase, report):
     debug = number(phase, "file__debug_bytes.sum")
     total = number(phase, "file__bytes_input.sum")
-    if not debug or not total or 100.0 * debug < SHARE * total:
+    if not debug or not total or 100.0 * debug < LEAST_PERCENT * total:
         return
     causes = instances(phase, "file__debug_bytes_by_option.sum")
     if causes and causes[0][0] == ALWAYS:
@@ -39,27 +39,27 @@ def apply(phase, say):
     sections = "".join(
         " " + CAUSES[option].format("{:.0f}%".format(100.0 * value / debug))
         for option, value in causes[:1]
-        if option in CAUSES and 100.0 * value >= MOST * debug
+        if option in CAUSES and 100.0 * value >= CAUSE_PERCENT * debug
     )
-    say(
-        "{:.0f}% of the input is debug data{}.{} The estimate is the part that debug data has in "
-        "the processor time of reading, copying and writing, by size.".format(
+    report(
+        "{:.0f}% of the input is debug data{}.{} The estimate is the share, by size, of debug data "
+        "in the processor time of reading, copying and writing.".format(
             100.0 * debug / total,
-            _where(instances(phase, "file__debug_bytes.sum"), debug),
+            _distribution(instances(phase, "file__debug_bytes.sum"), debug),
             sections,
         ),
         "file__debug_bytes.sum",
         debug,
-        ">= {:.0f}% of the input".format(SHARE),
+        ">= {:.0f}% of the input".format(LEAST_PERCENT),
         speedup=number(phase, "link__debug_cpu_time_share.pct"),
     )
 
 
-def _where(files, debug):
-    """Which inputs have it: three by name if most of it is theirs, else how it is spread."""
+def _distribution(files, debug):
+    """Text on the inputs with debug data: the three largest if they have most, else a count."""
     if not files:
         return ""
-    named = ["{} ({})".format(name, size(value)) for name, value in files[:3]]
-    if 100.0 * sum(value for _, value in files[:3]) > MOST * debug:
-        return ", most of it in " + ", ".join(named)
-    return ", spread over {} inputs, of which {} has most".format(len(files), named[0])
+    largest = ["{} ({})".format(name, size(value)) for name, value in files[:3]]
+    if 100.0 * sum(value for _, value in files[:3]) > CAUSE_PERCENT * debug:
+        return ", most of it in " + ", ".join(largest)
+    return ", in {} inputs; {} has the largest share".format(len(files), largest[0])

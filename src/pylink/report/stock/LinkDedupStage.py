@@ -1,34 +1,34 @@
-"""Looking for copies takes a good part of the link."""
+"""Reports that looking for duplicates takes a large part of the link."""
 
 from link_rules import milliseconds, number, rule, size
 
-# Percent of the link's processor time from which on it is worth a word.
-NOTABLE = 5.0
+# Percent of the link's processor time from which on it is reported.
+LEAST_PERCENT = 5.0
 
 
 @rule(
     "LinkDedupStage",
     "Deduplication",
-    "Says what looking for copies costs, and what leaving it out would.",
+    "Reports the cost of looking for duplicates, and the effect of omitting it.",
     "LinkDedup",
 )
-def apply(phase, say):
+def apply(phase, report):
     share = number(phase, "link__dedup_cpu_time_share.pct")
-    whole = number(phase, "link__cpu_time_share.pct")
+    phase_share = number(phase, "link__cpu_time_share.pct")
     time = number(phase, "link__cpu_time_duration.sum")
-    if share is None or share < NOTABLE or not whole or not time:
+    if share is None or share < LEAST_PERCENT or not phase_share or not time:
         return
     saved = number(phase, "dedup__bytes_saved.sum")
-    say(
-        "Looking for copies takes {} of processor time, {:.0f}% of the link's. --merc-dedup=off "
-        "leaves it out{}. The estimate is the measured processor time of the steps that do it, "
+    report(
+        "Looking for duplicates takes {} of processor time, {:.0f}% of the link's. "
+        "--merc-dedup=off omits it{}. The estimate is the measured processor time of these steps, "
         "without loading their modules.".format(
-            milliseconds(time * share / whole),
+            milliseconds(time * share / phase_share),
             share,
-            "" if saved is None else "; the output is {} longer then".format(size(saved)),
+            "" if saved is None else ", and makes the output {} longer".format(size(saved)),
         ),
         "link__dedup_cpu_time_share.pct",
         share,
-        ">= {:.0f}% of the link".format(NOTABLE),
+        ">= {:.0f}% of the link".format(LEAST_PERCENT),
         speedup=share,
     )

@@ -1,9 +1,9 @@
-"""One input is larger than all others together."""
+"""Reports an input that is larger than all others together."""
 
 from link_rules import instances, rule, size
 
-# With fewer inputs one of them is the largest anyway.
-FEWEST = 4
+# With fewer inputs, a dominating one is normal.
+LEAST_INPUTS = 4
 
 
 @rule(
@@ -12,20 +12,20 @@ FEWEST = 4
     "Names an input that is larger than all others together.",
     "LinkInputs",
 )
-def apply(phase, say):
+def apply(phase, report):
     files = instances(phase, "file__bytes_read.sum")
     total = sum(value for _, value in files)
-    if len(files) < FEWEST or files[0][1] * 2 <= total:
+    if len(files) < LEAST_INPUTS or files[0][1] * 2 <= total:
         return
     name, largest = files[0]
     debug = dict(instances(phase, "file__debug_bytes.sum")).get(name, 0.0)
     size_kept = dict(instances(phase, "file__kept_bytes.sum")).get(name)
-    holds = "{} of it is debug data".format(size(debug)) if debug else "none of it is debug data"
+    contents = "{} of it is debug data".format(size(debug)) if debug else "none of it is debug data"
     if size_kept is not None:
-        holds += ", and the output has {} of its sections".format(size(size_kept))
-    say(
-        "{} has {} of the {} that {} inputs have: what is saved there counts most. {}.".format(
-            name, size(largest), size(total), len(files), holds[0].upper() + holds[1:]
+        contents += ", and the output has {} of its sections".format(size(size_kept))
+    report(
+        "{} has {} of the {} of {} inputs: savings in it count most. {}.".format(
+            name, size(largest), size(total), len(files), contents[0].upper() + contents[1:]
         ),
         "file__bytes_read.sum",
         largest,

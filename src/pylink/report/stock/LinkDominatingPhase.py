@@ -1,13 +1,13 @@
-"""One phase, beside reading and writing, takes most of the link."""
+"""Reports a phase, other than reading and writing, that takes most of the link."""
 
 from link_rules import instances, milliseconds, number, rule
 
 # Percent of the link's processor time from which on a phase dominates it, and nanoseconds of
-# processor time below which a link is over before anybody would look for a reason.
-SHARE = 50.0
-SHORT = 50e6
-# Phases that other programs do; no growth is measured of them.
-COMPILING = ("cicc-lto", "ptxas-lto")
+# processor time below which a link is too short to matter.
+DOMINATING_PERCENT = 50.0
+SHORT_LINK_NS = 50e6
+# Phases that are run by other programs, whose growth is not measured.
+COMPILER_PHASES = ("cicc-lto", "ptxas-lto")
 
 
 @rule(
@@ -16,32 +16,32 @@ COMPILING = ("cicc-lto", "ptxas-lto")
     "Names a phase that takes more than half of the link's processor time, and its longest step.",
     "LinkPhases",
 )
-def apply(phase, say):
+def apply(phase, report):
     share = number(phase, "link__cpu_time_share.pct")
     time = number(phase, "link__cpu_time_duration.sum")
     if not share or not time or phase.name() in ("link", "read", "write"):
         return
-    whole = 100.0 * time / share
-    # Loading modules is a price of the process and not of the link's size.
+    link_time = 100.0 * time / share
+    # Loading modules is a cost of the process that does not depend on the link's size.
     loading = number(phase, "link__loading_time_duration.sum") or 0.0
-    whole, time = whole - loading, time - loading
-    if whole < SHORT or 100.0 * time < SHARE * whole:
+    link_time, time = link_time - loading, time - loading
+    if link_time < SHORT_LINK_NS or 100.0 * time < DOMINATING_PERCENT * link_time:
         return
     steps = instances(phase, "link__step_time_duration.sum")
     text = "{} takes {:.0f}% of the link's processor time.".format(
-        phase.name(), 100.0 * time / whole
+        phase.name(), 100.0 * time / link_time
     )
     if steps:
-        text += " Its longest step by the clock is {} with {}.".format(
+        text += " Its longest step in wall time is {} with {}.".format(
             steps[0][0], milliseconds(steps[0][1])
         )
-    if phase.name() in COMPILING:
-        text += " That is the work of the compiler, which the link waits for."
+    if phase.name() in COMPILER_PHASES:
+        text += " This is the time of the compiler, which the link waits for."
     else:
         text += " --profile-aprof shows how its cost grows with the size of the link."
-    say(
+    report(
         text,
         "link__cpu_time_share.pct",
         share,
-        "share >= {:.0f}%".format(SHARE),
+        "share >= {:.0f}%".format(DOMINATING_PERCENT),
     )

@@ -1,39 +1,38 @@
-"""From run to run, the time of the link grows faster than its input."""
+"""Reports that the time of a link grows faster than its input, from run to run."""
 
-import NvRules
-from link_rules import number, rule
+from link_rules import INFORMATION, number, rule
 
-# Growth as size ** LINEAR is linear for what can be measured; below FLAT it is less than that.
-LINEAR = 1.3
-FLAT = 0.7
+# Exponents of the size up to which growth counts as linear, and below which it is slower.
+LINEAR_MAX = 1.3
+LINEAR_MIN = 0.7
 
 
 @rule(
     "LinkGrowth",
     "Growth from Run to Run",
-    "Compares the reports it is given, and says when time grows faster than the input.",
+    "Compares the given reports, and warns if time grows faster than the input.",
 )
-def apply(phase, say):
+def apply(phase, report):
     exponent = number(phase, "runs__growth_exponent.ratio")
     if exponent is None:
         return
-    if exponent < LINEAR:
-        say(
+    if exponent < LINEAR_MAX:
+        report(
             "Over these reports the time grows as size ** {:.2f}: {}.".format(
-                exponent, "in proportion" if exponent >= FLAT else "more slowly than the input"
+                exponent,
+                "in proportion" if exponent >= LINEAR_MIN else "more slowly than the input",
             ),
             "runs__growth_exponent.ratio",
             exponent,
-            "< {}".format(LINEAR),
-            severity=NvRules.IFrontend.Severity_SEVERITY_LOW,
-            kind=NvRules.IFrontend.MsgType_MSG_OK,
+            "< {}".format(LINEAR_MAX),
+            level=INFORMATION,
         )
         return
-    say(
+    report(
         "Over these reports the time grows as size ** {:.2f}: at twice the size expect {:.1f} "
         "times the time. --profile-aprof and pylink report --fit show how each routine "
         "grows.".format(exponent, 2.0**exponent),
         "runs__growth_exponent.ratio",
         exponent,
-        ">= {}".format(LINEAR),
+        ">= {}".format(LINEAR_MAX),
     )

@@ -1,55 +1,56 @@
-"""Many relocations are left to the loader."""
+"""Reports that many relocations are left to the loader."""
 
-import NvRules
-from link_rules import instances, number, rule
+from link_rules import INFORMATION, MINOR, instances, number, rule
 
-# Relocations that no program notices at its start, and the percent from which on they are many.
-FEW = 1000
-SHARE = 50.0
+# Fewer relocations do not delay a program's start; more count if they are this percentage of all.
+FEW_RELOCATIONS = 1000
+LEAST_PERCENT = 50.0
 
 
 @rule(
     "LinkKeptRelocations",
     "Kept Relocations",
-    "Says which relocations the output keeps, and in which sections: debug data or the program.",
+    "Reports the relocations that the output keeps, by section: debug data or the program.",
     "LinkRelocations",
 )
-def apply(phase, say):
+def apply(phase, report):
     relocations = number(phase, "reloc__left_dynamic.sum") or 0.0
     applied = number(phase, "reloc__applied.sum") or 0.0
-    if relocations < FEW:
+    if relocations < FEW_RELOCATIONS:
         return
     sections = instances(phase, "reloc__left_by_section.sum")
     debug = sum(value for name, value in sections if _is_debug(name))
     done = instances(phase, "reloc__applied_by_section.sum")
     applied -= sum(value for name, value in done if _is_debug(name))
     loaded = relocations - debug
-    if loaded >= FEW and 100.0 * loaded >= SHARE * (loaded + applied):
+    least = LEAST_PERCENT * (loaded + applied)
+    if loaded >= FEW_RELOCATIONS and 100.0 * loaded >= least:
         program = [pair for pair in sections if not _is_debug(pair[0])]
         text = "{:.0f} relocations are left to the loader".format(loaded)
-        text += ": {}.".format(_listed(program)) if program else "."
+        text += ": {}.".format(_largest_text(program)) if program else "."
         if debug:
             text += " {:.0f} more change debug data.".format(debug)
-        say(
-            "{} By type, all that are kept: {}. Loading the program applies them, which the link "
-            "did not measure.".format(text, _listed(instances(phase, "reloc__left_dynamic.sum"))),
-            "reloc__left_dynamic.sum",
-            relocations,
-            ">= {:.0f}% of all".format(SHARE),
-            severity=NvRules.IFrontend.Severity_SEVERITY_LOW,
-        )
-    elif debug >= FEW:
-        changed = [pair for pair in sections if _is_debug(pair[0])]
-        say(
-            "{:.0f} of the {:.0f} relocations that the output keeps change debug data, {}: they "
-            "belong to -G or -lineinfo, and not to calls or variables.".format(
-                debug, relocations, _listed(changed)
+        report(
+            "{} By type, all that are kept: {}. They are applied when the program is "
+            "loaded, which the link did not measure.".format(
+                text, _largest_text(instances(phase, "reloc__left_dynamic.sum"))
             ),
             "reloc__left_dynamic.sum",
             relocations,
-            ">= {}".format(FEW),
-            severity=NvRules.IFrontend.Severity_SEVERITY_LOW,
-            kind=NvRules.IFrontend.MsgType_MSG_OK,
+            ">= {:.0f}% of all".format(LEAST_PERCENT),
+            level=MINOR,
+        )
+    elif debug >= FEW_RELOCATIONS:
+        changed = [pair for pair in sections if _is_debug(pair[0])]
+        report(
+            "{:.0f} of the {:.0f} relocations that the output keeps change debug data, {}: they "
+            "belong to -G or -lineinfo, not to calls or variables.".format(
+                debug, relocations, _largest_text(changed)
+            ),
+            "reloc__left_dynamic.sum",
+            relocations,
+            ">= {}".format(FEW_RELOCATIONS),
+            level=INFORMATION,
         )
 
 
@@ -57,5 +58,5 @@ def _is_debug(section):
     return "debug_" in section
 
 
-def _listed(pairs):
+def _largest_text(pairs):
     return ", ".join("{} ({:.0f})".format(name, value) for name, value in pairs[:3])

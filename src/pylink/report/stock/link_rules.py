@@ -1,21 +1,21 @@
-"""What the rules of links share. Rules also load in Nsight Compute, whose Python is 3.5."""
+"""Helpers that the rules of links share. Rules also load in Nsight Compute, whose Python is 3.5."""
 
 import functools
 
 import NvRules
 
-_WARNING = NvRules.IFrontend.MsgType_MSG_WARNING
-_OK = NvRules.IFrontend.MsgType_MSG_OK
-_LOW = NvRules.IFrontend.Severity_SEVERITY_LOW
-_HIGH = NvRules.IFrontend.Severity_SEVERITY_HIGH
+# Levels of messages: type, and severity of the metric.
+WARNING = (NvRules.IFrontend.MsgType_MSG_WARNING, NvRules.IFrontend.Severity_SEVERITY_HIGH)
+MINOR = (NvRules.IFrontend.MsgType_MSG_WARNING, NvRules.IFrontend.Severity_SEVERITY_LOW)
+INFORMATION = (NvRules.IFrontend.MsgType_MSG_OK, NvRules.IFrontend.Severity_SEVERITY_LOW)
 
 
 def rule(identifier, name, description, section=None):
-    """Make a rule file of the function below: `apply(phase, say)` with a condition and its words.
+    """Make a rule file of the decorated function `apply(phase, report)`.
 
-    `phase` is the action that the rule looks at, never the whole link or a single comparison, which
-    repeat what the phases say. `say` adds a message; see `_say` for what it takes. What a rule file
-    has to define besides is made of the arguments.
+    `phase` is the action that the rule examines, never the whole link or a single comparison, whose
+    numbers are those of phases. `report` adds a message, see `_report`. The other functions of a
+    rule file are created from the arguments.
     """
 
     def define(judge):
@@ -30,46 +30,48 @@ def rule(identifier, name, description, section=None):
             context = NvRules.get_context(handle)
             action = context.range_by_idx(0).action_by_idx(0)
             if action.name() not in ("range", "dedup"):
-                judge(action, functools.partial(_say, context.frontend(), name))
+                judge(action, functools.partial(_report, context.frontend(), name))
 
         return apply
 
     return define
 
 
-# Percent of the link's time below which an advice is a remark and no headline.
-HEADLINE = 5.0
+# Percent of the link's time from which on an advice is a warning.
+WARNING_PERCENT = 5.0
 
 
-def _say(
-    frontend, title, text, metric, value, limit, *, speedup=None, severity=_HIGH, kind=_WARNING
-):
-    """Add a message; `limit` is what `value` is out of, `speedup` percent of the whole link.
+def _report(frontend, title, text, metric, value, limit, *, speedup=None, level=WARNING):
+    """Add a message; `limit` is the bound for `value`, `speedup` is in percent of the whole link.
 
-    What would gain less than HEADLINE percent is information and no warning.
+    A gain below WARNING_PERCENT is information, not a warning.
     """
-    if speedup is not None and speedup < HEADLINE:
-        kind, severity = _OK, _LOW
+    if speedup is not None and speedup < WARNING_PERCENT:
+        level = INFORMATION
+    kind, severity = level
     message = frontend.message(kind, text, title)
     frontend.focus_metric(message, metric, value, severity, limit)
-    # Nsight Compute 2022.3 takes no estimates.
+    # Nsight Compute 2022.3 has no method for estimates.
     if speedup is not None and hasattr(frontend, "speedup"):
         frontend.speedup(message, NvRules.IFrontend.SpeedupType_GLOBAL, speedup)
 
 
 def number(action, name):
-    """The regular value of a metric as a float; None where the action does not have it."""
+    """The regular value of a metric as a float; None if the action does not have it."""
     metric = action.metric_by_name(name)
     return None if metric is None or not metric.has_value() else float(metric.value())
 
 
 def instances(action, name):
-    """(id, value) of the instances of a metric, the largest first."""
+    """Pairs (id, value) of the instances of a metric, largest first."""
     metric = action.metric_by_name(name)
     if metric is None or not metric.has_correlation_ids():
         return []
     ids = metric.correlation_ids()
-    pairs = [(str(ids.value(at)), float(metric.value(at))) for at in range(metric.num_instances())]
+    pairs = [
+        (str(ids.value(number)), float(metric.value(number)))
+        for number in range(metric.num_instances())
+    ]
     return sorted(pairs, key=lambda pair: -pair[1])
 
 
@@ -78,7 +80,7 @@ def milliseconds(nanoseconds):
 
 
 def size(count):
-    """Bytes as people read them."""
+    """Format a number of bytes with a unit."""
     for name in ("B", "kB", "MB"):
         if count < 1000:
             return "{:.3g} {}".format(count, name)

@@ -1,4 +1,4 @@
 """Reports for people: tables and bars on a terminal, CSV and JSON, a page for browsers, plots.
 
-`pages` turns a report into what is shown, once; `terminal`, `flat`, `html` and `plots` show it.
+`pages` prepares the contents of a report; `terminal`, `flat`, `html` and `plots` show them.
 """

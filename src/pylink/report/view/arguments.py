@@ -8,7 +8,7 @@ PAGES = ("details", "raw", "source", "session")
 
 
 def _items(text: str) -> list[str]:
-    """A list as the link takes it: items between commas."""
+    """Split a list at its commas, as the link does."""
     return text.split(",")
 
 

@@ -1,4 +1,4 @@
-"""What stands in a section: rows of metrics, tables, and what charts compare."""
+"""The contents of a section: rows of metrics, tables, and the bars of charts."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from pylink.report.sections.filters import Target, choose
 from pylink.report.sections.patterns import PATTERNS
 from pylink.report.view.numbers import spread_of, text
 
-# Bars that a chart shows; how the rest spreads is said in words.
-MOST_BARS = 10
+# Limit of the bars of a chart; a sentence summarizes the others.
+MAX_BARS = 10
 
 
 # The unit at the end of the title of an axis.
@@ -30,7 +30,7 @@ UNIT = re.compile(r"\s*\[[^]]*\]$")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One metric: `shown` is its value with unit, N/A where it is missing.
+    """One metric; `value_text` is its value with unit, or N/A.
 
     A row without a name is an empty cell of a table.
     """
@@ -42,7 +42,7 @@ class Row:
     instances: tuple[tuple[str, Scalar], ...] = ()
 
     @property
-    def shown(self) -> str:
+    def value_text(self) -> str:
         return text(self.value, self.unit) if self.name or self.value is not None else ""
 
     @property
@@ -53,7 +53,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """What is compared with each other: names, numbers and their units; `rest` is in words."""
+    """Bars to compare: names, numbers and their units; `rest` is a sentence about omitted ones."""
 
     title: str
     bars: tuple[tuple[str, float, str], ...]
@@ -67,9 +67,9 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A chart with two axes of numbers: lines, single points, and vertical walls, by name.
+    """A chart with two axes of numbers: named lines, single points and vertical walls.
 
-    Units are those of metrics, such as `byte`; `count` has none.
+    Units are names as in metrics, such as `byte`; `count` stands for no unit.
     """
 
     title: str
@@ -85,10 +85,10 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows under a title, `columns` beside each other; with `bars`, these are what to show of them.
+    """Rows under a title, `columns` beside each other; with `bars`, these are shown instead.
 
-    `axes` name what the bars are of and what they measure. What can be drawn has a `plot`, which
-    says no more than the rest.
+    `axes` are the titles of the category and of the value of bars. `plot` shows the same as a
+    drawing, if that is possible.
     """
 
     title: str
@@ -102,12 +102,12 @@ class Block:
 
     @property
     def measure(self) -> str:
-        """What the axes say, for a line above bars that have their units: `Time by Phase`."""
+        """The axis titles without units as a line above the bars: `Time by Phase`."""
         category, value = (UNIT.sub("", axis) for axis in self.axes)
         return f"{value} by {category}" if category and value else value or category
 
     def cells(self, most: int) -> Iterator[list[Row]]:
-        """The lines of the table, with as many columns as asked for, at most `most`."""
+        """Yield the lines of the table, with `columns` columns, at most `most`."""
         columns = max(min(self.columns, most), 1)
         lines = -(-len(self.rows) // columns)
         for line in range(lines):
@@ -125,9 +125,9 @@ def rows_of(
     *,
     cells: bool = False,
 ) -> tuple[Row, ...]:
-    """A row per metric; a pattern becomes a row for each metric that it stands for.
+    """A row per metric; a pattern becomes a row for each metric that matches it.
 
-    Of `cells`, those without a label or a metric are empty.
+    With `cells`, entries without a label or a metric are empty cells.
     """
     rows: list[Row] = []
     for entry in entries:
@@ -139,14 +139,14 @@ def rows_of(
             continue
         metric = action.metrics.get(chosen.name)
         if entry.show_instances and not (metric and metric.instances):
-            continue  # the parts are what is asked for, and this action has the total alone
+            continue  # instances are requested, but this action only has the total
         if chosen.name.startswith(PATTERNS):
             members = str(metric.value).split(",") if metric and metric.value else []
             rows += [
                 row_of(name, _member_label(chosen.label, name), action.metrics.get(name))
                 for name in members
             ]
-        elif chosen.label == "":  # the title of the chart says it
+        elif chosen.label == "":  # the title of the chart is the label
             rows.append(row_of(chosen.name, "", metric))
         elif metric is not None or chosen.label:
             caption = fill(chosen.label, chosen.name) if chosen.label else label(chosen.name)
@@ -155,7 +155,7 @@ def rows_of(
 
 
 def _member_label(template: str | None, name: str) -> str:
-    """The label of one of the metrics that a pattern stands for, which all have the same."""
+    """The label of one of the metrics that match a pattern; the template is the same for all."""
     if not template:
         return label(name)
     filled = fill(template, name)
@@ -163,22 +163,22 @@ def _member_label(template: str | None, name: str) -> str:
 
 
 def row_of(name: str, label: str, metric: Metric | None) -> Row:
-    """The row of a metric; None for one that is missing."""
+    """The row of a metric, or a row without a value if the metric is missing."""
     if metric is None:
         return Row(name, label, None, unit_of(name))
     return Row(name, label, metric.value, unit_of(name), instances_of(metric))
 
 
 def instances_of(metric: Metric) -> tuple[tuple[str, Scalar], ...]:
-    """The instances by what they belong to, or by number."""
+    """The instances with their ids as text, or with their numbers."""
     return tuple(
-        (str(at if each.id is None else each.id), each.value)
-        for at, each in enumerate(metric.instances)
+        (str(number if instance.id is None else instance.id), instance.value)
+        for number, instance in enumerate(metric.instances)
     )
 
 
 def bars_of(rows: Iterable[Row]) -> Iterator[Bars]:
-    """The instances of each row, under its label, then the rows without any, beside each other."""
+    """Yield bars of each row's instances, then bars of the rows without instances."""
     alone = []
     for row in rows:
         parts, rest = largest(row.instances, row.unit)
@@ -194,9 +194,9 @@ def bars_of(rows: Iterable[Row]) -> Iterator[Bars]:
 def largest(
     instances: tuple[tuple[str, Scalar], ...], unit: str
 ) -> tuple[list[tuple[str, float]], str]:
-    """The largest `MOST_BARS` numbers first, and how all of them spread where there are more."""
+    """The `MAX_BARS` largest numbers, and a sentence on the distribution if there are more."""
     numbers = [(name, float(value)) for name, value in instances if not isinstance(value, str)]
     numbers.sort(key=lambda pair: -pair[1])
-    if len(numbers) <= MOST_BARS:
+    if len(numbers) <= MAX_BARS:
         return numbers, ""
-    return numbers[:MOST_BARS], spread_of([value for _, value in numbers], MOST_BARS, unit)
+    return numbers[:MAX_BARS], spread_of([value for _, value in numbers], MAX_BARS, unit)

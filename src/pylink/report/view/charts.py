@@ -1,4 +1,4 @@
-"""Charts that are more than bars: lines, histograms, rooflines, and where the source costs most."""
+"""Charts other than bars: lines, histograms, rooflines, and the costliest instructions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pylink.report.sections.filters import Target, choose
 from pylink.report.view.blocks import Bars, Block, Plot, Row, largest
 from pylink.report.view.numbers import scaled, text
 
-# Bins of a histogram that does not say how many it wants, and lines of the source.
+# Default numbers of bins of a histogram and of lines of source.
 BINS, LINES = 10, 5
 
 # A roof is drawn from this share of its ridge's intensity to this multiple of it.
@@ -26,7 +26,7 @@ LEFT_OF_RIDGE, RIGHT_OF_RIDGE = 0.01, 100.0
 
 
 def line(chart: LineChart, rows: Sequence[Row], marked: Sequence[Row], title: str) -> Block:
-    """A line per metric through its instances, by what they belong to where these are numbers.
+    """A line per metric through its instances, by their ids if these are numbers.
 
     `marked` are values on the x axis that the chart highlights.
     """
@@ -35,8 +35,8 @@ def line(chart: LineChart, rows: Sequence[Row], marked: Sequence[Row], title: st
         points = sorted(_points(row))
         lines.append((row.label, tuple(points)))
         if points:
-            named = tuple((f"{x:g}", y, row.unit) for x, y in points)
-            bars.append(Bars(row.label, named))
+            named_points = tuple((f"{x:g}", y, row.unit) for x, y in points)
+            bars.append(Bars(row.label, named_points))
     x_title = (chart.axis_x.label if chart.axis_x else None) or "instance"
     y_title = (chart.axis_y.label if chart.axis_y else None) or ""
     walls = tuple((row.label, row.number) for row in marked if row.number is not None)
@@ -60,18 +60,18 @@ def line(chart: LineChart, rows: Sequence[Row], marked: Sequence[Row], title: st
 
 
 def _points(row: Row) -> list[tuple[float, float]]:
-    """What instances belong to, as numbers, and their values; names have an order alone."""
+    """Pairs of id and value of instances; ids that are not numbers are replaced by positions."""
     numbers = [(name, float(value)) for name, value in row.instances if not isinstance(value, str)]
     try:
         return [(float(name), value) for name, value in numbers]
     except ValueError:
-        return [(float(at), value) for at, (_, value) in enumerate(numbers)]
+        return [(float(position), value) for position, (_, value) in enumerate(numbers)]
 
 
 def histogram(chart: HistogramChart, rows: Sequence[Row], title: str) -> Block:
-    """The values of a metric by bins of what they belong to, where these are numbers.
+    """The values of a metric summed in bins of the ids, if these are numbers.
 
-    If parts have names, the bins are of their values and count parts.
+    Otherwise bins are ranges of values and count the instances.
     """
     axis = chart.histogram_axis
     bins = max(int((axis.bin_count if axis else None) or BINS), 1)
@@ -85,42 +85,42 @@ def histogram(chart: HistogramChart, rows: Sequence[Row], title: str) -> Block:
         if not values:
             continue
         if all(name.removeprefix("-").isdigit() for name, _ in row.instances):
-            counted = _binned(_points(row), bins, "", row.unit)
+            binned = _bin_points(_points(row), bins, "", row.unit)
         else:
-            counted = _binned([(value, 1.0) for value in values], bins, row.unit, "count")
-        bars.append(Bars(row.label, counted))
+            binned = _bin_points([(value, 1.0) for value in values], bins, row.unit, "count")
+        bars.append(Bars(row.label, binned))
     return Block(title, tuple(rows), tuple(bars), axes=axes, description=chart.description or "")
 
 
-def _binned(
-    points: Sequence[tuple[float, float]], bins: int, unit: str, counted: str
+def _bin_points(
+    points: Sequence[tuple[float, float]], bins: int, unit: str, sum_unit: str
 ) -> tuple[tuple[str, float, str], ...]:
-    """The sum of what falls into each bin, `points` being places and amounts."""
-    low, high = min(place for place, _ in points), max(place for place, _ in points)
+    """The sum of amounts in each bin; `points` are pairs of position and amount."""
+    low, high = min(position for position, _ in points), max(position for position, _ in points)
     if low == high:
-        return ((text(low, unit), sum(amount for _, amount in points), counted),)
+        return ((text(low, unit), sum(amount for _, amount in points), sum_unit),)
     step = (high - low) / bins
     sums = [0.0] * bins
-    for place, amount in points:
-        sums[min(int((place - low) / step), bins - 1)] += amount
-    ends = [low + step * at for at in range(bins)] + [high]
+    for position, amount in points:
+        sums[min(int((position - low) / step), bins - 1)] += amount
+    ends = [low + step * number for number in range(bins)] + [high]
     return tuple(
-        (f"{text(ends[at], unit)} to {text(ends[at + 1], unit)}", amount, counted)
-        for at, amount in enumerate(sums)
+        (f"{text(ends[number], unit)} to {text(ends[number + 1], unit)}", amount, sum_unit)
+        for number, amount in enumerate(sums)
     )
 
 
 def source_lines(chart: SourceMetricTable, rows: Sequence[Row], title: str) -> Block:
-    """The instructions at which metrics are highest; their lines are on --page source."""
+    """The instructions with the highest metrics; --page source shows their lines."""
     bars = []
     for row in rows:
         parts, rest = largest(row.instances, row.unit)
-        named = tuple(
+        named_values = tuple(
             (f"{int(name):#x}" if name.isdigit() else name, value, row.unit)
             for name, value in parts[: chart.rows or LINES]
         )
-        if named:
-            bars.append(Bars(row.label, named, rest))
+        if named_values:
+            bars.append(Bars(row.label, named_values, rest))
     axes = ("instruction", "")
     return Block(title, tuple(rows), tuple(bars), axes=axes, description=chart.description or "")
 
@@ -128,14 +128,14 @@ def source_lines(chart: SourceMetricTable, rows: Sequence[Row], title: str) -> B
 def roofline(
     chart: RooflineChart, section: Section, action: Action, target: Target, title: str
 ) -> Block | None:
-    """The roofs, and how near to them what was achieved is; None where nothing is known of either.
+    """The roofs and the achieved values in percent of them; None if both are unknown.
 
-    Work over traffic is intensity. Below the ridge a roof is traffic times intensity, beyond it
-    the peak of work.
+    Intensity is work divided by traffic. Below the ridge a roof is traffic times intensity, beyond
+    it the peak of work.
     """
 
-    def value(given: RooflineValue) -> float | None:
-        return _value(given, section, action, target)
+    def value(definition: RooflineValue) -> float | None:
+        return _value(definition, section, action, target)
 
     x_title = (chart.axis_intensity.label if chart.axis_intensity else None) or "intensity"
     y_title = (chart.axis_work.label if chart.axis_work else None) or "work"
@@ -169,12 +169,12 @@ def roofline(
         return None
     walls = []
     for wall in chart.walls:
-        at = value(wall.value)
-        if at:
-            walls.append(((wall.options.label if wall.options else None) or "", at))
-    shown = title or chart.label or "Roofline"
+        position = value(wall.value)
+        if position:
+            walls.append(((wall.options.label if wall.options else None) or "", position))
+    block_title = title or chart.label or "Roofline"
     plot = Plot(
-        chart.label or shown,
+        chart.label or block_title,
         x_title,
         y_title,
         tuple(lines),
@@ -183,7 +183,7 @@ def roofline(
         logarithmic=True,
     )
     return Block(
-        chart.label or shown,
+        chart.label or block_title,
         tuple(rows),
         axes=(x_title, y_title),
         description=chart.description or "",
@@ -200,19 +200,26 @@ def _short(value: float) -> str:
     return f"{amount:.3g}{f' {prefix}' if prefix else ''}"
 
 
-def _value(given: RooflineValue, section: Section, action: Action, target: Target) -> float | None:
-    """A constant, a metric, or metrics per cycle times cycles per second; None without one."""
-    if given.metric is not None:
-        return _number(given.metric, section, action, target)
-    rate = given.value_cycles_per_second_expression
+def _value(
+    definition: RooflineValue, section: Section, action: Action, target: Target
+) -> float | None:
+    """Evaluate a constant, a metric, or metrics per cycle times cycles per second, or None."""
+    if definition.metric is not None:
+        return _number(definition.metric, section, action, target)
+    rate = definition.value_cycles_per_second_expression
     if rate is None:
-        return given.constant
-    numbers = [_number(each, section, action, target) for each in rate.value_per_cycle_metrics]
+        return definition.constant
+    numbers = [
+        _number(value_per_cycle_metric, section, action, target)
+        for value_per_cycle_metric in rate.value_per_cycle_metrics
+    ]
     if rate.cycles_per_second_metric is None:
         return None
     cycles = _number(rate.cycles_per_second_metric, section, action, target)
-    known = [number for number in numbers if number is not None]
-    return None if cycles is None or len(known) < len(numbers) else sum(known) * cycles
+    found_numbers = [number for number in numbers if number is not None]
+    return (
+        None if cycles is None or len(found_numbers) < len(numbers) else sum(found_numbers) * cycles
+    )
 
 
 def _number(

@@ -1,4 +1,4 @@
-"""The source page: what was counted at each instruction, with its text and its source line."""
+"""The source page: counters of each instruction, with its text and its source line."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pylink.report.source.maps import SourceMaps
 from pylink.report.view.numbers import base_text, text
 from pylink.report.view.pages import ActionPage, action_pages
 
-# Instructions that are shown of an action unless all are asked for.
-MOST = 20
+# Instructions that are shown of an action by default.
+MAX_INSTRUCTIONS = 20
 # Characters that addresses, instructions and lines need, and the least that a counter needs.
-INSTRUCTIONS, NARROWEST = 60, 18
+INSTRUCTIONS_WIDTH, LEAST_COUNTER_WIDTH = 60, 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Column:
 
 
 def show_source(out: Console, report: Report, *, instances: bool = False) -> None:
-    """For each action, the instructions with the highest counters first."""
+    """Print the instructions of each action, those with the highest counters first."""
     has_source = False
     sources = SourceMaps(report)
     for page in action_pages(report):
@@ -43,25 +43,25 @@ def show_source(out: Console, report: Report, *, instances: bool = False) -> Non
             continue
         has_source = True
         out.print(Text(f"[{page.index}] {page.name}", style="bold cyan"))
-        addresses = _ordered(columns)
-        shown = addresses if instances else addresses[:MOST]
-        fitting = _fitting(columns, out.width)
-        out.print(_table(code, fitting, shown))
+        addresses = _order_addresses(columns)
+        shown_addresses = addresses if instances else addresses[:MAX_INSTRUCTIONS]
+        fitting = _fitting_columns(columns, out.width)
+        out.print(_table(code, fitting, shown_addresses))
         if len(fitting) < len(columns):
-            rest = len(columns) - len(fitting)
+            omitted = len(columns) - len(fitting)
             out.print(
-                Text(f"{rest} more counters; a wider terminal or --csv has them", style="dim")
+                Text(f"{omitted} more counters; a wider terminal or --csv has them", style="dim")
             )
-        if len(shown) < len(addresses):
-            rest = len(addresses) - len(shown)
-            out.print(Text(f"{rest} more instructions; --instances lists them", style="dim"))
+        if len(shown_addresses) < len(addresses):
+            omitted = len(addresses) - len(shown_addresses)
+            out.print(Text(f"{omitted} more instructions; --instances lists them", style="dim"))
         out.print()
     if not has_source:
         out.print(Text("No counter of this report belongs to instructions."))
 
 
 def source_rows(report: Report) -> Iterator[tuple[ActionPage, list[str], list[list[str]]]]:
-    """For each action with source counters: its page, the headings, and a row per instruction."""
+    """Yield for each action with source counters its page, headings, and a row per instruction."""
     sources = SourceMaps(report)
     for page in action_pages(report):
         code = sources.of(page.action)
@@ -69,7 +69,7 @@ def source_rows(report: Report) -> Iterator[tuple[ActionPage, list[str], list[li
         if not columns:
             continue
         rows = []
-        for address in sorted({at for column in columns for at in column.by_address}):
+        for address in sorted({key for column in columns for key in column.by_address}):
             file, line = code.line(address) or ("", 0)
             place = [file, str(line) if file else "", code.text(address)]
             values = [base_text(column.by_address.get(address)) for column in columns]
@@ -86,7 +86,9 @@ def _table(code: SourceMap, columns: list[Column], addresses: list[int]) -> Tabl
     if any(texts.values()):
         table.add_column("Source", overflow="fold")
     for column in columns:
-        table.add_column(column.label, justify="right", overflow="fold", min_width=NARROWEST - 2)
+        table.add_column(
+            column.label, justify="right", overflow="fold", min_width=LEAST_COUNTER_WIDTH - 2
+        )
     for address in addresses:
         line = code.line(address)
         place = f"{PurePath(line[0]).name}:{line[1]}" if line else ""
@@ -101,58 +103,63 @@ def _table(code: SourceMap, columns: list[Column], addresses: list[int]) -> Tabl
     return table
 
 
-def _fitting(columns: list[Column], width: int) -> list[Column]:
-    """The first columns that leave room for the instructions; a heading may take two lines."""
-    width_left = width - INSTRUCTIONS
+def _fitting_columns(columns: list[Column], width: int) -> list[Column]:
+    """The first columns that fit beside the instructions; a heading may take two lines."""
+    width_left = width - INSTRUCTIONS_WIDTH
     fitting = columns[:1]
     for column in columns[1:]:
-        width_left -= NARROWEST
-        if width_left < NARROWEST:
+        width_left -= LEAST_COUNTER_WIDTH
+        if width_left < LEAST_COUNTER_WIDTH:
             break
         fitting.append(column)
     return fitting
 
 
 def _columns(action: Action, code: SourceMap) -> Iterator[Column]:
-    """The metrics whose instances are addresses, those that sections name first and as they do.
+    """Yield the metrics whose instances are addresses; first those with a label in a section.
 
-    Instances of other metrics are numbered, too: a table of occupancy has one for each block size.
-    Where the report has the code, addresses are those in it; else sections name source counters.
+    Instances of other metrics have numbers, too: a table of occupancy has one for each block size.
+    If the report has the code, addresses are those in it; else the metrics that sections name as
+    source counters count.
     """
     labels = _labels(action.sections)
     names = [name for name in labels if name in action.metrics]
     names += sorted(name for name in action.metrics if name not in labels)
     for name in names:
         metric = action.metrics[name]
-        if _is_by_address(metric, code, named=name in labels) and labels.get(name, name):
-            values = {int(each.id): each.value for each in metric.instances if each.id is not None}
+        if _is_by_address(metric, code, has_label=name in labels) and labels.get(name, name):
+            values = {
+                int(instance.id): instance.value
+                for instance in metric.instances
+                if instance.id is not None
+            }
             yield Column(labels.get(name, name), unit(name), values)
 
 
 def _labels(sections: list[Section]) -> dict[str, str]:
-    """How sections label their source counters; "" for one that is collected and not shown."""
+    """The labels of source counters in sections; "" for a counter that is not shown."""
     ordered = sorted(
-        (each.metrics for each in sections if each.metrics is not None),
-        key=lambda each: (each.order is None, each.order or 0),
+        (section.metrics for section in sections if section.metrics is not None),
+        key=lambda metrics: (metrics.order is None, metrics.order or 0),
     )
-    return {metric.name: metric.label or "" for each in ordered for metric in each.metrics}
+    return {metric.name: metric.label or "" for metrics in ordered for metric in metrics.metrics}
 
 
-def _is_by_address(metric: Metric, code: SourceMap, *, named: bool) -> bool:
+def _is_by_address(metric: Metric, code: SourceMap, *, has_label: bool) -> bool:
     if not metric.has_ids:
         return False
-    places = [each.id for each in metric.instances]
+    ids = [instance.id for instance in metric.instances]
     if not code.has_code:
-        return named and all(isinstance(place, int) for place in places)
-    return all(isinstance(place, int) and code.is_code(place) for place in places)
+        return has_label and all(isinstance(number, int) for number in ids)
+    return all(isinstance(number, int) and code.is_code(number) for number in ids)
 
 
-def _ordered(columns: list[Column]) -> list[int]:
-    """The addresses of all columns, by what the first has for them and then in code order."""
+def _order_addresses(columns: list[Column]) -> list[int]:
+    """The addresses of all columns, by the values of the first column, then in code order."""
     addresses = {address for column in columns for address in column.by_address}
 
-    def place(address: int) -> tuple[float, int]:
+    def sort_key(address: int) -> tuple[float, int]:
         value = columns[0].by_address.get(address, 0)
         return (-value if not isinstance(value, str) else 0.0, address)
 
-    return sorted(addresses, key=place)
+    return sorted(addresses, key=sort_key)

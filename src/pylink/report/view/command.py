@@ -1,4 +1,4 @@
-"""`pylink report`: look at the files of `--profile` and `--profile-aprof`."""
+"""`pylink report`: show the files of `--profile` and `--profile-aprof`."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from pylink.report.view.arguments import PAGES, parser
 from pylink.terminal.progress import Progress
 from pylink.terminal.running import run
 
-# Rows of changes that a screen has room for.
-ONE_SCREEN = 20
+# Rows of changes that fit on a screen.
+SCREEN_ROWS = 20
 
-# Plots of a page for each growth report, at most.
-MOST_CURVES = 12
+# Limit of plots on a page for each growth report.
+MAX_CURVES = 12
 
 
 @dataclass(slots=True)
 class Files:
-    """What the command was given: reports and growth reports, each with its name."""
+    """The files of the command: reports and growth reports, each with its name."""
 
     reports: list[tuple[str, Report]] = field(default_factory=list)
     growth: list[tuple[str, aprof.Report]] = field(default_factory=list)
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; 0, or 1 with a message when something cannot be read or written."""
+    """Run the command; 0, or 1 after a message if a file cannot be read or written."""
     return run(parser(), argv, _run, (ReportError, aprof.MalformedReport), intermixed=True)
 
 
@@ -54,7 +54,7 @@ def _run(options: argparse.Namespace) -> int:
         write(sys.stdout, "".join(lines))
         return 0
     if not options.files:
-        raise ReportError("no report given; pylink report --help lists what can be done")
+        raise ReportError("no report given; see pylink report --help")
     files = Files()
     for name in options.files:
         _open(name, files)
@@ -62,7 +62,7 @@ def _run(options: argparse.Namespace) -> int:
         _prepare(options, files)
     if options.export:
         _export(options, files)
-        if not _asks_for_output(options):
+        if not _has_output_option(options):
             return 0
     if options.metrics:
         _select(options, files)
@@ -71,8 +71,8 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _asks_for_output(options: argparse.Namespace) -> bool:
-    """Whether something is to be shown or drawn beside a report that is exported."""
+def _has_output_option(options: argparse.Namespace) -> bool:
+    """Whether options request output in addition to an exported report."""
     return bool(
         options.csv
         or options.json
@@ -88,7 +88,7 @@ def _asks_for_output(options: argparse.Namespace) -> bool:
 
 
 def _open(name: str, files: Files) -> None:
-    """Read a file as what its first bytes say it is."""
+    """Read a file in the format that its first bytes show."""
     data = read_incoming(name, is_wanted=lambda head: head.startswith(MAGIC) or is_text(head))
     if data.startswith(MAGIC):
         from pylink.report.file import parse_report
@@ -99,7 +99,7 @@ def _open(name: str, files: Files) -> None:
 
 
 def _prepare(options: argparse.Namespace, files: Files) -> None:
-    """Sections, rules and the growth from report to report, where asked for."""
+    """Add the growth from report to report, and the requested sections and rules."""
     from pylink.report.view.runs import add_runs
 
     reports = [report for _, report in files.reports]
@@ -123,7 +123,7 @@ def _prepare(options: argparse.Namespace, files: Files) -> None:
 
 
 def _select(options: argparse.Namespace, files: Files) -> None:
-    """Leave the metrics that were asked for; sections show others, too, so there are none."""
+    """Reduce reports to the requested metrics, without sections, which show other metrics."""
     from pylink.report.view.selection import with_metrics
 
     if not files.reports:
@@ -157,7 +157,7 @@ def _draw(options: argparse.Namespace, files: Files) -> None:
     if options.html:
         from pylink.report.view.html import page
 
-        with Progress("drawing", MOST_CURVES * len(files.growth)) as progress:
+        with Progress("drawing", MAX_CURVES * len(files.growth)) as progress:
             page_html = page(files.reports, files.growth, progress)
         write_whole(options.html, page_html.encode())
         return
@@ -201,21 +201,28 @@ def _show_terminal(options: argparse.Namespace, files: Files) -> None:
 
     out = terminal.console(color=None if options.color == "auto" else options.color == "always")
     if len(files.reports) > 1 and (options.compare or options.page == "details"):
-        (first, before), (last, after) = files.reports[0], files.reports[-1]
-        every = compare.compare(before, after)
-        changes = compare.notable(every)
-        terminal.show_headline(out, compare.headline(every))
-        terminal.show_changes(out, changes, (first, last), most=None if options.all else ONE_SCREEN)
+        (first_name, before), (last_name, after) = files.reports[0], files.reports[-1]
+        all_changes = compare.compare(before, after)
+        changes = compare.notable(all_changes)
+        terminal.show_headline(out, compare.headline(all_changes))
+        terminal.show_changes(
+            out, changes, (first_name, last_name), most=None if options.all else SCREEN_ROWS
+        )
     elif options.compare:
         raise ReportError("--compare needs two reports: the baseline, and one to compare with it")
     if not options.compare and files.reports:
         name, report = files.reports[-1]
         terminal.show_session(out, report, name)
         if options.page == "details":
-            # Sections and rules that are named are shown.
-            named = options.section or options.set or options.rule or options.section_folder
+            # The sections and rules that options name are shown.
+            has_named_sections = (
+                options.section or options.set or options.rule or options.section_folder
+            )
             everything = bool(
-                options.all or options.instances or named or options.section_folder_recursive
+                options.all
+                or options.instances
+                or has_named_sections
+                or options.section_folder_recursive
             )
             terminal.show_details(out, report, instances=options.instances, everything=everything)
         elif options.page == "raw":

@@ -1,4 +1,4 @@
-"""What changed from one report to another."""
+"""Compares the metrics of two reports."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pylink.report.sections.patterns import PATTERNS
 from pylink.report.view.numbers import number, text
 from pylink.report.view.pages import DURATION, action_name
 
-# The action that is all of a link, and what is said of it first.
+# The action of a whole link, and its metrics for the headline.
 WHOLE_LINK = "whole link"
-WHOLE = (
+HEADLINE_METRICS = (
     ("link__cpu_time_duration.sum", "The link's processor time"),
-    ("link__time_duration.sum", "The link's time on the wall"),
+    ("link__time_duration.sum", "The link's wall time"),
 )
 
-# Metrics whose value is that of another one: they are there for their parts, or for other tools.
+# Metrics with the same value as another one: they exist for their instances, or for other tools.
 REPEATED = frozenset(
     {
         TIME,
@@ -37,13 +37,13 @@ REPEATED = frozenset(
     }
 )
 
-# By how much two links of the same inputs differ on one machine.
+# The usual relative difference of two links of the same inputs on one machine.
 NOISE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A metric of one action before and after; None where a report does not have it."""
+    """A metric of one action before and after; None if a report does not have it."""
 
     action: str
     metric: str
@@ -61,8 +61,8 @@ class Change:
         return self.after / self.before
 
     @property
-    def shown(self) -> str:
-        """The change in words: +12.3%, new, gone, or the difference from 0."""
+    def change_text(self) -> str:
+        """The change as text: +12.3%, new, gone, or the difference from 0."""
         if self.before is None:
             return "new"
         if self.after is None:
@@ -77,39 +77,41 @@ class Change:
 
 
 def compare(before: Report, after: Report) -> list[Change]:
-    """Every metric of both reports, those of equal actions side by side.
+    """All metrics of both reports, those of corresponding actions side by side.
 
-    Actions are equal that have the same name and are as many-th of it in their reports. A phase is
-    equal to itself whatever its size, which is a part of the name that is shown.
+    Actions correspond if they have the same name and the same position among actions of that name.
+    Phases correspond although their displayed names contain their sizes.
     """
     old, new = _by_name(before), _by_name(after)
     changes: list[Change] = []
     for key in dict.fromkeys((*old, *new)):
-        mine, theirs = old.get(key), new.get(key)
-        shown = [action_name(each) for each in (mine, theirs) if each]
-        name = shown[0] if len(set(shown)) == 1 else key[0]
+        old_action, new_action = old.get(key), new.get(key)
+        action_names = [action_name(action) for action in (old_action, new_action) if action]
+        name = action_names[0] if len(set(action_names)) == 1 else key[0]
         if key[1] > 1:
             name += f" ({key[1]})"
-        names = {metric for action in (mine, theirs) if action for metric in action.metrics}
+        names = {
+            metric for action in (old_action, new_action) if action for metric in action.metrics
+        }
         for metric in sorted(names):
             changes.append(
                 Change(
                     name,
                     metric,
                     unit(metric),
-                    mine.value(metric) if mine else None,
-                    theirs.value(metric) if theirs else None,
+                    old_action.value(metric) if old_action else None,
+                    new_action.value(metric) if new_action else None,
                 )
             )
     return changes
 
 
 def notable(changes: list[Change], least: float = 0.05) -> list[Change]:
-    """The numbers that changed by at least that share, the largest changes of each action first.
+    """The numbers that changed by at least the share `least`, largest changes first by action.
 
-    Settings and sizes of the device are not results, and are omitted.
+    Settings and sizes of the device are omitted, since they are not results.
     """
-    kept = []
+    selected = []
     for change in changes:
         if change.metric.startswith(("device__", "launch__", "derived__", *PATTERNS)):
             continue
@@ -121,29 +123,34 @@ def notable(changes: list[Change], least: float = 0.05) -> list[Change]:
             continue
         if change.ratio is None and not change.before and not change.after:
             continue
-        kept.append(change)
-    places = {name: at for at, name in enumerate(dict.fromkeys(each.action for each in changes))}
-    kept.sort(
-        key=lambda each: (
-            each.action != WHOLE_LINK,
-            places[each.action],
-            -abs((each.ratio or 0) - 1),
-            each.metric,
+        selected.append(change)
+    actions = dict.fromkeys(change.action for change in changes)
+    positions = {name: number for number, name in enumerate(actions)}
+    selected.sort(
+        key=lambda change: (
+            change.action != WHOLE_LINK,
+            positions[change.action],
+            -abs((change.ratio or 0) - 1),
+            change.metric,
         )
     )
-    # Totals of the whole link are those of a phase again, where a phase has the same number.
-    known = {(each.metric, each.before, each.after) for each in kept if each.action == WHOLE_LINK}
+    # A phase with the same number as the whole link is not repeated.
+    totals = {
+        (change.metric, change.before, change.after)
+        for change in selected
+        if change.action == WHOLE_LINK
+    }
     return [
-        each
-        for each in kept
-        if each.action == WHOLE_LINK or (each.metric, each.before, each.after) not in known
+        change
+        for change in selected
+        if change.action == WHOLE_LINK or (change.metric, change.before, change.after) not in totals
     ]
 
 
 def headline(changes: list[Change]) -> list[str]:
-    """The whole link in words: wall and processor time, and whether that is more than noise."""
+    """Sentences on the wall and processor time of the link, and whether the change is noise."""
     sentences = []
-    for metric, caption in WHOLE:
+    for metric, caption in HEADLINE_METRICS:
         lines = [
             change
             for change in changes
@@ -152,12 +159,12 @@ def headline(changes: list[Change]) -> list[str]:
         for change in lines[:1]:
             ratio = change.ratio or 1.0
             if abs(ratio - 1) < NOISE:
-                verdict = "no more than one link differs from the next"
+                verdict = "within the usual variation"
             else:
                 verdict = "slower" if ratio > 1 else "faster"
             sentences.append(
                 f"{caption}: {text(change.before, change.unit)} before, "
-                f"{text(change.after, change.unit)} now, {change.shown} ({verdict})"
+                f"{text(change.after, change.unit)} now, {change.change_text} ({verdict})"
             )
     return sentences
 
@@ -166,8 +173,8 @@ def _by_name(report: Report) -> dict[tuple[str, int], Action]:
     seen: Counter[str] = Counter()
     by_name: dict[tuple[str, int], Action] = {}
     for action in report.actions:
-        of_link = action.number(DURATION) is not None
-        name = (of_link and action.function_name) or action_name(action)
+        is_of_link = action.number(DURATION) is not None
+        name = (is_of_link and action.function_name) or action_name(action)
         seen[name] += 1
         by_name[name, seen[name]] = action
     return by_name

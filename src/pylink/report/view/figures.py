@@ -1,4 +1,4 @@
-"""The plots of reports: all that a page has, or one picture."""
+"""The plots of reports: all plots of a page, or one picture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pylink.report.model import Report
 from pylink.report.view import plots
 from pylink.report.view.blocks import Plot
 from pylink.report.view.markup import Figures
-from pylink.report.view.overview import phase_name, phases
+from pylink.report.view.overview import phase_actions, phase_name
 from pylink.report.view.pages import DURATION
 from pylink.report.view.runs import sizes_and_times
 from pylink.report.view.timeline import stretches
@@ -22,10 +22,10 @@ from pylink.terminal.progress import Progress
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Routines whose plots a page has: those that cost most at ten times the size, and were seen with
-# enough sizes to tell anything.
-MOST_CURVES = 12
-FEWEST_POINTS = 3
+# Routines with plots on a page: those that cost most at ten times the size, measured with at least
+# so many sizes.
+MAX_CURVES = 12
+LEAST_POINTS = 3
 
 
 def plot(
@@ -54,19 +54,21 @@ def draw(
     drawn = Figures()
     if len(reports) > 1:
         drawn.comparison = plots.svg(
-            _phase_bars(reports), "Phases compared", "What each phase took in each of the reports."
+            _phase_bars(reports), "Phases compared", "The time of each phase in each report."
         )
         points = sizes_and_times(report for _, report in reports)
         if len({size for size, _ in points}) > 1:
-            shown = plots.Curve(
+            run_curve = plots.Curve(
                 "Time of the link",
                 sorted(points),
                 size_unit="byte",
                 size_title="bytes read",
-                cost_title="time on the wall",
+                cost_title="wall time",
             )
             drawn.growth = plots.svg(
-                plots.curve(shown), shown.title, "Time against bytes read, a point per report."
+                plots.curve(run_curve),
+                run_curve.title,
+                "Time against bytes read, a point per report.",
             )
     for _, report in growth:
         for curve in _curves(report):
@@ -88,12 +90,19 @@ def chart(plot: Plot) -> str:
 
 def _phase_bars(reports: Sequence[tuple[str, Report]]) -> Figure:
     names = list(
-        dict.fromkeys(phase_name(each) for _, report in reports for each in phases(report))
+        dict.fromkeys(
+            phase_name(phase_action)
+            for _, report in reports
+            for phase_action in phase_actions(report)
+        )
     )
     series = []
     shorten = shortener(name for name, _ in reports)
     for name, report in reports:
-        times = {phase_name(each): each.number(DURATION) or 0 for each in phases(report)}
+        times = {
+            phase_name(phase_action): phase_action.number(DURATION) or 0
+            for phase_action in phase_actions(report)
+        }
         series.append((shorten(name), [float(times.get(phase, 0)) for phase in names]))
     return plots.bars(names, series, "nsecond")
 
@@ -101,7 +110,7 @@ def _phase_bars(reports: Sequence[tuple[str, Report]]) -> Figure:
 def _curves(report: aprof.Report) -> list[plots.Curve]:
     is_time = report.metric == aprof.TIME_USEC
     scale = 1000.0 if is_time else 1.0
-    fits = [fit for fit in aprof.fit_report(report) if len(fit.points) >= FEWEST_POINTS]
+    fits = [fit for fit in aprof.fit_report(report) if len(fit.points) >= LEAST_POINTS]
     return [
         plots.Curve(
             fit.routine,
@@ -114,18 +123,18 @@ def _curves(report: aprof.Report) -> list[plots.Curve]:
             size_title=f"input [{fit.size_unit or 'size'}]",
             cost_title="processor time of a call" if is_time else "cost of a call [blocks]",
         )
-        for fit in fits[:MOST_CURVES]
+        for fit in fits[:MAX_CURVES]
     ]
 
 
 def _expected(fit: Fit, scale: float) -> tuple[float, float] | None:
-    """From what to what twice the largest size will cost; None where nothing is known of that."""
+    """The range of the cost at twice the largest size; None if unknown."""
     low, high = fit.interval
     return (low * fit.cost * scale, high * fit.cost * scale) if high > 1 else None
 
 
 def describe_fit(fit: Fit) -> str:
-    """The growth, its error and what follows from it, in words."""
+    """Text on the growth, its error and the cost of twice the size."""
     low, high = fit.interval
     if fit.model is None:
         return f"no model: {fit.growth.reason}"

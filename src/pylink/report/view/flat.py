@@ -1,4 +1,4 @@
-"""A report for programs: CSV by metric or by action, and JSON with all of it."""
+"""A report for programs: CSV by metric or by action, and JSON with all data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pylink.report.api.metricname import unit
 from pylink.report.model import Report, Scope
 from pylink.report.view.blocks import Block, instances_of
 from pylink.report.view.code import source_rows
-from pylink.report.view.markup import plain
+from pylink.report.view.markup import strip_markup
 from pylink.report.view.numbers import base_text
 from pylink.report.view.overview import session_rows, summary
 from pylink.report.view.pages import ActionPage, RuleMessage, action_pages
@@ -36,8 +36,8 @@ def details_csv(report: Report) -> str:
         cells: list[list[str]] = []
         for section in page.sections:
             cells += _metric_cells(section.blocks, section.title)
-            cells += _said_cells(section.messages, section.title)
-        cells += [*_metric_cells(page.blocks, ""), *_said_cells(page.messages, "")]
+            cells += _message_cells(section.messages, section.title)
+        cells += [*_metric_cells(page.blocks, ""), *_message_cells(page.messages, "")]
         rows += ([page.index, page.name, *row] for row in cells)
     return csv_text(rows)
 
@@ -50,9 +50,9 @@ def _metric_cells(blocks: Iterable[Block], section: str) -> Iterator[list[str]]:
                 yield [section, row.name, row.label or block.title, row.unit, value, "", "", ""]
 
 
-def _said_cells(said: Iterable[RuleMessage], section: str) -> Iterator[list[str]]:
-    for message in said:
-        yield [section, "", "", "", "", message.rule, message.mark, plain(message.text)]
+def _message_cells(messages: Iterable[RuleMessage], section: str) -> Iterator[list[str]]:
+    for message in messages:
+        yield [section, "", "", "", "", message.rule, message.mark, strip_markup(message.text)]
 
 
 def raw_csv(report: Report) -> str:
@@ -67,7 +67,7 @@ def raw_csv(report: Report) -> str:
 
 
 def source_csv(report: Report) -> str:
-    """A line per instruction that counters point at: where it is, its source, its counts."""
+    """A line per instruction with counters: its location, source and counts."""
     rows: list[Sequence[object]] = []
     for page, labels, source_page in source_rows(report):
         rows.append(["ID", "Name", "Address", "Instruction", "File", "Line", "Source", *labels])
@@ -76,16 +76,14 @@ def source_csv(report: Report) -> str:
 
 
 def session_csv(report: Report, file: str) -> str:
-    """A line per fact about where the report comes from."""
+    """A line per property of the report's origin."""
     text = summary(report)
     comments = [("Summary", text)] if text else []
-    return csv_text([("Name", "Value"), *comments, *session_rows(report, file, whole=True)])
+    return csv_text([("Name", "Value"), *comments, *session_rows(report, file, in_full=True)])
 
 
 def as_json(report: Report) -> str:
-    """The link in a sentence, the session, and of every action its metrics with instances,
-    sections and rule messages.
-    """
+    """JSON with a summary, the session, and metrics, sections and rule messages of all actions."""
     session, process = report.session, report.process
     document = {
         "summary": summary(report),
@@ -93,7 +91,7 @@ def as_json(report: Report) -> str:
         "host": process.hostname,
         "created": session.creation_time,
         "command_line": session.profiler_cmdline,
-        "versions": {each.provider: each.version for each in session.version_info},
+        "versions": {version.provider: version.version for version in session.version_info},
         "actions": [_action_json(page) for page in action_pages(report)],
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
@@ -126,7 +124,7 @@ def _action_json(page: ActionPage) -> dict[str, object]:
                 "rule": message.rule,
                 "type": message.mark,
                 "title": message.title,
-                "message": plain(message.text),
+                "message": strip_markup(message.text),
                 "metrics": {focus.metric_name or "": focus.metric_value for focus in message.focus},
             }
             for message in page.all_messages()

@@ -21,14 +21,14 @@ from pylink.report.sections.text import chart_metrics
 from pylink.report.view import charts
 from pylink.report.view.blocks import Block, Row, bars_of, rows_of
 
-# What stands in the place of a chart that other tools draw.
+# The text for a chart that only other tools draw.
 NOT_SHOWN = "not drawn here; Nsight Compute does"
 
 
 def block_of(
     item: BodyItem | RuleItem, section: Section, action: Action, target: Target, title: str = ""
 ) -> Block | None:
-    """A table or chart; `title` where it has none. What is not drawn is shown by name."""
+    """The block of a table or chart; `title` is the default title. Others are shown by name."""
     if item.roofline_chart is not None:
         return charts.roofline(item.roofline_chart, section, action, target, title)
     chart = (
@@ -49,7 +49,7 @@ def block_of(
         return charts.histogram(chart, rows, title)
     if isinstance(chart, SourceMetricTable):
         return charts.source_lines(chart, rows, title)
-    rows = _sorted(rows, chart)
+    rows = _sort_rows(rows, chart)
     if isinstance(chart, Table):
         by_column = chart.order == Order.COLUMN_MAJOR
         return Block(title, rows, (), chart.columns, by_column, description=caption)
@@ -62,7 +62,7 @@ def block_of(
 
 
 def _not_shown(item: BodyItem) -> Block | None:
-    """Names a chart that only other tools draw: those of memory, and of NVLink."""
+    """A block with the name of a chart that only other tools draw: of memory or NVLink."""
     for name in item.__slots__:
         value = getattr(item, name)
         if name not in ("filter", "horizontal_container", "unknown") and value is not None:
@@ -72,7 +72,7 @@ def _not_shown(item: BodyItem) -> Block | None:
     return None
 
 
-def _sorted(rows: tuple[Row, ...], holder: Table | BarChart) -> tuple[Row, ...]:
+def _sort_rows(rows: tuple[Row, ...], holder: Table | BarChart) -> tuple[Row, ...]:
     if holder.sort_key is None and holder.sort_direction is None:
         return rows
     descending = holder.sort_direction == SortDirection.DESCENDING

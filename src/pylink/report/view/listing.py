@@ -1,4 +1,4 @@
-"""--list-sections, --list-sets and --list-rules: what the search path holds, and what fails."""
+"""--list-sections, --list-sets and --list-rules: files of the search path, and their errors."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pylink.diagnostics.stream import printable, write
 from pylink.report.rules.rulefiles import load_rules
 from pylink.report.sections.folders import search_path
 from pylink.report.sections.sectionfiles import ALL, DEFAULT_SET, load
-from pylink.terminal.tables import aligned
+from pylink.terminal.tables import align_columns
 
 
 def list_files(options: Mapping[str, Any]) -> int:
-    """Print the lists that the options ask for; 1 when a file did not load.
+    """Print the lists that the options request; return 1 if a file did not load.
 
     `options` are those of a link or of `pylink report`, by attribute. ReportError for a folder that
     does not exist.
@@ -30,23 +30,25 @@ def list_files(options: Mapping[str, Any]) -> int:
         errors += [*loaded.errors, *loaded.malformed()]
         warnings += loaded.warnings
         if options.get("list_sections"):
-            # As in `prepare`: a named folder stands for what is in it.
-            given = bool(options.get("section_folder") or options.get("section_folder_recursive"))
-            on = {each.identifier for each in loaded.select(without_sets=given)}
+            # `prepare` also selects all sections of a folder that is named.
+            has_folders = bool(
+                options.get("section_folder") or options.get("section_folder_recursive")
+            )
+            enabled = {section.identifier for section in loaded.select(without_sets=has_folders)}
             rows = [
                 (
-                    each.section.identifier,
-                    each.section.display_name,
-                    "yes" if each.section.identifier in on else "no",
-                    str(each.file),
+                    section.section.identifier,
+                    section.section.display_name,
+                    "yes" if section.section.identifier in enabled else "no",
+                    str(section.file),
                 )
-                for each in loaded.sections
+                for section in loaded.sections
             ]
             _print(("Identifier", "Display Name", "Enabled", "Filename"), rows)
         if options.get("list_sets"):
             names = sorted(loaded.set_names() | {DEFAULT_SET, ALL})
             members = [
-                (name, ", ".join(each.identifier for each in loaded.select(sets=[name])))
+                (name, ", ".join(section.identifier for section in loaded.select(sets=[name])))
                 for name in names
             ]
             _print(("Set", "Sections"), members)
@@ -55,8 +57,8 @@ def list_files(options: Mapping[str, Any]) -> int:
         errors += loaded_rules.errors
         warnings += loaded_rules.warnings
         rules = [
-            (each.identifier, each.name, each.section or "", each.description, str(each.file))
-            for each in loaded_rules.rules
+            (rule.identifier, rule.name, rule.section or "", rule.description, str(rule.file))
+            for rule in loaded_rules.rules
         ]
         _print(("Identifier", "Display Name", "Section", "Description", "Filename"), rules)
     for warning in warnings:
@@ -67,8 +69,8 @@ def list_files(options: Mapping[str, Any]) -> int:
 
 
 def _print(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table with ruled titles; the last column is not padded."""
+    """Print a table with ruled titles; the last column is not padded."""
     cells = [titles, *(tuple(map(printable, row)) for row in rows)]
     rule = ["-" * max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = aligned([rule, cells[0], rule, *cells[1:]], gap=" ")
+    lines = align_columns([rule, cells[0], rule, *cells[1:]], gap=" ")
     write(sys.stdout, "".join(f"{line}\n" for line in [*lines, ""]))

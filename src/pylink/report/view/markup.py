@@ -1,4 +1,4 @@
-"""The mark-up in messages of rules: references that a tool may follow."""
+"""The mark-up in messages of rules: references for tools to follow."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ REFERENCE = re.compile(
 )
 
 
-def plain(text: str) -> str:
-    """The text without mark-up; a link stands in brackets after its text."""
+def strip_markup(text: str) -> str:
+    """The text without mark-up; the address of a link follows its text in brackets."""
 
     def replace(match: re.Match[str]) -> str:
         if match["url"] is not None:
@@ -31,7 +31,7 @@ def plain(text: str) -> str:
 
 @dataclass(slots=True)
 class Figures:
-    """The plots of a page, as `<svg>` elements; `note` says why there are none."""
+    """The plots of a page as `<svg>` elements; `note` is the reason if plots are missing."""
 
     comparison: str = ""
     growth: str = ""

@@ -1,4 +1,4 @@
-"""Values with units, as people read them."""
+"""Formats values with units."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MISSING = "N/A"
 
 
 def scaled(value: float, unit: str) -> tuple[float, str]:
-    """The value in the largest step of its unit that leaves it at 1 or more, and that step."""
+    """Scale a value to the largest step of its unit that keeps it at 1 or more; return both."""
     base, _, per = unit.partition("/")
     steps = SCALES.get(base)
     if steps is None or not math.isfinite(value):
@@ -36,7 +36,7 @@ def scaled(value: float, unit: str) -> tuple[float, str]:
 
 
 def number(value: float) -> str:
-    """Whole numbers in full, others to three figures or more; a comma between thousands."""
+    """Format whole numbers in full, others with at least three digits, with commas."""
     if not math.isfinite(value):
         return str(value)
     if value == int(value):
@@ -57,25 +57,25 @@ def text(value: Scalar | None, unit: str) -> str:
 
 
 def base_text(value: Scalar | None) -> str:
-    """A value unscaled and unrounded, as tables for programs have it; empty for None."""
+    """A value unscaled and unrounded, for programs; empty for None."""
     if value is None:
         return ""
     return value if isinstance(value, str) else repr(value)
 
 
-def spread_of(values: Sequence[float], shown: int, unit: str) -> str:
-    """What a list of the largest omits, in a sentence.
+def spread_of(values: Sequence[float], shown_count: int, unit: str) -> str:
+    """A sentence about the numbers that a list of the largest ones omits.
 
-    `values` are all numbers, the largest first, of which `shown` are in the list.
+    `values` are all numbers, largest first; the first `shown_count` are in the list.
     """
-    rest, whole = values[shown:], sum(values)
-    share = f" ({100 * sum(rest) / whole:.0f}%)" if whole else ""
-    note = f"{len(rest):,} more with {text(sum(rest), unit)} together{share}; of all "
+    omitted, total = values[shown_count:], sum(values)
+    share = f" ({100 * sum(omitted) / total:.0f}%)" if total else ""
+    note = f"{len(omitted):,} more with {text(sum(omitted), unit)} together{share}; of all "
 
-    def at(part: float) -> str:
+    def quantile(part: float) -> str:
         return text(values[min(int((1 - part) * len(values)), len(values) - 1)], unit)
 
     return (
-        f"{note}{len(values):,}, one in ten has at most {at(0.1)}, half {at(0.5)}, "
-        f"nine in ten {at(0.9)}"
+        f"{note}{len(values):,}, one in ten has at most {quantile(0.1)}, half {quantile(0.5)}, "
+        f"nine in ten {quantile(0.9)}"
     )

@@ -1,4 +1,4 @@
-"""What a report says as a whole: where it is from, its phases, and what its rules advise."""
+"""Summaries of a report: its origin, its phases, and the advice of its rules."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from pylink.report.view.pages import DURATION, ActionPage, RuleMessage, action_n
 # Processor nanoseconds of an action.
 PROCESSOR = "link__cpu_time_duration.sum"
 
-# Wall time that is so many times the processor time, and so many nanoseconds more, disagrees with
-# it; percent of the input that a second link finds in the file cache.
-DISAGREE = 1.3
-LONG_WAIT = 2e6
-WARM = 90.0
+# A link has waited if its wall time exceeds its processor time by this factor and by so many
+# nanoseconds. A cache hit rate, in percent, from which on the input counts as cached.
+WAITING_RATIO = 1.3
+LEAST_WAIT_NS = 2e6
+WARM_CACHE_PERCENT = 90.0
 
-# Characters of a command line that are shown; that of a large link would fill the screen.
-LONGEST = 160
+# Limit of the characters of a command line: that of a large link would fill the screen.
+MAX_COMMAND_LENGTH = 160
 
-# Actions of one name, such as comparisons of two inputs, that a page shows.
-MOST_OF_NAME = 4
+# Limit of actions of one name on a page, such as comparisons of two inputs.
+MAX_OF_NAME = 4
 
 
 def whole_first(pages: Sequence[ActionPage]) -> list[ActionPage]:
-    """The pages as people read them: the whole link, which files have last, before its phases."""
+    """The pages with the whole link, which is last in files, before its phases."""
     return sorted(pages, key=lambda page: page.action.scope is not Scope.RANGE)
 
 
 def longest_of_name(pages: Sequence[ActionPage]) -> list[ActionPage]:
-    """The pages, of a link's actions of the same name only the `MOST_OF_NAME` that took longest."""
+    """The pages without all but the `MAX_OF_NAME` longest of a link's actions of the same name."""
     by_name: dict[str, list[ActionPage]] = defaultdict(list)
     for page in pages:
         if page.action.number(DURATION) is not None:
             by_name[page.action.function_name].append(page)
-    left_out: set[int] = set()
+    omitted: set[int] = set()
     for namesakes in by_name.values():
         namesakes.sort(key=lambda page: page.action.number(DURATION) or 0, reverse=True)
-        left_out.update(page.index for page in namesakes[MOST_OF_NAME:])
-    return [page for page in pages if page.index not in left_out]
+        omitted.update(page.index for page in namesakes[MAX_OF_NAME:])
+    return [page for page in pages if page.index not in omitted]
 
 
 def advice(pages: Sequence[ActionPage]) -> list[tuple[str, RuleMessage]]:
-    """What rules warn of and call errors, by action, the largest estimated gain first, once."""
+    """Warnings, errors and optimizations by rules, each once, largest estimated gain first."""
     by_text: dict[tuple[str, str], tuple[str, RuleMessage]] = {}
     for page in pages:
         for message in page.all_messages():
@@ -59,9 +59,9 @@ def advice(pages: Sequence[ActionPage]) -> list[tuple[str, RuleMessage]]:
 
 
 def failures(pages: Sequence[ActionPage]) -> list[RuleMessage]:
-    """What kept rules from working, each once: no advice, but what to do about the rule.
+    """Reasons why rules could not be applied, each once.
 
-    An error that a rule itself speaks of is advice.
+    An error that a rule itself reports is advice instead.
     """
     by_text: dict[tuple[str, str], RuleMessage] = {}
     for page in pages:
@@ -71,44 +71,50 @@ def failures(pages: Sequence[ActionPage]) -> list[RuleMessage]:
     return list(by_text.values())
 
 
-def waiting(report: Report) -> str:
-    """Says when wall and processor time disagree, and why that may be; "" when they agree."""
-    whole = next(report.ranges(), None)
-    wall = None if whole is None else whole.number(DURATION)
-    busy = None if whole is None else whole.number(PROCESSOR)
-    if whole is None or not wall or not busy or wall < DISAGREE * busy or wall - busy < LONG_WAIT:
+def waiting_text(report: Report) -> str:
+    """Sentences on the time that a link waited, and the likely reason; "" if it did not wait."""
+    link = next(report.ranges(), None)
+    wall_ns = None if link is None else link.number(DURATION)
+    processor_ns = None if link is None else link.number(PROCESSOR)
+    if (
+        link is None
+        or not wall_ns
+        or not processor_ns
+        or wall_ns < WAITING_RATIO * processor_ns
+        or wall_ns - processor_ns < LEAST_WAIT_NS
+    ):
         return ""
     advice_text = (
-        f"It waited for {text(wall - busy, 'nsecond')} of that: its processor time was "
-        f"{text(busy, 'nsecond')}. "
+        f"It waited for {text(wall_ns - processor_ns, 'nsecond')} of that: its processor time was "
+        f"{text(processor_ns, 'nsecond')}. "
     )
-    cached = whole.number("file__cache_hit.pct")
-    faults = whole.number("link__page_faults_major.sum")
-    if cached is not None and cached < WARM:
+    cached = link.number("file__cache_hit.pct")
+    faults = link.number("link__page_faults_major.sum")
+    if cached is not None and cached < WARM_CACHE_PERCENT:
         advice_text += f"{100 - cached:.0f}% of the input came from disk."
     elif faults:
-        advice_text += f"{_counted(faults, 'page fault')} waited for a disk."
+        advice_text += f"{_with_plural(faults, 'page fault')} waited for a disk."
     else:
         advice_text += "The machine was busy, or the output's disk slow: compare processor times."
     return advice_text
 
 
-def _counted(number: Scalar, what: str) -> str:
-    return f"{text(number, '')} {what}{'' if number == 1 else 's'}"
+def _with_plural(number: Scalar, noun: str) -> str:
+    return f"{text(number, '')} {noun}{'' if number == 1 else 's'}"
 
 
 def were_judged(pages: Sequence[ActionPage]) -> bool:
-    """Whether rules were applied, which may have found nothing to say."""
+    """Whether rules were applied, even if they had no messages."""
     return any(page.action.rule_results for page in pages)
 
 
 def _speedup(message: RuleMessage) -> float:
-    values = [each.metric_value for each in message.focus if "speedup" in (each.metric_name or "")]
+    values = [focu.metric_value for focu in message.focus if "speedup" in (focu.metric_name or "")]
     return max((value for value in values if value is not None), default=0.0)
 
 
-def phases(report: Report) -> list[Action]:
-    """The actions that are phases: those with a duration, and not a comparison of two sections."""
+def phase_actions(report: Report) -> list[Action]:
+    """The actions that are phases: those with a duration, except comparisons."""
     return [
         action
         for action in report.launches()
@@ -117,42 +123,46 @@ def phases(report: Report) -> list[Action]:
 
 
 def phase_name(action: Action) -> str:
-    """What a phase is called without what it worked on."""
+    """The name of a phase without the object it worked on."""
     return action.function_name or action_name(action)
 
 
 def title_of(page: ActionPage) -> str:
-    """What an action is called on a page: a phase by its name, others with what they worked on."""
+    """The title of an action on a page: for a phase its name, for others also their object."""
     is_phase = page.action.number(PROCESSOR) is not None and page.action.scope is not Scope.RANGE
     return phase_name(page.action) if is_phase else page.name
 
 
 def summary(report: Report) -> str:
-    """The whole link in a sentence; empty for a report that is of no link."""
-    whole = next(report.ranges(), None)
-    took = None if whole is None else whole.number(DURATION)
-    if whole is None or took is None:
+    """A sentence on the whole link; empty if the report is not about a link."""
+    link = next(report.ranges(), None)
+    wall_ns = None if link is None else link.number(DURATION)
+    if link is None or wall_ns is None:
         return ""
-    sentence = f"The link took {text(took, 'nsecond')}"
-    files, size = whole.number("file__opened.sum"), whole.number("file__bytes_read.sum")
+    sentence = f"The link took {text(wall_ns, 'nsecond')}"
+    files, size = link.number("file__opened.sum"), link.number("file__bytes_read.sum")
     if files is not None and size is not None:
-        sentence += f" for {_counted(files, 'file')} of {text(size, 'byte')}"
-    floor = whole.number("link__time_per_copy_floor.ratio")
+        sentence += f" for {_with_plural(files, 'file')} of {text(size, 'byte')}"
+    floor = link.number("link__time_per_copy_floor.ratio")
     if floor is not None:
-        sentence += f", {text(float(floor), '')} times what reading and writing took"
-    measure = PROCESSOR if whole.number(PROCESSOR) is not None else DURATION
-    longest = max(phases(report), key=lambda each: each.number(measure) or 0, default=None)
+        sentence += f", {text(float(floor), '')} times the time of reading and writing"
+    measure = PROCESSOR if link.number(PROCESSOR) is not None else DURATION
+    longest = max(
+        phase_actions(report),
+        key=lambda phase_action: phase_action.number(measure) or 0,
+        default=None,
+    )
     if longest is not None:
         sentence += f". Its longest phase was {phase_name(longest)}"
         sentence += f" with {text(longest.number(measure), 'nsecond')}"
         sentence += " of processor time" if measure == PROCESSOR else ""
-    return " ".join(filter(None, (f"{sentence}.", waiting(report))))
+    return " ".join(filter(None, (f"{sentence}.", waiting_text(report))))
 
 
-def shortened(report: Report | None) -> Callable[[str], str]:
-    """What takes the folder off a path that all paths of the report begin with.
+def path_shortener(report: Report | None) -> Callable[[str], str]:
+    """A function that removes the common folder of the report's paths from a path.
 
-    A title for several inputs, such as `400 x dir/g*.cubin`, loses it, too.
+    It also works on the title of several inputs, such as `400 x dir/g*.cubin`.
     """
     shorten = shortener(
         str(instance.id)
@@ -169,10 +179,10 @@ def shortened(report: Report | None) -> Callable[[str], str]:
     return shortened_title
 
 
-def session_rows(report: Report, file: str, *, whole: bool = False) -> list[tuple[str, str]]:
-    """Where the report comes from, as pairs of a label and text; what it does not say is absent.
+def session_rows(report: Report, file: str, *, in_full: bool = False) -> list[tuple[str, str]]:
+    """The origin of the report as pairs of label and text, without unknown values.
 
-    With `whole` a long command line is there in full.
+    A long command line is shortened unless `in_full`.
     """
     session, process = report.session, report.process
     rows = [("Report", file)]
@@ -184,9 +194,14 @@ def session_rows(report: Report, file: str, *, whole: bool = False) -> list[tupl
         rows.append(("Created", moment))
     command = session.profiler_cmdline or ""
     rows.append(
-        ("Command line", command if whole or len(command) <= LONGEST else f"{command[:LONGEST]}...")
+        (
+            "Command line",
+            command
+            if in_full or len(command) <= MAX_COMMAND_LENGTH
+            else f"{command[:MAX_COMMAND_LENGTH]}...",
+        )
     )
-    rows += [(each.provider, each.version) for each in session.version_info]
+    rows += [(version.provider, version.version) for version in session.version_info]
     if session.host_system_info is not None:
         rows.append(("Processor", session.host_system_info.processor or ""))
-    return [(label, shown) for label, shown in rows if shown]
+    return [(label, value) for label, value in rows if value]

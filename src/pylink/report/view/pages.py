@@ -1,4 +1,4 @@
-"""What is shown of a report: actions, their sections, rows of metrics, and what rules messages."""
+"""The contents of a report to show: actions, sections, rows of metrics, messages of rules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pylink.report.view.blocks import Block, rows_of
 from pylink.report.view.items import block_of
 from pylink.report.view.numbers import text
 
-# How messages are marked, as in Nsight Compute.
+# The marks of messages, as in Nsight Compute.
 MARKS: dict[int, str] = {
     MessageType.NONE: "",
     MessageType.OK: "INF",
@@ -32,7 +32,7 @@ MARKS: dict[int, str] = {
     MessageType.OPTIMIZATION: "OPT",
 }
 
-# What the estimate beside a message is called.
+# The label of the estimate beside a message.
 ESTIMATE = "Estimated speedup"
 
 # Nanoseconds that an action took.
@@ -52,7 +52,7 @@ class RuleMessage:
 
 @dataclass(slots=True)
 class SectionPage:
-    """A section of one action: header and bodies as blocks, then what its rules say."""
+    """A section of one action: header and bodies as blocks, then messages of its rules."""
 
     identifier: str
     title: str
@@ -63,7 +63,7 @@ class SectionPage:
 
 @dataclass(slots=True)
 class ActionPage:
-    """One action; `messages` and `blocks` hold what rules without a section say and added."""
+    """One action; `messages` and `blocks` come from rules without a section."""
 
     index: int
     name: str
@@ -73,7 +73,7 @@ class ActionPage:
     blocks: list[Block] = field(default_factory=list)
 
     def all_messages(self) -> Iterator[RuleMessage]:
-        """What rules say, those of sections first."""
+        """Yield the messages of rules, those of sections first."""
         for section in self.sections:
             yield from section.messages
         yield from self.messages
@@ -85,7 +85,7 @@ def action_pages(report: Report) -> list[ActionPage]:
 
 
 def action_name(action: Action) -> str:
-    """What an action is called; ranges have no name of their own, that of a link is the link."""
+    """The name of an action; for a range it is "range", for a link "whole link"."""
     if action.scope is Scope.RANGE:
         return "range" if action.number(DURATION) is None else "whole link"
     return action.demangled_name or action.function_name or action.mangled_name
@@ -93,40 +93,59 @@ def action_name(action: Action) -> str:
 
 def _action_page(index: int, action: Action) -> ActionPage:
     target = target_of(action)
-    ordered = sorted(action.sections, key=lambda each: (each.order is None, each.order or 0))
+    ordered = sorted(
+        action.sections, key=lambda section: (section.order is None, section.order or 0)
+    )
     sections = [
         _section_page(section, action, target) for section in ordered if counts_for(section, target)
     ]
-    _tell_apart(sections)
-    sections = _extended(sections, {each.identifier: each.extends for each in ordered})
-    shown = {page.identifier for page in sections}
-    alone = [each for each in action.rule_results if each.section_identifier not in shown]
-    blocks = [block for each in alone for block in rule_blocks(each, action, target)]
-    return ActionPage(index, action_name(action), action, sections, list(_messages(alone)), blocks)
+    _make_titles_unique(sections)
+    sections = _merge_extensions(
+        sections, {section.identifier: section.extends for section in ordered}
+    )
+    shown_identifiers = {page.identifier for page in sections}
+    results_without_section = [
+        rule_result
+        for rule_result in action.rule_results
+        if rule_result.section_identifier not in shown_identifiers
+    ]
+    blocks = [
+        block for result in results_without_section for block in rule_blocks(result, action, target)
+    ]
+    return ActionPage(
+        index,
+        action_name(action),
+        action,
+        sections,
+        list(_messages(results_without_section)),
+        blocks,
+    )
 
 
-def _tell_apart(pages: list[SectionPage]) -> None:
-    """Add the identifier to titles that several sections of an action have."""
+def _make_titles_unique(pages: list[SectionPage]) -> None:
+    """Add the identifier to titles that several sections of an action share."""
     counts = Counter(page.title for page in pages)
     for page in pages:
         if counts[page.title] > 1:
             page.title = f"{page.title} ({page.identifier})"
 
 
-def _extended(pages: list[SectionPage], extends: dict[str, str | None]) -> list[SectionPage]:
-    """The pages, those of sections that extend a shown one as further parts of it."""
+def _merge_extensions(
+    pages: list[SectionPage], extends: dict[str, str | None]
+) -> list[SectionPage]:
+    """Merge the pages of sections that extend a shown section into its page."""
     by_identifier = {page.identifier: page for page in pages}
-    kept = []
+    merged = []
     for page in pages:
         base = by_identifier.get(extends[page.identifier] or "")
         if base is None or base is page or extends[base.identifier]:
-            kept.append(page)
+            merged.append(page)
             continue
         for block in page.blocks:
             title = f"{page.title}: {block.title}" if block.title else page.title
             base.blocks.append(replace(block, title=title))
         base.messages += page.messages
-    return kept
+    return merged
 
 
 def _section_page(section: Section, action: Action, target: Target) -> SectionPage:
@@ -140,15 +159,19 @@ def _section_page(section: Section, action: Action, target: Target) -> SectionPa
             block = block_of(item, section, action, target)
             if block is not None and (block.rows or block.bars):
                 page.blocks.append(block)
-    mine = [each for each in action.rule_results if each.section_identifier == section.identifier]
-    page.messages = list(_messages(mine))
-    for result in mine:
+    results = [
+        rule_result
+        for rule_result in action.rule_results
+        if rule_result.section_identifier == section.identifier
+    ]
+    page.messages = list(_messages(results))
+    for result in results:
         page.blocks += rule_blocks(result, action, target)
     return page
 
 
 def rule_blocks(result: RuleResult, action: Action, target: Target) -> Iterator[Block]:
-    """The tables and charts that a rule added."""
+    """Yield the tables and charts that a rule added."""
     for item in result.items():
         block = block_of(item, Section(identifier=""), action, target, result.display_name)
         if block is not None and (block.rows or block.bars):
@@ -164,8 +187,8 @@ def _messages(results: Iterable[RuleResult]) -> Iterator[RuleMessage]:
             )
 
 
-def focus_words(metric: FocusMetric) -> str:
-    """A metric that a message is about: what it is called, its value, and what the rule adds."""
+def focus_text(metric: FocusMetric) -> str:
+    """Text on a metric of a message: its label, its value, and information of the rule."""
     name = metric.metric_name or ""
     caption = ESTIMATE if name == SPEEDUP_METRIC else label(name)
     if metric.metric_value is not None:

@@ -29,23 +29,22 @@ SERIES = (BLUE, ORANGE, "#3f9b6b", "#a05fb4", "#c2554d")
 
 Growth = Callable[[float], float]
 
-# Color of text and axes: pages replace it by that of their text, which a dark page has light.
+# Color of text and axes. Pages replace it by the color of their text, for dark mode.
 INK = "#010203"
 
-# Bars beside each other that have room for their values.
-MOST_VALUES = 24
+# Limit of bars beside each other with values.
+MAX_VALUES = 24
 
-# Sizes that span more are drawn on logarithmic axes.
-LONG_SPAN = 100.0
+# Axes are logarithmic if sizes span more than this factor.
+LOGARITHMIC_SPAN = 100.0
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Cost against size: measured points, and what was found about their growth.
+    """Cost against size: measured points and the model of their growth.
 
-    `interval` holds the least and the largest cost to expect at twice the largest size; `caption`
-    says the growth, its error and the forecast in words. `size_title` and `cost_title` are what the
-    axes show, with units.
+    `interval` is the expected range of the cost at twice the largest size; `caption` is text on the
+    growth, its error and the forecast. `size_title` and `cost_title` are the titles of the axes.
     """
 
     title: str
@@ -63,19 +62,19 @@ def timeline(stretches: Sequence[Stretch], title: str = "") -> Figure:
     """The phases of a link and their steps, one below the other."""
     figure = Figure(figsize=(8, 0.5 + 0.24 * max(1, len(stretches))), layout="constrained")
     axes = figure.add_subplot()
-    places = range(len(stretches))
+    positions = range(len(stretches))
     axes.barh(
-        list(places),
-        [each.duration for each in stretches],
-        left=[each.start for each in stretches],
-        height=[0.5 if each.is_step else 0.8 for each in stretches],
-        color=[PALE if each.is_step else BLUE for each in stretches],
+        list(positions),
+        [stretch.duration for stretch in stretches],
+        left=[stretch.start for stretch in stretches],
+        height=[0.5 if stretch.is_step else 0.8 for stretch in stretches],
+        color=[PALE if stretch.is_step else BLUE for stretch in stretches],
     )
-    for at, each in enumerate(stretches):
-        end = each.start + each.duration
+    for position, stretch in enumerate(stretches):
+        end = stretch.start + stretch.duration
         axes.annotate(
-            text(each.duration, "nsecond"),
-            (end, at),
+            text(stretch.duration, "nsecond"),
+            (end, position),
             (4, 0),
             textcoords="offset points",
             va="center",
@@ -84,7 +83,7 @@ def timeline(stretches: Sequence[Stretch], title: str = "") -> Figure:
         )
     axes.margins(x=0.12)
     axes.set_xlim(left=0)
-    axes.set_yticks(list(places), [each.name for each in stretches])
+    axes.set_yticks(list(positions), [stretch.name for stretch in stretches])
     axes.invert_yaxis()
     axes.set_xlabel("time since the link began", fontsize=8)
     _format(axes.xaxis, "nsecond")
@@ -98,16 +97,18 @@ def bars(names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], un
     axes = figure.add_subplot()
     width = 0.8 / max(1, len(series))
     colors = (GREY, BLUE, ORANGE)
-    for at, (label, values) in enumerate(series):
-        places = [place + at * width for place in range(len(names))]
-        drawn = axes.bar(places, list(values), width, label=label, color=colors[at % len(colors)])
-        if len(series) * len(names) <= MOST_VALUES:
-            shown = [text(value, unit) for value in values]
-            axes.bar_label(drawn, shown, fontsize=6, color=INK, padding=1)
+    for number, (label, values) in enumerate(series):
+        positions = [position + number * width for position in range(len(names))]
+        drawn = axes.bar(
+            positions, list(values), width, label=label, color=colors[number % len(colors)]
+        )
+        if len(series) * len(names) <= MAX_VALUES:
+            value_texts = [text(value, unit) for value in values]
+            axes.bar_label(drawn, value_texts, fontsize=6, color=INK, padding=1)
     middle = 0.4 - width / 2
-    axes.set_xticks([place + middle for place in range(len(names))], list(names))
+    axes.set_xticks([position + middle for position in range(len(names))], list(names))
     axes.legend(frameon=False, labelcolor=INK)
-    axes.set_ylabel("time on the wall", fontsize=8)
+    axes.set_ylabel("wall time", fontsize=8)
     _format(axes.yaxis, unit)
     _trim(axes, "")
     return figure
@@ -132,18 +133,18 @@ def ranking(
 
 
 def chart(plot: Plot) -> Figure:
-    """Lines, points and walls of a chart that a section or a rule defines."""
+    """Draw lines, points and walls of a chart that a section or a rule defines."""
     figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.add_subplot()
     if plot.logarithmic:
         axes.set_xscale("log")
         axes.set_yscale("log")
-    for at, (name, points) in enumerate(plot.lines):
+    for number, (name, points) in enumerate(plot.lines):
         style = "-" if plot.logarithmic else "o-"
         xs, ys = zip(*points, strict=True)
-        axes.plot(xs, ys, style, color=SERIES[at % len(SERIES)], label=name, ms=4)
-    for at, (name, x, y) in enumerate(plot.points):
-        axes.plot([x], [y], "D", color=SERIES[-1 - at % len(SERIES)], label=name)
+        axes.plot(xs, ys, style, color=SERIES[number % len(SERIES)], label=name, ms=4)
+    for number, (name, x, y) in enumerate(plot.points):
+        axes.plot([x], [y], "D", color=SERIES[-1 - number % len(SERIES)], label=name)
     for name, x in plot.walls:
         axes.axvline(x, color=GREY, ls="--", label=name or None)
     axes.set_xlabel(plot.x_title, fontsize=8)
@@ -155,26 +156,26 @@ def chart(plot: Plot) -> Figure:
     return figure
 
 
-def curve(shown: Curve) -> Figure:
-    """Cost against size with the fitted growth."""
+def curve(data: Curve) -> Figure:
+    """Draw cost against size with the fitted growth."""
     figure = Figure(figsize=(4.4, 3.3), layout="constrained")
-    _draw_curve(figure.add_subplot(), shown)
+    _draw_curve(figure.add_subplot(), data)
     return figure
 
 
 def curves(several: Sequence[Curve]) -> Figure:
-    """All curves in one picture, three in a row."""
+    """Draw all curves in one picture, three in a row."""
     rows = (len(several) + 2) // 3
     figure = Figure(figsize=(13, 3.3 * rows), layout="constrained")
-    for at, curve in enumerate(several, 1):
-        _draw_curve(figure.add_subplot(rows, min(3, len(several)), at), curve)
+    for number, curve in enumerate(several, 1):
+        _draw_curve(figure.add_subplot(rows, min(3, len(several)), number), curve)
     return figure
 
 
 def _draw_curve(axes: Axes, curve: Curve) -> None:
     points = list(curve.points)
     low, high = min(x for x, _ in points), max(x for x, _ in points)
-    logarithmic = low > 0 and high > LONG_SPAN * low
+    logarithmic = low > 0 and high > LOGARITHMIC_SPAN * low
     if logarithmic:
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -187,10 +188,12 @@ def _draw_curve(axes: Axes, curve: Curve) -> None:
             else low + (2 * high - low) * step / 100
             for step in range(101)
         ]
-        seen = [size for size in sizes if size <= high]
-        ahead = [high, *(size for size in sizes if size > high)]
-        axes.plot(seen, [fit(size) for size in seen], color=ORANGE, lw=1.5)
-        axes.plot(ahead, [fit(size) for size in ahead], color=ORANGE, lw=1.5, ls=":")
+        measured_sizes = [size for size in sizes if size <= high]
+        forecast_sizes = [high, *(size for size in sizes if size > high)]
+        axes.plot(measured_sizes, [fit(size) for size in measured_sizes], color=ORANGE, lw=1.5)
+        axes.plot(
+            forecast_sizes, [fit(size) for size in forecast_sizes], color=ORANGE, lw=1.5, ls=":"
+        )
     if curve.interval is not None:
         axes.plot([2 * high, 2 * high], curve.interval, color=ORANGE, lw=3, alpha=0.5)
     if not logarithmic:
@@ -204,7 +207,7 @@ def _draw_curve(axes: Axes, curve: Curve) -> None:
 
 
 def svg(figure: Figure, title: str, description: str) -> str:
-    """The figure as an `<svg>` element that a screen reader can name; it has the page's colors.
+    """The figure as an `<svg>` element in the page's colors, with a title for screen readers.
 
     Equal figures give equal text.
     """
@@ -216,16 +219,16 @@ def svg(figure: Figure, title: str, description: str) -> str:
     drawn = out.getvalue()
     drawn = drawn[drawn.index("<svg") :].replace(INK, "currentColor")
     start, inside = drawn.split(">", 1)
-    named = f"<title>{escape(title)}</title>\n<desc>{escape(description)}</desc>"
-    return f'{start} role="img" aria-label="{escape(title)}">\n{named}{inside}'
+    labels = f"<title>{escape(title)}</title>\n<desc>{escape(description)}</desc>"
+    return f'{start} role="img" aria-label="{escape(title)}">\n{labels}{inside}'
 
 
 def image(figure: Figure, suffix: str) -> bytes:
-    """The figure as a file: suffix `svg`, `png` or `pdf`. Equal figures give equal bytes."""
+    """The bytes of the figure as `svg`, `png` or `pdf`. Equal figures give equal bytes."""
     out = io.BytesIO()
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     with rc_context({"svg.hashsalt": "pylink", "svg.fonttype": "none"}), catch_warnings():
-        filterwarnings("ignore", "Glyph ")  # an empty box stands for what the font lacks
+        filterwarnings("ignore", "Glyph ")  # missing glyphs are drawn as empty boxes
         figure.savefig(out, format=suffix, dpi=150, metadata=dates.get(suffix))
     return out.getvalue()
 
@@ -237,7 +240,7 @@ def _format(axis: Axis, unit: str, *, logarithmic: bool = False) -> None:
 
 
 def _trim(axes: Axes, title: str) -> None:
-    """No frame but the two axes."""
+    """Remove the frame except for the two axes."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["bottom", "left"]].set_color(INK)
     axes.tick_params(labelsize=8, colors=INK)

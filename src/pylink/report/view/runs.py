@@ -1,4 +1,4 @@
-"""Several reports of links of different sizes: how the time grows from one to the next."""
+"""Growth of the time over several reports of links of different sizes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from pylink.report.view.pages import DURATION
 
 INPUT_BYTES = "file__bytes_read.sum"
 
-# What `add_runs` enters: one instance per report, and the exponent between the smallest and the
-# largest of them, 2 where twice the input takes four times as long.
+# Metrics of `add_runs`: one instance per report, and the exponent between the smallest and the
+# largest. It is 2 if twice the input takes four times as long.
 RUN_BYTES = "runs__input_bytes.sum"
 RUN_TIME = "runs__time_duration.sum"
 RUN_EXPONENT = "runs__growth_exponent.ratio"
 
 
 def size_and_time(report: Report) -> tuple[float, float] | None:
-    """Bytes read and nanoseconds of the whole link; None where the report does not say."""
-    sizes = [value for each in report.actions if (value := each.number(INPUT_BYTES)) is not None]
-    times = [value for each in report.actions if (value := each.number(DURATION)) is not None]
+    """Bytes read and nanoseconds of the whole link; None if the report lacks them."""
+    sizes = [
+        value for action in report.actions if (value := action.number(INPUT_BYTES)) is not None
+    ]
+    times = [value for action in report.actions if (value := action.number(DURATION)) is not None]
     if not sizes or not times or max(sizes) <= 0 or max(times) <= 0:
         return None
     # The whole link is the longest of the actions.
@@ -33,7 +35,7 @@ def sizes_and_times(reports: Iterable[Report]) -> list[tuple[float, float]]:
 
 
 def exponent(points: Sequence[tuple[float, float]]) -> float | None:
-    """p of time = size ** p between the smallest and the largest; None unless sizes differ."""
+    """The p of time = size ** p between smallest and largest; None if sizes are too similar."""
     if len(points) < 2:
         return None
     (low, first), (high, last) = min(points), max(points)
@@ -43,7 +45,7 @@ def exponent(points: Sequence[tuple[float, float]]) -> float | None:
 
 
 def add_runs(reports: Sequence[Report]) -> None:
-    """Enter in the first action of the last report how the time of all of them grows."""
+    """Add the growth metrics of all reports to the first action of the last report."""
     points = sizes_and_times(reports)
     if len(points) < 2 or not reports[-1].actions:
         return

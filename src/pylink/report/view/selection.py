@@ -1,4 +1,4 @@
-"""`--metrics`: a report with some of its metrics alone."""
+"""`--metrics`: reduces a report to some of its metrics."""
 
 from __future__ import annotations
 
@@ -10,60 +10,67 @@ from pylink.report.api.descriptions import label
 from pylink.report.display import TARGET_ARCH, TIME
 from pylink.report.errors import ReportError
 from pylink.report.model import Report
-from pylink.report.sections.patterns import REGEX, matching
+from pylink.report.sections.patterns import REGEX, matching_names
 
-# What tools need to show an action at all, and how long it took.
-SHOWN = (f"{REGEX}(device__attribute|launch)_.*", TIME, "link__time_duration.sum", TARGET_ARCH)
+# Metrics that tools need to show an action, and its time.
+NEEDED_BY_TOOLS = (
+    f"{REGEX}(device__attribute|launch)_.*",
+    TIME,
+    "link__time_duration.sum",
+    TARGET_ARCH,
+)
 
 
-def with_metrics(report: Report, wanted: Sequence[str]) -> Report:
-    """The report with the metrics of these names, and of names that match a `regex:` to the end.
+def with_metrics(report: Report, names: Sequence[str]) -> Report:
+    """The report with only the metrics of these names, or whose full name matches a `regex:`.
 
-    ReportError for a metric that no action has, and for an expression that is none.
+    ReportError for a metric that no action has, and for an invalid expression.
     """
-    known = {name for action in report.actions for name in action.metrics}
-    kept: set[str] = set()
-    for name in wanted:
-        matches = _matching(name, known)
+    all_names = {name for action in report.actions for name in action.metrics}
+    selected: set[str] = set()
+    for name in names:
+        matches = _matching(name, all_names)
         if not matches:
             raise ReportError(f"no metric '{name}' in the report; --page raw lists what it has")
-        kept |= matches
+        selected |= matches
     return dataclasses.replace(
         report,
         actions=[
             dataclasses.replace(
                 action,
                 sections=[],
-                metrics={name: each for name, each in action.metrics.items() if name in kept},
+                metrics={
+                    name: metric for name, metric in action.metrics.items() if name in selected
+                },
             )
             for action in report.actions
-            if not kept.isdisjoint(action.metrics)
+            if not selected.isdisjoint(action.metrics)
         ],
     )
 
 
-def collected(report: Report, wanted: Sequence[str], *, keeps_sections: bool) -> Report:
-    """What a link reports that was asked for these metrics: they alone, or beside its sections.
+def restrict_metrics(report: Report, names: Sequence[str], *, keeps_sections: bool) -> Report:
+    """Restrict a link's report to these metrics, or only check them if it `keeps_sections`.
 
     ReportError for a metric that no action has.
     """
-    chosen = with_metrics(report, [*wanted, *SHOWN])
+    chosen = with_metrics(report, [*names, *NEEDED_BY_TOOLS])
     return report if keeps_sections else chosen
 
 
-def check_names(wanted: Sequence[str]) -> None:
-    """ReportError for what no link measures, before it has taken any time."""
-    for name in wanted:
+def check_names(names: Sequence[str]) -> None:
+    """Check before a link that the names are metrics of links; ReportError if not."""
+    for name in names:
         if name.startswith(REGEX):
             _matching(name, set())
         elif label(name) == name and not name.startswith("derived__"):
             raise ReportError(f"no metric '{name}'; pylink report --query-metrics lists them")
 
 
-def _matching(wanted: str, known: set[str]) -> set[str]:
-    if not wanted.startswith(REGEX):
-        return known & {wanted}
+def _matching(pattern: str, names: set[str]) -> set[str]:
+    if not pattern.startswith(REGEX):
+        return names & {pattern}
     try:
-        return set(matching(wanted, known))
+        return set(matching_names(pattern, names))
     except re.error as error:
-        raise ReportError(f"--metrics {wanted}: {error}") from error
+        raise ReportError(f"--metrics {pattern}: {error}") from error

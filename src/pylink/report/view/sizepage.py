@@ -1,4 +1,4 @@
-"""Where the bytes of files are, as a page without network: a map that zooms, and tables to read."""
+"""The HTML page of `pylink size`: a map that zooms, and tables. It works offline."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ if TYPE_CHECKING:
 
     from pylink.size.model import Sizes
 
-# Parts of one node that are shown one by one; the rest is one more.
-MOST_PARTS = 40
-# Parts of less than this share of everything are not shown one by one, on two levels from the
-# outside.
-_LEAST = 1 / 5000
-# Levels of the map, from the outside in. A kind and a target are one.
+# Limit of the parts of one node; the others are combined.
+MAX_PARTS = 40
+# Parts below this share of the total are combined.
+_LEAST_SHARE = 1 / 5000
+# Levels of the map, from the outside in. Kind and target form one level.
 _OUTER = ("archive", "file", "kind", "target")
 _INNER = ("template", "function")
-_NAME = 72
+_NAME_LENGTH = 72
 
 COLORS = {
     CUBIN: "#2f6fb2",
@@ -37,15 +36,15 @@ COLORS = {
     RELOCATABLE_PTX: "#4d7014",
     LTOIR: "#0f6f68",
 }
-OTHER, GONE = "#5b6577", "#b45f06"
+OTHER, REMOVABLE_COLOR = "#5b6577", "#b45f06"
 
 
 @dataclass
 class Node:
-    """A part with its bytes; `gone` are those that could go, of the measure that the map shows.
+    """A part with its bytes; `removable` bytes could be removed, in the measure of the map.
 
-    Parts of fewer bytes than `least` are not shown one by one. `target` is that of a part which has
-    a kind and a target.
+    Parts smaller than `least` are combined. Only parts of the level of kinds and targets have a
+    `target`.
     """
 
     name: str
@@ -55,16 +54,16 @@ class Node:
     installed: int = 0
     unpacked: int = 0
     download: int = 0
-    gone: int = 0
+    removable: int = 0
     estimated: bool = False
     is_file: bool = False
     least: float = 0.0
     parts: dict[str, Node] = field(default_factory=dict)
 
     def largest(self) -> list[Node]:
-        """The parts, the largest first; the smallest as one, so that they add up."""
+        """The parts, largest first; the smallest are combined, so that sizes add up."""
         ordered = sorted(self.parts.values(), key=lambda node: (-node.size, node.name))
-        count = min(MOST_PARTS, sum(node.size >= self.least for node in ordered))
+        count = min(MAX_PARTS, sum(node.size >= self.least for node in ordered))
         head, rest = ordered[:count], ordered[count:]
         if len(rest) == 1:
             head.append(rest.pop())
@@ -75,26 +74,26 @@ class Node:
                 others.installed += node.installed
                 others.unpacked += node.unpacked
                 others.download += node.download
-                others.gone += node.gone
+                others.removable += node.removable
                 others.estimated = others.estimated or node.estimated
             head.append(others)
         return head
 
 
 def size_tree(sizes: Sizes) -> Node:
-    """Everything as a tree: archive, file, kind and target, template, function.
+    """All sizes as a tree: archive, file, kind and target, template, function.
 
-    The bytes of a node are those of its parts. Levels of which there is one name for all are
-    omitted, except for the last.
+    The size of a node is the sum of its parts. Levels with a single name are omitted, except for
+    the last level.
     """
     several = len({file.archive for file in sizes.files if file.archive}) > 1
     root = Node("all")
     for row in rows(sizes, (*_OUTER, *_INNER)):
         archive, file, kind, target, template, function = row.keys
-        named = "" if target.startswith("(") else f" {target}"
+        target_text = "" if target.startswith("(") else f" {target}"
         path = [archive] if several else []
-        at_file = len(path)
-        path += [file, f"{kind}{named}"]
+        file_depth = len(path)
+        path += [file, f"{kind}{target_text}"]
         if kind in DEVICE:
             path += [template] if template == function else [template, function]
         size = row.download if sizes.downloads else row.installed
@@ -102,20 +101,20 @@ def size_tree(sizes: Sizes) -> Node:
         for depth, step in enumerate((None, *path)):
             if step is not None:
                 node = node.parts.setdefault(step, Node(printable(step), kind))
-                node.is_file = depth == at_file + 1
-                node.target = named.strip() if depth == at_file + 2 else ""
+                node.is_file = depth == file_depth + 1
+                node.target = target_text.strip() if depth == file_depth + 2 else ""
             node.size += size
             node.installed += row.installed
             node.unpacked += row.unpacked
             node.download += row.download
             node.estimated = node.estimated or (bool(row.functions) and row.estimated)
-    _mark_gone(sizes, root, several=several)
-    _finish(root, root.size * _LEAST)
+    _mark_removable(sizes, root, several=several)
+    _finish(root, root.size * _LEAST_SHARE)
     return root
 
 
 def _finish(node: Node, least: float) -> None:
-    """Entries and what is around them have exact sizes; small parts inside of these are merged."""
+    """Set `least`, and clear `estimated` above the innermost levels, where sizes are exact."""
     node.least = least
     if any(part.parts for part in node.parts.values()):
         node.estimated = False
@@ -123,8 +122,8 @@ def _finish(node: Node, least: float) -> None:
         _finish(part, least)
 
 
-def _mark_gone(sizes: Sizes, root: Node, *, several: bool) -> None:
-    """What could go by rules of class A and B that take entries away, each entry once."""
+def _mark_removable(sizes: Sizes, root: Node, *, several: bool) -> None:
+    """Add the bytes of entries that rules of class A and B would remove, each entry once."""
     leaves: dict[int, Leaf] = {}
     for line in reductions(sizes):
         if line.letter != "C" and line.rule not in COMPRESSION and line.leaves:
@@ -135,16 +134,16 @@ def _mark_gone(sizes: Sizes, root: Node, *, several: bool) -> None:
         path += [file.name, f"{leaf.kind} {leaf.target}"]
         size = (leaf.download or 0) if sizes.downloads else leaf.installed
         node = root
-        node.gone += size
+        node.removable += size
         for step in path:
             node = node.parts[step]
-            node.gone += size
+            node.removable += size
 
 
 def page(sizes: Sizes, title: str) -> str:
-    """The page; names from files are escaped in it."""
+    """The HTML page; names from files are escaped."""
     tree = size_tree(sizes)
-    could_go = reductions(sizes)
+    size_reductions = reductions(sizes)
     measure = "download" if sizes.downloads else "installed"
     return page_from(
         "sizes.html.j2",
@@ -155,37 +154,37 @@ def page(sizes: Sizes, title: str) -> str:
         tree=tree,
         data=_script_data(tree, downloads=sizes.downloads),
         colours=COLORS,
-        key=[*COLORS.items(), ("other", OTHER), ("could go", GONE)],
+        key=[*COLORS.items(), ("other", OTHER), ("could go", REMOVABLE_COLOR)],
         other=OTHER,
         downloads=sizes.downloads,
-        lines=_lines(could_go),
+        lines=_lines(size_reductions),
         text=lambda size, _unit: bytes_text(size),
         shown=bytes_text,
-        percent=lambda part, whole: 100 * part / whole if whole else 0.0,
+        percent=lambda part, total: 100 * part / total if total else 0.0,
         shorten=_shorten,
         unreadable=[(printable(name), printable(reason)) for name, reason in sizes.unreadable],
     )
 
 
-def _lines(could_go: Sequence[Reduction]) -> list[tuple[Reduction, str, str]]:
+def _lines(size_reductions: Sequence[Reduction]) -> list[tuple[Reduction, str, str]]:
     return [
         (
             line,
             "" if line.download is None else bytes_text(line.download, line.estimated),
             bytes_text(line.installed, line.estimated),
         )
-        for line in could_go
+        for line in size_reductions
     ]
 
 
 def _shorten(name: str) -> str:
-    return name if len(name) <= _NAME else f"{name[: _NAME - 1]}\u2026"
+    return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}\u2026"
 
 
 def _script_data(tree: Node, *, downloads: bool) -> str:
-    """The tree for the script: no text in it ends the script or begins a comment of HTML."""
+    """JSON of the tree for the script, escaped so that it cannot end the script element."""
 
-    def of(node: Node) -> dict[str, object]:
+    def node_row(node: Node) -> dict[str, object]:
         row: dict[str, object] = {"n": node.name, "s": node.size, "k": node.kind}
         if node.is_file:
             row["b"] = node.name.rpartition("/")[2]
@@ -194,15 +193,15 @@ def _script_data(tree: Node, *, downloads: bool) -> str:
         row["i"], row["u"] = node.installed, node.unpacked
         if downloads:
             row["d"] = node.download
-        if node.gone:
-            row["g"] = node.gone
+        if node.removable:
+            row["g"] = node.removable
         if node.estimated:
             row["e"] = 1
         if node.parts:
-            row["c"] = [of(part) for part in node.largest() if part.size]
+            row["c"] = [node_row(part) for part in node.largest() if part.size]
         return row
 
-    text = json.dumps(of(tree), separators=(",", ":"))
+    text = json.dumps(node_row(tree), separators=(",", ":"))
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text

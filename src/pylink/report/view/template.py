@@ -1,4 +1,4 @@
-"""Pages made of templates: names in them are escaped, and what a template lacks is an error."""
+"""Renders templates: values are escaped, and an undefined name is an error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HERE = Path(__file__).parent
 
 
 def page_from(template: str, *folders: Path, **values: object) -> str:
-    """The page of a template in one of the folders, or beside this file."""
+    """Render a template from one of the folders, or beside this file."""
     environment = Environment(
         loader=FileSystemLoader([*folders, HERE]),
         autoescape=True,
@@ -18,6 +18,6 @@ def page_from(template: str, *folders: Path, **values: object) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # As globals, so that macros see them, too.
+    # Macros see globals, but not the arguments of `render`.
     environment.globals.update(values)
     return environment.get_template(template).render()

@@ -1,4 +1,4 @@
-"""A report on a terminal: tables, bars and what rules said; plain text where it is piped."""
+"""Shows a report on a terminal: tables, bars and messages of rules; plain text in a pipe."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from pylink.diagnostics.stream import printable
 from pylink.report.api.descriptions import label
 from pylink.report.model import Report
 from pylink.report.view.blocks import Bars, Block, Row, row_of
-from pylink.report.view.bytetree import FUNCTIONS, PARTS, UNNAMED, Node, byte_tree, counted
+from pylink.report.view.bytetree import FUNCTIONS, PARTS, UNNAMED, Node, byte_tree, instance_sizes
 from pylink.report.view.compare import Change
-from pylink.report.view.markup import plain
+from pylink.report.view.markup import strip_markup
 from pylink.report.view.numbers import text
 from pylink.report.view.overview import (
     PROCESSOR,
     advice,
     failures,
     longest_of_name,
+    path_shortener,
+    phase_actions,
     phase_name,
-    phases,
     session_rows,
-    shortened,
     summary,
     were_judged,
     whole_first,
 )
-from pylink.report.view.pages import DURATION, ActionPage, RuleMessage, action_pages, focus_words
+from pylink.report.view.pages import DURATION, ActionPage, RuleMessage, action_pages, focus_text
 
 BAR_WIDTH = 32
 NAME_WIDTH = 44
-_FIRST_FUNCTIONS = 5  # that the first screen names
-PARTS_OF_PARTS = 3  # of each kind of section, its largest inputs
-CELL_WIDTH = 52  # a label and a value beside each other
-SAID_INDENT = 9  # what stands below the first line of a message
-FILE_WIDTH = 160  # columns, where there is no terminal to ask
+_FIRST_FUNCTIONS = 5  # listed on the first screen
+PARTS_OF_PARTS = 3  # largest inputs of each kind of section
+CELL_WIDTH = 52  # of a label and a value
+MESSAGE_INDENT = 9  # of the lines of a message after its first
+FILE_WIDTH = 160  # columns without a terminal
 BAR = "\u2588"
 HALF_BAR = "\u258c"
 
@@ -47,7 +47,7 @@ STYLES = {"INF": "green", "WRN": "yellow", "ERR": "bold red", "OPT": "cyan"}
 
 
 class PrintableConsole(Console):
-    """Writes what comes from reports for people: names there are those of inputs."""
+    """Escapes control characters: names in reports come from inputs."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -61,7 +61,7 @@ class PrintableConsole(Console):
 
 
 def console(*, color: bool | None = None) -> Console:
-    """Standard output; `color` None leaves colors to the terminal and NO_COLOR."""
+    """A console on standard output; with `color` None, the terminal and NO_COLOR decide."""
     no_color = None if color is None else not color
     out = PrintableConsole(highlight=False, soft_wrap=True, force_terminal=color, no_color=no_color)
     if not sys.stdout.isatty():
@@ -72,15 +72,15 @@ def console(*, color: bool | None = None) -> Console:
 def show_details(
     out: Console, report: Report, *, instances: bool = False, everything: bool = True
 ) -> None:
-    """What rules advise, the whole link, then each action; `instances` lists those of metrics.
+    """Print advice of rules, the whole link, then each action; `instances` lists instances.
 
-    Without `everything` that is one screen: the advice, and what each phase took.
+    Without `everything`, one screen: the advice, and the time of each phase.
     """
     pages = action_pages(report)
     advised = advice(pages)
     if advised:
         _heading(out, "\nWhat to do")
-        _show_said(
+        _show_messages(
             out,
             [
                 RuleMessage(message.rule, message.mark, name, message.text)
@@ -95,7 +95,7 @@ def show_details(
         names = ", ".join(dict.fromkeys(message.rule for message in broken))
         rules = "1 rule" if len(broken) == 1 else f"{len(broken)} rules"
         out.print(Text(f"{rules} could not be applied: {names}", style="dim"))
-    if not everything and phases(report):
+    if not everything and phase_actions(report):
         show_phases(out, report)
         show_bytes(out, report)
         out.print(Text("--all shows every action and section", style="dim"))
@@ -103,23 +103,25 @@ def show_details(
     tree = byte_tree(report)
     if tree is not None:
         _heading(out, "Where the bytes of the output are")
-        _show_tree(out, tree, tree.size, shortened(report))
+        _show_tree(out, tree, tree.size, path_shortener(report))
         out.print()
-    shown = pages if instances else longest_of_name(pages)
-    for page in whole_first(shown):
+    shown_pages = pages if instances else longest_of_name(pages)
+    for page in whole_first(shown_pages):
         _show_page(out, page, instances=instances)
-    if len(shown) < len(pages):
-        rest = len(pages) - len(shown)
-        out.print(Text(f"{rest} shorter actions are left out; --instances shows them", style="dim"))
+    if len(shown_pages) < len(pages):
+        omitted = len(pages) - len(shown_pages)
+        out.print(
+            Text(f"{omitted} shorter actions are omitted; --instances shows them", style="dim")
+        )
 
 
 def show_bytes(out: Console, report: Report) -> None:
-    """What the output consists of by part, and its largest functions, as `pylink size` has them."""
-    parts = counted(report, PARTS)
+    """Print the output's bytes by part, and its largest functions, as in `pylink size`."""
+    parts = instance_sizes(report, PARTS)
     if not parts:
         return
-    whole = sum(size for _, size in parts)
-    functions = [pair for pair in counted(report, FUNCTIONS) if pair[0] not in UNNAMED]
+    total = sum(size for _, size in parts)
+    functions = [pair for pair in instance_sizes(report, FUNCTIONS) if pair[0] not in UNNAMED]
     for title, rows in (("Output", parts), ("Largest functions", functions[:_FIRST_FUNCTIONS])):
         table = Table(box=None, pad_edge=False)
         table.add_column(title, max_width=NAME_WIDTH, overflow="ellipsis", no_wrap=True)
@@ -127,37 +129,37 @@ def show_bytes(out: Console, report: Report) -> None:
         table.add_column("Share", justify="right")
         table.add_column("")
         for name, size in rows:
-            share = f"{100 * size / whole:.1f}%"
-            table.add_row(Text(name), text(size, "byte"), share, Text(bar(size, whole), "cyan"))
+            share = f"{100 * size / total:.1f}%"
+            table.add_row(Text(name), text(size, "byte"), share, Text(bar(size, total), "cyan"))
         if title == "Output":
-            table.add_row("all", text(whole, "byte"), "", "")
+            table.add_row("all", text(total, "byte"), "", "")
         if rows:
             out.print()
             out.print(table)
 
 
 def show_phases(out: Console, report: Report) -> None:
-    """A row per phase: processor time, time on the wall and its share."""
+    """Print a row per phase: processor time, wall time and its share."""
     table = Table(box=None, pad_edge=False)
     table.add_column("Phase")
     for title in ("Processor", "Wall", "Share of wall"):
         table.add_column(title, justify="right")
     table.add_column("")
-    whole = sum(each.number(DURATION) or 0 for each in phases(report))
-    for action in phases(report):
+    total = sum(action.number(DURATION) or 0 for action in phase_actions(report))
+    for action in phase_actions(report):
         wall = action.number(DURATION) or 0
         table.add_row(
             phase_name(action),
             text(action.number(PROCESSOR), "nsecond"),
             text(wall, "nsecond"),
-            f"{100 * wall / whole if whole else 0:.1f}%",
-            Text(bar(wall, whole), style="cyan"),
+            f"{100 * wall / total if total else 0:.1f}%",
+            Text(bar(wall, total), style="cyan"),
         )
     out.print(table)
 
 
 def show_headline(out: Console, headline: Sequence[str]) -> None:
-    """What became of the whole link, before any single number."""
+    """Print the sentences on the whole link."""
     for line in headline:
         out.print(Text(line, style="bold"))
 
@@ -171,15 +173,15 @@ def _show_page(out: Console, page: ActionPage, *, instances: bool) -> None:
         out.print(Text(f"  {section.title}", style="bold"))
         for block in section.blocks:
             _show_block(out, block, instances=instances)
-        _show_said(out, section.messages, focus=True)
+        _show_messages(out, section.messages, focus=True)
     for block in page.blocks:
         _show_block(out, block, instances=instances)
-    _show_said(out, page.messages, focus=True)
+    _show_messages(out, page.messages, focus=True)
     out.print()
 
 
 def show_raw(out: Console, report: Report, *, instances: bool = False) -> None:
-    """Every metric of every action, by name."""
+    """Print every metric of every action, by name."""
     for page in action_pages(report):
         _heading(out, f"[{page.index}] {page.name}")
         metrics = page.action.metrics
@@ -189,22 +191,22 @@ def show_raw(out: Console, report: Report, *, instances: bool = False) -> None:
 
 
 def show_session(out: Console, report: Report, file: str) -> None:
-    """What the report says in a sentence, and where it comes from."""
+    """Print the summary and the origin of the report."""
     lines = summary(report)
     if lines:
         out.print(Text(lines, style="bold"))
     table = Table.grid(padding=(0, 2))
-    for name, shown in session_rows(report, file):
-        table.add_row(Text(name, style="dim"), Text(shown))
+    for name, value in session_rows(report, file):
+        table.add_row(Text(name, style="dim"), Text(value))
     out.print(table)
 
 
 def show_changes(
     out: Console, changes: Iterable[Change], names: Sequence[str], most: int | None = None
 ) -> None:
-    """What differs between a baseline and another report, `most` rows of it."""
-    every = list(changes)
-    rows = every[:most]
+    """Print the changes from a baseline to another report, at most `most` rows."""
+    all_changes = list(changes)
+    rows = all_changes[:most]
     out.print(Text(f"{names[1]} against {names[0]}", style="bold"))
     if not rows:
         out.print(Text("Nothing changed by 5% or more."))
@@ -222,12 +224,12 @@ def show_changes(
             label(change.metric),
             text(change.before, change.unit),
             text(change.after, change.unit),
-            Text(change.shown, style=style),
+            Text(change.change_text, style=style),
         )
     out.print(table)
-    if len(rows) < len(every):
-        left = len(every) - len(rows)
-        out.print(Text(f"{left} smaller changes are left out; --all shows them", style="dim"))
+    if len(rows) < len(all_changes):
+        omitted = len(all_changes) - len(rows)
+        out.print(Text(f"{omitted} smaller changes are omitted; --all shows them", style="dim"))
 
 
 def _heading(out: Console, title: str) -> None:
@@ -247,7 +249,7 @@ def _show_block(out: Console, block: Block, *, instances: bool) -> None:
 
 
 def _show_table(out: Console, block: Block, *, instances: bool) -> None:
-    """Rows, as many beside each other as asked for and as there is room for."""
+    """Print rows in as many columns as requested and as fit."""
     if instances or block.columns == 1:
         _show_rows(out, block.rows, instances=instances)
         return
@@ -259,7 +261,7 @@ def _show_table(out: Console, block: Block, *, instances: bool) -> None:
         cells = [
             Text(text, style="" if row.value is not None else "dim")
             for row in line
-            for text in (row.label, row.shown)
+            for text in (row.label, row.value_text)
         ]
         table.add_row("", *cells)
     out.print(table)
@@ -271,14 +273,14 @@ def _show_rows(out: Console, rows: Sequence[Row], *, instances: bool) -> None:
     table.add_column(justify="right", no_wrap=True)
     for row in rows:
         style = "" if row.value is not None else "dim"
-        table.add_row("", Text(row.label), Text(row.shown, style=style))
+        table.add_row("", Text(row.label), Text(row.value_text, style=style))
         for name, value in row.instances if instances else ():
             table.add_row("", Text(f"  {name}", style="dim"), text(value, row.unit))
     out.print(table)
 
 
 def _show_bars(out: Console, compared: Bars) -> None:
-    """Bars against the longest of them."""
+    """Print bars relative to the longest one."""
     most = compared.longest
     table = _grid(6, 1)
     table.add_column(no_wrap=True)
@@ -295,8 +297,8 @@ def _show_bars(out: Console, compared: Bars) -> None:
         out.print(Text(f"      {compared.rest}", style="dim"))
 
 
-def _show_tree(out: Console, tree: Node, whole: int, shorten: Callable[[str], str]) -> None:
-    """The largest parts of the output, and of each the largest of its own."""
+def _show_tree(out: Console, tree: Node, total: int, shorten: Callable[[str], str]) -> None:
+    """Print the largest parts of the output, and the largest parts of each."""
     table = _grid(4, 2)
     table.add_column(no_wrap=True)
     for _ in range(2):
@@ -310,43 +312,44 @@ def _show_tree(out: Console, tree: Node, whole: int, shorten: Callable[[str], st
                 "",
                 Text(f"{indent}{short(shorten(share.name))}", style=style),
                 text(share.size, "byte"),
-                f"{100 * share.size / whole if whole else 0:.1f}%",
-                Text(bar(share.size, whole), style="cyan"),
+                f"{100 * share.size / total if total else 0:.1f}%",
+                Text(bar(share.size, total), style="cyan"),
             )
     out.print(table)
 
 
 def _grid(indent: int, gap: int) -> Table:
-    """A table without lines, that far from the left; padding instead would fill its lines up."""
+    """A table without lines, indented by a first column: padding would fill lines with blanks."""
     table = Table.grid(padding=(0, gap))
     table.add_column(width=indent - gap)
     return table
 
 
 def short(name: str) -> str:
-    """A name that leaves room for its bar; of a path the end says most, of others the beginning."""
+    """Shorten a name to the width beside bars: a path at its start, other names at their end."""
     if len(name) <= NAME_WIDTH:
         return name
     return f"\u2026{name[1 - NAME_WIDTH :]}" if "/" in name else f"{name[: NAME_WIDTH - 1]}\u2026"
 
 
 def bar(value: float, longest: float) -> str:
-    """A bar of half characters; what is not 0 has at least half a one."""
+    """A bar of half characters; a value above 0 has at least half a character."""
     if longest <= 0 or value <= 0:
         return ""
     halves = max(1, round(2 * BAR_WIDTH * value / longest))
     return BAR * (halves // 2) + HALF_BAR * (halves % 2)
 
 
-def _show_said(out: Console, messages: Iterable[RuleMessage], *, focus: bool = False) -> None:
-    """What rules said; with `focus`, the metrics that it is about, too."""
+def _show_messages(out: Console, messages: Iterable[RuleMessage], *, focus: bool = False) -> None:
+    """Print messages of rules; with `focus`, also the metrics that they concern."""
     for message in messages:
         mark = Text(f"    {message.mark or '   '}  ", style=STYLES.get(message.mark, ""))
         title = f"{message.title}: " if message.title else ""
-        # A rule's table stands below its words, and all of it beside the mark.
+        # Further lines of a message, such as a table, are indented to the right of the mark.
         mark.append(
-            f"{title}{plain(message.text)}".replace("\n", f"\n{' ' * SAID_INDENT}"), style="default"
+            f"{title}{strip_markup(message.text)}".replace("\n", f"\n{' ' * MESSAGE_INDENT}"),
+            style="default",
         )
         out.print(mark)
-        for words in map(focus_words, message.focus if focus else ()):
-            out.print(Text(f"{' ' * SAID_INDENT}{words}", style="dim"))
+        for metric_text in map(focus_text, message.focus if focus else ()):
+            out.print(Text(f"{' ' * MESSAGE_INDENT}{metric_text}", style="dim"))

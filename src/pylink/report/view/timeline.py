@@ -1,15 +1,15 @@
-"""When the phases of a link and their longer steps began, and how long they took."""
+"""Start and duration of the phases of a link and of their longer steps."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from pylink.report.model import Action, Report
-from pylink.report.view.overview import phase_name, phases
+from pylink.report.view.overview import phase_actions, phase_name
 from pylink.report.view.pages import DURATION
 
-# The steps of a phase, the time of the thread that helps with one of them, and the share of the
-# link from which on a step can be seen.
+# The metric of a phase's steps, the metric of the helper thread's time, and the share of the link
+# from which on a step is visible.
 STEPS, HELPER = "link__step_time_duration.sum", "file__helper_time_duration.sum"
 READING, SHORTEST_STEP = "read_files", 0.01
 
@@ -25,30 +25,30 @@ class Stretch:
 
 
 def stretches(report: Report) -> list[Stretch]:
-    """The phases, below each its longer steps, and below reading the thread that helps."""
+    """The phases, each followed by its longer steps; reading also by the helper thread."""
     spans = []
-    whole = sum(float(action.number(DURATION) or 0) for action in phases(report))
+    total = sum(float(action.number(DURATION) or 0) for action in phase_actions(report))
     end = 0.0
-    for action in phases(report):
+    for action in phase_actions(report):
         duration = float(action.number(DURATION) or 0)
         spans.append(Stretch(phase_name(action), end, duration))
-        spans += _steps(action, end, whole)
+        spans += _steps(action, end, total)
         end += duration
     return spans
 
 
-def _steps(action: Action, begin: float, whole: float) -> list[Stretch]:
-    """The steps of a phase, one after the other, those that can be seen."""
+def _steps(action: Action, begin: float, total: float) -> list[Stretch]:
+    """The visible steps of a phase, one after the other."""
     spans = []
     metric = action.metrics.get(STEPS)
     for step in metric.instances if metric else ():
         duration = float(step.value)
-        if whole and duration >= SHORTEST_STEP * whole:
+        if total and duration >= SHORTEST_STEP * total:
             spans.append(Stretch(str(step.id).replace("_", " "), begin, duration, is_step=True))
         if step.id == READING:
-            helped = float(action.number(HELPER) or 0)
-            if whole and helped >= SHORTEST_STEP * whole:
+            helper_ns = float(action.number(HELPER) or 0)
+            if total and helper_ns >= SHORTEST_STEP * total:
                 name = "other threads"
-                spans.append(Stretch(name, begin, min(helped, duration), is_step=True))
+                spans.append(Stretch(name, begin, min(helper_ns, duration), is_step=True))
         begin += duration
     return spans
