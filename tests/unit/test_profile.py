@@ -27,7 +27,7 @@ from pylink._native import counts, elfread, hardware, inputfiles
 from pylink._native.tables import PlacedTables
 from pylink.facts.relocations import relocation_name
 from pylink.phases.init import Job
-from pylink.profile.clock import Clock, between, read_counter
+from pylink.profile.clock import Clock, cost_between, read_counter
 from pylink.profile.model import Profile
 from pylink.report import read_report
 from pylink.rowformats import FILE_COUNT, KIND_COUNT, TIME
@@ -252,7 +252,7 @@ def test_a_counter_that_cannot_be_had_reads_as_none() -> None:
     assert read_counter(-2) is None
     clock = Clock()
     start = clock.now()
-    cost = between(start, clock.now())
+    cost = cost_between(start, clock.now())
     clock.close()
     assert cost.wall_ns > 0
     assert cost.cycles is None or cost.cycles > 0

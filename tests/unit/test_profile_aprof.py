@@ -20,13 +20,13 @@ from pylink.phases.results import Merged, Objects, Placed
 from pylink.profile import replay
 from pylink.profile.model import Profile
 from pylink.profile.replay import (
-    FEWEST_TURNS,
-    MOST_REPETITIONS,
+    LEAST_TURNS,
     REPETITIONS,
-    SMALL_PART,
+    SMALL_PART_INPUTS,
+    SMALL_PART_REPETITIONS,
     parts_of,
 )
-from pylink.profile.results import Results
+from pylink.profile.results import PhaseResults
 from pylink.profile.routines import aprof_report
 
 # A square that takes most of layout in a link of so many inputs.
@@ -182,7 +182,7 @@ def test_the_bytes_of_a_part_are_those_of_its_inputs(
 ) -> None:
     seen: list[Objects] = []
 
-    def watched(results: Results, *, shows_progress: bool) -> list[Profile]:
+    def watched(results: PhaseResults, *, shows_progress: bool) -> list[Profile]:
         seen.append(results.objects)
         return []
 
@@ -223,10 +223,11 @@ def test_parts_in_which_symbols_are_undefined_go_on(
         if context.parent == link
     }
     repetitions = (
-        MOST_REPETITIONS if size <= SMALL_PART else REPETITIONS for size in parts_of(len(cubins))
+        SMALL_PART_REPETITIONS if size <= SMALL_PART_INPUTS else REPETITIONS
+        for size in parts_of(len(cubins))
     )
     turn = sum(repetitions)
-    assert calls["layout"] == calls["finalize"] >= FEWEST_TURNS * turn
+    assert calls["layout"] == calls["finalize"] >= LEAST_TURNS * turn
     assert calls["layout"] % turn == 0
 
 
@@ -265,7 +266,7 @@ def test_a_square_planted_in_a_phase_of_a_link_is_found(
 
     monkeypatch.setattr(pipeline, "layout", planted)
     monkeypatch.setattr(replay, "layout", planted)
-    monkeypatch.setattr(replay, "SECONDS", 1.5)
+    monkeypatch.setattr(replay, "MAX_SECONDS", 1.5)
     path = tmp_path / "link.aprof"
     found: list[Fit] = []
     # On a machine that does much else, a run may have no forecast; it never has a smaller one.

@@ -25,10 +25,10 @@ from pylink.command.inspection import main as inspect
 from pylink.demangle import demangle
 from pylink.facts.relocations import relocation_name
 from pylink.profile.estimates import disk_wait_ns
-from pylink.profile.groups import groups, pattern, skeleton
+from pylink.profile.groups import group_rows, pattern, skeleton
 from pylink.profile.model import Profile
 from pylink.profile.phase import Cost, Phase
-from pylink.profile.report import MOST_PAIRS, link_report
+from pylink.profile.report import MAX_PAIRS, link_report
 from pylink.profile.sites import field_bytes
 from pylink.report import IContext, load_report, read_report
 from pylink.report.api.descriptions import describe
@@ -40,7 +40,7 @@ from pylink.report.display import (
 )
 from pylink.report.model import Action, Report
 from pylink.report.sections.filters import matches, target_of
-from pylink.report.view.bytetree import MOST_PARTS, Node, byte_tree
+from pylink.report.view.bytetree import MAX_PARTS, Node, byte_tree
 from pylink.report.view.command import main as report
 from pylink.report.view.numbers import text
 
@@ -209,7 +209,7 @@ def test_the_width_of_a_field_is_in_its_name(name: str, size: int) -> None:
 
 
 @oracle.needs_oracle
-@pytest.mark.parametrize("copies", [3, MOST_PAIRS + 2])
+@pytest.mark.parametrize("copies", [3, MAX_PAIRS + 2])
 def test_comparisons_are_actions_until_there_are_too_many(copies: int) -> None:
     cubin = oracle.compile(TEMPLATES, "100", ("-G",))
     inputs = [(f"unit{number}.cubin", cubin) for number in range(copies)]
@@ -221,7 +221,7 @@ def test_comparisons_are_actions_until_there_are_too_many(copies: int) -> None:
     assert dedup[0].demangled_name == f"dedup({copies - 1} pairs)"
     compared = dedup[0].metrics["dedup__bytes_compared.sum"]
     assert len(compared.instances) == copies - 1
-    if copies > MOST_PAIRS:
+    if copies > MAX_PAIRS:
         assert len(dedup) == 1
         return
     assert dedup[1].demangled_name == "dedup(unit1.cubin, unit0.cubin)"
@@ -521,7 +521,7 @@ def test_a_pattern_keeps_what_all_names_have(names: list[str], common: str) -> N
 
 def test_names_are_one_part_from_three_on_and_where_their_bytes_are_equal() -> None:
     named = [("a1", 8, 0), ("a2", 8, 1), ("a3", 9, 2), ("b1", 8, 3), ("a4", 8, 4), ("c", 8, 5)]
-    assert sorted(groups(named)) == [[0, 1, 4], [2], [3], [5]]
+    assert sorted(group_rows(named)) == [[0, 1, 4], [2], [3], [5]]
 
 
 def test_tools_find_the_time_of_an_action(linked: tuple[Path, pylink.LinkResult]) -> None:
@@ -572,7 +572,7 @@ def test_waiting_for_a_busy_machine_is_no_waiting_for_a_disk(
 
 def test_the_one_part_beyond_the_largest_has_its_own_name() -> None:
     node = Node("all")
-    for size in range(1, MOST_PARTS + 2):
+    for size in range(1, MAX_PARTS + 2):
         node.parts[str(size)] = Node(str(size), size=size)
     assert [part.name for part in node.largest()][-2:] == ["2", "1"]
     node.parts["0"] = Node("0")

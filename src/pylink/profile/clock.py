@@ -1,4 +1,4 @@
-"""Moments of a link: time, memory and the processor's counters, as one tuple each."""
+"""Reads time, memory and the processor's counters at a moment of a link, as one tuple."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Clock:
-    """Reads the clocks and counters of this process; `close` gives the counters back.
+    """Reads the clocks and counters of this process; `close` closes the counters.
 
-    Counters that the kernel does not give (no such processor, a virtual machine, a setting of
-    kernel.perf_event_paranoid) read as None.
+    Counters that the kernel does not provide read as None (unsupported processor, virtual machine,
+    setting of kernel.perf_event_paranoid).
     """
 
     __slots__ = ("_counters",)
@@ -32,7 +32,7 @@ class Clock:
     def now(self) -> Moment:
         cycles, instructions = map(read_counter, self._counters)
         usage = getrusage(RUSAGE_SELF)
-        tools = getrusage(RUSAGE_CHILDREN)  # compilers that the link runs
+        tools = getrusage(RUSAGE_CHILDREN)  # compilers that the link has run
         compiling = int((tools.ru_utime + tools.ru_stime) * 1e9)
         return (
             perf_counter_ns(),
@@ -54,18 +54,18 @@ class Clock:
 
 
 def read_counter(descriptor: int) -> int | None:
-    """The count so far, scaled where the counter had to share its hardware."""
+    """The count so far, scaled up if the counter had to share its hardware; None if unknown."""
     if descriptor < 0:
         return None
     count: int
-    count, wanted, ran = unpack("<3Q", os.read(descriptor, 24))
-    if ran == 0:
+    count, enabled, running = unpack("<3Q", os.read(descriptor, 24))
+    if running == 0:
         return None
-    return count if ran == wanted else count * wanted // ran
+    return count if running == enabled else count * enabled // running
 
 
-def between(start: Moment, end: Moment) -> Cost:
-    """What lies between two moments."""
+def cost_between(start: Moment, end: Moment) -> Cost:
+    """The cost of the time between two moments."""
     return Cost(
         start_ns=start[0],
         wall_ns=end[0] - start[0],

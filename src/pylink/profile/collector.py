@@ -1,8 +1,8 @@
-"""Watching one link and making its profile.
+"""Observes one link and creates its profile.
 
-While the link runs, the clock is read at the ends of phases and steps, some forty times, and
-kernels keep the times of single inputs. All counts come from the finished tables at the end, by
-native code.
+While the link runs, the clock is read at the ends of phases and steps, about forty times, and
+kernels record the times of single inputs. At the end, native code counts rows of the finished
+tables.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import time
 
 from pylink._native import counts
 from pylink.observer import Observer
-from pylink.profile.clock import Clock, between
+from pylink.profile.clock import Clock, cost_between
 from pylink.profile.counts import column
 from pylink.profile.model import Profile
 from pylink.profile.phase import Phase, Step
-from pylink.profile.results import Results
+from pylink.profile.results import PhaseResults
 from pylink.profile.sizes import fill_sizes
 from pylink.rowformats import FILE_COUNT
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Recorder(Observer):
-    """Keeps what each phase and step took, and what came out of each phase."""
+    """Records the cost of each phase and step, and the result of each phase."""
 
     __slots__ = (
         "_begin",
@@ -41,9 +41,9 @@ class Recorder(Observer):
         "details",
         "first",
         "last",
-        "loads",
+        "loads_folding",
         "phases",
-        "seen",
+        "results_by_tag",
     )
 
     timed = True
@@ -55,22 +55,22 @@ class Recorder(Observer):
         self._mark = self.first = self.last = self._begin
         self._steps: list[Step] = []
         self.phases: list[Phase] = []
-        self.seen: dict[str, object] = {}
+        self.results_by_tag: dict[str, object] = {}
         self.details: dict[str, object] = {}
-        # Whether a link of this process that folds has to load what folds first.
-        self.loads = "pylink.phases.fold" not in sys.modules
+        # Whether this link has to load the modules that fold, if it folds.
+        self.loads_folding = "pylink.phases.fold" not in sys.modules
 
     def step_ended(self, name: str, detail: object) -> None:
         now = self._clock.now()
-        self._steps.append(Step(name, between(self._mark, now)))
+        self._steps.append(Step(name, cost_between(self._mark, now)))
         self._mark = now
         if detail is not None:
             self.details[name] = detail
 
     def phase_ended(self, tag: str, result: object) -> None:
         self.last = self._clock.now()
-        self.phases.append(Phase(tag, between(self._begin, self.last), self._steps))
-        self.seen[tag] = result
+        self.phases.append(Phase(tag, cost_between(self._begin, self.last), self._steps))
+        self.results_by_tag[tag] = result
 
     def resume(self) -> None:
         self._begin = self._mark = self._clock.now()
@@ -79,24 +79,24 @@ class Recorder(Observer):
     def close(self, *, failed: bool) -> None:
         self._clock.close()
 
-    def results(self) -> Results | None:
-        """The results of a successful link; None when LTO made the whole program."""
-        if "read" not in self.seen:
+    def results(self) -> PhaseResults | None:
+        """The results of a successful link; None if LTO produced the whole program."""
+        if "read" not in self.results_by_tag:
             return None
-        objects, merged = self.seen["read"], self.seen["merge"]
-        placed, final = self.seen["layout"], self.seen["finalize"]
-        return Results(objects, merged, placed, final)  # type: ignore[arg-type] # by their tags
+        objects, merged = self.results_by_tag["read"], self.results_by_tag["merge"]
+        placed, final = self.results_by_tag["layout"], self.results_by_tag["finalize"]
+        return PhaseResults(objects, merged, placed, final)  # type: ignore[arg-type] # by their tags
 
 
-def outline(record: Recorder) -> Profile:
-    """The profile of a link without what its tables tell: phases, steps and the files opened."""
-    job: Job = record.seen["init"]  # type: ignore[assignment] # by its tag
+def profile_outline(record: Recorder) -> Profile:
+    """Create a profile without counts from tables: only phases, steps and the opened files."""
+    job: Job = record.results_by_tag["init"]  # type: ignore[assignment] # by its tag
     profile = Profile(
-        job.target.name, job.target.sm, between(record.first, record.last), record.phases
+        job.target.name, job.target.sm, cost_between(record.first, record.last), record.phases
     )
     profile.created = time.time() - (time.perf_counter_ns() - record.first[0]) / 1e9
     profile.output = job.options.subject
-    profile.reading, extents = _reading(record)
+    profile.reading, extents = _read_times(record)
     if extents:
         profile.opened_names = [source.name for source in job.inputs[: len(extents) // EXTENT_SIZE]]
     profile.opened_bytes = sum(column(extents, EXTENT_SIZE, 1))
@@ -107,20 +107,20 @@ def outline(record: Recorder) -> Profile:
     return profile
 
 
-def profile_of(record: Recorder, results: Results) -> Profile:
-    """The profile of a link, complete or not."""
+def profile_of(record: Recorder, results: PhaseResults) -> Profile:
+    """Create the profile of a link; `results` may end after layout."""
     objects, _merged, placed = results.objects, results.merged, results.placed
-    profile = outline(record)
+    profile = profile_outline(record)
     profile.names = objects.names
     profile.release = objects.release
     profile.output_bytes = 0 if results.final is None else len(results.final.image)
     folding = _folding(record)
     if folding is not None:
         profile.folding, profile.decisions = folding.result, folding.decisions
-    profile.loading_ns = _loading(record, profile)
-    # From sm_100 on, merge may have replaced the inputs by ones with rewritten kernels.
+    profile.loading_ns = _loading_ns(record, profile)
+    # From sm_100 on, merge may have replaced the inputs by inputs with rewritten kernels.
     file_counts, sums, kind_counts = counts.count_sections(placed)
-    profile.hold(
+    profile.set_counts(
         objects.files.column("size"),
         file_counts,
         kind_counts,
@@ -135,8 +135,8 @@ def _times(table: object) -> bytes | None:
     return bytes(table) if isinstance(table, bytearray) else None
 
 
-def _reading(record: Recorder) -> tuple[bytes | None, bytes]:
-    """Times and extents of the files that were opened."""
+def _read_times(record: Recorder) -> tuple[bytes | None, bytes]:
+    """Times and extents of the opened files."""
     step = record.details.get("read_files")
     if not isinstance(step, tuple):
         return None, b""
@@ -144,14 +144,14 @@ def _reading(record: Recorder) -> tuple[bytes | None, bytes]:
     return _times(times), extents
 
 
-def _loading(record: Recorder, profile: Profile) -> int:
-    """Nanoseconds of fold_mercury that went into loading modules, where it was the first."""
-    if profile.folding is None or not record.loads:
+def _loading_ns(record: Recorder, profile: Profile) -> int:
+    """Nanoseconds that fold_mercury spent on loading modules; 0 if they were loaded before."""
+    if profile.folding is None or not record.loads_folding:
         return 0
     steps = [step for phase in profile.phases for step in phase.steps]
-    taken = sum(step.cpu_ns for step in steps if step.name == "fold_mercury")
-    # What is left of it is comparing, and reading what is compared, which takes about as long.
-    return max(taken - 2 * sum(profile.folding.stats.stage_ns), 0)
+    step_ns = sum(step.cpu_ns for step in steps if step.name == "fold_mercury")
+    # The other time goes into comparing, and into reading the compared data, which takes as long.
+    return max(step_ns - 2 * sum(profile.folding.stats.stage_ns), 0)
 
 
 def _folding(record: Recorder) -> Folding | None:

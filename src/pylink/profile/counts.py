@@ -1,4 +1,4 @@
-"""What a profile counts by input, section family and relocation type, and the rows of that."""
+"""The counts of a profile by input, section family and relocation type."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
 NO_TIME = (0, 0, 0, 0)
 
 
-def column(table: bytes, row: int, place: int) -> memoryview[int]:
-    """Every uint64 number `place` of rows of `row` bytes."""
-    return memoryview(table).cast("Q")[place :: row // 8]
+def column(table: bytes, row_size: int, number: int) -> memoryview[int]:
+    """Column `number` of a table of uint64 numbers whose rows have `row_size` bytes."""
+    return memoryview(table).cast("Q")[number :: row_size // 8]
 
 
 class InputFile:
-    """One input: what it holds, what of it reached the output, what reading it took.
+    """One input: its contents, how much of them reached the output, and the time of reading it.
 
-    `lane` is 0 where the thread of the link read it, else the number of its helper; `folded_bytes`
-    are those of Mercury sections that an earlier input's stand for.
+    `lane` is 0 if the thread of the link read it, else the number of the helper thread.
+    `folded_bytes` counts Mercury sections that an earlier input's sections replace.
     """
 
     __slots__ = (
@@ -74,7 +74,7 @@ class InputFile:
 
 
 class SectionFamily:
-    """All sections of one kind, such as `.text.*`; relocations are those that change them."""
+    """All sections of one kind, such as `.text.*`, and the relocations that change them."""
 
     __slots__ = (
         "copied_bytes",

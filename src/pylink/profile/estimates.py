@@ -1,8 +1,8 @@
-"""What following a piece of advice would save, estimated from one link's own figures.
+"""Estimates how much a piece of advice would save, from the figures of one link.
 
-Estimates are processor time: what a busy machine or a cold cache adds is not a gain of the advice.
-Each says how it was made where rules state it, and `benchmarks/bench_advice.py` does what the
-advice says and measures.
+Estimates are processor time, since advice does not remove delays by a busy machine or a cold cache.
+Rules that show an estimate explain it, and `benchmarks/bench_advice.py` follows the advice and
+measures.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.profile.model import Profile
     from pylink.profile.phase import Cost, Step
-    from pylink.profile.results import Results
+    from pylink.profile.results import PhaseResults
 
-# Steps that handle each byte of the input or of the output once, and phases that do so.
+# Steps and phases that copy or read each byte of the input or output once.
 MOVING_STEPS = ("read_files", "write_contents")
 MOVING_PHASES = ("write",)
-# Phases that touch no file.
+# Phases that use no files.
 COMPUTING_PHASES = ("merge", "layout", "relocate", "finalize")
-# Part of their processor time that grows with the bytes; the rest is opening files and the like.
-MOVED = 0.7
-# The step that does nothing but write debug sections anew.
+# Share of their processor time that is proportional to bytes; opening files is not.
+MOVING_SHARE = 0.7
+# The step that only rebuilds debug sections.
 REBUILDING = "rebuild_debug"
 FOLDING = ("find_ties", "fold_mercury")
 
-# What only -G makes, and what of the rest only -lineinfo makes.
+# The first section is produced by -G only, the second one by -G and -lineinfo only.
 DEBUG_INFO, DEBUG_LINE = b".debug_info", b".debug_line"
-# Inputs by the option that their debug data comes from; frames need none.
+# The option that produced the debug data of an input; frame data needs no option.
 FULL, LINES, ALWAYS = "-G", "-lineinfo", "always"
 
-# How often reading and writing are measured again for the copy floor.
+# Number of repeated measurements of reading and writing for the copy floor.
 FLOOR_TURNS = 2
 
 
@@ -46,7 +46,7 @@ def steps_of(profile: Profile) -> dict[str, Step]:
 
 
 def debug_ns(profile: Profile) -> int:
-    """Nanoseconds spent on debug bytes: their part of what moves bytes, by size."""
+    """Nanoseconds spent on debug bytes: their share, by size, of the time for moving bytes."""
     debug = sum(file.debug_bytes for file in profile.files)
     if not debug or not profile.input_bytes:
         return 0
@@ -54,21 +54,21 @@ def debug_ns(profile: Profile) -> int:
     moving = sum(steps[name].cpu_ns for name in MOVING_STEPS if name in steps)
     moving += sum(phase.cpu_ns for phase in profile.phases if phase.tag in MOVING_PHASES)
     rebuilding = steps[REBUILDING].cpu_ns if REBUILDING in steps else 0
-    return int(MOVED * moving * debug / profile.input_bytes) + rebuilding
+    return int(MOVING_SHARE * moving * debug / profile.input_bytes) + rebuilding
 
 
 def folding_ns(profile: Profile) -> int:
-    """Nanoseconds that looking for copies takes, without loading the modules that do it."""
+    """Nanoseconds of looking for duplicates, without loading the modules for it."""
     steps = steps_of(profile)
-    taken = sum(steps[name].cpu_ns for name in FOLDING if name in steps)
-    return max(taken - profile.loading_ns, 0)
+    step_ns = sum(steps[name].cpu_ns for name in FOLDING if name in steps)
+    return max(step_ns - profile.loading_ns, 0)
 
 
 def disk_wait_ns(profile: Profile) -> int:
-    """Nanoseconds that reading waited for disks, as far as other phases did not wait as long.
+    """Nanoseconds that reading waited for disks, without delays by other programs.
 
-    A busy machine makes each phase longer than its processor time; by how much, those tell that
-    read and write no files.
+    A busy machine stretches all phases beyond their processor time. Phases that use no files show
+    by how much.
     """
     if not any(phase.tag == "read" for phase in profile.phases):
         return 0
@@ -80,12 +80,12 @@ def disk_wait_ns(profile: Profile) -> int:
 
 
 def reading(profile: Profile) -> Cost:
-    """What reading the inputs took; all of the phase where no step says so."""
+    """The cost of reading the inputs: that of the step, else of the phase."""
     steps = steps_of(profile)
     return steps["read_files"].cost if "read_files" in steps else profile["read"].cost
 
 
-def debug_options(results: Results) -> dict[int, str]:
+def debug_options(results: PhaseResults) -> dict[int, str]:
     """Map the number of each input with debug data to the option that produced it."""
     objects = results.objects
     options: dict[int, str] = {}
@@ -102,10 +102,10 @@ def debug_options(results: Results) -> dict[int, str]:
     return options
 
 
-def copy_floor_ns(profile: Profile, results: Results | None) -> int:
-    """The least wall time that reading the inputs and writing the output took.
+def copy_floor_ns(profile: Profile, results: PhaseResults | None) -> int:
+    """The least wall time of reading the inputs and writing the output.
 
-    The link did both once; they are done again `FLOOR_TURNS` times, into a file that nobody sees.
+    The link did both once. They are repeated `FLOOR_TURNS` times, into an unnamed temporary file.
     """
     steps = steps_of(profile)
     reading = [steps["read_files"].wall_ns] if "read_files" in steps else [0]
@@ -115,7 +115,7 @@ def copy_floor_ns(profile: Profile, results: Results | None) -> int:
     objects = results.objects
     inputs = objects.job.inputs[: len(objects.names)]
     names: list[bytes | None] = []
-    # Only files that are cubins as they stand: others were read in another way.
+    # Only for plain cubins: other files are read in another way.
     if not objects.source_numbers and all(source.data is None for source in inputs):
         names = [os.fsencode(source.name) for source in inputs]
     sizes = objects.files.column("size")

@@ -1,4 +1,4 @@
-"""What to call the kinds of sections and the types of relocations in a profile."""
+"""Names of section kinds and relocation types in a profile."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ NO_TYPE = 0xFFFFFFFF
 
 
 def family_name(kind: int) -> str:
-    """The name of a section of this kind, with `*` for what differs: `.text.*`."""
+    """The name of this kind of section, such as `.text.*`."""
     kinds = sectiontable.kinds()
     return kinds[kind].title if kind < len(kinds) else f"kind {kind}"
 
 
 def type_name(number: int) -> str:
-    """The name of a relocation type; the last counter is for all that have none."""
+    """The name of a relocation type; the last counter is for all types without a name."""
     return "others" if number == NO_TYPE else relocation_name(number)

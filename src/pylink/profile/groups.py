@@ -1,4 +1,4 @@
-"""Names that differ in their numbers alone, as one name: `g*_m5.cubin` for 400 inputs."""
+"""Combines names that differ only in numbers: `g*_m5.cubin` for 400 inputs."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ NUMBERS = re.compile(r"([0-9]+)")
 
 
 def skeleton(name: str) -> str:
-    """The name without its numbers: names with the same may be of one pattern."""
+    """The name with `*` for each number; names with equal skeletons may form one pattern."""
     return NUMBERS.sub("*", name)
 
 
 def pattern(names: Sequence[str]) -> str:
-    """What names of one skeleton have in common, with `*` for numbers that differ."""
+    """The common pattern of names with one skeleton, with `*` for numbers that differ."""
     columns = zip(*(NUMBERS.split(name) for name in names), strict=True)
     return "".join(parts[0] if len(set(parts)) == 1 else "*" for parts in columns)
 
 
-def groups(named: Iterable[tuple[str, Hashable, int]]) -> list[list[int]]:
-    """The rows of (name, what is equal, row) that are one part: alike by both, three or more.
+def group_rows(entries: Iterable[tuple[str, Hashable, int]]) -> list[list[int]]:
+    """Group the rows of entries (name, key, row) with equal skeleton and key, if three or more.
 
-    Each of the others is a group by itself.
+    Every other row is a group of its own.
     """
     members: dict[tuple[str, Hashable], list[int]] = {}
-    for name, equal, row in named:
-        members.setdefault((skeleton(name), equal), []).append(row)
+    for name, key, row in entries:
+        members.setdefault((skeleton(name), key), []).append(row)
     result: list[list[int]] = []
     for rows in members.values():
         if len(rows) >= FEWEST_IN_GROUP:
@@ -43,5 +43,5 @@ def groups(named: Iterable[tuple[str, Hashable, int]]) -> list[list[int]]:
 
 
 def title(names: Sequence[str]) -> str:
-    """A name for one or for all of them, such as `400 x g*_m5.cubin`."""
+    """The title of a group: its only name, or such as `400 x g*_m5.cubin`."""
     return names[0] if len(names) == 1 else f"{len(names):,} x {pattern(names)}"

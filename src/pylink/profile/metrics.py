@@ -1,4 +1,4 @@
-"""The metrics of a link, entered into the actions of a report."""
+"""Adds the metrics of a link to the actions of a report."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from pylink.profile.composition import composition
+from pylink.profile.composition import output_parts
 from pylink.profile.estimates import (
     FULL,
     copy_floor_ns,
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from pylink.mercury.stats import Stats
     from pylink.profile.model import Profile
     from pylink.profile.phase import Phase
-    from pylink.profile.results import Results
+    from pylink.profile.results import PhaseResults
 
-# Metric, and the attribute of input files that it sums; it has an instance for each of them.
+# Metrics that sum an attribute of input files, with an instance for each file.
 FILE_METRICS = (
     ("file__bytes_input.sum", "size"),
     ("file__read_time_duration.sum", "read_ns"),
@@ -45,7 +45,7 @@ FILE_METRICS = (
     ("sym__undefined.sum", "undefined"),
     ("reloc__input.sum", "relocations"),
 )
-# The same without instances: what nobody asks of a single file.
+# Metrics that sum an attribute of input files, without instances.
 FILE_TOTALS = (
     ("sect__kept.sum", "kept_sections"),
     ("sym__input.sum", "symbols"),
@@ -63,22 +63,22 @@ SECTION_METRICS = (
 )
 STAGES = ("primary", "headers", "targets")
 
-# Functions of the output that are listed one by one.
-MOST_FUNCTIONS = 24
+# Limit of functions of the output that are listed one by one.
+MAX_FUNCTIONS = 24
 
-# Between kind, input and symbol in the name of a part of the output.
-PATH = " > "
+# Separates kind, input and symbol in the name of a part of the output.
+PATH_SEPARATOR = " > "
 
 
 def add_instances(action: Action, name: str, rows: Iterable[tuple[str, int]]) -> Metric:
-    """Enter a metric with an instance for each row that is not 0, and their sum as its value."""
+    """Add a metric with an instance for each row that is not 0, and their sum as its value."""
     number, text = ValueKind.UINT64, ValueKind.STRING
     parts = [Instance(value, key, number, text) for key, value in rows if value]
     return action.add(Metric(name, sum(part.value for part in parts), number, parts))  # type: ignore[misc] # all are int
 
 
 def add_cost(action: Action, phase: Phase, profile: Profile) -> None:
-    """What the phase took, in all and by step."""
+    """Add the cost of a phase, in total and by step."""
     _add_cost(action, phase.cost)
     add_share(action, phase.cost, profile)
     add_instances(
@@ -109,18 +109,18 @@ def _add_cost(action: Action, cost: Cost) -> None:
         action.set("link__inst_executed.sum", cost.instructions)
 
 
-def add_files(action: Action, profile: Profile, *, each: bool = True) -> None:
-    """What the inputs hold and what reading them took; with `each`, of every one."""
+def add_files(action: Action, profile: Profile, *, by_file: bool = True) -> None:
+    """Add the contents of the inputs and the cost of reading them; `by_file` adds instances."""
     files = profile.files
     read = profile["read"]
     rows = [(name, attrgetter(attribute)) for name, attribute in FILE_METRICS]
-    if read.bytes_read == profile.input_bytes:  # each input is a cubin as it stands
+    if read.bytes_read == profile.input_bytes:  # each input is a plain cubin
         rows.append(("file__bytes_read.sum", attrgetter("size")))
     else:
         action.set("file__bytes_read.sum", read.bytes_read)
     names = [file.name for file in files]
     for name, value in rows:
-        if each:
+        if by_file:
             add_instances(action, name, zip(names, map(value, files), strict=True))
         else:
             action.set(name, sum(map(value, files)))
@@ -129,7 +129,7 @@ def add_files(action: Action, profile: Profile, *, each: bool = True) -> None:
     action.set("file__opened.sum", profile.opened)
     action.set("file__helper_time_duration.sum", sum(file.read_ns for file in files if file.lane))
     if read.bytes_read:
-        # What the rest of the phase took from disk are pylink's own modules.
+        # Other disk reads of the phase are for pylink's own modules.
         cold = min(reading(profile).disk_bytes, read.bytes_read)
         action.set("file__disk_bytes.sum", cold)
         action.set("file__disk_wait_duration.sum", disk_wait_ns(profile) if cold else 0)
@@ -137,47 +137,47 @@ def add_files(action: Action, profile: Profile, *, each: bool = True) -> None:
 
 
 def add_sections(action: Action, profile: Profile) -> None:
-    """What became of the sections of each family."""
+    """Add counts and bytes of the sections of each family."""
     for name, attribute in SECTION_METRICS:
         value = attrgetter(attribute)
-        add_instances(action, name, ((each.name, value(each)) for each in profile.families))
+        add_instances(action, name, ((family.name, value(family)) for family in profile.families))
 
 
 def add_relocations(action: Action, profile: Profile) -> None:
-    """Relocations by type and by section family, and what was copied."""
+    """Add relocations by type and by section family, and the copied bytes."""
     types, families = profile.relocations, profile.families
-    add_instances(action, "reloc__applied.sum", ((each.name, each.applied) for each in types))
-    add_instances(action, "reloc__left_dynamic.sum", ((each.name, each.kept) for each in types))
+    add_instances(action, "reloc__applied.sum", ((row.name, row.applied) for row in types))
+    add_instances(action, "reloc__left_dynamic.sum", ((row.name, row.kept) for row in types))
     for name, attribute in (
         ("reloc__applied_by_section.sum", "relocations_applied"),
         ("reloc__left_by_section.sum", "relocations_kept"),
         ("sect__copied_bytes.sum", "copied_bytes"),
     ):
         value = attrgetter(attribute)
-        add_instances(action, name, ((each.name, value(each)) for each in families))
+        add_instances(action, name, ((family.name, value(family)) for family in families))
 
 
 def add_dedup(action: Action, folding: FoldResult, saved: int | None) -> None:
-    """What deduplication compared, hashed and found; `saved` bytes are what the output lacks."""
+    """Add the work and the results of deduplication; `saved` is how much shorter the output is."""
     stats, pairs = folding.stats, folding.compared
     add_instances(
         action,
         "dedup__bytes_compared.sum",
-        ((each.candidate.name, each.stats.bytes_compared) for each in pairs),
+        ((pair.candidate.name, pair.stats.bytes_compared) for pair in pairs),
     )
     add_instances(
         action,
         "dedup__payload_bytes.sum",
-        ((each.candidate.name, each.candidate.size) for each in pairs if each.code == 0),
+        ((pair.candidate.name, pair.candidate.size) for pair in pairs if pair.code == 0),
     )
     if saved is not None:
         action.set("dedup__bytes_saved.sum", saved)
     _add_stats(action, stats)
     action.set("dedup__objects.sum", len(folding.reference))
     action.set("dedup__pairs_tested.sum", stats.pairs)
-    equal = sum(twin is not None for twin in folding.reference)
-    action.set("dedup__pairs_equal.sum", equal)
-    rejected = [sum(each.stage == stage for each in pairs) for stage in (1, 2, 3)]
+    equal_count = sum(twin is not None for twin in folding.reference)
+    action.set("dedup__pairs_equal.sum", equal_count)
+    rejected = [sum(pair.stage == stage for pair in pairs) for stage in (1, 2, 3)]
     add_instances(action, "dedup__rejected.sum", zip(STAGES, rejected, strict=True))
     if pairs:
         action.set("dedup__stage1_reject.pct", 100 * rejected[0] / len(pairs))
@@ -197,36 +197,38 @@ def _add_stats(action: Action, stats: Stats) -> None:
         action.set(name, value)
 
 
-def percent(part: float, whole: float) -> float:
-    """How much of a whole a part is; 0 of nothing."""
-    return 100 * part / whole if whole else 0.0
+def percent(part: float, total: float) -> float:
+    """The part in percent of the total; 0 if the total is 0."""
+    return 100 * part / total if total else 0.0
 
 
 def add_share(action: Action, cost: Cost, profile: Profile) -> None:
-    """How much of the link an action took, of its time on the wall and of the processor's."""
+    """Add the share of an action in the link's wall time and processor time."""
     action.set("link__time_share.pct", percent(cost.wall_ns, profile.wall_ns))
     action.set("link__cpu_time_share.pct", percent(cost.cpu_ns, profile.cpu_ns))
 
 
-def add_advice(action: Action, phase: Phase, profile: Profile, results: Results | None) -> None:
-    """What rules need to estimate the gain of an advice."""
+def add_advice(
+    action: Action, phase: Phase, profile: Profile, results: PhaseResults | None
+) -> None:
+    """Add the metrics from which rules estimate the gain of an advice."""
     if phase.tag == "read":
         action.set("link__debug_cpu_time_share.pct", percent(debug_ns(profile), profile.cpu_ns))
         if results is not None:
             options = debug_options(results)
-            full = sum(option == FULL for option in options.values())
-            action.set("file__with_debug_info.sum", full)
-            brought: Counter[str] = Counter()
+            full_debug_count = sum(option == FULL for option in options.values())
+            action.set("file__with_debug_info.sum", full_debug_count)
+            debug_bytes: Counter[str] = Counter()
             for number, option in options.items():
-                brought[option] += profile.files[number].debug_bytes
-            add_instances(action, "file__debug_bytes_by_option.sum", brought.items())
+                debug_bytes[option] += profile.files[number].debug_bytes
+            add_instances(action, "file__debug_bytes_by_option.sum", debug_bytes.items())
     if phase.tag == "merge" and profile.folding is not None:
         action.set("link__dedup_cpu_time_share.pct", percent(folding_ns(profile), profile.cpu_ns))
         action.set("link__loading_time_duration.sum", profile.loading_ns)
 
 
 def add_pair(action: Action, pair: Verdict, profile: Profile) -> None:
-    """What one comparison took and decided."""
+    """Add the cost and the result of one comparison."""
     stats = pair.stats
     action.set("link__time_duration.sum", sum(stats.stage_ns))
     spent = sum(stats.stage_ns)
@@ -240,7 +242,7 @@ def add_pair(action: Action, pair: Verdict, profile: Profile) -> None:
 
 
 def add_output(action: Action, phase: Phase) -> None:
-    """What the output consists of."""
+    """Add the number of sections and symbols, or of bytes, of the output."""
     action.set("elf__sections_written.sum", phase.sections)
     if phase.tag == "finalize":
         action.set("elf__symbols_written.sum", phase.symbols)
@@ -249,22 +251,22 @@ def add_output(action: Action, phase: Phase) -> None:
         action.set("elf__write_time_duration.sum", phase.wall_ns)
 
 
-def add_composition(action: Action, profile: Profile, results: Results) -> None:
-    """What the bytes of the output are: by origin, and by part and function as `pylink size`."""
+def add_composition(action: Action, profile: Profile, results: PhaseResults) -> None:
+    """Add the bytes of the output by origin, and by part and function as in `pylink size`."""
     if results.final is None:
         return
     image = results.final.image
-    parts = composition(results.placed, image)
-    rows = ((PATH.join(path), size) for path, size in parts)
+    parts = output_parts(results.placed, image)
+    rows = ((PATH_SEPARATOR.join(path), size) for path, size in parts)
     add_instances(action, "elf__bytes_by_origin.sum", rows)
     sizes = measure_bytes(profile.output or "image", image)
     by_part = ((row.keys[0], row.installed) for row in rows_of(sizes, ("part",)))
     add_instances(action, "elf__bytes_by_part.sum", by_part)
-    add_instances(action, "elf__bytes_by_function.sum", largest_functions(sizes, MOST_FUNCTIONS))
+    add_instances(action, "elf__bytes_by_function.sum", largest_functions(sizes, MAX_FUNCTIONS))
 
 
 def _add_breakdown(action: Action, profile: Profile) -> None:
-    """The share of each phase as a metric of its own, which sections name as a breakdown."""
+    """Add a metric with the share of each phase, for sections that show a breakdown."""
     names = []
     for phase in profile.phases:
         name = f"link__{phase.tag.replace('-', '_')}_time_share.pct"
@@ -273,17 +275,17 @@ def _add_breakdown(action: Action, profile: Profile) -> None:
     observers = "link__observers_time_share.pct"
     action.set(observers, percent(_observers_ns(profile), profile.wall_ns))
     names.append(observers)
-    # Tools look up what a breakdown consists of under its own name.
+    # Tools look up the parts of a breakdown by this name.
     action.set("breakdown:link__time_share.pct", ",".join(sorted(names)))
 
 
 def _observers_ns(profile: Profile) -> int:
-    """The wall time between phases: that of remarks, maps and of the profile itself."""
+    """The wall time between phases, for remarks, maps and the profile itself."""
     return max(profile.wall_ns - sum(phase.wall_ns for phase in profile.phases), 0)
 
 
-def add_totals(action: Action, profile: Profile, results: Results | None) -> None:
-    """What the whole link took, and what all its phases counted."""
+def add_totals(action: Action, profile: Profile, results: PhaseResults | None) -> None:
+    """Add the cost of the whole link, and the sums of all phases."""
     _add_cost(action, profile.cost)
     action.set("link__time_share.pct", 100.0)
     action.set("link__cpu_time_share.pct", 100.0)
@@ -305,9 +307,9 @@ def add_totals(action: Action, profile: Profile, results: Results | None) -> Non
     action.set("link__copy_floor_time_duration.sum", floor)
     if floor:
         action.set("link__time_per_copy_floor.ratio", profile.wall_ns / floor)
-    # Every single input is in the action of read; there may be thousands.
+    # Single inputs are in the action of read only; there may be thousands.
     if any(phase.tag == "read" for phase in profile.phases):
-        add_files(action, profile, each=False)
+        add_files(action, profile, by_file=False)
     add_sections(action, profile)
     add_relocations(action, profile)
     if profile.folding is not None:

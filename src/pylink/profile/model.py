@@ -1,7 +1,7 @@
 """The profile of one link: a plain object with plain attributes.
 
-Times are nanoseconds, moments those of `time.perf_counter_ns`, sizes bytes. None stands for what
-the system did not tell.
+Times are in nanoseconds, moments as of `time.perf_counter_ns`, sizes in bytes. None stands for
+a value that the system did not provide.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 class Profile(Measured):
-    """What a link cost; iterating gives its phases, `profile["merge"]` one of them.
+    """The costs of a link; iterating gives its phases, `profile["merge"]` is one of them.
 
-    `cost` is that of the whole link. `names` are the cubins that were linked and `opened_names`
-    the files that they came in; `parsing` and `reading` have a TIME row for each of these.
-    `folding` is what deduplication did, None for a link without it; `saved_bytes` is what the
-    output lost by that, known once a report was made, and `loading_ns` what loading the modules
-    that compare took of step fold_mercury, once a process. `decisions` are what came of `folding`.
-    `files`, `families` and `relocations` are made when first asked for, of `file_counts` and
-    `kind_counts` (FILE_COUNT and KIND_COUNT rows); `tables` has all of it with columns. `release`
-    is that of the linker followed, None where no cubins were linked.
+    `cost` is the cost of the whole link. `names` are the linked cubins, `opened_names` the files
+    that contain them; `parsing` and `reading` have a TIME row for each of these. `folding` is the
+    result of deduplication, None for a link without it. `saved_bytes` is how much shorter it made
+    the output, known after a report was created. `loading_ns` is the part of step fold_mercury
+    that loaded modules, once per process. `decisions` follow from `folding`. `files`, `families`
+    and `relocations` are created at first use from `file_counts` and `kind_counts` (FILE_COUNT and
+    KIND_COUNT rows); `tables` has them with columns. `release` is the release of nvlink that the
+    link follows, None if no cubins were linked.
     """
 
     __slots__ = (
@@ -87,9 +87,10 @@ class Profile(Measured):
 
     @property
     def opened(self) -> int:
+        """The number of opened files."""
         return len(self.opened_names)
 
-    def hold(
+    def set_counts(
         self,
         sizes: list[int],
         file_counts: bytes,
@@ -97,7 +98,7 @@ class Profile(Measured):
         types: list[tuple[int, int, int]],
         parsing: bytes | None,
     ) -> None:
-        """Take the counts by file, kind and relocation type, and the times of parsing."""
+        """Set the counts by file, kind and relocation type, and the times of parsing."""
         self._sizes = sizes
         self.input_bytes = sum(sizes)
         self.file_counts = file_counts
@@ -156,13 +157,13 @@ class Profile(Measured):
 
     @property
     def tables(self) -> ProfileTables:
-        """What it has as tables: steps, files, families, relocations, folds."""
+        """The profile as tables: steps, files, families, relocations, folds."""
         from pylink.profile.tables import ProfileTables
 
         return ProfileTables(self)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: time by phase, the slowest steps."""
+        """HTML for a notebook: time by phase, the slowest steps."""
         from pylink.profile.tables import profile_html
 
         return profile_html(self)

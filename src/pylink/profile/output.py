@@ -1,10 +1,10 @@
-"""The files of a profile: each appears atomically, and none harms the link."""
+"""Writes the files of a profile, each atomically; an error does not stop the link."""
 
 from __future__ import annotations
 
 from pylink.diagnostics.errors import reason_of
 from pylink.files.atomic import write_whole
-from pylink.profile.collector import Recorder, outline, profile_of
+from pylink.profile.collector import Recorder, profile_of, profile_outline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.options.model import Options
     from pylink.profile.model import Profile
-    from pylink.profile.results import Results
+    from pylink.profile.results import PhaseResults
 
 
 class Collector(Recorder):
-    """Makes the profile of a link, and the files that the options ask for."""
+    """Creates the profile of a link, and writes the files of the options."""
 
     __slots__ = ("_options", "_shows_progress", "_sink", "profile")
 
@@ -33,7 +33,7 @@ class Collector(Recorder):
         if failed:
             return
         results = self.results()
-        self.profile = outline(self) if results is None else profile_of(self, results)
+        self.profile = profile_outline(self) if results is None else profile_of(self, results)
         options = self._options
         if options.profile or options.profile_aprof or options.time_trace:
             shows = self._shows_progress
@@ -41,18 +41,18 @@ class Collector(Recorder):
 
 
 def check_packages(options: Options, sink: Sink) -> None:
-    """Refuse, before anything is linked, a report whose packages are not installed."""
+    """Report an error before the link if packages for the report are not installed."""
     try:
-        from pylink.report.proto import messages  # noqa: F401 -- is it there?
+        from pylink.report.proto import messages  # noqa: F401 -- ImportError if missing
     except ImportError as error:
         sink.fatal("cannot-write-file", file=options.profile or "", reason=reason_of(error))
 
 
 def check_choice(options: Options, sink: Sink) -> None:
-    """Refuse, before anything is linked, sections, sets and rules that no report will have."""
+    """Report an error before the link for unknown sections, sets and rules."""
     if not options.profile:
-        asked = "--section, --set, --rule or --metrics"
-        sink.fatal("conflicting-options", option=asked, other="no --profile")
+        options_text = "--section, --set, --rule or --metrics"
+        sink.fatal("conflicting-options", option=options_text, other="no --profile")
     try:
         if options.metrics:
             from pylink.report.view.selection import check_names
@@ -73,13 +73,13 @@ def check_choice(options: Options, sink: Sink) -> None:
 
 def write_outputs(
     profile: Profile,
-    results: Results | None,
+    results: PhaseResults | None,
     options: Options,
     sink: Sink,
     *,
     shows_progress: bool = False,
 ) -> None:
-    """Write what the options ask for; what cannot be written is reported."""
+    """Write the files of the options; report those that cannot be written."""
 
     def trace() -> bytes:
         from pylink.profile.timetrace import encode, trace_events
@@ -99,25 +99,25 @@ def write_outputs(
         from pylink.report import report_bytes
         from pylink.report.preparation import prepare
 
-        made = link_report(profile, results)
-        named = bool(options.section or options.set)
-        judged = not options.metrics or named or bool(options.rule)
+        link = link_report(profile, results)
+        has_chosen_sections = bool(options.section or options.set)
+        runs_rules = not options.metrics or has_chosen_sections or bool(options.rule)
         problems = prepare(
-            made,
+            link,
             folders=options.section_folder,
             recursive=options.section_folder_recursive,
             sections=options.section,
             sets=options.set,
             rules=options.rule,
-            with_rules=options.apply_rules != "no" and judged,
+            with_rules=options.apply_rules != "no" and runs_rules,
         )
         if options.metrics:
-            from pylink.report.view.selection import collected
+            from pylink.report.view.selection import restrict_metrics
 
-            made = collected(made, options.metrics, keeps_sections=named)
+            link = restrict_metrics(link, options.metrics, keeps_sections=has_chosen_sections)
         for problem in problems:
             sink.report("profile-problem", reason=problem)
-        return report_bytes(made)
+        return report_bytes(link)
 
     _write(options.profile, report, sink)
     _write(options.time_trace, trace, sink)

@@ -1,17 +1,17 @@
-"""What stretches of a link took: costs, steps, phases.
+"""The costs of the whole link, of its phases and of their steps.
 
-Times are nanoseconds, moments those of `time.perf_counter_ns`, sizes bytes. None stands for what
-the system did not tell.
+Times are in nanoseconds, moments as of `time.perf_counter_ns`, sizes in bytes. None stands for
+a value that the system did not provide.
 """
 
 from __future__ import annotations
 
 
 class Cost:
-    """What a stretch of time took; `peak_bytes` is the process's peak at its end.
+    """The cost of a period of time; `peak_bytes` is the process's peak memory at its end.
 
-    `disk_bytes` are those that the process waited for because no cache had them. `cpu_ns` counts
-    all threads of the process, `thread_ns` the one that links, and both the compilers that it ran.
+    `disk_bytes` were read from disk, since no cache had them. `cpu_ns` counts all threads of the
+    process, `thread_ns` only the thread that links; both include compilers that it ran.
     """
 
     __slots__ = (
@@ -54,7 +54,7 @@ class Cost:
 
 
 class Measured:
-    """What has a cost."""
+    """An object with a cost."""
 
     __slots__ = ("cost",)
 
@@ -71,7 +71,7 @@ class Measured:
 
 
 class Step(Measured):
-    """One step of a phase: `size` counts what it works on, in `unit`."""
+    """One step of a phase; `size` is the size of its work in `unit`."""
 
     __slots__ = ("name", "size", "unit")
 
@@ -86,10 +86,10 @@ class Step(Measured):
 
 
 class Phase(Measured):
-    """One phase, with what passed through it.
+    """One phase and the amounts that it handled.
 
-    `relocations` are those that it looked at, of which `relocations_applied` changed bytes and
-    `relocations_kept` went to the output.
+    `relocations` counts those that it looked at, `relocations_applied` those that changed bytes and
+    `relocations_kept` those that were written to the output.
     """
 
     __slots__ = (

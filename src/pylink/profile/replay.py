@@ -1,17 +1,16 @@
-"""Measuring how the parts of a link grow: phases run again on the first inputs only.
+"""Measures how the cost of phases grows, by running them again on the first inputs only.
 
-A link that has ended still has its tables, and the tables of the first n inputs are prefixes of
-them. So the phases run again on parts of the inputs, from few to all, which gives each step a cost
-at each size; the larger ones, which forecasts rest on, are close together. All sizes take turns,
-several times, so that a moment in which the machine is busy does not spoil one of them: of each,
-the fastest run counts.
+The tables of the first n inputs are prefixes of the tables of a finished link. So the phases can
+run again on parts of the inputs, from few to all. This gives the cost of each step at each size.
+The larger sizes, which decide forecasts, are close together. All sizes are measured in turn,
+several times, and the fastest run of each counts, so that a short disturbance does no harm.
 
-What a part finds in the caches is what ran before it. So parts run from small to large, and some
-times each: run after a small part, the whole link took 5 to 15 % longer than as a part of a link
-twice as large, which every forecast took for growth.
+The caches hold the data of the previous run. So parts run from small to large, several times each:
+run after a small part, the whole link took 5 to 15 % longer than as a part of a link twice as
+large, and forecasts took this for growth.
 
-Where the first inputs use symbols of later ones, those are undefined, which every phase puts up
-with. A part with any other error ends after layout.
+If the first inputs use symbols of later ones, these are undefined, which every phase tolerates.
+A part with any other error ends after layout.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from pylink.phases.merge import merge
 from pylink.phases.relocate import relocate
 from pylink.phases.results import Objects
 from pylink.profile.collector import Recorder, profile_of
-from pylink.profile.results import Results
+from pylink.profile.results import PhaseResults
 from pylink.tables import extent
 from pylink.terminal.progress import Progress
 
@@ -40,78 +39,78 @@ if TYPE_CHECKING:
     from pylink.phases.init import Job
     from pylink.profile.model import Profile
 
-# Parts smaller than this many inputs cost less than the clock can tell.
-FEWEST_INPUTS = 2
+# Smaller parts cost less than the clock can resolve.
+LEAST_INPUTS = 2
 
-# Sizes that a small link is divided into; a large one is halved until nothing is left.
-SIZES = 8
+# Number of sizes for a small link; a large link is halved repeatedly.
+SIZE_COUNT = 8
 
-# From this share of the link on, which forecasts rest on, three sizes are to a doubling.
-LARGE = 0.125
-CLOSE = 2 ** (1 / 3)
+# From this share of the link on, there are three sizes per doubling, since they decide forecasts.
+LARGE_SHARE = 0.125
+LARGE_RATIO = 2 ** (1 / 3)
 
-# Turns that there are in any case, and while costs are not settled and processor time is left.
-FEWEST_TURNS, MOST_TURNS = 2, 16
-SECONDS = 4.0
-# Costs of a size are settled when those of the two best turns differ by no more than this.
-SETTLED = 0.01
+# Least number of turns, and limits of further turns while costs are not settled.
+LEAST_TURNS, MAX_TURNS = 2, 16
+MAX_SECONDS = 4.0
+# The costs of a size are settled if the two best turns differ by no more than this share.
+SETTLED_SHARE = 0.01
 
-# How often a part runs within a turn, and one of so few inputs that the clock disturbs it.
+# Runs of a part within a turn; a small part has more, since the clock disturbs it.
 REPETITIONS = 3
-SMALL_PART, MOST_REPETITIONS = 15, 4
-# Nanoseconds of processor time from which on a part runs once in a turn: it finds nothing of the
-# run before it in the caches, and two turns of a link just below that take the `SECONDS`.
+SMALL_PART_INPUTS, SMALL_PART_REPETITIONS = 15, 4
+# A part with at least so many nanoseconds of processor time runs once in a turn: the caches hold
+# nothing of the run before it, and two turns of a link just below take `MAX_SECONDS`.
 LONG_NS = 150_000_000
 
 
 def parts_of(inputs: int) -> list[int]:
-    """The numbers of inputs of the parts of a turn, the smallest first; the last one is all."""
-    if inputs < FEWEST_INPUTS:
+    """The sizes of the parts of a turn in inputs, smallest first; the last one has all inputs."""
+    if inputs < LEAST_INPUTS:
         return []
-    ratio = min(2.0, max((inputs / FEWEST_INPUTS) ** (1 / SIZES), 1.01))
+    ratio = min(2.0, max((inputs / LEAST_INPUTS) ** (1 / SIZE_COUNT), 1.01))
     sizes = {inputs}
     size = float(inputs)
-    while size >= FEWEST_INPUTS:
-        sizes.add(max(round(size), FEWEST_INPUTS))
-        size /= ratio if size <= LARGE * inputs else min(ratio, CLOSE)
+    while size >= LEAST_INPUTS:
+        sizes.add(max(round(size), LEAST_INPUTS))
+        size /= ratio if size <= LARGE_SHARE * inputs else min(ratio, LARGE_RATIO)
     return sorted(sizes)
 
 
-def replay(results: Results, *, shows_progress: bool = False) -> list[Profile]:
-    """The profiles of parts of a link that worked, the smallest first in each turn.
+def replay(results: PhaseResults, *, shows_progress: bool = False) -> list[Profile]:
+    """The profiles of parts of a successful link, smallest first in each turn.
 
-    On a quiet machine costs settle at once; on a busy one there are more turns.
+    On a quiet machine costs settle at once; a busy machine needs more turns.
     """
     profiles = []
     begun = time.process_time()
     parts = parts_of(len(results.objects.names))
     costs: dict[int, list[int]] = {size: [] for size in parts}
-    with Progress("measuring growth", FEWEST_TURNS * len(parts), wanted=shows_progress) as progress:
-        for turn in range(MOST_TURNS):
-            if turn >= FEWEST_TURNS and (
-                all(map(is_settled, costs.values())) or time.process_time() - begun > SECONDS
+    with Progress("measuring growth", LEAST_TURNS * len(parts), enabled=shows_progress) as progress:
+        for turn in range(MAX_TURNS):
+            if turn >= LEAST_TURNS and (
+                all(map(is_settled, costs.values())) or time.process_time() - begun > MAX_SECONDS
             ):
                 break
             for size in parts:
-                again = _run_some(results.objects, size, min(costs[size], default=0))
-                profiles += again
-                if again:
-                    costs[size].append(min(_cost(profile) for profile in again))
+                repeated = _run_repeatedly(results.objects, size, min(costs[size], default=0))
+                profiles += repeated
+                if repeated:
+                    costs[size].append(min(_cost(profile) for profile in repeated))
                 progress.advance(text=f"{size:,} inputs")
     return profiles
 
 
-def _run_some(whole: Objects, size: int, known: int) -> list[Profile]:
-    """The profiles of what a turn runs of a part, of which one run took `known` nanoseconds."""
-    arena = arena_of(whole, size)
-    repetitions = MOST_REPETITIONS if size <= SMALL_PART else REPETITIONS
+def _run_repeatedly(objects: Objects, size: int, last_ns: int) -> list[Profile]:
+    """The profiles of a part's runs in one turn; `last_ns` is the time of an earlier run, or 0."""
+    arena = arena_of(objects, size)
+    repetitions = SMALL_PART_REPETITIONS if size <= SMALL_PART_INPUTS else REPETITIONS
     profiles: list[Profile] = []
-    while len(profiles) < repetitions and (not profiles or known < LONG_NS):
-        profile = run_part(whole, size, arena)
+    while len(profiles) < repetitions and (not profiles or last_ns < LONG_NS):
+        profile = run_part(objects, size, arena)
         if profile is None:
             break
         profiles.append(profile)
-        known = _cost(profile)
+        last_ns = _cost(profile)
     return profiles
 
 
@@ -120,26 +119,26 @@ def _cost(profile: Profile) -> int:
 
 
 def is_settled(costs: list[int]) -> bool:
-    """Whether one more turn would find about the same."""
-    least, *more = sorted(costs)[:2] or [0]
-    return all(cost <= least * (1 + SETTLED) for cost in more)
+    """Whether one more turn would probably give the same cost."""
+    least, *second_best = sorted(costs)[:2] or [0]
+    return all(cost <= least * (1 + SETTLED_SHARE) for cost in second_best)
 
 
-def arena_of(whole: Objects, size: int) -> bytes:
-    """The bytes of the first `size` inputs: kernels do some things once for an arena of a size."""
-    if size == len(whole.names):
-        return whole.arena
-    files = whole.files.first(size)
+def arena_of(objects: Objects, size: int) -> bytes:
+    """The bytes of the first `size` inputs; some costs of kernels depend on the arena's size."""
+    if size == len(objects.names):
+        return objects.arena
+    files = objects.files.first(size)
     ends = map(sum, zip(files.column("offset"), files.column("size"), strict=True))
-    return whole.arena[: max(ends)]
+    return objects.arena[: max(ends)]
 
 
-def run_part(whole: Objects, size: int, arena: bytes) -> Profile | None:
-    """The profile of linking the first `size` inputs; None when that cannot be done at all."""
+def run_part(objects: Objects, size: int, arena: bytes) -> Profile | None:
+    """The profile of linking the first `size` inputs; None if that is impossible."""
     record = Recorder()
     steps = Steps([record])
     try:
-        return _run(record, part_of(whole, size, arena, steps), ErrorCollector())
+        return _run(record, part_of(objects, size, arena, steps), ErrorCollector())
     except LinkError:
         return None
     finally:
@@ -147,27 +146,27 @@ def run_part(whole: Objects, size: int, arena: bytes) -> Profile | None:
         record.close(failed=False)
 
 
-def part_of(whole: Objects, size: int, arena: bytes, steps: Steps) -> Objects:
-    """The first `size` inputs, whose bytes are `arena`."""
-    job: Job = copy.copy(whole.job)
+def part_of(objects: Objects, size: int, arena: bytes, steps: Steps) -> Objects:
+    """The objects of the first `size` inputs, whose bytes are `arena`."""
+    job: Job = copy.copy(objects.job)
     job.steps = steps
-    last = whole.files[size - 1]
+    last = objects.files[size - 1]
     return Objects(
         arena,
-        whole.files.first(size),
-        whole.sections.first(last.first_section + last.section_count),
-        whole.symbols.first(last.first_symbol + last.symbol_count),
+        objects.files.first(size),
+        objects.sections.first(last.first_section + last.section_count),
+        objects.symbols.first(last.first_symbol + last.symbol_count),
         job=job,
-        names=whole.names[:size],
-        source_numbers=whole.source_numbers[:size],
-        references=whole.references,
-        release=whole.release,
+        names=objects.names[:size],
+        source_numbers=objects.source_numbers[:size],
+        references=objects.references,
+        release=objects.release,
         libraries=None,
     ).seal()
 
 
 def _run(record: Recorder, part: Objects, sink: ErrorCollector) -> Profile | None:
-    record.seen["init"] = part.job
+    record.results_by_tag["init"] = part.job
     record.resume()
     steps = part.job.steps
     extents = b"".join(extent(file.offset, file.size) for file in part.files)
@@ -194,11 +193,11 @@ def _run(record: Recorder, part: Objects, sink: ErrorCollector) -> Profile | Non
                 record.resume()
                 final = finalize(sink, image)
                 record.phase_ended("finalize", final)
-    return profile_of(record, Results(part, merged, placed, final))
+    return profile_of(record, PhaseResults(part, merged, placed, final))
 
 
 def _read_again(part: Objects, steps: Steps) -> None:
-    """Read the files of the part, where each is an input as it stands."""
+    """Read the files of the part again, if all of them are plain cubins."""
     inputs = part.job.inputs[: len(part.names)]
     if part.source_numbers or any(source.data is not None for source in inputs):
         return

@@ -1,9 +1,9 @@
-"""A profile as a report that Nsight Compute opens: an action for each phase and comparison.
+"""Creates the report of a profile for Nsight Compute: an action for each phase and comparison.
 
 Names of metrics are `unit__quantity.rollup`: `link` is a whole phase, `file` reading, `sym`, `sect`
-and `reloc` the tables, `dedup` comparing, `elf` the output, `py` the interpreter. The words in them
-give the units that `ncu` shows. Instances are by input file, section family, relocation type, step
-or pair. docs/profile.md lists all of them.
+and `reloc` the tables, `dedup` comparing, `elf` the output, `py` the interpreter. Their words
+determine the units that `ncu` shows. Instances are by input file, section family, relocation type,
+step or pair. docs/profile.md lists all of them.
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ if TYPE_CHECKING:
     from pylink.mercury.folding import FoldResult
     from pylink.profile.model import Profile
     from pylink.profile.phase import Phase
-    from pylink.profile.results import Results
+    from pylink.profile.results import PhaseResults
 
 DOMAIN = "pylink"
 LINK = "link"
 DEDUP = "dedup"
 
-# Streams stand for what runs beside each other, or is looked at apart.
+# Streams separate the link from its comparisons.
 MAIN_STREAM, DEDUP_STREAM = 1, 2
 
-# Pairs with an action of their own: each contains all sections, and more cannot be looked through.
-MOST_PAIRS = 64
+# Limit of pairs with an action of their own: each has all sections, and nobody reads more.
+MAX_PAIRS = 64
 
 
-class _Maker:
-    """Makes the actions of one report, in time order."""
+class _ReportBuilder:
+    """Adds the actions of one report, in time order."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
@@ -76,52 +76,52 @@ class _Maker:
         self.readers = 1 + max((file.lane for file in profile.files), default=0)
         self.report = Report(Process(os.getpid(), os.uname().nodename, "pylink"), _session(profile))
 
-    def action(
+    def add_action(
         self, name: str, detail: str, items: int, stack: Iterable[str], stream: int = MAIN_STREAM
     ) -> Action:
-        """Enter an action of `items` items that ran below the ranges `stack`."""
+        """Add an action that handled `items` items, within the NVTX ranges `stack`."""
         profile = self.profile
-        made = Action(name, f"{name}({detail})", name, thread_id=self.thread)
-        made.kernel_id = made.api_call_id = len(self.report.actions)
-        made.creation_time = int(profile.created)
-        made.context_id, made.context_name = 0, profile.arch
-        made.stream_id, made.stream_name = stream, LINK if stream == MAIN_STREAM else DEDUP
-        made.program_handle = 1
+        action = Action(name, f"{name}({detail})", name, thread_id=self.thread)
+        action.kernel_id = action.api_call_id = len(self.report.actions)
+        action.creation_time = int(profile.created)
+        action.context_id, action.context_name = 0, profile.arch
+        action.stream_id, action.stream_name = stream, LINK if stream == MAIN_STREAM else DEDUP
+        action.program_handle = 1
         workers = self.readers if name == "read" else 1
-        state = made.nvtx = NvtxState()
+        state = action.nvtx = NvtxState()
         for domain in (DOMAIN, DEFAULT_DOMAIN):
             state.push(self.thread, [LINK, *stack], domain)
             if workers > 1:
                 state.start("helper", domain)
-        add_display_metrics(made, profile.sm, profile.arch, items, workers)
-        made.set("link__target_arch", profile.arch)
-        self.report.actions.append(made)
-        return made
+        add_display_metrics(action, profile.sm, profile.arch, items, workers)
+        action.set("link__target_arch", profile.arch)
+        self.report.actions.append(action)
+        return action
 
 
-def link_report(profile: Profile, results: Results | None = None) -> Report:
-    """The report of a link; with `results`, relocations are counted at their instructions, too."""
+def link_report(profile: Profile, results: PhaseResults | None = None) -> Report:
+    """Create the report of a link; with `results`, relocations are also shown at instructions."""
     if results is not None and profile.folding is not None and profile.saved_bytes is None:
         profile.saved_bytes = saved_bytes(results.objects) if results.merged.stand_ins else 0
-    maker = _Maker(profile)
+    builder = _ReportBuilder(profile)
     for phase in profile.phases:
-        action = maker.action(phase.tag, _detail(phase, profile), _items(phase), [phase.tag])
+        action = builder.add_action(phase.tag, _detail(phase, profile), _items(phase), [phase.tag])
         add_cost(action, phase, profile)
         _add_counts(action, phase, profile)
         add_advice(action, phase, profile, results)
         if phase.tag == "merge" and profile.folding is not None:
-            _add_dedup_actions(maker, profile.folding)
+            _add_dedup_actions(builder, profile.folding)
         if phase.tag == "relocate" and results is not None:
-            add_source_counters(maker.report, action, results)
+            add_source_counters(builder.report, action, results)
         if phase.tag == "write" and results is not None:
             add_composition(action, profile, results)
-    whole = maker.action(LINK, profile.output or "", len(profile.names), [])
-    whole.scope = Scope.RANGE
-    add_totals(whole, profile, results)
-    _add_interpreter(whole)
-    for action in maker.report.actions:
+    link_action = builder.add_action(LINK, profile.output or "", len(profile.names), [])
+    link_action.scope = Scope.RANGE
+    add_totals(link_action, profile, results)
+    _add_interpreter(link_action)
+    for action in builder.report.actions:
         action.set(TIME, action.metrics["link__time_duration.sum"].value)
-    return maker.report
+    return builder.report
 
 
 def _detail(phase: Phase, profile: Profile) -> str:
@@ -129,7 +129,7 @@ def _detail(phase: Phase, profile: Profile) -> str:
 
 
 def _items(phase: Phase) -> int:
-    """What the phase handles, for the grid that tools show."""
+    """The number of items of a phase, which tools show as its grid."""
     return max(phase.sections, 1)
 
 
@@ -146,24 +146,24 @@ def _add_counts(action: Action, phase: Phase, profile: Profile) -> None:
         add_output(action, phase)
 
 
-def _add_dedup_actions(maker: _Maker, folding: FoldResult) -> None:
-    """One action for all comparisons, and one for each pair where these are not too many."""
-    profile, pairs = maker.profile, folding.compared
+def _add_dedup_actions(builder: _ReportBuilder, folding: FoldResult) -> None:
+    """Add an action for all comparisons, and one for each pair unless there are too many."""
+    profile, pairs = builder.profile, folding.compared
     stack = ["merge", "fold_mercury"]
-    every = maker.action(DEDUP, f"{len(pairs)} pairs", len(pairs), stack, DEDUP_STREAM)
-    add_dedup(every, folding, profile.saved_bytes)
+    dedup_action = builder.add_action(DEDUP, f"{len(pairs)} pairs", len(pairs), stack, DEDUP_STREAM)
+    add_dedup(dedup_action, folding, profile.saved_bytes)
     duration = sum(folding.stats.stage_ns)
-    every.set("link__time_duration.sum", duration)
-    add_share(every, Cost(wall_ns=duration, cpu_ns=duration), profile)
-    for pair in pairs if len(pairs) <= MOST_PAIRS else ():
+    dedup_action.set("link__time_duration.sum", duration)
+    add_share(dedup_action, Cost(wall_ns=duration, cpu_ns=duration), profile)
+    for pair in pairs if len(pairs) <= MAX_PAIRS else ():
         names = f"{pair.candidate.name}, {pair.reference.name}"
-        add_pair(maker.action(DEDUP, names, 1, stack, DEDUP_STREAM), pair, profile)
+        add_pair(builder.add_action(DEDUP, names, 1, stack, DEDUP_STREAM), pair, profile)
 
 
-def _add_interpreter(whole: Action) -> None:
-    """What the interpreter did since it started."""
-    whole.set("py__gc_runs.sum", sum(generation["collections"] for generation in gc.get_stats()))
-    whole.set("py__alloc_blocks_live.sum", sys.getallocatedblocks())
+def _add_interpreter(action: Action) -> None:
+    """Add counts of the interpreter since it started."""
+    action.set("py__gc_runs.sum", sum(generation["collections"] for generation in gc.get_stats()))
+    action.set("py__alloc_blocks_live.sum", sys.getallocatedblocks())
 
 
 def _session(profile: Profile) -> Session:

@@ -1,4 +1,4 @@
-"""What a profile is made of beside what was measured."""
+"""The results of a link that a profile counts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from pylink.phases.results import Merged, Objects, Placed
 
 
-class Results:
-    """What the phases of a link have made; `final` is None of one that ended after layout."""
+class PhaseResults:
+    """The results of the phases; without `final` if the link ended after layout."""
 
     __slots__ = ("final", "merged", "objects", "placed")
 

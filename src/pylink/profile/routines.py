@@ -1,12 +1,12 @@
-"""A link as aprof sees a program: its routines, who called them, and their cost by input size.
+"""A link as a program for aprof: its routines, their callers, and their cost by input size.
 
-The link calls its phases and they their steps, which are kernels mostly. Reading and parsing call
-a routine per input, and folding three per pair of objects. What ran again on parts of the inputs
-is below `replay`: there `link` is all phases from reading to finalizing, without what a link does
-once. So a routine has points of many sizes, and those of the link and of its parts do not mix.
-Costs are whole microseconds, at least one: a routine of aprof costs something. They are processor
-time of the whole process: of all threads, since large inputs and outputs have two, which would look
-as if twice the size cost less. Comments have the wall time of each routine's largest size.
+The link calls its phases, and these their steps, most of which are kernels. Reading and parsing
+call a routine per input, folding calls three per pair of objects. Runs on parts of the inputs are
+below `replay`: there, `link` is all phases from reading to finalizing, without work that a link
+does once. So a routine has points of many sizes, and those of the link and of its parts are
+separate. Costs are whole microseconds, at least one, since aprof has no zero costs. They are
+processor time of all threads: large inputs and outputs use two, so wall time would seem to fall as
+sizes double. Comments have the wall time of each routine's largest size.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ LINK, REPLAY = "link", "replay"
 READ_FILE, PARSE_FILE = "read_file", "parse_file"
 STAGES = ("compare_primary", "compare_headers", "compare_targets")
 
-# From what size on, as it is counted here, a step goes another way: its costs jump there.
+# The size from which on a step works in another way, so that its costs jump.
 PATHS = {
     "parse": (4 << 20, "more threads"),
     "merge_sections": (4096, "two threads"),
 }
 
-# One call: size, cumulative and own nanoseconds of processor time, nanoseconds on the wall.
+# One call: size, inclusive and exclusive processor time, wall time; times in nanoseconds.
 Call = tuple[int, int, int, int]
 
 
 class _Calls:
-    """Routines and contexts in order of their first call, with the calls of each context."""
+    """The routines and contexts in order of their first call, with the calls of each context."""
 
     def __init__(self) -> None:
         self.routines: dict[str, Routine] = {}
@@ -57,7 +57,7 @@ class _Calls:
         self.calls: dict[int, list[Call]] = {}
 
     def enter(self, parent: int, name: str) -> int:
-        """The context of the routine `name` below another."""
+        """Return the context of the routine `name` below context `parent`; create it if needed."""
         routine = self.routines.get(name)
         if routine is None:
             routine = Routine(len(self.routines), name, IMAGE)
@@ -73,7 +73,7 @@ class _Calls:
         self.calls[context].append((size, cost, max(cost - children, 0), wall))
 
     def walls(self) -> list[str]:
-        """A comment for each routine: the least wall time at its largest size."""
+        """A comment for each routine with the least wall time at its largest size."""
         names = {routine.id: name for name, routine in self.routines.items()}
         least: dict[str, tuple[int, int]] = {}
         for context in self.contexts.values():
@@ -87,7 +87,7 @@ class _Calls:
         ]
 
     def units(self, profile: Profile) -> list[str]:
-        """A comment for each routine that says what its sizes count."""
+        """A comment for each routine with the unit of its sizes."""
         units = {step.name: step.unit for phase in profile.phases for step in phase.steps}
         units |= {phase.tag: phase.unit for phase in profile.phases}
         units |= dict.fromkeys((LINK, READ_FILE, PARSE_FILE, STAGES[0]), "bytes")
@@ -95,7 +95,7 @@ class _Calls:
         return [unit_comment(name, units[name]) for name in self.routines if name in units]
 
     def finish(self) -> None:
-        """Make points of the calls, one for each distinct size."""
+        """Combine the calls into points, one for each distinct size."""
         for context in self.contexts.values():
             by_size: dict[int, list[Call]] = {}
             for call in self.calls[context.id]:
@@ -103,43 +103,43 @@ class _Calls:
             for size in sorted(by_size):
                 calls = by_size[size]
                 costs = [max(_microseconds(call[1]), 1) for call in calls]
-                own = [_microseconds(call[2]) for call in calls]
-                selves = [min(pair) for pair in zip(own, costs, strict=True)]
-                context.points.append(Point.of_calls(size, costs, selves))
+                self_costs = [_microseconds(call[2]) for call in calls]
+                capped_self_costs = [min(pair) for pair in zip(self_costs, costs, strict=True)]
+                context.points.append(Point.of_calls(size, costs, capped_self_costs))
 
 
 def aprof_report(profile: Profile, parts: Iterable[Profile] = ()) -> Report:
-    """The report of a link and of its parts, see `pylink.profile.replay`."""
+    """Create the report of a link and of its parts (`pylink.profile.replay`)."""
     calls = _Calls()
     top = calls.enter(-1, LINK)
     _add_link(calls, profile, top, profile.cost.cpu_ns, profile.wall_ns)
-    again = list(parts)
-    if again:
+    parts_list = list(parts)
+    if parts_list:
         replay = calls.enter(-1, REPLAY)
         inner = calls.enter(replay, LINK)
-        spent = [_add_part(calls, part, inner) for part in again]
+        spent = [_add_part(calls, part, inner) for part in parts_list]
         cost, wall = sum(cost for cost, _ in spent), sum(wall for _, wall in spent)
-        calls.add(replay, len(again), cost, wall, cost)
+        calls.add(replay, len(parts_list), cost, wall, cost)
     calls.finish()
     contexts = list(calls.contexts.values())
     routines = list(calls.routines.values())
-    own = sum(point.self_sum for context in contexts for point in context.points)
-    whole = sum(
+    self_total = sum(point.self_sum for context in contexts for point in context.points)
+    total = sum(
         point.sum for context in contexts if context.parent == -1 for point in context.points
     )
     return Report(
         metric=TIME_USEC,
         command=" ".join(sys.argv) or IMAGE,
         application=IMAGE,
-        # Each call is rounded, so that their own costs may add up to a little more.
-        total=max(whole, own),
+        # Each call is rounded, so the exclusive costs may add up to a little more.
+        total=max(total, self_total),
         created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(profile.created)),
         comments=[
             f"{len(profile.names)} inputs of {profile.input_bytes} bytes for {profile.arch}",
             *calls.walls(),
             *calls.units(profile),
             *(path_comment(name, *path) for name, path in PATHS.items() if name in calls.routines),
-            *([measuring_comment(REPLAY)] if again else []),
+            *([measuring_comment(REPLAY)] if parts_list else []),
         ],
         routines=routines,
         contexts=contexts,
@@ -147,7 +147,7 @@ def aprof_report(profile: Profile, parts: Iterable[Profile] = ()) -> Report:
 
 
 def _add_part(calls: _Calls, part: Profile, top: int) -> tuple[int, int]:
-    """Add what ran again; its processor and wall nanoseconds."""
+    """Add the calls of a part; return its processor and wall nanoseconds."""
     cost = sum(phase.cpu_ns for phase in part.phases)
     wall = sum(phase.wall_ns for phase in part.phases)
     _add_link(calls, part, top, cost, wall)
@@ -155,35 +155,35 @@ def _add_part(calls: _Calls, part: Profile, top: int) -> tuple[int, int]:
 
 
 def _add_link(calls: _Calls, profile: Profile, top: int, cost: int, wall: int) -> None:
-    """Add a link, or a part of one, that took so long, as the context `top`."""
-    below = sum(phase.cpu_ns for phase in profile.phases)
-    calls.add(top, profile.input_bytes or profile.opened_bytes, cost, wall, below)
+    """Add the calls of a link, or of a part, with these costs as the context `top`."""
+    phase_ns = sum(phase.cpu_ns for phase in profile.phases)
+    calls.add(top, profile.input_bytes or profile.opened_bytes, cost, wall, phase_ns)
     for phase in profile.phases:
-        place = calls.enter(top, phase.tag)
+        phase_context = calls.enter(top, phase.tag)
         steps = sum(step.cpu_ns for step in phase.steps)
-        calls.add(place, phase.size, phase.cpu_ns, phase.wall_ns, steps)
+        calls.add(phase_context, phase.size, phase.cpu_ns, phase.wall_ns, steps)
         for step in phase.steps:
-            inner = calls.enter(place, step.name)
-            inside = _below(calls, profile, inner, step)
-            calls.add(inner, step.size, step.cpu_ns, step.wall_ns, inside)
+            step_context = calls.enter(phase_context, step.name)
+            children_ns = _add_calls_below(calls, profile, step_context, step)
+            calls.add(step_context, step.size, step.cpu_ns, step.wall_ns, children_ns)
 
 
-def _below(calls: _Calls, profile: Profile, place: int, step: Step) -> int:
-    """Add what a step calls for single inputs or pairs; the time of all of these.
+def _add_calls_below(calls: _Calls, profile: Profile, context: int, step: Step) -> int:
+    """Add the calls of a step for single inputs or pairs; return their total time.
 
-    Only the wall time of some calls is known, in which the processor may have done something else.
-    Where it is more than what the step took, they share that.
+    For some calls only the wall time is known, which may include other work of the processor. If
+    the sum exceeds the step's time, it is scaled down to that.
     """
     calls_below = list(_calls_below(profile, step.name))
     spent = sum(cost for _, _, cost, _ in calls_below)
     call_time = min(spent, step.cpu_ns)
     for name, size, cost, wall in calls_below:
-        calls.add(calls.enter(place, name), size, cost * call_time // (spent or 1), wall)
+        calls.add(calls.enter(context, name), size, cost * call_time // (spent or 1), wall)
     return call_time
 
 
 def _calls_below(profile: Profile, step: str) -> Iterator[tuple[str, int, int, int]]:
-    """Routine, size, cost and wall time of what a step calls."""
+    """Yield routine, size, cost and wall time of each call of a step."""
     if step == "read_files":
         for file in profile.files:
             if file.read_start_ns:
@@ -197,7 +197,7 @@ def _calls_below(profile: Profile, step: str) -> Iterator[tuple[str, int, int, i
             stats, candidate = pair.stats, pair.candidate
             sizes = (stats.bytes_compared, len(candidate.headers), len(candidate.targets))
             for name, size, cost in zip(STAGES, sizes, stats.stage_ns, strict=True):
-                if cost:  # a pair that an earlier stage rejects does not come here
+                if cost:  # 0 if an earlier stage has rejected the pair
                     yield name, size, cost, cost
 
 

@@ -1,6 +1,6 @@
-"""Relocations at the instructions that they change, for the source page of Nsight Compute.
+"""Counts relocations at the instructions that they change, for Nsight Compute's source page.
 
-That page shows one function. It is the one to which the link applied most relocations.
+That page shows one function: the one to which the link applied most relocations.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from pylink.facts.relocations import relocation_name
 from pylink.tables import entity_name
 
 if TYPE_CHECKING:
-    from pylink.profile.results import Results
+    from pylink.profile.results import PhaseResults
     from pylink.report.model import Action, Report
 
-# Reports contain a copy of the output for this page; of a larger one they do not.
-LARGEST_IMAGE = 8 << 20
+# Limit of the output, of which the report contains a copy for this page.
+MAX_IMAGE_SIZE = 8 << 20
 
 # Bytes of an instruction from sm_70 on.
-INSTRUCTION = 16
+INSTRUCTION_SIZE = 16
 
-# The first relocation number of mercury code, which has no instructions.
-MERCURY = 0x10000
+# The first number of relocations of Mercury code, which has no instructions.
+FIRST_MERCURY_TYPE = 0x10000
 
 
-def add_source_counters(report: Report, action: Action, results: Results) -> None:
-    """Count the relocations of one function at its instructions, where that can be shown."""
-    if results.final is None or len(results.final.image) > LARGEST_IMAGE:
+def add_source_counters(report: Report, action: Action, results: PhaseResults) -> None:
+    """Add the relocations of one function at its instructions, if the image is small enough."""
+    if results.final is None or len(results.final.image) > MAX_IMAGE_SIZE:
         return
     out = busiest_function(results)
     if out is None:
@@ -45,13 +45,13 @@ def add_source_counters(report: Report, action: Action, results: Results) -> Non
         return
     applied: dict[int, int] = {}
     patched: dict[int, int] = {}
-    # In the order of addresses, in which `ncu` looks for them.
+    # `ncu` expects instances in the order of addresses.
     for offset, kind in sorted(counts.fixups_of(merged.fixups, out)):
-        if kind >= MERCURY:
+        if kind >= FIRST_MERCURY_TYPE:
             continue
-        at = start + offset // INSTRUCTION * INSTRUCTION
-        applied[at] = applied.get(at, 0) + 1
-        patched[at] = patched.get(at, 0) + field_bytes(kind)
+        address = start + offset // INSTRUCTION_SIZE * INSTRUCTION_SIZE
+        applied[address] = applied.get(address, 0) + 1
+        patched[address] = patched.get(address, 0) + field_bytes(kind)
     action.source = report.add_source(loaded.source)
     action.mangled_name = name
     action.set("launch__function_pcs", start)
@@ -59,8 +59,8 @@ def add_source_counters(report: Report, action: Action, results: Results) -> Non
     action.set("reloc__bytes_patched", sum(patched.values()), patched)
 
 
-def busiest_function(results: Results) -> int | None:
-    """The OutRow of the code to which most relocations were applied; None when there is none."""
+def busiest_function(results: PhaseResults) -> int | None:
+    """The row of the code section with the most applied relocations; None if not found."""
     outs = results.placed.outs
     applied = counts.count_by_section(results.placed)
     best = None
@@ -72,6 +72,6 @@ def busiest_function(results: Results) -> int | None:
 
 
 def field_bytes(kind: int) -> int:
-    """Bytes that a relocation of this type touches; the name begins with the width in bits."""
+    """Bytes that a relocation of this type changes; its name begins with the width in bits."""
     width = re.search(r"[0-9]+", relocation_name(kind).partition("R_CUDA_")[2])
     return -(-int(width[0]) // 8) if width else 8

@@ -1,4 +1,4 @@
-"""How much each phase and step of a link had to do, read off the finished tables."""
+"""Sizes of the work of each phase and step of a link, from the finished tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink.profile.model import Profile
-    from pylink.profile.results import Results
+    from pylink.profile.results import PhaseResults
 
 
 # Columns of FILE_COUNT and of KIND_COUNT.
@@ -18,8 +18,8 @@ RELOCATIONS, DEBUG_BYTES = 6, 7
 COPIED_BYTES = 7
 
 
-def fill_sizes(profile: Profile, sums: Sequence[int], results: Results) -> None:
-    """Complete the phases and steps of `profile`; `sums` are the FILE_COUNT of all inputs."""
+def fill_sizes(profile: Profile, sums: Sequence[int], results: PhaseResults) -> None:
+    """Set the sizes of phases and steps; `sums` is the sum of all FILE_COUNT rows."""
     sizes = step_sizes(profile, sums, results)
     everything = (profile.input_bytes, "bytes")
     for phase in profile.phases:
@@ -30,9 +30,9 @@ def fill_sizes(profile: Profile, sums: Sequence[int], results: Results) -> None:
 
 
 def step_sizes(
-    profile: Profile, sums: Sequence[int], results: Results
+    profile: Profile, sums: Sequence[int], results: PhaseResults
 ) -> dict[str, tuple[int, str]]:
-    """What each step works on: how many, of what."""
+    """Map each step to the number of items it works on, and their unit."""
     merged, placed = results.merged, results.placed
     objects = merged.objects
     files = (len(objects.names), "files")
@@ -43,8 +43,8 @@ def step_sizes(
     entities = (len(merged.entities), "symbols")
     calls = (len(merged.calls), "calls")
     outs = (len(placed.outs), "sections")
-    fixes = (len(merged.fixups), "relocations")
-    kept = (profile.relocations_kept, "relocations")
+    fixups = (len(merged.fixups), "relocations")
+    emitted = (profile.relocations_kept, "relocations")
     folding = profile.folding
     return {
         "measure": (profile.opened, "files"),
@@ -62,8 +62,8 @@ def step_sizes(
         "find_ties": sections,
         "fold_mercury": (0 if folding is None else folding.stats.pairs, "pairs"),
         "merge_sections": sections,
-        "adopt_relocations": kept,
-        "record_resolved": fixes,
+        "adopt_relocations": emitted,
+        "record_resolved": fixups,
         "rebuild_debug": (sums[DEBUG_BYTES], "bytes"),
         "assign_values": entities,
         "apply_pools": entities,
@@ -72,14 +72,14 @@ def step_sizes(
         "order": outs,
         "make_contents": entities,
         "place": outs,
-        "resolve_values": fixes,
+        "resolve_values": fixups,
         "write_contents": (profile.output_bytes, "bytes"),
         "write_tables": (len(placed.symbol_order), "symbols"),
     }
 
 
-def _fill_phases(profile: Profile, sums: Sequence[int], results: Results) -> None:
-    """What passed through each phase."""
+def _fill_phases(profile: Profile, sums: Sequence[int], results: PhaseResults) -> None:
+    """Set the amounts that each phase handled."""
     objects, placed = results.merged.objects, results.placed
     sections = len(placed.section_order)
     symbols = len(placed.symbol_order)
@@ -105,9 +105,9 @@ def _fill_phases(profile: Profile, sums: Sequence[int], results: Results) -> Non
             phase.bytes_written = profile.output_bytes if profile.output is not None else 0
         if tag == "read":
             inputs = objects.job.inputs
-            given = sum(len(source.data) for source in inputs if source.data is not None)
-            phase.bytes_copied = given
-            phase.bytes_read = profile.opened_bytes - given
+            provided_bytes = sum(len(source.data) for source in inputs if source.data is not None)
+            phase.bytes_copied = provided_bytes
+            phase.bytes_read = profile.opened_bytes - provided_bytes
         if tag == "merge" and profile.folding is not None:
             phase.bytes_compared = profile.folding.stats.bytes_compared
             phase.bytes_hashed = profile.folding.stats.digest_bytes

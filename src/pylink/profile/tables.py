@@ -1,4 +1,4 @@
-"""A profile as tables: what each phase, step and cubin cost, and what deduplication decided."""
+"""A profile as tables: the costs of phases, steps and cubins, and decisions of deduplication."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pylink.profile.counts import InputFile, RelocationType, SectionFamily
     from pylink.profile.phase import Phase, Step
 
-    class Source(Protocol):
-        """What a profile is to its tables."""
+    class ProfileSource(Protocol):
+        """The attributes of a profile that its tables use."""
 
         arch: str
         phases: list[Phase]
@@ -41,10 +41,10 @@ NS_PER_MS = 1e6
 
 
 class StepRow(NamedTuple):
-    """A step of a phase; the row without a step is the phase as a whole.
+    """A step of a phase; a row without a step is the whole phase.
 
-    `items` are what it worked on, such as symbols, and `counted` says which. `peak` is the peak
-    memory of the process at the end.
+    `items` is the number of items it worked on, and `counted` names them, such as symbols. `peak`
+    is the peak memory of the process at the end.
     """
 
     phase: str
@@ -58,10 +58,10 @@ class StepRow(NamedTuple):
 
 
 class FileRow(NamedTuple):
-    """A cubin that was linked, also one out of an archive or a fat binary.
+    """A linked cubin, which may come from an archive or a fat binary.
 
-    `kept` and `folded` are the bytes of its sections that reached the image, and of those that an
-    earlier input's stand for. Times are those of reading the file and of parsing it.
+    `kept` counts bytes of its sections that reached the image, `folded` bytes of sections that an
+    earlier input's sections replace. Times are for reading and for parsing the file.
     """
 
     name: str
@@ -80,7 +80,7 @@ class FileRow(NamedTuple):
 
 
 class FamilyRow(NamedTuple):
-    """The sections of one kind, such as `.text.*`: what came in, and what became of it."""
+    """The sections of one kind, such as `.text.*`: inputs, outputs and discarded bytes."""
 
     name: str
     input_sections: int
@@ -95,7 +95,7 @@ class FamilyRow(NamedTuple):
 
 
 class TypeRow(NamedTuple):
-    """The relocations of one type: how many were applied, and how many stay in the image."""
+    """The relocations of one type: how many were applied, and how many remain in the image."""
 
     number: int
     name: str
@@ -104,11 +104,11 @@ class TypeRow(NamedTuple):
 
 
 class ProfileTables:
-    """What a profile has, as tables; each is made when it is asked for."""
+    """A profile as tables; each is created when it is used."""
 
     __slots__ = ("_profile",)
 
-    def __init__(self, profile: Source) -> None:
+    def __init__(self, profile: ProfileSource) -> None:
         self._profile = profile
 
     @property
@@ -131,14 +131,16 @@ class ProfileTables:
         """A row for each relocation type that occurs, by number."""
         types = self._profile.relocations
         return Table(
-            TypeRow, (TypeRow(each.number, each.name, each.applied, each.kept) for each in types)
+            TypeRow, (TypeRow(row.number, row.name, row.applied, row.kept) for row in types)
         )
 
     @property
     def folds(self) -> Table[FoldRow]:
-        """A row for each cubin that deduplication compared; without `merc_dedup` there is none."""
+        """A row for each cubin that deduplication compared; no rows without `merc_dedup`."""
         names = self._profile.names
-        return Table(FoldRow, (decision_row(each, names) for each in self._profile.decisions))
+        return Table(
+            FoldRow, (decision_row(decision, names) for decision in self._profile.decisions)
+        )
 
     def __repr__(self) -> str:
         return "<ProfileTables: steps, files, families, relocations, folds>"
@@ -197,8 +199,8 @@ def _family(family: SectionFamily) -> FamilyRow:
     )
 
 
-def profile_html(profile: Source) -> str:
-    """What a notebook shows: a bar for each phase, the slowest steps, how to get the rest."""
+def profile_html(profile: ProfileSource) -> str:
+    """HTML for a notebook: a bar for each phase, the slowest steps, and how to get more."""
     tables = ProfileTables(profile)
     title = (
         f"<b>{escape(profile.arch)}</b>: {len(profile.names):,} cubins, "

@@ -1,10 +1,10 @@
-"""Traces of a link in the format of Chrome's tracing, as clang and lld write it.
+"""Traces of a link in the format of Chrome's tracing, as written by clang and lld.
 
 A trace is a JSON object: `traceEvents` holds complete events (`ph` X: `ts` and `dur` in
 microseconds from the start of the link, `args.detail`), one `Total` event per name on a thread of
 its own, and metadata that names process and threads; `beginningOfTime` is the start in
-microseconds since 1970. The link contains its phases, a phase its steps; what a helper thread reads
-is on that thread. Perfetto, chrome://tracing and speedscope open it.
+microseconds since 1970. The link contains its phases, a phase its steps; files read by a helper
+thread are on that thread. Perfetto, chrome://tracing and speedscope can open it.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ Event = dict[str, Any]
 
 LINK = "Link"
 READ, PARSE = "Read", "Parse"
-# Single inputs show from this many nanoseconds on; shorter ones count in their total alone. A link
-# of thousands of inputs would spend longer on their events than on them.
+# Single inputs have events from this many nanoseconds on; shorter ones only count in the total.
+# With thousands of inputs, writing events would take longer than reading them.
 FILE_THRESHOLD_NS = 50_000
 
 
 class MalformedTrace(ValueError):
-    """A file that is not such a trace; the message names the file and the line or event."""
+    """A file that is not a trace; the message names the file and the line or event."""
 
 
 def trace_events(profile: Profile) -> list[Event]:
-    """The events of a link: complete ones by start, then totals, then metadata."""
+    """The events of a link: complete events by start, then totals, then metadata."""
     pid = os.getpid()
     trace = _Trace(pid, profile.cost.start_ns)
     output = profile.output or ""
@@ -57,18 +57,18 @@ class _Trace:
         self.pid = pid
         self.start_ns = start_ns
         self.events: list[Event] = []
-        # By name: how often, and nanoseconds.
+        # By name: count and nanoseconds.
         self.sums: dict[str, tuple[int, int]] = {}
         self.lanes = {0}
 
     def add(self, name: str, start: int, wall: int, detail: str) -> None:
-        """Add an event of the link's own thread, and count it."""
+        """Add an event of the link's thread to the events and to the totals."""
         count, total = self.sums.get(name, (0, 0))
         self.sums[name] = count + 1, total + wall
-        self.show(name, start, wall, detail, 0)
+        self._append(name, start, wall, detail, 0)
 
     def add_items(self, name: str, times: bytes | None, items: Sequence[str]) -> None:
-        """Count the items of a table of TIME rows, and add the long ones."""
+        """Add the items of a table of TIME rows to the totals, and the long ones to the events."""
         if times is None or len(times) != TIME.size * len(items):
             return
         walls = column(times, TIME.size, 1).tolist()
@@ -77,9 +77,9 @@ class _Trace:
         for number, wall in enumerate(walls):
             if wall >= FILE_THRESHOLD_NS:
                 start, _, _, lane = TIME.unpack_from(times, number * TIME.size)
-                self.show(name, start, wall, items[number], lane)
+                self._append(name, start, wall, items[number], lane)
 
-    def show(self, name: str, start: int, wall: int, detail: str, lane: int) -> None:
+    def _append(self, name: str, start: int, wall: int, detail: str, lane: int) -> None:
         # Both ends are rounded down, so that an event stays within the one around it.
         begin = (start - self.start_ns) // 1000
         duration = (start - self.start_ns + wall) // 1000 - begin
@@ -87,20 +87,20 @@ class _Trace:
         self.events.append(_event("X", (self.pid, self.pid + lane), begin, duration, name, detail))
 
     def totals(self) -> list[Event]:
-        """One event per name, the longest first, each on a thread that has nothing else."""
-        made = []
+        """One event per name, longest first, each on a thread of its own."""
+        events = []
         tid = self.pid + max(self.lanes)
         by_time = sorted(self.sums.items(), key=lambda item: (-item[1][1], item[0]))
         for name, (count, total) in by_time:
             tid += 1
             event = _event("X", (self.pid, tid), 0, total // 1000, f"Total {name}", "")
             event["args"] = {"count": count, "avg ms": round(total / count / 1e6, 3)}
-            made.append(event)
-        return made
+            events.append(event)
+        return events
 
     def metadata(self) -> list[Event]:
-        named = [("process_name", 0, "pylink")]
-        named += [("thread_name", lane, thread_name(lane)) for lane in sorted(self.lanes)]
+        names = [("process_name", 0, "pylink")]
+        names += [("thread_name", lane, thread_name(lane)) for lane in sorted(self.lanes)]
         return [
             {
                 "cat": "",
@@ -111,7 +111,7 @@ class _Trace:
                 "name": kind,
                 "args": {"name": name},
             }
-            for kind, lane, name in named
+            for kind, lane, name in names
         ]
 
 
@@ -135,13 +135,13 @@ def _event(
 
 
 def encode(events: Sequence[Event], beginning: float) -> bytes:
-    """A trace file of events; `beginning` in seconds since 1970. Names may hold any byte."""
+    """Encode events as a trace file; `beginning` is in seconds since 1970."""
     document = {"traceEvents": events, "beginningOfTime": int(beginning * 1e6)}
     return json.dumps(document, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def load(path: str | os.PathLike[str]) -> list[Event]:
-    """The events of a trace file, of ours or of clang or lld; MalformedTrace, OSError."""
+    """Read the events of a trace file of pylink, clang or lld; MalformedTrace, OSError."""
     name = os.fspath(path)
     data = read_incoming(name, is_wanted=is_text)
     try:
@@ -164,7 +164,7 @@ def load(path: str | os.PathLike[str]) -> list[Event]:
 
 
 def _fault(event: object) -> str:
-    """What is wrong with one event; empty when nothing is."""
+    """Describe the error in an event; empty if it is valid."""
     if not isinstance(event, dict):
         return "not an object"
     for key in ("ph", "name"):
