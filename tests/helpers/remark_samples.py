@@ -175,7 +175,7 @@ def _contents(records: list[Record]) -> BitWriter:
     places = {code: 4 + place for place, code in enumerate(abbreviations)}
     bits = BitWriter()
     for code, values in records:
-        bits.fixed(places[code], 4)
+        bits.write_fixed(places[code], 4)
         for value, (encoding, width) in zip(values, abbreviations[code][1], strict=True):
-            (bits.vbr if encoding == VBR else bits.fixed)(value, width)
+            (bits.write_vbr if encoding == VBR else bits.write_fixed)(value, width)
     return bits

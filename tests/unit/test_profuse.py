@@ -9,7 +9,7 @@ import pytest
 
 from pylink.command.cli import main
 from pylink.dedup import FoldResult, MercuryObject, fold
-from pylink.remarks.profuse import DEDUP, TWINS, WIZARD, channels
+from pylink.remarks.profuse import DEDUP, TWINS, WIZARD, enabled_channels
 
 WEAK = Path(__file__).parents[1] / "golden/100/weak"
 OLDER = Path(__file__).parents[1] / "golden/80/weak"
@@ -56,7 +56,7 @@ def test_when_channels_speak(
     monkeypatch: pytest.MonkeyPatch, wizard: str, words: dict[str, bool], speaking: set[str]
 ) -> None:
     monkeypatch.setenv(WIZARD, wizard)
-    assert channels(words) == speaking
+    assert enabled_channels(words) == speaking
 
 
 def test_links_are_silent_by_default(capfd: pytest.CaptureFixture[str]) -> None:

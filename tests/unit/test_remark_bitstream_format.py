@@ -138,7 +138,7 @@ def plain_block(number: int, *records: tuple[int, tuple[int, ...]]) -> bytes:
     """A block of records without abbreviations."""
     bits = BitWriter()
     for code, values in records:
-        bits.record(code, values, WIDTHS[number])
+        bits.write_record(code, values, WIDTHS[number])
     return block(number, bits)
 
 
@@ -181,41 +181,41 @@ def test_no_record_needs_an_abbreviation() -> None:
 def test_a_block_may_define_abbreviations_of_its_own() -> None:
     def fill(bits: BitWriter) -> None:
         bits.define(HEADER, ((FIXED, 3), (ARRAY, 0), (VBR, 4)), 4)
-        bits.fixed(9, 4)  # behind the five of the block info block
-        bits.fixed(2, 3)
-        bits.vbr(3, 6)
+        bits.write_fixed(9, 4)  # behind the five of the block info block
+        bits.write_fixed(2, 3)
+        bits.write_vbr(3, 6)
         for value in (1, 0, 2):
-            bits.vbr(value, 4)
+            bits.write_vbr(value, 4)
 
     (remark,) = read_bitstream(container(raw_block(REMARK, fill)), "f")
     assert remark == Remark(2, "p", "n", "f")
 
 
 BOMB = BitWriter()
-BOMB.fixed(2, 4)
-BOMB.vbr(3, 5)
-BOMB.fixed(1, 1)
-BOMB.vbr(ARGUMENT, 8)
-BOMB.fixed(0, 1)
-BOMB.fixed(ARRAY, 3)
-BOMB.fixed(1, 1)  # its elements are the literal 0, which takes no bits
-BOMB.vbr(0, 8)
-BOMB.fixed(9, 4)
-BOMB.vbr((1 << 60) - 1, 6)
+BOMB.write_fixed(2, 4)
+BOMB.write_vbr(3, 5)
+BOMB.write_fixed(1, 1)
+BOMB.write_vbr(ARGUMENT, 8)
+BOMB.write_fixed(0, 1)
+BOMB.write_fixed(ARRAY, 3)
+BOMB.write_fixed(1, 1)  # its elements are the literal 0, which takes no bits
+BOMB.write_vbr(0, 8)
+BOMB.write_fixed(9, 4)
+BOMB.write_vbr((1 << 60) - 1, 6)
 
 
 def endless_number(bits: BitWriter) -> None:
-    bits.fixed(3, 4)
-    bits.vbr(ARGUMENT, 6)
-    bits.vbr(1, 6)
+    bits.write_fixed(3, 4)
+    bits.write_vbr(ARGUMENT, 6)
+    bits.write_vbr(1, 6)
     for _ in range(40):
-        bits.fixed(0b100001, 6)
+        bits.write_fixed(0b100001, 6)
 
 
 def many_operands(bits: BitWriter) -> None:
-    bits.fixed(3, 4)
-    bits.vbr(ARGUMENT, 6)
-    bits.vbr((1 << 63) - 1, 6)
+    bits.write_fixed(3, 4)
+    bits.write_vbr(ARGUMENT, 6)
+    bits.write_vbr((1 << 63) - 1, 6)
 
 
 def many_abbreviations(bits: BitWriter) -> None:
@@ -224,9 +224,9 @@ def many_abbreviations(bits: BitWriter) -> None:
 
 
 def nested(bits: BitWriter) -> None:
-    bits.fixed(1, 4)
-    bits.vbr(REMARK, 8)
-    bits.vbr(4, 4)
+    bits.write_fixed(1, 4)
+    bits.write_vbr(REMARK, 8)
+    bits.write_vbr(4, 4)
 
 
 def info(fill: Callable[[BitWriter], None]) -> bytes:
@@ -235,7 +235,7 @@ def info(fill: Callable[[BitWriter], None]) -> bytes:
 
 def info_of_width(width: int, encoding: int) -> bytes:
     def fill(bits: BitWriter) -> None:
-        bits.record(SET_BLOCK, (REMARK,), 2)
+        bits.write_record(SET_BLOCK, (REMARK,), 2)
         bits.define(HEADER, ((encoding, width),), 2)
 
     return info(fill)
@@ -262,11 +262,11 @@ SIZE = len(remark_block(GOOD))
         (head(LLVM_22, None) + remark_block(GOOD), "the string table is missing"),
         (
             head(LLVM_22, STRINGS_OF_ONE) + remark_block(GOOD),
-            f"byte {META_AT:#x}: the string table has no place here",
+            f"byte {META_AT:#x}: the string table is not allowed here",
         ),
         (
             head(LLVM_19, None) + remark_block(GOOD) + tail(STRINGS_OF_ONE),
-            f"byte {REMARK_AT + SIZE:#x}: the string table has no place here",
+            f"byte {REMARK_AT + SIZE:#x}: the string table is not allowed here",
         ),
         (
             container(remark_block(GOOD)) + b"junk",
@@ -287,11 +287,11 @@ SIZE = len(remark_block(GOOD))
         ),
         (
             MAGIC + block_info() + plain_block(META, (STRINGS, (1,))),
-            f"byte {META_AT:#x}: no such record: 3",
+            f"byte {META_AT:#x}: unknown record 3",
         ),
         (
             MAGIC + block_info() + remark_block(GOOD) + plain_block(BLOCK_INFO),
-            f"byte {META_AT + SIZE:#x}: block 0 has no place in a file of remarks",
+            f"byte {META_AT + SIZE:#x}: block 0 is not allowed in a file of remarks",
         ),
         (
             container(remark_block(GOOD), plain_block(META), remark_block(GOOD)),
@@ -355,8 +355,8 @@ def test_a_fault_is_named_with_its_place(data: bytes, reason: str) -> None:
 def test_remarks_elsewhere_are_named() -> None:
     bits = BitWriter()
     bits.define(EXTERNAL, ((5, 0),), 3)
-    bits.fixed(7, 3)
-    bits.blob(b"far.bin")
+    bits.write_fixed(7, 3)
+    bits.write_blob(b"far.bin")
     data = MAGIC + block_info() + block(META, bits)
     with pytest.raises(MalformedRemarks, match=r"the remarks are in another file, far\.bin$"):
         list(read_bitstream(data, "link.bin"))

@@ -22,7 +22,7 @@ from pylink.remarks import (
 )
 from pylink.remarks.channel import BATCH
 from pylink.remarks.record import TAGS
-from pylink.renderers.configuration import obey
+from pylink.renderers.configuration import configure_sink
 
 KINDS = (PASSED, MISSED, ANALYSIS, ANALYSIS_FP_COMMUTE, ANALYSIS_ALIASING, FAILURE)
 
@@ -116,7 +116,7 @@ def test_hotness_is_left_out_written_or_a_threshold(
 def lines(format: str, *remarks: Remark, hotness: bool = False, **values: object) -> str:
     stream = io.StringIO()
     sink = Sink()
-    obey(sink, {"diagnostics_format": format, **values}, stream=stream)
+    configure_sink(sink, {"diagnostics_format": format, **values}, stream=stream)
     every = re.compile("")
     channel = Remarks(sink, passed=every, missed=every, analysis=every, hotness=hotness)
     for remark in remarks:
@@ -212,7 +212,7 @@ def test_infos_that_were_asked_for_stay_with_disable_infos_and_can_be_suppressed
 
 def test_remarks_end_no_link_that_treats_warnings_as_errors() -> None:
     sink = Sink()
-    obey(sink, {"warning_as_error": True}, stream=io.StringIO())
+    configure_sink(sink, {"warning_as_error": True}, stream=io.StringIO())
     channel = Remarks(sink, passed=re.compile(""))
     for kind in KINDS:
         channel.emit(remark(kind))

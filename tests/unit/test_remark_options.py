@@ -63,15 +63,15 @@ def test_every_option_is_read() -> None:
 
 def test_nothing_is_asked_for_by_default() -> None:
     read = settings()
-    assert not read.ask()
+    assert not read.are_needed()
     assert (read.format, read.version, read.hotness, read.threshold) == ("yaml", 1, False, 0)
     assert read.profuse == {}
 
 
 @pytest.mark.parametrize("option", ["", "-missed", "-analysis", "-output"])
 def test_an_empty_value_asks_for_nothing(option: str) -> None:
-    assert not settings(f"--pass-remarks{option}=").ask()
-    assert settings(f"--pass-remarks{option}=x").ask()
+    assert not settings(f"--pass-remarks{option}=").are_needed()
+    assert settings(f"--pass-remarks{option}=x").are_needed()
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_an_empty_value_asks_for_nothing(option: str) -> None:
     ],
 )
 def test_what_only_chooses_among_remarks_asks_for_none(word: str) -> None:
-    assert not settings(word).ask()
+    assert not settings(word).are_needed()
 
 
 def test_xopt_takes_the_same_options_with_one_dash_or_two() -> None:

@@ -85,8 +85,7 @@ def test_variables_that_no_kernel_uses_together_lie_over_each_other() -> None:
         cubin.use(name, variable)
     aliasing = [text for text in lines({"a": cubin}, "shared-layout") if "Aliasing" in text]
     assert aliasing == [
-        "AnalysisAliasing VariablesOverlaid y a:0:0 24 | y lies at 0, where x lies, too: no kernel "
-        "uses both"
+        "AnalysisAliasing VariablesOverlaid y a:0:0 24 | y at 0 overlaps x: no kernel uses both"
     ]
 
 
@@ -155,6 +154,6 @@ def test_debug_bytes_by_section_and_origin() -> None:
     assert lines(cubins, "debug") == [
         "Analysis DebugPiece .debug_str a:0:0 10 | 10 bytes of .debug_str come from a",
         "Analysis DebugPiece .debug_str c:0:0 20 | 20 bytes of .debug_str come from c",
-        "Analysis DebugSection .debug_str a:0:0 30 | .debug_str has 30 bytes, made of 30 bytes in "
+        "Analysis DebugSection .debug_str a:0:0 30 | .debug_str has 30 bytes, from 30 bytes in "
         "input sections: 2",
     ]

@@ -52,8 +52,8 @@ def test_among_weak_copies_fewer_registers_win() -> None:
     assert lines(cubins, SYMBOLS) == [
         "Passed WeakReplaced f a:0:0 128 | weak copy of f with 20 registers replaced by that of b, "
         "which needs 16",
-        "Missed WeakKept f c:0:0 128 | weak copy of f with 16 registers dropped: that of b stays, "
-        "which needs 16",
+        "Missed WeakKept f c:0:0 128 | weak copy of f with 16 registers dropped: that of b is "
+        "kept, which needs 16",
         "Passed WeakReplaced f b:0:0 256 | weak copy of f with 16 registers replaced by that of d, "
         "which needs 12",
     ]
@@ -68,10 +68,10 @@ def test_among_weak_copies_of_equal_registers_newer_ptx_wins() -> None:
 
     cubins = {"a": made_from(75), "b": made_from(80), "c": made_from(75)}
     assert lines(cubins, SYMBOLS) == [
-        "Passed WeakOutdated f a:0:0 128 | weak copy of f made from PTX for sm_75 replaced by that "
-        "of b, made from PTX for sm_80",
-        "Missed WeakKept f c:0:0 128 | weak copy of f with 16 registers dropped: that of b stays, "
-        "which needs 16",
+        "Passed WeakOutdated f a:0:0 128 | weak copy of f compiled from PTX for sm_75 replaced by "
+        "that of b, compiled from PTX for sm_80",
+        "Missed WeakKept f c:0:0 128 | weak copy of f with 16 registers dropped: that of b is "
+        "kept, which needs 16",
     ]
 
 
@@ -107,7 +107,7 @@ def test_weak_variables_and_common_symbols() -> None:
     weak = {"a": with_variable(WEAK), "b": with_variable(WEAK)}
     assert lines(weak, SYMBOLS) == [
         "Missed WeakVariableKept v b:0:0 4 | weak definition of v dropped: that of a came first "
-        "and stays"
+        "and is kept"
     ]
     common = {
         "a": with_variable(common=True),
@@ -248,8 +248,8 @@ def test_recursion_has_no_bound() -> None:
     for pair in ((k, f), (f, g), (g, h), (h, g)):
         cubin.call(*pair)
     assert lines({"a": cubin}, "stack-size") == [
-        "Missed StackUnknown k a:0:0 20 | k needs stack without bound: k -> f -> g enters the "
-        "recursion g -> h -> g, which needs 20 bytes a round"
+        "Missed StackUnknown k a:0:0 20 | k needs unbounded stack: k -> f -> g enters the "
+        "recursion g -> h -> g, which needs 20 bytes per round"
     ]
 
 

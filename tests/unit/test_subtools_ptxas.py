@@ -23,7 +23,7 @@ from pylink.facts.target import Target
 from pylink.options.model import Options
 from pylink.options.table import Value
 from pylink.subtools import messages, programs
-from pylink.subtools.ptxas import Request, arguments, entry_options
+from pylink.subtools.ptxas import CompileRequest, arguments, entry_options
 from pylink.subtools.toolnote import forget_files
 from pylink.timing import HEADER
 
@@ -60,7 +60,7 @@ COMPILE = 'cp "$(tail -c 2 "$in" | head -c 1).made" "$out"\n'
 
 
 def words(values: dict[str, Value], *, options: str = "", relocatable: bool = True) -> str:
-    request = Request("", "", "", b"", ARCH, options=options, relocatable=relocatable)
+    request = CompileRequest("", "", "", b"", ARCH, options=options, relocatable=relocatable)
     return shlex.join(arguments(request, Options(values)))
 
 
@@ -224,10 +224,10 @@ def test_no_ptxas(
 def test_a_ptxas_with_much_to_say(
     link: Link, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(messages, "MOST_LINES", 5)
+    monkeypatch.setattr(messages, "MAX_LINES", 5)
     assert link(f"yes said | head -n 8; {COMPILE}", "a.ptx") == 0
     said = capfd.readouterr().err.splitlines()
-    assert said == ["said"] * 5 + ["3 more lines of the compiler are left out"]
+    assert said == ["said"] * 5 + ["3 more lines of the compiler are omitted"]
 
 
 def test_a_ptxas_that_makes_no_cubin(link: Link, capfd: pytest.CaptureFixture[str]) -> None:

@@ -194,7 +194,7 @@ def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_an_exception_ends_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = fake_tool(tmp_path / "tool", f"echo $$ > {tmp_path}/pid; exec sleep 60")
 
-    def interrupt(running: Sequence[process.Run]) -> None:
+    def interrupt(running: Sequence[process.ToolProcess]) -> None:
         if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
             raise KeyboardInterrupt
 

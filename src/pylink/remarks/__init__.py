@@ -1,9 +1,9 @@
-"""Remarks: every decision of a link that a user may ask about, in LLVM's form.
+"""Remarks: the decisions of a link that a user may ask about, in LLVM's form.
 
 Passes of `pylink.remarks.passes` read the results of phases and emit a `Remark` for each decision
-into a `Remarks` channel, which shows it on the terminal and writes it to a file, as the options
-say. `pylink.remarks.observer` ties them to a link. `read_remarks` and `write_remarks` are for files
-of remarks, whoever wrote them.
+to a `Remarks` channel. The channel shows it on the terminal and writes it to a file, depending on
+the options. `pylink.remarks.observer` runs the passes during a link. `read_remarks` and
+`write_remarks` handle files of remarks, also those of other tools.
 """
 
 from __future__ import annotations

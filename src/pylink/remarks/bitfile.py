@@ -1,4 +1,4 @@
-"""Remarks as a bitstream, written as they come."""
+"""Writes remarks as a bitstream, batch by batch."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from pylink.remarks.output import OutputFile
     from pylink.remarks.record import Remark
 
-# Bytes of remarks of version 0 that are kept in memory, and that are copied at once.
-_IN_MEMORY = 1 << 28
-_COPIED = 1 << 20
+# Version 0: bytes of remarks that are kept in memory, and bytes that are copied at once.
+_MEMORY_LIMIT = 1 << 28
+_COPY_SIZE = 1 << 20
 
 
 class BitstreamWriter:
     """Writes remarks to a file, batch by batch, in a container of either version.
 
-    Version 0 has the string table in front, so its remarks wait in a temporary file. Without any
-    remark the file is empty: no reader takes a container of none.
+    Version 0 has the string table in front, so its remarks are kept in a temporary file. Without
+    remarks the file is empty, since no reader accepts a container without them.
     """
 
     def __init__(self, output: OutputFile, version: int) -> None:
@@ -29,19 +29,19 @@ class BitstreamWriter:
         self._output = output
         self._version = version
         self._strings: dict[str, int] = {}
-        self._waiting = None
+        self._spool = None
         if version == LLVM_19:
-            self._waiting = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 -- open until the end
+            self._spool = SpooledTemporaryFile(_MEMORY_LIMIT)  # noqa: SIM115 -- open until the end
         self._error: OSError | None = None
 
     def write(self, remarks: list[Remark]) -> None:
-        if self._waiting is None:
+        if self._spool is None:
             if not self._strings:
                 self._output.write(head(self._version, None))
             self._output.write(encode(remarks, self._strings))
         elif self._error is None:
             try:
-                self._waiting.write(encode(remarks, self._strings))
+                self._spool.write(encode(remarks, self._strings))
             except OSError as error:
                 self._error = error
 
@@ -51,20 +51,20 @@ class BitstreamWriter:
             raise self._error
         if self._strings:
             table = string_table(self._strings)
-            if self._waiting is None:
+            if self._spool is None:
                 self._output.write(tail(table))
             else:
                 self._output.write(head(self._version, table))
-                self._waiting.seek(0)
-                while data := self._waiting.read(_COPIED):
+                self._spool.seek(0)
+                while data := self._spool.read(_COPY_SIZE):
                     self._output.write(data)
-        self._discard_waiting()
+        self._close_spool()
         self._output.commit()
 
     def discard(self) -> None:
-        self._discard_waiting()
+        self._close_spool()
         self._output.discard()
 
-    def _discard_waiting(self) -> None:
-        if self._waiting is not None:
-            self._waiting.close()
+    def _close_spool(self) -> None:
+        if self._spool is not None:
+            self._spool.close()

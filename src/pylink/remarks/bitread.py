@@ -1,4 +1,4 @@
-"""Remarks out of a bitstream, of either container version."""
+"""Reads remarks from a bitstream of either container version."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _ROW = "<IIQQ"
 
 # Greatest line and column.
-_MOST = 0xFFFFFFFF
+_MAX_POSITION = 0xFFFFFFFF
 
 # Remark blocks that are read at once.
 _BATCH = 1024
 
 
 def read_bitstream(data: bytes, name: str) -> Iterator[Remark]:
-    """The remarks of a file, in order; MalformedRemarks, which names it as `name`."""
+    """Yield the remarks of a file in order; MalformedRemarks, whose text has `name`."""
     try:
         yield from _Container(data).remarks()
     except ValueError as error:
@@ -34,7 +34,7 @@ def read_bitstream(data: bytes, name: str) -> Iterator[Remark]:
 
 
 class _Container:
-    """One file, whose meta blocks are read; ValueError, with the place, for what is wrong."""
+    """One file and its meta blocks; ValueError with the position if it is malformed."""
 
     def __init__(self, data: bytes) -> None:
         if data[: len(container.MAGIC)] != container.MAGIC:
@@ -48,9 +48,9 @@ class _Container:
         self.abbreviations = read_block_info(data, start, end, width)
         self.version: int | None = None
         self.strings: list[str] | None = None
-        self.table_at = 0
+        self.table_block = 0
         remarks = [i for i, block in enumerate(self.blocks) if block[0] == container.REMARK]
-        # Everything between the first and the last remark is remarks.
+        # Only remarks may stand between the first and the last one.
         self.first = remarks[0] if remarks else len(self.blocks)
         self.last = remarks[-1] + 1 if remarks else self.first
         for i in (*range(1, self.first), *range(self.last, len(self.blocks))):
@@ -61,9 +61,9 @@ class _Container:
             raise ValueError("there are no remarks")
         if self.strings is None:
             raise ValueError("the string table is missing")
-        if (self.table_at < self.first) != (self.version == container.LLVM_19):
-            start = self.blocks[self.table_at][2]
-            raise ValueError(f"byte {start:#x}: the string table has no place here")
+        if (self.table_block < self.first) != (self.version == container.LLVM_19):
+            start = self.blocks[self.table_block][2]
+            raise ValueError(f"byte {start:#x}: the string table is not allowed here")
 
     def _records(self, first: int, last: int) -> list[list[Record]]:
         return read_records(self.data, self.rows, first, last, self.abbreviations)
@@ -71,7 +71,7 @@ class _Container:
     def _read_meta(self, i: int) -> None:
         number, _, start, _ = self.blocks[i]
         if number != container.META:
-            raise ValueError(f"byte {start:#x}: block {number} has no place in a file of remarks")
+            raise ValueError(f"byte {start:#x}: block {number} is not allowed in a file of remarks")
         for record in self._records(i, i + 1)[0]:
             match record:
                 case (container.CONTAINER, int(version), int(kind)):
@@ -86,14 +86,14 @@ class _Container:
                     if version != container.REMARK_VERSION:
                         raise ValueError(f"remark version {version} is unknown")
                 case (container.STRINGS, bytes(table)):
-                    self.table_at = i
+                    self.table_block = i
                     self.strings = _strings(table)
                 case (container.EXTERNAL, bytes(path)):
                     raise ValueError(
                         f"the remarks are in another file, {path.decode(errors='replace')}"
                     )
                 case _:
-                    raise ValueError(f"byte {start:#x}: no such record: {record[0]!r}")
+                    raise ValueError(f"byte {start:#x}: unknown record {record[0]!r}")
 
     def remarks(self) -> Iterator[Remark]:
         assert self.strings is not None
@@ -122,9 +122,9 @@ def _strings(table: bytes) -> list[str]:
 
 
 def _remark(records: list[Record], strings: list[str]) -> Remark:
-    """One remark; IndexError for a string that does not exist, ValueError for another fault."""
+    """Decode one remark; IndexError for a missing string, ValueError for other errors."""
     header: tuple[int, str, str, str] | None = None
-    place: tuple[str | None, int, int] = (None, 0, 0)
+    location: tuple[str | None, int, int] = (None, 0, 0)
     hotness: int | None = None
     args: list[tuple[str, str, str | None, int, int]] = []
     for record in records:
@@ -134,7 +134,7 @@ def _remark(records: list[Record], strings: list[str]) -> Remark:
             case (container.HEADER, int(kind), int(name), int(pass_name), int(function)):
                 header = kind, strings[pass_name], strings[name], strings[function]
             case (container.LOCATION, int(file), int(line), int(column)):
-                place = strings[file], line, column
+                location = strings[file], line, column
             case (container.HOTNESS, int(value)):
                 hotness = value
             case (
@@ -152,7 +152,14 @@ def _remark(records: list[Record], strings: list[str]) -> Remark:
                 )
     if header is None:
         raise ValueError("a remark without a header")
-    at_file, at_line, at_column = place
-    if max(at_line, at_column, *(max(arg[3:]) for arg in args)) > _MOST:
+    source_file, source_line, source_column = location
+    if max(source_line, source_column, *(max(arg[3:]) for arg in args)) > _MAX_POSITION:
         raise ValueError("a line or column has more than 32 bits")
-    return Remark(*header, file=at_file, line=at_line, column=at_column, hotness=hotness, args=args)
+    return Remark(
+        *header,
+        file=source_file,
+        line=source_line,
+        column=source_column,
+        hotness=hotness,
+        args=args,
+    )

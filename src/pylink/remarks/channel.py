@@ -1,4 +1,4 @@
-"""Where passes emit remarks: filters them, shows them on the terminal, writes them to a file."""
+"""The channel that passes emit remarks to: filters, shows on the terminal, writes to a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pylink.remarks.record import Remark
 
     class Writer(Protocol):
-        """What writes the file `path`: `write` in batches, then `close` or `discard`."""
+        """A writer of the file `path`: takes batches by `write`, ends by `close` or `discard`."""
 
         path: str
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
         def discard(self) -> None: ...
 
 
-# Remarks that are handed to a writer at once: few enough to stay in the processor's cache, and
-# below what wakes Python's garbage collector.
+# Remarks that are handed to a writer at once: few enough for the processor's cache, and not enough
+# to start Python's garbage collector.
 BATCH = 128
 
-# The kind of diagnostic that shows a remark.
+# The kind of diagnostic for each kind of remark.
 DIAGNOSTICS = {
     PASSED: "pass-remark",
     MISSED: "pass-remark-missed",
@@ -49,12 +49,12 @@ DIAGNOSTICS = {
 class Remarks:
     """The channel of one link.
 
-    `passed`, `missed` and `analysis` are the patterns of the passes whose remarks of that kind go
-    to `sink`, None for no pass; a failure goes there when any of the three names its pass. `writer`
-    takes those of the passes that `written` names, None for all passes. Remarks that concern fewer
-    than `threshold` bytes are dropped, one without hotness counting as 0; without `hotness` the
-    remarks lose theirs, unless there is a threshold. `why_live` matches the functions of which to
-    tell why they were kept.
+    `passed`, `missed` and `analysis` are patterns of passes whose remarks of that kind go to
+    `sink`, None for no pass; a failure goes there if any of the three matches its pass. `writer`
+    gets the remarks of passes that match `written`, None for all passes. Remarks whose hotness, in
+    bytes, is below `threshold` are dropped; a missing hotness counts as 0. Without `hotness` and
+    `threshold`, hotness is removed. `why_live` matches functions for which to explain why they were
+    kept.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Remarks:
         self._sink = sink
         self._writer = writer
         self._written = written
-        self._shown = {
+        self._terminal_patterns = {
             PASSED: (passed,),
             MISSED: (missed,),
             ANALYSIS: (analysis,),
@@ -86,32 +86,32 @@ class Remarks:
         self.why_live = why_live
         self._routes: dict[str, int] = {}
         self._batch: list[Remark] = []
-        self._written_any = False
+        self._has_written = False
 
     def wants(self, pass_name: str, kind: int | None = None) -> bool:
-        """Whether anyone would see a remark of this pass, and of this kind when that is given."""
+        """Whether a remark of this pass (and of this kind, if given) is shown or written."""
         route = self._routes.get(pass_name)
         if route is None:
             route = self._route(pass_name)
         return bool(route if kind is None else route & (1 | 1 << kind))
 
     def wants_reasons(self, pass_name: str) -> bool:
-        """Whether anyone would see what a pass says of what it did not do, or what that cost."""
+        """Whether missed, analysis or failure remarks of this pass are shown or written."""
         return any(self.wants(pass_name, kind) for kind in (MISSED, ANALYSIS, FAILURE))
 
     def _route(self, pass_name: str) -> int:
-        """Bit 0: the file; bit n: the terminal, for remarks of kind n."""
+        """Compute where remarks of a pass go: bit 0 is the file, bit n the terminal for kind n."""
         route = 0
         if self._writer is not None and (self._written is None or self._written.search(pass_name)):
             route = 1
-        for kind, patterns in self._shown.items():
+        for kind, patterns in self._terminal_patterns.items():
             if any(pattern is not None and pattern.search(pass_name) for pattern in patterns):
                 route |= 1 << kind
         self._routes[pass_name] = route
         return route
 
     def emit(self, remark: Remark) -> None:
-        """Take a remark over; the pass does not touch it again."""
+        """Show and write a remark; the pass must not change it afterwards."""
         route = self._routes.get(remark.pass_name)
         if route is None:
             route = self._route(remark.pass_name)
@@ -129,7 +129,7 @@ class Remarks:
     def _flush(self) -> None:
         assert self._writer is not None
         batch, self._batch = self._batch, []
-        self._written_any = True
+        self._has_written = True
         self._writer.write(batch)
 
     def _show(self, remark: Remark) -> None:
@@ -152,14 +152,14 @@ class Remarks:
             source=source,
             text=text,
             pass_name=remark.pass_name,
-            # What no template shows: tables of remarks have it.
+            # Tables of remarks use the following; no template shows them.
             name=remark.name,
             message=remark.message,
             hotness=remark.hotness,
         )
 
     def close(self, *, failed: bool = False) -> None:
-        """Complete the file, or leave none after a link that failed."""
+        """Complete the file, or discard it if the link failed."""
         if self._writer is None:
             return
         if failed:
@@ -174,5 +174,5 @@ class Remarks:
                 "remarks-not-written", file=self._writer.path, reason=reason_of(error)
             )
             return
-        if not self._written_any:
+        if not self._has_written:
             self._sink.report("no-remarks", file=self._writer.path)

@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; 0, or 1 after a message on what is wrong with a file."""
+    """Run the command; 0, or 1 after a message about a file that cannot be read or written."""
     return run(parser(), argv, _main, (MalformedRemarks, MissingYaml))
 
 
@@ -62,7 +62,7 @@ def _main(options: argparse.Namespace) -> int:
             options.output, remarks, format=options.format, version=options.bitstream_version
         )
     except OSError as error:
-        # One about a write does not say which file it is.
+        # An error of a write does not name the file.
         if error.filename is None and options.output != "-":
             error.filename = options.output
         raise
@@ -70,7 +70,7 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def count(remarks: Iterable[Remark]) -> str:
-    """How many remarks there are of each pass, kind and name, in that order; then of all."""
+    """Text with the number of remarks of each pass, kind and name, then of all."""
     counts = Counter((remark.pass_name, TAGS[remark.kind], remark.name) for remark in remarks)
     lines = [f"{number:>10} {' '.join(key)}" for key, number in sorted(counts.items())]
     lines.append(f"{counts.total():>10} in all")

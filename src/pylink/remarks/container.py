@@ -3,8 +3,8 @@
     version 0: RMRK, block info, meta with the string table, a block for each remark
     version 1: RMRK, block info, meta, a block for each remark, meta with the string table
 
-Version 0 is what LLVM 19 writes and reads, version 1 what LLVM 22 does; each refuses the other. The
-numbers are those that `llvm-bcanalyzer --dump` shows of files of both releases.
+LLVM 19 writes and reads version 0, LLVM 22 version 1; each refuses the other. The numbers are those
+that `llvm-bcanalyzer --dump` shows for files of both releases.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LLVM_19 = 0
 LLVM_22 = 1
 VERSIONS = (LLVM_19, LLVM_22)
 
-# Type of a container that has everything in it, and of those that share it with another file.
+# Type of a container that does not refer to another file, by version.
 STANDALONE = {LLVM_19: 2, LLVM_22: 1}
 REMARK_VERSION = 0
 
@@ -50,7 +50,7 @@ HOTNESS = 7
 ARGUMENT_WITH_LOCATION = 8
 ARGUMENT = 9
 
-# Abbreviation ids every block has, and widths of ids.
+# Abbreviation ids of every block, and widths of ids.
 END_BLOCK = 0
 ENTER_BLOCK = 1
 DEFINE = 2
@@ -71,7 +71,7 @@ _WORD = (FIXED, 32)
 _PLACE = ((VBR, 7), _WORD, _WORD)
 
 # Name and operands of each record, by block, in the order in which LLVM defines their
-# abbreviations. The number of a record is an operand of its own in front, a literal.
+# abbreviations. The first operand, not listed, is the number of the record as a literal.
 RECORDS: dict[int, tuple[str, dict[int, tuple[str, tuple[Operand, ...]]]]] = {
     META: (
         "Meta",
@@ -98,7 +98,7 @@ RECORDS: dict[int, tuple[str, dict[int, tuple[str, tuple[Operand, ...]]]]] = {
 
 
 class BitWriter:
-    """Bits, the first one lowest, in 32-bit words; for what a file has once."""
+    """Writes bits, lowest first, in 32-bit words; for the parts that a file has once."""
 
     __slots__ = ("_bits", "_size")
 
@@ -106,60 +106,60 @@ class BitWriter:
         self._bits = 0
         self._size = 0
 
-    def fixed(self, value: int, width: int) -> None:
+    def write_fixed(self, value: int, width: int) -> None:
         self._bits |= value << self._size
         self._size += width
 
-    def vbr(self, value: int, width: int) -> None:
-        more = 1 << (width - 1)
-        while value >= more:
-            self.fixed(value & (more - 1) | more, width)
+    def write_vbr(self, value: int, width: int) -> None:
+        continuation = 1 << (width - 1)
+        while value >= continuation:
+            self.write_fixed(value & (continuation - 1) | continuation, width)
             value >>= width - 1
-        self.fixed(value, width)
+        self.write_fixed(value, width)
 
     def align(self) -> None:
         self._size += -self._size % 32
 
-    def blob(self, data: bytes) -> None:
-        self.vbr(len(data), 6)
+    def write_blob(self, data: bytes) -> None:
+        self.write_vbr(len(data), 6)
         self.align()
-        self.fixed(int.from_bytes(data, "little"), 8 * len(data))
+        self.write_fixed(int.from_bytes(data, "little"), 8 * len(data))
         self.align()
 
-    def record(self, code: int, operands: Iterable[int], width: int) -> None:
-        """A record without abbreviation."""
+    def write_record(self, code: int, operands: Iterable[int], width: int) -> None:
+        """Write a record without abbreviation."""
         values = list(operands)
-        self.fixed(UNABBREVIATED, width)
+        self.write_fixed(UNABBREVIATED, width)
         for value in (code, len(values), *values):
-            self.vbr(value, 6)
+            self.write_vbr(value, 6)
 
     def define(self, code: int, operands: tuple[Operand, ...], width: int) -> None:
-        """The abbreviation of a record."""
-        self.fixed(DEFINE, width)
-        self.vbr(1 + len(operands), 5)
-        self.fixed(1, 1)
-        self.vbr(code, 8)
+        """Write the definition of a record's abbreviation."""
+        self.write_fixed(DEFINE, width)
+        self.write_vbr(1 + len(operands), 5)
+        self.write_fixed(1, 1)
+        self.write_vbr(code, 8)
         for encoding, bits in operands:
-            self.fixed(0, 1)
-            self.fixed(encoding, 3)
+            self.write_fixed(0, 1)
+            self.write_fixed(encoding, 3)
             if encoding in (FIXED, VBR):
-                self.vbr(bits, 5)
+                self.write_vbr(bits, 5)
 
     def to_bytes(self) -> bytes:
         return self._bits.to_bytes(self._size // 8, "little")
 
 
 def block(number: int, contents: BitWriter) -> bytes:
-    """A block at top level; ends `contents`."""
-    contents.fixed(END_BLOCK, WIDTHS[number])
+    """The bytes of a block at top level; ends `contents`."""
+    contents.write_fixed(END_BLOCK, WIDTHS[number])
     contents.align()
     data = contents.to_bytes()
     head = BitWriter()
-    head.fixed(ENTER_BLOCK, OUTER_WIDTH)
-    head.vbr(number, 8)
-    head.vbr(WIDTHS[number], 4)
+    head.write_fixed(ENTER_BLOCK, OUTER_WIDTH)
+    head.write_vbr(number, 8)
+    head.write_vbr(WIDTHS[number], 4)
     head.align()
-    head.fixed(len(data) // 4, 32)
+    head.write_fixed(len(data) // 4, 32)
     return head.to_bytes() + data
 
 
@@ -168,41 +168,41 @@ def block_info() -> bytes:
     info = BitWriter()
     width = WIDTHS[BLOCK_INFO]
     for number, (name, records) in RECORDS.items():
-        info.record(SET_BLOCK, (number,), width)
-        info.record(BLOCK_NAME, name.encode(), width)
-        for place, (code, (record, operands)) in enumerate(records.items()):
-            info.record(RECORD_NAME, (code, *record.encode()), width)
-            if place == 0:  # LLVM's writer says again here which block it is about
-                info.record(SET_BLOCK, (number,), width)
+        info.write_record(SET_BLOCK, (number,), width)
+        info.write_record(BLOCK_NAME, name.encode(), width)
+        for position, (code, (record, operands)) in enumerate(records.items()):
+            info.write_record(RECORD_NAME, (code, *record.encode()), width)
+            if position == 0:  # LLVM's writer repeats the number of the block here
+                info.write_record(SET_BLOCK, (number,), width)
             info.define(code, operands, width)
     return block(BLOCK_INFO, info)
 
 
 def head(version: int, strings: bytes | None) -> bytes:
-    """What comes before the remarks; the string table is part of it in version 0."""
+    """The bytes before the remarks, in version 0 with the string table."""
     meta = BitWriter()
     width = WIDTHS[META]
-    meta.fixed(FIRST_ABBREVIATION, width)
-    meta.fixed(version, 32)
-    meta.fixed(STANDALONE[version], 2)
-    meta.fixed(FIRST_ABBREVIATION + 1, width)
-    meta.fixed(REMARK_VERSION, 32)
+    meta.write_fixed(FIRST_ABBREVIATION, width)
+    meta.write_fixed(version, 32)
+    meta.write_fixed(STANDALONE[version], 2)
+    meta.write_fixed(FIRST_ABBREVIATION + 1, width)
+    meta.write_fixed(REMARK_VERSION, 32)
     if strings is not None:
-        meta.fixed(FIRST_ABBREVIATION + 2, width)
-        meta.blob(strings)
+        meta.write_fixed(FIRST_ABBREVIATION + 2, width)
+        meta.write_blob(strings)
     return MAGIC + block_info() + block(META, meta)
 
 
 def tail(strings: bytes) -> bytes:
-    """What comes after the remarks in version 1: the string table."""
+    """The bytes after the remarks in version 1: the string table."""
     meta = BitWriter()
-    meta.fixed(FIRST_ABBREVIATION + 2, WIDTHS[META])
-    meta.blob(strings)
+    meta.write_fixed(FIRST_ABBREVIATION + 2, WIDTHS[META])
+    meta.write_blob(strings)
     return block(META, meta)
 
 
 def string_table(strings: Iterable[str]) -> bytes:
-    """The strings, each with a NUL after it; a NUL within one appears as the text `\\x00`."""
+    """The strings with a NUL after each; a NUL within a string becomes the text `\\x00`."""
     texts = list(strings)
     data = to_bytes("\0".join(texts)) + b"\0" if texts else b""
     if data.count(b"\0") != len(texts):

@@ -1,4 +1,4 @@
-"""Files of remarks: read in either format, written in the one asked for."""
+"""Reads files of remarks in either format, and writes them in a chosen one."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ FORMATS = (YAML, BITSTREAM)
 
 
 def read_remarks(path: str | os.PathLike[str]) -> Iterator[Remark]:
-    """The remarks of a file of YAML or of a bitstream of either version, in order.
+    """Yield the remarks of a YAML file or of a bitstream of either version, in order.
 
-    An empty file has none. OSError when it cannot be read, MalformedRemarks when something else is
-    in it, MissingYaml for YAML without PyYAML.
+    An empty file contains no remarks. OSError if it cannot be read, MalformedRemarks if its
+    contents are invalid, MissingYaml for YAML without PyYAML.
     """
     name = os.fspath(path)
     data = read_incoming(name, is_wanted=lambda head: head.startswith(MAGIC) or is_text(head))
-    # Each loads much that the other does not need.
+    # Imported only if needed: each loads much that the other does not use.
     if not data:
         return
     if data.startswith(MAGIC):
@@ -44,10 +44,10 @@ def read_remarks(path: str | os.PathLike[str]) -> Iterator[Remark]:
 
 
 def open_writer(path: str, format: str = YAML, version: int = LLVM_22) -> Writer:
-    """What writes remarks to a file; `-` is standard output.
+    """Open a writer of remarks to a file; `-` is standard output.
 
     `version` is that of a bitstream's container. ValueError for a format not in `FORMATS` or a
-    version not in `VERSIONS`, OSError or ValueError when the file could not be made or replaced.
+    version not in `VERSIONS`, OSError or ValueError if the file cannot be created or replaced.
     """
     if format not in FORMATS:
         raise ValueError("Unknown remark serializer format.")
@@ -67,7 +67,7 @@ def write_remarks(
     format: str = YAML,
     version: int = LLVM_22,
 ) -> None:
-    """Write a file of remarks, atomically; the errors are those of `open_writer`."""
+    """Write a file of remarks atomically; errors as of `open_writer`."""
     writer = open_writer(os.fspath(path), format, version)
     batch: list[Remark] = []
     try:

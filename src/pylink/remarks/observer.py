@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class RemarkObserver(Observer):
-    """Runs each pass whose remarks someone wants; loads the module of no other.
+    """Runs each pass whose remarks are shown or written, and imports only their modules.
 
-    The file of remarks is opened after init, so that one that cannot be written costs no link.
+    The file of remarks is opened after init, so that the link ends early if that fails.
     """
 
     __slots__ = ("_settings", "_sink", "remarks")

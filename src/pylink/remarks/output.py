@@ -1,4 +1,4 @@
-"""The file of remarks: written as they come, there at the end or not at all."""
+"""The file of remarks: written in parts, and put in place atomically at the end."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _BUFFER = 1 << 20
 class OutputFile:
     """A file that is written from start to end; `-` is standard output.
 
-    Making one is an OSError or a ValueError where the file could not be made or replaced. What goes
-    wrong later is kept for `commit`: a link does not stop for a full disk under its remarks.
+    The constructor raises OSError or ValueError if the file cannot be created or replaced. Later
+    errors are raised by `commit`, so that a full disk does not stop the link.
     """
 
     __slots__ = ("_error", "_file", "_pending", "_size", "path")
@@ -26,7 +26,7 @@ class OutputFile:
         self._size = 0
 
     def write(self, data: bytes) -> None:
-        """Go on with `data`."""
+        """Append `data`."""
         self._pending.append(data)
         self._size += len(data)
         if self._size >= _BUFFER:
@@ -43,7 +43,7 @@ class OutputFile:
                 self._error = error
 
     def commit(self) -> None:
-        """Put the file in its place; OSError, with nothing left behind, when that fails."""
+        """Put the file in place; OSError if that or an earlier write failed, with no file left."""
         try:
             self._flush()
             if self._error is not None:
@@ -53,12 +53,12 @@ class OutputFile:
             self._file.discard()
 
     def discard(self) -> None:
-        """Leave no file, and one that was there as it was."""
+        """Remove the new file; an older file stays unchanged."""
         self._file.discard()
 
 
 class StandardOutput:
-    """Standard output in the place of a file."""
+    """Standard output with the methods of a file."""
 
     __slots__ = ()
 
@@ -66,7 +66,7 @@ class StandardOutput:
         show_bytes(data)
 
     def commit(self) -> None:
-        """Nothing to do."""
+        """Do nothing: the data is written already."""
 
     def discard(self) -> None:
-        """A stream keeps what was written to it."""
+        """Do nothing: written data cannot be taken back."""

@@ -1,14 +1,13 @@
-"""Profuse channels: what the search for equal Mercury sections does, step by step, as plain text.
+"""Profuse channels: text on each step of the search for equal Mercury sections.
 
-Unlike remarks they have no form that a tool could read, and go to standard error alone:
+Unlike remarks, they are not meant for tools, and go to standard error only:
 
 profusededup   every comparison of two files: outcome, first difference, cost; off by default
 profusetwins   every section: the first one of the link equal to it, and whether that one replaces
-               it; on by default, but silent unless somebody asks for it by name or in wizard mode
+               it; on by default, but only in wizard mode or if -Xopt names it
 
-`-Xopt -profuseX=true|false` sets a channel. Wizard mode is the environment variable PYLINK_WIZARD
-with any value but the empty one and 0. The link keeps how it compared sections where a channel
-speaks; one without channels pays nothing.
+`-Xopt -profuseX=true|false` sets a channel. Wizard mode is on if the environment variable
+PYLINK_WIZARD is neither empty nor 0. The link stores its comparisons only if a channel is on.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ WIZARD = "PYLINK_WIZARD"
 
 
 def wizard_mode() -> bool:
-    """Whether channels that are on by default speak."""
+    """Whether wizard mode is on."""
     return os.environ.get(WIZARD, "0") not in ("", "0")
 
 
-def channels(states: Mapping[str, bool]) -> frozenset[str]:
-    """The channels that speak, where `said` has what -Xopt said of each."""
+def enabled_channels(states: Mapping[str, bool]) -> frozenset[str]:
+    """The channels that are on; `states` has those that -Xopt names."""
     names = set()
     if states.get(DEDUP, False):
         names.add(DEDUP)
@@ -50,14 +49,14 @@ def channels(states: Mapping[str, bool]) -> frozenset[str]:
 
 
 class ProfuseObserver(Observer):
-    """Writes to standard error what the channels have to say of a link."""
+    """Writes the lines of the channels to standard error."""
 
     __slots__ = ("_channels",)
 
     records_folds = True
 
-    def __init__(self, speaking: frozenset[str]) -> None:
-        self._channels = speaking
+    def __init__(self, channels: frozenset[str]) -> None:
+        self._channels = channels
 
     def phase_ended(self, tag: str, result: object) -> None:
         if tag == "merge":
@@ -65,13 +64,17 @@ class ProfuseObserver(Observer):
             folding = result.folding
             for channel, lines in ((DEDUP, dedup_lines), (TWINS, twin_lines)):
                 if channel in self._channels:
-                    texts = (_why_not(result),) if folding is None else lines(result, folding)
+                    texts = (
+                        (_reason_without_folding(result),)
+                        if folding is None
+                        else lines(result, folding)
+                    )
                     for line in texts:
                         write(None, f"{channel}: {printable(line)}\n")
 
 
-def _why_not(merged: Merged) -> str:
-    """Why this link looks for no equal sections."""
+def _reason_without_folding(merged: Merged) -> str:
+    """The reason why this link does not look for equal sections."""
     job = merged.objects.job
     if not job.executable:
         return "-r folds nothing"
@@ -81,7 +84,7 @@ def _why_not(merged: Merged) -> str:
 
 
 def dedup_lines(merged: Merged, folding: Folding) -> Iterable[str]:
-    """A line for each comparison, one for each file, and the sum."""
+    """A line for each comparison, one for each file, and the total cost."""
     names = merged.objects.names
     for number, reason in folding.refused:
         yield f"{names[number]}: not read: {reason}"
@@ -126,9 +129,10 @@ def twin_lines(merged: Merged, folding: Folding) -> Iterable[str]:
         else:
             yield text + f"leader found in {items[twin.leader].name}"
     places = places_of(objects)
-    for number, stands in enumerate(merged.stand_ins):
-        if stands >= 0:
-            ours, theirs = (
-                f"{section_name(objects, row)} of {places.name_of(row)}" for row in (number, stands)
+    for number, stand_in in enumerate(merged.stand_ins):
+        if stand_in >= 0:
+            section, reference = (
+                f"{section_name(objects, row)} of {places.name_of(row)}"
+                for row in (number, stand_in)
             )
-            yield f"{ours}: replaced by {theirs}"
+            yield f"{section}: replaced by {reference}"

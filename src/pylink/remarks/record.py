@@ -1,4 +1,4 @@
-"""One remark: what a pass of the link did, or did not do, to one function or section, and why.
+"""One remark: a decision of a pass on one function or section, and the reason.
 
 A pass builds it piece by piece; the pieces joined are the message::
 
@@ -6,8 +6,8 @@ A pass builds it piece by piece; the pieces joined are the message::
         .text("folded ").arg("Bytes", 512).text(" bytes into '").arg("Reference", "b.cubin")
         .text("'")
 
-The class itself is native, described in pylink/_native/remarkstream.pyi. The model is LLVM's, so
-that its tools read what comes of it.
+The class itself is native, see pylink/_native/remarkstream.pyi. The model is LLVM's, so that LLVM's
+tools can read the files.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ TAGS = (
 )
 KINDS = {tag: kind for kind, tag in enumerate(TAGS) if tag}
 
-# The key of a piece of the message that is text and no argument.
+# The key of a piece of the message that is text, not an argument.
 TEXT = "String"
 
 
 def section_place(file: str, section: str) -> tuple[str, int, int]:
-    """The place of a section, as file, line and column, in which the last two are 0.
+    """The location of a section as file, line and column; line and column are 0.
 
-    Tools of LLVM open the file and take it for source text. Maps of linkers write places so, and no
-    file has such a name.
+    The form is that of linker maps. No file has such a name, so LLVM's tools do not open a binary
+    as source text.
     """
     return f"{file}:({section})", 0, 0
 
 
 def parts_of_place(place: str) -> tuple[str, str | None]:
-    """The file, and the section if the place is one."""
+    """Split a location into the file, and the section or None."""
     file, bracket, section = place.rpartition(":(")
     return (file, section.removesuffix(")")) if bracket else (place, None)
 
 
 class MalformedRemarks(ValueError):
-    """A file that holds no remarks as LLVM writes them; the text names it, the place and why."""
+    """A file that is not in LLVM's format of remarks; the text has name, position and reason."""

@@ -1,4 +1,4 @@
-"""Remarks as rows of a table: those that a link showed, and those of a file."""
+"""Remarks as rows of a table: those shown by a link, and those of a file."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from pylink.diagnostics.record import Diagnostic
     from pylink.remarks.record import Remark
 
-# The kind of remark that each kind of diagnostic shows.
+# The kind of remark for each kind of diagnostic.
 _KINDS = {DIAGNOSTICS[kind]: TAGS[kind] for kind in range(FAILURE, PASSED - 1, -1)}
 
 
 class RemarkRow(NamedTuple):
-    """A decision of the link: which pass, what it did or not, to which function or section.
+    """A decision of the link: the pass, the decision, and the function or section.
 
-    `kind` is Passed, Missed, Analysis or Failure, `file` and `line` the place in the source.
-    `hotness` is how many bytes the decision concerns, where remarks have that.
+    `kind` is Passed, Missed, Analysis or Failure, `file` and `line` the location in the source.
+    `hotness` is the number of bytes that the decision concerns, if known.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class RemarkRow(NamedTuple):
 
 
 def remark_table(remarks: Iterable[Remark]) -> Table[RemarkRow]:
-    """A row for each remark, such as those of `pylink.remarks.read_remarks`."""
+    """A table with a row for each remark, such as those of `pylink.remarks.read_remarks`."""
     return Table(
         RemarkRow,
         (
@@ -57,14 +57,14 @@ def remark_table(remarks: Iterable[Remark]) -> Table[RemarkRow]:
 
 
 def _file_of(remark: Remark) -> str | None:
-    """The file alone, where no line is known and files of remarks have the section, too."""
+    """The file of a remark, without the section that a location without a line has."""
     if remark.file is None or remark.line > 0:
         return remark.file
     return parts_of_place(remark.file)[0]
 
 
 def shown_remarks(records: Iterable[Diagnostic]) -> Table[RemarkRow]:
-    """A row for each diagnostic that shows a remark."""
+    """A table with a row for each diagnostic that shows a remark."""
     return Table(RemarkRow, (_row(record) for record in records if record.kind in _KINDS))
 
 

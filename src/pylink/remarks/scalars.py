@@ -1,11 +1,11 @@
-"""How a string stands in YAML so that both a YAML loader and LLVM's remark parser read it right.
+"""Writes strings in YAML so that both YAML loaders and LLVM's remark parser read them correctly.
 
-LLVM's parser takes one apostrophe off each end of whatever stands there and undoes no escape. So a
-string is written, in this order: plain where nothing speaks against it; between single quotes when
-it has no apostrophe and no newline; as a block literal when it has newlines, and nothing at its
-ends that would be lost; else between double quotes, which LLVM's parser takes for a part of it.
+LLVM's parser removes one apostrophe from each end of any scalar and undoes no escape. So a string
+is written, in order of preference: plain; in single quotes, if it has no apostrophe and no newline;
+as a block literal, if it has newlines and nothing at its ends would be lost; else in double quotes,
+which LLVM's parser reads as part of the string.
 
-Bytes that are not UTF-8 appear as the text `\\xNN`.
+Bytes that are not UTF-8 become the text `\\xNN`.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from functools import lru_cache
 
 from pylink.renderers.sarif import unicode_text
 
-# Beyond ASCII: what neither ends a line nor is invisible to all readers.
+# Characters beyond ASCII, without line ends and invisible characters.
 _TEXT = r"\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
-# Characters that stand unquoted anywhere but in front; LLVM's writer has the ASCII ones of them.
+# Characters that need no quotes unless they come first; the ASCII ones are those of LLVM's writer.
 _PLAIN = re.compile(rf"(?![-,'])[0-9A-Za-z_^.,' {_TEXT}-]+")
-# Loaders of YAML 1.1 or 1.2 see numbers, dates and other values in these.
+# Texts that loaders of YAML 1.1 or 1.2 read as numbers, dates and other values.
 _VALUE = re.compile(
     r"[+]?(0[xX][0-9a-fA-F_]+|0o[0-7]+|0b[01_]+|([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9_]+)([eE][-+]?[0-9]+)?"
     r"|\.(inf|Inf|INF))|\.(nan|NaN|NAN)|[0-9]{4}-[0-9][0-9]?-[0-9][0-9]?([Tt \t].*)?"
     r"|null|Null|NULL|true|True|TRUE|false|False|FALSE"
     r"|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF"
 )
-# What a YAML file may not hold as it is, or what a loader takes for a line break.
+# Characters that a YAML file may not contain, or that a loader reads as a line break.
 _ESCAPED = re.compile(rf"[^\t\n\x20-\x7e{_TEXT}]")
-_NAMED = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
+_NAMED_ESCAPES = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
 @lru_cache(maxsize=1 << 14)
 def scalar(text: str, indent: int = 0) -> str:
-    """The string as it stands after a key.
+    """The string as it is written after a key.
 
-    `indent` is the column of the lines of a block literal; 0 says that there is no place for one,
-    as in a flow mapping.
+    `indent` is the column of the lines of a block literal; 0 forbids block literals, as in a flow
+    mapping.
     """
     if not text.isascii():
         text = unicode_text(text)
@@ -61,14 +61,14 @@ def _is_plain(text: str) -> bool:
 
 
 def _is_trimmed(text: str) -> bool:
-    """Whether LLVM's parser, or that of blocks, takes something off either end of a literal."""
+    """Whether LLVM's parser, or YAML for a block literal, would trim an end of the text."""
     return text[0] in " \t\n'" or text.endswith("'")
 
 
 def _escape(character: str) -> str:
-    named = _NAMED.get(character)
-    if named is not None:
-        return named
+    escape = _NAMED_ESCAPES.get(character)
+    if escape is not None:
+        return escape
     if _ESCAPED.match(character) is None:
         return character
     code = ord(character)

@@ -1,4 +1,4 @@
-"""What the options say about remarks, and the channel that follows from it."""
+"""The settings of remarks from the options, and the channel that they configure."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ OPTIONS = (
 
 
 class Settings:
-    """The options of remarks, those after `-Xopt` included.
+    """The options of remarks, including those after `-Xopt`.
 
-    An option that stands in both places has the value of the command line's own; an empty pattern
-    or file name is none. `profuse` says of the profuse channels that are named whether they are on.
+    If both set an option, the one outside of `-Xopt` counts. An empty pattern or file name counts
+    as not given. `profuse` has the state of each profuse channel that is named.
     """
 
     __slots__ = (
@@ -53,7 +53,7 @@ class Settings:
     )
 
     def __init__(self, options: Options, sink: Sink) -> None:
-        """Read `options`; what they say wrong is a fatal diagnostic."""
+        """Read `options`; an invalid value is a fatal diagnostic."""
         values: dict[str, Value] = {}
         self.profuse = read_xopt(options.Xopt, values, sink)
         for attribute in OPTIONS:
@@ -75,14 +75,14 @@ class Settings:
         assert isinstance(threshold, int)
         self.threshold = threshold
 
-    def ask(self) -> bool:
+    def are_needed(self) -> bool:
         """Whether any option asks for remarks."""
         return any(
             pattern is not None for pattern in (self.passed, self.missed, self.analysis, self.file)
         )
 
     def open(self, sink: Sink) -> Remarks:
-        """The channel; a fatal diagnostic when the file cannot be written."""
+        """Open the channel; a fatal diagnostic if the file cannot be written."""
         return Remarks(
             sink,
             None if self.file is None else self._writer(self.file, sink),

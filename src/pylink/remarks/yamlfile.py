@@ -1,4 +1,4 @@
-"""Remarks as YAML: a document for each, in the layout of LLVM's own writer."""
+"""Writes remarks as YAML: a document for each, in the layout of LLVM's writer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 # Indents of the lines of a block literal: below a key of the remark, and below an argument.
 _LITERAL = 2
 _ARGUMENT_LITERAL = 6
-# A flow mapping goes on in the next line once it has passed this column.
+# A flow mapping continues on the next line after this column.
 _WRAP = 70
-# Greatest hotness that readers of YAML take.
+# Greatest hotness that readers of YAML accept.
 _MAX_HOTNESS = 0xFFFFFFFF
 
 
@@ -37,7 +37,7 @@ class YamlWriter:
 
 
 def document(remark: Remark) -> str:
-    """One remark, from `---` to `...`."""
+    """The YAML document of one remark, from `---` to `...`."""
     lines = [
         f"--- !{TAGS[remark.kind]}\n",
         _entry("Pass", scalar(remark.pass_name, _LITERAL)),
@@ -63,7 +63,7 @@ def _entry(key: str, value: str) -> str:
 
 
 def _location(margin: str, file: str, line: int, column: int) -> str:
-    """A place as a flow mapping, broken into lines where LLVM's writer breaks it."""
+    """A location as a flow mapping, with line breaks as in LLVM's writer."""
     text = f"{margin}{'DebugLoc:':<16} "
     start = len(text)
     text += f"{{ File: {scalar(file)}"

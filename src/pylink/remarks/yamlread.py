@@ -1,6 +1,6 @@
-"""Remarks out of YAML: the documents that LLVM's remark parser takes, read as YAML means them.
+"""Reads remarks from YAML: accepts the documents that LLVM's remark parser accepts.
 
-Strings are unquoted as any YAML loader does it, which LLVM's parser does not.
+Strings are unquoted by the rules of YAML, unlike in LLVM's parser.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 _LOCATION = "DebugLoc"
 
 # Greatest line, column and hotness.
-_MOST = 0xFFFFFFFF
-_DIGITS = 10
+_MAX_NUMBER = 0xFFFFFFFF
+_MAX_DIGITS = 10
 
-# How deep a remark goes: a location, in an argument, in a list, in the remark.
-_DEEPEST = 4
+# Nesting of a remark: a location in an argument in a list in the remark.
+_MAX_DEPTH = 4
 
 
 class MissingYaml(RuntimeError):
@@ -33,14 +33,14 @@ class MissingYaml(RuntimeError):
 
 
 class _Fault(Exception):
-    """What is wrong, and in which line, from 1 on."""
+    """An error with its line number, counted from 1."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(f"line {line}: {reason}")
 
 
 class _Value:
-    """A string, the entries of a mapping or the items of a list, and the line where it starts."""
+    """A string, the entries of a mapping or the items of a list, with its first line."""
 
     __slots__ = ("entries", "items", "line", "text")
 
@@ -58,7 +58,12 @@ class _Value:
     def number(self) -> int:
         text = self.string()
         digits = text.lstrip("0") or "0"
-        if text.isascii() and text.isdigit() and len(digits) <= _DIGITS and int(digits) <= _MOST:
+        if (
+            text.isascii()
+            and text.isdigit()
+            and len(digits) <= _MAX_DIGITS
+            and int(digits) <= _MAX_NUMBER
+        ):
             return int(digits)
         raise _Fault(self.line, "expected a value of integer type")
 
@@ -72,7 +77,7 @@ class _Value:
 
 
 def read_yaml(data: bytes, name: str) -> Iterator[Remark]:
-    """The remarks of a file, in order; MalformedRemarks, which names it as `name`.
+    """Yield the remarks of a file in order; MalformedRemarks, whose text has `name`.
 
     MissingYaml without PyYAML.
     """
@@ -97,7 +102,7 @@ def read_yaml(data: bytes, name: str) -> Iterator[Remark]:
 
 
 class _Events:
-    """The parser's events, one at a time: nothing is built that a remark has no place for."""
+    """Builds remarks from the parser's events, so that other contents are never built."""
 
     def __init__(self, yaml: Any, data: bytes) -> None:
         self._yaml = yaml
@@ -108,7 +113,7 @@ class _Events:
         return any(isinstance(event, self._yaml.DocumentStartEvent) for event in self._events)
 
     def remark(self) -> Remark:
-        """The remark of the document whose start was taken."""
+        """Read the remark of the document whose start event was read last."""
         event = next(self._events)
         line = event.start_mark.line + 1
         if not isinstance(event, self._yaml.MappingStartEvent):
@@ -120,15 +125,15 @@ class _Events:
         return _remark(kind, self._value(event, 1))
 
     def _value(self, event: Any, depth: int) -> _Value:
-        """The value that starts with an event, `depth` levels into a document."""
+        """Read the value that starts with `event`, nested `depth` levels deep."""
         value = _Value(event.start_mark.line + 1)
         if isinstance(event, self._yaml.ScalarEvent):
-            if event.value or event.style:  # else nothing stands there, which is not a string
+            if event.value or event.style:  # an empty plain scalar is null, not a string
                 value.text = event.value
             return value
         if isinstance(event, self._yaml.AliasEvent):
             raise _Fault(value.line, "an alias is not a value of a remark")
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise _Fault(value.line, "values are nested too deeply")
         parts = []
         while not isinstance(event := next(self._events), self._yaml.CollectionEndEvent):

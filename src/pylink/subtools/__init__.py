@@ -1,4 +1,4 @@
 """The compilers that a link may start: ptxas for PTX, and nvJitLink, in a process of its own.
 
-Imported only when a link has PTX or LTO-IR. docs/subtools.md has what was found about them.
+Imported only when a link has PTX or LTO-IR. docs/subtools.md describes their behavior.
 """

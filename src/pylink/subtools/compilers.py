@@ -1,8 +1,8 @@
 """The compilers of a link with LTO-IR, chosen as one set: nvJitLink, ptxas and libnvvm.
 
-nvJitLink makes PTX of its own release, which no older ptxas reads, and reads LTO-IR of no newer
-libnvvm. So they are chosen together: of one release where there is one, that of the release that is
-followed or the next newer one first; else nvJitLink with the nearest newer ptxas.
+nvJitLink writes PTX of its own release, which an older ptxas rejects, and rejects LTO-IR of a newer
+libnvvm. So they are chosen together, from one release if possible: the one that the link follows,
+else the next newer one. Otherwise nvJitLink is combined with the nearest newer ptxas.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
     Release = tuple[int, int]
 
-# Below a toolkit, where its libraries are; a wheel has `lib`.
+# Directories of libraries below a toolkit; a wheel has `lib`.
 LIBRARIES = ("lib64", "lib", os.path.join("targets", "x86_64-linux", "lib"))
 NVVM = ("nvvm/lib64/libnvvm.so", "nvvm/lib64/libnvvm.so.*", "lib/libnvvm.so.*")
 SYSTEM_TOOLKIT = "/usr/local/cuda"
 SYSTEM_LIBRARIES = "/usr/lib/*-linux-gnu"
 
 # nvJitLink exports each function once for every release since 12.0 or 13.0, up to its own. The
-# names lie in its table of strings, near the beginning of the file.
+# names are in its string table, near the start of the file.
 EXPORTED = re.compile(rb"\0__nvJitLinkCreate_([0-9]+)_([0-9]+)(?=\0)")
 HEAD_SIZE = 1 << 20  # bytes
 
 
 class Compilers:
-    """The paths of a set; `ptxas` is None where only PTX is wanted, `nvvm` where none was found."""
+    """The paths of a set; `ptxas` may be None if the link ends with PTX, `nvvm` if not found."""
 
     __slots__ = ("nvjitlink", "nvvm", "ptxas")
 
@@ -52,8 +52,8 @@ class Compilers:
         self.nvvm = nvvm
 
 
-class Part:
-    """A program or library that was found, and its release; None if it does not tell."""
+class ToolCandidate:
+    """A program or library that may be used; its `release` or None if unknown."""
 
     __slots__ = ("path", "release")
 
@@ -63,62 +63,69 @@ class Part:
 
 
 def choose(options: Options, sink: Sink) -> Compilers:
-    """The set for a link; LinkError when parts are missing, or fit no others."""
-    nvjitlinks = [Part(path, library_release(path)) for path in find_nvjitlink(options.nvvmpath)]
+    """Choose the compilers of a link; LinkError if one is missing or no set fits together."""
+    nvjitlinks = [
+        ToolCandidate(path, library_release(path)) for path in find_nvjitlink(options.nvvmpath)
+    ]
     if not nvjitlinks:
         sink.fatal("nvjitlink-missing", reason="no libnvJitLink.so")
-    wanted = number(options.follows)
+    followed = number(options.follows)
     if options.emit_ptx:
-        best = pick([(part, None) for part in nvjitlinks], wanted)
+        best = pick([(part, None) for part in nvjitlinks], followed)
         return Compilers(best[0].path, None, find_nvvm(options.nvvmpath, best[0].path, None))
-    tools = [Part(path, number(tool_release(path))) for path in find_assemblers(options)]
+    tools = [ToolCandidate(path, number(tool_release(path))) for path in find_assemblers(options)]
     if not tools:
         sink.fatal("ptxas-missing", file="lto.ptx")
     pairs = [(library, tool) for library in nvjitlinks for tool in tools]
-    fitting = [pair for pair in pairs if same(*pair)] or sorted(
-        (pair for pair in pairs if reads(*pair)), key=lambda pair: pair[1].release or (0, 0)
+    fitting = [pair for pair in pairs if have_same_release(*pair)] or sorted(
+        (pair for pair in pairs if can_read(*pair)), key=lambda pair: pair[1].release or (0, 0)
     )
     if not fitting:
-        first = nvjitlinks[0].release
+        first_release = nvjitlinks[0].release
         sink.fatal(
             "compilers-differ",
             versions=", ".join(
-                [described("nvJitLink", part) for part in nvjitlinks]
-                + [described("ptxas", part) for part in tools]
+                [describe("nvJitLink", part) for part in nvjitlinks]
+                + [describe("ptxas", part) for part in tools]
             ),
-            package=f"nvidia-cuda-nvcc=={text(first)}.*",
+            package=f"nvidia-cuda-nvcc=={text(first_release)}.*",
             other=f"nvidia-nvjitlink=={text(tools[0].release)}.*",
         )
-    library, tool = pick(fitting, wanted)
+    library, tool = pick(fitting, followed)
     path = tool.path if tool is not None else None
     return Compilers(library.path, path, find_nvvm(options.nvvmpath, library.path, path))
 
 
-def same(library: Part, tool: Part) -> bool:
-    """Whether both are of one release. One that does not tell is what the user says it is."""
+def have_same_release(library: ToolCandidate, tool: ToolCandidate) -> bool:
+    """Whether both have one release. An unknown release fits: the user chose the tool."""
     return None in (library.release, tool.release) or library.release == tool.release
 
 
-def reads(library: Part, tool: Part) -> bool:
-    """Whether ptxas reads the PTX of the library: that of its own release and of older ones."""
-    made, known = library.release, tool.release
-    return made is not None and known is not None and made[0] == known[0] and made <= known
+def can_read(library: ToolCandidate, tool: ToolCandidate) -> bool:
+    """Whether this ptxas can read the library's PTX: that of its own release or of older ones."""
+    ptx_release, supported = library.release, tool.release
+    return (
+        ptx_release is not None
+        and supported is not None
+        and ptx_release[0] == supported[0]
+        and ptx_release <= supported
+    )
 
 
 def pick(
-    sets: Sequence[tuple[Part, Part | None]], wanted: Release | None
-) -> tuple[Part, Part | None]:
-    """The first set of a release, else of the next newer one, else of the last before it."""
-    if wanted is None:
+    sets: Sequence[tuple[ToolCandidate, ToolCandidate | None]], followed: Release | None
+) -> tuple[ToolCandidate, ToolCandidate | None]:
+    """The first set of the release, else of the next newer one, else of the last before it."""
+    if followed is None:
         return sets[0]
     releases = {part.release for part, _ in sets if part.release is not None}
-    newer = min((release for release in releases if release >= wanted), default=None)
+    newer = min((release for release in releases if release >= followed), default=None)
     nearest = newer or max(releases, default=None)
     return next((pair for pair in sets if pair[0].release == nearest), sets[0])
 
 
 def number(release: str | None) -> Release | None:
-    """A release such as 13.2 as numbers."""
+    """Parse a release such as 13.2."""
     if release is None:
         return None
     major, _, minor = release.partition(".")
@@ -129,14 +136,14 @@ def text(release: Release | None) -> str:
     return "{}.{}".format(*release) if release is not None else "?"
 
 
-def described(name: str, part: Part) -> str:
+def describe(name: str, part: ToolCandidate) -> str:
     return f"{name} {text(part.release)} ({part.path})"
 
 
 def library_release(path: str) -> Release | None:
-    """The release of an nvJitLink library, by the names that it exports; None if it has none.
+    """The release of an nvJitLink library, read from the names that it exports; None if unknown.
 
-    Nothing of it runs: a library can be anything until it is loaded.
+    The library is not loaded, so none of its code runs.
     """
     try:
         with open(path, "rb") as stream:
@@ -148,11 +155,11 @@ def library_release(path: str) -> Release | None:
 
 
 def find_assemblers(options: Options) -> Iterator[str]:
-    """The paths of the ptxas that may take part: what --ptxas-path names, or all there are."""
+    """The paths of candidate ptxas programs: that of --ptxas-path, or all that are found."""
     if options.ptxas_path is not None:
-        named = find_ptxas(options)
-        if named is not None:
-            yield named
+        chosen = find_ptxas(options)
+        if chosen is not None:
+            yield chosen
         return
     seen = set()
     beside = [os.path.join(root, "bin", "ptxas") for root in named_toolkit(options.nvvmpath)]
@@ -163,7 +170,7 @@ def find_assemblers(options: Options) -> Iterator[str]:
 
 
 def named_toolkit(nvvmpath: str | None) -> list[str]:
-    """The toolkit whose `nvvm` folder is named; nothing if there is no such folder."""
+    """The toolkit that contains the directory `nvvmpath`; empty if that does not exist."""
     if not nvvmpath or not os.path.isdir(nvvmpath):
         return []
     return [os.path.dirname(os.path.abspath(nvvmpath))]
@@ -172,9 +179,9 @@ def named_toolkit(nvvmpath: str | None) -> list[str]:
 def find_nvjitlink(nvvmpath: str | None = None, major: int | None = None) -> list[str]:
     """The paths of all nvJitLink libraries, of a major release or of any, each file once.
 
-    Those of the toolkit that is named, of wheels, of toolkits of the environment, of
-    /usr/local/cuda, of LD_LIBRARY_PATH, of the system. Paths, because the name alone means whatever
-    was loaded by that name.
+    They are looked for in the toolkit of `nvvmpath`, in wheels, toolkits of the environment,
+    /usr/local/cuda, LD_LIBRARY_PATH and the system. They are full paths, because a bare name would
+    return a library that was already loaded under that name.
     """
     wheels = wheel_directories()
     folders = [
@@ -183,7 +190,7 @@ def find_nvjitlink(nvvmpath: str | None = None, major: int | None = None) -> lis
         for place in LIBRARIES
     ]
     folders += filter(os.path.isabs, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
-    # Wheels of CUDA 12 have a folder for each library.
+    # Wheels of CUDA 12 have a directory for each library.
     folders += [os.path.join(os.path.dirname(wheel), "nvjitlink", "lib") for wheel in wheels]
     folders += sorted(glob.glob(SYSTEM_LIBRARIES))
     return unique(
@@ -196,7 +203,7 @@ def find_nvjitlink(nvvmpath: str | None = None, major: int | None = None) -> lis
 
 
 def find_nvvm(nvvmpath: str | None, nvjitlink: str, ptxas: str | None) -> str | None:
-    """The libnvvm of the trees that a set is of; None if neither has one."""
+    """The libnvvm beside these compilers, else of a toolkit or wheel; None if not found."""
     roots = [os.path.dirname(os.path.dirname(path)) for path in (nvjitlink, ptxas) if path]
     if ptxas:
         roots.append(os.path.dirname(os.path.dirname(os.path.realpath(ptxas))))
@@ -209,7 +216,7 @@ def find_nvvm(nvvmpath: str | None, nvjitlink: str, ptxas: str | None) -> str | 
 
 
 def unique(paths: Iterable[str]) -> list[str]:
-    """Absolute paths of files, each file once, by the first of its names."""
+    """Absolute paths of existing files, each file once, by its first path."""
     by_path: dict[str, str] = {}
     for path in paths:
         if os.path.isabs(path) and os.path.isfile(path):

@@ -1,4 +1,4 @@
-"""What programs that pylink starts get of its environment."""
+"""The part of the environment that is changed for programs that pylink starts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import os
 
 
 def search_path() -> str:
-    """PATH without its empty and relative elements, also for what programs start themselves."""
+    """PATH without empty and relative elements, also for programs that a tool starts itself."""
     search = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(filter(os.path.isabs, search))

@@ -1,11 +1,11 @@
-"""Keeping functions through LTO: a module that names them in `llvm.used`.
+"""Keeps functions visible through LTO, by a module that names them in `llvm.used`.
 
-nvJitLink makes whole programs: with -ptx, a function that no kernel of the modules calls is gone,
-and every other one is local. What plain cubins of the link call has to stay visible, and so does
-what they define, too: only then does the link see the second definition. An entry of `llvm.used`
-(NVVM IR specification, reserved global names) says just that. The module only declares functions;
-linking the modules resolves the names, also those of kernels and variables. A name that nothing
-defines is declared in the PTX, unless it is taken out.
+nvJitLink produces whole programs: with -ptx it removes functions that no kernel of the modules
+calls, and makes all others local. Functions that plain cubins call must stay visible. So must those
+that cubins define, too, or the link would not see the second definition. An entry of `llvm.used`
+(NVVM IR specification, reserved global names) does this. The module only declares functions;
+linking the modules resolves the names, also those of kernels and variables. A name that no module
+defines is declared in the PTX, until `drop_unused` removes it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# Data layout, triple and version marker are those that the NVVM IR specification asks for.
+# Data layout, triple and version marker are required by the NVVM IR specification.
 MODULE = """\
 target datalayout = "e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-\
 f32:32:32-f64:64:64-v16:16:16-v32:32:32-v64:64:64-v128:128:128-n16:32:64"
@@ -29,26 +29,26 @@ target triple = "nvptx64-nvidia-cuda"
 !0 = !{{i32 2, i32 0}}
 """
 
-# What becomes of a name that no module defines or uses. A function without arguments and result
-# that is used but not defined has the same declaration.
+# The declaration of a name that no module defines or uses. A function that is used but not
+# defined has the same declaration if it has neither arguments nor result.
 DECLARATION = re.compile(rb"^\.extern \.func ([\w$%]+)\n\(\)\n;\n", re.MULTILINE)
 WORD = re.compile(rb"[\w$%]+")
 
 
 def keep_source(names: Sequence[str]) -> str:
-    """NVVM IR that keeps the functions called so; an empty text for no names."""
+    """NVVM IR that keeps functions with these names; empty without names."""
     if not names:
         return ""
-    quoted = [quote(name) for name in names]
+    quoted_names = [quote(name) for name in names]
     return MODULE.format(
-        declarations="\n".join(f"declare void @{name}()" for name in quoted),
-        count=len(quoted),
-        references=", ".join(f"i8* bitcast (void ()* @{name} to i8*)" for name in quoted),
+        declarations="\n".join(f"declare void @{name}()" for name in quoted_names),
+        count=len(quoted_names),
+        references=", ".join(f"i8* bitcast (void ()* @{name} to i8*)" for name in quoted_names),
     )
 
 
 def quote(name: str) -> str:
-    """A name as LLVM writes it between quotes."""
+    """A name in quotes, with LLVM's escapes."""
     return (
         '"'
         + "".join(
@@ -60,7 +60,7 @@ def quote(name: str) -> str:
 
 
 def drop_unused(ptx: bytes, names: Iterable[str]) -> bytes:
-    """The PTX without declarations of those of the names that nothing in it uses."""
+    """Remove declarations of these names from the PTX, if nothing in it uses them."""
     unused = set(DECLARATION.findall(ptx)).intersection(map(to_bytes, names))
     if not unused:
         return ptx

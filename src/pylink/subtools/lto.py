@@ -11,7 +11,7 @@ from pylink.facts.fatbinentries import check_entries, is_fatbin
 from pylink.subtools import worker
 from pylink.subtools.keptfunctions import keep_source
 from pylink.subtools.programs import find_python, module_paths
-from pylink.subtools.ptxas import Request, split, time_limit, write_row
+from pylink.subtools.ptxas import CompileRequest, split_arguments, time_limit, write_row
 from pylink.subtools.runner import Command, Outcome, run_all
 
 TYPE_CHECKING = False
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pylink.subtools.compilers import Compilers
     from pylink.timing import CsvTiming
 
-# A link that takes longer, in ms, gets a remark that the compiler can work in several threads.
-LONG = 60_000
+# A compiler that takes longer causes a remark that it can use several threads.
+LONG_LINK_MS = 60_000
 
 
 def compile_lto(
@@ -39,13 +39,13 @@ def compile_lto(
     keep: Sequence[str] | None = None,
     used: References | None = None,
 ) -> tuple[bytes, float]:
-    """PTX of the modules and how many milliseconds the compiler took, without its process.
+    """Return PTX of the modules, and the compile time in ms without the start of the process.
 
-    LinkError when they cannot be compiled.
+    LinkError if they cannot be compiled.
 
-    They are a whole program, unless `keep` names the functions that other parts of the link call:
-    those stay visible, and so do all kernels and variables. A whole program keeps only what is
-    `used` by host code, where that is known.
+    The modules are a whole program, unless `keep` names functions that other parts of the link
+    call: these stay visible, and so do all kernels and variables. A whole program keeps only what
+    host code uses, if `used` is given.
     """
     check_entries(modules, sink)
     options = job.options
@@ -54,7 +54,7 @@ def compile_lto(
         job.plan.check_input(file, sink)
     task = {
         "path": module_paths(),
-        "options": arguments(options, whole=keep is None, used=used),
+        "options": arguments(options, is_whole=keep is None, used=used),
         "preload": preload,
         "keep": keep_source(keep or ()),
         "modules": [
@@ -82,19 +82,19 @@ def compile_lto(
         sink.fatal("lto-failed", reason=reason)
     _note_release(outcome.log, options, sink)
     split = options.split_compile_extended or options.split_compile
-    if outcome.elapsed > LONG and split in (None, 1):
+    if outcome.elapsed > LONG_LINK_MS and split in (None, 1):
         sink.report("lto-slow", seconds=round(outcome.elapsed / 1000))
     return outcome.data, _compile_time(outcome)
 
 
 def _compile_time(outcome: Outcome) -> float:
-    """How long the compiler itself worked, in milliseconds; that of its process if it is silent."""
+    """Milliseconds that the compiler reports, else the wall time of its process."""
     match = re.search(rf"^{worker.COMPILED} ([0-9.]+) ms$", outcome.log, re.MULTILINE)
     return float(match[1]) if match is not None else outcome.elapsed
 
 
 def _note_release(log: str, options: Options, sink: Sink) -> None:
-    """Say that the compiler is not that of the release which was asked for."""
+    """Report a compiler of another release than the link follows."""
     match = re.search(rf"^{worker.NAME} ([0-9]+\.[0-9]+)$", log, re.MULTILINE)
     if options.follows is not None and match is not None and match[1] != options.follows:
         sink.report("other-lto-compiler", compiler=match[1], release=options.follows)
@@ -102,11 +102,11 @@ def _note_release(log: str, options: Options, sink: Sink) -> None:
 
 def write_lto_row(timing: CsvTiming, options: Options, elapsed: float, sink: Sink) -> None:
     """Add the compilation of the LTO-IR to the table of -time."""
-    row = Request("lto.nvvm", "", "lto.ptx", b"", options.arch)
+    row = CompileRequest("lto.nvvm", "", "lto.ptx", b"", options.arch)
     write_row(timing, "cicc", row, elapsed, sink)
 
 
-def arguments(options: Options, *, whole: bool, used: References | None = None) -> list[str]:
+def arguments(options: Options, *, is_whole: bool, used: References | None = None) -> list[str]:
     """The options for nvJitLink."""
     argv = [f"-arch={options.arch}", "-lto", "-ptx"]
     if options.Ofast_compile is not None:
@@ -117,21 +117,22 @@ def arguments(options: Options, *, whole: bool, used: References | None = None) 
         argv.append("-nvvm-latest")
     if options.maxrregcount:
         argv.append(f"-maxrregcount={options.maxrregcount}")
-    # Its PTX is one text in any case: extended splitting is of use to what comes after it.
+    # Extended splitting concerns the step after this one: the result here is one PTX text in any
+    # case.
     threads = options.split_compile_extended
     if threads is None:
         threads = options.split_compile
     if threads is not None:
         argv.append(f"-split-compile={max(threads, 0)}")
-    if whole:
+    if is_whole:
         kernels, variables = list(options.kernels_used), list(options.variables_used)
         if used is not None:
-            # nvJitLink knows the asterisks in these names.
+            # nvJitLink accepts the asterisks in these names.
             kernels += [os.fsdecode(name) for name in (*used.external, *used.internal)]
             variables += [os.fsdecode(name) for name in used.variables]
         argv += [f"-kernels-used={name}" for name in kernels]
         argv += [f"-variables-used={name}" for name in variables]
-        # To nvlink, kernels without variables mean that no variable is used.
+        # For nvlink, a list of kernels without variables means that no variable is used.
         if kernels and not variables:
             argv.append("-optimize-unused-variables")
-    return argv + [f"-Xnvvm={word}" for word in split(options.Xnvvm)]
+    return argv + [f"-Xnvvm={word}" for word in split_arguments(options.Xnvvm)]

@@ -1,4 +1,4 @@
-"""What ptxas prints, as diagnostics that name the user's file instead of ours."""
+"""Reports the output of ptxas as diagnostics that name the user's file, not the temporary one."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.subtools.runner import Outcome
 
-# `ptxas a.ptx, line 12; error   : text`, or without a place.
+# `ptxas a.ptx, line 12; error   : text`, or without file and line.
 LINE = re.compile(
     r"ptxas (?:(?P<file>.*), line (?P<line>\d+); )?"
     r"(?P<word>info|warning|error|fatal) *: (?P<text>.*)"
 )
 
-# It follows the errors that say more.
+# The line after all errors, which adds nothing to them.
 LAST_LINE = "Ptx assembly aborted due to errors"
 
-# Lines of one run that become diagnostics. `ptxas -v` prints four for a kernel.
-MOST_LINES = 50_000
+# Limit of the lines of one run that become diagnostics. `ptxas -v` prints four for a kernel.
+MAX_LINES = 50_000
 
 
 def report_messages(outcome: Outcome, name: str, sink: Sink) -> None:
-    """Report what a run on the PTX `name` printed: errors as such, the rest as it is.
+    """Report the output of a run on the PTX `name`: errors as errors, other lines unchanged.
 
-    nvlink shows warnings and infos of ptxas whatever -w and -Werror say, so they are not warnings
-    of the link.
+    nvlink shows warnings and infos of ptxas regardless of -w and -Werror, so they do not become
+    warnings of the link.
     """
     lines = outcome.log.splitlines()
-    rest = len(lines) - MOST_LINES
-    if rest > 0:
-        lines[MOST_LINES:] = [f"{rest} more lines of the compiler are left out"]
+    excess = len(lines) - MAX_LINES
+    if excess > 0:
+        lines[MAX_LINES:] = [f"{excess} more lines of the compiler are omitted"]
     for line in lines:
         match = LINE.fullmatch(line)
         word = match["word"] if match else ""

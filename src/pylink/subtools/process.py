@@ -1,13 +1,13 @@
-"""Starting programs: every process of another program that pylink starts begins here.
+"""Starts programs: all processes of other programs begin here.
 
-`Run` is a program that works for pylink on data in memory, bounded in time and output (`runner.py`
-has several at once). It reads one input and writes one output, both anonymous files that it reaches
-through `/proc/self/fd`. No path exists, so nothing is left over, not even when pylink itself is
-killed. What it prints comes through a pipe and is counted as it arrives. It has a process group of
-its own, so that what it started ends with it.
+`ToolProcess` runs a program on data in memory, with limits of time and output (`runner.py` runs
+several at once). It reads one input and writes one output, both anonymous files that it reaches
+through `/proc/self/fd`. They have no path, so none remains, even if pylink itself is killed. Its
+printed output comes through a pipe and is counted as it arrives. It has a process group of its own,
+so that its children end with it.
 
-`run_in_front` is for a program that takes the place of pylink before the user, `start_helper` for
-one that is asked again and again.
+`run_in_front` runs a program that replaces pylink in the terminal, `start_helper` one that answers
+many requests.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from pylink.timing import Moment
 
-# More than any message of a compiler is a program out of control.
+# More output than any compiler prints; a program that exceeds it is stopped.
 LOG_LIMIT = 1 << 24
 
-# So is a cubin beyond this; in memory it takes twice as much for a moment.
+# Limit of a result; for a moment, memory holds it twice.
 RESULT_LIMIT = 1 << 30
 
 _TOO_LARGE = "made a result that is too large and was stopped"
@@ -41,11 +41,11 @@ FIRST_FREE = 3
 
 
 class Command:
-    """A program by its absolute path, its arguments, and the bytes of its input, None for none.
+    """A program (absolute path), its arguments, and the bytes of its input or None.
 
-    It is called as `ARGV... INPUT -o OUTPUT`; one that `prints` as `ARGV... INPUT`, and has no
-    other result than what it prints, `limit` bytes at most. It runs in `folder` (default: that of
-    this process). What it writes to standard error counts as printed unless `drops_errors`.
+    It is called as `ARGV... INPUT -o OUTPUT`. If it `prints`, it is called as `ARGV... INPUT`, and
+    its result is the printed output, at most `limit` bytes. It runs in `folder` (default: the
+    working directory). Standard error is part of the output unless `drops_errors`.
     """
 
     __slots__ = ("argv", "data", "drops_errors", "folder", "limit", "prints")
@@ -69,12 +69,11 @@ class Command:
 
 
 class Outcome:
-    """How a run ended: `failure` says what went wrong, None after success.
+    """The outcome of a run: `failure` is the reason of a failure, None after success.
 
-    `is_late` says that it was stopped at the end of its time. `printed` is what the program wrote
-    to its streams, `input` and `output` the paths by which
-    it knew its files. `elapsed` is its milliseconds of wall time; where programs ran side by side,
-    each of them has its part of the time that they shared, so that all together took their sum.
+    `is_late` is True if it was stopped at its time limit. `printed` is the output of the program,
+    `input` and `output` are the paths that it was given. `elapsed` is wall time in milliseconds.
+    Programs that ran side by side share the time, so that their sum is the time of all.
     """
 
     __slots__ = ("data", "elapsed", "failure", "input", "is_late", "output", "printed", "status")
@@ -91,11 +90,11 @@ class Outcome:
 
     @property
     def log(self) -> str:
-        """What was printed, as text."""
+        """The printed output as text."""
         return self.printed.decode("utf-8", "replace")
 
 
-class Run:
+class ToolProcess:
     """One started program with its files."""
 
     __slots__ = (
@@ -111,7 +110,7 @@ class Run:
     )
 
     def __init__(self, command: Command, timeout: float) -> None:
-        """Start it; OSError when that cannot be done."""
+        """Start the program; OSError if that fails."""
         self.command = command
         self.files: list[int] = []
         self.outcome = Outcome()
@@ -155,13 +154,13 @@ class Run:
         self.files.append(anonymous_file(f"pylink-{name}"))
         return self.files[-1]
 
-    def ended(self) -> bool:
-        """Whether the program is no longer running; one that exceeds a limit is stopped."""
+    def has_ended(self) -> bool:
+        """Whether the program has ended; it is stopped if it exceeds a limit."""
         outcome = self.outcome
-        # It is not reaped yet: nothing else can have its number before its group is gone.
+        # WNOWAIT keeps the process number until its group has been killed, so it cannot be reused.
         running = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        is_whole = self.read()
-        if not is_whole:
+        is_within_limit = self.read()
+        if not is_within_limit:
             outcome.failure = f"printed more than {self.command.limit} bytes and was stopped"
         elif self.result is not None and os.fstat(self.result).st_size >= RESULT_LIMIT:
             outcome.failure = _TOO_LARGE
@@ -188,27 +187,27 @@ class Run:
         return True
 
     def read(self) -> bool:
-        """Take over what was printed; False when that is more than the limit."""
+        """Read the printed output so far; False if it exceeds the limit."""
         while True:
-            room = self.command.limit - len(self.printed)
+            remaining = self.command.limit - len(self.printed)
             try:
-                chunk = os.read(self.pipe, min(room + 1, 1 << 16))
+                chunk = os.read(self.pipe, min(remaining + 1, 1 << 16))
             except BlockingIOError:
                 return True
             if not chunk:
                 return True
-            self.printed += chunk[:room]
-            if len(chunk) > room:
+            self.printed += chunk[:remaining]
+            if len(chunk) > remaining:
                 return False
 
-    def signal(self) -> None:
-        """Have the program end, and all that it started and that stayed in its process group."""
+    def send_kill(self) -> None:
+        """Kill the program and its process group, without waiting."""
         if self.process.returncode is None:
             os.killpg(self.process.pid, signal.SIGKILL)
 
     def kill(self) -> None:
-        """End the program and wait for that."""
-        self.signal()
+        """Kill the program and wait for its end."""
+        self.send_kill()
         self.process.wait()
 
     def close(self) -> None:
@@ -217,9 +216,9 @@ class Run:
 
 
 def run_in_front(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
-    """The exit status of a program that has the streams of this process; OSError without a start.
+    """Run a program with the streams of this process; return its exit status, or raise OSError.
 
-    `environment` is that of this process by default. The program ends with an exception here.
+    `environment` is by default that of this process. An exception here ends the program.
     """
     return subprocess.call(argv, env=environment)
 
@@ -231,9 +230,9 @@ def start_helper(
     *,
     is_asked: bool = True,
 ) -> subprocess.Popen[str]:
-    """Start a program that answers on standard output, and reads there what it `is_asked`.
+    """Start a program that answers on standard output; with `is_asked` it reads standard input.
 
-    It leads a session: an interrupt of the terminal is for this process, which ends the program.
+    It leads a session, so an interrupt from the terminal reaches only this process, which ends it.
     """
     return subprocess.Popen(
         argv,
@@ -247,7 +246,7 @@ def start_helper(
 
 
 def ends_within(helper: subprocess.Popen[str], seconds: float | None) -> bool:
-    """Close the streams of a helper and wait for its end; False where it takes longer."""
+    """Close the streams of a helper and wait for its end; False if that takes longer."""
     try:
         helper.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -256,10 +255,9 @@ def ends_within(helper: subprocess.Popen[str], seconds: float | None) -> bool:
 
 
 def anonymous_file(name: str) -> int:
-    """The descriptor of a new file in memory, never one of the standard streams' numbers.
+    """Create a file in memory; its descriptor is never the number of a standard stream.
 
-    Where such a stream is closed, its number is the next to be given out, and the program that is
-    started has a stream of its own there.
+    The system would assign the number of a closed stream, which the started program uses itself.
     """
     descriptor = os.memfd_create(name)
     if descriptor >= FIRST_FREE:
@@ -271,13 +269,13 @@ def anonymous_file(name: str) -> int:
 
 
 def limit_files(process: int) -> None:
-    """Keep a process from writing files beyond the limit of results, in between two looks."""
+    """Limit the files of a process to the size of results, which is checked only now and then."""
     try:
-        _, most = resource.prlimit(process, resource.RLIMIT_FSIZE)
-        soft = RESULT_LIMIT if most == resource.RLIM_INFINITY else min(RESULT_LIMIT, most)
-        resource.prlimit(process, resource.RLIMIT_FSIZE, (soft, most))
+        _, hard = resource.prlimit(process, resource.RLIMIT_FSIZE)
+        soft = RESULT_LIMIT if hard == resource.RLIM_INFINITY else min(RESULT_LIMIT, hard)
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (soft, hard))
     except (OSError, ValueError):
-        return  # it has ended, or has another user's rights: looking is all that is left
+        return  # it has ended, or has another user's rights
 
 
 def _write(descriptor: int, data: bytes) -> None:

@@ -1,11 +1,11 @@
-"""Where the programs are that pylink starts: an option, a wheel, a toolkit, PATH.
+"""Finds the programs that pylink starts: by an option, in wheels, in toolkits, in PATH.
 
-Only absolute places count: what lies in the working directory is there by chance, or for a trap.
-Python has that directory among its module paths when it is started with -m or -c, and an empty
-element of PATH stands for it.
+Only absolute paths count: a program in the working directory could be a trap. Python has that
+directory among its module paths if it is started with -m or -c, and an empty element of PATH stands
+for it.
 
-Steps and links that only look for a library start faster without the modules that this one imports
-where it starts a program.
+Modules that only starting a program needs are imported late: steps and links that just look for a
+library start faster without them.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 TOOLKIT_VARIABLES = ("CUDA_HOME", "CUDA_PATH")
 
-# In what nvcc, ptxas and nvlink print of their version.
+# Patterns in the version text of nvcc, ptxas and nvlink.
 RELEASE = r"release ([0-9]+\.[0-9]+)"
 VERSION = r"\bV([0-9]+\.[0-9]+\.[0-9]+)"
 
-# For tools that print no more than their version.
-SECONDS = 30
+# Time limit for a tool that prints its version.
+VERSION_TIMEOUT = 30
 
 
 def find_ptxas(options: Options) -> str | None:
-    """The path of the ptxas to start; None when there is none.
+    """The path of the ptxas to start; None if not found.
 
-    What --ptxas-path names is taken as it is: starting it tells whether it can be. Where links
-    follow a release that was asked for, its ptxas goes before all others, then that of the next.
+    --ptxas-path is not checked: starting it shows whether it works. A link that follows a chosen
+    release prefers the ptxas of that release, then that of the next newer one.
     """
     if options.ptxas_path is not None:
         path = os.path.abspath(options.ptxas_path)
@@ -48,15 +48,15 @@ def find_ptxas(options: Options) -> str | None:
 
 def nearest(tools: Iterable[str], release: str) -> str | None:
     """The first tool of a release, else of the next newer one, else of the last before it."""
-    wanted = _number(release)
+    requested = _number(release)
     programs: dict[tuple[int, ...], str] = {}
     for path in tools:
-        has = _number(tool_release(path) or "0")
-        if has == wanted:
+        version = _number(tool_release(path) or "0")
+        if version == requested:
             return path
-        programs.setdefault(has, path)
-    newer = min((has for has in programs if has > wanted), default=None)
-    return programs.get(newer or max(programs, default=wanted))
+        programs.setdefault(version, path)
+    newer = min((version for version in programs if version > requested), default=None)
+    return programs.get(newer or max(programs, default=requested))
 
 
 def _number(release: str) -> tuple[int, ...]:
@@ -64,12 +64,12 @@ def _number(release: str) -> tuple[int, ...]:
 
 
 def find_cuda_tool(name: str) -> str | None:
-    """The absolute path of a tool of a CUDA toolkit; None when there is none."""
+    """The absolute path of a tool of a CUDA toolkit; None if not found."""
     return next(cuda_tools(name), None)
 
 
 def cuda_tools(name: str) -> Iterator[str]:
-    """The absolute paths of a tool of CUDA toolkits: of the wheels, of toolkits, of PATH."""
+    """The absolute paths of a CUDA tool: in wheels, in toolkits, in PATH."""
     folders = [os.path.join(place, "bin") for place in (*wheel_directories(), *toolkits())]
     for folder in (*folders, *search_path().split(os.pathsep)):
         path = os.path.join(folder, name)
@@ -78,7 +78,7 @@ def cuda_tools(name: str) -> Iterator[str]:
 
 
 def tool_release(path: str) -> str | None:
-    """The release of a tool of a CUDA toolkit by its own words, such as 13.2; None without any."""
+    """The release that a CUDA tool prints, such as 13.2; None if it prints none."""
     import re
 
     match = re.search(RELEASE, version_text(path))
@@ -86,9 +86,9 @@ def tool_release(path: str) -> str | None:
 
 
 def tool_version(path: str) -> str | None:
-    """The version of a tool of a CUDA toolkit by its own words, such as 13.2.78; None without any.
+    """The version that a CUDA tool prints, such as 13.2.78; None if it prints none.
 
-    Where it tells no more, that is its release.
+    If it prints only its release, this is the release.
     """
     import re
 
@@ -98,32 +98,32 @@ def tool_version(path: str) -> str | None:
 
 
 def version_text(path: str) -> str:
-    """What a program says of its version; nothing when it fails."""
+    """The output of `--version` of a program; empty if that fails."""
     from pylink.subtools.runner import answer
 
-    return answer([path, "--version"], timeout=SECONDS)
+    return answer([path, "--version"], timeout=VERSION_TIMEOUT)
 
 
 def find_program(name: str) -> str | None:
-    """The absolute path of a program in PATH, by its absolute elements alone."""
+    """The absolute path of a program in the absolute directories of PATH; None if not found."""
     import shutil
 
     return shutil.which(name, path=search_path())
 
 
 def is_program(path: str) -> bool:
-    """Whether it is a file that may be executed."""
+    """Whether the path is an executable file."""
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 def find_own() -> str | None:
-    """The program `pylink` that is installed beside this Python; None where there is none."""
+    """The program `pylink` that is installed beside this Python; None if not found."""
     path = os.path.join(os.path.dirname(sys.executable), "pylink")
     return path if is_program(path) else None
 
 
 def find_python() -> str:
-    """The absolute path of this Python; a program that embeds it may not say."""
+    """The absolute path of this Python; a program that embeds Python may not provide it."""
     return sys.executable or os.path.join(sys.base_prefix, "bin", "python3")
 
 
@@ -143,38 +143,38 @@ def wheel_directories() -> list[str]:
     """
     directories: list[tuple[int, str]] = []
     for site in module_paths():
-        place = os.path.join(site, "nvidia")
+        nvidia_path = os.path.join(site, "nvidia")
         try:
-            names = os.listdir(place)
+            names = os.listdir(nvidia_path)
         except OSError:
             continue
         for name in names:
             if name.startswith("cu") and name[2:].isdigit():
-                directories.append((int(name[2:]), os.path.join(place, name)))
+                directories.append((int(name[2:]), os.path.join(nvidia_path, name)))
             elif name == "cuda_nvcc":
-                directories.append((0, os.path.join(place, name)))
+                directories.append((0, os.path.join(nvidia_path, name)))
     return [path for _, path in sorted(directories, key=lambda pair: -pair[0])]
 
 
 def module_paths() -> list[str]:
-    """Where this Python has its modules, without the working directory and relative places.
+    """The module paths of this Python, without the working directory and relative paths.
 
-    A working directory that is a site directory of this Python stays.
+    The working directory stays if this Python installs packages there.
     """
     add_sites()
     try:
-        here = os.path.realpath(os.getcwd())
+        working_directory = os.path.realpath(os.getcwd())
     except OSError:  # it was deleted
-        here = ""
+        working_directory = ""
     return [
-        place
-        for place in sys.path
-        if os.path.isabs(place) and (os.path.realpath(place) != here or _is_site(place))
+        path
+        for path in sys.path
+        if os.path.isabs(path) and (os.path.realpath(path) != working_directory or _is_site(path))
     ]
 
 
-def _is_site(place: str) -> bool:
-    """Whether this Python installs packages there."""
+def _is_site(path: str) -> bool:
+    """Whether this Python installs packages in this directory."""
     import sysconfig
 
-    return place in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
+    return path in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))

@@ -20,26 +20,25 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT = 3600  # seconds
 
-# Said anyway, ptxas would note them.
+# Default values are not passed on, since ptxas would record them in the cubin.
 DEFAULTS = (("-split-compile", 1), ("-Ofc", "0"))
 
 # More digits make nvlink refuse the link, once there is something to compile.
 MAX_REGISTERS = 999
 
-# Options that an entry of a fat binary may not bring along: what they decide is ours.
+# Options that pylink sets itself, so that those of a fat binary's entry are dropped.
 OWN_FLAGS = frozenset({"-c", "--compile-only"})
 OWN_SETTINGS = frozenset(
     ["-o", "--output-file", "-optf", "--options-file", "-arch", "--gpu-name", "-m", "--machine"]
 )
 
 
-class Request:
-    """PTX to compile: `data` for `arch`; `name` is what diagnostics call it.
+class CompileRequest:
+    """PTX to compile: `data` for `arch`; diagnostics use `name`.
 
-    `source`, `name` and `output` are the row's cells in the table of -time. `options` is the text
-    of ptxas options that an entry of a fat binary contains. The cubin is a relocatable one unless
-    `relocatable` is False, which makes a whole program of the text. `optimized` says that the text
-    is the result of LTO, whose row nvlink writes even when the run fails.
+    `source`, `name` and `output` are cells of the row in the table of -time. `options` is the text
+    of ptxas options in a fat binary's entry. If `relocatable` is False, the PTX is compiled as a
+    whole program. `optimized` marks a result of LTO: nvlink writes its row even if the run fails.
     """
 
     __slots__ = (
@@ -76,12 +75,16 @@ class Request:
 
 
 def compile_ptx(
-    requests: Sequence[Request], job: Job, sink: Sink, timing: CsvTiming, tool: str | None = None
+    requests: Sequence[CompileRequest],
+    job: Job,
+    sink: Sink,
+    timing: CsvTiming,
+    tool: str | None = None,
 ) -> list[bytes]:
-    """The cubins of the requests, compiled several at a time; LinkError when one fails.
+    """Compile the requests, several at a time, and return the cubins; LinkError if one fails.
 
-    `tool` is the path of the ptxas to start, None for the one that is found.
-    Rows of -time come in the order of the requests and end before the first that failed.
+    `tool` is the path of the ptxas to start (default: the one that `find_ptxas` returns). Rows of
+    -time come in the order of the requests and end before the first that failed.
     """
     options = job.options
     if (options.maxrregcount or 0) > MAX_REGISTERS:
@@ -92,7 +95,7 @@ def compile_ptx(
     job.plan.check_input(tool, sink)
     _note_release(tool, options, requests[0], sink)
     commands = [
-        # Padding after the text would end it with an error.
+        # ptxas reports an error for padding after the text.
         Command([tool, *arguments(request, options)], request.data.rstrip(b"\0"))
         for request in requests
     ]
@@ -111,8 +114,8 @@ def compile_ptx(
     return [forget_files(outcome.data, outcome.input, outcome.output) for outcome in outcomes]
 
 
-def _note_release(tool: str, options: Options, request: Request, sink: Sink) -> None:
-    """Say that the compiler is not that of the release which was asked for."""
+def _note_release(tool: str, options: Options, request: CompileRequest, sink: Sink) -> None:
+    """Report a compiler of another release than the link follows."""
     if options.follows is None or not sink.is_enabled("other-compiler"):
         return
     release = tool_release(tool)
@@ -128,11 +131,10 @@ def time_limit(options: Options) -> int:
     return DEFAULT_TIMEOUT if options.tool_timeout is None else options.tool_timeout
 
 
-def arguments(request: Request, options: Options) -> list[str]:
+def arguments(request: CompileRequest, options: Options) -> list[str]:
     """The arguments of ptxas, except for its files.
 
-    ptxas notes its options in an order of its own. The last of two values counts, so those of the
-    command line follow those of an entry.
+    ptxas uses the last of two values, so options of the command line come after an entry's options.
     """
     argv = ["-arch", request.arch, "-m", "64"]
     if request.relocatable:
@@ -149,14 +151,14 @@ def arguments(request: Request, options: Options) -> list[str]:
             argv += [flag, str(value)]
     if options.device_stack_protector is not None:
         argv += ["-device-stack-protector", "true" if options.device_stack_protector else "false"]
-    return argv + split(options.Xptxas)
+    return argv + split_arguments(options.Xptxas)
 
 
 def entry_options(text: str) -> list[str]:
-    """The options of an entry, without those that would move the result or change the target."""
+    """The options of an entry, without those that name the output or the target."""
     options = []
     skip = False
-    for word in split([text]):
+    for word in split_arguments([text]):
         name, equals, _ = word.partition("=")
         if skip:
             skip = False
@@ -167,8 +169,8 @@ def entry_options(text: str) -> list[str]:
     return options
 
 
-def split(items: Sequence[str]) -> list[str]:
-    """The words of the items, each of which may hold several, quoted as for a shell."""
+def split_arguments(items: Sequence[str]) -> list[str]:
+    """Split items into arguments, as a shell would; an item may contain several."""
     pieces: list[str] = []
     for item in items:
         try:
@@ -178,10 +180,12 @@ def split(items: Sequence[str]) -> list[str]:
     return pieces
 
 
-def write_row(timing: CsvTiming, phase: str, request: Request, elapsed: float, sink: Sink) -> None:
-    """Add a run to the table of -time; a table that cannot be opened any more ends the link."""
+def write_row(
+    timing: CsvTiming, phase: str, request: CompileRequest, elapsed: float, sink: Sink
+) -> None:
+    """Add a row for a run to the table of -time; LinkError if the table cannot be opened."""
     try:
-        whole = timing.row(
+        is_complete = timing.row(
             phase,
             source=request.source,
             inputs=request.name,
@@ -191,5 +195,5 @@ def write_row(timing: CsvTiming, phase: str, request: Request, elapsed: float, s
         )
     except OSError as error:
         sink.fatal("cannot-open-file", file=str(error.filename))
-    if not whole:
+    if not is_complete:
         sink.report("report-incomplete", file=timing.file)

@@ -1,4 +1,4 @@
-"""Running programs: several at once, none of which outlives this process."""
+"""Runs programs, several at once; none of them outlives this process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import threading
 import time
 
 from pylink.diagnostics.errors import reason_of
-from pylink.subtools.process import Command, Outcome, Run
+from pylink.subtools.process import Command, Outcome, ToolProcess
 from pylink.timing import elapsed_ms, now
 
 TYPE_CHECKING = False
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 __all__ = ["Command", "Outcome", "answer", "run_all"]
 
-# How long to wait for something to be printed before looking whether a program has ended: a look
-# costs microseconds, and the shortest run of ptxas some ten milliseconds.
+# Time to wait for output before checking whether a program has ended. A check costs microseconds;
+# the shortest run of ptxas takes about ten milliseconds.
 POLL_MS = 2
 
-# The terminal sends these to the process group of pylink alone. Where pylink is a program of its
-# own, SIGINT has its default action; elsewhere it is an exception, which ends what runs, too.
+# The terminal sends these only to the process group of pylink. As a program, pylink has the default
+# action for SIGINT; as a library, SIGINT is an exception, which also ends running programs.
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
-    """Run the commands, as many at once as there are cores for this process; outcomes in order.
+    """Run the commands, as many at once as this process has cores; return outcomes in order.
 
-    `timeout` is seconds for each, 0 for no limit. No program outlives this call, also not when it
-    ends by an exception or this process by SIGTERM, SIGHUP or SIGQUIT.
+    `timeout` is in seconds for each command, 0 for no limit. No program outlives this call, even
+    after an exception, or if SIGTERM, SIGHUP or SIGQUIT ends this process.
     """
     cores = len(os.sched_getaffinity(0))
     outcomes: list[Outcome] = []
-    running: list[Run] = []
+    running: list[ToolProcess] = []
     waiting = iter(commands)
     guard = _Guard(running)
     last = now()
@@ -52,8 +52,8 @@ def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
                     break
                 with guard:
                     outcomes.append(start(command, timeout, running))
-            ended = [run for run in running if run.ended()]
-            last = _divide(running, last)
+            ended = [run for run in running if run.has_ended()]
+            last = _share_time(running, last)
             for run in ended:
                 run.close()
                 running.remove(run)
@@ -68,50 +68,52 @@ def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
 
 
 def answer(argv: Sequence[str], *, timeout: float) -> str:
-    """What a program prints to standard output; nothing when it fails or takes too long."""
+    """The standard output of a program; empty if it fails or takes too long."""
     (outcome,) = run_all([Command(argv, None, prints=True, drops_errors=True)], timeout=timeout)
     return "" if outcome.failure else outcome.log
 
 
-def _divide(running: Sequence[Run], last: Moment) -> Moment:
-    """Give each running program its part of the time since `last`; the moment up to which."""
+def _share_time(running: Sequence[ToolProcess], last: Moment) -> Moment:
+    """Add to each running program its share of the time since `last`; return the current moment."""
     until = now()
     for run in running:
         run.outcome.elapsed += elapsed_ms(max(last, run.start), until) / len(running)
     return until
 
 
-def start(command: Command, timeout: float, running: list[Run]) -> Outcome:
-    """Start a command and add it to those that run; its outcome, which may be settled by that."""
+def start(command: Command, timeout: float, running: list[ToolProcess]) -> Outcome:
+    """Start a command and add it to `running`; return its outcome, a failure if it cannot start."""
     try:
-        run = Run(command, timeout)
+        run = ToolProcess(command, timeout)
     except (OSError, ValueError) as error:
         return Outcome(f"cannot be started: {reason_of(error)}")
     running.append(run)
     return run.outcome
 
 
-def wait(running: Sequence[Run]) -> None:
-    """Wait until one of them prints or closes its streams, or for `POLL_MS`."""
+def wait(running: Sequence[ToolProcess]) -> None:
+    """Wait until a program prints or closes its streams, at most `POLL_MS`."""
     poll = select.poll()
     for run in running:
         poll.register(run.pipe, select.POLLIN)
     events = poll.poll(POLL_MS)
     if events and not any(event & select.POLLIN for _, event in events):
-        time.sleep(POLL_MS / 1000)  # streams that a program closed early are reported each time
+        time.sleep(
+            POLL_MS / 1000
+        )  # poll returns at once for streams that a program has closed early
 
 
 class _Guard:
-    """Ends the running programs with this process when a signal ends it.
+    """Ends the running programs if a signal ends this process.
 
-    Only where nobody handles the signal, and only in the main thread: elsewhere Python does not
-    let a handler be set. Within a `with` block the end waits for that of the block, so that no
-    program is missed that has started and is not yet in the list.
+    Only signals without another handler are handled, and only in the main thread, since Python sets
+    handlers only there. Inside a `with` block a signal waits for the end of the block, so that a
+    program which has just started is in the list.
     """
 
     __slots__ = ("_running", "_signals", "_starting", "_waiting")
 
-    def __init__(self, running: list[Run]) -> None:
+    def __init__(self, running: list[ToolProcess]) -> None:
         self._running = running
         self._signals: list[int] = []
         self._starting = False
@@ -135,7 +137,7 @@ class _Guard:
             self._waiting = number
             return
         for run in self._running:
-            run.signal()
+            run.send_kill()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 

@@ -1,8 +1,8 @@
-"""The tool note of a cubin from ptxas -g, without the names of the files that ptxas worked on.
+"""Removes file names from the tool note of a cubin from ptxas -g.
 
-With -g ptxas notes its output's name, and its input and output among the options, all without
-their directories. nvlink compiles in memory, and the note then has `elf.o` and no files; ours would
-be numbers of this process.
+With -g, ptxas records the name of its output, and input and output among its options, all without
+directories. nvlink compiles in memory, so its note has `elf.o` and no files. Here the names would
+be descriptor numbers.
 """
 
 from __future__ import annotations
@@ -15,27 +15,26 @@ from pylink.facts.elf import NT_TKINFO, SHF_ALLOC, SHT_NOTE
 from pylink.facts.records import SHDR
 
 NOTE_HEADER = struct.Struct("<III")
-# Version of the record, then where in the text each of the five strings begins.
+# Version of the record, then the offset in the text of each of the five strings.
 RECORD = struct.Struct("<6I")
 
 NAME_IN_MEMORY = b"elf.o"
 
 
 def forget_files(cubin: bytes, source: str, result: str) -> bytes:
-    """The cubin with its tool note as if it had been made in memory.
+    """Return the cubin with the tool note that a compilation in memory would have.
 
-    The note gets shorter and its section with it; sections after it follow as far as their
-    alignment lets them, and the file keeps its size. What is not a cubin with such a note stays as
-    it is.
+    The note and its section get shorter. Later sections move forward as far as their alignment
+    allows, and the file keeps its size. Data without such a note is returned unchanged.
     """
     names = [os.path.basename(path).encode() for path in (source, result)]
     try:
-        return _rewritten(bytearray(cubin), *names)
+        return _rewrite_note(bytearray(cubin), *names)
     except (struct.error, ValueError):
         return cubin
 
 
-def _rewritten(cubin: bytearray, source: bytes, result: bytes) -> bytes:
+def _rewrite_note(cubin: bytearray, source: bytes, result: bytes) -> bytes:
     _, _, sections = read_sections(cubin)
     for section in sections:
         offset, size = section.offset, section.size
@@ -45,7 +44,7 @@ def _rewritten(cubin: bytearray, source: bytes, result: bytes) -> bytes:
         start = offset + NOTE_HEADER.size + (name_size + 3 & ~3)
         if kind != NT_TKINFO or start + text_size != offset + size:
             continue
-        record = _shorter(bytes(cubin[start : start + text_size]), source, result)
+        record = _shorten(bytes(cubin[start : start + text_size]), source, result)
         if len(record) > text_size:
             raise ValueError("the note would grow")
         cubin[start : start + text_size] = record.ljust(text_size, b"\0")
@@ -58,12 +57,12 @@ def _rewritten(cubin: bytearray, source: bytes, result: bytes) -> bytes:
 
 
 def _close_gap(cubin: bytearray, sections: list[Section], note: Section, end: int) -> None:
-    """Move what stands after the note to its new `end`, if that is not part of a segment."""
+    """Move the sections after the note to its new `end`, unless they are part of a segment."""
     old_end, moved = note.offset + note.size, []
-    behind = (
+    later_sections = (
         section for section in sections if section.stored > 0 and section.offset > note.offset
     )
-    for section in sorted(behind, key=lambda section: section.offset):
+    for section in sorted(later_sections, key=lambda section: section.offset):
         align = max(section.align, 1)
         if section.offset != -(-old_end // align) * align:
             break
@@ -82,7 +81,7 @@ def _close_gap(cubin: bytearray, sections: list[Section], note: Section, end: in
     cubin[end:old_end] = bytes(old_end - end)
 
 
-def _shorter(record: bytes, source: bytes, result: bytes) -> bytes:
+def _shorten(record: bytes, source: bytes, result: bytes) -> bytes:
     version, *starts = RECORD.unpack_from(record)
     text = record[RECORD.size :]
     strings = [text[start : text.index(b"\0", start)] for start in starts]

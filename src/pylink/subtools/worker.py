@@ -1,14 +1,14 @@
-"""The process that runs nvJitLink: LTO-IR in, PTX out. Started as a file, it imports no pylink.
+"""The process that runs nvJitLink: reads LTO-IR, writes PTX. Started as a file, without pylink.
 
-A process of its own, because the compiler may end its process on damaged LTO-IR, and because it
-can be stopped when it takes too long.
+It is a separate process because the compiler may abort on damaged LTO-IR, and so that it can be
+stopped if it takes too long.
 
 `worker.py INPUT -o OUTPUT`: INPUT is a line of JSON and the bytes of the modules. The JSON object
 has `path` (for sys.path), `options` (of nvJitLink), `preload` (library files to load), `keep` (NVVM
 IR of one more module, or an empty text) and `modules` (name, kind and size of each). After a
-failure the reason is on standard error, and the exit status `FAILED`, or `MISSING` when a library
-is not there. Standard error of a success says whose nvJitLink it was and how many milliseconds it
-compiled: the start of this process takes ten times as long as a small program.
+failure the reason is on standard error, and the exit status is `FAILED`, or `MISSING` if a library
+is missing. After a success, standard error has the release of nvJitLink and the milliseconds of
+compiling: starting this process takes ten times as long as compiling a small program.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Python itself ends with 1 after an exception that nobody expected.
+# Python itself exits with 1 after an unexpected exception.
 MISSING = 3
 FAILED = 4
 
-# In front of the release, and of the time, on standard error.
+# Prefixes of the release and of the time on standard error.
 NAME = "nvJitLink"
 COMPILED = "compiled for"
 
-# Any arch that every LTO-IR can be linked with: this module has no code.
+# The lowest architecture, so that it fits all LTO-IR: this module has no code.
 KEEP_ARCH = "compute_75"
 
 
@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
     sys.path[:] = task["path"]
     try:
         preload(task["preload"])
-        from cuda.bindings import nvjitlink  # it is on the path given just now
+        from cuda.bindings import nvjitlink  # found by the path of the task
 
         if task["keep"]:
             modules.append(("keep", "LTOIR", keep_module(task["keep"])))
@@ -70,10 +70,10 @@ def main(argv: list[str]) -> int:
 
 
 def fix_addresses() -> None:
-    """Start again at fixed addresses.
+    """Restart this process without address randomization.
 
-    The compiler goes through some tables in the order of addresses: without optimization, and
-    with -Ofc=max, the variables of its PTX come in another order each time.
+    The compiler iterates over some tables in address order: without optimization, and with
+    -Ofc=max, the variables of its PTX would come in another order each time.
     """
     libc = ctypes.CDLL(None)
     flags = libc.personality(CURRENT)
@@ -88,7 +88,7 @@ class CompileError(Exception):
 
 
 def preload(paths: list[str]) -> None:
-    """Load the libraries; cuda.bindings takes what is loaded already."""
+    """Load the libraries; cuda.bindings uses libraries that are already loaded."""
     for path in paths:
         ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
 
@@ -114,7 +114,7 @@ def compile_modules(
 
 
 def keep_module(source: str) -> bytes:
-    """LTO-IR of a text in NVVM IR."""
+    """Compile NVVM IR to LTO-IR."""
     from cuda.bindings import nvvm
 
     program = nvvm.create_program()

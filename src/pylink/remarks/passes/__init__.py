@@ -1,10 +1,10 @@
 """The passes that emit remarks, a module each.
 
 `PASSES` maps the name of a pass to the tag of the phase after which it runs, and to the module of
-this package that has its `emit(result, remarks)`: `result` is what the phase returned. All works
-from finished tables: a link whose remarks nobody asks for pays nothing, and the phases know nothing
-of remarks. What the tables do not keep, a pass decides once more; how Mercury sections were
-compared, merge keeps for questions.
+this package with its `emit(result, remarks)`: `result` is the result of the phase. Passes read only
+finished tables, so phases know nothing of remarks, and a link without remarks costs nothing extra.
+A pass repeats decisions that the tables do not store. Only comparisons of Mercury sections are
+stored by merge, if an observer asks for them.
 """
 
 from __future__ import annotations

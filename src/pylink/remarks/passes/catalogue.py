@@ -1,7 +1,7 @@
-"""Every remark a pass can make: its kind, name, message, arguments, and what its hotness counts.
+"""The table of all remarks: kind, name, message, arguments, and which bytes the hotness counts.
 
-A message is written here once, as a template: `{Key}` stands for the argument of that name, the
-rest for text between. docs/remarks.md has the same table.
+A message is a template: `{Key}` stands for the argument of that name, the rest is text.
+docs/remarks.md shows the table.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     Place = tuple[str, int, int]
     Value = str | int
 
-# The argument that repeats what Function names, so that a message says it by itself.
+# The argument with the same value as Function, so that messages can contain it.
 SUBJECT = "Symbol"
 
-# What stands in place of an empty name, which no reader takes.
+# Replaces an empty name, which readers refuse.
 UNNAMED = "<unnamed>"
 
 
 class At:
-    """The value of an argument, with the place it tells of."""
+    """The value of an argument, with its location."""
 
     __slots__ = ("place", "value")
 
@@ -44,7 +44,7 @@ class At:
 class Kind:
     """One row: a remark of `pass_name` called `name`.
 
-    `function` says what its Function names, `hotness` which bytes its Hotness counts.
+    `function` describes the object that Function names, `hotness` the bytes that Hotness counts.
     """
 
     __slots__ = ("function", "hotness", "keys", "kind", "name", "pass_name", "pieces", "template")
@@ -66,15 +66,15 @@ class Kind:
             if text:
                 pieces.append((text, False))
         self.pieces = tuple(pieces)
-        self.keys = tuple(key for key, named in pieces if named)
+        self.keys = tuple(key for key, is_key in pieces if is_key)
 
     def __call__(self, function: str, place: Place, hotness: int, **values: Value | At) -> Remark:
-        """The remark; KeyError when an argument is missing."""
+        """Create a remark of this kind; KeyError if an argument is missing."""
         function = function or UNNAMED
         values[SUBJECT] = function
         args: list[Arg] = []
-        for piece, named in self.pieces:
-            if not named:
+        for piece, is_key in self.pieces:
+            if not is_key:
                 args.append((TEXT, piece, None, 0, 0))
                 continue
             value = values[piece]
@@ -100,7 +100,7 @@ _SYMBOLS = "symbol-resolution"
 _DEDUP = "merc-dedup"
 _SHARED = "shared-layout"
 
-# A row is to be seen at once.
+# The formatter would break each row into many lines.
 # fmt: off
 COMMON_MERGED = Kind(PASSED, _SYMBOLS, "CommonMerged",
     "common {Symbol} of {Size} bytes merged with that of {Winner}: {Merged} bytes for both",
@@ -118,13 +118,14 @@ WEAK_REPLACED = Kind(PASSED, _SYMBOLS, "WeakReplaced",
     "weak copy of {Symbol} with {Registers} registers replaced by that of {Winner}, which needs "
     "{Needed}", function="the function", hotness="code of the copy that is dropped")
 WEAK_OUTDATED = Kind(PASSED, _SYMBOLS, "WeakOutdated",
-    "weak copy of {Symbol} made from PTX for sm_{Virtual} replaced by that of {Winner}, made from "
-    "PTX for sm_{Newer}", function="the function", hotness="code of the copy that is dropped")
+    "weak copy of {Symbol} compiled from PTX for sm_{Virtual} replaced by that of {Winner}, "
+    "compiled from PTX for sm_{Newer}", function="the function",
+    hotness="code of the copy that is dropped")
 WEAK_KEPT = Kind(MISSED, _SYMBOLS, "WeakKept",
-    "weak copy of {Symbol} with {Registers} registers dropped: that of {Winner} stays, which needs "
-    "{Needed}", function="the function", hotness="code of the copy that is dropped")
+    "weak copy of {Symbol} with {Registers} registers dropped: that of {Winner} is kept, which "
+    "needs {Needed}", function="the function", hotness="code of the copy that is dropped")
 WEAK_VARIABLE_KEPT = Kind(MISSED, _SYMBOLS, "WeakVariableKept",
-    "weak definition of {Symbol} dropped: that of {Winner} came first and stays",
+    "weak definition of {Symbol} dropped: that of {Winner} came first and is kept",
     function="the symbol", hotness="size of the definition that is dropped")
 FUNCTION_REMOVED = Kind(PASSED, "dce", "FunctionRemoved",
     "removed {Symbol}, {CodeBytes} bytes of code: {Reason}", function="the function",
@@ -148,8 +149,8 @@ ARRAY_PLACED = Kind(ANALYSIS, _SHARED, "ArrayPlaced",
     "in {Symbol}, extern array {Array} starts at {Offset}", function="the kernel that uses it",
     hotness="bytes before the array")
 VARIABLES_OVERLAID = Kind(ANALYSIS_ALIASING, _SHARED, "VariablesOverlaid",
-    "{Symbol} lies at {Offset}, where {Other} lies, too: no kernel uses both",
-    function="the variable", hotness="bytes that both have in common")
+    "{Symbol} at {Offset} overlaps {Other}: no kernel uses both",
+    function="the variable", hotness="bytes that they share")
 ARRAYS_ALIAS = Kind(ANALYSIS_ALIASING, _SHARED, "ArraysAlias",
     "in {Symbol}, extern arrays {Array} and {Other} both start at {Offset}",
     function="the kernel that uses both", hotness="bytes before the arrays")
@@ -160,45 +161,45 @@ KERNEL_STACK = Kind(ANALYSIS, "stack-size", "KernelStack",
     "{Symbol} needs {Stack} bytes of stack, {Frame} of its own, {Depth} calls deep: {Chain}",
     function="the kernel", hotness="bytes of stack")
 STACK_UNKNOWN = Kind(MISSED, "stack-size", "StackUnknown",
-    "{Symbol} needs stack without bound: {Chain} enters the recursion {Cycle}, which needs {Frame} "
-    "bytes a round", function="the kernel", hotness="frames of the functions in the recursion")
+    "{Symbol} needs unbounded stack: {Chain} enters the recursion {Cycle}, which needs {Frame} "
+    "bytes per round", function="the kernel", hotness="frames of the functions in the recursion")
 KERNEL_RAISED = Kind(ANALYSIS, "regcount", "KernelRaised",
     "{Symbol} raised from {Own} to {Registers} registers by {Callee}: {Chain}",
-    function="the kernel", hotness="bytes of registers that each thread has more, 4 a register")
+    function="the kernel", hotness="additional bytes of registers per thread, 4 per register")
 TOO_MANY_REGISTERS = Kind(FAILURE, "regcount", "TooManyRegisters",
     "{Symbol} may have {Limit} registers and calls {Callee}, which needs {Registers}",
-    function="the kernel", hotness="bytes of registers above the limit, 4 a register")
+    function="the kernel", hotness="bytes of registers above the limit, 4 per register")
 RELOCATIONS_APPLIED = Kind(PASSED, "relocate", "RelocationsApplied",
     "in {Symbol}, applied relocations of type {Type}: {Applied}",
     function="the output section they patch",
-    hotness="bytes of relocation entries that the output does without")
+    hotness="bytes of relocation entries that the output does not need")
 RELOCATIONS_KEPT = Kind(MISSED, "relocate", "RelocationsKept",
     "for {Symbol}, kept relocations of type {Type} in {Table}: {Kept}",
     function="the output section they patch", hotness="bytes of their entries in the output")
 DEBUG_PIECE = Kind(ANALYSIS, "debug", "DebugPiece", "{Bytes} bytes of {Symbol} come from {Origin}",
     function="the output section", hotness="bytes of the input section")
-DEBUG_LEFT_OUT = Kind(PASSED, "debug", "DebugLeftOut", "left out {Symbol}, {Bytes} bytes: {Reason}",
+DEBUG_LEFT_OUT = Kind(PASSED, "debug", "DebugLeftOut", "omitted {Symbol}, {Bytes} bytes: {Reason}",
     function="the input section", hotness="bytes of the input section")
 DEBUG_SECTION = Kind(ANALYSIS, "debug", "DebugSection",
-    "{Symbol} has {OutputBytes} bytes, made of {InputBytes} bytes in input sections: {Pieces}",
+    "{Symbol} has {OutputBytes} bytes, from {InputBytes} bytes in input sections: {Pieces}",
     function="the output section", hotness="bytes of the output section")
 SECTION_FOLDED = Kind(PASSED, _DEDUP, "SectionFolded",
-    "folded {Symbol} into {ReferenceSection} of {Reference}: {SectionBytes} bytes left out",
-    function="the section left out", hotness="bytes of the section")
+    "folded {Symbol} into {ReferenceSection} of {Reference}: {SectionBytes} bytes omitted",
+    function="the omitted section", hotness="bytes of the section")
 SECTION_REJECTED = Kind(MISSED, _DEDUP, "SectionRejected",
     "{File} not folded into {Reference}: stage {Stage}, code {Code}: {Difference}",
-    function="the first section that differs, .nv.merc where no single one does",
+    function="the first section that differs, or .nv.merc",
     hotness="bytes of all Mercury sections of the file")
 NOT_READ = Kind(FAILURE, _DEDUP, "NotRead", "{File} not compared: {Reason}", function=".nv.merc",
     hotness="0")
 SCHEDULE_KEPT = Kind(MISSED, "finalize", "ScheduleKept",
     "{File} keeps the schedule of CUDA {Made} in {Functions} functions with instructions that "
-    "nvlink {Release} schedules otherwise", function="the first of them",
+    "nvlink {Release} schedules differently", function="the first of these functions",
     hotness="code of these functions")
 COST = Kind(ANALYSIS, _DEDUP, "Cost",
     "comparing {Files} files took {Pairs} comparisons: {BytesCompared} bytes read by {MemcmpCalls} "
-    "memcmp calls, {TwinProbes} twins probed, {PrefilterHits} found by hash and {FalsePositives} "
-    "found in vain, {Digests} sections of {DigestBytes} bytes hashed; the output is {BytesSaved} "
+    "memcmp calls, {TwinProbes} twins probed, {PrefilterHits} found by hash, {FalsePositives} "
+    "false positives, {Digests} sections of {DigestBytes} bytes hashed; the output is {BytesSaved} "
     "bytes shorter", function=".nv.merc", hotness="bytes compared")
 # fmt: on
 

@@ -1,6 +1,6 @@
-"""Pass dce: which functions were removed, which were kept without need, and on request why.
+"""Pass dce: which functions were removed, which were kept although unreachable, and why.
 
-The request is --pass-remarks-why-live, as there may be a chain of calls for every function.
+--pass-remarks-why-live requests the reason for kept functions, a chain of calls for each.
 """
 
 from __future__ import annotations
@@ -36,22 +36,26 @@ def emit(merged: Merged, remarks: Remarks) -> None:
     reached = graph.reach(roots)
     job = merged.objects.job
     why_live = remarks.why_live
-    kept = _whole(job.options) if job.mode & KEEP_CODE else "its address is taken"
+    keep_reason = (
+        _reason_to_keep_all(job.options) if job.mode & KEEP_CODE else "its address is taken"
+    )
     for number, row in enumerate(merged.entities):
         size = row.size
         if row.kind != FUNCTION_KIND or not row.flags & DEFINED:
             continue
         if not row.flags & LIVE:
-            _tell_removed(view, remarks, number, row.flags, size)
+            _emit_removed(view, remarks, number, row.flags, size)
         elif number not in reached:
             place = view.at_symbol(row.winner)
-            remarks.emit(FUNCTION_KEPT(view.name(number), place, size, CodeBytes=size, Reason=kept))
+            remarks.emit(
+                FUNCTION_KEPT(view.name(number), place, size, CodeBytes=size, Reason=keep_reason)
+            )
         elif why_live is not None and why_live.search(view.name(number)):
-            _tell_reached(view, remarks, number, size, graph, reached)
+            _emit_reached(view, remarks, number, size, graph, reached)
 
 
-def _whole(options: Options) -> str:
-    """Why the link removes no function at all."""
+def _reason_to_keep_all(options: Options) -> str:
+    """The option for which the link removes no functions, as a reason."""
     if options.relocatable_link:
         return "-r removes nothing"
     if options.link_as_tools_patch:
@@ -59,14 +63,14 @@ def _whole(options: Options) -> str:
     return "-g removes nothing" if options.debug else "--preserve-relocs removes nothing"
 
 
-def _tell_removed(view: View, remarks: Remarks, number: int, flags: int, size: int) -> None:
+def _emit_removed(view: View, remarks: Remarks, number: int, flags: int, size: int) -> None:
     place = view.at_entity(number)
     reason = why_removed(view.merged.objects, flags)
     kind = KERNEL_REMOVED if flags & KERNEL else FUNCTION_REMOVED
     remarks.emit(kind(view.name(number), place, size, CodeBytes=size, Reason=reason))
 
 
-def _tell_reached(
+def _emit_reached(
     view: View,
     remarks: Remarks,
     number: int,
@@ -74,7 +78,7 @@ def _tell_reached(
     graph: CallGraph,
     reached: dict[int, int],
 ) -> None:
-    steps = graph.way(reached, number)
+    steps = graph.path_to(reached, number)
     root = steps[0][0]
     remarks.emit(
         FUNCTION_REACHED(

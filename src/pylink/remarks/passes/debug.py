@@ -15,19 +15,19 @@ KINDS = (sectionkinds.DEBUG, sectionkinds.MERC_DEBUG)
 
 
 def emit(placed: Placed, remarks: Remarks) -> None:
-    """First every piece in order of the inputs, then every section in file order."""
+    """Emit every piece in order of the inputs, then every section in file order."""
     outputs = Outputs(placed)
     view = outputs.view
-    stands = placed.merged.stand_ins
+    stand_ins = placed.merged.stand_ins
     totals: dict[int, tuple[int, int]] = {}
     table = zip(view.sections, placed.merged.out_of, strict=True)
     for number, (section, out) in enumerate(table):
         if section.kind not in KINDS:
             continue
         size, origin = section.size, view.at_section(number)
-        folded = stands and stands[number] >= 0
+        folded = stand_ins and stand_ins[number] >= 0
         if folded or out < 0 or not outputs.index[out]:
-            reason = "the copy of another file stands for it" if folded else "the output has none"
+            reason = "replaced by the copy of another file" if folded else "not in the output"
             name = view.section_name(number)
             remarks.emit(DEBUG_LEFT_OUT(name, origin, size, Bytes=size, Reason=reason))
             continue

@@ -1,8 +1,8 @@
-"""Pass merc-dedup: which Mercury sections folded, which did not and why, and what that cost.
+"""Pass merc-dedup: which Mercury sections folded, which did not and why, and the cost.
 
-With remarks of what does not fold, the link compares all files, not only those that could, which
-decides the same. A file that stays is compared with the kept one most like it, as in the report of
-`pylink dedup`: what stands in the way there is what somebody could change.
+For remarks on files that do not fold, the link compares all files, not only likely ones; the
+decisions are the same. A kept file is compared with the most similar kept file, as in the report of
+`pylink dedup`: users can only remove that difference.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from pylink.phases.results import Merged
     from pylink.remarks import Remarks
 
-# What a remark names that concerns no single section.
+# The section name in remarks that concern no single section.
 ALL_SECTIONS = ".nv.merc"
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
-    """Links that fold nothing by their nature have no remark."""
+    """Emit remarks on folding; none for links that cannot fold."""
     objects = merged.objects
     if not objects.job.folds_mercury:
         return
     view = View(merged)
-    _tell_folded(merged, remarks, view)
+    _emit_folded(merged, remarks, view)
     folding = merged.folding
     if folding is None or not remarks.wants_reasons(MERC_DEDUP):
         return
@@ -42,15 +42,15 @@ def emit(merged: Merged, remarks: Remarks) -> None:
     decisions = nearest_decisions(folding)
     for decision in decisions:
         if decision.verdict is not None and not decision.folds:
-            _tell_rejected(decision, decision.verdict, remarks, view)
+            _emit_rejected(decision, decision.verdict, remarks, view)
     if decisions:
         saved = saved_bytes(objects) if merged.stand_ins else 0
         counts = folding.result.stats.counts()
-        _tell_cost(len(decisions), counts, saved or 0, remarks, view)
+        _emit_cost(len(decisions), counts, saved or 0, remarks, view)
 
 
-def _tell_folded(merged: Merged, remarks: Remarks, view: View) -> None:
-    """The sections for which the link uses another file's."""
+def _emit_folded(merged: Merged, remarks: Remarks, view: View) -> None:
+    """Emit a remark for each section that is replaced by another file's."""
     for number, reference in enumerate(merged.stand_ins):
         if reference < 0:
             continue
@@ -67,7 +67,7 @@ def _tell_folded(merged: Merged, remarks: Remarks, view: View) -> None:
         )
 
 
-def _tell_rejected(decision: Decision, verdict: Verdict, remarks: Remarks, view: View) -> None:
+def _emit_rejected(decision: Decision, verdict: Verdict, remarks: Remarks, view: View) -> None:
     reference = verdict.reference.name
     remarks.emit(
         SECTION_REJECTED(
@@ -83,7 +83,7 @@ def _tell_rejected(decision: Decision, verdict: Verdict, remarks: Remarks, view:
     )
 
 
-def _tell_cost(
+def _emit_cost(
     files: int, counts: dict[str, int], saved: int, remarks: Remarks, view: View
 ) -> None:
     compared = counts["bytes_compared"]
@@ -107,7 +107,7 @@ def _tell_cost(
 
 
 def nearest_decisions(folding: Folding) -> list[Decision]:
-    """The decision for every file, where it stays with the verdict of the kept one most like it."""
+    """The decision for every file; a kept file has the comparison with the most similar one."""
     candidates = analyze(folding.items, result=folding.result).candidates
     return [
         Decision(decision.file, decision.reference, candidate.verdict, decision.stronger)

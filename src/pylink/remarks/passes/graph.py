@@ -1,4 +1,4 @@
-"""Ways along the calls of a link, for passes that explain why a function stays or what it costs."""
+"""Paths in the call graph, for passes that explain why a function is kept or what it needs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ ARROW = " -> "
 # A call through a pointer.
 INDIRECT_ARROW = " ~> "
 
-# Functions of a chain that a message names; of a longer one, those at both ends.
-SHOWN = 32
+# Limit of functions in the text of a chain; a longer chain shows both ends.
+MAX_CHAIN = 32
 
 # A function, and whether the call that leads to it goes through a pointer.
 Step = tuple[int, bool]
 
 
 class CallGraph:
-    """Callees of every function, in order of the rows; nodes are those of `call_edges`."""
+    """The callees of every function, in order of the rows; nodes are as in `call_edges`."""
 
     __slots__ = ("_edges", "_functions")
 
@@ -33,7 +33,7 @@ class CallGraph:
         self._edges = call_edges(merged)
 
     def callees(self, function: int) -> Iterator[Step]:
-        """What a function calls; each function of a prototype for a call through a pointer."""
+        """Yield the callees of a function; a call by pointer yields all of its prototype."""
         for node in self._edges.get(function, ()):
             if node < self._functions:
                 yield node, False
@@ -42,69 +42,69 @@ class CallGraph:
                     yield target, True
 
     def reach(self, roots: Iterable[int]) -> dict[int, int]:
-        """Every node that the roots reach, with the one before it on a shortest way; roots: -1."""
-        before = dict.fromkeys(roots, -1)
-        waiting = deque(before)
-        while waiting:
-            node = waiting.popleft()
-            for to in self._edges.get(node, ()):
-                if to not in before:
-                    before[to] = node
-                    waiting.append(to)
-        return before
+        """Map every node that the roots reach to its predecessor on a shortest path; roots: -1."""
+        predecessors = dict.fromkeys(roots, -1)
+        queue = deque(predecessors)
+        while queue:
+            node = queue.popleft()
+            for callee in self._edges.get(node, ()):
+                if callee not in predecessors:
+                    predecessors[callee] = node
+                    queue.append(callee)
+        return predecessors
 
-    def way(self, before: dict[int, int], function: int) -> list[Step]:
+    def path_to(self, predecessors: dict[int, int], function: int) -> list[Step]:
         """The steps from a root of `reach` to a function; the first is the root."""
         steps: list[Step] = []
         node = function
         while node >= 0:
-            previous = before[node]
+            previous = predecessors[node]
             indirect = previous >= self._functions
             steps.append((node, indirect))
-            node = before[previous] if indirect else previous
+            node = predecessors[previous] if indirect else previous
         steps.reverse()
         return steps
 
-    def search(self, start: int, goal: int, leads: list[int]) -> list[Step]:
-        """The steps from `start` to `goal` over functions for which `leads` has the goal.
+    def search(self, start: int, goal: int, goals: list[int]) -> list[Step]:
+        """The steps from `start` to `goal` through functions whose entry in `goals` is the goal.
 
-        Empty without any.
+        Empty if there is no such path.
         """
-        before: dict[int, Step] = {start: (-1, False)}
-        waiting = deque((start,))
-        while waiting:
-            node = waiting.popleft()
+        predecessors: dict[int, Step] = {start: (-1, False)}
+        queue = deque((start,))
+        while queue:
+            node = queue.popleft()
             if node == goal:
-                return _unwind(before, node)
-            for to, indirect in self.callees(node):
-                if to not in before and goal in (to, leads[to]):
-                    before[to] = (node, indirect)
-                    waiting.append(to)
+                return _unwind(predecessors, node)
+            for callee, indirect in self.callees(node):
+                if callee not in predecessors and goal in (callee, goals[callee]):
+                    predecessors[callee] = (node, indirect)
+                    queue.append(callee)
         return []
 
 
-def _unwind(before: dict[int, Step], node: int) -> list[Step]:
+def _unwind(predecessors: dict[int, Step], node: int) -> list[Step]:
     steps: list[Step] = []
     while node >= 0:
-        previous, indirect = before[node]
+        previous, indirect = predecessors[node]
         steps.append((node, indirect))
         node = previous
     steps.reverse()
     return steps
 
 
-def chain(steps: list[Step], say: Callable[[int], str]) -> str:
-    """Steps as text: what `say` says of each function, arrows between them."""
+def chain(steps: list[Step], name_of: Callable[[int], str]) -> str:
+    """Steps as text: the result of `name_of` for each function, with arrows between them."""
     texts = [
-        (INDIRECT_ARROW if indirect else ARROW) + say(function)
-        for function, indirect in _cut(steps)
+        (INDIRECT_ARROW if indirect else ARROW) + name_of(function)
+        for function, indirect in _shorten(steps)
     ]
     if len(texts) < len(steps):
-        texts.insert(SHOWN // 2, f"{ARROW}({len(steps) - len(texts)} more)")
+        texts.insert(MAX_CHAIN // 2, f"{ARROW}({len(steps) - len(texts)} more)")
     return "".join(texts)[len(ARROW) :]
 
 
-def _cut(steps: list[Step]) -> list[Step]:
-    if len(steps) <= SHOWN:
+def _shorten(steps: list[Step]) -> list[Step]:
+    if len(steps) <= MAX_CHAIN:
         return steps
-    return steps[: SHOWN // 2] + steps[-SHOWN // 2 :]
+    return steps[: MAX_CHAIN // 2] + steps[-MAX_CHAIN // 2 :]

@@ -1,4 +1,4 @@
-"""Names and places of the sections of the output."""
+"""Names and locations of output sections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Outputs:
-    """The OutRows of a link whose layout is known; `index` is the section number, 0 for none."""
+    """The output sections of a finished layout; `index` has their numbers, 0 if not written."""
 
     __slots__ = ("index", "placed", "rows", "view")
 
@@ -28,15 +28,15 @@ class Outputs:
         return string(self.placed.shstrtab, self.placed.places[out].name)
 
     def size(self, out: int) -> int:
-        """Bytes in the file."""
+        """The size in the file in bytes."""
         return self.placed.places[out].size
 
     def contents(self, out: int) -> int:
-        """PlaceRow.contents: whose bytes the section has."""
+        """PlaceRow.contents: the origin of the section's bytes."""
         return self.placed.places[out].contents
 
     def place(self, out: int) -> Place:
-        """The input that the section was created for; the output for what the link makes."""
+        """The location of the input that the section was created for, else of the output."""
         row = self.rows[out]
         if row.entity >= 0:
             return self.view.at_entity(row.entity)

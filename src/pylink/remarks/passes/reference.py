@@ -1,4 +1,4 @@
-"""Prints the table of all remarks that docs/remarks.md holds.
+"""Prints the table of all remarks in docs/remarks.md.
 
 `python -m pylink.remarks.passes.reference` writes it to standard output.
 """

@@ -18,7 +18,7 @@ REGISTER_BYTES = 4
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
-    """Relocatable outputs keep what each kernel needs by itself."""
+    """Emit remarks on raised register counts; a relocatable link does not raise them."""
     if not merged.objects.job.executable:
         return
     view = View(merged)
@@ -27,25 +27,26 @@ def emit(merged: Merged, remarks: Remarks) -> None:
     for kernel, entity in enumerate(merged.entities):
         if not (entity.flags & KERNEL and entity.flags & LIVE) or sources[kernel] < 0:
             continue
-        registers, own, source = merged.functions[kernel].regcount, entity.regcount, sources[kernel]
+        registers, own_registers = merged.functions[kernel].regcount, entity.regcount
+        source = sources[kernel]
         graph = graph or CallGraph(merged)
         steps = graph.search(kernel, source, sources)
         remarks.emit(
             KERNEL_RAISED(
                 view.name(kernel),
                 view.at_entity(kernel),
-                (registers - own) * REGISTER_BYTES,
-                Own=own,
+                (registers - own_registers) * REGISTER_BYTES,
+                Own=own_registers,
                 Registers=registers,
                 Callee=At(view.name(source), view.at_entity(source)),
                 Chain=chain(steps, view.name),
             )
         )
-    _tell_limits(merged, remarks, view)
+    _emit_limits(merged, remarks, view)
 
 
-def _tell_limits(merged: Merged, remarks: Remarks, view: View) -> None:
-    """Kernels that call functions with more registers than they may have: the link fails."""
+def _emit_limits(merged: Merged, remarks: Remarks, view: View) -> None:
+    """Emit kernels that call a function with more registers than their limit; the link fails."""
     _, crowded = native_functions.find_recursive(merged)
     if not crowded:
         return

@@ -1,4 +1,4 @@
-"""Pass relocate: relocations applied, and those left for the loader, by type and section."""
+"""Pass relocate: relocations that were applied or kept for the loader, by type and section."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ PASS = "relocate"
 def emit(image: Image, remarks: Remarks) -> None:
     outputs = Outputs(image.placed)
     if remarks.wants(PASS, PASSED):
-        _tell_applied(outputs, remarks)
+        _emit_applied(outputs, remarks)
     if remarks.wants(PASS, MISSED):
-        _tell_kept(outputs, remarks)
+        _emit_kept(outputs, remarks)
 
 
-def _tell_applied(outputs: Outputs, remarks: Remarks) -> None:
+def _emit_applied(outputs: Outputs, remarks: Remarks) -> None:
     counts: Counter[tuple[int, int]] = Counter()
     saved: Counter[tuple[int, int]] = Counter()
     kinds = outputs.placed.merged.entities.column("kind")
@@ -43,7 +43,7 @@ def _tell_applied(outputs: Outputs, remarks: Remarks) -> None:
         if fix.how & FIXUP_MERCURY:
             row = outputs.rows[out]
             if row.kind == sectionkinds.TEXT:
-                # Only constants are resolved in a capsule; it names everything else.
+                # A capsule only has constants resolved; it refers to other symbols by name.
                 if fix.entity < 0 or kinds[fix.entity] != CONSTANT_KIND or row.merc < 0:
                     continue
                 target = row.merc
@@ -63,17 +63,17 @@ def _tell_applied(outputs: Outputs, remarks: Remarks) -> None:
         )
 
 
-def _tell_kept(outputs: Outputs, remarks: Remarks) -> None:
-    keeps = outputs.placed.merged.emitted
+def _emit_kept(outputs: Outputs, remarks: Remarks) -> None:
+    emitted = outputs.placed.merged.emitted
     for table, row in enumerate(outputs.rows):
         target = _target(outputs, row)
         if target < 0 or not outputs.index[table]:
             continue
         counts: Counter[int] = Counter()
-        at = row.head
-        while at >= 0:
-            counts[keeps[at].type] += 1
-            at = keeps[at].next
+        number = row.head
+        while number >= 0:
+            counts[emitted[number].type] += 1
+            number = emitted[number].next
         for type_, count in sorted(counts.items()):
             remarks.emit(
                 RELOCATIONS_KEPT(
@@ -88,13 +88,13 @@ def _tell_kept(outputs: Outputs, remarks: Remarks) -> None:
 
 
 def _target(outputs: Outputs, row: OutRow) -> int:
-    """The section whose relocations a table holds; a Mercury one goes with the plain table's.
+    """The section whose relocations a table holds; for a Mercury table that of the plain table.
 
-    -1 for what is not a table, and for the record of resolved relocations of --preserve-relocs.
+    -1 if it is not a table, or records the resolved relocations of --preserve-relocs.
     """
     if row.kind == sectionkinds.RESOLVED_RELA:
         return -1
     if row.twin < 0:
         return row.target
-    plain = outputs.rows[row.twin].target
-    return outputs.rows[plain].merc if plain >= 0 else -1
+    plain_section = outputs.rows[row.twin].target
+    return outputs.rows[plain_section].merc if plain_section >= 0 else -1

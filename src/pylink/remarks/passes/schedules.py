@@ -1,7 +1,7 @@
 """Pass finalize: files whose optimized code keeps the schedule of an older compiler.
 
-One remark for a file. docs/older-objects.md, "What is kept", says which instructions make nvlink
-schedule a function anew; what else it changes in older code, the link has done by then.
+There is one remark per file. docs/older-objects.md, "What is kept", lists the instructions for
+which nvlink schedules a function again. Its other changes of older code have been made before.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 FP64 = frozenset((0x28, 0x29, 0x2A, 0x2B))
 IMMA = frozenset((0x37,))
 MATRIX = IMMA | {0x3C, 0x3F}
-IADD3 = 0x10  # the low byte alone; of three operands it stays
+IADD3 = 0x10  # compare the low byte only; the form with three operands is not affected
 ADDS = frozenset((IADD3,))
 NO_REGISTER = 0xFF
-# Where FP64 takes a known time.
+# Chips on which FP64 instructions have a fixed latency.
 FAST_FP64_CHIPS = (100,)
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
-    """Links before sm_100, and of objects of the release followed, have no remark."""
+    """Emit a remark for each file with such code; only from sm_100 on."""
     objects = merged.objects
     if objects.job.target.family != FAMILY_C:
         return
@@ -47,7 +47,9 @@ def emit(merged: Merged, remarks: Remarks) -> None:
     for number in elfread.find_apart(objects.files, *code_bounds(objects.release)):
         file = objects.files[number]
         missing = objects.traits & ~code_of(file.toolkit, file.patch)
-        positions = _kept(objects, number, _operations(missing, objects.job.target.sm))
+        positions = _find_kept_schedules(
+            objects, number, _rescheduled_operations(missing, objects.job.target.sm)
+        )
         if positions:
             remarks.emit(
                 SCHEDULE_KEPT(
@@ -55,20 +57,20 @@ def emit(merged: Merged, remarks: Remarks) -> None:
                     view.at_file(number),
                     sum(objects.sections[row].size for row in positions),
                     File=view.names[number],
-                    Made=_made(file.toolkit),
+                    Made=_toolkit_release(file.toolkit),
                     Functions=len(positions),
                     Release=objects.release.release,
                 )
             )
 
 
-def _made(toolkit: int) -> str:
-    """The release of a toolkit; objects of CUDA 12 from sm_100 on name none."""
+def _toolkit_release(toolkit: int) -> str:
+    """The release of a toolkit; "12" for objects of CUDA 12 from sm_100 on, which record none."""
     return toolkit_name(toolkit) if toolkit > OLDEST_DEFAULT.toolkit - 10 else "12"
 
 
-def _operations(missing: int, sm: int) -> frozenset[int]:
-    """Those that make nvlink schedule a function anew whose compiler lacked these traits."""
+def _rescheduled_operations(missing: int, sm: int) -> frozenset[int]:
+    """Operations for which nvlink reschedules a function whose compiler lacked these traits."""
     operations: frozenset[int] = frozenset()
     if missing & TRAIT_SHORT_ADDS:
         operations |= MATRIX | (ADDS if sm in SHORT_ADD_CHIPS else frozenset())
@@ -79,21 +81,21 @@ def _operations(missing: int, sm: int) -> frozenset[int]:
     return operations
 
 
-def _kept(objects: Objects, number: int, operations: frozenset[int]) -> list[int]:
-    """Rows of the sections with optimized code of a file that has one of the operations."""
+def _find_kept_schedules(objects: Objects, number: int, operations: frozenset[int]) -> list[int]:
+    """Rows of a file's sections with optimized code that contains one of the operations."""
     file = objects.files[number]
-    positions = []
+    rows = []
     for row in range(file.first_section, file.first_section + file.section_count):
         section = objects.sections[row]
         if section.kind != sectionkinds.TEXT:
             continue
         code = objects.arena[section.offset : section.offset + section.size]
         stalls = {control >> 1 & 15 for control in code[13::16]}
-        names = {
+        used_operations = {
             low | (high & 1) << 8
             for low, high, third in zip(code[::16], code[1::16], code[8::16], strict=True)
             if low != IADD3 or third == NO_REGISTER
         }
-        if stalls - {0, 15} and names & operations:
-            positions.append(row)
-    return positions
+        if stalls - {0, 15} and used_operations & operations:
+            rows.append(row)
+    return rows

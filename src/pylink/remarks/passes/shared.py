@@ -1,4 +1,4 @@
-"""Pass shared-layout: where the shared variables of each kernel lie, and what lies over what."""
+"""Pass shared-layout: offsets of the shared variables of each kernel, and overlaps."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ ARRAY_FLAG = 2
 
 
 def emit(placed: Placed, remarks: Remarks) -> None:
-    """Relocatable outputs place no variable."""
+    """Emit remarks on shared memory; a relocatable link places no variables."""
     if placed.merged.objects.job.executable:
         SharedPass(placed, remarks).run()
 
 
 class Variable:
-    """A shared variable with a place: `start` counts what the system reserves."""
+    """A shared variable with its offset; `start` includes the bytes reserved for the system."""
 
     __slots__ = ("align", "entity", "size", "start", "users")
 
@@ -53,7 +53,7 @@ class Variable:
 
 
 class SharedPass:
-    """By kernel entity: its variables, the extern arrays it uses, the size of its section."""
+    """Collects, by kernel, its variables, extern arrays and the size of its section."""
 
     def __init__(self, placed: Placed, remarks: Remarks) -> None:
         merged = placed.merged
@@ -74,7 +74,7 @@ class SharedPass:
         self._gather()
 
     def _gather(self) -> None:
-        """Ask again who uses what, as layout did."""
+        """Compute the users of variables again, as layout did."""
         shared = sharedmap.gather(self.placed.merged)
         kernels = list(shared.kernel_entities)
         variables: list[Variable | None] = []
@@ -102,28 +102,32 @@ class SharedPass:
             self.arrays = self._arrays_of(users, arrays)
 
     def _arrays_of(self, kernels: set[int], arrays: set[int]) -> dict[int, list[int]]:
-        """The extern arrays that the code of each kernel, or of what it calls, refers to."""
-        named: dict[int, set[int]] = defaultdict(set)
+        """The extern arrays that the code of each kernel or of its callees refers to."""
+        referenced: dict[int, set[int]] = defaultdict(set)
         outs = self.placed.outs.column("kind")
         for fix in self.placed.merged.fixups:
             if fix.entity in arrays and outs[fix.out] == sectionkinds.TEXT:
-                named[fix.function].add(fix.entity)
+                referenced[fix.function].add(fix.entity)
         graph = CallGraph(self.placed.merged)
         arrays_of = {}
         for kernel in kernels:
             reached = graph.reach((kernel,))
             arrays_of[kernel] = sorted(
-                {array for function in reached.keys() & named.keys() for array in named[function]}
+                {
+                    array
+                    for function in reached.keys() & referenced.keys()
+                    for array in referenced[function]
+                }
             )
         return arrays_of
 
     def run(self) -> None:
         for kernel in sorted(self.sizes.keys() | self.by_kernel.keys()):
-            self._tell_kernel(kernel)
-        self._tell_overlaid()
+            self._emit_kernel(kernel)
+        self._emit_overlaid()
 
-    def _tell_kernel(self, kernel: int) -> None:
-        """The variables in order of their places, then the arrays, then the sum."""
+    def _emit_kernel(self, kernel: int) -> None:
+        """Emit the variables by offset, then the arrays, then the total."""
         function, place = self.view.name(kernel), self.view.at_entity(kernel)
         size = self.sizes.get(kernel, 0)
         variables = sorted(
@@ -148,7 +152,7 @@ class SharedPass:
                     Padding=gap,
                 )
             )
-        self._tell_arrays(kernel, size)
+        self._emit_arrays(kernel, size)
         self.remarks.emit(
             KERNEL_SHARED(
                 function,
@@ -162,11 +166,13 @@ class SharedPass:
             )
         )
         if size > self.limit + self.reserved:
-            own = size - self.reserved
-            self.remarks.emit(TOO_MUCH_SHARED(function, place, own, Size=own, Limit=self.limit))
+            own_size = size - self.reserved
+            self.remarks.emit(
+                TOO_MUCH_SHARED(function, place, own_size, Size=own_size, Limit=self.limit)
+            )
 
-    def _tell_arrays(self, kernel: int, size: int) -> None:
-        """Extern arrays, which all start where the section ends."""
+    def _emit_arrays(self, kernel: int, size: int) -> None:
+        """Emit extern arrays, which all start at the end of the section."""
         function, place = self.view.name(kernel), self.view.at_entity(kernel)
         arrays = [
             At(self.view.name(array), self.view.at_entity(array))
@@ -179,11 +185,10 @@ class SharedPass:
                 ARRAYS_ALIAS(function, place, size, Array=array, Other=other, Offset=size)
             )
 
-    def _tell_overlaid(self) -> None:
-        """Variables of several kernels each, which share a place since no kernel uses two of them.
+    def _emit_overlaid(self) -> None:
+        """Emit overlaps of variables that several kernels use but no kernel uses together.
 
-        What one kernel alone uses lies apart from nothing in particular: all kernels' memory is
-        the same.
+        Variables of a single kernel are not reported: those of different kernels always overlap.
         """
         common = [variable for variable in self.variables if len(variable.users) > 1]
         common.sort(key=lambda variable: (variable.start, -variable.size, variable.entity))

@@ -1,4 +1,4 @@
-"""Pass stack-size: the stack of every kernel, and the calls that it comes from."""
+"""Pass stack-size: the stack of every kernel, and the calls that need it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
-    """Relocatable outputs have no such numbers yet."""
+    """Emit the stack of every kernel; a relocatable link does not compute it."""
     if merged.objects.job.executable:
         StackPass(merged, remarks).run()
 
 
 class StackPass:
-    """The graph, and by entity the bytes of its own frame and of its deepest path."""
+    """Has the call graph, and for each entity the bytes of its frame and of its deepest path."""
 
     def __init__(self, merged: Merged, remarks: Remarks) -> None:
         self.view = View(merged)
@@ -36,23 +36,23 @@ class StackPass:
             if not (flags & KERNEL and flags & LIVE):
                 continue
             if self.stacks[kernel] == NO_STACK_BOUND:
-                self._tell_unknown(kernel)
+                self._emit_unknown(kernel)
             else:
-                self._tell_stack(kernel)
+                self._emit_stack(kernel)
 
-    def _tell_stack(self, kernel: int) -> None:
+    def _emit_stack(self, kernel: int) -> None:
         steps: list[Step] = [(kernel, False)]
-        rest = self.stacks[kernel] - self.frames[kernel]
-        while rest > 0:
-            # The first callee that needs all that is left.
+        remaining = self.stacks[kernel] - self.frames[kernel]
+        while remaining > 0:
+            # The first callee whose stack is exactly the remainder.
             steps.append(
                 next(
                     step
                     for step in self.graph.callees(steps[-1][0])
-                    if self.stacks[step[0]] == rest
+                    if self.stacks[step[0]] == remaining
                 )
             )
-            rest -= self.frames[steps[-1][0]]
+            remaining -= self.frames[steps[-1][0]]
         stack = self.stacks[kernel]
         self.remarks.emit(
             KERNEL_STACK(
@@ -66,22 +66,22 @@ class StackPass:
             )
         )
 
-    def _tell_unknown(self, kernel: int) -> None:
+    def _emit_unknown(self, kernel: int) -> None:
         steps: list[Step] = [(kernel, False)]
-        place = {kernel: 0}
+        positions = {kernel: 0}
         while True:
             # A function without a bound is in a cycle or calls one without a bound.
             callees = self.graph.callees(steps[-1][0])
             unbounded = (step for step in callees if self.stacks[step[0]] == NO_STACK_BOUND)
-            following = next(unbounded, None)
-            if following is None:  # a damaged file gives a frame the size that stands for no bound
+            callee = next(unbounded, None)
+            if callee is None:  # a frame of a damaged file has the value that means unbounded
                 return
-            steps.append(following)
-            function = following[0]
-            if function in place:
+            steps.append(callee)
+            function = callee[0]
+            if function in positions:
                 break
-            place[function] = len(steps) - 1
-        first = place[function]
+            positions[function] = len(steps) - 1
+        first = positions[function]
         cycle = steps[first:]
         frame = sum(self.frames[number] for number, _ in cycle[1:])
         self.remarks.emit(

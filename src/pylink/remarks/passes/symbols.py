@@ -1,7 +1,7 @@
-"""Pass symbol-resolution: which of several definitions of one name stayed, and for what reason.
+"""Pass symbol-resolution: which of several definitions of one name was kept, and why.
 
-The tables say of each definition whether it stayed, lost against an earlier one, or was replaced by
-a later one; what the definitions are tells why.
+The tables record for each definition whether it was kept, lost against an earlier one, or was
+replaced by a later one. The reason follows from the kinds of the definitions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def emit(merged: Merged, remarks: Remarks) -> None:
 
 
 class Definition:
-    """One definition: the row of its symbol, and what was decided by."""
+    """One definition: the row of its symbol, and the properties that decide."""
 
     __slots__ = ("common", "file", "function", "lost", "size", "symbol", "weak")
 
@@ -55,7 +55,7 @@ class Definition:
 
 
 class ResolutionPass:
-    """`facts` has, for each file that was asked for, what `_read_facts` finds in it."""
+    """Emits remarks; `facts` caches the results of `_read_facts` by file."""
 
     def __init__(self, merged: Merged, remarks: Remarks) -> None:
         self.merged = merged
@@ -66,12 +66,12 @@ class ResolutionPass:
     def run(self) -> None:
         for entity, definitions in self._contested().items():
             current = definitions[0]
-            merged = current.size  # what common symbols of the name have grown to
+            merged = current.size  # size of the merged common symbol so far
             for later in definitions[1:]:
                 if later.lost and later.common and current.common:
                     saved = min(merged, later.size)
                     merged = max(merged, later.size)
-                    self._tell(
+                    self._emit(
                         COMMON_MERGED,
                         entity,
                         later,
@@ -81,19 +81,19 @@ class ResolutionPass:
                         Merged=merged,
                     )
                 elif later.lost:
-                    self._tell_lost(entity, later, current)
+                    self._emit_lost(entity, later, current)
                 else:
-                    self._tell_replaced(entity, current, merged, later)
+                    self._emit_replaced(entity, current, merged, later)
                     current = later
 
     def _contested(self) -> dict[int, list[Definition]]:
-        """The definitions of every name that has several, in order, by entity."""
+        """The definitions of each entity that has several, in order."""
         first: dict[int, Definition] = {}
         contested: dict[int, list[Definition]] = {}
         merged = self.merged
         table = zip(merged.symbol_entity, self.view.symbols, merged.symbol_resolution, strict=True)
         for symbol, (entity, row, resolution) in enumerate(table):
-            if entity < 0 or not resolution:  # without a resolution it is undefined
+            if entity < 0 or not resolution:  # undefined symbols have no resolution
                 continue
             definition = Definition(symbol, row, resolution)
             if entity not in first:
@@ -102,36 +102,36 @@ class ResolutionPass:
                 contested.setdefault(entity, [first[entity]]).append(definition)
         return contested
 
-    def _tell_lost(self, entity: int, lost: Definition, winner: Definition) -> None:
-        """A definition that came too late."""
+    def _emit_lost(self, entity: int, lost: Definition, winner: Definition) -> None:
+        """Emit the remark for a definition that lost against an earlier one."""
         if lost.common:
-            self._tell(COMMON_DROPPED, entity, lost, Size=lost.size, Winner=winner)
+            self._emit(COMMON_DROPPED, entity, lost, Size=lost.size, Winner=winner)
         elif not winner.weak:
-            self._tell(STRONG_OVER_WEAK, entity, lost, Winner=winner)
+            self._emit(STRONG_OVER_WEAK, entity, lost, Winner=winner)
         elif not winner.function:
-            self._tell(WEAK_VARIABLE_KEPT, entity, lost, Winner=winner)
+            self._emit(WEAK_VARIABLE_KEPT, entity, lost, Winner=winner)
         else:
             registers, needed = self._registers(lost), self._registers(winner)
-            self._tell(WEAK_KEPT, entity, lost, Winner=winner, Registers=registers, Needed=needed)
+            self._emit(WEAK_KEPT, entity, lost, Winner=winner, Registers=registers, Needed=needed)
 
-    def _tell_replaced(self, entity: int, old: Definition, merged: int, winner: Definition) -> None:
-        """A definition that gives way to a later one; a common one has grown to `merged` bytes."""
+    def _emit_replaced(self, entity: int, old: Definition, merged: int, winner: Definition) -> None:
+        """Emit the remark for a definition replaced by a later one; a common has `merged` bytes."""
         if old.common:
-            self._tell(COMMON_REPLACED, entity, old, merged, Size=merged, Winner=winner)
+            self._emit(COMMON_REPLACED, entity, old, merged, Size=merged, Winner=winner)
             return
         if not winner.weak:
-            self._tell(STRONG_OVER_WEAK, entity, old, Winner=winner)
+            self._emit(STRONG_OVER_WEAK, entity, old, Winner=winner)
             return
         registers, needed = self._registers(old), self._registers(winner)
         if needed < registers:
-            self._tell(
+            self._emit(
                 WEAK_REPLACED, entity, old, Winner=winner, Registers=registers, Needed=needed
             )
         else:
-            made, newer = self._facts(old.file)[1], self._facts(winner.file)[1]
-            self._tell(WEAK_OUTDATED, entity, old, Winner=winner, Virtual=made, Newer=newer)
+            older, newer = self._facts(old.file)[1], self._facts(winner.file)[1]
+            self._emit(WEAK_OUTDATED, entity, old, Winner=winner, Virtual=older, Newer=newer)
 
-    def _tell(
+    def _emit(
         self,
         kind: Kind,
         entity: int,
@@ -139,15 +139,15 @@ class ResolutionPass:
         hotness: int | None = None,
         **values: int | Definition,
     ) -> None:
-        """A remark at the definition that does not stay, which is as hot as it is large."""
-        shown = {
+        """Emit a remark at the dropped definition; the default hotness is its size."""
+        texts = {
             key: self._file(value) if isinstance(value, Definition) else value
             for key, value in values.items()
         }
         place = self.view.at_symbol(dropped.symbol)
         if hotness is None:
             hotness = dropped.size
-        self.remarks.emit(kind(self.view.name(entity), place, hotness, **shown))
+        self.remarks.emit(kind(self.view.name(entity), place, hotness, **texts))
 
     def _file(self, definition: Definition) -> At:
         place = self.view.at_symbol(definition.symbol)
@@ -163,22 +163,22 @@ class ResolutionPass:
         return facts
 
     def _read_facts(self, file: int) -> tuple[dict[int, int], int]:
-        """REGCOUNT of each function of a file, by the row of its symbol, and the SM of its PTX."""
+        """Map symbol rows of a file to REGCOUNT; the second result is the SM of the file's PTX."""
         objects = self.merged.objects
         row = objects.files[file]
         first, virtual = row.first_symbol, row.ptx_sm
         counts = {}
         for number in file_sections(objects, file):
             section = objects.sections[number]
-            at, end = section.offset, section.offset + section.size
+            position, end = section.offset, section.offset + section.size
             if section.kind != sectionkinds.INFO:
                 continue
-            while at < end:  # the records were checked when they were read
-                form, attribute, size = unpack_from("<BBH", self.view.arena, at)
-                at += HEADER_SIZE
+            while position < end:  # the read phase has checked the records
+                form, attribute, size = unpack_from("<BBH", self.view.arena, position)
+                position += HEADER_SIZE
                 if form == SVAL:
                     if attribute == REGCOUNT:
-                        symbol, registers = unpack_from("<II", self.view.arena, at)
+                        symbol, registers = unpack_from("<II", self.view.arena, position)
                         counts[first + symbol] = registers
-                    at += size
+                    position += size
         return counts, virtual

@@ -1,4 +1,4 @@
-"""Names and places of what a remark speaks of."""
+"""Names and locations of the subjects of remarks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from pylink.phases.results import Merged
     from pylink.remarks.passes.catalogue import Place
 
-# What stands for a section where a remark is about a whole file, as in scripts of linkers.
+# The section name in locations of a complete file, as in linker scripts.
 ALL_SECTIONS = "*"
 
 
 class View:
-    """The inputs of a link as remarks name them."""
+    """Names and locations of a link's inputs, as remarks show them."""
 
     __slots__ = ("_lines", "_places", "arena", "entities", "merged", "names", "sections", "symbols")
 
@@ -41,11 +41,11 @@ class View:
         return self._lines.name_of(section)
 
     def at_entity(self, entity: int) -> Place:
-        """Where the definition that counts stands, else the first mention."""
+        """The location of the chosen definition, else of the first mention."""
         return self.at_symbol(self.entities[entity].winner)
 
     def at_symbol(self, symbol: int) -> Place:
-        """The source line of a definition; its section where no line is known."""
+        """The source line of a definition, or its section if no line is known."""
         place = self._places.get(symbol)
         if place is None:
             place = self._places[symbol] = self._find(symbol)
@@ -53,8 +53,8 @@ class View:
 
     def _find(self, symbol: int) -> Place:
         frames = self._lines.definition_frames(symbol, ptx=False)
-        # The last one is the function itself, those before are inlined into it. Lines of PTX are in
-        # no file.
+        # The last frame is the function itself; earlier ones are inlined into it. A frame with
+        # text is a line of PTX, which is in no file.
         if frames and frames[-1].text is None:
             return frames[-1].file, frames[-1].line, frames[-1].column
         row = self.symbols[symbol]
@@ -68,6 +68,6 @@ class View:
 
     @property
     def output(self) -> Place:
-        """The linked file, for what concerns all of it."""
+        """The location of the output file, for remarks on all of it."""
         name = self.merged.objects.job.options.subject or self.names[0]
         return section_place(name, ALL_SECTIONS)
