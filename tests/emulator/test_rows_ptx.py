@@ -41,7 +41,7 @@ def test_weak_variable_behind_a_common_one(arch: str) -> None:
         assert result(ours(files, arch), arch) == [LANES * (LANES - 1) // 2] * LANES
 
 
-@executes("such variables one after the other")
+@executes("variables with addresses of constants, one after the other")
 @pytest.mark.parametrize("arch", ["75", "80", "86", "89"])
 def test_addresses_in_32_bits_behind_one_another(arch: str) -> None:
     """nvlink writes the upper half of the first address over the second."""

@@ -27,6 +27,14 @@ WORDS = {
     r"(?:colour|behaviour|favour|neighbour)\w*|centre|grey|learnt|spelt": "American spelling",
     r"(?:analy|optimi|recogni|normali|initiali|seriali)s(?:e[ds]?|ing|ation)": "American spelling",
 }
+# Also not in texts that commands print: other words may stand between, and "who" needs a noun.
+PRINTED_WORDS = {
+    r"lea(?:ves?|ving) (?:\w+ ){0,4}(?:out|away)|left (?:\w+ ){0,4}(?:out|away)": "omit",
+    r"nobody|somebody": "name the program or person",
+    r"anew": "again",
+    r"in vain": "without success",
+    r"made by CUDA": "compiled with CUDA",
+}
 LONGEST = 35  # words of a sentence
 
 
@@ -44,6 +52,15 @@ def paragraphs(text: str) -> list[str]:
     """Paragraphs, items of lists and cells of tables, each in one line."""
     parts = re.split(r"\n\s*\n|\n\s*(?:[-*]|\d+\.) +|\n?\s*\|| {3,}", text)
     return [" ".join(part.split()) for part in parts]
+
+
+def pages(root: Path) -> dict[str, str]:
+    """The pages of the project by path."""
+    roots = (root / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"))
+    return {
+        str(path.relative_to(root)): path.read_text(encoding="utf-8")
+        for path in sorted([*root.glob("docs/**/*.md"), *roots])
+    }
 
 
 # A comment of C, or a string or character that may hold what looks like one.

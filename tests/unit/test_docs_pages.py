@@ -267,31 +267,28 @@ def test_files_and_options_are_there(page: str) -> None:
     assert set(LONG.findall(text)) <= known
 
 
-def test_every_module_and_kernel_has_a_place_in_the_architecture() -> None:
+def test_every_room_and_native_package_has_a_place_in_the_architecture() -> None:
+    """Heads of modules say what they own; the page names rooms, packages and modules of phases."""
     named = set()
     for path in re.findall(r"`([\w*./]+)`", TEXTS["ARCHITECTURE.md"]):
         *folders, file = path.split("/")
         named |= {*folders, file}
     parts = {path.name for path in [*PACKAGE.glob("*.py"), *PACKAGE.glob("phases/*.py")]}
     parts |= {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    kernels = {path.stem for path in NATIVE.glob("*/*.pyx")}
-    assert len(kernels) > 30
-    assert (parts | kernels) - named == {"__init__.py", "__main__.py"}
-    # Headers of a phase are parts of its kernels; those that many kernels use are named one by one.
-    shared = ("base", "tables", "inputs", "fleet")
-    headers = {path.stem for folder in shared for path in NATIVE.glob(f"{folder}/*.pxd")}
-    headers |= {path.parent.name for path in NATIVE.glob("*/*.pxd")}
-    headers |= {Path(name).stem for name in header.HEADERS}
-    assert headers - named == {"__init__"}
+    assert parts - named == {"__init__.py", "__main__.py"}
+    packages = {path.parent.name for path in NATIVE.glob("*/*.p[yx][xd]")}
+    assert len(packages) > 10
+    packages |= {Path(name).stem for name in header.HEADERS}
+    assert packages - named == set()
 
 
 def test_the_architecture_is_short_and_names_what_there_is() -> None:
     text = TEXTS["ARCHITECTURE.md"]
-    assert text.count("\n") < 150
+    assert text.count("\n") < 180
     files = {path.name for path in [*ROOT.glob("src/**/*"), *ROOT.glob("tests/helpers/*")]}
     made = {"tables.pxd", *header.HEADERS}
     named = set(re.findall(r"`(?:[\w/]+/)?(\w+\.(?:py|pyx|pxd|h|c|proto))`", text))
-    assert len(named) > 60
+    assert len(named) > 30
     assert named - files - made == set()
     rooms = {path.name for path in [*ROOT.glob("src/**/*"), *ROOT.glob("*"), *ROOT.glob("tests/*")]}
     assert set(re.findall(r"`(?:\w+/)*(\w+)/`", text)) - rooms == set()

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from helpers.english import WORDS, long_sentences, paragraphs
+from helpers.english import PRINTED_WORDS, WORDS, long_sentences, pages, paragraphs
 
 from pylink.diagnostics.help import HELP as EXPLANATIONS
 from pylink.diagnostics.kinds import KINDS
@@ -70,6 +70,36 @@ def test_words_of_exceptions(pattern: str, better: str) -> None:
     assert {place: text for place, text in RAISED.items() if found.search(text)} == {}, better
 
 
+def printed_texts() -> Iterator[tuple[str, str]]:
+    """Strings with a blank that are not docstrings, by file and line: what commands may print."""
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+        docstrings = {
+            node.body[0].value
+            for node in ast.walk(tree)
+            if isinstance(node, kinds) and node.body and isinstance(node.body[0], ast.Expr)
+        }
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Constant) or node in docstrings:
+                continue
+            if isinstance(node.value, str) and " " in node.value:
+                yield f"{path.relative_to(ROOT)}:{node.lineno}: {node.value}", node.value
+
+
+STRINGS = dict(printed_texts())
+
+
+def test_there_are_texts_that_commands_print() -> None:
+    assert len(STRINGS) > 4000
+
+
+@pytest.mark.parametrize(("pattern", "better"), [*WORDS.items(), *PRINTED_WORDS.items()])
+def test_words_that_commands_print(pattern: str, better: str) -> None:
+    found = re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)
+    assert [place for place, text in STRINGS.items() if found.search(text)] == [], better
+
+
 @pytest.mark.parametrize(("pattern", "better"), WORDS.items())
 def test_words(pattern: str, better: str) -> None:
     found = re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)
@@ -81,10 +111,7 @@ def test_sentences_are_short() -> None:
 
 
 ROOT_PAGES = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")
-PAGES = {
-    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
-    for path in sorted([*ROOT.glob("docs/**/*.md"), *(ROOT / name for name in ROOT_PAGES)])
-}
+PAGES = pages(ROOT)
 # Says what pylink is, to anybody who comes.
 FRONT = {"docs/index.md", *ROOT_PAGES}
 # Tables of remarks have the texts that pylink prints.
