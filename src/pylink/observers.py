@@ -53,7 +53,7 @@ def make_observers(options: Options, sink: Sink, *, shows_progress: bool = False
 
         active.append(DepfileObserver(options, sink))
     if settings is not None:
-        if settings.ask():
+        if settings.are_needed():
             from pylink.remarks.observer import RemarkObserver
 
             active.append(RemarkObserver(settings, sink))
@@ -68,8 +68,8 @@ def make_observers(options: Options, sink: Sink, *, shows_progress: bool = False
 
 
 def _add_profuse(active: list[Observer], answers: dict[str, bool]) -> None:
-    from pylink.remarks.profuse import ProfuseObserver, channels
+    from pylink.remarks.profuse import ProfuseObserver, enabled_channels
 
-    enabled = channels(answers)
-    if enabled:
-        active.append(ProfuseObserver(enabled))
+    channels = enabled_channels(answers)
+    if channels:
+        active.append(ProfuseObserver(channels))

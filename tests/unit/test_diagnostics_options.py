@@ -10,7 +10,7 @@ import pytest
 
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
-from pylink.renderers.configuration import obey, open_reports
+from pylink.renderers.configuration import configure_sink, open_reports
 
 
 class Terminal(io.StringIO):
@@ -21,7 +21,7 @@ class Terminal(io.StringIO):
 def shown(stream: io.StringIO | None = None, /, **values: object) -> str:
     stream = stream or io.StringIO()
     sink = Sink()
-    obey(sink, values, stream=stream)
+    configure_sink(sink, values, stream=stream)
     open_reports(sink, values)
     sink.report("stack-size", symbol="k", file="a.cubin")
     sink.report("arch-not-found", arch="sm_75", file="b.fatbin")
@@ -132,7 +132,7 @@ def test_text_wraps_on_a_terminal_or_when_asked_to() -> None:
 
 def test_the_error_limit() -> None:
     sink = Sink()
-    obey(sink, {"error_limit": 1}, stream=io.StringIO())
+    configure_sink(sink, {"error_limit": 1}, stream=io.StringIO())
     with pytest.raises(LinkError, match="Error limit reached"):
         sink.report("undefined-reference", symbol="f", file="a.cubin")
 
@@ -149,7 +149,7 @@ def test_log_and_document_come_besides_the_format(tmp_path: Path) -> None:
 def test_a_mistake_is_fatal_in_the_chosen_format() -> None:
     stream = io.StringIO()
     with pytest.raises(LinkError):
-        obey(Sink(), {"diagnostics_format": "text", "diag_once": ("x",)}, stream=stream)
+        configure_sink(Sink(), {"diagnostics_format": "text", "diag_once": ("x",)}, stream=stream)
     assert stream.getvalue() == (
         "Command-line error: invalid error number in diagnostic control option: x\n\n"
     )
@@ -157,4 +157,4 @@ def test_a_mistake_is_fatal_in_the_chosen_format() -> None:
 
 def test_a_format_must_be_one_of_three() -> None:
     with pytest.raises(ValueError, match="no diagnostics format 'yaml'"):
-        obey(Sink(), {"diagnostics_format": "yaml"})
+        configure_sink(Sink(), {"diagnostics_format": "yaml"})

@@ -16,7 +16,7 @@ from pylink.diagnostics import Sink, note
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.record import Source
 from pylink.options.parse import parse
-from pylink.renderers.configuration import obey
+from pylink.renderers.configuration import configure_sink
 
 LONG = "\tf(" + "x, " * 60 + "y);"
 
@@ -28,7 +28,7 @@ def printed(folder: Path, *words: str, summary: bool = False) -> str:
     stream = io.StringIO()
     sink = Sink()
     line = parse(["--diagnostics_format=text", f"--source-root={folder}", *words], sink)
-    obey(sink, line.values, stream=stream)
+    configure_sink(sink, line.values, stream=stream)
     sink.report("stack-size", symbol="k" * 30, source=source)
     sink.report(
         "undefined-reference",
@@ -92,7 +92,7 @@ def test_the_width_of_a_terminal(tmp_path: Path, columns: int, used: int) -> Non
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     with open(terminal, "w", encoding="utf-8") as stream:
         sink = Sink()
-        obey(sink, {"diagnostics_format": "text", "color": "never"}, stream=stream)
+        configure_sink(sink, {"diagnostics_format": "text", "color": "never"}, stream=stream)
         sink.report("undefined-reference", symbol="x" * 200, file="a.cubin")
         shown = os.read(controller, 4096).decode()
     os.close(controller)

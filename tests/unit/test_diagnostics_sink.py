@@ -23,7 +23,7 @@ from pylink.diagnostics import (
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.policy import SUPPRESSED
 from pylink.diagnostics.record import Source
-from pylink.renderers.configuration import control, find_kind
+from pylink.renderers.configuration import find_kind, set_severity
 
 
 class Recorder(Renderer):
@@ -170,7 +170,7 @@ def test_what_is_no_number_or_name(value: str) -> None:
 )
 def test_control_sets_the_severity(action: str, severity: int | None) -> None:
     sink, _ = make()
-    control(sink, action, "203,501")
+    set_severity(sink, action, "203,501")
     for kind, place in (("stack-size", {"symbol": "k"}), ("arch-not-found", {"file": "a"})):
         record = sink.report(kind, arch="sm_75", **place)  # type: ignore[arg-type] # place is str
         assert (record.severity if record else None) == severity
@@ -178,8 +178,8 @@ def test_control_sets_the_severity(action: str, severity: int | None) -> None:
 
 def test_a_hard_error_keeps_its_severity() -> None:
     sink, _ = make()
-    control(sink, "suppress", "undefined-reference")
-    control(sink, "warning", "401")
+    set_severity(sink, "suppress", "undefined-reference")
+    set_severity(sink, "warning", "401")
     sink.report("undefined-reference", symbol="f", file="a.cubin")
     assert (sink.errors, sink.warnings) == (1, 0)
 
@@ -197,14 +197,14 @@ def test_default_restores_the_table() -> None:
 def test_an_unknown_number_is_a_fatal_diagnostic() -> None:
     sink, _ = make()
     with pytest.raises(LinkError) as caught:
-        control(sink, "suppress", "501,99999")
+        set_severity(sink, "suppress", "501,99999")
     assert str(caught.value) == "invalid error number in diagnostic control option: 99999"
     assert sink.exit_code() == 1
 
 
 def test_once_shows_one_and_counts_all() -> None:
     sink, recorder = make()
-    control(sink, "once", "stack-size")
+    set_severity(sink, "once", "stack-size")
     records = [sink.report("stack-size", symbol=symbol) for symbol in ("a", "b", "c")]
     assert [record is not None for record in records] == [True, False, False]
     sink.report("undefined-reference", symbol="f", file="a.cubin")
@@ -215,7 +215,7 @@ def test_once_shows_one_and_counts_all() -> None:
 
 def test_a_suppressed_note_leaves_its_record() -> None:
     sink, _ = make()
-    control(sink, "suppress", "first-defined-here")
+    set_severity(sink, "suppress", "first-defined-here")
     record = sink.report(
         "multiple-definition",
         symbol="f",
@@ -242,8 +242,8 @@ def test_the_error_limit_ends_the_link_with_its_own_record() -> None:
 
 def test_a_suppressed_kind_goes_wherever_it_hangs() -> None:
     sink, _ = make()
-    control(sink, "suppress", "first-defined-here, 501")
-    control(sink, "remark", "referenced-here")
+    set_severity(sink, "suppress", "first-defined-here, 501")
+    set_severity(sink, "remark", "referenced-here")
     below = note("referenced-here", symbol="f", file="b.cubin")
     below.notes = [note("first-defined-here", symbol="f"), note("referenced-here", symbol="g")]
     record = sink.report("undefined-reference", symbol="f", file="a.cubin", notes=[below])
@@ -272,7 +272,7 @@ def test_the_hint_comes_with_a_promoted_warning_but_not_with_an_assigned_error()
     sink.report("stack-size", symbol="a")
     assert "suppression-hint" in recorder.kinds
     sink, recorder = make(numbers=1)
-    control(sink, "error", "501")
+    set_severity(sink, "error", "501")
     sink.report("stack-size", symbol="a")
     assert recorder.kinds == ["stack-size"]
 
@@ -299,9 +299,9 @@ def test_a_link_with_nothing_to_say_loads_little() -> None:
     script = (
         "import sys; before = set(sys.modules)\n"
         "from pylink.diagnostics import Sink\n"
-        "from pylink.renderers.configuration import obey\n"
+        "from pylink.renderers.configuration import configure_sink\n"
         "sink = Sink()\n"
-        "obey(sink, {'arch': 'sm_90a', 'output_file': 'o.cubin'})\n"
+        "configure_sink(sink, {'arch': 'sm_90a', 'output_file': 'o.cubin'})\n"
         "sink.close()\n"
         "print(*sorted(set(sys.modules) - before))\n"
     )
@@ -328,7 +328,7 @@ def test_an_explanation_is_asked_for_once_and_only_by_who_looks() -> None:
 
     stream = io.StringIO()
     sink = Sink(NvlinkRenderer(stream))
-    control(sink, "suppress", "more-references")
+    set_severity(sink, "suppress", "more-references")
     record = sink.report("undefined-reference", explain=explain, symbol="f", file="a.cubin")
     assert record is not None
     assert stream.getvalue() == "pylink error   : Undefined reference to 'f' in 'a.cubin'\n"

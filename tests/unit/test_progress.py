@@ -16,7 +16,7 @@ from pylink.terminal import progress
 SCRIPT = """
 import sys, time
 from pylink.terminal import progress
-progress.PATIENCE = 0.2
+progress.SHOW_AFTER = 0.2
 with progress.Progress("counting", 4) as shown:
     for number in range(4):
         time.sleep(float(sys.argv[1]))
@@ -50,7 +50,7 @@ def on_terminal(*words: str) -> str:
 
 
 def test_long_work_is_shown_on_a_terminal() -> None:
-    assert progress.PATIENCE == 1.0
+    assert progress.SHOW_AFTER == 1.0
     said = on_terminal("-c", SCRIPT, "0.12")
     assert "counting: number 1" in said
     assert "100%" in said
@@ -72,7 +72,7 @@ def test_without_rich_the_work_goes_on() -> None:
 
 def test_a_link_that_measures_growth_shows_how_far_it_is(tmp_path: Path) -> None:
     script = (
-        "import sys; from pylink.terminal import progress; progress.PATIENCE = 0.0;"
+        "import sys; from pylink.terminal import progress; progress.SHOW_AFTER = 0.0;"
         "from pylink.startup.program import run; sys.exit(run())"
     )
     words = ["-arch=sm_100", "-o", str(tmp_path / "o"), "--profile-aprof", str(tmp_path / "a")]

@@ -19,7 +19,7 @@ from helpers.sized import linked, wheel
 from pylink.inputs.archiveformat import read_archive
 from pylink.prune import rewriting
 from pylink.prune.command import main
-from pylink.prune.entries import Entry, read_container
+from pylink.prune.entries import FatbinEntry, read_container
 from pylink.prune.errors import NotPruned
 from pylink.prune.hostelf import HostElf
 from pylink.prune.verification import verify
@@ -100,7 +100,7 @@ def prune(path: Path, *words: str, code: int = 0) -> bytes:
     return made.read_bytes()
 
 
-def entries_of(data: bytes) -> list[list[Entry]]:
+def entries_of(data: bytes) -> list[list[FatbinEntry]]:
     return [
         read_container(data, found.start, found.end, "") for found in rewriting.containers_of(data)
     ]
@@ -183,7 +183,7 @@ def test_rules_have_to_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
     capsys.readouterr()
     made = prune(path, "--drop", "unreached-ptx")
     assert targets(made) == [["sm_80", "sm_90", "compute_90"]]
-    assert "class A, right if: nobody sets CUDA_FORCE_PTX_JIT=1" in capsys.readouterr().err
+    assert "class A, right if: CUDA_FORCE_PTX_JIT=1 is not set" in capsys.readouterr().err
     prune(path, "--drop", "everything", code=2)
     assert "not a rule: 'everything'" in capsys.readouterr().err
 
@@ -240,7 +240,7 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     data[elf.sections[5].offset + 16] = 16
     path.write_bytes(data)
     prune(path, "--arch", "sm_80", code=2)
-    assert "refers into a container" in capsys.readouterr().err
+    assert "within a container" in capsys.readouterr().err
     data = bytearray(with_references(FAT))
     struct.pack_into("<Q", data, elf.header[6] + 2 * 64 + 48, 1 << 40)
     path.write_bytes(data)

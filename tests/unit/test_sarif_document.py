@@ -22,7 +22,7 @@ from pylink.diagnostics import Diagnostic, Sink, note
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.record import CHILD, DETAIL, Source
 from pylink.files.atomic import WholeFile
-from pylink.renderers.configuration import add_sarif_output, obey
+from pylink.renderers.configuration import add_sarif_output, configure_sink
 from pylink.renderers.sarif import SarifStream
 from pylink.renderers.sarif_document import SarifDocument
 from pylink.renderers.section_offset import section_offset
@@ -122,7 +122,7 @@ def test_levels_are_mapped_and_ours_are_kept() -> None:
 
 def test_a_warning_that_was_made_an_error_says_so() -> None:
     sink = Sink()
-    obey(sink, {"diag_error": ("stack-size",)}, stream=io.StringIO())
+    configure_sink(sink, {"diag_error": ("stack-size",)}, stream=io.StringIO())
     sink.report("stack-size", symbol="k", file="a.cubin")
     sink.report("undefined-reference", symbol="f", file="a.cubin")
     changed, other = run_of(sink)["results"]

@@ -26,7 +26,7 @@ from pylink.diagnostics.errors import Diagnostics
 from pylink.remarks import read_remarks
 from pylink.remarks.rows import remark_table
 from pylink.tabular.columns import Lap, Milliseconds, Place, Ratio, Size
-from pylink.tabular.page import CELL, SHOWN
+from pylink.tabular.page import CELL_WIDTH, SHOWN_ROWS
 from pylink.tabular.table import Table
 
 ARCH = "sm_100"
@@ -206,8 +206,8 @@ def test_parts_of_a_table_are_tables() -> None:
 
 def test_a_table_shows_few_rows() -> None:
     long = Table(Row, [Row("n" * 10_000, None, 1, None, 1.0, None, True)] * 5000)
-    assert len(repr(long).splitlines()) == SHOWN + 2
-    assert max(map(len, repr(long).splitlines())) <= CELL
+    assert len(repr(long).splitlines()) == SHOWN_ROWS + 2
+    assert max(map(len, repr(long).splitlines())) <= CELL_WIDTH
     assert len(long._repr_html_()) < MOST_BYTES
     assert "4,990 more rows" in long._repr_html_()
     assert "more rows" not in TABLE._repr_html_()

@@ -16,7 +16,7 @@ from pylink.options.check import check
 from pylink.options.filenames import expand_names
 from pylink.options.model import Input as LinkInput
 from pylink.options.plan import OutputPlan
-from pylink.renderers.configuration import obey, open_reports, source_files
+from pylink.renderers.configuration import configure_sink, open_reports, source_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ class Linker:
         silent_sink = Sink()
         try:
             values = {name: value for name, value in self._values.items() if name not in _FILES}
-            obey(silent_sink, values, inputs=self._numbers, stream=StringIO())
+            configure_sink(silent_sink, values, inputs=self._numbers, stream=StringIO())
             work(silent_sink)
         except LinkError:
             self._run(lambda sink, plan: work(sink))
@@ -275,7 +275,7 @@ class Linker:
         """Do `work` with a sink for the options, and return its result."""
         sink = Sink()
         try:
-            obey(sink, self._values, inputs=self._numbers, stream=self._log or StringIO())
+            configure_sink(sink, self._values, inputs=self._numbers, stream=self._log or StringIO())
             if self._log is None:
                 del sink.renderers[0]
             sink.renderers += logging_renderers()

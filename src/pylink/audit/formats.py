@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pylink.audit.targets import architectures
 from pylink.diagnostics.severity import NAMES
 from pylink.diagnostics.stream import printable, to_bytes
-from pylink.terminal.tables import aligned
+from pylink.terminal.tables import align_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +39,7 @@ def file_lines(process: Process) -> list[str]:
     if not rows:
         return ["No file has device code."]
     cells = [tuple(printable(cell) for cell in row) for row in [_COLUMNS, *rows]]
-    return aligned(cells, right=" rr")
+    return align_columns(cells, right=" rr")
 
 
 def state(file: LinkedFile) -> str:

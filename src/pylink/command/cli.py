@@ -19,7 +19,7 @@ from pylink.options.check import check
 from pylink.options.filenames import expand_names
 from pylink.options.parse import OPTIONS_VARIABLE, CommandLine, parse, parse_leniently
 from pylink.options.plan import OutputPlan
-from pylink.renderers.configuration import obey, open_reports
+from pylink.renderers.configuration import configure_sink, open_reports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +99,9 @@ def link_command(argv: Sequence[str], tool: str, *, owns_process: bool) -> int:
         if plan is None:
             form = terminal_form(tool)
             notes = overlay_notes if tool == NVLINK else None
-            obey(sink, line.values, inputs=line.inputs, tool=tool, terminal_form=form, notes=notes)
+            configure_sink(
+                sink, line.values, inputs=line.inputs, tool=tool, terminal_form=form, notes=notes
+            )
         for options, action in INFORMATIONAL_OPTIONS:
             if any(map(line.values.get, options)):
                 return action(line, sink)
@@ -186,7 +188,7 @@ def read_options(
         return None
     notes = overlay_notes if tool == NVLINK else None
     form = terminal_form(tool)
-    obey(sink, values, inputs=line.inputs, tool=tool, terminal_form=form, notes=notes)
+    configure_sink(sink, values, inputs=line.inputs, tool=tool, terminal_form=form, notes=notes)
     plan = OutputPlan(values, line.inputs, sink, opened=line.files)
     open_reports(sink, values)
     if sink.policy.as_nvlink:

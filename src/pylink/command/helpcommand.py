@@ -13,7 +13,7 @@ from pylink.options.commands import COMMANDS
 from pylink.options.help import full_help_text, help_text, option_text, short_help_text
 from pylink.options.suggestions import suggest_command
 from pylink.options.table import BY_ATTRIBUTE, SPELLINGS
-from pylink.renderers.configuration import find_kind, obey
+from pylink.renderers.configuration import configure_sink, find_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
 def _refuse(topic: str) -> int:
     sink = Sink()
     try:
-        obey(sink, {}, terminal_form="text")
+        configure_sink(sink, {}, terminal_form="text")
         sink.report("unknown-command", command=topic, explain=suggest_command)
     except LinkError:
         return sink.exit_code()

@@ -23,7 +23,7 @@ from pylink.options.model import Options
 from pylink.options.plan import OutputPlan, output_identity, plan_outputs
 from pylink.phases.sidebyside import run_side_by_side
 from pylink.pipeline import HostRegistration
-from pylink.renderers.configuration import obey, open_reports
+from pylink.renderers.configuration import configure_sink, open_reports
 from pylink.timing import elapsed_ms, now
 
 TYPE_CHECKING = False
@@ -106,7 +106,7 @@ def open_step_reports(
     """
     values = {**request.values, "output_file": request.report_name or request.output}
     if sink.renderers and not is_plain(values):
-        obey(sink, values, inputs=inputs, stream=stream)
+        configure_sink(sink, values, inputs=inputs, stream=stream)
     refuse_shared_files(request, sink)
     reports = step_reports(request)
     plan = OutputPlan({"output_file": request.output, **reports}, inputs, sink)
@@ -268,7 +268,7 @@ def _link(
     values = {**common, "arch": link.arch}
     expand_names(values, request.report_name)
     sink = link.sink
-    obey(sink, values, tool=tool)
+    configure_sink(sink, values, tool=tool)
     sink.renderers.clear()  # `_show` renders the messages in the order of the links
     check(values, sink, has_inputs=True, needs_output=False, needs_nvvmpath=False, toolkit=release)
     names = [source.name for source in inputs]

@@ -295,7 +295,7 @@ def compile_ptx(job: Job, picked: Picks, timing: CsvTiming, sink: Sink) -> None:
     texts = [picked.compile_inputs[number] for number in numbers]
     requests = [
         # The table of -time calls an entry of a fat binary `ptx` and its result `cubin`.
-        ptxas.Request(
+        ptxas.CompileRequest(
             "ptx" if text.embedded else text.name,
             text.name,
             "cubin" if text.embedded else "",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from pylink.terminal.tables import aligned
+from pylink.terminal.tables import align_columns
 
 WIDTH = 100
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: str = "") -> str:
     """Format rows under their heads; `right` has an r for each right-aligned column."""
-    lines = aligned([heads, *rows], right) if rows else ()
+    lines = align_columns([heads, *rows], right) if rows else ()
     return "".join(f"  {line}".rstrip() + "\n" for line in lines)
 
 

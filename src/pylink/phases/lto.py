@@ -102,7 +102,7 @@ def ptxas_lto(sink: Sink, program: Optimized, timing: CsvTiming) -> Optimized:
     """Assemble the PTX to a cubin: the whole program, or one more input of the link."""
     loaded = program.loaded
     options = loaded.job.options
-    request = ptxas.Request(
+    request = ptxas.CompileRequest(
         "lto.ptx",
         "",
         "lto.cubin",

@@ -1,4 +1,4 @@
-"""Archives with other contents of their members: sizes and the index of symbols follow."""
+"""Rewrites members of archives, with their sizes and the symbol index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _HEADER = 60
 _SIZE = slice(48, 58)
-# Indices of GNU archives, by the bytes of their numbers.
+# Symbol indices of GNU archives: the size of their numbers in bytes, by name.
 _INDICES = {b"/": 4, b"/SYM64/": 8}
 _BSD_INDEX = b"__.SYMDEF"
 
@@ -30,29 +30,29 @@ def members(data: bytes, name: str) -> list[tuple[str, int, int, int]]:
         raise NotPruned(f"{name}: archive is damaged: {error}") from None
 
 
-def with_members(data: bytes, name: str, rewrite: Callable[[bytes, str], bytes]) -> bytes:
-    """The archive with each member as `rewrite` makes it of its bytes and name.
+def rewrite_members(data: bytes, name: str, rewrite: Callable[[bytes, str], bytes]) -> bytes:
+    """Return the archive with each member replaced by `rewrite(bytes, name)`.
 
-    Members of the format itself, such as the index of symbols, stand between those that are read.
+    Members of the format itself, such as the symbol index, stand between the members that are read.
     """
     archive = bytearray(MAGIC)
-    headers: dict[int, int] = {}  # by where they were
+    headers: dict[int, int] = {}  # new offsets of headers, by old offset
     member_of = {
         header: (label, offset, size) for label, header, offset, size in members(data, name)
     }
     indices: list[tuple[int, int, int]] = []
-    at = len(MAGIC)
-    while at < len(data):
-        head = data[at : at + _HEADER]
+    offset_ = len(MAGIC)
+    while offset_ < len(data):
+        head = data[offset_ : offset_ + _HEADER]
         if len(head) < _HEADER:
-            raise NotPruned(f"{name}: archive is damaged: the header at {at:#x} is cut short")
+            raise NotPruned(f"{name}: archive is damaged: the header at {offset_:#x} is cut short")
         size = int(head[_SIZE])
-        body = at + _HEADER
-        headers[at] = len(archive)
+        body = offset_ + _HEADER
+        headers[offset_] = len(archive)
         if _BSD_INDEX in (head[: len(_BSD_INDEX)], data[body : body + len(_BSD_INDEX)]):
             raise NotPruned(f"{name}: its index is of a BSD; create it again with GNU ar")
-        if at in member_of:
-            label, offset, length = member_of[at]
+        if offset_ in member_of:
+            label, offset, length = member_of[offset_]
             contents = rewrite(data[offset : offset + length], f"{name}:{label}")
             contents = data[body:offset] + contents
         else:
@@ -63,22 +63,22 @@ def with_members(data: bytes, name: str, rewrite: Callable[[bytes, str], bytes])
         archive += head[: _SIZE.start] + b"%-10d" % len(contents) + head[_SIZE.stop :] + contents
         if len(archive) % 2:
             archive += b"\n"
-        at = body + size + size % 2
+        offset_ = body + size + size % 2
     for place, width, size in indices:
         _move_index(archive, place, width, size, headers, name)
     return bytes(archive)
 
 
 def _move_index(
-    data: bytearray, place: int, width: int, size: int, headers: dict[int, int], name: str
+    data: bytearray, start: int, width: int, size: int, headers: dict[int, int], name: str
 ) -> None:
-    """Let the numbers of an index be those of the headers where they are now."""
-    count = int.from_bytes(data[place : place + width], "big")
+    """Write the new offsets of headers into a symbol index."""
+    count = int.from_bytes(data[start : start + width], "big")
     if width * (count + 1) > size:
         raise NotPruned(f"{name}: its index of symbols is damaged")
     for number in range(1, count + 1):
-        at = place + width * number
-        header = int.from_bytes(data[at : at + width], "big")
+        position = start + width * number
+        header = int.from_bytes(data[position : position + width], "big")
         if header not in headers:
             raise NotPruned(f"{name}: its index of symbols is damaged; run ranlib")
-        data[at : at + width] = headers[header].to_bytes(width, "big")
+        data[position : position + width] = headers[header].to_bytes(width, "big")

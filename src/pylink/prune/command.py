@@ -1,4 +1,4 @@
-"""`pylink prune`: files without the device code that need not be shipped."""
+"""`pylink prune`: removes device code that need not be shipped from files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pylink.files.atomic import has_contents, write_whole
 from pylink.files.reading import MAX_SIZE, read_incoming
 from pylink.prune.entries import MODES
 from pylink.prune.errors import NotPruned
-from pylink.prune.plan import Request, make_plan
+from pylink.prune.plan import PruneRequest, make_plan
 from pylink.prune.rewriting import Rewriter
 from pylink.prune.verification import verify
 from pylink.size.diffshow import text_lines
@@ -33,13 +33,13 @@ def parser() -> argparse.ArgumentParser:
         epilog="Exit status: 0, or 2 if a file cannot be pruned, which is then left as it is.",
     )
     options.add_argument("files", nargs="+", metavar="FILE", help="file to prune")
-    where = options.add_mutually_exclusive_group(required=True)
-    where.add_argument("-o", "--output-file", metavar="FILE", help="file to write")
-    where.add_argument("--in-place", action="store_true", help="replace the files themselves")
+    output = options.add_mutually_exclusive_group(required=True)
+    output.add_argument("-o", "--output-file", metavar="FILE", help="file to write")
+    output.add_argument("--in-place", action="store_true", help="replace the files themselves")
     options.add_argument(
         "--arch",
         metavar="LIST",
-        type=_words,
+        type=_split_list,
         default=(),
         help="keep code for these targets only, such as sm_80,sm_90a,compute_90",
     )
@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--drop",
         metavar="RULES",
-        type=_words,
+        type=_split_list,
         default=(),
         help=f"apply these rules of 'pylink size': {', '.join(PRUNABLE)}",
     )
@@ -73,16 +73,16 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split_list(text: str) -> tuple[str, ...]:
     return tuple(word for word in text.split(",") if word)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command: 0, or 2 after a message on what could not be pruned."""
+    """Run the command: 0, or 2 after a message on each file that could not be pruned."""
     options = parser()
 
     def work(arguments: argparse.Namespace) -> int:
-        request = Request(
+        request = PruneRequest(
             arguments.arch,
             arguments.linked,
             arguments.compress_mode,
@@ -105,9 +105,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(options, argv, work, error_status=ERROR)
 
 
-def _prune(path: str, output: str | None, request: Request, program: str) -> None:
-    """One file; what it was and is goes to standard output, conditions to standard error."""
-    if output is not None and any(_is_same(output, read) for read in (path, request.linked)):
+def _prune(path: str, output: str | None, request: PruneRequest, program: str) -> None:
+    """Prune one file. Print sizes to standard output, and conditions to standard error."""
+    if output is not None and any(_is_same(output, name) for name in (path, request.linked)):
         raise NotPruned(f"{output}: the output would overwrite an input; use --in-place")
     data = read_incoming(path, limit=MAX_SIZE)
     plan = make_plan(path, data, request)
@@ -117,19 +117,19 @@ def _prune(path: str, output: str | None, request: Request, program: str) -> Non
     if output is not None or rewritten != data:
         write_whole(target, rewritten)
         if not has_contents(target, rewritten):
-            raise NotPruned(f"{target}: it is not what was written")
+            raise NotPruned(f"{target}: its contents differ from what was written")
     for note in plan.notes:
         refuse(program, f"{path}: {note}")
     show("\n".join([*text_lines(plan.sizes, measure([target]), (), 0), ""]))
-    gone = len(plan.changes.dropped)
+    drop_count = len(plan.changes.dropped)
     show(
-        f"{path}: {len(data)} to {len(rewritten)} bytes; {gone} "
-        f"{'entry' if gone == 1 else 'entries'} dropped, {compared} compared with the input\n"
+        f"{path}: {len(data)} to {len(rewritten)} bytes; {drop_count} "
+        f"{'entry' if drop_count == 1 else 'entries'} dropped, {compared} compared with the input\n"
     )
 
 
-def _is_same(output: str, read: str) -> bool:
+def _is_same(output: str, input_name: str) -> bool:
     try:
-        return bool(read) and os.path.samefile(output, read)
+        return bool(input_name) and os.path.samefile(output, input_name)
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""Fat binaries taken apart into entries, and put together from those that stay."""
+"""Reads the entries of fat binaries, and writes containers of the entries that remain."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pylink.inputs.payload import DamagedPayload, Unpacker
 from pylink.prune.errors import NotPruned
 
 _CODECS = FLAG_LZ4 | FLAG_ZSTD
-_WORDS = {ENTRY_ELF: "sm", ENTRY_PTX: "compute", ENTRY_LTOIR: "lto"}
-# As `pylink size` has them: bytes of one entry when it is decompressed.
-_MOST_BYTES = 1 << 32
+_TARGET_PREFIXES = {ENTRY_ELF: "sm", ENTRY_PTX: "compute", ENTRY_LTOIR: "lto"}
+# Limit of the decompressed bytes of one entry, as in `pylink size`.
+_MAX_BYTES = 1 << 32
 
 # Modes of -compress-mode for all entries, whatever their size.
 MODES = {
@@ -24,14 +24,14 @@ MODES = {
     "speed": Mode(FLAG_LZ4, 0, -1),
     "none": NEVER,
 }
-# Modes for which an entry changes even if it grows.
+# Modes that apply even if an entry grows.
 _EXACT = ("speed", "none")
 ZSTANDARD = ("default", "balance", "size")
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One entry: its header with all that is in it, and the bytes stored after."""
+class FatbinEntry:
+    """One entry: its full header and the stored bytes after it."""
 
     header: bytes
     stored: bytes
@@ -49,8 +49,8 @@ class Entry:
         """`sm_90a`, `compute_80`, `lto_90`, or `kind 4 of 75`."""
         kind, sm, flags = self.fields[0], self.fields[8], self.flags
         suffix = "a" if flags & FLAG_CHIP else "f" if flags & FLAG_FAMILY else ""
-        word = _WORDS.get(kind)
-        return f"{word}_{sm}{suffix}" if word else f"kind {kind} of {sm}{suffix}"
+        prefix = _TARGET_PREFIXES.get(kind)
+        return f"{prefix}_{sm}{suffix}" if prefix else f"kind {kind} of {sm}{suffix}"
 
     @property
     def is_scrambled(self) -> bool:
@@ -59,7 +59,7 @@ class Entry:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """All that an entry says of itself but how it is compressed."""
+        """All fields of the header, except those on compression."""
         kind, mark, header, _, _, *rest, flags, last, _ = self.fields
         return (kind, mark, header, *rest, flags & ~_CODECS, last, self.header[ENTRY.size :])
 
@@ -68,8 +68,8 @@ class Entry:
         packed, full = self.fields[4], self.fields[13]
         if not self.flags & _CODECS or self.is_scrambled:
             return self.stored
-        if full > _MOST_BYTES:
-            raise NotPruned(f"{name}: {full} bytes when decompressed, of {_MOST_BYTES}")
+        if full > _MAX_BYTES:
+            raise NotPruned(f"{name}: {full} bytes when decompressed, of {_MAX_BYTES}")
         unpacker = Unpacker(full, 0, Sink())
         try:
             unpacker.reserve(self.flags, full)
@@ -78,31 +78,33 @@ class Entry:
             raise NotPruned(f"{name}: {error}") from None
 
 
-def read_container(data: bytes, start: int, end: int, name: str) -> list[Entry]:
+def read_container(data: bytes, start: int, end: int, name: str) -> list[FatbinEntry]:
     """The entries between the header of a container and its end; NotPruned for damaged ones."""
     magic, version, header, size = CONTAINER.unpack_from(data, start)
-    at = start + CONTAINER.size
-    if (magic, version, header) != (FATBIN_MAGIC, 1, CONTAINER.size) or at + size != end:
+    position = start + CONTAINER.size
+    if (magic, version, header) != (FATBIN_MAGIC, 1, CONTAINER.size) or position + size != end:
         raise NotPruned(f"{name}: its header does not fit the file")
-    entries: list[Entry] = []
-    while at < end:
-        where = f"{name}, entry {len(entries)}"
-        if end - at < ENTRY.size:
-            raise NotPruned(f"{where}: it is cut short")
-        fields = ENTRY.unpack_from(data, at)
+    entries: list[FatbinEntry] = []
+    while position < end:
+        label = f"{name}, entry {len(entries)}"
+        if end - position < ENTRY.size:
+            raise NotPruned(f"{label}: it is cut short")
+        fields = ENTRY.unpack_from(data, position)
         header, size, packed, flags = fields[2], fields[3], fields[4], fields[11]
-        if header < ENTRY.size or header > end - at or size > end - at - header:
-            raise NotPruned(f"{where}: its header does not fit the container")
+        if header < ENTRY.size or header > end - position or size > end - position - header:
+            raise NotPruned(f"{label}: its header does not fit the container")
         if flags & _CODECS and packed > size:
-            raise NotPruned(f"{where}: its header does not fit its payload")
-        place = at + header
-        entries.append(Entry(data[at:place], data[place : place + size]))
-        at = place + size
+            raise NotPruned(f"{label}: its header does not fit its payload")
+        payload_start = position + header
+        entries.append(
+            FatbinEntry(data[position:payload_start], data[payload_start : payload_start + size])
+        )
+        position = payload_start + size
     return entries
 
 
-def compressed(entry: Entry, mode_name: str, name: str) -> Entry:
-    """The entry in another mode of compression, or as it is where that does not make it smaller."""
+def recompress(entry: FatbinEntry, mode_name: str, name: str) -> FatbinEntry:
+    """The entry in another mode of compression, or unchanged if that does not make it smaller."""
     if entry.is_scrambled:
         return entry
     mode = MODES[mode_name]
@@ -116,21 +118,21 @@ def compressed(entry: Entry, mode_name: str, name: str) -> Entry:
     fields[4] = len(compressed_bytes) if flag else 0
     fields[11] = entry.flags & ~_CODECS | flag
     fields[13] = len(payload) if flag else 0
-    return Entry(ENTRY.pack(*fields) + entry.header[ENTRY.size :], compressed_bytes + padding)
+    return FatbinEntry(ENTRY.pack(*fields) + entry.header[ENTRY.size :], compressed_bytes + padding)
 
 
-def write_container(entries: list[Entry]) -> bytes:
-    """A container of these entries, of none, too."""
+def write_container(entries: list[FatbinEntry]) -> bytes:
+    """A container of these entries, which may be none."""
     body = b"".join(entry.header + entry.stored for entry in entries)
     return CONTAINER.pack(FATBIN_MAGIC, 1, CONTAINER.size, len(body)) + body
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What happens to entries, each known by the number of its container in the file and its own.
+    """Changes of entries. A key is (number of the container in the file, number of the entry).
 
-    `mode` is that of all entries that stay, and `modes` those of some. `sizes` are the
-    bytes of each entry by which the plan was made.
+    `mode` is the compression of all remaining entries, `modes` of single ones. `sizes` has the
+    bytes of each entry when the plan was made, to detect a file that changed since.
     """
 
     dropped: frozenset[tuple[int, int]]
@@ -141,8 +143,8 @@ class Changes:
     def mode_of(self, key: tuple[int, int]) -> str:
         return self.modes.get(key, self.mode)
 
-    def apply(self, number: int, entries: list[Entry], name: str) -> list[Entry]:
-        """The entries of container `number` that stay."""
+    def apply(self, number: int, entries: list[FatbinEntry], name: str) -> list[FatbinEntry]:
+        """Apply the changes to the entries of container `number`; return the remaining ones."""
         entries_kept = []
         for index, entry in enumerate(entries):
             key = number, index
@@ -152,6 +154,6 @@ class Changes:
                 continue
             mode = self.mode_of(key)
             entries_kept.append(
-                compressed(entry, mode, f"{name}, entry {index}") if mode else entry
+                recompress(entry, mode, f"{name}, entry {index}") if mode else entry
             )
         return entries_kept

@@ -1,7 +1,7 @@
-"""Why a file is not pruned."""
+"""The error for files that cannot be pruned."""
 
 from __future__ import annotations
 
 
 class NotPruned(Exception):
-    """A file that is left as it is; the text says why."""
+    """A file that cannot be pruned and stays unchanged; the text is the reason."""

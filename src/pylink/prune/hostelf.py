@@ -1,4 +1,4 @@
-"""Host ELF files: objects with other contents of some sections, and the symbols of any file."""
+"""Host ELF files: replaces sections of objects, and reads the symbols of any file."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 SHT_SYMTAB, SHT_RELA, SHT_REL, SHT_DYNSYM = 2, 4, 9, 11
 STT_SECTION = 3
-# More than a large page: what is lost between two sections stays small.
+# More than a large page; bounds the padding between two sections.
 _LARGEST_ALIGNMENT = 1 << 22
 
 
 @dataclass
-class Section:
-    """A row of the section headers."""
+class HostSection:
+    """A section header and its name."""
 
     name: bytes
     fields: list[int]
@@ -47,7 +47,7 @@ class Section:
 
 
 class HostElf:
-    """A host ELF file of 64 bits; NotPruned for one whose headers do not hold."""
+    """A 64-bit host ELF file; NotPruned if its headers are invalid."""
 
     def __init__(self, data: bytes, name: str) -> None:
         self.data, self.name = data, name
@@ -66,16 +66,16 @@ class HostElf:
         rows = [list(SHDR.unpack_from(data, table + width * n)) for n in range(count)]
         strings = data[rows[names][4] : rows[names][4] + rows[names][5]]
         self.sections = [
-            Section(strings[row[0] : strings.find(b"\0", row[0])] if row[0] else b"", row)
+            HostSection(strings[row[0] : strings.find(b"\0", row[0])] if row[0] else b"", row)
             for row in rows
         ]
         if any(section.offset + section.stored > len(data) for section in self.sections):
             raise NotPruned(f"{name}: a section runs past the file")
 
-    def contents(self, section: Section) -> bytes:
+    def contents(self, section: HostSection) -> bytes:
         return self.data[section.offset : section.offset + section.stored]
 
-    def symbols(self, table: Section) -> Iterator[tuple[bytes, int, int, int]]:
+    def symbols(self, table: HostSection) -> Iterator[tuple[bytes, int, int, int]]:
         """Name, section, value and type of each symbol of a symbol table."""
         link = table.fields[6]
         if link >= len(self.sections):
@@ -87,8 +87,8 @@ class HostElf:
         ):
             yield strings[name : max(name, strings.find(b"\0", name))], section, value, info & 15
 
-    def named(self, prefix: bytes, *, defined: bool) -> set[bytes]:
-        """Names of symbols that begin so, and are defined here, or are not."""
+    def symbol_names(self, prefix: bytes, *, defined: bool) -> set[bytes]:
+        """Names with this prefix of the symbols that are defined, or of the undefined ones."""
         return {
             name
             for table in self.sections
@@ -98,11 +98,11 @@ class HostElf:
         }
 
 
-def with_contents(elf: HostElf, new: dict[int, tuple[bytes, dict[int, int]]]) -> bytes:
-    """An object in which some sections, by number, have other contents.
+def replace_contents(elf: HostElf, new: dict[int, tuple[bytes, dict[int, int]]]) -> bytes:
+    """Return the object with new contents of some sections, by section number.
 
-    With these come the offsets in the old contents that are referred to, and where they are now.
-    Symbols and relocations follow; NotPruned for one that refers to another place.
+    Each comes with a map from old offsets to new ones. Symbols and relocations are updated;
+    NotPruned if one refers to an offset that is not in the map.
     """
     if elf.type != ET_REL or elf.header[10]:
         raise NotPruned(f"{elf.name}: it is not a relocatable object")
@@ -141,19 +141,19 @@ def with_contents(elf: HostElf, new: dict[int, tuple[bytes, dict[int, int]]]) ->
 def _move_references(
     elf: HostElf, contents: list[bytearray], moved: dict[int, dict[int, int]]
 ) -> None:
-    """Symbols in sections that changed, and relocations against symbols of these sections."""
+    """Update symbols in changed sections, and relocations that use their section symbols."""
     for number, table in enumerate(elf.sections):
         if table.kind != SHT_SYMTAB:
             continue
-        bases: dict[int, int] = {}  # sections by the symbol that stands for them
+        bases: dict[int, int] = {}  # sections by the number of their section symbol
         for index, (name, section, value, kind) in enumerate(elf.symbols(table)):
             if section not in moved:
                 continue
             if kind == STT_SECTION:
                 bases[index] = section
                 continue
-            place = _place(elf, moved[section], value, name)
-            struct.pack_into("<Q", contents[number], index * SYM.size + 8, place)
+            offset = _new_offset(elf, moved[section], value, name)
+            struct.pack_into("<Q", contents[number], index * SYM.size + 8, offset)
         for relocations in elf.sections:
             if relocations.fields[6] == number and relocations.kind in (SHT_REL, SHT_RELA):
                 _move_addends(elf, relocations, contents, bases, moved)
@@ -161,7 +161,7 @@ def _move_references(
 
 def _move_addends(
     elf: HostElf,
-    table: Section,
+    table: HostSection,
     contents: list[bytearray],
     bases: dict[int, int],
     moved: dict[int, dict[int, int]],
@@ -171,19 +171,19 @@ def _move_addends(
         raise NotPruned(f"{elf.name}: its device code has relocations")
     width = RELA_INFO.size if table.kind == SHT_RELA else 16
     data = contents[number]
-    for at in range(0, len(data) - width + 1, width):
-        info = int.from_bytes(data[at + 8 : at + 16], "little")
+    for position in range(0, len(data) - width + 1, width):
+        info = int.from_bytes(data[position + 8 : position + 16], "little")
         if info >> 32 not in bases:
             continue
         if table.kind == SHT_REL:
             raise NotPruned(f"{elf.name}: it refers to device code without addends")
-        (addend,) = struct.unpack_from("<q", data, at + 16)
-        place = _place(elf, moved[bases[info >> 32]], addend, table.name)
-        struct.pack_into("<q", data, at + 16, place)
+        (addend,) = struct.unpack_from("<q", data, position + 16)
+        new_addend = _new_offset(elf, moved[bases[info >> 32]], addend, table.name)
+        struct.pack_into("<q", data, position + 16, new_addend)
 
 
-def _place(elf: HostElf, places: dict[int, int], value: int, name: bytes) -> int:
-    if value not in places:
+def _new_offset(elf: HostElf, offsets: dict[int, int], value: int, name: bytes) -> int:
+    if value not in offsets:
         text = name.decode("utf-8", "replace")
-        raise NotPruned(f"{elf.name}: '{text}' refers into a container, at {value:#x}")
-    return places[value]
+        raise NotPruned(f"{elf.name}: '{text}' refers to offset {value:#x} within a container")
+    return offsets[value]

@@ -1,4 +1,4 @@
-"""What goes: targets that nobody asked for, copies of linked code, and what rules name."""
+"""Plans which entries to drop: other targets, copies of linked code, and those that rules name."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from pylink.size.walk import measure
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-REGISTERS = REGISTER_PREFIX + b"_"
+REGISTRATION_PREFIX = REGISTER_PREFIX + b"_"
 _REL_SECTION = "__nv_relfatbin"
 
 
 @dataclass
-class Request:
-    """What a user asked for."""
+class PruneRequest:
+    """The options of a command."""
 
     targets: tuple[str, ...] = ()
     linked: str = ""
@@ -43,8 +43,8 @@ class Request:
 
 
 @dataclass
-class Plan:
-    """What happens to one file, and what there is to say about it."""
+class PrunePlan:
+    """The changes to one file, its sizes before, and notes for the user."""
 
     changes: Changes
     sizes: Sizes
@@ -52,12 +52,12 @@ class Plan:
 
 
 def target_name(leaf: Leaf) -> str:
-    """The target as nvcc's `code=` has it."""
+    """The target as in nvcc's `code=`."""
     return leaf.target.replace("compute_", "lto_", 1) if leaf.kind == LTOIR else leaf.target
 
 
-def make_plan(path: str, data: bytes, request: Request) -> Plan:
-    """What to change in a file; NotPruned where it cannot be read or the request makes no sense."""
+def make_plan(path: str, data: bytes, request: PruneRequest) -> PrunePlan:
+    """Plan the changes of a file; NotPruned if it is unreadable or the request does not apply."""
     if data.startswith(ZIP_MAGICS):
         advice = "unpack it, prune the files in it and pack them again"
         raise NotPruned(f"{path}: wheels and other zip files are not pruned; {advice}")
@@ -74,7 +74,7 @@ def make_plan(path: str, data: bytes, request: Request) -> Plan:
         raise NotPruned(f"{name}: {reason}")
     leaves = [leaf for leaf in sizes.leaves if leaf.kind not in ("host", "container header")]
     leaves = [leaf for leaf in leaves if leaf.container >= 0 and leaf.kind != UNREADABLE]
-    plan = Plan(Changes(frozenset()), sizes)
+    plan = PrunePlan(Changes(frozenset()), sizes)
     dropped: set[tuple[int, int]] = set()
     modes: dict[tuple[int, int], str] = {}
     if request.targets:
@@ -82,14 +82,14 @@ def make_plan(path: str, data: bytes, request: Request) -> Plan:
     if request.linked:
         copies = _linked_copies(path, data, sizes, request.linked, plan)
         dropped |= {_key(leaf) for leaf in copies}
-    # A rule may rest on what is left alone: the cubin that a GPU runs without its own.
-    leaves_left = [leaf for leaf in sizes.leaves if _key(leaf) not in dropped]
-    for line in _asked(sizes.with_leaves(leaves_left), request.rules, plan):
+    # Rules see only the remaining entries: another cubin may be what a GPU runs if its own is gone.
+    remaining = [leaf for leaf in sizes.leaves if _key(leaf) not in dropped]
+    for line in _selected_reductions(sizes.with_leaves(remaining), request.rules, plan):
         if line.rule in COMPRESSION:
             modes |= {_key(leaf): "default" for leaf in line.leaves}
         else:
             dropped |= {_key(leaf) for leaf in line.leaves}
-    _say_empty(leaves, dropped, plan)
+    _note_empty_containers(leaves, dropped, plan)
     entry_bytes = {_key(leaf): leaf.installed for leaf in leaves}
     plan.changes = Changes(frozenset(dropped), request.mode, modes, entry_bytes)
     if request.mode in ZSTANDARD or modes:
@@ -102,37 +102,41 @@ def _key(leaf: Leaf) -> tuple[int, int]:
 
 
 def _of_other_targets(path: str, leaves: list[Leaf], targets: tuple[str, ...]) -> list[Leaf]:
-    there = sorted({target_name(leaf) for leaf in leaves})
+    file_targets = sorted({target_name(leaf) for leaf in leaves})
     for target in targets:
-        if target not in there:
-            names = ", ".join(there) or "nothing"
+        if target not in file_targets:
+            names = ", ".join(file_targets) or "nothing"
             raise NotPruned(f"{path}: it has no code for {target}; its targets are {names}")
     return [leaf for leaf in leaves if target_name(leaf) not in targets]
 
 
-def _say_empty(leaves: list[Leaf], dropped: set[tuple[int, int]], plan: Plan) -> None:
-    """Containers that had entries and lose all of them: their kernels run nowhere then.
+def _note_empty_containers(
+    leaves: list[Leaf], dropped: set[tuple[int, int]], plan: PrunePlan
+) -> None:
+    """Add a note for each container that loses all entries: its kernels cannot run any more.
 
-    One whose relocatable cubins go is not: its kernels are in the finished link.
+    A container of relocatable cubins needs none: its kernels are in the finished link.
     """
     by_container: dict[int, list[Leaf]] = {}
     for leaf in leaves:
         by_container.setdefault(leaf.container, []).append(leaf)
-    for number, leaves_here in by_container.items():
-        gone = all(_key(leaf) in dropped for leaf in leaves_here)
-        if gone and not all(leaf.kind == RELOCATABLE for leaf in leaves_here):
-            where = leaves_here[0].unit or f"container {number}"
-            names = ", ".join(sorted({target_name(leaf) for leaf in leaves_here}))
-            plan.notes.append(f"nothing stays of {where}, which has code for {names} alone")
+    for number, container_leaves in by_container.items():
+        is_emptied = all(_key(leaf) in dropped for leaf in container_leaves)
+        if is_emptied and not all(leaf.kind == RELOCATABLE for leaf in container_leaves):
+            label = container_leaves[0].unit or f"container {number}"
+            names = ", ".join(sorted({target_name(leaf) for leaf in container_leaves}))
+            plan.notes.append(f"nothing stays of {label}, which has code for {names} alone")
 
 
-def _asked(sizes: Sizes, rules: tuple[str, ...], plan: Plan) -> Iterator[Reduction]:
-    """The lines of the rules that were named; each says its condition."""
-    asked = reductions(sizes)
+def _selected_reductions(
+    sizes: Sizes, rules: tuple[str, ...], plan: PrunePlan
+) -> Iterator[Reduction]:
+    """Yield the reductions of the given rules, and note the condition of each."""
+    all_lines = reductions(sizes)
     for rule in rules:
         if rule not in PRUNABLE:
             raise NotPruned(f"not a rule: '{rule}' ({', '.join(PRUNABLE)})")
-        lines = [line for line in asked if line.rule == rule]
+        lines = [line for line in all_lines if line.rule == rule]
         if not lines:
             plan.notes.append(f"{rule}: nothing to do")
         for line in lines:
@@ -140,9 +144,11 @@ def _asked(sizes: Sizes, rules: tuple[str, ...], plan: Plan) -> Iterator[Reducti
             yield line
 
 
-def _linked_copies(path: str, data: bytes, sizes: Sizes, linked: str, plan: Plan) -> list[Leaf]:
-    """Relocatable cubins that a finished link has, in units that it registers."""
-    registered = _registered(linked)
+def _linked_copies(
+    path: str, data: bytes, sizes: Sizes, linked: str, plan: PrunePlan
+) -> list[Leaf]:
+    """Relocatable cubins whose code a finished link contains, in units that it registers."""
+    registered = _registered_units(linked)
     both = measure([linked, path])
     if both.unreadable:
         raise NotPruned(f"{both.unreadable[0][0]}: {both.unreadable[0][1]}")
@@ -158,15 +164,15 @@ def _linked_copies(path: str, data: bytes, sizes: Sizes, linked: str, plan: Plan
     for leaf in both.leaves:
         if leaf.file == 0 or leaf.kind != RELOCATABLE or leaf.section != _REL_SECTION:
             continue
-        wanted = kernels[leaf.number] or functions[leaf.number]
-        where = f"{target_name(leaf)} of {leaf.unit}"
+        needed = kernels[leaf.number] or functions[leaf.number]
+        label = f"{target_name(leaf)} of {leaf.unit}"
         member = leaf.unit if is_archive(data) else ""
         if member in open_units:
-            plan.notes.append(f"{where} stays: {linked} does not register {open_units[member]}")
+            plan.notes.append(f"{label} stays: {linked} does not register {open_units[member]}")
         elif leaf.target not in code:
-            plan.notes.append(f"{where} stays: {linked} has no code for it")
-        elif not wanted <= code[leaf.target]:
-            plan.notes.append(f"{where} stays: {linked} does not contain all of its kernels")
+            plan.notes.append(f"{label} stays: {linked} has no code for it")
+        elif not needed <= code[leaf.target]:
+            plan.notes.append(f"{label} stays: {linked} does not contain all of its kernels")
         else:
             copies.append(leaf)
     if not any(leaf.kind in DEVICE for leaf in sizes.leaves):
@@ -174,21 +180,22 @@ def _linked_copies(path: str, data: bytes, sizes: Sizes, linked: str, plan: Plan
     return copies
 
 
-def _registered(linked: str) -> set[bytes]:
-    """Symbols with which a finished link registers units."""
+def _registered_units(linked: str) -> set[bytes]:
+    """Names of the symbols with which a finished link registers units."""
     data = read_incoming(linked, limit=MAX_SIZE)
     if not is_host(data):
         raise NotPruned(f"{linked}: it is not the object, library or program of a device link")
-    functions = HostElf(data, linked).named(REGISTERS, defined=True)
+    functions = HostElf(data, linked).symbol_names(REGISTRATION_PREFIX, defined=True)
     if not functions:
         raise NotPruned(f"{linked}: it registers no unit, or its symbols were stripped")
     return functions
 
 
 def _units_without_registration(path: str, data: bytes, registered: set[bytes]) -> dict[str, str]:
-    """Members, or the object itself, of which a unit is not registered there, with its symbol.
+    """Members with a unit that the finished link does not register, with the unit's symbol.
 
-    One that calls no registration is nobody's to say anything about.
+    An object that is not an archive has the name "". A member that calls no registration counts as
+    unregistered, since nothing shows that its units are in the link.
     """
     parts = {"": data}
     if is_archive(data):
@@ -204,9 +211,9 @@ def _units_without_registration(path: str, data: bytes, registered: set[bytes]) 
         if not is_host(part):
             units[name] = "it, since it is not a host object"
             continue
-        called = HostElf(part, name or path).named(REGISTERS, defined=False)
+        called = HostElf(part, name or path).symbol_names(REGISTRATION_PREFIX, defined=False)
         missing = sorted(called - registered)
         if missing or not called:
-            word = missing[0].decode("utf-8", "replace") if missing else "any unit of it"
-            units[name] = word
+            unit = missing[0].decode("utf-8", "replace") if missing else "any unit of it"
+            units[name] = unit
     return units

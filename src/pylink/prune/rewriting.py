@@ -1,4 +1,4 @@
-"""One file pruned: whatever holds the containers is written around what stays of them."""
+"""Rewrites one file: its containers, and the object, archive or program around them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from pylink.inspect.embedded import (
     find_device_code,
     sections_of,
 )
-from pylink.prune.archives import with_members
+from pylink.prune.archives import rewrite_members
 from pylink.prune.entries import Changes, read_container, write_container
 from pylink.prune.errors import NotPruned
-from pylink.prune.hostelf import HostElf, with_contents
+from pylink.prune.hostelf import HostElf, replace_contents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 def containers_of(data: bytes) -> list[Embedded]:
-    """The containers of anything but an archive, in order."""
+    """The containers of a file that is not an archive, in order."""
     source = InMemory(data)
     return [code for code in find_device_code(source, sections_of(source)) if code.is_container]
 
@@ -44,24 +44,28 @@ def is_finished(data: bytes) -> bool:
 
 
 class Rewriter:
-    """Writes a file with changes; containers have numbers in the order in which they are met."""
+    """Applies changes to a file; containers are numbered in the order in which they are read."""
 
     def __init__(self, changes: Changes) -> None:
         self._changes = changes
         self._number = 0
 
     def rewrite(self, data: bytes, name: str) -> bytes:
-        """All of a file, or a member of an archive; NotPruned where that cannot be done."""
+        """Rewrite a file or a member of an archive; NotPruned if that is impossible."""
         if is_archive(data):
-            return with_members(data, name, self.rewrite)
+            return rewrite_members(data, name, self.rewrite)
         if data.startswith(FATBIN_MAGIC):
-            return self._fatbin(data, name)
+            return self._rewrite_fatbin(data, name)
         if is_host(data):
-            return self._finished(data, name) if is_finished(data) else self._object(data, name)
+            return (
+                self._rewrite_finished(data, name)
+                if is_finished(data)
+                else self._rewrite_object(data, name)
+            )
         return data
 
     def _containers(self, data: bytes, name: str) -> Iterator[tuple[Embedded, bytes]]:
-        """Each container, and what stays of it."""
+        """Yield each container with its new bytes."""
         for code in containers_of(data):
             label = f"{name}: container {self._number}"
             entries = read_container(data, code.start, code.end, label)
@@ -74,30 +78,30 @@ class Rewriter:
                 else write_container(entries_kept),
             )
 
-    def _fatbin(self, data: bytes, name: str) -> bytes:
-        rewritten, done = bytearray(), 0
-        for code, stays in self._containers(data, name):
-            rewritten += data[done : code.start] + stays
-            done = code.end
-        return bytes(rewritten + data[done:])
+    def _rewrite_fatbin(self, data: bytes, name: str) -> bytes:
+        rewritten, copied_end = bytearray(), 0
+        for code, replacement in self._containers(data, name):
+            rewritten += data[copied_end : code.start] + replacement
+            copied_end = code.end
+        return bytes(rewritten + data[copied_end:])
 
-    def _object(self, data: bytes, name: str) -> bytes:
-        """An object: sections of device code shrink, and references to containers follow."""
+    def _rewrite_object(self, data: bytes, name: str) -> bytes:
+        """Shrink the sections of device code of an object, and update references to containers."""
         by_section: dict[int, list[tuple[Embedded, bytes]]] = {}
         elf = HostElf(data, name)
-        for code, stays in self._containers(data, name):
+        for code, replacement in self._containers(data, name):
             number = self._section(elf, code)
             if number is None:
-                if data[code.start : code.end] != stays:
+                if data[code.start : code.end] != replacement:
                     raise NotPruned(f"{name}: device code outside of sections for it")
                 continue
-            by_section.setdefault(number, []).append((code, stays))
+            by_section.setdefault(number, []).append((code, replacement))
         new = {
-            number: _packed(elf, number, pairs)
+            number: _pack_section(elf, number, pairs)
             for number, pairs in by_section.items()
-            if any(data[code.start : code.end] != stays for code, stays in pairs)
+            if any(data[code.start : code.end] != replacement for code, replacement in pairs)
         }
-        return with_contents(elf, new) if new else data
+        return replace_contents(elf, new) if new else data
 
     @staticmethod
     def _section(elf: HostElf, code: Embedded) -> int | None:
@@ -108,37 +112,37 @@ class Rewriter:
                 return number
         return None
 
-    def _finished(self, data: bytes, name: str) -> bytes:
-        """A library or program: entries move to the front, zeros follow, and nothing else moves."""
+    def _rewrite_finished(self, data: bytes, name: str) -> bytes:
+        """Move entries of a library or program to the front of their containers, nothing else."""
         rewritten = bytearray(data)
-        for code, stays in self._containers(data, name):
-            room = code.end - code.start
-            if len(stays) > room:
-                raise NotPruned(f"{name}: what stays of a container does not fit into it")
-            rewritten[code.start : code.end] = stays + bytes(room - len(stays))
+        for code, replacement in self._containers(data, name):
+            size = code.end - code.start
+            if len(replacement) > size:
+                raise NotPruned(f"{name}: the remaining entries do not fit into their container")
+            rewritten[code.start : code.end] = replacement + bytes(size - len(replacement))
         return bytes(rewritten)
 
 
-def _packed(
+def _pack_section(
     elf: HostElf, number: int, pairs: list[tuple[Embedded, bytes]]
 ) -> tuple[bytes, dict[int, int]]:
-    """The contents of a section, and where the containers were and are."""
+    """Return the new contents of a section, and new offsets of containers by old ones."""
     section = elf.sections[number]
-    old = elf.contents(section)
+    old_bytes = elf.contents(section)
     data = bytearray()
-    places = {}
-    done = 0
-    for code, stays in pairs:
+    new_offsets = {}
+    copied_end = 0
+    for code, replacement in pairs:
         start = code.start - section.offset
-        if old[done:start].strip(b"\0"):
+        if old_bytes[copied_end:start].strip(b"\0"):
             raise NotPruned(f"{elf.name}: bytes between containers that are not zero")
         # Containers were aligned to 8, or more in front of the first.
-        data += bytes(-len(data) % 8) if data else old[:start]
-        places[start] = len(data)
-        data += stays
-        done = code.end - section.offset
-    if old[done:].strip(b"\0"):
+        data += bytes(-len(data) % 8) if data else old_bytes[:start]
+        new_offsets[start] = len(data)
+        data += replacement
+        copied_end = code.end - section.offset
+    if old_bytes[copied_end:].strip(b"\0"):
         raise NotPruned(f"{elf.name}: bytes after containers that are not zero")
-    places[len(old)] = len(data)
-    places.setdefault(0, 0)
-    return bytes(data), places
+    new_offsets[len(old_bytes)] = len(data)
+    new_offsets.setdefault(0, 0)
+    return bytes(data), new_offsets

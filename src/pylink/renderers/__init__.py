@@ -1,1 +1,1 @@
-"""Diagnostics as text, as SARIF, as a log."""
+"""Writes diagnostics as text, as SARIF and as a log."""

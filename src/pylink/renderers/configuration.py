@@ -1,4 +1,4 @@
-"""From options to a sink: severities by number or name, and the renderers of each format."""
+"""Configures a sink from options: severities by number or name, and the renderers of formats."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SUPPRESSING = (
 
 
 def find_kind(value: str) -> str | None:
-    """The kind a number (`501`, also `501-D` and `EC501`) or a name stands for."""
+    """The kind with this name or number (`501`, also `501-D` and `EC501`); None if unknown."""
     from pylink.diagnostics.kinds import KINDS
 
     if value in KINDS:
@@ -39,16 +39,16 @@ def find_kind(value: str) -> str | None:
     digits = value.removeprefix("EC").removesuffix("-D")
     if not (digits.isascii() and digits.isdigit()):
         return None
-    # The length bounds what int() is asked to convert; no number of ours has more digits.
+    # int() refuses very long numbers; no kind has ten digits.
     number = int(digits) if len(digits) < 10 else 0
     return next((kind for kind, row in KINDS.items() if row[0] == number), None)
 
 
-def control(sink: Sink, action: str, values: str) -> None:
-    """Do what `--diag-<action>=values` says, for numbers and names separated by commas.
+def set_severity(sink: Sink, action: str, values: str) -> None:
+    """Apply `--diag-<action>=values`: numbers and names separated by commas.
 
-    The actions are suppress, remark, warning, error, once and default. A value that names no
-    diagnostic is a fatal diagnostic itself; a hard error keeps its severity without a word.
+    The actions are suppress, remark, warning, error, once and default. An unknown name or number is
+    a fatal diagnostic. A hard error silently keeps its severity.
     """
     for value in values.split(","):
         kind = find_kind(value.strip())
@@ -64,7 +64,7 @@ def control(sink: Sink, action: str, values: str) -> None:
             sink.policy.assign(kind, ACTIONS[action])
 
 
-def obey(
+def configure_sink(
     sink: Sink,
     values: Mapping[str, object],
     *,
@@ -77,16 +77,17 @@ def obey(
     """Give a sink the policy and the renderers that option values ask for.
 
     `values` maps long option names with underscores to their values; absent ones have nvlink's
-    default, but that of the format is `terminal_form` on a terminal, and `notes` is how much
-    nvlink's form says where --notes does not tell. `inputs` are the names of
-    files beside which source text may be. Renderers the sink had give way to that of the format,
-    on `stream`. Options that name no diagnostic and files that cannot be opened are fatal
-    diagnostics, in the new format.
+    default. But the default format is `terminal_form` on a terminal, and `notes` applies without
+    --notes. Source files are looked for beside the files `inputs`. The renderer of the format
+    replaces the sink's renderers and writes to `stream`. Options that name no diagnostic and files
+    that cannot be opened are fatal diagnostics, in the new format.
     """
     form = str(values.get("diagnostics_format") or values.get("output_mode") or "")
     if not form:
-        asks = terminal_form != "nvlink" and is_terminal(sys.stderr if stream is None else stream)
-        form = terminal_form if asks else "nvlink"
+        use_terminal_form = terminal_form != "nvlink" and is_terminal(
+            sys.stderr if stream is None else stream
+        )
+        form = terminal_form if use_terminal_form else "nvlink"
     if form not in FORMATS:
         raise ValueError(f"no diagnostics format {form!r}")
     sink.policy = Policy(
@@ -105,21 +106,21 @@ def obey(
         renderer = NvlinkRenderer(stream, tool=tool, target=_target(values), notes=notes)
         sink.renderers = [renderer]
     else:
-        sink.renderers = [WhenNeeded(lambda: _make_renderer(form, stream, values, inputs))]
+        sink.renderers = [LazyRenderer(lambda: _make_renderer(form, stream, values, inputs))]
     for option, kind in _SUPPRESSING:
         if values.get(option):
-            control(sink, "suppress", kind)
+            set_severity(sink, "suppress", kind)
     for action in (*ACTIONS, "once"):
-        named = values.get(f"diag_{action}") or ()
-        assert isinstance(named, (str, tuple))
-        for pattern in (named,) if isinstance(named, str) else named:
-            control(sink, action, pattern)
+        patterns = values.get(f"diag_{action}") or ()
+        assert isinstance(patterns, (str, tuple))
+        for pattern in (patterns,) if isinstance(patterns, str) else patterns:
+            set_severity(sink, action, pattern)
 
 
 def open_reports(sink: Sink, values: Mapping[str, object]) -> None:
-    """Give a sink the renderers that write files; one that cannot be opened is fatal.
+    """Give a sink the renderers that write files; a file that cannot be opened is fatal.
 
-    Not before a plan of the link's files has found that none of them is an input.
+    Call this only after the output plan has checked that none of these files is an input.
     """
     log, document = _text(values, "diag_log"), _text(values, "sarif_output")
     target = _text(values, "arch")
@@ -131,7 +132,7 @@ def open_reports(sink: Sink, values: Mapping[str, object]) -> None:
 
 
 def source_files(values: Mapping[str, object], inputs: Iterable[str]) -> SourceFiles:
-    """Which source lines diagnostics may show, by option values and the names of the inputs."""
+    """The source files whose lines diagnostics may show, from option values and input names."""
     from pylink.diagnostics.sourcefiles import SourceFiles
 
     return SourceFiles(
@@ -142,7 +143,7 @@ def source_files(values: Mapping[str, object], inputs: Iterable[str]) -> SourceF
 def _make_renderer(
     form: str, stream: TextIO | None, values: Mapping[str, object], inputs: Iterable[str]
 ) -> Renderer:
-    """The renderer of a form that is not nvlink's."""
+    """Create the renderer of a form that is not nvlink's."""
     if form == "sarif":
         from pylink.renderers.sarif import SarifStream
 
@@ -154,7 +155,7 @@ def _make_renderer(
 
 
 def _read_presentation(values: Mapping[str, object], stream: TextIO | None) -> Presentation:
-    """What option values say of records that are written to `stream`, None for standard error."""
+    """The presentation of records on `stream` (None: standard error), from option values."""
     from pylink.renderers.presentation import TAB_WIDTH, Presentation
 
     return Presentation(
@@ -171,7 +172,7 @@ def _read_presentation(values: Mapping[str, object], stream: TextIO | None) -> P
 
 
 def _wraps(values: Mapping[str, object], stream: TextIO | None) -> bool:
-    """Wrap when asked to, else on a terminal alone: in a file, a long name should stay whole."""
+    """Whether to wrap: as an option says, else on a terminal only, so files have whole names."""
     if values.get("no_wrap_diagnostics"):
         return False
     asked = values.get("wrap_diagnostics") or values.get("terminal_width")
@@ -179,12 +180,12 @@ def _wraps(values: Mapping[str, object], stream: TextIO | None) -> bool:
 
 
 def _width(values: Mapping[str, object], stream: TextIO | None) -> int:
-    """Columns of the terminal, as an option says, as the system does, or as most have."""
+    """Columns from the option, else from the terminal, else the default."""
     from pylink.renderers.presentation import WIDTH
 
-    given = _number(values, "terminal_width", 0)
-    if given > 0:
-        return given
+    option_width = _number(values, "terminal_width", 0)
+    if option_width > 0:
+        return option_width
     try:
         stream = sys.stderr if stream is None else stream
         return (os.get_terminal_size(stream.fileno()).columns if stream else 0) or WIDTH
@@ -192,8 +193,8 @@ def _width(values: Mapping[str, object], stream: TextIO | None) -> int:
         return WIDTH
 
 
-class WhenNeeded(Renderer):
-    """A renderer that is made for the first record: links with nothing to say do without."""
+class LazyRenderer(Renderer):
+    """Creates the renderer at the first record, so links without diagnostics do not load it."""
 
     def __init__(self, make: Callable[[], Renderer]) -> None:
         self._make = make
@@ -221,26 +222,26 @@ def _target(values: Mapping[str, object]) -> str | None:
 
 
 def _number(values: Mapping[str, object], option: str, default: int) -> int:
-    """The number that an option was given, or the default."""
+    """The value of a number option, or the default."""
     value = values.get(option)
     return value if isinstance(value, int) else default
 
 
 def _texts(values: Mapping[str, object], option: str) -> tuple[str, ...]:
-    """The texts that an option was given."""
+    """The values of a list option."""
     value = values.get(option) or ()
     assert isinstance(value, tuple)
     return value
 
 
 def _text(values: Mapping[str, object], option: str) -> str | None:
-    """The text that an option was given, or None."""
+    """The value of a text option, or None."""
     value = values.get(option)
     return value if isinstance(value, str) else None
 
 
 def add_log(sink: Sink, path: str, *, target: str | None = None) -> None:
-    """Write the log to a file as well; a fatal diagnostic when it cannot be opened."""
+    """Write the log to a file as well; a fatal diagnostic if it cannot be opened."""
     from pylink.renderers.log import LogRenderer
 
     sink.renderers.append(LogRenderer(_open(sink, path), target=target))
@@ -249,7 +250,7 @@ def add_log(sink: Sink, path: str, *, target: str | None = None) -> None:
 def add_sarif_output(
     sink: Sink, path: str, *, subject: str | None = None, target: str | None = None
 ) -> None:
-    """Write a SARIF document to a file as well; a fatal diagnostic when it cannot be opened."""
+    """Write a SARIF document to a file as well; a fatal diagnostic if it cannot be opened."""
     from pylink.renderers.sarif_document import SarifDocument
 
     sink.renderers.append(SarifDocument(_open(sink, path), subject=subject, target=target))

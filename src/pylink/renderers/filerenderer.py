@@ -1,4 +1,4 @@
-"""Renderers whose text becomes a file when the link has ended: whole, or not at all."""
+"""Renderers that write a file atomically when the link has ended."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class FileRenderer(Renderer):
-    """Writes what `contents` gives to a file that is opened at once and appears at the end.
+    """Writes `contents` to a file, which is opened at once and replaced at the end.
 
-    A file that cannot be written is an error, reported once, and left as it was.
+    A file that cannot be written is an error, reported once, and stays unchanged.
     """
 
     def __init__(self, file: WholeFile) -> None:
@@ -25,7 +25,7 @@ class FileRenderer(Renderer):
 
     @abstractmethod
     def contents(self, sink: Sink) -> bytes:
-        """All of the file."""
+        """The bytes of the complete file."""
 
     def close(self, sink: Sink) -> None:
         try:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics.sink import Sink
     from pylink.files.atomic import WholeFile
 
-# Upper case at the top of a tree, lower case below it; a note has the letter of its top.
+# Upper case at the top of a tree, lower case below; a note has the letter of its top record.
 LETTERS = {
     severity.REMARK: "R",
     severity.WARNING: "W",
@@ -30,8 +30,8 @@ LETTERS = {
 class LogRenderer(FileRenderer):
     """Writes the log.
 
-    A record without a source line has the input file, line 0 and column 0; one without a place of
-    its own has that of the record above it. In the file name `"` and `\\` are escaped by a
+    A record without a source line has the input file, line 0 and column 0; a record without a
+    location has that of the record above it. In the file name `"` and `\\` are escaped by a
     backslash. `target` is the architecture, which ends the line of each record at the top.
     """
 
@@ -51,7 +51,7 @@ class LogRenderer(FileRenderer):
         return to_bytes("".join(self._lines))
 
     def _append(self, lines: list[str], diagnostic: Diagnostic, top: str, above: str) -> None:
-        place = _place(diagnostic) or above
+        location = _location(diagnostic) or above
         if diagnostic.type != CONTINUATION:
             letter = LETTERS.get(diagnostic.level, top)
             if diagnostic.parent is not None:
@@ -59,21 +59,21 @@ class LogRenderer(FileRenderer):
             prefix = "(internal error) " if diagnostic.level == severity.INTERNAL else ""
             suffix = "" if diagnostic.parent is not None else self.suffix
             message = printable(diagnostic.message)
-            lines.append(f"{letter} {place} {prefix}{message}{suffix}\n")
+            lines.append(f"{letter} {location} {prefix}{message}{suffix}\n")
         notes = diagnostic.notes if diagnostic.level != severity.NOTE else []
-        for below in (diagnostic.children, notes, diagnostic.context, diagnostic.extra):
-            for record in below:
+        for records in (diagnostic.children, notes, diagnostic.context, diagnostic.extra):
+            for record in records:
                 record.parent = diagnostic
-                self._append(lines, record, top, place)
+                self._append(lines, record, top, location)
 
 
-def _place(diagnostic: Diagnostic) -> str:
+def _location(diagnostic: Diagnostic) -> str:
     source = diagnostic.source
     if source is not None:
-        return f"{_quoted(source.file)} {source.line} {source.column}"
-    return f"{_quoted(diagnostic.file)} 0 0" if diagnostic.file else ""
+        return f"{_quote(source.file)} {source.line} {source.column}"
+    return f"{_quote(diagnostic.file)} 0 0" if diagnostic.file else ""
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{printable(escaped)}"'

@@ -1,4 +1,4 @@
-"""How diagnostics look to people."""
+"""The settings of the text form: color, width, context."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-# Columns where there is no terminal to ask.
+# Columns if there is no terminal.
 WIDTH = 80
 
 TAB_WIDTH = 8
 
 
 class Presentation:
-    """How records look; nothing of it changes which records there are.
+    """The look of records. No setting changes which records are shown.
 
     `color` is one of auto, always and never. `numbers` shows the numbers that options take.
-    `width` is that of the terminal in columns, of which one stays free where there are more; 0
-    does not wrap. `tab_width` is the distance of the tab stops in source lines, in columns.
-    `context` shows source lines; `brief` drops them and the blank lines between records. `summary`
-    writes a line at the end, which names `subject`, usually the output file; `task` is the word for
-    what was done to it. `target` is the architecture that -report-arch appends to each message.
+    `width` is the terminal's width in columns, of which the last stays free; 0 does not wrap.
+    `tab_width` is the distance of the tab stops in source lines, in columns. `context` shows source
+    lines; `brief` drops them and the blank lines between records. `summary` writes a line at the
+    end, which names `subject`, usually the output file; `task` is the noun for the work on it.
+    `target` is the architecture that -report-arch appends to each message.
     """
 
     __slots__ = (

@@ -1,4 +1,4 @@
-"""What both SARIF forms share, and the stream: result objects, comma-separated, no envelope.
+"""Code that both SARIF forms share, and the stream: comma-separated results, no envelope.
 
 The stream is the EDG front end's: `"[" + stream + "]"` is a JSON array. Its levels are EDG's own;
 `sarif_document` writes a complete SARIF 2.1.0 file.
@@ -49,8 +49,8 @@ def unicode_text(text: str) -> str:
 def file_uri(path: str) -> str:
     """The absolute `file:///` URI of a path, percent-encoded by bytes.
 
-    A member of an archive, `archive:member`, is in no file of its own: the archive's URI. An
-    archive in a thin archive is such a member, too.
+    For a member, `archive:member`, it is the archive's URI. An archive in a thin archive is such a
+    member, too.
     """
     archive = "" if os.path.lexists(present(path)) else path
     while archive and not os.path.isfile(present(archive)):
@@ -69,7 +69,7 @@ def to_json(value: Json) -> str:
 
 
 def stream_result(diagnostic: Diagnostic) -> Json:
-    """A record as the stream shows it: rule, level, message, place, places of its notes."""
+    """The result object of a record: rule, level, message, location, locations of its notes."""
     result: dict[str, Json] = {
         "ruleId": rule_id(diagnostic.number),
         "level": STREAM_LEVELS[diagnostic.level],

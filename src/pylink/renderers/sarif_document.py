@@ -1,9 +1,9 @@
 """A complete SARIF 2.1.0 file, with the rules, places and fingerprints that code scanning reads.
 
-Levels are mapped to SARIF's (`properties.edgSeverity` keeps ours); a place in a cubin has its
-section and symbol as logical locations and its byte offset in the file. A record that is shown at
-its source line has the place in the cubin as the first related location. SARIF 2.1.0 has no line
-for a binary, code scanning asks for one: line 1, columns 1 to 2, stands for the whole file.
+Levels are mapped to SARIF's; `properties.edgSeverity` keeps the original. A location in a cubin has
+its section and symbol as logical locations, and its byte offset in the file. A record that is shown
+at its source line has its location in the cubin as the first related location. SARIF 2.1.0 has no
+lines in binaries, but code scanning requires one: line 1, columns 1 to 2, stands for the file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pylink.files.atomic import WholeFile
     from pylink.renderers.sarif import Json
 
-# Where the program is at home, and the page there on a kind of diagnostic.
+# The site of the documentation, and its page on a kind of diagnostic.
 HOME = "https://pylink-cuda.readthedocs.io/"
 PAGE = HOME + "diagnostics/#{number}-{kind}"
 
@@ -39,7 +39,7 @@ SCHEMA = (
 
 
 def level(severity: int) -> str:
-    """The level SARIF knows: note, warning or error."""
+    """SARIF's level for a severity: note, warning or error."""
     if severity >= DISCRETIONARY:
         return "error"
     return "warning" if severity >= WARNING else "note"
@@ -48,8 +48,8 @@ def level(severity: int) -> str:
 class SarifDocument(FileRenderer):
     """Collects records and writes the document at the end.
 
-    `subject` is the file a record without a place is about, usually the output; `target` is the
-    architecture, by which code scanning tells the links of one build apart.
+    `subject` is the file of records without a location, usually the output. `target` is the
+    architecture, by which code scanning distinguishes the links of one build.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class SarifDocument(FileRenderer):
         self.target = target
         self.subject = subject
         self.records: list[Diagnostic] = []
-        # What each record is about, where a document has links for several architectures.
+        # The architecture of each record, for documents on links for several architectures.
         self._archs: list[str | None] = []
         self._arch = target
 
@@ -100,7 +100,7 @@ class SarifDocument(FileRenderer):
                     "rules": [_rule(kind) for kind in kinds],
                 }
             },
-            # Up to the slash it is the category, after it would be the number of a run.
+            # Text up to the slash is the category; a run number could follow.
             "automationDetails": {"id": f"pylink/{self.target}/" if self.target else "pylink/"},
             "columnKind": "unicodeCodePoints",
             "invocations": [invocation],
@@ -140,7 +140,7 @@ class SarifDocument(FileRenderer):
         source = diagnostic.source
         if source is not None and source.text is not None:
             properties["ptx"] = {"line": source.line, "text": unicode_text(source.text)}
-        related = [_related(record) for record in _below(diagnostic)]
+        related = [_related(record) for record in _related_records(diagnostic)]
         if source is not None and source.text is None and diagnostic.file and diagnostic.place:
             related.insert(0, _in_cubin(diagnostic, diagnostic.file))
         for number, place in enumerate(related):
@@ -174,8 +174,8 @@ def _notification(diagnostic: Diagnostic) -> Json:
     }
 
 
-def _below(diagnostic: Diagnostic) -> list[Diagnostic]:
-    """What hangs below a record; notes have a context of their own, the calls inlined there."""
+def _related_records(diagnostic: Diagnostic) -> list[Diagnostic]:
+    """The records below a record: children, notes with their inlined calls, context and extra."""
     records = [child for child in diagnostic.children if child.type != DETAIL]
     for note in diagnostic.notes:
         records += [note, *note.context]
@@ -183,7 +183,7 @@ def _below(diagnostic: Diagnostic) -> list[Diagnostic]:
 
 
 def _in_cubin(diagnostic: Diagnostic, cubin: str) -> dict[str, Json]:
-    """The place in the cubin of a record that is shown at its source line."""
+    """The location in the cubin of a record that is shown at its source line."""
     location = _location(diagnostic)
     location["physicalLocation"] = _whole_file(cubin, _byte_offset(diagnostic))
     location["message"] = {"text": unicode_text(f"at {diagnostic.where}")}
@@ -199,7 +199,7 @@ def _related(diagnostic: Diagnostic) -> dict[str, Json]:
 
 
 def _location(diagnostic: Diagnostic) -> dict[str, Json]:
-    """Where in source text, else where in a cubin; with the section and symbol either way."""
+    """The location in source text, else in a cubin; both with section and symbol."""
     location: dict[str, Json] = {}
     source = diagnostic.source
     if source is not None and source.text is None:
@@ -251,7 +251,7 @@ def _byte_offset(diagnostic: Diagnostic) -> int | None:
 
 
 def _fingerprint(diagnostic: Diagnostic) -> str:
-    """Stays the same while the finding does: its kind and names, not offsets or lines."""
+    """A hash of a finding's kind and names, which does not change with offsets or lines."""
     source = diagnostic.source.file if diagnostic.source is not None else diagnostic.file
     parts = (diagnostic.kind, os.path.basename(source or ""), diagnostic.symbol or "")
     digest = hashlib.sha256(

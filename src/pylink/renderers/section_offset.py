@@ -1,6 +1,6 @@
-"""Where a section of a cubin starts, found anew for a report that names a section.
+"""Finds the file offset of a section of a cubin for a diagnostic that names it.
 
-So phases need not carry file offsets along for the rare diagnostic.
+It opens the file again, so that phases need not carry file offsets for rare diagnostics.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from pylink.facts.elf import EM_CUDA
 
 
 def section_offset(path: str, name: str) -> int | None:
-    """The file offset of the first section of that name; None when the file does not tell.
+    """The file offset of the first section of that name; None if the file is not a cubin with one.
 
-    A host object with device code has no sections of that in its own table. The names may be bytes
-    that are not UTF-8, decoded with surrogateescape.
+    Names that are not UTF-8 are decoded with surrogateescape.
     """
     if not os.path.isfile(path):
         return None
@@ -25,6 +24,6 @@ def section_offset(path: str, name: str) -> int | None:
             _, machine, sections = read_sections(data)
     except (OSError, ValueError):
         return None
-    wanted = os.fsencode(name)
-    offsets = (section.offset for section in sections if section.name == wanted)
+    encoded_name = os.fsencode(name)
+    offsets = (section.offset for section in sections if section.name == encoded_name)
     return next(offsets, None) if machine == EM_CUDA else None

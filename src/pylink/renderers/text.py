@@ -5,8 +5,8 @@
            ^
     k.cu(9): note #412-D: 'f' is referenced here, in 'b.cubin'
 
-A record is its location, label, number and message; then details of the message, source line and
-caret, then what hangs below it: children, notes, context, extra. A blank line ends the whole.
+A record has its location, label, number and message; then details of the message, source line and
+caret, then the records below it: children, notes, context, extra. A blank line ends the record.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ _QUOTED = re.compile(r"'(\{\w+\})'")
 
 
 class TextRenderer(Renderer):
-    """Writes records for people.
+    """Writes records as text.
 
-    `sources` says which source lines may be shown, without it those below the working directory.
+    `sources` has the source files that may be shown (default: those below the working directory).
     """
 
     def __init__(
@@ -77,20 +77,20 @@ class TextRenderer(Renderer):
         *,
         sources: SourceFiles | None = None,
     ) -> None:
-        shown = Presentation() if presentation is None else presentation
+        settings = Presentation() if presentation is None else presentation
         self.stream = stream
         self.sources = SourceFiles() if sources is None else sources
-        self.colored = color.is_wanted(shown.color, sys.stderr if stream is None else stream)
-        self.usable = max(1, shown.width - 1) if shown.width > 0 else 0
-        self.numbers = shown.numbers
-        self.context = shown.context and not shown.brief
-        self.brief = shown.brief
-        self.summary = shown.summary
-        self.subject = shown.subject
-        self.task = shown.task
-        self.suffix = suffix_of(shown.target)
-        self.tab_width = shown.tab_width
-        # What it was said of that it is not shown: a file, and why.
+        self.colored = color.is_wanted(settings.color, sys.stderr if stream is None else stream)
+        self.usable = max(1, settings.width - 1) if settings.width > 0 else 0
+        self.numbers = settings.numbers
+        self.context = settings.context and not settings.brief
+        self.brief = settings.brief
+        self.summary = settings.summary
+        self.subject = settings.subject
+        self.task = settings.task
+        self.suffix = suffix_of(settings.target)
+        self.tab_width = settings.tab_width
+        # Files whose source text is not shown, with the reason; each is reported once.
         self._withheld: set[tuple[str, str]] = set()
 
     def for_target(self, target: str | None) -> None:
@@ -103,7 +103,7 @@ class TextRenderer(Renderer):
             self._write("".join(self._tree(diagnostic, 0)) + ("" if self.brief else "\n"))
 
     def close(self, sink: Sink) -> None:
-        """The summary; warnings alone have none."""
+        """Write the summary of errors, if there are any."""
         if not self.summary:
             return
         counts = []
@@ -113,18 +113,20 @@ class TextRenderer(Renderer):
             plural = "s" if sink.catastrophes > 1 else ""
             counts.append(f"{sink.catastrophes} catastrophic error{plural}")
         if counts:
-            of = f'the {self.task} of "{printable(self.subject)}"' if self.subject else None
-            self._write(f"{' and '.join(counts)} detected in {of or f'this {self.task}'}.\n")
+            task = f"this {self.task}"
+            if self.subject:
+                task = f'the {self.task} of "{printable(self.subject)}"'
+            self._write(f"{' and '.join(counts)} detected in {task}.\n")
         if sink.terminated:
             self._write(f"{self.task.capitalize()} terminated.\n")
 
     def _write(self, text: str) -> None:
         write(self.stream, color.to_terminal(text) if self.colored else text)
 
-    def _tree(self, diagnostic: Diagnostic, place: int) -> list[str]:
-        """The texts of a record and of all below it; `place` is its number among its siblings."""
+    def _tree(self, diagnostic: Diagnostic, number: int) -> list[str]:
+        """The texts of a record and of all below it; `number` counts it among its siblings."""
         margin, indent = MARGINS[diagnostic.type]
-        if diagnostic.type == CHILD and place > 0:
+        if diagnostic.type == CHILD and number > 0:
             margin, indent = margin + _LATER_CHILD, indent + _LATER_CHILD
         texts = [wrap(self._line(diagnostic), margin, indent, self.usable) + "\n"]
         details = [child for child in diagnostic.children if child.type == DETAIL]
@@ -135,14 +137,14 @@ class TextRenderer(Renderer):
         if self.context and diagnostic.source is not None:
             texts.append(self._snippet(diagnostic.source))
         notes = diagnostic.notes if diagnostic.level != NOTE else []
-        for below in (others, notes, diagnostic.context, diagnostic.extra):
-            for i, record in enumerate(below):
+        for records in (others, notes, diagnostic.context, diagnostic.extra):
+            for i, record in enumerate(records):
                 record.parent = diagnostic
                 texts += self._tree(record, i)
         return texts
 
     def _snippet(self, source: Source) -> str:
-        """The source line with its carets, or once for each file why it is not shown."""
+        """The source line with its carets, or once for each file the reason for not showing it."""
         try:
             text = self.sources.line(source)
         except Withheld as reason:
@@ -165,7 +167,7 @@ class TextRenderer(Renderer):
             label = label[0].upper() + label[1:]
         place = f"{location}: " if location else ""
         if self.colored:
-            # An empty run comes first, as in the front end, in the class of what follows it.
+            # The front end also starts with an empty run, in the class of the following text.
             label_class = _color_class(diagnostic.level)
             label = f"{label_class}{label}{color.RESET}"
             place = f"{color.LOCUS if location else label_class}{color.RESET}"
@@ -181,7 +183,7 @@ class TextRenderer(Renderer):
         return template.format_map(Fields(diagnostic, printable))
 
     def _number(self, diagnostic: Diagnostic) -> str:
-        """` #501-D` for what an option may change, by the severity before any promotion."""
+        """` #501-D` if options may change the severity, judged by that before any promotion."""
         severity = diagnostic.assigned or diagnostic.original
         hint = diagnostic.kind == "suppression-hint"
         if not self.numbers or hint or severity > WARNING or not diagnostic.number:
@@ -201,7 +203,7 @@ class TextRenderer(Renderer):
 
 
 def _about(diagnostic: Diagnostic) -> list[str]:
-    """What nvlink's messages omit: the place in the cubin, and a readable name."""
+    """Lines that nvlink's messages lack: the location in the cubin, and a demangled name."""
     lines: list[str] = []
     if diagnostic.type != TOP_LEVEL or diagnostic.level == NOTE:
         return lines
@@ -210,22 +212,22 @@ def _about(diagnostic: Diagnostic) -> list[str]:
     if diagnostic.symbol:
         from pylink.demangle import demangle
 
-        readable = demangle(diagnostic.symbol)
-        if readable != diagnostic.symbol:
-            lines.append(printable(f"'{diagnostic.symbol}' is {readable}"))
+        demangled = demangle(diagnostic.symbol)
+        if demangled != diagnostic.symbol:
+            lines.append(printable(f"'{diagnostic.symbol}' is {demangled}"))
         elif not _has_word(diagnostic.message, diagnostic.symbol):
             lines.append(printable(f"about '{diagnostic.symbol}'"))
     return lines
 
 
 def _has_word(text: str, word: str) -> bool:
-    """Whether a name stands in a text by itself; compiling a pattern for each takes far longer."""
-    at = text.find(word)
-    while at >= 0:
-        end = at + len(word)
-        if not _IN_NAME.search(text[at - 1 : at] + text[end : end + 1]):
+    """Whether a text contains a name as a word. Compiling a pattern for each would be slower."""
+    start = text.find(word)
+    while start >= 0:
+        end = start + len(word)
+        if not _IN_NAME.search(text[start - 1 : start] + text[end : end + 1]):
             return True
-        at = text.find(word, at + 1)
+        start = text.find(word, start + 1)
     return False
 
 

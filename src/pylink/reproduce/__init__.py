@@ -1,1 +1,1 @@
-"""`pylink reproduce`: a recorded link, linked again."""
+"""`pylink reproduce`: repeats a recorded link."""

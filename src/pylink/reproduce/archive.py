@@ -1,6 +1,6 @@
-"""The archive that `--reproduce` packed, unpacked: it comes from somebody else.
+"""Unpacks the archive of `--reproduce`, which is not trusted: another user may have written it.
 
-Only files and folders, below a new folder, and no more than limits allow.
+Only files and folders are unpacked, below a new folder and within limits.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ MAX_WINDOW = 1 << 27
 
 
 class BadArchiveError(Exception):
-    """Why an archive is not linked, in words for the user."""
+    """An archive that cannot be linked; the text is for the user."""
 
 
 def unpack(file: str, folder: str) -> None:
-    """Unpack files and folders, nothing else, below `folder`; BadArchiveError for all others."""
+    """Unpack files and folders below `folder`; BadArchiveError if the archive has other entries."""
     try:
         with open(file, "rb") as stream:
             reader = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(stream)
@@ -42,24 +42,24 @@ def unpack(file: str, folder: str) -> None:
 
 
 def _unpack(archive: tarfile.TarFile, folder: str) -> None:
-    left = MAX_BYTES
+    remaining = MAX_BYTES
     for number, row in enumerate(archive):
         parts = row.name.split("/")
         if parts[0] not in (ROOT, DATA, MANIFEST) or {"", ".", ".."} & set(parts):
             raise BadArchiveError(f"it has a file '{row.name}', which is not below '{ROOT}'")
         if row.type not in (tarfile.REGTYPE, tarfile.DIRTYPE) or row.issparse():
             raise BadArchiveError(f"'{row.name}' is neither a file nor a folder")
-        left -= row.size
-        if left < 0 or number >= MAX_FILES:
+        remaining -= row.size
+        if remaining < 0 or number >= MAX_FILES:
             raise BadArchiveError(f"it has more than {MAX_BYTES} bytes or {MAX_FILES} files")
-        place = os.path.join(folder, row.name)
+        path = os.path.join(folder, row.name)
         if row.isdir():
-            os.makedirs(place, 0o700, exist_ok=True)
+            os.makedirs(path, 0o700, exist_ok=True)
             continue
-        os.makedirs(os.path.dirname(place), 0o700, exist_ok=True)
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
         contents = archive.extractfile(row)
         assert contents is not None
-        with open(place, "xb") as target:
+        with open(path, "xb") as target:
             _copy(contents, target, row)
 
 
@@ -70,7 +70,7 @@ def _copy(contents: IO[bytes], target: IO[bytes], row: tarfile.TarInfo) -> None:
 
 
 def read_manifest(folder: str) -> dict[str, Any]:
-    """The manifest of an unpacked archive; BadArchiveError where there is none."""
+    """The manifest of an unpacked archive; BadArchiveError if it is missing or damaged."""
     file = os.path.join(folder, MANIFEST)
     try:
         if os.path.getsize(file) > MAX_MANIFEST:

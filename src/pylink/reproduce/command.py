@@ -1,7 +1,7 @@
 """`pylink reproduce`: link again what `--reproduce` packed.
 
-The archive comes from somebody else: it decides neither what is written nor what is started or
-loaded.
+The archive is not trusted: it cannot choose which files are written and which programs are started
+or loaded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pylink.outputs.reproducer import (
     restore_paths,
     up_to_root,
 )
-from pylink.renderers.configuration import obey, open_reports
+from pylink.renderers.configuration import configure_sink, open_reports
 from pylink.reproduce.archive import BadArchiveError, read_manifest, unpack
 
 TYPE_CHECKING = False
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     from pylink.options.table import Value
 
-# Options of a compiler may name files for it to write.
-COMPILER_WORDS = ("Xptxas", "Xnvvm")
+# Arguments for compilers, which may name files to write.
+COMPILER_ARGUMENTS = ("Xptxas", "Xnvvm")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -64,37 +64,37 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the exit status is that of the link, 1 for an archive that is none."""
+    """Run the command; return the exit status of the link, or 1 if the archive is not valid."""
     arguments = list(argv or ())
     trusted = "--trust" in arguments
-    more = [word for word in arguments if word != "--trust"]
-    if not more or more[0].startswith("-"):
-        parser().parse_args(arguments)  # which says how it is done
-    file = more.pop(0)
+    link_arguments = [word for word in arguments if word != "--trust"]
+    if not link_arguments or link_arguments[0].startswith("-"):
+        parser().parse_args(arguments)  # prints the usage and exits
+    file = link_arguments.pop(0)
     sink = Sink(NvlinkRenderer(tool="pylink"))
-    back = os.getcwd()
+    start_folder = os.getcwd()
     folder = tempfile.mkdtemp(prefix="pylink-reproduce-")
     try:
         try:
             unpack(file, folder)
             manifest = read_manifest(folder)
-            again = Again(manifest, folder, trusted=trusted)
+            recorded_link = RecordedLink(manifest, folder, trusted=trusted)
         except BadArchiveError as error:
             sink.fatal("bad-reproducer", file=file, reason=str(error))
-        return again.link(more, back)
+        return recorded_link.link(link_arguments, start_folder)
     except LinkError:
         return sink.exit_code()
     finally:
-        os.chdir(back)
+        os.chdir(start_folder)
         sink.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-class Again:
-    """The link of a manifest, check_keywords."""
+class RecordedLink:
+    """The link that a manifest describes, checked."""
 
     def __init__(self, manifest: dict[str, Any], folder: str, *, trusted: bool) -> None:
-        """BadArchiveError for a manifest that is not as --reproduce writes them."""
+        """Check the manifest; BadArchiveError if --reproduce would not write it."""
         self._top = os.path.realpath(folder)
         try:
             place = manifest["folder"]
@@ -102,7 +102,7 @@ class Again:
             if place != ROOT + "/" and not place.startswith(ROOT + "/"):
                 raise ValueError(place)
             self._up = up_to_root(place.removeprefix(ROOT))
-            self._in_archive(self._folder)
+            self._check_path(self._folder)
             if not os.path.isdir(self._folder):
                 raise ValueError(place)
             output_name = manifest["values"].get("output_file")
@@ -111,36 +111,36 @@ class Again:
             )
             self._values = self._read_values(manifest["values"], trusted=trusted)
             self._recorded = str(manifest["recorded"])
-            self._whole = [bool(whole_archive) for whole_archive in manifest["whole_libraries"]]
+            self._whole_libraries = [bool(is_whole) for is_whole in manifest["whole_libraries"]]
             self._library_path = self._read_library_path(manifest["environment"])
             self._inputs = [
                 self._input(number, source) for number, source in enumerate(manifest["inputs"])
             ]
             self._check_members()
-            if len(self._whole) != len(self._list("library")):
+            if len(self._whole_libraries) != len(self._list("library")):
                 raise ValueError("whole_libraries")
         except (KeyError, TypeError, ValueError, AttributeError, LinkError) as error:
             raise BadArchiveError(f"'{MANIFEST}' is damaged: {error}") from error
 
-    def link(self, more: Sequence[str], back: str) -> int:
-        """Link with more words of the command line, whose names are meant where it was started."""
-        sink = Restoring(self._up)
+    def link(self, link_arguments: Sequence[str], start_folder: str) -> int:
+        """Link with further arguments, whose file names are relative to `start_folder`."""
+        sink = RestoringSink(self._up)
         enter_root(os.path.join(self._top, ROOT))
         try:
-            line = parse(more, sink, CommandLine())
-            _name_from(back, line.values)
+            line = parse(link_arguments, sink, CommandLine())
+            _make_absolute(start_folder, line.values)
             values = {**self._values, **line.values}
             for attribute in line.lists:
                 values[attribute] = self._list(attribute) + _items(line.values[attribute])
             inputs = self._inputs + [
-                Input(os.path.join(back, name), whole_archive=whole_archive)
-                for name, whole_archive in zip(line.inputs, line.whole_inputs, strict=True)
+                Input(os.path.join(start_folder, name), whole_archive=is_whole)
+                for name, is_whole in zip(line.inputs, line.whole_inputs, strict=True)
             ]
             added = line.inputs or set(line.values) - {"output_file"}
             os.chdir(self._folder)
             names = [restore_paths(source.name, self._up) for source in inputs]
             settings = {**values, "output_file": self._output}
-            obey(sink, settings, inputs=names, terminal_form="text")
+            configure_sink(sink, settings, inputs=names, terminal_form="text")
             plan = OutputPlan(values, [source.name for source in inputs], sink)
             plan.root = self._up
             open_reports(sink, values)
@@ -156,7 +156,7 @@ class Again:
                 inputs,
                 plan,
                 sink,
-                self._whole + line.whole_libraries,
+                self._whole_libraries + line.whole_libraries,
                 noted=(
                     note_output(settings),
                     restore_paths(note_text(values, names), self._up) if added else self._recorded,
@@ -173,67 +173,71 @@ class Again:
     def _list(self, attribute: str) -> tuple[str, ...]:
         return _items(self._values.get(attribute, ()))
 
-    def _read_values(self, given: dict[str, Any], *, trusted: bool) -> dict[str, Value]:
-        values = {name: value for name, value in given.items() if name not in IGNORED_OPTIONS}
+    def _read_values(self, manifest_values: dict[str, Any], *, trusted: bool) -> dict[str, Value]:
+        values = {
+            name: value for name, value in manifest_values.items() if name not in IGNORED_OPTIONS
+        }
         arch = values.pop("arch")
         if not isinstance(arch, str):
             raise TypeError("arch is not a string")
-        if not trusted and any(values.get(name) for name in COMPILER_WORDS):
+        if not trusted and any(values.get(name) for name in COMPILER_ARGUMENTS):
             raise BadArchiveError(
-                "it has words for compilers (-Xptxas, -Xnvvm), which could write any file; "
+                "it has arguments for compilers (-Xptxas, -Xnvvm), which could write any file; "
                 "if you trust it, add --trust"
             )
         read: dict[str, Value] = {**check_keywords(values), "arch": arch}
         check_choices(read, Sink())
-        if given.get("register_link_binaries"):  # so nothing was said of kernels that went
+        if manifest_values.get(
+            "register_link_binaries"
+        ):  # that link did not report removed kernels
             read["diag_suppress"] = (*_items(read.get("diag_suppress")), "kernels-removed")
         if read.get("Xopt") and plan_outputs({"Xopt": read["Xopt"]}, Sink()):
-            del read["Xopt"]  # it would write a file
+            del read["Xopt"]  # its value writes a file
         for attribute in ("library_path", "source_root"):
             for name in _items(read.get(attribute, ())):
-                self._in_archive(os.path.join(self._folder, name))
+                self._check_path(os.path.join(self._folder, name))
         return read
 
-    def _read_library_path(self, given: dict[str, Any]) -> str:
-        folders = str(given.get(LIBRARY_VARIABLE, ""))
+    def _read_library_path(self, environment: dict[str, Any]) -> str:
+        folders = str(environment.get(LIBRARY_VARIABLE, ""))
         for name in folders.split(":"):
-            self._in_archive(os.path.join(self._folder, name))
+            self._check_path(os.path.join(self._folder, name))
         return folders
 
     def _input(self, number: int, row: dict[str, Any]) -> Input:
-        name, whole_archive = row["name"], bool(row["whole"])
+        name, is_whole = row["name"], bool(row["whole"])
         if not isinstance(name, str):
             raise TypeError("the name of an input is not a string")
         if row["data"] is None:
-            self._in_archive(os.path.join(self._folder, name))
-            return Input(name, whole_archive=whole_archive)
+            self._check_path(os.path.join(self._folder, name))
+            return Input(name, whole_archive=is_whole)
         if not row["data"]:
-            return Input(name, b"", whole_archive=whole_archive)
+            return Input(name, b"", whole_archive=is_whole)
         with open(os.path.join(self._top, DATA, str(number)), "rb") as stream:
-            return Input(name, stream.read(), whole_archive=whole_archive)
+            return Input(name, stream.read(), whole_archive=is_whole)
 
     def _check_members(self) -> None:
-        """ValueError where a thin archive names a file that is outside."""
+        """ValueError if a thin archive names a file outside the archive of the link."""
         root = os.path.join(self._top, ROOT)
         for place, _, names in os.walk(root):
             for name in names:
                 for member in thin_members(os.path.join(place, name)):
                     if not member.startswith(self._top + "/"):
-                        self._in_archive(f"{root}/{member}")
+                        self._check_path(f"{root}/{member}")
                         continue
-                    self._in_archive(member)
+                    self._check_path(member)
                     if not os.path.lexists(member):
                         beside = os.path.relpath(member, place)
-                        self._in_archive(os.path.join(self._folder, beside))
+                        self._check_path(os.path.join(self._folder, beside))
 
-    def _in_archive(self, path: str) -> None:
-        """ValueError for a name that leads out of the archive."""
+    def _check_path(self, path: str) -> None:
+        """ValueError if a path leads out of the archive."""
         if os.path.commonpath([self._top, os.path.realpath(path)]) != self._top:
             raise ValueError(f"the name '{path}' leads out of the archive")
 
 
-class Restoring(Sink):
-    """A sink that says the names of the machine where the link first ran."""
+class RestoringSink(Sink):
+    """A sink that reports file names as on the machine where the link first ran."""
 
     __slots__ = ("_up",)
 
@@ -251,12 +255,12 @@ class Restoring(Sink):
         for name, value in record.args.items():
             if isinstance(value, str):
                 record.args[name] = restore_paths(value, self._up)
-        for below in (*record.children, *record.hints, *record.notes, *record.extra):
-            self._restore(below)
+        for part in (*record.children, *record.hints, *record.notes, *record.extra):
+            self._restore(part)
 
 
-def _name_from(folder: str, values: dict[str, Value]) -> None:
-    """Make names in option values absolute, which are meant in `folder`."""
+def _make_absolute(folder: str, values: dict[str, Value]) -> None:
+    """Make file names in option values absolute; they are relative to `folder`."""
     for option in OPTIONS:
         value = values.get(option.attribute)
         if isinstance(value, str) and (option.writes or option.attribute in TOOL_PATHS):

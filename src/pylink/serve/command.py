@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SCRIPT = "pylink-python"
 
-IDLE = 3600.0
+IDLE_SECONDS = 3600.0
 MEBIBYTE = 1 << 20
 
 
@@ -35,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--idle-timeout",
         type=float,
-        default=IDLE,
+        default=IDLE_SECONDS,
         metavar="SECONDS",
         help="end a server without a command after this long idle (default: one hour)",
     )
@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Serve; the exit status of the command, 0 without one."""
+    """Serve and return the exit status of the build command, or 0 without one."""
     try:
         arguments = parser().parse_args(list(argv))
     except SystemExit as stop:
@@ -68,7 +68,7 @@ def main(argv: Sequence[str]) -> int:
     if script is None:
         write(
             None,
-            f"pylink serve: no {SCRIPT} beside this program: install pylink-cuda anew\n",
+            f"pylink serve: no {SCRIPT} beside this program: reinstall pylink-cuda\n",
         )
         return 1
     keep_streams()
@@ -95,9 +95,9 @@ def main(argv: Sequence[str]) -> int:
 
 
 def serve_auto(path: str, script: str, ready: int, idle: float) -> int:
-    """Serve at a socket for links with PYLINK_SERVER=auto: the launcher started this process.
+    """Serve at a socket for links with PYLINK_SERVER=auto, for which the launcher started this.
 
-    It holds the lock of the socket, so what is there was left by a server that was killed.
+    This process holds the lock of the socket, so an existing socket belonged to a killed server.
     """
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
@@ -106,10 +106,10 @@ def serve_auto(path: str, script: str, ready: int, idle: float) -> int:
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(unfinished)
             listener.listen(128)
-            os.rename(unfinished, path)  # a client that finds it can connect
+            os.rename(unfinished, path)  # only now: a client that finds the socket can connect
             server = Server(listener, script, max(1, ready), None, same_limits=True)
             return server.run(path, [], idle)
-    except OSError:  # links are done without a server
+    except OSError:  # links run without a server
         return 1
     finally:
         for name in (unfinished, path):
@@ -118,7 +118,7 @@ def serve_auto(path: str, script: str, ready: int, idle: float) -> int:
 
 
 def find_script() -> str | None:
-    """The script that clients of this installation name: that beside the program `pylink`."""
+    """The script beside the program `pylink`, which clients of this installation name; or None."""
     from pylink.subtools.programs import find_own
 
     path = shutil.which(sys.argv[0]) or find_own()
@@ -127,7 +127,7 @@ def find_script() -> str | None:
 
 
 def keep_streams() -> None:
-    """Put nothing in the place of standard streams that are closed, before a socket comes there."""
+    """Open /dev/null as each closed standard stream, so that no socket gets its number."""
     while (number := os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)) < STREAMS:
         pass
     os.close(number)

@@ -1,4 +1,4 @@
-"""The folder in which the socket of a server lies: private, and removed by others if it is left."""
+"""The private folder of a server's socket. Later servers remove it if its server was killed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ LONGEST_PARENT = 107 - len(f"/{PREFIX}XXXXXXXX/{SOCKET}")
 
 
 def make_folder() -> str:
-    """A new folder of mode 0700 in which the path of a socket is not too long for the system.
+    """Create a folder of mode 0700 in which the path of a socket is short enough for the system.
 
-    Those of servers that were killed are removed.
+    Folders of servers that were killed are removed.
     """
     places = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp")
-    # Clients run in other directories, and tempfile leaves a TMPDIR of `.` as it is.
+    # Clients run in other directories, and tempfile does not make a TMPDIR of `.` absolute.
     for parent in [os.path.abspath(place) if place else place for place in places]:
         short = len(os.fsencode(parent)) <= LONGEST_PARENT
         if short and os.access(parent, os.W_OK | os.X_OK):
@@ -27,29 +27,29 @@ def make_folder() -> str:
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             if entry.name.startswith(PREFIX):
-                remove_left(entry.path)
+                remove_abandoned(entry.path)
     while True:
         folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
-        if hold(folder):
+        if lock_folder(folder):
             return folder
 
 
-def hold(folder: str) -> bool:
-    """Tell others that a server has this folder, until this process and all that it forks end.
+def lock_folder(folder: str) -> bool:
+    """Lock the folder until this process and all its children end.
 
-    False when it is gone, since another server came first.
+    False if another server has removed it.
     """
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
-    with contextlib.suppress(OSError):  # no locks on this file system: none will be removed there
+    with contextlib.suppress(OSError):  # without locks on this file system, no folder is removed
         fcntl.flock(descriptor, fcntl.LOCK_EX)
     return os.fstat(descriptor).st_nlink > 0
 
 
-def remove_left(folder: str) -> None:
-    """Remove a folder of this user's that no server has."""
+def remove_abandoned(folder: str) -> None:
+    """Remove a folder of this user that no server has locked."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -60,7 +60,7 @@ def remove_left(folder: str) -> None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(SOCKET, dir_fd=descriptor)
             os.rmdir(folder)
-    except OSError:  # a server has it
+    except OSError:  # a server has locked it
         pass
     finally:
         os.close(descriptor)

@@ -1,7 +1,7 @@
 """One link for a client, in a process that was forked for such links.
 
-A request brings what a link has from its process: words,
-environment, umask, directory and streams. src/_native/launcher/client.h is the other side.
+A request contains what a link takes from its process: arguments, environment, umask, directory and
+streams. src/_native/launcher/client.h sends it.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TextIO
 
-# Answers: a request is taken, and will be followed by the status; or the client links by itself.
-TAKEN, REFUSED = b"y", b"n"
+# Answers: the request is accepted and its status follows, or the client must link by itself.
+ACCEPTED, REFUSED = b"y", b"n"
 
 STREAMS = 3
-LENT = STREAMS + 1  # and the working directory
-LARGEST = 1 << 30
+DESCRIPTOR_COUNT = STREAMS + 1  # the streams and the working directory
+MAX_REQUEST_SIZE = 1 << 30
 
-# What decides how an interpreter starts: a link for another value is not one of this process.
-DECISIVE = ("LC_ALL", "LC_CTYPE", "LANG", "PYTHONUTF8", "PYTHONIOENCODING")
+# Variables that an interpreter reads when it starts; a client with other values links by itself.
+STARTUP_VARIABLES = ("LC_ALL", "LC_CTYPE", "LANG", "PYTHONUTF8", "PYTHONIOENCODING")
 
-# Words of these mean files of the client's process, of which only the standard streams are lent.
-OWN_FILES = ("/dev/fd", "/proc/self", "/proc/thread-self")
-# Commands that a process which was forked for links does as well.
-SERVED = ("link", "dlink")
-# Variables that hold folders of a link, and those that hold words.
-FOLDERS = b"LIBRARY_PATH"
-VARIABLES = (OPTIONS_VARIABLE.encode(), b"NVCC_PREPEND_FLAGS", b"NVCC_APPEND_FLAGS")
+# Paths of files of the client's process, of which the server has only the standard streams.
+PROCESS_PATHS = ("/dev/fd", "/proc/self", "/proc/thread-self")
+# Commands that a process of the server runs.
+SERVED_COMMANDS = ("link", "dlink")
+# Variables with directories for a link, and variables with arguments.
+DIRECTORIES_VARIABLE = b"LIBRARY_PATH"
+ARGUMENT_VARIABLES = (OPTIONS_VARIABLE.encode(), b"NVCC_PREPEND_FLAGS", b"NVCC_APPEND_FLAGS")
 OPTIONS_FILE = BY_ATTRIBUTE["options_file"]
 LIMITS = [getattr(resource, name) for name in sorted(dir(resource)) if name.startswith("RLIMIT_")]
-DEEPEST = 15  # options files in each other, as nvlink has them
+MAX_DEPTH = 15  # nesting of options files, as in nvlink
 
 
-class Request:
-    """What a client asks for; ValueError, OSError or EOFError when that cannot be made out."""
+class ClientRequest:
+    """A client's request; ValueError, OSError or EOFError if it is malformed."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self.lent = array.array("i")
+        self.descriptors = array.array("i")
         try:
             self._read(connection)
         except BaseException:
@@ -65,27 +65,27 @@ class Request:
             raise
 
     def close(self) -> None:
-        """Close what the client has lent: readers of its output wait for that."""
-        for number in self.lent:
+        """Close the client's descriptors: readers of its output wait for that."""
+        for number in self.descriptors:
             os.close(number)
-        del self.lent[:]
+        del self.descriptors[:]
 
     def _read(self, connection: socket.socket) -> None:
         peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         self.process = struct.unpack("3i", peer)[0]
         if struct.unpack("3i", peer)[1] != os.geteuid():
             raise ValueError("another user's")
-        room = socket.CMSG_SPACE(LENT * self.lent.itemsize)
+        room = socket.CMSG_SPACE(DESCRIPTOR_COUNT * self.descriptors.itemsize)
         data, control, flags, _ = connection.recvmsg(1 << 16, room, socket.MSG_CMSG_CLOEXEC)
         for level, kind, numbers in control:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                self.lent.frombytes(numbers[: len(numbers) // 4 * 4])
-        if len(self.lent) != LENT or flags & socket.MSG_CTRUNC:
+                self.descriptors.frombytes(numbers[: len(numbers) // 4 * 4])
+        if len(self.descriptors) != DESCRIPTOR_COUNT or flags & socket.MSG_CTRUNC:
             raise ValueError("not the descriptors of a client")
         while len(data) < 4:
             data += self._more(connection)
         size = int.from_bytes(data[:4], sys.byteorder)
-        if size > LARGEST:
+        if size > MAX_REQUEST_SIZE:
             raise ValueError("too large")
         parts = [data[4:]]
         bytes_left = size - len(parts[0])
@@ -113,42 +113,45 @@ class Request:
             raise EOFError
         return data
 
-    def suits(self, script: str) -> bool:
+    def can_serve(self, script: str) -> bool:
         """Whether a process of the installation with this script can link as the client would."""
-        own = os.environb
+        own_environment = os.environb
         name, first = os.path.basename(self.argv[0]), "".join(self.argv[1:2])
-        if name != NVLINK and first not in SERVED and first in COMMANDS:
-            return False  # they may last, want a terminal, or serve links themselves
-        if self._names_own_files():
+        if name != NVLINK and first not in SERVED_COMMANDS and first in COMMANDS:
+            return False  # they may run long, need a terminal, or serve links themselves
+        if self._names_process_files():
             return False
         return self.script == script and all(
-            own.get(name) == self.environment.get(name) for name in map(os.fsencode, DECISIVE)
+            own_environment.get(name) == self.environment.get(name)
+            for name in map(os.fsencode, STARTUP_VARIABLES)
         )
 
     def has_same_limits(self) -> bool:
-        """Whether the client has the limits, niceness, processors and control group of this."""
+        """Whether the client has this process's limits, niceness, processors and control group."""
         try:
             for number in LIMITS:
                 if resource.prlimit(self.process, number) != resource.getrlimit(number):
                     return False
-            nice, here = (os.getpriority(os.PRIO_PROCESS, of) for of in (self.process, 0))
+            client_nice, own_nice = (
+                os.getpriority(os.PRIO_PROCESS, process) for process in (self.process, 0)
+            )
             same = os.sched_getaffinity(self.process) == os.sched_getaffinity(0)
-            groups = [_read_group(of) for of in (str(self.process), "self")]
+            groups = [_read_group(process) for process in (str(self.process), "self")]
         except (OSError, ValueError):
             return False
-        return nice == here and same and groups[0] == groups[1]
+        return client_nice == own_nice and same and groups[0] == groups[1]
 
-    def _names_own_files(self) -> bool:
-        """Whether words may name files of the client's process, here or in options files.
+    def _names_process_files(self) -> bool:
+        """Whether arguments may name files of the client's process, directly or in options files.
 
-        A server that reads a pipe leaves nothing for the client, so one with options counts, too.
+        A pipe with options counts, too: if the server reads it, the client cannot.
         """
         try:
-            argv = [*self.argv, os.fsdecode(self.environment.get(FOLDERS, b""))]
-            for name in VARIABLES:
+            argv = [*self.argv, os.fsdecode(self.environment.get(DIRECTORIES_VARIABLE, b""))]
+            for name in ARGUMENT_VARIABLES:
                 argv += split_arguments(os.fsdecode(self.environment.get(name, b"")), Sink())
-            return is_own(argv, self.lent[STREAMS])
-        except LinkError:  # a mistake, of which a link by itself has the words
+            return names_process_files(argv, self.descriptors[STREAMS])
+        except LinkError:  # the client's own link reports the error
             return True
 
 
@@ -157,13 +160,13 @@ def _read_group(process: str) -> bytes:
         return stream.read()
 
 
-def is_own(argv: Sequence[str], folder: int, depth: int = 0) -> bool:
-    """Whether one of the words, or of the options files among them, names such files.
+def names_process_files(argv: Sequence[str], folder: int, depth: int = 0) -> bool:
+    """Whether an argument, or an options file among them, names files of the client's process.
 
-    `folder` is a descriptor of the directory that they are named from. LinkError for a mistake.
+    Relative names start at the directory of descriptor `folder`. LinkError for invalid arguments.
     """
     for number, word in enumerate(argv):
-        if any(place in word for place in OWN_FILES):
+        if any(place in word for place in PROCESS_PATHS):
             return True
         name, equals, value = word.partition("=")
         if word.startswith("@"):
@@ -173,40 +176,44 @@ def is_own(argv: Sequence[str], folder: int, depth: int = 0) -> bool:
             files = split_items(text, Sink())
         else:
             continue
-        if any(_holds_own(file, folder, depth) for file in files):
+        if any(_options_name_process_files(file, folder, depth) for file in files):
             return True
     return False
 
 
-def _holds_own(file: str, folder: int, depth: int) -> bool:
-    """The same of the words of an options file; one that is not there has none."""
+def _options_name_process_files(path: str, folder: int, depth: int) -> bool:
+    """Whether an options file names files of the client's process; False if it does not exist."""
     try:
-        status = os.stat(file, dir_fd=folder)
+        status = os.stat(path, dir_fd=folder)
         if stat.S_ISDIR(status.st_mode):
             return False
-        # Opening a pipe meets its writer, whether anything is read or not.
-        if depth == DEEPEST or not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+        # Opening a pipe unblocks its writer, so it is not opened.
+        if (
+            depth == MAX_DEPTH
+            or not stat.S_ISREG(status.st_mode)
+            or status.st_size > MAX_REQUEST_SIZE
+        ):
             return True
-        with open(os.open(file, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder), "rb") as stream:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder), "rb") as stream:
             text = os.fsdecode(stream.read())
     except (OSError, ValueError):
         return False
-    return is_own(split_arguments(text, Sink()), folder, depth + 1)
+    return names_process_files(split_arguments(text, Sink()), folder, depth + 1)
 
 
-def link(connection: socket.socket, request: Request) -> int:
-    """Link as the client's process would; the exit status, which the client does not have yet."""
-    # A client that is gone wants no result; tools that were started end with this process.
+def link(connection: socket.socket, request: ClientRequest) -> int:
+    """Link as the client's process would; return the exit status, not sent to the client yet."""
+    # If the client ends, so does this process, and with it the tools that it has started.
     fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(connection, fcntl.F_SETSIG, signal.SIGTERM)
     fcntl.fcntl(connection, fcntl.F_SETFL, os.O_ASYNC)
-    if select.select([connection], [], [], 0)[0]:  # gone before that: it links by itself by now
+    if select.select([connection], [], [], 0)[0]:  # the client stopped waiting and links by itself
         request.close()
         raise ConnectionAbortedError
     os.umask(request.umask)
-    os.fchdir(request.lent[STREAMS])
+    os.fchdir(request.descriptors[STREAMS])
     for stream in range(STREAMS):
-        os.dup2(request.lent[stream], stream)
+        os.dup2(request.descriptors[stream], stream)
     request.close()
     os.environb.clear()
     os.environb.update(request.environment)
@@ -221,27 +228,27 @@ def link(connection: socket.socket, request: Request) -> int:
             text.flush()
         except (OSError, ValueError):
             status = status or 1
-    close_streams(STREAMS)  # readers of what was printed wait for its end
+    close_streams(STREAMS)  # readers of the output wait for its end
     fcntl.fcntl(connection, fcntl.F_SETFL, 0)
     return status & 0xFF
 
 
 def close_streams(count: int) -> None:
-    """Put nothing in the place of the first standard streams."""
-    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    """Replace the first `count` standard streams by /dev/null."""
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     for stream in range(count):
-        os.dup2(nothing, stream)
-    os.close(nothing)
+        os.dup2(null, stream)
+    os.close(null)
 
 
 def reopen(number: int) -> TextIO:
-    """A standard stream as the interpreter makes it."""
-    before = (sys.__stdin__, sys.__stdout__, sys.__stderr__)[number]
+    """Open a standard stream as the interpreter does."""
+    original = (sys.__stdin__, sys.__stdout__, sys.__stderr__)[number]
     return open(
         number,
         "r" if number == 0 else "w",
-        encoding=before.encoding if before is not None else "utf-8",
-        errors=before.errors if before is not None else "surrogateescape",
+        encoding=original.encoding if original is not None else "utf-8",
+        errors=original.errors if original is not None else "surrogateescape",
         buffering=1 if number == 2 or os.isatty(number) else -1,
         closefd=False,
     )

@@ -1,9 +1,8 @@
 """A process that loads the linker, links nothing, and forks.
 
-Children wait on the socket, and each does one request at a time; others are forked meanwhile, so
-that no client waits for a fork. A child that did anything but a plain link that succeeded ends with
-it, so that nothing of it is left for the next. Clients are the program `pylink` where PYLINK_SERVER
-names the socket.
+Children wait on the socket, and each handles one request at a time; others are forked meanwhile, so
+that no client waits for a fork. A child exits after a failed or unusual link, so that no state is
+left for the next link. Clients are the program `pylink` with PYLINK_SERVER naming the socket.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ import time
 
 from pylink._native import OBJECT
 from pylink.diagnostics.stream import printable, write
-from pylink.serve.request import REFUSED, TAKEN, Request, close_streams, link
+from pylink.serve.request import ACCEPTED, REFUSED, ClientRequest, close_streams, link
 from pylink.serve.signals import Signals
 
 VARIABLE = "PYLINK_SERVER"
 
-# What links of all kinds load, beyond what this module has loaded already.
-LOADED = (
+# Modules that links of all kinds load, besides those that this module imports.
+PRELOADED_MODULES = (
     "pylink.command.cli",
     "pylink.linker",
     "pylink.options.model",
@@ -41,25 +40,26 @@ LOADED = (
     "pylink.devicelink.step",
 )
 
-PATIENCE = 0.5  # seconds without a byte of a request; clients wait no longer for an answer
+# Seconds without a byte of a request; a client waits as long for an answer.
+REQUEST_TIMEOUT = 0.5
 
-# A process links again after a link that succeeded and loaded nothing new; not after so many, or
-# when one has taken so much memory (KiB).
-MOST_LINKS = 1000
-MOST_MEMORY = 256 << 10
+# A child links again only after a link that succeeded and loaded no module. It exits after so many
+# links, or if it has used so much memory (KiB).
+MAX_LINKS = 1000
+MAX_MEMORY = 256 << 10
 
-# As of shells, for a command that there is not, or that is not a program.
+# Exit statuses as of shells, for a command that does not exist or is not executable.
 NOT_FOUND, NOT_STARTED = 127, 126
 
-# What a child tells.
+# States that a child reports.
 TOOK, WAITS = 0, 1
 
 
 class Server:
-    """The process that forks those that link.
+    """The process that forks the children that link.
 
-    With `same_limits` it links for clients alone whose limits, niceness, processors and control
-    group are those of this process: nobody started it for them.
+    With `same_limits` it serves only clients with the limits, niceness, processors and control
+    group of this process, since it was not started for them.
     """
 
     def __init__(
@@ -83,11 +83,11 @@ class Server:
         self.failed = 0  # children that ended without a request
         self.reader, self.writer = os.pipe()
         os.set_blocking(self.reader, False)
-        self.alive = os.pipe()  # ends with this process
+        self.alive = os.pipe()  # closed when this process ends
         listener.setblocking(False)
 
     def run(self, path: str, command: list[str], idle: float) -> int:
-        """Serve until the command ends, or for want of one until nobody asks; the exit status."""
+        """Serve until the command ends, or without one until idle; the exit status."""
         self.load()
         signals = Signals(with_command=bool(command))
         self.fill()
@@ -103,8 +103,8 @@ class Server:
         return self.wait(signals, started, None)
 
     def load(self) -> None:
-        """Load what links need, and note what was loaded."""
-        for name in LOADED:
+        """Import the modules that links need, and record their files."""
+        for name in PRELOADED_MODULES:
             __import__(name)
         modules = [module for name, module in sys.modules.items() if name.startswith("pylink")]
         self.files = sorted({OBJECT, *(module.__file__ for module in modules if module.__file__)})
@@ -113,19 +113,19 @@ class Server:
         gc.freeze()
 
     def wait(self, signals: Signals, started: int, idle: float | None) -> int:
-        """Serve until the process `started` ends, or as long as somebody asks; the exit status."""
+        """Serve until the process `started` ends, or until idle; the exit status."""
         last, status = time.monotonic(), None
         while status is None or self.linking:
-            left = None if idle is None else max(0.0, last + idle - time.monotonic())
-            for source in select.select([self.reader, *signals.sources], [], [], left)[0]:
+            remaining = None if idle is None else max(0.0, last + idle - time.monotonic())
+            for source in select.select([self.reader, *signals.sources], [], [], remaining)[0]:
                 if source == self.reader:
-                    self.hear()
+                    self.read_child_states()
                     last = time.monotonic()
                 else:
-                    signals.take(source)
+                    signals.collect(source)
             ended = self.reap(started)
             if status is not None:
-                self.drop()  # links that others wait for come to their end
+                self.drop()  # running links of other clients are completed
             elif ended is not None:
                 status, started = ended, 0
                 self.drop()
@@ -144,21 +144,21 @@ class Server:
         return status
 
     def refresh(self) -> None:
-        """Have as many wait as is wanted, none after a change: clients link by themselves then."""
-        if self.changed() or self.failed > self.ready * 4:
+        """Keep `ready` children waiting, none after a change; clients link by themselves then."""
+        if self.has_changed() or self.failed > self.ready * 4:
             self.drop()
         else:
             self.fill()
 
-    def changed(self) -> bool:
-        """Whether a source is no longer what this process has loaded."""
+    def has_changed(self) -> bool:
+        """Whether a source differs from what this process has loaded."""
         try:
             return signature(self.files) != self.sources
         except OSError:
             return True
 
     def fill(self) -> None:
-        """Fork until enough processes wait; a machine that is busy as it is gets no more."""
+        """Fork until enough children wait, but no more while many of them link."""
         while len(self.waiting) < self.ready and len(self.linking) < self.ready * 8:
             child = os.fork()
             if child == 0:
@@ -166,7 +166,7 @@ class Server:
             self.waiting.add(child)
 
     def drop(self) -> None:
-        """End the processes that wait; clients that have asked already are sent away."""
+        """Kill the waiting children; clients that are queued link by themselves."""
         self.ready = 0
         self.listener.close()
         for child in self.waiting:
@@ -175,23 +175,23 @@ class Server:
             os.waitpid(child, 0)
         self.waiting.clear()
 
-    def hear(self) -> None:
-        """Note which children link and which wait; each has reported itself."""
+    def read_child_states(self) -> None:
+        """Read the reports of children, and record which link and which wait."""
         try:
             data = os.read(self.reader, 1 << 16)
         except BlockingIOError:
             return
         for start in range(0, len(data), 4):
             number = int.from_bytes(data[start : start + 4], "little")
-            here, there = self.waiting, self.linking
+            source, target = self.waiting, self.linking
             if number & 1 == WAITS:
-                here, there = there, here
-            if number >> 1 in here:
-                here.remove(number >> 1)
-                there.add(number >> 1)
+                source, target = target, source
+            if number >> 1 in source:
+                source.remove(number >> 1)
+                target.add(number >> 1)
 
     def reap(self, started: int) -> int | None:
-        """Forget the children that ended; the exit status of the command, if it is among them."""
+        """Forget children that ended; return the command's exit status if it ended, else None."""
         status = None
         while self.waiting or self.linking or started:
             child, ended = os.waitpid(-1, os.WNOHANG)
@@ -200,15 +200,14 @@ class Server:
             if child == started:
                 code = os.waitstatus_to_exitcode(ended)
                 return code if code >= 0 else 128 - code
-            self.hear()  # what it reported before it ended
+            self.read_child_states()  # its reports from before it ended
             self.failed += child in self.waiting
             self.waiting.discard(child)
             self.linking.discard(child)
         return status
 
     def serve(self) -> None:
-        """Wait for a client, link and end; what is not a good request is answered, and waits
-        again."""
+        """Serve clients in a child until it exits. Requests it cannot serve are refused."""
         signal.set_wakeup_fd(-1)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
@@ -216,60 +215,60 @@ class Server:
         if self.memory is not None:
             resource.setrlimit(resource.RLIMIT_AS, (self.memory, self.memory))
         os.close(self.alive[1])
-        close_streams(2)  # those of this server belong to no link
+        close_streams(2)  # the server's streams belong to no link
         try:
             links = 0
-            while links < MOST_LINKS:
+            while links < MAX_LINKS:
                 places = [self.listener.fileno(), self.alive[0]]
                 if self.alive[0] in select.select(places, [], [])[0]:
-                    break  # nobody would end this process when it is not needed
+                    break  # the server has ended, so no process would end this one
                 try:
                     connection, _ = self.listener.accept()
                 except BlockingIOError:  # another process was faster
                     continue
-                connection.settimeout(PATIENCE)
+                connection.settimeout(REQUEST_TIMEOUT)
                 with connection, contextlib.suppress(OSError):
                     request = self.take_request(connection)
                     if request is None:
                         connection.send(REFUSED)
                         continue
                     connection.setblocking(True)
-                    self.tell(TOOK)
+                    self.report(TOOK)
                     try:
-                        connection.send(TAKEN)
+                        connection.send(ACCEPTED)
                     except OSError:  # the client did not wait so long
                         request.close()
-                        self.tell(WAITS)
+                        self.report(WAITS)
                         continue
-                    # Whatever comes in between ends this process.
-                    known, before, links = len(sys.modules), links, MOST_LINKS
+                    # This process ends if anything is raised before `links` is restored.
+                    module_count, completed, links = len(sys.modules), links, MAX_LINKS
                     status = link(connection, request)
                     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-                    if status == 0 and len(sys.modules) == known and memory <= MOST_MEMORY:
-                        links = before + 1
+                    if status == 0 and len(sys.modules) == module_count and memory <= MAX_MEMORY:
+                        links = completed + 1
                     connection.send(bytes([status]))
-                if links < MOST_LINKS:
-                    self.tell(WAITS)
+                if links < MAX_LINKS:
+                    self.report(WAITS)
         finally:
             os._exit(0)
 
-    def take_request(self, connection: socket.socket) -> Request | None:
-        """A request that this process can do, or None."""
+    def take_request(self, connection: socket.socket) -> ClientRequest | None:
+        """The client's request if this process can serve it, else None."""
         try:
-            request = Request(connection)
+            request = ClientRequest(connection)
         except (ValueError, OSError, EOFError):
             return None
-        suits = request.suits(self.script) and not (
+        can_serve = request.can_serve(self.script) and not (
             self.same_limits and not request.has_same_limits()
         )
-        if suits and not self.changed():
+        if can_serve and not self.has_changed():
             return request
         request.close()
         return None
 
-    def tell(self, what: int) -> None:
-        """Tell the process that forked this one what it does now."""
-        os.write(self.writer, (os.getpid() << 1 | what).to_bytes(4, "little"))
+    def report(self, state: int) -> None:
+        """Report the state of this child to the server."""
+        os.write(self.writer, (os.getpid() << 1 | state).to_bytes(4, "little"))
 
 
 def signature(files: list[str]) -> list[tuple[int, int]]:

@@ -1,60 +1,62 @@
-"""The signals of a server: which end it, and which its command has to hear of."""
+"""The signals of a server: which of them end it, and which it passes to its command."""
 
 from __future__ import annotations
 
 import os
 import signal
 
-STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 # Bytes of sigset_t, of struct signalfd_siginfo, and SI_KERNEL.
 SIGNALS, SIGNAL_INFO, BY_KERNEL = 128, 128, 0x80
 
 
 class Signals:
-    """The signals that this process is sent, of which `taken` are for it or its command."""
+    """Collects the signals sent to this process, in `numbers`; they are for it or its command."""
 
     def __init__(self, *, with_command: bool) -> None:
         wake, waken = os.pipe()
         os.set_blocking(waken, False)
         signal.set_wakeup_fd(waken)
         self.numbers: list[int] = []
-        self._heard = [number for number in STOPS if signal.getsignal(number) != signal.SIG_IGN]
-        for number in self._heard:
+        self._handled = [
+            number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN
+        ]
+        for number in self._handled:
             signal.signal(number, lambda number, _: self.numbers.append(number))
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         self._interrupts = None
-        self.sources = [wake]  # what can be read when there are some
-        if with_command and signal.SIGINT in self._heard:
+        self.sources = [wake]  # descriptors that become readable at a signal
+        if with_command and signal.SIGINT in self._handled:
             self._interrupts = Interrupts()
             self.sources.append(self._interrupts.descriptor)
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def start(self, command: list[str], environment: dict[str, str]) -> int:
         """Start the command with the signals that this process was started with; OSError."""
-        # What nohup or a shell has ignored stays so; the interpreter ignores two more.
-        defaults = [*self._heard, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
+        # Signals that nohup or a shell ignored stay ignored. The interpreter ignores two more.
+        defaults = [*self._handled, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
         return os.posix_spawnp(
             command[0], command, environment, setsigdef=defaults, setsigmask=self._mask
         )
 
-    def take(self, source: int) -> None:
-        """Take those that one of `sources` has."""
+    def collect(self, source: int) -> None:
+        """Collect the signals of one of `sources`, which is readable."""
         if self._interrupts is not None and source == self._interrupts.descriptor:
-            self.numbers += [signal.SIGINT] * self._interrupts.take()
+            self.numbers += [signal.SIGINT] * self._interrupts.count()
         else:
             os.read(source, 4096)
 
 
 class Interrupts:
-    """The interrupts of this process that its command does not get by itself.
+    """Interrupts that only this process gets, not its command.
 
-    That of a terminal comes to both. Handlers of the interpreter do not learn the sender, so
+    An interrupt from a terminal reaches both. Python's signal handlers do not learn the sender, so
     interrupts are blocked and read from a descriptor.
     """
 
     def __init__(self) -> None:
-        """Block interrupts from now on; OSError where the system has no such descriptor."""
+        """Block interrupts from now on; OSError if the system lacks signal descriptors."""
         import ctypes  # not in the processes of links without a command
 
         library = ctypes.CDLL(None, use_errno=True)
@@ -66,12 +68,12 @@ class Interrupts:
         if self.descriptor < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
-    def take(self) -> int:
-        """How many came since, without those of a terminal."""
+    def count(self) -> int:
+        """Number of interrupts since the last call, without those from a terminal."""
         try:
             data = os.read(self.descriptor, 16 * SIGNAL_INFO)
         except BlockingIOError:
             return 0
         # ssi_code of struct signalfd_siginfo.
-        codes = [data[at + 8 : at + 12] for at in range(0, len(data), SIGNAL_INFO)]
+        codes = [data[start + 8 : start + 12] for start in range(0, len(data), SIGNAL_INFO)]
         return sum(int.from_bytes(code, "little") != BY_KERNEL for code in codes)

@@ -1,8 +1,8 @@
 """How a process starts from a bundle: `bundle.py` has its layout.
 
 The main program of a process that has nothing but the interpreter's own modules (-I -S). It makes
-the modules of the rows in their order, in which each comes after those that it imports, so that all
-of their imports find what they name. Arguments: the script to start instead when a source has
+the modules in the order of their rows. Each comes after the modules that it imports, so that all
+of their imports succeed. Arguments: the script to start instead if a source has
 changed since, the folder of the package, then those of the command line.
 """
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from pylink.startup.bundle import Later, Row
 
-# The kernel that looks at sources.
-CHECKER = "pylink._native.inputfiles"
-END = 12  # bytes at the end: the mark of the rows, and where they begin
-# How the launcher names a bundle that it has opened and verified.
-OPENED = "/proc/self/fd/"
+# The kernel that compares sources with the rows.
+CHECKING_KERNEL = "pylink._native.inputfiles"
+END_SIZE = 12  # bytes at the end: the mark of the rows, and their offset
+# The launcher passes a bundle that it has opened and verified as a path that begins like this.
+OPENED_PREFIX = "/proc/self/fd/"
 
 
 def start(mark: bytes) -> None:
@@ -66,20 +66,20 @@ def start(mark: bytes) -> None:
 def load(
     mark: bytes, package: str
 ) -> "tuple[list[Row], list[Later], str, memoryview, bool] | None":
-    """The rows, those for later, the object with the kernels, the bundle, whether times agree.
+    """Return rows, rows for later, path of the kernels, bundle, and whether all times agree.
 
-    None when a source has changed, or another bundle has taken the place of this one.
+    None if a source has changed, or another bundle has taken the place of this one.
     """
     try:
         file = open(sys.argv[0], O_RDONLY)
         # At once: the interpreter itself reads large files in small parts.
         bundle = memoryview(read(file, fstat(file).st_size))
         close(file)
-        if sys.argv[0].startswith(OPENED):
-            close(int(sys.argv[0][len(OPENED) :]))  # programs that this starts have no use for it
+        if sys.argv[0].startswith(OPENED_PREFIX):
+            close(int(sys.argv[0][len(OPENED_PREFIX) :]))  # not for programs that this one starts
     except OSError:
         return None
-    if bundle[-END:-4] != mark:
+    if bundle[-END_SIZE:-4] != mark:
         return None
     rows, later, objects = loads(bundle[int.from_bytes(bundle[-4:], "little") :])
     objects = f"{package}/{objects}"
@@ -90,7 +90,7 @@ def load(
 
 
 class Finder:
-    """Finds and makes the modules of `rows`, whose code is in the bundle."""
+    """Finds and creates the modules of `rows`, whose code is in the bundle."""
 
     def __init__(self, rows: "dict[str, Later]", bundle: memoryview, package: str) -> None:
         self.rows = rows
@@ -111,7 +111,7 @@ class Finder:
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> None:
-        """Leave that to the interpreter."""
+        """Leave creating the module to the interpreter."""
 
     def exec_module(self, module: "ModuleType") -> None:
         _, path, _, _, place = self.rows[module.__name__]
@@ -120,20 +120,20 @@ class Finder:
 
 
 def place_of(path: str, package: str) -> str:
-    """The path of a source: those of the package are relative to its folder."""
+    """The path of a source. Sources of the package are relative to the package's folder."""
     return path if path[0] == "/" else f"{package}/{path}"
 
 
 def have_same_times(
     rows: "list[Row]", later: "list[Later]", objects: str, package: str
 ) -> "bool | None":
-    """Whether every source has the size and the time of its row; a kernel is faster at that.
+    """Whether every source has the size and the time of its row. A kernel compares them.
 
-    None when the native code is that of another version.
+    None if the native code belongs to another version.
     """
-    spec = ModuleSpec(CHECKER, None, origin=objects)
+    spec = ModuleSpec(CHECKING_KERNEL, None, origin=objects)
     try:
-        kernel = sys.modules[CHECKER] = create_dynamic(spec)
+        kernel = sys.modules[CHECKING_KERNEL] = create_dynamic(spec)
         exec_dynamic(kernel)
         unchanged = kernel.are_unchanged
         folder = open(package, O_RDONLY | O_DIRECTORY)
@@ -145,11 +145,11 @@ def have_same_times(
 
 
 def have_same_contents(rows: "list[Row | Later]", bundle: memoryview, package: str) -> bool:
-    """Whether every source has the bytes that its row was made from.
+    """Whether every source has the bytes that its row was compiled from.
 
-    Their hashes are in the bundle before its end, 8 bytes for each row, in the order of the rows.
+    The bundle has a hash of 8 bytes for each row, in the order of the rows, before its end.
     """
-    at = len(bundle) - END - 8 * len(rows)
+    hash_offset = len(bundle) - END_SIZE - 8 * len(rows)
     for _, path, size, _, _ in rows:
         if path:
             try:
@@ -158,7 +158,10 @@ def have_same_contents(rows: "list[Row | Later]", bundle: memoryview, package: s
                 close(file)
             except OSError:
                 return False
-            if len(source) != size or source_hash(size, source) != bundle[at : at + 8]:
+            if (
+                len(source) != size
+                or source_hash(size, source) != bundle[hash_offset : hash_offset + 8]
+            ):
                 return False
-        at += 8
+        hash_offset += 8
     return True

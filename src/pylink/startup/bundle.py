@@ -1,22 +1,22 @@
 """The bundle: one file with the code of all modules that every link imports.
 
 Opening, checking and reading sixty files takes longer than a small link does. A bundle is good
-while each source has the size and the time, or else the bytes, that its row has; its code has no
+while each source has the size and the time, or else the bytes, of its row. Its code has no
 docstrings and no annotations. The launcher (src/_native/launcher) looks for one in three places:
 
-1. where the interpreter keeps compiled modules: the first link makes it if that may be written;
-2. in the user's cache (`usercache.py`): the first link makes it there where nothing else is good;
+1. where the interpreter keeps compiled modules: the first link writes it there if it may;
+2. in the user's cache (`usercache.py`): the first link writes it there if no other one is good;
 3. beside this file: setup.py puts it into wheels, where times are unknown and bytes decide.
 
-Where there is none that is good, the program starts as any Python script.
+If none is good, the program starts as any Python script.
 
 It begins as a compiled main program, `bootstrap.py`, with which the launcher starts the
-interpreter. After it stands what that reads: the code of each module that some links import, and
-the rows of all modules as one object, so that a name that several modules have is made once, then a
+interpreter. Its data follows: the code of each module that some links import, and
+the rows of all modules as one object, so that a name of several modules is created once, then a
 hash of each source. The last bytes are a mark of the rows, which the main program has as well, and
-where they begin. Bytes 4 to 11, which the interpreter ignores, are a checksum of all after them.
+their offset. Bytes 4 to 11, which the interpreter ignores, are a checksum of all later bytes.
 
-    python -m pylink.startup.bundle     # makes it now: for folders that cannot be written later
+    python -m pylink.startup.bundle     # writes it now, if links cannot write it later
 """
 
 from __future__ import annotations
@@ -34,18 +34,17 @@ if TYPE_CHECKING:
     # Name; path, size in bytes and time in ns of the source; code. Kernels have neither path nor
     # code. Paths are relative to the package, except for sources of the interpreter.
     Row = tuple[str, str, int, int, CodeType | None]
-    # The same of a module that some links import, with the place of its code in the bundle.
+    # Like Row, for modules that some links import; the last number is the offset of the code.
     Later = tuple[str, str, int, int, int]
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.dirname(HERE)
 NAME = f"link.{sys.implementation.cache_tag}.pyc"
 PATH = f"{PACKAGE}/__pycache__/{NAME}"
-# In wheels; with another ending than what is removed to make images small.
+# The bundle in wheels. Scripts that shrink images remove *.pyc, so it has another ending.
 SHIPPED = f"{HERE}/link.{sys.implementation.cache_tag}.bundle"
 
-# What a link imports, and through these; and what one of host objects and archives does besides, or
-# a whole device-link step.
+# Modules that every link imports, directly or through these.
 EVERY_LINK = (
     "pylink.startup.program",
     "pylink.command.cli",
@@ -53,6 +52,7 @@ EVERY_LINK = (
     "pylink.linker",
     "pylink.options.model",
 )
+# Modules that only links of host objects or archives, or device-link steps, import.
 SOME_LINKS = (
     "pylink.inputs.unpacking",
     "pylink.inputs.archive",
@@ -63,18 +63,18 @@ SOME_LINKS = (
     "pylink.devicelink.step",
 )
 
-# The place, as an argument, of the user's cache.
+# The argument that stands for the user's cache.
 CACHE = "--cache"
 
-# The interpreter starts with these arguments, and so without whatever site-packages loads.
-ALONE = ("-I", "-S")
+# Arguments of the interpreter with which it loads nothing from site-packages.
+ISOLATED = ("-I", "-S")
 
 
 def make_for_next(*, shipped: bool = False) -> None:
     """Make a bundle for the next link, in a process of its own.
 
-    Where compiled modules may be written, else in the user's cache; but not there if the one that
-    was `shipped` with the package is good.
+    It is written beside compiled modules if that is allowed, else to the user's cache; but not
+    there if the bundle `shipped` with the package is good.
     """
     from pylink.startup.usercache import cache_folder
 
@@ -84,19 +84,19 @@ def make_for_next(*, shipped: bool = False) -> None:
         return
     else:
         place = CACHE
-    command = [sys.executable, *ALONE, os.path.abspath(__file__), place]
+    command = [sys.executable, *ISOLATED, os.path.abspath(__file__), place]
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     streams = [(os.POSIX_SPAWN_DUP2, null, stream) for stream in range(3)]
     try:
         os.waitpid(os.posix_spawn(sys.executable, command, os.environ, file_actions=streams), 0)
-    except OSError:  # then there is none
+    except OSError:  # links go on without a bundle
         pass
     finally:
         os.close(null)
 
 
 def may_write() -> bool:
-    """Whether compiled modules are wanted and may be written where the interpreter keeps them."""
+    """Whether the interpreter writes compiled modules and this user may write there."""
     if sys.dont_write_bytecode or os.environ.get("PYTHONDONTWRITEBYTECODE"):
         return False
     places = (PACKAGE, os.path.dirname(PATH), PATH)  # each may be another user's
@@ -104,13 +104,13 @@ def may_write() -> bool:
 
 
 class Recorder:
-    """Notes which modules are loaded from files, in the order in which they are ready."""
+    """Records which modules are loaded from files, in the order in which they are ready."""
 
     def __init__(self) -> None:
         self.ready: list[ModuleType] = []
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """What the other finders find, with a loader that tells when the module is ready."""
+        """The other finders' spec, with a loader that records when the module is ready."""
         others = (finder for finder in sys.meta_path if finder is not self)
         specs = (finder.find_spec(name, path, target) for finder in others)  # type: ignore[arg-type]
         spec = next((spec for spec in specs if spec is not None), None)
@@ -128,7 +128,7 @@ class Recorder:
 
 
 def record(names: tuple[str, ...]) -> list[ModuleType]:
-    """Import these; all modules that this loads, each after those that it imports."""
+    """Import the modules and return all that this loads, each after those that it imports."""
     recorder = Recorder()
     sys.meta_path.insert(0, recorder)
     try:
@@ -140,7 +140,7 @@ def record(names: tuple[str, ...]) -> list[ModuleType]:
 
 
 def row(module: ModuleType, kernels: str, *, shipped: bool) -> tuple[Row, bytes] | None:
-    """The row of a module and the hash of its source; None of one left to the interpreter.
+    """The row of a module and the hash of its source; None if the interpreter loads it.
 
     A bundle that is `shipped` has no modules of the interpreter, whose release may be another one.
     """
@@ -152,7 +152,7 @@ def row(module: ModuleType, kernels: str, *, shipped: bool) -> tuple[Row, bytes]
     is_own = path.startswith(f"{PACKAGE}/")
     if not path.endswith(".py") or (shipped and not is_own):
         return None
-    with open(path, "rb") as stream:  # compiled modules know the time of theirs in seconds alone
+    with open(path, "rb") as stream:  # a compiled module has this time in seconds only
         status = os.fstat(stream.fileno())
         source = stream.read()
     if is_own:
@@ -163,14 +163,14 @@ def row(module: ModuleType, kernels: str, *, shipped: bool) -> tuple[Row, bytes]
 
 
 def make(*, shipped: bool = False, kernels: str = "") -> bytes:
-    """A bundle, for a process with -S alone.
+    """Return a bundle. The process must have been started with -S.
 
-    `kernels` is the file name of the native code, by default that which is loaded here.
+    `kernels` is the file name of the native code, by default of what this process has loaded.
     """
     from importlib.util import MAGIC_NUMBER
     from marshal import dumps
 
-    # Started as a file, this one has its own folder in the path, and not that of the package.
+    # A module started as a file has its own folder in the path, not the package's.
     sys.path[:] = [place for place in sys.path if place != HERE]
     sys.path.append(os.path.dirname(PACKAGE))
     bundles = record(EVERY_LINK), record(SOME_LINKS)
@@ -202,16 +202,16 @@ def make(*, shipped: bool = False, kernels: str = "") -> bytes:
     body = dumps((rows, later, objects))
     bundle = before + body + digests + mark + len(before).to_bytes(4, "little")
     bundle[:4] = MAGIC_NUMBER
-    bundle[12:16] = len(bundle).to_bytes(4, "little")  # the launcher tells a part of one by it
+    bundle[12:16] = len(bundle).to_bytes(4, "little")  # so the launcher detects a truncated bundle
     bundle[4:12] = checksum(bytes(bundle[12:])).to_bytes(8, "little")
     return bytes(bundle)
 
 
 def checksum(data: bytes) -> int:
-    """A sum of 64 bits that tells damage: the launcher has the same."""
+    """A checksum of 64 bits, which the launcher computes in the same way."""
     total = 0
-    for at in range(0, len(data), 8):
-        total = (total ^ int.from_bytes(data[at : at + 8], "little")) * 0x9E3779B97F4A7C15
+    for offset in range(0, len(data), 8):
+        total = (total ^ int.from_bytes(data[offset : offset + 8], "little")) * 0x9E3779B97F4A7C15
         total &= 0xFFFFFFFFFFFFFFFF
         total ^= total >> 32
     return total
@@ -230,15 +230,15 @@ def write(place: str) -> None:
         return
     from pylink.files.atomic import write_whole
 
-    # Whoever may write it has others run what they like: as the interpreter's compiled modules, it
-    # may be read by users who may read the source, and written by nobody else.
+    # Who can write a bundle can run code as other users. So, like compiled modules, it can be read
+    # by all who can read the source, and written by its owner only.
     os.umask(~os.stat(__file__).st_mode & 0o666 | 0o022)
     os.makedirs(os.path.dirname(place), exist_ok=True)
     write_whole(place, bundle)
 
 
 def main(arguments: list[str]) -> int:
-    """Write a bundle; 1 with a line that says why when that cannot be.
+    """Write a bundle and return 0, or 1 after a message if it cannot be written.
 
     Arguments: a path or CACHE, by default where the interpreter keeps compiled modules.
     For setup.py: --ship, a path, and the file name of the native code.
@@ -251,15 +251,15 @@ def main(arguments: list[str]) -> int:
         else:
             write(arguments[0] if arguments else PATH)
     except OSError as error:
-        where = os.path.dirname(PATH) if not arguments else arguments[0]
+        path_name = os.path.dirname(PATH) if not arguments else arguments[0]
         reason = error.strerror or str(error)
-        sys.stderr.write(f"pylink: cannot write the start-up bundle in {where}: {reason}\n")
+        sys.stderr.write(f"pylink: cannot write the start-up bundle in {path_name}: {reason}\n")
         return 1
     return 0
 
 
 if __name__ == "__main__":
     if not sys.flags.no_site:
-        command = [sys.executable, *ALONE, os.path.abspath(__file__), *sys.argv[1:]]
+        command = [sys.executable, *ISOLATED, os.path.abspath(__file__), *sys.argv[1:]]
         os.execv(sys.executable, command)
     sys.exit(main(sys.argv[1:]))

@@ -15,22 +15,24 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-# From the native program that starts Python: the name that it was started under, and whether it
-# holds interrupts back.
+# Variables that the launcher sets: the name that it was started under, and whether it blocks
+# interrupts.
 STARTED_AS = "PYLINK_STARTED_AS"
 HELD = "PYLINK_INTERRUPTS_HELD"
 
 
 def run(*, bundled: bool = False, exact: bool = False) -> NoReturn:
-    """The command line, and the end of the process; `bundled` says that it started from a bundle.
+    """Run the command line and end the process, which was started from a bundle if `bundled`.
 
-    An `exact` one has the times of the sources; one without is good, too, but slower to check.
+    An `exact` bundle has the times of the sources. Without them it is as good, but slower to check.
 
     Taking the interpreter apart at its end takes an eighth of a small link's instructions and
-    changes nothing that lasts. Whatever has to run then has loaded `atexit` for that.
+    changes nothing that lasts. Code that must run at the end has loaded `atexit`.
     """
     end_on_interrupt()
-    from pylink.command.cli import main  # an interrupt is none of its business
+    from pylink.command.cli import (
+        main,
+    )  # after the signals are set: an interrupt has no effect on it
 
     name = os.environ.pop(STARTED_AS, None)
     if name is not None:
@@ -50,16 +52,16 @@ def run(*, bundled: bool = False, exact: bool = False) -> NoReturn:
                 if stream is not None:
                     stream.flush()
         except (OSError, ValueError):
-            sys.exit(status)  # the interpreter's way with streams that take nothing
+            sys.exit(status)  # as the interpreter ends if a stream cannot be written
         os._exit(status)
     sys.exit(status)
 
 
 def end_on_interrupt() -> None:
-    """Let an interrupt end the process as it ends nvlink, at any moment and without a word.
+    """Let an interrupt end the process at any moment and without a message, as it ends nvlink.
 
-    What is being written has no name yet, so nothing needs cleaning up. Where interrupts are
-    ignored, as in the background of a shell, or somebody else handles them, that stays so.
+    Unfinished files have no name, so nothing needs cleaning up. Interrupts that are ignored, as in
+    the background of a shell, or handled by other code, stay as they are.
     """
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)

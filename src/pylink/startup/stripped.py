@@ -1,8 +1,8 @@
-"""Code without what only readers and type checkers need, as bundles have it: it is read faster.
+"""Compiles modules for bundles without the parts that only readers and type checkers need.
 
-Docstrings, annotations, imports of `__future__` and what stands below `if TYPE_CHECKING:` go;
-statements, assertions and the numbers of lines stay. What a class says of its fields stays where
-something may look at that: in classes with a decorator, a base or a keyword.
+Docstrings, annotations, imports of `__future__` and the bodies of `if TYPE_CHECKING:` are removed;
+statements, assertions and line numbers stay. Annotations of fields stay in classes with a
+decorator, a base or a keyword, since code may inspect them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def compile_stripped(source: bytes, path: str) -> CodeType:
-    """The code of the module at `path`, which behaves as that of all its source does."""
+    """Compile the module at `path` to stripped code, which behaves as the full code does."""
     tree = ast.parse(source, path)
     flags = 0
     for statement in list(tree.body):
@@ -30,7 +30,7 @@ def compile_stripped(source: bytes, path: str) -> CodeType:
 
 
 class Stripped(ast.NodeTransformer):
-    """Takes that out of a tree, in place."""
+    """Strips a syntax tree in place."""
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         return self._without_docstring(node)
@@ -74,5 +74,5 @@ if TYPE_CHECKING:
 
 
 def _declares(node: ast.stmt) -> bool:
-    """Whether a statement says the type of a name and nothing else."""
+    """Whether a statement only annotates a name, without a value."""
     return isinstance(node, ast.AnnAssign) and node.value is None

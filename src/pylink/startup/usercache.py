@@ -1,7 +1,7 @@
 """The user's cache of bundles, for installations that this user may not write.
 
-A bundle is a program: whoever writes it decides what runs. The folder has mode 0700 and belongs
-to the effective user, the file has mode 0600, and a process with rights of somebody else (setuid)
+A bundle is a program: who can write it decides what runs. The folder has mode 0700 and belongs
+to the effective user, the file has mode 0600, and a process with another user's rights (setuid)
 or with another user's HOME has no cache. src/_native/launcher/usercache.h makes the same checks on
 the open descriptors before a bundle is used, and verifies its bytes.
 """
@@ -13,12 +13,12 @@ import stat
 import time
 from contextlib import suppress
 
-# Those of installations that are gone are removed after so many seconds.
-UNUSED = 60 * 86400
+# Bundles not written for so many seconds are removed: their installations are probably gone.
+UNUSED_SECONDS = 60 * 86400
 
 
 def cache_folder() -> str | None:
-    """The folder of this user's bundles, whether it is there or not; None where none may be."""
+    """Path of this user's folder of bundles, which may not exist; None if it would be unsafe."""
     user = os.geteuid()
     if os.getuid() != user or os.getgid() != os.getegid():
         return None
@@ -35,15 +35,15 @@ def cache_folder() -> str | None:
 
 
 def cached_name(package: str, name: str) -> str:
-    """What the bundle `name` of the package in a folder is called there."""
+    """The file name in the cache of the bundle `name` for the package in the folder `package`."""
     status = os.stat(package)
     return f"{status.st_dev:x}-{status.st_ino:x}.{name}"
 
 
 def open_folder(path: str) -> int:
-    """A descriptor of the folder, which is made if it is not there.
+    """Open the folder, creating it if needed, and return a descriptor.
 
-    OSError where it is not safe.
+    OSError if its owner or mode is not safe.
     """
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with suppress(FileExistsError):
@@ -57,7 +57,7 @@ def open_folder(path: str) -> int:
 
 
 def write_cached(path: str, name: str, bundle: bytes) -> None:
-    """Write a bundle into the folder, and remove old ones; OSError."""
+    """Write a bundle into the folder and remove old bundles there; OSError."""
     folder = open_folder(path)
     try:
         unfinished = f".{name}.{os.getpid()}"
@@ -70,7 +70,7 @@ def write_cached(path: str, name: str, bundle: bytes) -> None:
         except OSError:
             _remove(unfinished, folder)
             raise
-        before = time.time() - UNUSED
+        before = time.time() - UNUSED_SECONDS
         for other in os.listdir(folder):
             if os.stat(other, dir_fd=folder, follow_symlinks=False).st_mtime < before:
                 _remove(other, folder)
@@ -79,5 +79,5 @@ def write_cached(path: str, name: str, bundle: bytes) -> None:
 
 
 def _remove(name: str, folder: int) -> None:
-    with suppress(OSError):  # gone, or somebody's folder
+    with suppress(OSError):  # already removed, or a folder
         os.unlink(name, dir_fd=folder)

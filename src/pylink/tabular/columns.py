@@ -28,27 +28,27 @@ if TYPE_CHECKING:
 
 
 class Unit(NamedTuple):
-    """What a number counts, and whether the sum of a column means something."""
+    """The unit of a number, and whether the sum of a column means something."""
 
     name: str
     sums: bool = False
 
 
 Size = Annotated[int, Unit("bytes", sums=True)]
-# Bytes of which a sum says nothing: offsets, alignments, peaks.
+# Bytes whose sum means nothing: offsets, alignments, peaks.
 Place = Annotated[int, Unit("bytes")]
 Milliseconds = Annotated[float, Unit("ms", sums=True)]
-# Milliseconds of which another row may have a part.
+# Milliseconds that other rows may include, too.
 Lap = Annotated[float, Unit("ms")]
 Seconds = Annotated[float, Unit("s")]
-# How many times as much.
+# A quotient of two quantities.
 Ratio = Annotated[float, Unit("ratio")]
 
 
 class Kind(NamedTuple):
-    """What a column holds: `letter` is that of module `array`, `format` Arrow's.
+    """The type of a column: `letter` is the code of module `array`, `format` Arrow's.
 
-    `absent` stands for none among machine values.
+    `absent` is the machine value that stands for None.
     """
 
     type: type
@@ -83,14 +83,14 @@ def units_of(row: type) -> dict[str, Unit]:
     hints = get_type_hints(row, include_extras=True)
     units = {}
     for name in row._fields:  # type: ignore[attr-defined]
-        for part in (hints[name], *get_args(hints[name])):  # of `Size | None` it is a part
+        for part in (hints[name], *get_args(hints[name])):  # `Size | None` has it as an argument
             if get_origin(part) is Annotated:
                 units[name] = part.__metadata__[0]
     return units
 
 
-def packed(kind: Kind, values: Sequence[Value]) -> memoryview:
-    """Numbers as an array of machine values, a byte for each truth value."""
+def pack_values(kind: Kind, values: Sequence[Value]) -> memoryview:
+    """Pack numbers into an array of machine values; a truth value takes one byte."""
     numbers: array[Any] = array(
         kind.letter, [kind.absent if value is None else value for value in values]
     )
@@ -98,30 +98,30 @@ def packed(kind: Kind, values: Sequence[Value]) -> memoryview:
 
 
 def arrow_column(name: str, kind: Kind, values: Sequence[Value]) -> ArrowColumn:
-    """A column as `export_stream` takes it."""
+    """Pack a column for `export_stream`."""
     label, valid, nulls = name.encode(), None, 0
     if kind.nullable:
-        valid = bits([value is not None for value in values])
+        valid = pack_bits([value is not None for value in values])
         nulls = sum(value is None for value in values)
     if kind.type is str:
-        codes, offsets, texts = encoded([str(value or "") for value in values])
+        codes, offsets, texts = encode_texts([str(value or "") for value in values])
         return label, kind.format, codes, valid, nulls, offsets, texts
     if kind.type is bool:
-        return label, kind.format, bits(values), valid, nulls, None, None
-    return label, kind.format, packed(kind, values).tobytes(), valid, nulls, None, None
+        return label, kind.format, pack_bits(values), valid, nulls, None, None
+    return label, kind.format, pack_values(kind, values).tobytes(), valid, nulls, None, None
 
 
-def bits(flags: Sequence[Value]) -> bytes:
-    """A bit for each flag, the first the lowest of the first byte."""
+def pack_bits(flags: Sequence[Value]) -> bytes:
+    """Pack flags into bits; the first flag is the lowest bit of the first byte."""
     number = sum(1 << place for place, flag in enumerate(flags) if flag)
     return number.to_bytes((len(flags) + 7) // 8, "little")
 
 
-def encoded(texts: Sequence[str]) -> tuple[bytes, bytes, bytes]:
-    """Each distinct text once, in order of mention: codes, offsets and bytes."""
+def encode_texts(texts: Sequence[str]) -> tuple[bytes, bytes, bytes]:
+    """Encode texts as a dictionary in order of first use: codes, offsets and bytes."""
     numbers: dict[str, int] = {}
     codes = array("i", [numbers.setdefault(text, len(numbers)) for text in texts])
-    # What is not UTF-8 in a file stands as lone surrogates in its names.
+    # Names of inputs that are not UTF-8 contain lone surrogates.
     pieces = [text.encode("utf-8", "replace") for text in numbers]
     offsets = array("i", [0])
     for piece in pieces:

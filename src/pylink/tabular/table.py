@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, SupportsIndex, TypeVar, cast, overload
 
-from pylink.tabular.columns import Kind, arrow_column, kinds_of, packed, units_of
-from pylink.tabular.page import CELL, SHOWN, table_html
+from pylink.tabular.columns import Kind, arrow_column, kinds_of, pack_values, units_of
+from pylink.tabular.page import CELL_WIDTH, SHOWN_ROWS, table_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -16,10 +16,10 @@ RowT = TypeVar("RowT", bound=NamedTuple)
 class Table(Generic[RowT]):
     """Rows that are named tuples; slices, `where` and `sorted_by` give tables again.
 
-    A table has its rows by number, and one goes through them. `row` is the class of the rows, also
-    where there are none. `column(name)` has one column; numbers there are a memory view, of which
-    `numpy.asarray` makes an array without copying. `numpy.asarray(table)` is a structured array,
-    `pandas.DataFrame(table)` a frame. All that reads Arrow streams takes a table as it is, such as
+    A table can be indexed and iterated. `row` is the class of the rows, also of an empty table.
+    `column(name)` returns one column; numbers are a memory view, from which `numpy.asarray` makes
+    an array without copying. `numpy.asarray(table)` is a structured array,
+    `pandas.DataFrame(table)` a frame. Readers of Arrow streams accept a table, such as
     `pyarrow.table(table)`, `polars.DataFrame(table)` and DuckDB; text is dictionary-encoded there.
     """
 
@@ -41,22 +41,22 @@ class Table(Generic[RowT]):
 
     @property
     def dtypes(self) -> dict[str, str]:
-        """What numpy calls the type of each column; `U` stands for text of any width."""
+        """numpy's name for the type of each column; `U` stands for text of any width."""
         return {name: kind.numpy for name, kind in self._kinds.items()}
 
     @property
     def units(self) -> dict[str, str]:
-        """What the numbers of each column count, such as bytes, for those that have a unit."""
+        """The unit of each column of numbers that has one, such as bytes."""
         return {name: unit.name for name, unit in units_of(self.row).items()}
 
     def column(self, name: str) -> memoryview | tuple[str | None, ...]:
-        """The values of one column; ValueError when there is none of that name.
+        """The values of one column; ValueError if there is no column of that name.
 
         Text is a tuple. Numbers are a read-only memory view; -1 or NaN stands for none.
         """
         kind = self._kind(name)
         values = self._values(name)
-        return packed(kind, values) if kind.letter else cast("tuple[str | None, ...]", values)
+        return pack_values(kind, values) if kind.letter else cast("tuple[str | None, ...]", values)
 
     def where(self, test: Callable[[RowT], object] | None = None, **values: object) -> Table[RowT]:
         """The rows that `test` accepts and whose columns have these values."""
@@ -73,11 +73,11 @@ class Table(Generic[RowT]):
         )
 
     def sorted_by(self, name: str, *, descending: bool = False) -> Table[RowT]:
-        """The rows by one column, equal ones in the order they have; none comes first."""
-        place = self._place(name)
+        """The rows sorted by one column (a stable sort); None comes first."""
+        index = self._column_index(name)
 
         def key(row: RowT) -> tuple[bool, Any]:
-            value = tuple(row)[place]
+            value = tuple(row)[index]
             return (value is not None, value)
 
         return Table(self.row, sorted(self._rows, key=key, reverse=descending))
@@ -126,7 +126,9 @@ class Table(Generic[RowT]):
         array = numpy.empty(len(self), [(name, self._dtype(name)) for name in self.columns])
         for name, kind in self._kinds.items():
             values = self._values(name)
-            array[name] = packed(kind, values) if kind.letter else [value or "" for value in values]
+            array[name] = (
+                pack_values(kind, values) if kind.letter else [value or "" for value in values]
+            )
         return {
             "version": 3,
             "shape": array.shape,
@@ -147,21 +149,23 @@ class Table(Generic[RowT]):
         )
 
     def __repr__(self) -> str:
-        """The first rows, and what all of them amount to."""
+        """A summary line and the first rows."""
         lines = [self._summary()]
-        lines += (f"  {tuple(row)!r}" for row in self[:SHOWN])
-        if len(self) > SHOWN:
-            lines.append(f"  ... {len(self) - SHOWN} more")
-        return "\n".join(line if len(line) <= CELL else f"{line[: CELL - 3]}..." for line in lines)
+        lines += (f"  {tuple(row)!r}" for row in self[:SHOWN_ROWS])
+        if len(self) > SHOWN_ROWS:
+            lines.append(f"  ... {len(self) - SHOWN_ROWS} more")
+        return "\n".join(
+            line if len(line) <= CELL_WIDTH else f"{line[: CELL_WIDTH - 3]}..." for line in lines
+        )
 
     def _repr_html_(self) -> str:
-        """The first rows as a notebook shows them, and how to get the rest."""
+        """HTML for a notebook: the first rows, and how to get the others."""
         return table_html(self._rows, self.dtypes, self._summary())
 
     def _summary(self) -> str:
         """Number of rows, names of columns, and the sums that mean something."""
         totals = [
-            f"{name} {_shown(sum(value or 0 for value in self._values(name)))} {unit.name}"
+            f"{name} {_format_total(sum(value or 0 for value in self._values(name)))} {unit.name}"
             for name, unit in units_of(self.row).items()
             if unit.sums
         ]
@@ -173,24 +177,24 @@ class Table(Generic[RowT]):
         return kinds_of(self.row)
 
     def _kind(self, name: str) -> Kind:
-        return self._kinds[self.columns[self._place(name)]]
+        return self._kinds[self.columns[self._column_index(name)]]
 
-    def _place(self, name: str) -> int:
+    def _column_index(self, name: str) -> int:
         if name not in self.columns:
             raise ValueError(f"no column {name!r}; there are {', '.join(self.columns)}")
         return self.columns.index(name)
 
     def _values(self, name: str) -> tuple[Any, ...]:
-        place = self._place(name)
-        return tuple(tuple.__getitem__(row, place) for row in self._rows)
+        index = self._column_index(name)
+        return tuple(tuple.__getitem__(row, index) for row in self._rows)
 
     def _dtype(self, name: str) -> str:
-        """What numpy calls the type of a column."""
+        """numpy's name for the type of a column, with the width of its text."""
         kind = self._kinds[name]
         if kind.type is not str:
             return kind.numpy
         return f"U{max((len(value or '') for value in self._values(name)), default=1) or 1}"
 
 
-def _shown(total: float) -> str:
+def _format_total(total: float) -> str:
     return f"{total:,}" if isinstance(total, int) else f"{total:,.2f}"

@@ -1,6 +1,6 @@
-"""A progress bar for people who wait: on a terminal or in a notebook, after a second, with rich.
+"""A progress bar on a terminal or in a notebook, shown after a second if rich is installed.
 
-It is drawn on standard error and gone when the work is done.
+It is drawn on standard error and removed when the work is done.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Seconds before anything is shown: most work is done by then.
-PATIENCE = 1.0
+# Seconds before the bar appears: most work is done by then.
+SHOW_AFTER = 1.0
 
-# The phase that a link ends with.
-LAST = "write"
+# The last phase of a link.
+LAST_PHASE = "write"
 
 
 class Progress:
@@ -28,12 +28,12 @@ class Progress:
 
     __slots__ = ("_bar", "_begun", "_done", "_is_shown", "_task", "_text", "_total")
 
-    def __init__(self, text: str, total: int = 0, *, wanted: bool = True) -> None:
+    def __init__(self, text: str, total: int = 0, *, enabled: bool = True) -> None:
         self._text = text
         self._total = total
         self._done = 0
         self._begun = time.monotonic()
-        self._is_shown = wanted and (is_terminal(sys.stderr) or "ipykernel" in sys.modules)
+        self._is_shown = enabled and (is_terminal(sys.stderr) or "ipykernel" in sys.modules)
         self._bar: Any = None
         self._task: Any = None
 
@@ -44,17 +44,17 @@ class Progress:
         self.stop()
 
     def advance(self, done: int = -1, text: str = "") -> None:
-        """So much is done (default: one more); `text` says what comes now."""
+        """Set the amount done (default: one more) and show `text`, the current step."""
         self._done = self._done + 1 if done < 0 else done
         self.tell(text)
 
     def reach(self, done: int, total: int) -> None:
-        """So much of so much is done."""
+        """Set the amount done and the total."""
         self._total = total
         self.advance(done)
 
     def tell(self, text: str = "") -> None:
-        """Say what comes now."""
+        """Show `text`, the current step."""
         if not self._is_shown:
             return
         if self._bar is None and not self._start():
@@ -65,13 +65,13 @@ class Progress:
         )
 
     def stop(self) -> None:
-        """The work is done, or has failed."""
+        """Remove the bar: the work is done or has failed."""
         if self._bar is not None:
             self._bar.stop()
         self._is_shown = False
 
     def _start(self) -> bool:
-        if time.monotonic() - self._begun < PATIENCE:
+        if time.monotonic() - self._begun < SHOW_AFTER:
             return False
         try:
             console = importlib.import_module("rich.console").Console(stderr=True)
@@ -89,7 +89,7 @@ class ProgressObserver(Observer):
 
     __slots__ = ("_progress",)
 
-    # From init to write.
+    # The phases from init to write.
     PHASES = 7
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class ProgressObserver(Observer):
 
     def phase_ended(self, tag: str, result: object) -> None:
         self._progress.advance(text=f"{tag} done")
-        if tag == LAST:  # what is done about the link after it has bars of its own
+        if tag == LAST_PHASE:  # reports after the link have bars of their own
             self._progress.stop()
 
     def close(self, *, failed: bool) -> None:

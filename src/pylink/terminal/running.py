@@ -1,4 +1,4 @@
-"""How commands other than a link run: words in, a status out, and a reason where it is not 0."""
+"""Runs commands other than a link: parses arguments, reports errors, returns the exit status."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def run(
     error_status: int = 1,
     intermixed: bool = False,
 ) -> int:
-    """The status of a command: that of `work`, 2 for words that it does not know.
+    """Return the exit status of a command: that of `work`, or 2 for unknown arguments.
 
-    It is `error_status` after an error of a file, a package that is missing, and the errors that
-    are `expected`, whose text is the reason; the reason is written to standard error. With
-    `intermixed` options may stand between the words of one list.
+    It is `error_status` after a file error, a missing package and the `expected` errors, whose text
+    is the reason; the reason is written to standard error. With `intermixed`, options may stand
+    between the arguments of one list.
     """
     try:
         return work((parser.parse_intermixed_args if intermixed else parser.parse_args)(argv))
@@ -41,12 +41,12 @@ def run(
         reason = reason_of_import(error)
     except OSError as error:
         name = error.filename
-        where = os.fsdecode(name) if isinstance(name, bytes) else name
-        reason = reason_of(error) if name is None else f"{where}: {reason_of(error)}"
+        file = os.fsdecode(name) if isinstance(name, bytes) else name
+        reason = reason_of(error) if name is None else f"{file}: {reason_of(error)}"
     refuse(parser.prog, reason)
     return error_status
 
 
 def refuse(program: str, reason: str) -> None:
-    """Say on standard error, in one line, why a command cannot do its work."""
+    """Write to standard error, in one line, why a command cannot do its work."""
     write(None, f"{program}: {printable(reason)}\n")

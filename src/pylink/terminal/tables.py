@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Table:
-    """Rows of text under a title; columns after the first `left` are numbers."""
+    """Rows of text under a title; the columns after the first `left` are numbers."""
 
     __slots__ = ("columns", "left", "rows", "title")
 
@@ -24,17 +24,17 @@ class Table:
         self.title, self.columns, self.rows, self.left = title, columns, rows, left
 
     def printable(self) -> list[tuple[str, ...]]:
-        """The rows, whose names come from inputs, for people."""
+        """The rows with control characters escaped: names come from inputs."""
         return [tuple(map(printable, row)) for row in self.rows]
 
 
-def aligned(rows: Sequence[Sequence[str]], right: str = "", gap: str = "  ") -> list[str]:
-    """A line for each row, columns below each other; `right` has an r for each flushed right."""
+def align_columns(rows: Sequence[Sequence[str]], right: str = "", gap: str = "  ") -> list[str]:
+    """One line per row with aligned columns; an r in `right` aligns that column to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         gap.join(
-            cell.rjust(width) if right[place : place + 1] == "r" else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.rjust(width) if right[number : number + 1] == "r" else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     ]
@@ -45,13 +45,13 @@ def as_text(tables: Sequence[Table]) -> str:
     lines = []
     for table in tables:
         right = " " * table.left + "r" * (len(table.columns) - table.left)
-        rows = aligned([table.columns, *table.printable()], right)
+        rows = align_columns([table.columns, *table.printable()], right)
         lines += [table.title, *(f"  {row}".rstrip() for row in rows), ""]
     return "\n".join(lines) + "\n"
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
-    """Rows as comma separated values, the first of them the names of columns."""
+    """Rows as comma separated values; the first row has the names of the columns."""
     import csv
     import io
 
@@ -61,7 +61,7 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
 
 
 def print_tables(tables: Sequence[Table]) -> None:
-    """Through rich on a terminal that has it, else as plain text; OSError as of `show`."""
+    """Print with rich on a terminal if it is installed, else plain text; OSError as of `show`."""
     try:
         rich = importlib.import_module("rich.console") if is_terminal(sys.stdout) else None
     except ImportError:
@@ -73,13 +73,13 @@ def print_tables(tables: Sequence[Table]) -> None:
 
 
 def print_rich(console: Any, tables: Sequence[Table]) -> None:
-    """Tables through a console of rich."""
+    """Print tables to a console of rich."""
     make = importlib.import_module("rich.table").Table
     for table in tables:
-        shown = make(title=table.title, title_justify="left")
-        for place, name in enumerate(table.columns):
-            justify = "left" if place < table.left else "right"
-            shown.add_column(name, justify=justify, overflow="fold")
+        rich_table = make(title=table.title, title_justify="left")
+        for number, name in enumerate(table.columns):
+            justify = "left" if number < table.left else "right"
+            rich_table.add_column(name, justify=justify, overflow="fold")
         for row in table.printable():
-            shown.add_row(*row)
-        console.print(shown, markup=False)
+            rich_table.add_row(*row)
+        console.print(rich_table, markup=False)

@@ -1,6 +1,6 @@
 """`pylink worker`: requests on standard input, responses on standard output.
 
-A build system that starts the command without `--persistent_worker` wants one link and no worker.
+A build system that starts the command without `--persistent_worker` expects one link, not a worker.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         prog="pylink worker",
         description="Link what a build system asks for, request by request, as Bazel's persistent "
-        "workers do. All other words stand before those of each request.",
-        epilog="Without --persistent_worker, the words are those of one link.",
+        "workers do. All other arguments are put before those of each request.",
+        epilog="Without --persistent_worker, the arguments are those of one link.",
         allow_abbrev=False,
     )
     options.add_argument(
@@ -51,15 +51,17 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Serve until the end of standard input; 0, or 1 after something that is not a request."""
+    """Serve until standard input ends and return 0, or 1 after an invalid request."""
     try:
-        arguments, rest = parser().parse_known_args(list(argv))
+        arguments, link_arguments = parser().parse_known_args(list(argv))
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else ERROR
     if not arguments.persistent_worker:
         from pylink.command.cli import TOOL, link_command
 
-        return link_command(rest[rest[:1] == ["link"] :], TOOL, owns_process=True)
+        return link_command(
+            link_arguments[link_arguments[:1] == ["link"] :], TOOL, owns_process=True
+        )
     try:
         protocol = PROTOCOLS[arguments.worker_protocol]()
     except ImportError:
@@ -67,20 +69,20 @@ def main(argv: Sequence[str]) -> int:
             "requests in protobuf need the package protobuf: pip install 'pylink-cuda[worker]', or "
             "use --worker_protocol=json"
         )
-    # Whatever prints must not print between responses, nor read requests.
+    # Other code must neither print between responses nor read requests.
     requests, responses = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
     os.dup2(2, 1)
     with os.fdopen(requests, "rb") as source, os.fdopen(responses, "wb", buffering=0) as sink:
-        return serve(protocol, source, sink, rest, max(1, arguments.worker_threads))
+        return serve(protocol, source, sink, link_arguments, max(1, arguments.worker_threads))
 
 
 def serve(
     protocol: Protocol, source: BinaryIO, sink: BinaryIO, argv: Sequence[str], threads: int
 ) -> int:
-    """Do all requests of `source`, with responses in any order on `sink`; the exit status."""
+    """Link all requests of `source`, write responses to `sink` in any order; the exit status."""
     from pylink.worker.requests import Linkers
 
     writing = threading.Lock()

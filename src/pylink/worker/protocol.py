@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
 # More than any command line; what claims more is not a request.
-LARGEST = 1 << 28  # bytes
+MAX_REQUEST_SIZE = 1 << 28  # bytes
 _CHUNK = 1 << 16
 
 # By message: name, number and type of each field, "*" for a repeated one.
@@ -38,11 +38,11 @@ _FIELDS = {
 
 
 class ProtocolError(Exception):
-    """What came is not a request; nothing after it can be understood either."""
+    """The input is not a request. Nothing after it can be read either."""
 
 
-class Request:
-    """What is asked for: to link with these words, or to cancel the request of this number."""
+class WorkerRequest:
+    """A request to link with these arguments, or to cancel the request of this number."""
 
     __slots__ = ("arguments", "cancel", "number", "sandbox")
 
@@ -56,7 +56,7 @@ class Request:
 
 
 class Response:
-    """How a request ended: the status of the link, and all that it printed."""
+    """The outcome of a request: the status of the link, and all that it printed."""
 
     __slots__ = ("cancelled", "number", "output", "status")
 
@@ -71,26 +71,26 @@ class Protocol(ABC):
     """One form of requests and responses."""
 
     @abstractmethod
-    def read(self, stream: BinaryIO) -> Request | None:
-        """The next request, None at the end; ProtocolError for what is none."""
+    def read(self, stream: BinaryIO) -> WorkerRequest | None:
+        """The next request, None at the end; ProtocolError if the input is not a request."""
 
     @abstractmethod
     def encode(self, response: Response) -> bytes:
-        """A response as it is written."""
+        """The bytes of a response."""
 
 
 class JsonProtocol(Protocol):
-    """Objects with names in camel case; what an object lacks has its zero.
+    """JSON objects with names in camel case; a missing field is zero or empty.
 
-    A new line ends an object, but need not be there: Bazel 4.2 sends none, and waits for an answer.
+    A new line after an object is optional: Bazel 4.2 sends none, and waits for a response.
     """
 
     def __init__(self) -> None:
-        self._text = ""  # what was read and belongs to later requests
+        self._text = ""  # read already, of later requests
         self._utf8 = getincrementaldecoder("utf-8")("replace")
         self._json = json.JSONDecoder()
 
-    def read(self, stream: BinaryIO) -> Request | None:
+    def read(self, stream: BinaryIO) -> WorkerRequest | None:
         fields = self._next_object(stream)
         if fields is None:
             return None
@@ -100,10 +100,12 @@ class JsonProtocol(Protocol):
             raise ProtocolError("the arguments of a request are not a list of strings")
         if not (isinstance(number, int) and isinstance(sandbox, str)):
             raise ProtocolError("the number or the sandbox of a request is of another type")
-        return Request(arguments, number, cancel=fields.get("cancel") is True, sandbox=sandbox)
+        return WorkerRequest(
+            arguments, number, cancel=fields.get("cancel") is True, sandbox=sandbox
+        )
 
     def _next_object(self, stream: BinaryIO) -> dict[str, Any] | None:
-        """The next object as soon as all of it is there; None at the end of the stream."""
+        """The next object as soon as it is complete; None at the end of the stream."""
         ended, complete = False, True
         while True:
             text = self._text.lstrip()
@@ -122,12 +124,12 @@ class JsonProtocol(Protocol):
                     return value
             if ended:
                 return None
-            if len(text) > LARGEST:
-                raise ProtocolError(f"a request has more than {LARGEST} characters")
-            chunk = stream.read1(_CHUNK)  # type: ignore[attr-defined]  # what is there by now
+            if len(text) > MAX_REQUEST_SIZE:
+                raise ProtocolError(f"a request has more than {MAX_REQUEST_SIZE} characters")
+            chunk = stream.read1(_CHUNK)  # type: ignore[attr-defined]  # waits for one byte only
             ended = not chunk
             self._text += self._utf8.decode(chunk, final=ended)
-            # Reading a large object anew with each chunk of it would take long.
+            # Parsing a large object again after each of its chunks would take long.
             complete = ended or b"\n" in chunk or chunk.rstrip().endswith(b"}")
 
     def encode(self, response: Response) -> bytes:
@@ -148,20 +150,20 @@ class ProtoProtocol(Protocol):
         classes = message_classes()
         self._request, self._response = classes["WorkRequest"], classes["WorkResponse"]
 
-    def read(self, stream: BinaryIO) -> Request | None:
+    def read(self, stream: BinaryIO) -> WorkerRequest | None:
         from google.protobuf.message import DecodeError
 
         size = _read_size(stream)
         if size is None:
             return None
-        data = stream.read(size) if size <= LARGEST else b""
+        data = stream.read(size) if size <= MAX_REQUEST_SIZE else b""
         if len(data) != size:
             raise ProtocolError(f"a request of {size} bytes is cut short")
         try:
             message = self._request.FromString(data)
         except DecodeError as error:
             raise ProtocolError(f"a request is not a WorkRequest: {error}") from None
-        return Request(
+        return WorkerRequest(
             list(message.arguments),
             message.request_id,
             cancel=message.cancel,
@@ -183,7 +185,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {"proto": ProtoProtocol, "json": JsonProt
 
 
 def message_classes() -> dict[str, Any]:
-    """The classes of the messages, made of the table above in a pool of their own."""
+    """The message classes for `_FIELDS`, created in a pool of their own."""
     from google.protobuf import (
         descriptor_pb2,
         descriptor_pool,
@@ -195,13 +197,13 @@ def message_classes() -> dict[str, Any]:
     for name, fields in _FIELDS.items():
         message = file.message_type.add(name=name)
         for field, number, kind in fields:
-            plain = kind.rstrip("*")
+            base_kind = kind.rstrip("*")
             label = kinds.LABEL_REPEATED if kind.endswith("*") else kinds.LABEL_OPTIONAL
             added = message.field.add(name=field, number=number, label=label)
-            if plain in _FIELDS:
-                added.type, added.type_name = kinds.TYPE_MESSAGE, f".{plain}"
+            if base_kind in _FIELDS:
+                added.type, added.type_name = kinds.TYPE_MESSAGE, f".{base_kind}"
             else:
-                added.type = kinds.Type.Value(f"TYPE_{plain.upper()}")
+                added.type = kinds.Type.Value(f"TYPE_{base_kind.upper()}")
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return {
@@ -210,7 +212,7 @@ def message_classes() -> dict[str, Any]:
 
 
 def encode_size(size: int) -> bytes:
-    """A size as a varint: seven bits a byte, the lowest first, the top bit set but in the last."""
+    """A size as a varint: 7 bits a byte, lowest first, with the top bit set in all but the last."""
     encoded = bytearray()
     while size > 127:
         encoded.append(size & 127 | 128)
@@ -220,7 +222,7 @@ def encode_size(size: int) -> bytes:
 
 
 def _read_size(stream: BinaryIO) -> int | None:
-    """A varint; None at the end of the stream."""
+    """Read a varint; None at the end of the stream."""
     size = 0
     for shift in range(0, 35, 7):
         byte = stream.read(1)

@@ -1,4 +1,4 @@
-"""Doing requests: several at once, each in a directory and with streams of its own."""
+"""Links requests: several at once, each in a directory and with streams of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pylink.command.cli import TOOL, link_command
 from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import to_bytes
-from pylink.worker.protocol import Request, Response
+from pylink.worker.protocol import Response, WorkerRequest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ CLONE_FS = 0x200
 
 
 class Streams:
-    """Stands for sys.stdout and sys.stderr: what a thread prints is kept for its request."""
+    """Replaces sys.stdout and sys.stderr: collects the output of each thread for its request."""
 
     encoding = "utf-8"
     closed = False
@@ -36,13 +36,13 @@ class Streams:
         return len(text)
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Do nothing: the text is collected at once."""
 
     def isatty(self) -> bool:
         return False
 
-    def take(self) -> str:
-        """What this thread printed since it was asked last; names that are not UTF-8 with marks."""
+    def drain(self) -> str:
+        """The text this thread printed since the last call; invalid UTF-8 becomes U+FFFD."""
         parts = self._parts()
         text = "".join(parts)
         parts.clear()
@@ -55,29 +55,29 @@ class Streams:
         return parts
 
 
-def leave_directory() -> bool:
-    """Give this thread a working directory of its own; False where the system does not."""
+def unshare_directory() -> bool:
+    """Give this thread a working directory of its own; False if the system cannot."""
     try:
         return bool(ctypes.CDLL(None).unshare(CLONE_FS) == 0)
     except (OSError, AttributeError):
         return False
 
 
-def threads_for(wanted: int) -> int:
-    """How many threads may link: one, where all threads share one working directory."""
-    apart: list[bool] = []
-    probe = threading.Thread(target=lambda: apart.append(leave_directory()))
+def usable_threads(requested: int) -> int:
+    """Number of threads that may link: 1 if all threads must share one working directory."""
+    unshared: list[bool] = []
+    probe = threading.Thread(target=lambda: unshared.append(unshare_directory()))
     probe.start()
     probe.join()
-    return wanted if apart == [True] else 1
+    return requested if unshared == [True] else 1
 
 
 class Linkers:
-    """Links what is asked for, and hands each response to `reply`, in any order.
+    """Links requests and hands each response to `reply`, in any order.
 
-    `words` come before those of each request. What is cancelled before a thread takes it is not
-    done; what is being linked then is linked to its end, since an output appears atomically, and
-    its response says that it was cancelled.
+    `argv` comes before the arguments of each request. A request cancelled before a thread takes it
+    is not linked. A running link is completed, since its output appears atomically, and its
+    response says that it was cancelled.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class Linkers:
         self._lock = threading.Lock()
         self._running: dict[int, Future[None]] = {}
         self._cancelled: set[int] = set()
-        count = threads_for(threads)
-        self._threads = ThreadPoolExecutor(count, initializer=leave_directory)
+        count = usable_threads(threads)
+        self._threads = ThreadPoolExecutor(count, initializer=unshare_directory)
         sys.stdout = sys.stderr = self._streams
 
-    def submit(self, request: Request) -> None:
-        """Take a request, or cancel one."""
+    def submit(self, request: WorkerRequest) -> None:
+        """Start a request, or cancel an earlier one."""
         if request.cancel:
             self._cancel(request.number)
             return
@@ -109,7 +109,7 @@ class Linkers:
     def _cancel(self, number: int) -> None:
         with self._lock:
             future = self._running.get(number)
-            if future is None:  # it is done, and the response on its way
+            if future is None:  # already linked; its response is on its way
                 return
             if not future.cancel():
                 self._cancelled.add(number)
@@ -117,7 +117,7 @@ class Linkers:
             del self._running[number]
         self._reply(Response(number, 0, "", cancelled=True))
 
-    def _do(self, request: Request) -> None:
+    def _do(self, request: WorkerRequest) -> None:
         try:
             status = self._link(request)
         except BaseException as error:  # no request may end the worker
@@ -127,9 +127,9 @@ class Linkers:
             self._running.pop(request.number, None)
             cancelled = request.number in self._cancelled
             self._cancelled.discard(request.number)
-        self._reply(Response(request.number, status, self._streams.take(), cancelled=cancelled))
+        self._reply(Response(request.number, status, self._streams.drain(), cancelled=cancelled))
 
-    def _link(self, request: Request) -> int:
+    def _link(self, request: WorkerRequest) -> int:
         directory = os.path.join(self._base, request.sandbox)
         try:
             os.chdir(directory)
