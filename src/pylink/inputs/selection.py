@@ -28,7 +28,7 @@ def find_system(job: Job, names: list[str]) -> set[int]:
 
 
 def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") -> Loaded:
-    """The link with only the cubins that it takes; `sources` is where they came from, if known.
+    """The link with only the cubins that it takes; `sources` are their sources, if known.
 
     The result of LTO has the number after all sources, and is always taken. Borrowed modules have
     the numbers after that, with the demands `lent`.

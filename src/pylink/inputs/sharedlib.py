@@ -138,7 +138,7 @@ class Libraries:
     def add(
         self, source: Source, library: Library | None, place: int, sink: Sink
     ) -> Library | None:
-        """Add a shared library, reading it if `library` is None; None if the link needs none of it.
+        """Add a shared library, reading it without `library`; None if the link takes no code of it.
 
         `place` is the number of sources in front of it.
         """

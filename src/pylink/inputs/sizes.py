@@ -1,4 +1,4 @@
-"""Sizes of input files, before they are read; contents of pipes, which have none."""
+"""Sizes of input files, before they are read, and the contents of pipes."""
 
 from __future__ import annotations
 
