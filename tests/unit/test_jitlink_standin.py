@@ -10,7 +10,7 @@ import pytest
 from helpers import demo
 
 from pylink import jitlink
-from pylink.jitlink.options import understand
+from pylink.jitlink.options import parse_options
 
 CUBINS = [str(path) for path in demo.cubins("sm_90a")]
 
@@ -169,10 +169,12 @@ def test_a_release_that_is_not_known() -> None:
 
 
 def test_options_of_links() -> None:
-    wishes = understand(["-arch=sm_90a", "-kernels-used=a", "-kernels-used=b", "-r", "-g", "-time"])
-    assert wishes is not None
-    assert wishes.timed
-    assert wishes.values == {
+    settings = parse_options(
+        ["-arch=sm_90a", "-kernels-used=a", "-kernels-used=b", "-r", "-g", "-time"]
+    )
+    assert settings is not None
+    assert settings.reports_time
+    assert settings.values == {
         "arch": "sm_90a",
         "kernels_used": ("a", "b"),
         "relocatable_link": True,
@@ -182,7 +184,7 @@ def test_options_of_links() -> None:
 
 @pytest.mark.parametrize("word", ["-lto", "-ptx", "-arch=compute_90", "-arch=sm_1", "-new-option"])
 def test_options_for_the_real_library(word: str) -> None:
-    assert understand([word] if word.startswith("-arch") else ["-arch=sm_90", word]) is None
+    assert parse_options([word] if word.startswith("-arch") else ["-arch=sm_90", word]) is None
 
 
 def test_importing_the_package_changes_nothing() -> None:
@@ -269,4 +271,4 @@ def test_a_size_that_no_object_has_is_refused() -> None:
 
 def test_options_without_their_value_are_the_real_library_s() -> None:
     for option in ("-kernels-used=", "-variables-used=", "-maxrregcount="):
-        assert understand(["-arch=sm_90a", option]) is None
+        assert parse_options(["-arch=sm_90a", option]) is None

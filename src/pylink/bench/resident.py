@@ -67,9 +67,9 @@ def _nvjitlink() -> LinkOnce:
                 result = result or handle.add_file(kind, name.encode())
             result = result or handle.complete()
             if result != SUCCESS:
-                log = handle.take("ErrorLog").decode(errors="replace").strip("\0 \n")
+                log = handle.read_result("ErrorLog").decode(errors="replace").strip("\0 \n")
                 raise RuntimeError(log or f"nvJitLinkResult {result}")
-            image = handle.take("LinkedCubin")
+            image = handle.read_result("LinkedCubin")
         finally:
             handle.destroy()
         with open(request["output"], "wb") as stream:
