@@ -460,7 +460,7 @@ def test_the_commands(planted: Planted, tmp_path: Path, capfd: pytest.CaptureFix
         (["index", "nowhere", "-o", folder], "nowhere: not a directory"),
         (["index", str(planted.root), "-o", str(planted.root)], "is not an index"),
         (["index", "-o", folder, "--targets", "none.json"], "none.json: No such file"),
-        (["compare", folder, str(tmp_path / "none")], "no index"),
+        (["compare", folder, str(tmp_path / "none")], "not an index"),
     ):
         assert main(["dedup", *words]) == 1
         shown = capfd.readouterr()
