@@ -37,7 +37,7 @@ def findings(installed: Installed, **variables: str) -> dict[str, dict[str, str]
 def test_it_tells_which_bundle_is_good(installed: Installed) -> None:
     unwritten = {"PYTHONDONTWRITEBYTECODE": "1"}
     found = findings(installed)["bundle"]
-    assert (found["state"], found["text"]) == ("slow", "none yet: the next link makes one")
+    assert (found["state"], found["text"]) == ("slow", "none yet; the next link writes one")
     assert "HOME" in findings(installed, **unwritten)["bundle"]["text"]
     installed.ship()
     assert (
