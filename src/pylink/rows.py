@@ -19,13 +19,13 @@ class FileRow:
     mercury_symbols: int  # leading symbols that .nv.merc.symtab repeats
     toolkit: int  # newest number that header and note name, 0 for none
     patch: int  # patch level of the tool of that toolkit, 0 where unknown
-    sm: int  # of the code
-    ptx_sm: int  # of the PTX that it was made from, or UNKNOWN_SM
+    sm: int  # SM number of the code
+    ptx_sm: int  # SM number of the PTX it was compiled from, or UNKNOWN_SM
     format: int  # row of FORMAT
     flags: int  # FileFlag bits
     strtab: int  # arena offset of the string table of .symtab
     strtab_size: int
-    merc_symtab: int  # arena offset, 0 when there is none
+    merc_symtab: int  # arena offset, 0 without such a table
     first_note: int  # sections up to `note_end` have all notes, attributes of it, calls
     note_end: int
     first_code: int  # those up to `code_end` have all code
@@ -38,7 +38,7 @@ class SectionRow:
     """
 
     name: int  # arena offset of a NUL-terminated name
-    offset: int  # arena offset of its bytes; 0 when it has none
+    offset: int  # arena offset of its bytes; 0 without bytes
     size: int
     flags: int
     name_size: int
@@ -50,7 +50,7 @@ class SectionRow:
     file: int
     target: int
     kind: int
-    bank: int  # of a section of constants
+    bank: int  # bank of a section of constants
 
 
 class SymbolRow:
@@ -127,9 +127,9 @@ class OutRow:
     entsize: int
     entity: int  # function of a per-function section
     target: int  # relocations: the section they patch
-    rel: int  # its .rel section
-    rela: int  # its .rela section
-    merc: int  # its mercury twin
+    rel: int  # OutRow of its .rel section, or -1
+    rela: int  # OutRow of its .rela section, or -1
+    merc: int  # OutRow of its mercury twin, or -1
     twin: int  # a mercury section: its plain section
     next: int  # next section of the same entity
     head: int  # relocations: the last entry added, see EmittedRow
@@ -138,7 +138,7 @@ class OutRow:
     marks: int  # OutFlag bits
     source: int  # an input section that it was created for
     text: int  # the .text row of its function, or -1
-    created: int  # its number among all sections created, 1 for the first
+    created: int  # number among all sections created, 1 for the first
 
 
 class OutSymbolRow:
@@ -236,7 +236,7 @@ class PoolRow:
     offset: int  # in .nv.constant2 of the kernel
     end: int  # size of .nv.constant2 of the kernel with this function's pieces
     function: int  # entity; the kernel itself for pieces of its own
-    align: int  # of .nv.constant2 of the kernel from here on
+    align: int  # new alignment of .nv.constant2 of the kernel
     flags: int  # PoolFlag
 
 
@@ -255,7 +255,7 @@ class UseRow:
 class ExternUseRow:
     kernel: int
     tie: int
-    align: int  # of the array, 0 where its symbol does not say
+    align: int  # alignment of the array, 0 if unknown
     flags: int
 
 

@@ -102,3 +102,154 @@ def test_a_kernel_raises_for_want_of_memory_once() -> None:
             assert "scratch_init(&scratch)" not in body or "scratch_free(&scratch)" in body, (
                 f"{path.name}: {body.splitlines()[0]}"
             )
+
+
+# --- names, comments and cimports ----------------------------------------------------------------
+
+SOURCES = sorted([*NATIVE.glob("*/*.pyx"), *NATIVE.glob("*/*.pxd")])
+# What an action of a kernel begins with. Functions of one type begin with its name: `vec_push`.
+VERBS = re.compile(
+    r"(?:absorb|add|adopt|align|allocate|append|assign|begin|bind|build|change|check|claim|"
+    r"clear|compare|convert|copy|count|create|cut|decide|digest|drop|emit|end|enter|expect|"
+    r"extend|fetch|fill|find|finish|flag|fold|follow|free|gather|grow|guard|hash|index|"
+    r"inherit|insert|intern|join|keep|learn|link|list|make|map|mark|mask|match|measure|"
+    r"mention|merge|move|name|next|number|open|order|overtake|paint|pair|parse|patch|pick|"
+    r"place|prefer|prefetch|prepare|push|put|read|rebuild|record|recycle|redirect|refuse|"
+    r"release|rename|renew|replace|reserve|resize|resolve|retarget|rewrite|run|scan|select|"
+    r"set|settle|shorten|sort|split|start|stop|swap|take|translate|unload|unmap|unpack|"
+    r"update|view|widen|write)"
+)
+TYPES = re.compile(r"block|columns|compat|cutting|graph|index|pool|scratch|strings|table|vec|words")
+PREDICATES = re.compile(r"are|can|has|is|needs|was")
+# Names that say nothing about what they name.
+EMPTY_NAMES = re.compile(
+    r"(?:found|made|known|said|wanted|given|taken|told|mine|theirs|ours|each|one|here|there|nice)"
+)
+LARGE_STATES = re.compile(
+    r"\b(?:Merge|Info|Compat|Resolver|Reader|Rewriting|Writer|Contents|SharedLists|Plan)\* \w\b"
+)
+
+
+def without_texts(text: str) -> str:
+    """A source with blanks for its docstrings, strings and comments; lines stay."""
+    pattern = re.compile(
+        r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#[^\n]*', re.DOTALL
+    )
+    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+
+
+def kernels(text: str) -> Iterator[tuple[str, str, str, str]]:
+    """Return type, name, parameters and `inline` of each function of C in a source."""
+    head = re.compile(
+        r"^ *cdef (?!class)(inline )?((?:const )?\w+\**) (\w+)"
+        r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)[^\n:]*:",
+        re.MULTILINE,
+    )
+    for match in head.finditer(without_texts(text)):
+        yield match[2], match[3], " ".join(match[4].split()), match[1] or ""
+
+
+def all_kernels() -> Iterator[tuple[str, str, str, str, str]]:
+    for path in SOURCES:
+        for row in kernels(path.read_text(encoding="utf-8")):
+            yield str(path.relative_to(NATIVE)), *row
+
+
+def test_functions_of_c_are_read() -> None:
+    text = (
+        "cdef inline bint is_new(int a,\n                        int b) noexcept nogil:\n    pass\n"
+    )
+    assert list(kernels(text)) == [("bint", "is_new", "int a, int b", "inline ")]
+    assert sum(1 for _ in all_kernels()) > 900
+
+
+def test_actions_have_names_of_actions() -> None:
+    """A function without a result does something; one that returns a truth asks or does."""
+    for path, result, name, _, _ in all_kernels():
+        first = re.split(r"[_\d]", name)[0]
+        acts = VERBS.fullmatch(first) or TYPES.fullmatch(first)
+        if result == "void":
+            assert acts, f"{path}: {name}: a verb comes first"
+        if result == "bint":
+            asks = PREDICATES.fullmatch(first)
+            assert acts or asks, f"{path}: {name}: is_, has_, can_, needs_ or a verb"
+
+
+def test_names_of_inline_functions_are_unique() -> None:
+    """Headers that one kernel reads together cannot mean two things by a name."""
+    places: dict[str, list[str]] = {}
+    for path, _, name, _, inline in all_kernels():
+        if inline:
+            places.setdefault(name, []).append(path)
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
+
+
+def test_parameters_say_what_they_are() -> None:
+    for path, _, name, parameters, _ in all_kernels():
+        names = [
+            part.split("=")[0].split()[-1].lstrip("*") for part in parameters.split(",") if part
+        ]
+        assert "at" not in names, f"{path}: {name}: a row, an index or an offset?"
+        assert not any(map(EMPTY_NAMES.fullmatch, names)), f"{path}: {name}"
+        assert not any(word.endswith("_") for word in names), (
+            f"{path}: {name}: a better noun exists"
+        )
+        assert not LARGE_STATES.search(parameters), f"{path}: {name}: the state has a word"
+
+
+def test_functions_are_not_called_by_a_participle() -> None:
+    participle = re.compile(r"(?!speed|need|feed|embed)[a-z]+(?:ed|wn|aken|iven|ritten)")
+    for path, _, name, _, _ in all_kernels():
+        assert "_" in name or not participle.fullmatch(name), f"{path}: {name}"
+
+
+def cimported(text: str) -> list[tuple[str, list[str]]]:
+    """Modules of the cimports at the head of a source, with the names of each."""
+    pattern = re.compile(r"^from (\S+) cimport (?:\(([^)]*)\)|([^\n]*))", re.MULTILINE)
+    return [
+        (match[1], [name.strip() for name in (match[2] or match[3]).split(",") if name.strip()])
+        for match in pattern.finditer(without_texts(text))
+    ]
+
+
+def sort_key(name: str) -> tuple[int, list[str | int]]:
+    """Constants, then types, then functions, numbers by their size: the order of isort."""
+    group = 0 if re.fullmatch(r"[A-Z0-9_]+", name) else 1 if name[0].isupper() else 2
+    return group, [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+def test_a_module_is_cimported_once_and_in_order() -> None:
+    for path in SOURCES:
+        rows = cimported(path.read_text(encoding="utf-8"))
+        modules = [module for module, _ in rows]
+        assert len(modules) == len(set(modules)), path.name
+        standard = [name for name in modules if name.split(".")[0] in ("cpython", "libc", "posix")]
+        others = [name for name in modules if name not in standard]
+        assert modules == sorted(standard) + sorted(others), path.name
+        for module, names in rows:
+            assert names == sorted(names, key=sort_key), f"{path.name}: {module}"
+
+
+def struct_columns(text: str) -> Iterator[tuple[str, set[int]]]:
+    """Name of each struct, and the columns in which comments beside its fields begin."""
+    bare = without_texts(text).splitlines()
+    lines = text.splitlines()
+    for start, line in enumerate(lines):
+        head = re.match(r"( *)(?:ctypedef |cdef )(?:packed )?struct (\w+):", line)
+        if not head:
+            continue
+        columns = set()
+        for number in range(start + 1, len(lines)):
+            field = lines[number]
+            if field.strip() and len(field) - len(field.lstrip()) <= len(head[1]):
+                break
+            code = bare[number].rstrip()
+            if code and field[len(code) :].strip().startswith("#"):
+                columns.add(field.index("#", len(code)))
+        yield head[2], columns
+
+
+def test_comments_of_a_struct_stand_in_one_column() -> None:
+    for path in SOURCES:
+        for name, columns in struct_columns(path.read_text(encoding="utf-8")):
+            assert len(columns) < 2, f"{path.name}: {name}"

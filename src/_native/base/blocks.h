@@ -12,7 +12,8 @@
 #define MAP_ANONYMOUS MAP_ANON
 #endif
 #define PYLINK_RECYCLED_RUNS 64
-/* One for all kernels: where runs of recycled pages begin, plus how many there are; 0 is none. */
+/* One for all kernels: the start of each run of recycled pages plus its number of pages; 0: free.
+   */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_recycled[PYLINK_RECYCLED_RUNS];
 __attribute__((weak, visibility("hidden"))) int pylink_no_recycling;
 static inline uint64_t pylink_see_run(size_t at) {
@@ -81,8 +82,8 @@ static inline size_t pylink_move_pages(char* from, size_t size, char* to) {
     return moved;
 }
 
-/* Move pages to the beginning of a room and leave zeros where they were; how many bytes moved. One
-   at a time, as above. */
+/* Move pages to the beginning of a room and leave zeros in their old place; returns how many bytes
+   moved. One at a time, as above. */
 static inline size_t pylink_part_with_pages(char* from, size_t size, char* to) {
     size_t moved = 0;
 #ifdef MREMAP_DONTUNMAP

@@ -1,5 +1,5 @@
-# Blocks of memory that grow: small ones in the heap, others on large pages of their own, since a
-# heap that grows step by step has none. Whoever has a block remembers its size.
+# Blocks of memory that grow: small ones in the heap, others on large pages of their own. A heap
+# that grows step by step has no large pages. Whoever has a block remembers its size.
 #
 # Where pages wait to be recycled, blocks of medium size share some: the heap returns what is at its
 # end to the system between links, and gets it again as new memory.
@@ -14,11 +14,11 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
-from base.hugepages cimport LARGE_PAGE, large_pages_pay, madvise, MADV_HUGEPAGE, whole_pages
+from base.hugepages cimport LARGE_PAGE, MADV_HUGEPAGE, large_pages_pay, madvise, whole_pages
 
 cdef extern from "base/blocks.h":
-    uint64_t see_run "pylink_see_run"(size_t at) noexcept nogil
-    uint64_t take_run "pylink_take_run"(size_t at) noexcept nogil
+    uint64_t peek_run "pylink_see_run"(size_t at) noexcept nogil
+    uint64_t detach_run "pylink_take_run"(size_t at) noexcept nogil
     bint put_run "pylink_put_run"(size_t at, uint64_t run) noexcept nogil
     bint space_is_limited "pylink_space_is_limited"() noexcept nogil
     bint set_aside "pylink_set_aside"(char* start, size_t size) noexcept nogil
@@ -27,7 +27,7 @@ cdef extern from "base/blocks.h":
     size_t part_with_pages "pylink_part_with_pages"(char* start, size_t size,
                                                     char* to) noexcept nogil
     char* new_pages "pylink_new_pages"(size_t size) noexcept nogil
-    uint64_t see_divided "pylink_see_divided"(size_t at) noexcept nogil
+    uint64_t peek_divided "pylink_see_divided"(size_t at) noexcept nogil
     bint set_divided "pylink_set_divided"(size_t at, uint64_t before, uint64_t page) noexcept nogil
     size_t DIVIDED "PYLINK_DIVIDED"
     int munmap(void* start, size_t size) nogil
@@ -45,21 +45,21 @@ cdef inline void drop_recycled() noexcept nogil:
     cdef size_t i
     cdef uint64_t run
     for i in range(RECYCLED_RUNS):
-        run = take_run(i)
+        run = detach_run(i)
         if run:
             munmap(<void*>(run - run % LARGE_PAGE), run % LARGE_PAGE * LARGE_PAGE)
 
 
-cdef inline void give_pages(char* start, size_t size) noexcept nogil:
+cdef inline void release_pages(char* start, size_t size) noexcept nogil:
     """Give up whole pages: to be recycled, or to the kernel."""
     cdef size_t count = size // LARGE_PAGE, run = 0, i
     for i in range(RECYCLED_RUNS):
-        run += see_run(i) % LARGE_PAGE
+        run += peek_run(i) % LARGE_PAGE
     if space_is_limited():
-        drop_recycled()     # of before it was
+        drop_recycled()     # kept before the limit was set
     elif not no_recycling and run + count <= MOST_RECYCLED and set_aside(start, size):
         for i in range(RECYCLED_RUNS):
-            if see_run(i) == 0 and put_run(i, <uint64_t>start + count):
+            if peek_run(i) == 0 and put_run(i, <uint64_t>start + count):
                 return
     munmap(start, size)
 
@@ -72,14 +72,14 @@ cdef inline size_t reuse_pages(char* start, size_t size) noexcept nogil:
     for i in range(RECYCLED_RUNS):
         if done == size:
             break
-        run = take_run(i) if see_run(i) else 0
+        run = detach_run(i) if peek_run(i) else 0
         if run == 0:
             continue
         have = run % LARGE_PAGE * LARGE_PAGE
         first = <char*>(run - run % LARGE_PAGE)
         used = min(have, size - done)
         if used < have:
-            give_pages(first + used, have - used)
+            release_pages(first + used, have - used)
         moved = move_pages(first, used, start + done) if bring_back(first, used) else 0
         if moved < used:
             munmap(first + moved, used - moved)
@@ -87,7 +87,7 @@ cdef inline size_t reuse_pages(char* start, size_t size) noexcept nogil:
     return done
 
 
-cdef inline char* find_room(size_t size) noexcept nogil:
+cdef inline char* reserve_addresses(size_t size) noexcept nogil:
     """Address space for whole pages, or NULL."""
     cdef char* start = NULL
     if size <= <size_t>-1 // 2:
@@ -110,7 +110,7 @@ cdef inline bint has_recycled() noexcept nogil:
     """Whether pages wait to be recycled: the process has linked before, and keeps them."""
     cdef size_t i
     for i in range(RECYCLED_RUNS):
-        if see_run(i):
+        if peek_run(i):
             return True
     return False
 
@@ -120,7 +120,7 @@ cdef inline void recycle_pages(char* start, size_t size) noexcept nogil:
 
     Where the system cannot, the pages stay there, too.
     """
-    cdef char* room = find_room(size)
+    cdef char* room = reserve_addresses(size)
     cdef size_t moved
     if room == NULL:
         return
@@ -128,15 +128,15 @@ cdef inline void recycle_pages(char* start, size_t size) noexcept nogil:
     if moved < size:
         munmap(room + moved, size - moved)
     if moved:
-        give_pages(room, moved)
+        release_pages(room, moved)
 
 
 cdef inline uint64_t mask_of(size_t parts) noexcept nogil:
     return (<uint64_t>1 << parts) - 1
 
 
-cdef inline void* take_parts(size_t size) noexcept nogil:
-    """A medium block in a recycled page that it may share; NULL where there is none.
+cdef inline void* allocate_parts(size_t size) noexcept nogil:
+    """A medium block in a recycled page that it may share; NULL without such a page.
 
     In the heap it would lie on new memory, one small page after the other.
     """
@@ -144,7 +144,7 @@ cdef inline void* take_parts(size_t size) noexcept nogil:
     cdef uint64_t page, mask = mask_of(parts)
     cdef char* start
     for i in range(DIVIDED):
-        page = see_divided(i)
+        page = peek_divided(i)
         k = 0
         while page and k + parts <= LARGE_PAGE // PART_SIZE:
             if page & mask << k:
@@ -152,18 +152,18 @@ cdef inline void* take_parts(size_t size) noexcept nogil:
             elif set_divided(i, page, page | mask << k):
                 return <char*>(page - page % LARGE_PAGE) + k * PART_SIZE
             else:
-                page = see_divided(i)       # another thread took or gave up a part
+                page = peek_divided(i)      # another thread took or gave up a part
                 k = 0
-    start = find_room(LARGE_PAGE) if has_recycled() else NULL
+    start = reserve_addresses(LARGE_PAGE) if has_recycled() else NULL
     if start == NULL:
         return NULL
     if reuse_pages(start, LARGE_PAGE) == 0:
         munmap(start, LARGE_PAGE)
         return NULL
     for i in range(DIVIDED):
-        if see_divided(i) == 0 and set_divided(i, 0, <uint64_t>start | mask):
+        if peek_divided(i) == 0 and set_divided(i, 0, <uint64_t>start | mask):
             return start
-    give_pages(start, LARGE_PAGE)
+    release_pages(start, LARGE_PAGE)
     return NULL
 
 
@@ -172,27 +172,27 @@ cdef inline bint is_in_parts(const void* block) noexcept nogil:
     cdef uint64_t base = <uint64_t>block - <uint64_t>block % LARGE_PAGE, page
     cdef size_t i
     for i in range(DIVIDED):
-        page = see_divided(i)
+        page = peek_divided(i)
         if page and page - page % LARGE_PAGE == base:
             return True
     return False
 
 
-cdef inline bint give_parts(void* block, size_t size) noexcept nogil:
+cdef inline bint release_parts(void* block, size_t size) noexcept nogil:
     """Give up a medium block, if it is in a recycled page; whoever has the last part gives that."""
-    cdef uint64_t base = <uint64_t>block - <uint64_t>block % LARGE_PAGE, page, left
+    cdef uint64_t base = <uint64_t>block - <uint64_t>block % LARGE_PAGE, page, remaining
     cdef uint64_t mask = mask_of((size + PART_SIZE - 1) // PART_SIZE)
     cdef size_t i
     mask <<= <uint64_t>block % LARGE_PAGE // PART_SIZE
     for i in range(DIVIDED):
-        page = see_divided(i)
+        page = peek_divided(i)
         while page and page - page % LARGE_PAGE == base:
-            left = page & ~mask
-            if set_divided(i, page, 0 if left == base else left):
-                if left == base:
-                    give_pages(<char*>base, LARGE_PAGE)
+            remaining = page & ~mask
+            if set_divided(i, page, 0 if remaining == base else remaining):
+                if remaining == base:
+                    release_pages(<char*>base, LARGE_PAGE)
                 return True
-            page = see_divided(i)
+            page = peek_divided(i)
     return False
 
 
@@ -200,12 +200,12 @@ cdef inline void* block_zeros(size_t size) noexcept nogil:
     """A block of zeros, or NULL."""
     cdef char* start
     if size < LARGE_BLOCK:
-        start = <char*>take_parts(size) if size >= MEDIUM_BLOCK else NULL
+        start = <char*>allocate_parts(size) if size >= MEDIUM_BLOCK else NULL
         if start == NULL:
             return calloc(size, 1)
         memset(start, 0, size)
         return start
-    start = find_room(whole_pages(size))
+    start = reserve_addresses(whole_pages(size))
     if start != NULL:
         memset(start, 0, fill_room(start, whole_pages(size)))
     return start
@@ -214,13 +214,13 @@ cdef inline void* block_zeros(size_t size) noexcept nogil:
 cdef inline void block_cut(void* block, size_t size, size_t needed) noexcept nogil:
     """Give up what a large block has beyond `needed` bytes, which is its size from now on."""
     if whole_pages(size) > whole_pages(needed):
-        give_pages(<char*>block + whole_pages(needed), whole_pages(size) - whole_pages(needed))
+        release_pages(<char*>block + whole_pages(needed), whole_pages(size) - whole_pages(needed))
 
 
 cdef inline void block_free(void* block, size_t size) noexcept nogil:
     if size >= LARGE_BLOCK:
-        give_pages(<char*>block, whole_pages(size))
-    elif size < MEDIUM_BLOCK or not give_parts(block, size):
+        release_pages(<char*>block, whole_pages(size))
+    elif size < MEDIUM_BLOCK or not release_parts(block, size):
         free(block)
 
 
@@ -229,7 +229,7 @@ cdef inline void* widen_medium(void* block, size_t size, size_t wider) noexcept 
     cdef void* start
     if wider < MEDIUM_BLOCK:
         return realloc(block, wider)
-    start = take_parts(wider)
+    start = allocate_parts(wider)
     if start == NULL and (size < MEDIUM_BLOCK or not is_in_parts(block)):
         return realloc(block, wider)
     if start == NULL:
@@ -252,7 +252,7 @@ cdef inline void* block_widen(void* block, size_t size, size_t wider) noexcept n
         return widen_medium(block, size, wider)
     if before == after:
         return block
-    start = find_room(after)
+    start = reserve_addresses(after)
     if start == NULL:
         return NULL
     moved = move_pages(<char*>block, before, start)
@@ -262,5 +262,5 @@ cdef inline void* block_widen(void* block, size_t size, size_t wider) noexcept n
     if before == 0:
         block_free(block, size)
     elif moved < before:
-        give_pages(<char*>block + moved, before - moved)
+        release_pages(<char*>block + moved, before - moved)
     return start

@@ -10,8 +10,8 @@
 #include <sched.h>
 #endif
 
-/* Processors that fit into a quota of a control group, rounded up; 0 where there is none. `values`
-   has the quota and the period in microseconds, "max" for no quota. */
+/* Processors that fit into a quota of a control group, rounded up; 0 without a quota. `values` has
+   the quota and the period in microseconds, "max" for no quota. */
 static inline size_t pylink_quota_of(const char* values) {
     long long quota, period;
     if (sscanf(values, "%lld %lld", &quota, &period) != 2 || quota <= 0 || period <= 0)
@@ -27,9 +27,9 @@ static inline int pylink_read_line(const char* path, char* line, int room) {
     return good;
 }
 
-/* The smallest quota of a group and of those that it is in; 0 where there is none. `groups` is like
-   /proc/self/cgroup, and `root` where control groups are mounted. In the first version of
-   control groups only the quota of the whole container counts. */
+/* The smallest quota of a group and its parents; 0 without a quota. `groups` is like
+   /proc/self/cgroup, and `root` where control groups are mounted. In the first version of control
+   groups only the quota of the whole container counts. */
 static inline size_t pylink_read_quota(const char* groups, const char* root) {
     char path[4096], group[2048], values[128];
     size_t least = 0, found, end;

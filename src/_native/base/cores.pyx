@@ -12,7 +12,7 @@ cdef extern from "base/threads.h" nogil:
     size_t pylink_link_threads
     uint64_t pylink_thread_worth
     size_t claim "pylink_claim"(uint64_t size, size_t items, size_t most) noexcept
-    void give_back "pylink_give_back"(size_t count) noexcept
+    void release_threads "pylink_release_threads"(size_t count) noexcept
 
 
 def count_cores():
@@ -28,11 +28,11 @@ def read_quota(bytes groups, bytes root):
 def take_threads(size_t most):
     """Take threads from the total of the process, also within a link of its own number."""
     global pylink_link_threads
-    cdef size_t before = pylink_link_threads, taken
-    pylink_link_threads = 0     # another thread, which has none, may give them back
-    taken = claim(<uint64_t>-1, most + 1, most)
+    cdef size_t before = pylink_link_threads, count
+    pylink_link_threads = 0     # a thread without links may return them
+    count = claim(<uint64_t>-1, most + 1, most)
     pylink_link_threads = before
-    return taken
+    return count
 
 
 def return_threads(size_t count):
@@ -40,14 +40,14 @@ def return_threads(size_t count):
     global pylink_link_threads
     cdef size_t before = pylink_link_threads
     pylink_link_threads = 0
-    give_back(count)
+    release_threads(count)
     pylink_link_threads = before
 
 
 def spare_threads(size_t most, uint64_t size):
     """How many threads the link of this one may use besides, see `cores.pyi`."""
     cdef size_t spare = claim(size, most + 1, most)
-    give_back(spare)
+    release_threads(spare)
     return spare
 
 

@@ -92,6 +92,10 @@ cdef enum:
     STO_SHARED = 0x40
     STO_CONSTANT = 0x80
 
+# Bytes of an instruction, from sm_70 on.
+cdef enum:
+    WORD = 16
+
 cdef enum:
     PT_LOAD = 1
     PT_PHDR = 6

@@ -5,11 +5,11 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memset, strlen
 
+from base.elf64 cimport SHN_XINDEX, Ehdr, Shdr
 from elfnumbers cimport (
     SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_RESERVED_SHARED, SHT_CUDA_SHARED, SHT_NOBITS,
     SHT_NULL,
 )
-from base.elf64 cimport SHN_XINDEX, Ehdr, Shdr
 
 cdef enum ElfFault:
     ELF_GOOD = 0
@@ -27,7 +27,7 @@ ctypedef struct ElfFile:
     uint64_t size
     const Ehdr* header
     const Shdr* table
-    uint64_t count              # of sections
+    uint64_t count              # number of sections
     uint64_t strings            # number of the section with their names
     const uint8_t* names
     uint64_t names_size
@@ -35,7 +35,8 @@ ctypedef struct ElfFile:
     uint64_t limit
 
 
-cdef inline int blame(ElfFile* elf, int fault, uint64_t value, uint64_t limit) noexcept nogil:
+cdef inline int set_elf_fault(ElfFile* elf, int fault, uint64_t value,
+                              uint64_t limit) noexcept nogil:
     elf.value = value
     elf.limit = limit
     return fault
@@ -48,13 +49,13 @@ cdef inline int open_elf(ElfFile* elf, const uint8_t* data, uint64_t size) noexc
     elf.size = size
     elf.header = <const Ehdr*>data
     if size < sizeof(Ehdr):
-        return blame(elf, ELF_SHORT, size, sizeof(Ehdr))
+        return set_elf_fault(elf, ELF_SHORT, size, sizeof(Ehdr))
     if memcmp(data, b"\x7fELF", 4) != 0:
-        return blame(elf, ELF_MAGIC, 0, 0)
+        return set_elf_fault(elf, ELF_MAGIC, 0, 0)
     if data[4] != 2:
-        return blame(elf, ELF_CLASS, data[4], 2)
+        return set_elf_fault(elf, ELF_CLASS, data[4], 2)
     if data[5] != 1:
-        return blame(elf, ELF_ENDIAN, data[5], 1)
+        return set_elf_fault(elf, ELF_ENDIAN, data[5], 1)
     return ELF_GOOD
 
 
@@ -63,38 +64,38 @@ cdef inline int open_table(ElfFile* elf) noexcept nogil:
     cdef const Ehdr* header = elf.header
     cdef uint64_t room
     if header.e_shoff == 0:
-        return blame(elf, ELF_NO_TABLE, 0, elf.size)
+        return set_elf_fault(elf, ELF_NO_TABLE, 0, elf.size)
     if (header.e_shentsize != sizeof(Shdr) or header.e_shoff < sizeof(Ehdr)
             or header.e_shoff > elf.size or elf.size - header.e_shoff < sizeof(Shdr)):
-        return blame(elf, ELF_TABLE, header.e_shoff, elf.size)
+        return set_elf_fault(elf, ELF_TABLE, header.e_shoff, elf.size)
     room = (elf.size - header.e_shoff) // sizeof(Shdr)
     elf.table = <const Shdr*>(elf.data + header.e_shoff)
     # With 0xff00 sections or more, counts move into the null section header (gABI, 4-7).
     elf.count = header.e_shnum if header.e_shnum else elf.table[0].sh_size
     elf.strings = header.e_shstrndx if header.e_shstrndx != SHN_XINDEX else elf.table[0].sh_link
     if elf.count > room:
-        return blame(elf, ELF_TABLE, elf.count, room)
+        return set_elf_fault(elf, ELF_TABLE, elf.count, room)
     if elf.strings >= elf.count:
-        return blame(elf, ELF_STRINGS, elf.count, room)
+        return set_elf_fault(elf, ELF_STRINGS, elf.count, room)
     return ELF_GOOD
 
 
-cdef inline bint lies_in(const ElfFile* elf, const Shdr* section) noexcept nogil:
+cdef inline bint is_in_file(const ElfFile* elf, const Shdr* section) noexcept nogil:
     """Whether the bytes of a section are in the file, if it has any."""
     return section.sh_offset <= elf.size and section.sh_size <= elf.size - section.sh_offset
 
 
-cdef inline bint ends_in_nul(const ElfFile* elf, const Shdr* section) noexcept nogil:
+cdef inline bint is_string_table(const ElfFile* elf, const Shdr* section) noexcept nogil:
     """Whether every offset into the section is that of a string."""
-    return (lies_in(elf, section) and section.sh_size != 0
+    return (is_in_file(elf, section) and section.sh_size != 0
             and elf.data[section.sh_offset + section.sh_size - 1] == 0)
 
 
 cdef inline int open_names(ElfFile* elf) noexcept nogil:
     """The names of the sections of a file whose section headers are good: an ElfFault."""
     cdef const Shdr* strings = &elf.table[elf.strings]
-    if not ends_in_nul(elf, strings):
-        return blame(elf, ELF_NAMES, strings.sh_size, elf.size)
+    if not is_string_table(elf, strings):
+        return set_elf_fault(elf, ELF_NAMES, strings.sh_size, elf.size)
     elf.names = elf.data + strings.sh_offset
     elf.names_size = strings.sh_size
     return ELF_GOOD
@@ -109,7 +110,7 @@ cdef inline int open_sections(ElfFile* elf, const uint8_t* data, uint64_t size) 
 
 
 cdef inline const char* name_at(const ElfFile* elf, const Shdr* section) noexcept nogil:
-    """The name of a section, NULL when it has none."""
+    """The name of a section; NULL if its offset is outside the names."""
     return <const char*>elf.names + section.sh_name if section.sh_name < elf.names_size else NULL
 
 

@@ -8,8 +8,8 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-/* Takes a step, the size of which it returns; `before` is where it begins. */
-static size_t pylink_take_step(size_t step, void** before) {
+/* Grow the heap by a step, whose size is returned; `before` gets the step's address. */
+static size_t pylink_grow_heap(size_t step, void** before) {
 #ifdef __GLIBC__
     void* volatile taken;                   /* compilers drop a malloc that is only freed */
     mallopt(M_MMAP_THRESHOLD, 32 << 20);    /* the most that glibc takes */

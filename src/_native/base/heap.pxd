@@ -10,7 +10,7 @@ from base cimport blocks
 from base.hugepages cimport prefer_large_pages
 
 cdef extern from "base/heap.h":
-    size_t take_step "pylink_take_step"(size_t step, void** before) noexcept nogil
+    size_t grow_heap "pylink_grow_heap"(size_t step, void** before) noexcept nogil
     void return_blocks "pylink_return_blocks"(size_t size) noexcept nogil
 
 cdef enum:
@@ -19,6 +19,6 @@ cdef enum:
 
 cdef inline void widen_heap() noexcept nogil:
     cdef void* before = NULL
-    cdef size_t taken = take_step(HEAP_STEP, &before)
+    cdef size_t step = grow_heap(HEAP_STEP, &before)
     blocks.no_recycling = True
-    prefer_large_pages(before, taken)
+    prefer_large_pages(before, step)

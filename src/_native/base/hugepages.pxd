@@ -29,7 +29,7 @@ cdef enum:
 
 
 cdef inline void prefer_large_pages(void* start, size_t size) noexcept nogil:
-    """Ask for large pages, where they pay, under a buffer that has not been written yet."""
+    """Ask for large pages, if they pay, under a buffer that has not been written yet."""
     cdef uintptr_t first = (<uintptr_t>start + PAGE - 1) & ~<uintptr_t>(PAGE - 1)
     if size >= LARGE_BUFFER and large_pages_pay(<char*>whole_pages(<size_t>start)):
         madvise(<void*>first, <uintptr_t>start + size - first, MADV_HUGEPAGE)

@@ -1,8 +1,8 @@
 # Want of memory as an exception, for kernels that call Python between their requests.
 
 
-cdef inline int check_memory(bint had) except -1:
+cdef inline int check_memory(bint is_available) except -1:
     """MemoryError unless memory was there."""
-    if not had:
+    if not is_available:
         raise MemoryError
     return 0

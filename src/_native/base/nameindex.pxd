@@ -42,6 +42,7 @@ ctypedef struct NameIndex:
 
 
 cdef inline bint index_init(NameIndex* index, size_t room) noexcept nogil:
+    """Start an empty index with room for that many names; False without memory."""
     cdef size_t capacity = 64
     while capacity < 2 * room:
         capacity *= 2
@@ -69,6 +70,7 @@ cdef inline void scratch_index(Scratch* scratch, NameIndex* index, size_t room) 
 
 
 cdef inline bint index_grow(NameIndex* index) noexcept nogil:
+    """Double the slots; False without memory."""
     cdef NameIndex wider
     cdef size_t i, at
     if not index_init(&wider, index.mask + 1):
@@ -90,13 +92,14 @@ cdef inline NameSlot* index_find(NameIndex* index, const uint8_t* text,
     """The slot of that name; its `value` is -1 when the name is new and may then be set.
 
     NULL when memory is exhausted. A caller that sets `value` counts the name with
-    `index.count += 1`. The text must stay where it is.
+    `index.count += 1`. The index points to the text, which must not move.
     """
     return index_find_hashed(index, text, size, <uint32_t>hash_name(text, size))
 
 
 cdef inline NameSlot* index_find_hashed(NameIndex* index, const uint8_t* text, uint32_t size,
                                         uint32_t tag) noexcept nogil:
+    """`index_find` of a name whose hash is known."""
     cdef size_t at
     cdef NameSlot* slot
     if 2 * index.count > index.mask and not index_grow(index):
@@ -129,94 +132,96 @@ ctypedef struct StringTable:
     size_t count
 
 
-cdef inline bint strings_init(StringTable* t) noexcept nogil:
-    vec_init(&t.text, 1)
-    t.mask = 1023
-    t.count = 0
-    t.cells = <StringCell*>block_zeros((t.mask + 1) * sizeof(StringCell))
-    return t.cells != NULL and vec_reserve(&t.text, 1 << 16) and vec_append(&t.text, b"", 1)
+cdef inline bint strings_init(StringTable* table) noexcept nogil:
+    vec_init(&table.text, 1)
+    table.mask = 1023
+    table.count = 0
+    table.cells = <StringCell*>block_zeros((table.mask + 1) * sizeof(StringCell))
+    return (table.cells != NULL and vec_reserve(&table.text, 1 << 16)
+            and vec_append(&table.text, b"", 1))
 
 
-cdef inline void strings_free(StringTable* t) noexcept nogil:
-    vec_free(&t.text)
-    if t.cells != NULL:
-        block_free(t.cells, (t.mask + 1) * sizeof(StringCell))
-    t.cells = NULL
+cdef inline void strings_free(StringTable* table) noexcept nogil:
+    vec_free(&table.text)
+    if table.cells != NULL:
+        block_free(table.cells, (table.mask + 1) * sizeof(StringCell))
+    table.cells = NULL
 
 
-cdef inline void scratch_strings(Scratch* scratch, StringTable* t) noexcept nogil:
+cdef inline void scratch_strings(Scratch* scratch, StringTable* table) noexcept nogil:
     """Begin a string table that `scratch` frees, except for the text that a table takes."""
-    t.text.data = NULL
-    t.cells = NULL
-    scratch_owns(scratch, <Release>strings_free, t)
-    if scratch.failed or not strings_init(t):
+    table.text.data = NULL
+    table.cells = NULL
+    scratch_owns(scratch, <Release>strings_free, table)
+    if scratch.failed or not strings_init(table):
         scratch.failed = True
 
 
-cdef inline bint strings_expect(StringTable* t, size_t bytes_more, size_t more) noexcept nogil:
+cdef inline bint strings_expect(StringTable* table, size_t bytes_more, size_t more) noexcept nogil:
     """Make room for `more` strings with so many bytes, NUL included; False without memory."""
-    cdef size_t mask = t.mask
-    if not vec_reserve(&t.text, t.text.count + bytes_more):
+    cdef size_t mask = table.mask
+    if not vec_reserve(&table.text, table.text.count + bytes_more):
         return False
-    while 2 * (t.count + more) > mask:
+    while 2 * (table.count + more) > mask:
         mask = 2 * mask + 1
-    return mask == t.mask or strings_spread(t, mask)
+    return mask == table.mask or strings_spread(table, mask)
 
 
-cdef inline bint strings_spread(StringTable* t, size_t mask) noexcept nogil:
+cdef inline bint strings_spread(StringTable* table, size_t mask) noexcept nogil:
     """Take `mask` + 1 cells."""
     cdef size_t i, at
     cdef StringCell* cells = <StringCell*>block_zeros((mask + 1) * sizeof(StringCell))
     if cells == NULL:
         return False
-    for i in range(t.mask + 1):
-        if t.cells[i].at:
-            at = t.cells[i].tag & mask
+    for i in range(table.mask + 1):
+        if table.cells[i].at:
+            at = table.cells[i].tag & mask
             while cells[at].at:
                 at = (at + 1) & mask
-            cells[at] = t.cells[i]
-    block_free(t.cells, (t.mask + 1) * sizeof(StringCell))
-    t.cells = cells
-    t.mask = mask
+            cells[at] = table.cells[i]
+    block_free(table.cells, (table.mask + 1) * sizeof(StringCell))
+    table.cells = cells
+    table.mask = mask
     return True
 
 
-cdef inline StringCell* strings_find(StringTable* t, const uint8_t* text,
+cdef inline StringCell* strings_find(StringTable* table, const uint8_t* text,
                                      uint32_t size) noexcept nogil:
     """The cell of that string, with its tag; empty when the table does not have it."""
-    return strings_cell(t, text, size, <uint32_t>hash_name(text, size))
+    return strings_cell(table, text, size, <uint32_t>hash_name(text, size))
 
 
-cdef inline StringCell* strings_cell(StringTable* t, const uint8_t* text, uint32_t size,
+cdef inline StringCell* strings_cell(StringTable* table, const uint8_t* text, uint32_t size,
                                      uint32_t tag) noexcept nogil:
-    cdef size_t at = tag & t.mask
-    cdef StringCell* cell = &t.cells[at]
+    """The cell of a string with that hash, or the empty cell in which it belongs."""
+    cdef size_t at = tag & table.mask
+    cdef StringCell* cell = &table.cells[at]
     while cell.at:
-        if (cell.tag == tag and t.text.count - cell.at > size
-                and t.text.data[cell.at + size] == 0
-                and memcmp(t.text.data + cell.at, text, size) == 0):
+        if (cell.tag == tag and table.text.count - cell.at > size
+                and table.text.data[cell.at + size] == 0
+                and memcmp(table.text.data + cell.at, text, size) == 0):
             return cell
-        at = (at + 1) & t.mask
-        cell = &t.cells[at]
+        at = (at + 1) & table.mask
+        cell = &table.cells[at]
     cell.tag = tag
     return cell
 
 
-cdef inline int64_t strings_append(StringTable* t, const uint8_t* text,
+cdef inline int64_t strings_append(StringTable* table, const uint8_t* text,
                                    uint32_t size) noexcept nogil:
     """Offset of the string, written again even when it is present; -1 without memory."""
-    cdef uint8_t* place = <uint8_t*>vec_extend(&t.text, <size_t>size + 1)
-    if place == NULL or t.text.count > 0xfffffff0U:
+    cdef uint8_t* place = <uint8_t*>vec_extend(&table.text, <size_t>size + 1)
+    if place == NULL or table.text.count > 0xfffffff0U:
         return -1
     memcpy(place, text, size)
     place[size] = 0
-    return <int64_t>(t.text.count - size - 1)
+    return <int64_t>(table.text.count - size - 1)
 
 
-cdef inline int64_t strings_intern(StringTable* t, const uint8_t* text,
+cdef inline int64_t strings_intern(StringTable* table, const uint8_t* text,
                                    uint32_t size) noexcept nogil:
     """Offset of the string, added when it is new; -1 without memory. It holds no NUL."""
-    return strings_enter(t, text, size, <uint32_t>hash_name(text, size))
+    return strings_enter(table, text, size, <uint32_t>hash_name(text, size))
 
 
 cdef inline bint strings_intern_both(StringTable* a, StringTable* b, const uint8_t* text,
@@ -234,21 +239,22 @@ cdef inline bint strings_intern_both(StringTable* a, StringTable* b, const uint8
     return at_a[0] >= 0 and at_b[0] >= 0
 
 
-cdef inline int64_t strings_enter(StringTable* t, const uint8_t* text, uint32_t size,
+cdef inline int64_t strings_enter(StringTable* table, const uint8_t* text, uint32_t size,
                                   uint32_t tag) noexcept nogil:
+    """`strings_intern` of a string whose hash is known; -1 without memory."""
     cdef StringCell* cell
-    cdef int64_t at
+    cdef int64_t offset
     if size == 0:
         return 0
-    if 2 * t.count > t.mask and not strings_spread(t, 2 * t.mask + 1):
+    if 2 * table.count > table.mask and not strings_spread(table, 2 * table.mask + 1):
         return -1
-    cell = strings_cell(t, text, size, tag)
+    cell = strings_cell(table, text, size, tag)
     if cell.at == 0:
-        at = strings_append(t, text, size)
-        if at < 0 or at > 0x7fffffff:
+        offset = strings_append(table, text, size)
+        if offset < 0 or offset > 0x7fffffff:
             return -1
-        cell.at = <uint32_t>at
-        t.count += 1
+        cell.at = <uint32_t>offset
+        table.count += 1
     return cell.at
 
 
@@ -259,7 +265,8 @@ ctypedef struct TextPool:
     size_t room
 
 
-cdef inline uint8_t* pool_take(TextPool* pool, size_t size) noexcept nogil:
+cdef inline uint8_t* pool_allocate(TextPool* pool, size_t size) noexcept nogil:
+    """Memory that lives as long as the pool; NULL without memory."""
     cdef uint8_t* chunk
     cdef size_t room
     if pool.chunk == NULL or pool.used + size > pool.room:
@@ -292,7 +299,8 @@ cdef inline void scratch_texts(Scratch* scratch, TextPool* pool) noexcept nogil:
 
 cdef inline uint8_t* pool_join(TextPool* pool, const char* prefix, uint32_t prefix_size,
                                const uint8_t* text, uint32_t size) noexcept nogil:
-    cdef uint8_t* place = pool_take(pool, prefix_size + size)
+    """The two texts, one after the other, in the pool; NULL without memory."""
+    cdef uint8_t* place = pool_allocate(pool, prefix_size + size)
     if place != NULL:
         memcpy(place, prefix, prefix_size)
         memcpy(place + prefix_size, text, size)

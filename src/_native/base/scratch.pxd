@@ -17,15 +17,15 @@ ctypedef void (*Release)(void*) noexcept nogil
 
 
 # What begins a block; as long as two of malloc's alignments, so that rows of any type may follow.
-ctypedef struct Held:
-    Held* before
-    size_t size                 # of the block, this included
-    Release release             # of a block that only names what grows elsewhere; else NULL
+ctypedef struct ScratchBlock:
+    ScratchBlock* before
+    size_t size                 # bytes of the block, with this head
+    Release release             # frees what the block only refers to; else NULL
     void* owner
 
 
 ctypedef struct Scratch:
-    Held* newest
+    ScratchBlock* newest
     bint failed                 # set by the first request that failed, and never cleared
 
 
@@ -34,23 +34,26 @@ cdef inline void scratch_init(Scratch* s) noexcept nogil:
     s.failed = False
 
 
-cdef inline void* scratch_block(Scratch* s, size_t count, size_t size, bint zeros) noexcept nogil:
-    cdef Held* held = NULL
-    cdef size_t whole
+cdef inline void* scratch_block(Scratch* scratch, size_t count, size_t size,
+                                bint zeros) noexcept nogil:
+    """A block that `scratch_free` frees; NULL without memory, which also sets `failed`."""
+    cdef ScratchBlock* block = NULL
+    cdef size_t block_size
     if size == 0 or count <= (<size_t>-1) // 2 // size:
-        whole = sizeof(Held) + count * size
+        block_size = sizeof(ScratchBlock) + count * size
         if zeros:
-            held = <Held*>block_zeros(whole)
+            block = <ScratchBlock*>block_zeros(block_size)
         else:
-            held = <Held*>(block_widen(NULL, 0, whole) if whole >= MEDIUM_BLOCK else malloc(whole))
-    if held == NULL:
-        s.failed = True
+            block = <ScratchBlock*>(block_widen(NULL, 0, block_size) if block_size >= MEDIUM_BLOCK
+                                    else malloc(block_size))
+    if block == NULL:
+        scratch.failed = True
         return NULL
-    held.before = s.newest
-    held.size = whole
-    held.release = NULL
-    s.newest = held
-    return held + 1
+    block.before = scratch.newest
+    block.size = block_size
+    block.release = NULL
+    scratch.newest = block
+    return block + 1
 
 
 cdef inline void* scratch_zeros(Scratch* s, size_t count, size_t size) noexcept nogil:
@@ -63,49 +66,50 @@ cdef inline void* scratch_room(Scratch* s, size_t count, size_t size) noexcept n
     return scratch_block(s, count, size, False)
 
 
-cdef inline int32_t* scratch_nones(Scratch* s, size_t count) noexcept nogil:
+cdef inline int32_t* scratch_nones(Scratch* scratch, size_t count) noexcept nogil:
     """`count` row numbers, all of them -1."""
-    cdef int32_t* rows = <int32_t*>scratch_block(s, count, sizeof(int32_t), False)
+    cdef int32_t* rows = <int32_t*>scratch_block(scratch, count, sizeof(int32_t), False)
     if rows != NULL:
         memset(rows, 0xff, count * sizeof(int32_t))
     return rows
 
 
-cdef inline void scratch_owns(Scratch* s, Release release, void* owner) noexcept nogil:
+cdef inline void scratch_owns(Scratch* scratch, Release release, void* owner) noexcept nogil:
     """Have `release(owner)` called by `scratch_free`.
 
     The owner has no memory yet: without memory to remember it by, nobody releases it.
     """
-    cdef Held* held = <Held*>scratch_block(s, 0, 0, False)
-    if held != NULL:
-        held -= 1
-        held.release = release
-        held.owner = owner
+    cdef ScratchBlock* block = <ScratchBlock*>scratch_block(scratch, 0, 0, False)
+    if block != NULL:
+        block -= 1
+        block.release = release
+        block.owner = owner
 
 
-cdef inline void scratch_vector(Scratch* s, Vec* v, size_t row) noexcept nogil:
+cdef inline void scratch_vector(Scratch* scratch, Vec* vec, size_t row) noexcept nogil:
     """Begin a Vec of rows of `row` bytes. A table may take its memory before `scratch_free`.
 
     Without memory to remember it by it never gets any: nobody would release that.
     """
-    vec_init(v, row)
-    scratch_owns(s, <Release>vec_free, v)
-    v.lent = s.failed
+    vec_init(vec, row)
+    scratch_owns(scratch, <Release>vec_free, vec)
+    vec.borrowed = scratch.failed
 
 
-cdef inline void scratch_reserve(Scratch* s, Vec* v, size_t count) noexcept nogil:
-    """Make room for `count` rows in a Vec that `s` frees."""
-    if not s.failed and not vec_reserve(v, count):
-        s.failed = True
+cdef inline void scratch_reserve(Scratch* scratch, Vec* vec, size_t count) noexcept nogil:
+    """Make room for `count` rows in a Vec that `scratch` frees."""
+    if not scratch.failed and not vec_reserve(vec, count):
+        scratch.failed = True
 
 
-cdef inline void scratch_free(Scratch* s) noexcept nogil:
-    cdef Held* held = s.newest
-    cdef Held* before
-    while held != NULL:
-        before = held.before
-        if held.release != NULL:
-            held.release(held.owner)
-        block_free(held, held.size)
-        held = before
-    s.newest = NULL
+cdef inline void scratch_free(Scratch* scratch) noexcept nogil:
+    """Release all blocks, the newest first."""
+    cdef ScratchBlock* block = scratch.newest
+    cdef ScratchBlock* before
+    while block != NULL:
+        before = block.before
+        if block.release != NULL:
+            block.release(block.owner)
+        block_free(block, block.size)
+        block = before
+    scratch.newest = NULL

@@ -57,6 +57,7 @@ cdef inline uint64_t mix(uint64_t h, uint64_t word) noexcept nogil:
 
 
 cdef inline uint64_t mix_bytes(uint64_t h, const uint8_t* data, size_t size) noexcept nogil:
+    """Mix the size and the bytes into a key, in words of 8."""
     cdef uint64_t word
     h = mix(h, size)
     while size >= 8:
@@ -75,66 +76,67 @@ cdef inline uint64_t mix_bytes(uint64_t h, const uint8_t* data, size_t size) noe
 # chained in the order of insertion, so that walking a chain meets the lowest row first. A slot
 # keeps the upper half of the key: with its place that tells keys apart about as well as the whole.
 
-cdef struct Slot:
+cdef struct KeySlot:
     uint32_t tag
     uint32_t head       # row + 1, 0 when the slot is free
 
-cdef struct Table:
-    Slot* slots
+cdef struct KeyTable:
+    KeySlot* slots
     uint32_t* next      # row + 1 of the next row with the same key, 0 at the end
     uint32_t* last      # by head: row + 1 of the end of a chain of several, else 0
     size_t mask
 
 
-cdef inline bint table_init(Table* t, size_t rows) noexcept nogil:
+cdef inline bint table_init(KeyTable* table, size_t rows) noexcept nogil:
     """Room for `rows` rows, at most half full; False when memory is exhausted."""
     cdef size_t size = 8
     while size < 2 * rows:
         size *= 2
-    t.slots = <Slot*>calloc(size * sizeof(Slot) + 2 * rows * sizeof(uint32_t), 1)
-    t.next = <uint32_t*>(t.slots + size)
-    t.last = t.next + rows
-    t.mask = size - 1
-    return t.slots != NULL
+    table.slots = <KeySlot*>calloc(size * sizeof(KeySlot) + 2 * rows * sizeof(uint32_t), 1)
+    table.next = <uint32_t*>(table.slots + size)
+    table.last = table.next + rows
+    table.mask = size - 1
+    return table.slots != NULL
 
 
-cdef inline void table_free(Table* t) noexcept nogil:
+cdef inline void table_free(KeyTable* t) noexcept nogil:
     free(t.slots)
     t.slots = NULL
 
 
-cdef inline void scratch_table(Scratch* scratch, Table* t, size_t rows) noexcept nogil:
+cdef inline void scratch_table(Scratch* scratch, KeyTable* table, size_t rows) noexcept nogil:
     """`table_init` of a table that `scratch` frees."""
-    t.slots = NULL
-    scratch_owns(scratch, <Release>table_free, t)
-    if scratch.failed or not table_init(t, rows):
+    table.slots = NULL
+    scratch_owns(scratch, <Release>table_free, table)
+    if scratch.failed or not table_init(table, rows):
         scratch.failed = True
 
 
-cdef inline size_t table_home(const Table* t, uint64_t key) noexcept nogil:
+cdef inline size_t table_home(const KeyTable* t, uint64_t key) noexcept nogil:
     return <size_t>key & t.mask
 
 
-cdef inline Slot* table_slot(const Table* t, uint64_t key) noexcept nogil:
+cdef inline KeySlot* table_slot(const KeyTable* table, uint64_t key) noexcept nogil:
     """The slot of `key`, free or not."""
-    cdef size_t at = table_home(t, key)
+    cdef size_t at = table_home(table, key)
     cdef uint32_t tag = <uint32_t>(key >> 32)
-    while t.slots[at].head and t.slots[at].tag != tag:
-        at = (at + 1) & t.mask
-    return &t.slots[at]
+    while table.slots[at].head and table.slots[at].tag != tag:
+        at = (at + 1) & table.mask
+    return &table.slots[at]
 
 
-cdef inline void table_put(Table* t, Slot* slot, uint64_t key, uint32_t row) noexcept nogil:
+cdef inline void table_put(KeyTable* table, KeySlot* slot, uint64_t key,
+                           uint32_t row) noexcept nogil:
     """Add `row` to `slot`, which `table_slot` found for `key`."""
     cdef uint32_t end
     if slot.head == 0:
         slot.tag = <uint32_t>(key >> 32)
         slot.head = row + 1
         return
-    end = t.last[slot.head - 1]
-    t.next[(end if end else slot.head) - 1] = row + 1
-    t.last[slot.head - 1] = row + 1
+    end = table.last[slot.head - 1]
+    table.next[(end if end else slot.head) - 1] = row + 1
+    table.last[slot.head - 1] = row + 1
 
 
-cdef inline void table_add(Table* t, uint64_t key, uint32_t row) noexcept nogil:
+cdef inline void table_add(KeyTable* t, uint64_t key, uint32_t row) noexcept nogil:
     table_put(t, table_slot(t, key), key, row)

@@ -14,21 +14,24 @@ cdef enum:
 ctypedef struct Stretch:
     uint64_t start
     uint64_t end
-    uint32_t section            # or NO_SECTION: headers
+    uint32_t section            # number; NO_SECTION for headers
 
 
 cdef inline int compare_stretches(const void* a, const void* b) noexcept nogil:
-    cdef const Stretch* one = <const Stretch*>a
+    cdef const Stretch* stretch = <const Stretch*>a
     cdef const Stretch* other = <const Stretch*>b
-    if one.start != other.start:
-        return -1 if one.start < other.start else 1
+    if stretch.start != other.start:
+        return -1 if stretch.start < other.start else 1
     # Headers first: their number is the highest, and one more is 0.
-    return -1 if one.section + 1 < other.section + 1 else one.section + 1 > other.section + 1
+    return (-1 if stretch.section + 1 < other.section + 1
+            else stretch.section + 1 > other.section + 1)
 
 
 cdef inline uint64_t push_headers(Stretch* stretches, uint64_t count,
                                   const ElfFile* elf) noexcept nogil:
-    """Those of the file, of its segments and of its sections, as far as they lie in the file."""
+    """Add the headers of the file, its segments and its sections that lie in the file; returns the
+    new count.
+    """
     cdef uint64_t[3] start, size
     cdef int i
     start[0], size[0] = 0, 64
@@ -45,12 +48,12 @@ cdef inline uint64_t push_headers(Stretch* stretches, uint64_t count,
     return count
 
 
-cdef inline uint64_t own_stretches(Stretch* stretches, const ElfFile* elf) noexcept nogil:
+cdef inline uint64_t list_own_stretches(Stretch* stretches, const ElfFile* elf) noexcept nogil:
     """Whose bytes are where, in order and apart; what lies between two is padding.
 
     There is room for three more than there are sections, all of which lie in the file.
     """
-    cdef uint64_t i, count = 0, kept = 0, at = 0
+    cdef uint64_t i, count = 0, kept_count = 0, offset = 0
     for i in range(elf.count):
         if has_bytes(elf.table[i].sh_type) and elf.table[i].sh_size:
             stretches[count].start = elf.table[i].sh_offset
@@ -60,9 +63,9 @@ cdef inline uint64_t own_stretches(Stretch* stretches, const ElfFile* elf) noexc
     count = push_headers(stretches, count, elf)
     qsort(stretches, count, sizeof(Stretch), compare_stretches)
     for i in range(count):
-        if stretches[i].end > at:
-            stretches[kept] = stretches[i]
-            stretches[kept].start = max(at, stretches[i].start)
-            at = stretches[kept].end
-            kept += 1
-    return kept
+        if stretches[i].end > offset:
+            stretches[kept_count] = stretches[i]
+            stretches[kept_count].start = max(offset, stretches[i].start)
+            offset = stretches[kept_count].end
+            kept_count += 1
+    return kept_count

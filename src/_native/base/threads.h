@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define take_run(next, run) __atomic_fetch_add((next), (run), __ATOMIC_RELAXED)
+#define claim_items(next, run) __atomic_fetch_add((next), (run), __ATOMIC_RELAXED)
 /* For marks that several threads may set, and nobody takes away. */
 #define set_mark(mark) __atomic_store_n((mark), 1, __ATOMIC_RELAXED)
 
@@ -69,7 +69,7 @@ static inline size_t pylink_claim(uint64_t size, size_t items, size_t most) {
     return got;
 }
 
-static inline void pylink_give_back(size_t count) {
+static inline void pylink_release_threads(size_t count) {
     if (count && !pylink_link_threads)
         __atomic_fetch_sub(&pylink_helpers, count, __ATOMIC_RELAXED);
 }

@@ -16,16 +16,16 @@ cdef extern from "<pthread.h>" nogil:
     int pthread_join(pthread_t thread, void** result)
 
 cdef extern from "base/threads.h" nogil:
-    size_t take_run(size_t* next, size_t run) noexcept
+    size_t claim_items(size_t* next, size_t run) noexcept
     void set_mark(uint8_t* mark) noexcept
     size_t claim "pylink_claim"(uint64_t size, size_t items, size_t most) noexcept
-    void give_back "pylink_give_back"(size_t count) noexcept
+    void release_threads "pylink_release_threads"(size_t count) noexcept
     size_t thread_number "pylink_thread_number"
 
 cdef enum:
-    RUN = 4                     # items taken at a time, fewer where there are few
+    RUN = 4                     # items taken at a time; fewer if there are few items
     SHARES = 8                  # runs for each helper, so that a busy core takes fewer
-    MOST_THREADS = 32           # of one row of items
+    MOST_THREADS = 32           # for one row of items
 
 
 ctypedef void (*Task)(void* context, size_t item) noexcept nogil
@@ -36,39 +36,39 @@ ctypedef struct Work:
     size_t count
     size_t run
     size_t next
-    size_t threads              # that have begun
+    size_t threads              # number of threads that have started
 
 
-cdef inline void take_items(Work* work) noexcept nogil:
-    cdef size_t first = take_run(&work.next, work.run), item
+cdef inline void run_items(Work* work) noexcept nogil:
+    cdef size_t first = claim_items(&work.next, work.run), item
     while first < work.count:
         for item in range(first, min(first + work.run, work.count)):
             work.task(work.context, item)
-        first = take_run(&work.next, work.run)
+        first = claim_items(&work.next, work.run)
 
 
-cdef inline void* help_with(void* argument) noexcept nogil:
+cdef inline void* help_run(void* argument) noexcept nogil:
     global thread_number
     cdef Work* work = <Work*>argument
-    thread_number = take_run(&work.threads, 1)
-    take_items(work)
+    thread_number = claim_items(&work.threads, 1)
+    run_items(work)
     return NULL
 
 
-cdef inline void work_off(Work* work, size_t helpers) noexcept nogil:
+cdef inline void run_work(Work* work, size_t helpers) noexcept nogil:
     """Have all items done by this thread and as many helpers as can be started."""
     cdef pthread_t helper[MOST_THREADS]
     cdef size_t started = 0, i
     work.next = 0
     work.threads = 1
-    while started < helpers and pthread_create(&helper[started], NULL, help_with, work) == 0:
+    while started < helpers and pthread_create(&helper[started], NULL, help_run, work) == 0:
         started += 1
-    take_items(work)
+    run_items(work)
     for i in range(started):
         pthread_join(helper[i], NULL)
 
 
-cdef inline void for_each(Task task, void* context, size_t count, size_t size) noexcept nogil:
+cdef inline void run_each(Task task, void* context, size_t count, size_t size) noexcept nogil:
     """Call `task` for items 0 to `count` - 1, which move `size` bytes in all."""
     cdef size_t helpers = claim(size, count, MOST_THREADS - 1)
     cdef Work work
@@ -76,18 +76,18 @@ cdef inline void for_each(Task task, void* context, size_t count, size_t size) n
     work.context = context
     work.count = count
     work.run = max(<size_t>1, min(<size_t>RUN, count // (SHARES * max(helpers, <size_t>1))))
-    work_off(&work, helpers)
-    give_back(helpers)
+    run_work(&work, helpers)
+    release_threads(helpers)
 
 
-cdef inline void in_parts(Task task, void* context, size_t parts) noexcept nogil:
+cdef inline void run_parts(Task task, void* context, size_t parts) noexcept nogil:
     """Call `task` for each of the parts that `claim` allows, for what needs room of its own.
 
-    All are done even where no thread can be started. The threads stay claimed.
+    All are done even if no thread can be started. The threads stay claimed.
     """
     cdef Work work
     work.task = task
     work.context = context
     work.count = parts
     work.run = 1
-    work_off(&work, parts - 1)
+    run_work(&work, parts - 1)

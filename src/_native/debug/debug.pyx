@@ -9,11 +9,11 @@ keeps its size. docs/format-notes/family-c-debug.md has the evidence.
 
 Every table is packed little-endian rows. In:
 
-* piece (offset u64, size u64, count u64): one input's section contents, where they lie in the
-  arena, and how many of the next rows of the relocation table are its own;
-* relocation (r_offset u64, target u32, outcome u32): r_offset within the piece, output symbol
-  index of a live function, and an DebugOutcome;
-* patch (r_offset u64, value u64): a resolved header field, offset within the mercury piece.
+* piece (offset u64, size u64, count u64): one input's section contents, their place in the arena,
+and how many of the next rows of the relocation table belong to them; * relocation (r_offset u64,
+target u32, outcome u32): r_offset within the piece, output symbol index of a live function, and a
+DebugOutcome; * patch (r_offset u64, value u64): a resolved header field, offset within the mercury
+piece.
 
 Out:
 
@@ -28,15 +28,16 @@ Cost: linear in the bytes, plus sorting the relocations that do not come in orde
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
 
-from debug.frame cimport move_all_frames
-from debug.line cimport move_lines
-from debug.registers cimport clear_registers, read_names
-from debug.rows cimport (
-    R_MEMORY, Cut, DebugPatchRow, Fault, MovedRow, PieceRow, Rebuilt, RelocRow, Unit, UnitRow,
-)
 from base.nameindex cimport NameIndex, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector
-from base.vector cimport Vec, vec_append, vec_take
+from base.vector cimport Vec, vec_append, vec_to_bytes
+from debug.frame cimport move_all_frames
+from debug.line cimport move_lines
+from debug.registers cimport clear_registers, index_names
+from debug.rows cimport (
+    R_MEMORY, Cut, DebugPatchRow, LineUnit, MovedRow, PieceRow, RebuildFault, Rebuilt, RelocRow,
+    UnitRow,
+)
 
 cdef tuple REASONS = (
     "", "",
@@ -84,39 +85,39 @@ cdef uint64_t check_pieces(bytes arena, bytes pieces, bytes rows, size_t row) ex
     return total
 
 
-cdef object raise_fault(const Fault* fault):
+cdef object raise_fault(const RebuildFault* fault):
     if fault.reason == R_MEMORY:
         raise MemoryError
     cdef bint mercury = fault.mercury
     raise MalformedDebugSection(fault.piece, fault.offset, mercury, REASONS[fault.reason])
 
 
-cdef uint64_t begin(Rebuilt* b, bytes arena, bytes pieces, bytes relocs) except? 1:
+cdef uint64_t start_rebuild(Rebuilt* section, bytes arena, bytes pieces, bytes relocs) except? 1:
     """Check the tables; return the bytes of all pieces."""
     cdef uint64_t total = check_pieces(arena, pieces, relocs, sizeof(RelocRow))
-    b.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
-    b.pieces = <const PieceRow*>PyBytes_AS_STRING(pieces)
-    b.count = PyBytes_GET_SIZE(pieces) // sizeof(PieceRow)
-    b.relocs = <const RelocRow*>PyBytes_AS_STRING(relocs)
-    b.reloc_count = PyBytes_GET_SIZE(relocs) // sizeof(RelocRow)
-    b.fault.reason = R_MEMORY
-    b.fault.mercury = False
+    section.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
+    section.pieces = <const PieceRow*>PyBytes_AS_STRING(pieces)
+    section.count = PyBytes_GET_SIZE(pieces) // sizeof(PieceRow)
+    section.relocs = <const RelocRow*>PyBytes_AS_STRING(relocs)
+    section.reloc_count = PyBytes_GET_SIZE(relocs) // sizeof(RelocRow)
+    section.fault.reason = R_MEMORY
+    section.fault.mercury = False
     return total
 
 
-cdef void take_room(Rebuilt* b, Scratch* scratch, uint64_t total) noexcept:
+cdef void allocate_rebuilt(Rebuilt* section, Scratch* scratch, uint64_t total) noexcept:
     """Room for a section of so many bytes."""
     scratch_init(scratch)
-    scratch_vector(scratch, &b.out, 1)
-    scratch_vector(scratch, &b.moved, sizeof(MovedRow))
-    scratch_vector(scratch, &b.cuts, sizeof(Cut))
-    scratch_reserve(scratch, &b.out, total)
+    scratch_vector(scratch, &section.out, 1)
+    scratch_vector(scratch, &section.moved, sizeof(MovedRow))
+    scratch_vector(scratch, &section.cuts, sizeof(Cut))
+    scratch_reserve(scratch, &section.out, total)
 
 
 def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not None,
                  bytes headers not None=b"", bytes patches not None=b"", bint ended=False):
     """Rebuild `.debug_line` or `.nv_debug_line_sass`; see the stub."""
-    cdef Rebuilt b
+    cdef Rebuilt section
     cdef const PieceRow* twin_rows = NULL
     cdef const DebugPatchRow* patch_rows = <const DebugPatchRow*>PyBytes_AS_STRING(patches)
     cdef Vec unit_rows, units, twins
@@ -128,45 +129,45 @@ def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not N
         if PyBytes_GET_SIZE(headers) != PyBytes_GET_SIZE(pieces):
             raise ValueError("there is not one mercury piece for each piece")
         twin_rows = <const PieceRow*>PyBytes_AS_STRING(headers)
-    total = begin(&b, arena, pieces, relocs)
-    b.ended = ended
-    take_room(&b, &scratch, total)
+    total = start_rebuild(&section, arena, pieces, relocs)
+    section.ended = ended
+    allocate_rebuilt(&section, &scratch, total)
     try:
         scratch_vector(&scratch, &unit_rows, sizeof(UnitRow))
-        scratch_vector(&scratch, &units, sizeof(Unit))
-        scratch_vector(&scratch, &twins, sizeof(Unit))
+        scratch_vector(&scratch, &units, sizeof(LineUnit))
+        scratch_vector(&scratch, &twins, sizeof(LineUnit))
         with nogil:
-            done = not scratch.failed and move_lines(&b, twin_rows, patch_rows, &units, &twins,
-                                                     &unit_rows)
+            done = (not scratch.failed
+                    and move_lines(&section, twin_rows, patch_rows, &units, &twins, &unit_rows))
         if not done:
-            raise_fault(&b.fault)
-        return vec_take(&b.out), vec_take(&b.moved), vec_take(&unit_rows)
+            raise_fault(&section.fault)
+        return vec_to_bytes(&section.out), vec_to_bytes(&section.moved), vec_to_bytes(&unit_rows)
     finally:
         scratch_free(&scratch)
 
 
 def rebuild_frame(bytes arena not None, bytes pieces not None, bytes relocs not None):
     """Rebuild `.debug_frame`; see the stub."""
-    cdef Rebuilt b
+    cdef Rebuilt section
     cdef Vec places
     cdef Scratch scratch
-    cdef uint64_t total = begin(&b, arena, pieces, relocs)
+    cdef uint64_t total = start_rebuild(&section, arena, pieces, relocs)
     cdef bint done
-    take_room(&b, &scratch, total)
+    allocate_rebuilt(&section, &scratch, total)
     try:
         scratch_vector(&scratch, &places, sizeof(uint64_t))
         with nogil:
-            done = not scratch.failed and move_all_frames(&b, &places)
+            done = not scratch.failed and move_all_frames(&section, &places)
         if not done:
-            raise_fault(&b.fault)
-        return vec_take(&b.out), vec_take(&b.moved)
+            raise_fault(&section.fault)
+        return vec_to_bytes(&section.out), vec_to_bytes(&section.moved)
     finally:
         scratch_free(&scratch)
 
 
 def rebuild_reg_sass(bytes arena not None, bytes pieces not None, bytes names not None):
     """Rebuild `.nv_debug_info_reg_sass`; see the stub."""
-    cdef Rebuilt b
+    cdef Rebuilt section
     cdef uint64_t names_size = PyBytes_GET_SIZE(names)
     cdef const uint8_t* text = <const uint8_t*>PyBytes_AS_STRING(names)
     cdef const PieceRow* piece
@@ -177,22 +178,22 @@ def rebuild_reg_sass(bytes arena not None, bytes pieces not None, bytes names no
     cdef bint done
     if names_size and text[names_size - 1] != 0:
         raise ValueError("the last name has no end")
-    total = begin(&b, arena, pieces, b"")
-    take_room(&b, &scratch, total)
+    total = start_rebuild(&section, arena, pieces, b"")
+    allocate_rebuilt(&section, &scratch, total)
     try:
         scratch_index(&scratch, &index, 0)
         with nogil:
-            done = not scratch.failed and read_names(text, names_size, &index, &b.fault)
-            for i in range(b.count):
+            done = not scratch.failed and index_names(text, names_size, &index, &section.fault)
+            for i in range(section.count):
                 if not done:
                     break
-                b.fault.piece = i
-                piece = &b.pieces[i]
-                vec_append(&b.out, b.arena + piece.offset, piece.size)
-                done = clear_registers(b.out.data + b.out.count - piece.size, piece.size, &index,
-                                       &b.fault)
+                section.fault.piece = i
+                piece = &section.pieces[i]
+                vec_append(&section.out, section.arena + piece.offset, piece.size)
+                done = clear_registers(section.out.data + section.out.count - piece.size,
+                                       piece.size, &index, &section.fault)
         if not done:
-            raise_fault(&b.fault)
-        return vec_take(&b.out)
+            raise_fault(&section.fault)
+        return vec_to_bytes(&section.out)
     finally:
         scratch_free(&scratch)

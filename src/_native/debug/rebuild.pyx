@@ -5,17 +5,17 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
-from sectionkinds cimport IS_DEBUG
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
+from base.vector cimport Vec, vec_append, vec_push, vec_to_bytes
 from debug.rows cimport OTHER, DebugPatchRow, MovedRow, PieceRow, RelocRow, UnitRow
-from pylink._native.tables cimport Emitted, Fixups, MergedTables, Outs, Table, take_rows
+from pylink._native.tables cimport Emitted, Fixups, MergedTables, Outs, Table, detach_rows
+from sectionkinds cimport IS_DEBUG
 from tables.kinds cimport is_plain
 from tables.rows cimport (
     EF_DEFINED, EF_LIVE, E_FUNC, FIXUP_MERC, EmittedRow, EntityRow, FixupRow, OutRow, OutSymbolRow,
     RebuildRow, SectionRow, SymbolRow,
 )
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from tables.views cimport MergedView, ObjectsView
-from base.vector cimport Vec, vec_append, vec_push, vec_take
 
 
 def find_debug(MergedTables merged not None, bytes name not None):
@@ -70,8 +70,8 @@ def pieces_of(MergedTables merged not None, int out):
                 scratch.failed = not list_pieces(&r)
         if scratch.failed:
             raise MemoryError
-        return (vec_take(&r.pieces), vec_take(&r.relocations), vec_take(&r.numbers),
-                vec_take(&r.inputs))
+        return (vec_to_bytes(&r.pieces), vec_to_bytes(&r.relocations), vec_to_bytes(&r.numbers),
+                vec_to_bytes(&r.inputs))
     finally:
         scratch_free(&scratch)
 
@@ -161,7 +161,7 @@ def headers_of(MergedTables merged not None, int out):
             raise MemoryError
         if not r.patches.count or r.pieces.count != plain:
             return b"", b""
-        return vec_take(&r.pieces), vec_take(&r.patches)
+        return vec_to_bytes(&r.pieces), vec_to_bytes(&r.patches)
     finally:
         scratch_free(&scratch)
 
@@ -210,12 +210,12 @@ def live_names(MergedTables merged not None):
             for i in range(merged.entities.count):
                 if e[i].kind != E_FUNC or not e[i].flags & EF_LIVE or not e[i].flags & EF_DEFINED:
                     continue
-                symbol = &v.symbols[e[i].first]     # its name ends with NUL
+                symbol = &v.symbols[e[i].first]     # the name ends with NUL
                 scratch.failed |= not vec_append(&names, v.arena + symbol.name,
                                                  symbol.name_size + 1)
         if scratch.failed:
             raise MemoryError
-        return vec_take(&names)
+        return vec_to_bytes(&names)
     finally:
         scratch_free(&scratch)
 
@@ -226,7 +226,7 @@ def adopt(MergedTables merged not None, list results not None):
     `results` has (OutRow, RebuildRow numbers, moved rows, size in bytes) for each.
     """
     merged.fill()
-    cdef Outs outs = <Outs>Table.opened(<PyObject*>merged.outs)
+    cdef Outs outs = <Outs>Table.writable(<PyObject*>merged.outs)
     cdef OutRow* row = <OutRow*>outs.rows
     cdef const RebuildRow* origin
     cdef const int32_t* number
@@ -240,14 +240,14 @@ def adopt(MergedTables merged not None, list results not None):
     try:
         scratch_vector(&scratch, &added, sizeof(EmittedRow))
         scratch.failed |= not vec_append(&added, merged.emitted.rows, merged.emitted.count)
-        for out, numbers, moved, size in results:
+        for out, numbers, moved_rows, size in results:
             row[<int>out].size = size
             if row[<int>out].rela < 0:
                 continue
             reloc = &row[row[<int>out].rela]
             number = <const int32_t*>PyBytes_AS_STRING(numbers)
-            move = <const MovedRow*>PyBytes_AS_STRING(moved)
-            count = PyBytes_GET_SIZE(moved) // sizeof(MovedRow)
+            move = <const MovedRow*>PyBytes_AS_STRING(moved_rows)
+            count = PyBytes_GET_SIZE(moved_rows) // sizeof(MovedRow)
             for i in range(count):
                 emitted = <EmittedRow*>vec_push(&added)
                 if emitted == NULL:
@@ -266,7 +266,7 @@ def adopt(MergedTables merged not None, list results not None):
         if scratch.failed:
             raise MemoryError
         merged.outs = outs
-        merged.emitted = Emitted(take_rows(&added))
+        merged.emitted = Emitted(detach_rows(&added))
     finally:
         scratch_free(&scratch)
 
@@ -277,8 +277,8 @@ def retarget(MergedTables merged not None, bytes inputs not None, bytes units no
     `inputs` and `units` describe the rebuilt section `out`.
     """
     merged.fill()
-    cdef Fixups fixups = <Fixups>Table.opened(<PyObject*>merged.fixups)
-    cdef Emitted emitted = <Emitted>Table.opened(<PyObject*>merged.emitted)
+    cdef Fixups fixups = <Fixups>Table.writable(<PyObject*>merged.fixups)
+    cdef Emitted emitted = <Emitted>Table.writable(<PyObject*>merged.emitted)
     cdef FixupRow* fixup = <FixupRow*>fixups.rows
     cdef EmittedRow* row = <EmittedRow*>emitted.rows
     cdef const uint64_t* start = merged.base.rows
@@ -317,11 +317,11 @@ cdef int64_t find_unit(const UnitRow* unit, size_t count, const int32_t* piece,
                        const uint64_t* start, uint64_t position, int32_t section) noexcept nogil:
     """New place of the unit at `position` of the plain concatenation, or -1."""
     cdef size_t low = 0, high = count, middle
-    cdef uint64_t at
+    cdef uint64_t offset
     while low < high:
         middle = (low + high) // 2
-        at = start[piece[unit[middle].piece]] + unit[middle].start
-        if at < position:
+        offset = start[piece[unit[middle].piece]] + unit[middle].start
+        if offset < position:
             low = middle + 1
         else:
             high = middle

@@ -5,61 +5,63 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset
 
 from base.elf64 cimport load32
-from debug.rows cimport RANGE, REGISTER, R_COUNT, R_CUT_OFF, R_LENGTH, R_MEMORY, Fault, fail
 from base.nameindex cimport NameIndex, NameSlot, index_find
+from debug.rows cimport (
+    RANGE, REGISTER, R_COUNT, R_CUT_OFF, R_LENGTH, R_MEMORY, RebuildFault, set_rebuild_fault,
+)
 
 
-cdef inline bint read_names(const uint8_t* text, uint64_t size, NameIndex* index,
-                            Fault* fault) noexcept nogil:
+cdef inline bint index_names(const uint8_t* text, uint64_t size, NameIndex* index,
+                             RebuildFault* fault) noexcept nogil:
     """Enter each NUL-ended name with value 0: in the output, not yet described."""
     cdef const uint8_t* stop
     cdef NameSlot* slot
-    cdef uint64_t at = 0, length
-    while at < size:
-        stop = <const uint8_t*>memchr(text + at, 0, size - at)
-        length = stop - (text + at)
-        slot = index_find(index, text + at, <uint32_t>length)
+    cdef uint64_t offset = 0, length
+    while offset < size:
+        stop = <const uint8_t*>memchr(text + offset, 0, size - offset)
+        length = stop - (text + offset)
+        slot = index_find(index, text + offset, <uint32_t>length)
         if slot == NULL:
-            return fail(fault, 0, R_MEMORY)
+            return set_rebuild_fault(fault, 0, R_MEMORY)
         if slot.value < 0:
             slot.value = 0
             index.count += 1
-        at += length + 1
+        offset += length + 1
     return True
 
 
 cdef inline bint clear_registers(uint8_t* data, uint64_t size, NameIndex* index,
-                                 Fault* fault) noexcept nogil:
+                                 RebuildFault* fault) noexcept nogil:
     """Clear, in one piece, the ranges of functions absent or already described."""
-    cdef uint64_t at = 0, start, length, count, _i
+    cdef uint64_t offset = 0, start, length, count, _i
     cdef uint8_t* stop
     cdef NameSlot* slot
     cdef bint keep
-    while at < size:
-        start = at
-        stop = <uint8_t*>memchr(data + at, 0, size - at)
+    while offset < size:
+        start = offset
+        stop = <uint8_t*>memchr(data + offset, 0, size - offset)
         if stop == NULL or size - (stop - data) < 1 + 4:
-            return fail(fault, start, R_CUT_OFF)
-        length = stop - (data + at)
+            return set_rebuild_fault(fault, start, R_CUT_OFF)
+        length = stop - (data + offset)
         if length > 0x7fffffff:
-            return fail(fault, start, R_LENGTH)
-        slot = index_find(index, data + at, <uint32_t>length)
+            return set_rebuild_fault(fault, start, R_LENGTH)
+        slot = index_find(index, data + offset, <uint32_t>length)
         if slot == NULL:
-            return fail(fault, 0, R_MEMORY)
+            return set_rebuild_fault(fault, 0, R_MEMORY)
         keep = slot.value == 0
         if keep:
             slot.value = 1
         count = load32(stop + 1)
-        at += length + 1 + 4
-        if count > (size - at) // REGISTER:
-            return fail(fault, start, R_COUNT)
+        offset += length + 1 + 4
+        if count > (size - offset) // REGISTER:
+            return set_rebuild_fault(fault, start, R_COUNT)
         for _i in range(count):
             stop = NULL
-            if size - at >= REGISTER:
-                stop = <uint8_t*>memchr(data + at + 4, 0, size - at - 4)
+            if size - offset >= REGISTER:
+                stop = <uint8_t*>memchr(data + offset + 4, 0, size - offset - 4)
             if stop == NULL or size - (stop - data) < 1 + 4 + RANGE:
-                return fail(fault, start, R_CUT_OFF)
+                return set_rebuild_fault(fault, start, R_CUT_OFF)
             if not keep:
                 memset(stop + 1 + 4, 0, RANGE)
-            at = (stop - data) + 1 + 4 + RANGE
+            offset = (stop - data) + 1 + 4 + RANGE
     return True

@@ -1,4 +1,7 @@
 # Rows, faults and sorting that the kernels of debug.pyx share; their meaning is explained there.
+#
+# A `bint` function of this package that is a verb returns False with a fault, whose reason is
+# R_MEMORY if memory is exhausted.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
@@ -11,7 +14,7 @@ cdef enum DebugOutcome:
     LIVE = 0            # the function copy that is in the output
     DEAD = 1            # a function that is not
     OVERRIDDEN = 2      # a copy that lost against an earlier one
-    OTHER = 3           # no function: not a matter of these kernels
+    OTHER = 3           # not a function: these kernels ignore it
 
 cdef enum:
     PREFIX = 3          # bytes of a set-address opcode before its operand
@@ -67,13 +70,13 @@ ctypedef struct Cut:
     uint32_t target
     uint32_t outcome
 
-ctypedef struct Unit:
+ctypedef struct LineUnit:
     uint64_t start
     uint64_t program
     uint64_t end
     uint64_t base           # in the output
 
-ctypedef struct Fault:
+ctypedef struct RebuildFault:
     uint64_t piece
     uint64_t offset
     DebugFault reason
@@ -90,23 +93,24 @@ ctypedef struct Rebuilt:
     Vec moved               # MovedRow
     Vec cuts                # Cut: those of the piece at hand
     bint ended              # line units without sequences end
-    Fault fault
+    RebuildFault fault
 
 
-cdef inline bint fail(Fault* fault, uint64_t offset, DebugFault reason) noexcept nogil:
+cdef inline bint set_rebuild_fault(RebuildFault* fault, uint64_t offset,
+                                   DebugFault reason) noexcept nogil:
     fault.offset = offset
     fault.reason = reason
     return False
 
 
-cdef inline int by_offset(const void* a, const void* b) noexcept nogil:
+cdef inline int compare_cuts_by_offset(const void* a, const void* b) noexcept nogil:
     cdef uint64_t x = (<const Cut*>a).offset, y = (<const Cut*>b).offset
     return (x > y) - (x < y)
 
 
-cdef inline int by_target(const void* a, const void* b) noexcept nogil:
+cdef inline int compare_cuts_by_target(const void* a, const void* b) noexcept nogil:
     cdef uint32_t x = (<const Cut*>a).target, y = (<const Cut*>b).target
-    return (x > y) - (x < y) if x != y else by_offset(a, b)
+    return (x > y) - (x < y) if x != y else compare_cuts_by_offset(a, b)
 
 
 ctypedef int (*Compare)(const void*, const void*) noexcept nogil
@@ -121,34 +125,34 @@ cdef inline void sort_cuts(Cut* cuts, size_t count, Compare compare) noexcept no
             return
 
 
-cdef inline bint read_cuts(Rebuilt* b, uint64_t first, uint64_t count,
+cdef inline bint read_cuts(Rebuilt* section, uint64_t first, uint64_t count,
                            uint64_t back) noexcept nogil:
     """Collect the function relocations of one piece, by offset, each `back` bytes before it."""
-    cdef const RelocRow* rows = b.relocs
+    cdef const RelocRow* rows = section.relocs
     cdef uint64_t i
     cdef Cut* cut
-    b.cuts.count = 0
+    section.cuts.count = 0
     for i in range(first, first + count):
         if rows[i].outcome == OTHER:
             continue
         if rows[i].r_offset < back:
-            return fail(&b.fault, rows[i].r_offset, R_ADDRESS)
-        cut = <Cut*>vec_push(&b.cuts)
+            return set_rebuild_fault(&section.fault, rows[i].r_offset, R_ADDRESS)
+        cut = <Cut*>vec_push(&section.cuts)
         if cut == NULL:
-            return fail(&b.fault, 0, R_MEMORY)
+            return set_rebuild_fault(&section.fault, 0, R_MEMORY)
         cut.offset = cut.stop = rows[i].r_offset - back
         cut.row = i
         cut.target = rows[i].target
         cut.outcome = rows[i].outcome
-    sort_cuts(<Cut*>b.cuts.data, b.cuts.count, by_offset)
+    sort_cuts(<Cut*>section.cuts.data, section.cuts.count, compare_cuts_by_offset)
     return True
 
 
-cdef inline bint keep_row(Rebuilt* b, uint64_t offset, uint64_t row) noexcept nogil:
+cdef inline bint keep_row(Rebuilt* section, uint64_t offset, uint64_t row) noexcept nogil:
     """Note where the field of a relocation is in the new section."""
-    cdef MovedRow* moved = <MovedRow*>vec_push(&b.moved)
+    cdef MovedRow* moved = <MovedRow*>vec_push(&section.moved)
     if moved == NULL:
-        return fail(&b.fault, 0, R_MEMORY)
+        return set_rebuild_fault(&section.fault, 0, R_MEMORY)
     moved.r_offset = offset
     moved.row = row
     return True

@@ -12,12 +12,11 @@
 from libc.stdint cimport uint8_t, uint16_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from base.elf64 cimport load16, load32
-from exits.rows cimport (
-    R_BITMAP, R_COUNT, R_CUT_OFF, R_LAST_SLOT, R_RECORD, Fault, View, fail, put16,
-)
-from exits.words cimport WORD
+from base.elf64 cimport WORD, load16, load32
 from base.vector cimport Vec, vec_extend, vec_push, vec_reserve
+from exits.rows cimport (
+    R_BITMAP, R_COUNT, R_CUT_OFF, R_LAST_SLOT, R_RECORD, RewriteFault, View, put16, set_fault,
+)
 
 
 cdef enum:
@@ -31,12 +30,12 @@ cdef enum:
 
 # One slot of the code while it is rewritten.
 ctypedef struct Slot:
-    const uint8_t* words    # its instructions
+    const uint8_t* words    # instructions of the slot
     uint64_t count
     const uint8_t* record   # with its count, NULL for none
     uint64_t record_size
-    uint64_t offset         # of the first instruction
-    bint recorded
+    uint64_t offset         # offset of the first instruction
+    bint has_record
     bint last
 
 
@@ -57,12 +56,13 @@ cdef inline void start_buffer(CodeBuffer* buffer) noexcept nogil:
 
 
 cdef inline bint emit(CodeBuffer* buffer, const uint8_t* word, uint64_t source) noexcept nogil:
+    """Add one instruction and the offset that it came from; False without memory."""
     cdef uint8_t* place = <uint8_t*>vec_push(&buffer.words)
-    cdef uint64_t* from_ = <uint64_t*>vec_push(&buffer.sources)
-    if place == NULL or from_ == NULL:
+    cdef uint64_t* origin = <uint64_t*>vec_push(&buffer.sources)
+    if place == NULL or origin == NULL:
         return False
     memcpy(place, word, WORD)
-    from_[0] = source
+    origin[0] = source
     return True
 
 
@@ -77,7 +77,7 @@ cdef inline uint8_t* emit_record(CodeBuffer* buffer, uint64_t size) noexcept nog
 
 cdef inline bint emit_counted(CodeBuffer* buffer, uint64_t count, const uint8_t* body,
                               uint64_t size) noexcept nogil:
-    """A record for `count` instructions; a count of one goes without saying."""
+    """Add a record for `count` instructions. A count of one is implied; False without memory."""
     cdef uint64_t prefix = 2 if count != 1 or not size else 0
     cdef uint8_t* place = emit_record(buffer, prefix + size)
     if place == NULL:
@@ -90,6 +90,7 @@ cdef inline bint emit_counted(CodeBuffer* buffer, uint64_t count, const uint8_t*
 
 
 cdef inline bint emit_slot(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
+    """Copy a slot with its record; False without memory."""
     cdef uint64_t i
     cdef uint8_t* place = emit_record(buffer, slot.record_size)
     if place == NULL:
@@ -101,26 +102,27 @@ cdef inline bint emit_slot(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
     return True
 
 
-cdef inline bint read_record(const uint8_t* data, uint64_t size, uint64_t at,
+cdef inline bint read_record(const uint8_t* data, uint64_t size, uint64_t offset,
                              Slot* slot) noexcept nogil:
-    """Size of the record at `at` and the instructions it stands for; False for an unknown one."""
+    """Set the size of the record and the instructions it stands for; False for an unknown record.
+    """
     cdef uint64_t prefix = 0
     cdef uint8_t head
     slot.count = 1
-    if at >= size:
+    if offset >= size:
         return False
-    head = data[at]
+    head = data[offset]
     if head & 0x70 == 0x50:
-        if size - at < 2:
+        if size - offset < 2:
             return False
-        slot.count = load16(data + at) >> 7
+        slot.count = load16(data + offset) >> 7
         prefix = 2
         if not head & 0x0f:
             slot.record_size = 2
             return slot.count != 0
-        if size - at < 3:
+        if size - offset < 3:
             return False
-        head = data[at + 2]
+        head = data[offset + 2]
     if head == 0x01:
         slot.record_size = prefix + 16
     elif head == 0x02:
@@ -130,65 +132,68 @@ cdef inline bint read_record(const uint8_t* data, uint64_t size, uint64_t at,
     elif head == HINT and not prefix:
         slot.count = 0
         slot.record_size = 16
-        return slot.record_size <= size - at
+        return slot.record_size <= size - offset
     else:
         return False
-    return slot.count != 0 and slot.record_size <= size - at
+    return slot.count != 0 and slot.record_size <= size - offset
 
 
 # A walk over the slots of a capsule and the instructions they stand for.
-ctypedef struct Walk:
+ctypedef struct SlotWalk:
     size_t section          # the capsule's
     const uint8_t* data
     uint64_t size
     uint64_t slots
-    uint64_t bits           # where its bitmap is
-    uint64_t next           # slot
-    uint64_t at             # its record
-    uint64_t offset         # its instructions
-    bint early              # of the form of 12.8
+    uint64_t bitmap_offset  # offset of its bitmap
+    uint64_t next_index     # number of the next slot
+    uint64_t record_offset  # offset of that slot's record
+    uint64_t offset         # offset of its instructions in the text
+    bint early              # the capsule has the form of 12.8
 
 
-cdef inline bint start_walk(Walk* walk, const View* capsule, size_t section,
-                            Fault* fault) noexcept nogil:
-    memset(walk, 0, sizeof(Walk))
+cdef inline bint start_walk(SlotWalk* walk, const View* capsule, size_t section,
+                            RewriteFault* fault) noexcept nogil:
+    """Start at the first slot of a capsule; False with a fault."""
+    memset(walk, 0, sizeof(SlotWalk))
     walk.section = section
     walk.data = capsule.data
     walk.size = capsule.size
     if walk.size < CAPSULE_HEADER:
-        return fail(fault, section, 0, R_CUT_OFF)
+        return set_fault(fault, section, 0, R_CUT_OFF)
     walk.early = load32(walk.data + 4) >> 28 == EARLY_VERSION
     if walk.early:
         walk.slots = load32(walk.data + 4) & 0xfffffff
-        walk.bits = EARLY_HEADER
+        walk.bitmap_offset = EARLY_HEADER
     else:
         walk.slots = load32(walk.data + 8)
-        walk.bits = CAPSULE_HEADER
-    walk.at = walk.bits + (walk.slots + 31) // 32 * 4
-    if not walk.slots or walk.at > walk.size:
-        return fail(fault, section, walk.bits - 4, R_BITMAP)
+        walk.bitmap_offset = CAPSULE_HEADER
+    walk.record_offset = walk.bitmap_offset + (walk.slots + 31) // 32 * 4
+    if not walk.slots or walk.record_offset > walk.size:
+        return set_fault(fault, section, walk.bitmap_offset - 4, R_BITMAP)
     return True
 
 
-cdef inline bint next_slot(Walk* walk, const View* text, Slot* slot, Fault* fault) noexcept nogil:
+cdef inline bint next_slot(SlotWalk* walk, const View* text, Slot* slot,
+                           RewriteFault* fault) noexcept nogil:
     """Read the next slot of the walk, which must have one."""
-    slot.record = walk.data + walk.at
+    slot.record = walk.data + walk.record_offset
     slot.record_size = 0
     slot.count = 1
-    slot.recorded = not walk.data[walk.bits + walk.next // 8] >> (walk.next % 8) & 1
-    slot.last = walk.next == walk.slots - 1
-    if slot.recorded and not read_record(walk.data, walk.size, walk.at, slot):
-        return fail(fault, walk.section, walk.at, R_RECORD)
+    slot.has_record = (not walk.data[walk.bitmap_offset + walk.next_index // 8]
+                       >> (walk.next_index % 8) & 1)
+    slot.last = walk.next_index == walk.slots - 1
+    if slot.has_record and not read_record(walk.data, walk.size, walk.record_offset, slot):
+        return set_fault(fault, walk.section, walk.record_offset, R_RECORD)
     if slot.count > (text.size - walk.offset) // 16:
-        return fail(fault, walk.section, walk.at, R_COUNT)
+        return set_fault(fault, walk.section, walk.record_offset, R_COUNT)
     slot.words = text.data + walk.offset
     slot.offset = walk.offset
-    walk.at += slot.record_size
+    walk.record_offset += slot.record_size
     walk.offset += slot.count * 16
-    walk.next += 1
+    walk.next_index += 1
     if slot.last:
-        if slot.record_size != 2 or walk.at != walk.size:
-            return fail(fault, walk.section, walk.at, R_LAST_SLOT)
+        if slot.record_size != 2 or walk.record_offset != walk.size:
+            return set_fault(fault, walk.section, walk.record_offset, R_LAST_SLOT)
         if walk.offset != text.size:
-            return fail(fault, walk.section, walk.at, R_COUNT)
+            return set_fault(fault, walk.section, walk.record_offset, R_COUNT)
     return True

@@ -3,14 +3,17 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from base.elf64 cimport WORD
+from base.vector cimport Vec, vec_extend
 from exits.capsule cimport (
-    APPENDED, CAPSULE_HEADER, INSERTED, VERSION, CodeBuffer, Slot, Walk, emit, emit_counted,
+    APPENDED, CAPSULE_HEADER, INSERTED, VERSION, CodeBuffer, Slot, SlotWalk, emit, emit_counted,
     emit_slot, next_slot, start_buffer, start_walk,
 )
-from exits.rows cimport R_MEMORY, Code, Fault, Place, View, fail, put16, put32, renew
+from exits.rows cimport (
+    R_MEMORY, Code, InstructionMap, RewriteFault, View, put16, put32, replace_contents, set_fault,
+)
 from exits.slots cimport emit_exit, emit_fence, is_barrier
-from exits.words cimport OP_EXIT, WORD, W_NOP, Needs, needs_of, opcode, put_instruction, retarget
-from base.vector cimport Vec, vec_extend
+from exits.words cimport OP_EXIT, W_NOP, Needs, needs_of, opcode, put_instruction, retarget
 
 
 cdef enum:
@@ -25,12 +28,12 @@ ctypedef struct Rewriting:
     int mode
     Code code
     CodeBuffer buffer
-    Walk walk
+    SlotWalk walk
     Slot slot               # the one at hand
     Vec* places             # Place
-    Fault* fault
+    RewriteFault* fault
     bint changed            # the text becomes another, not only the capsule
-    Needs needs             # of code whose exits are rewritten
+    Needs needs             # needs of code whose exits are rewritten
     bint careful            # code that is brought up to date was not scheduled
     bint waits              # the slot before waits, in code from before 13.0
 
@@ -39,69 +42,70 @@ ctypedef struct Rewriting:
 ctypedef bint (*EmitSlot)(Rewriting* r) noexcept nogil
 
 
-cdef inline bint emit_code(Rewriting* r, EmitSlot emit_one) noexcept nogil:
+cdef inline bint emit_code(Rewriting* rewriting, EmitSlot emit_one) noexcept nogil:
     """Rewrite the whole function, slot by slot; the last one is the branch that ends all code."""
     cdef bint done
-    start_buffer(&r.buffer)
-    if not start_walk(&r.walk, r.capsule, r.code.capsule, r.fault):
+    start_buffer(&rewriting.buffer)
+    if not start_walk(&rewriting.walk, rewriting.capsule, rewriting.code.capsule, rewriting.fault):
         return False
-    while r.walk.next < r.walk.slots:
-        if not next_slot(&r.walk, r.text, &r.slot, r.fault):
+    while rewriting.walk.next_index < rewriting.walk.slots:
+        if not next_slot(&rewriting.walk, rewriting.text, &rewriting.slot, rewriting.fault):
             return False
-        if r.slot.last:
-            done = (emit_counted(&r.buffer, 1, NULL, 0)
-                    and emit(&r.buffer, r.slot.words, r.slot.offset))
+        if rewriting.slot.last:
+            done = (emit_counted(&rewriting.buffer, 1, NULL, 0)
+                    and emit(&rewriting.buffer, rewriting.slot.words, rewriting.slot.offset))
         else:
-            done = emit_one(r)
+            done = emit_one(rewriting)
         if not done:
-            return fail(r.fault, 0, 0, R_MEMORY)
+            return set_fault(rewriting.fault, 0, 0, R_MEMORY)
     return True
 
 
-cdef inline bint finish(Rewriting* r) noexcept nogil:
+cdef inline bint write_function(Rewriting* rewriting) noexcept nogil:
     """Write the new text, capsule and places; False when memory is exhausted."""
-    cdef Code* code = &r.code
-    cdef View* text = r.text
-    cdef uint64_t count = r.buffer.words.count, old = code.count - 1, i, after = 0, source, nops
-    cdef const uint64_t* sources = <const uint64_t*>r.buffer.sources.data
-    cdef Place* place = <Place*>vec_extend(r.places, code.count)
+    cdef Code* code = &rewriting.code
+    cdef View* text = rewriting.text
+    cdef uint64_t count = rewriting.buffer.words.count, old = code.count - 1, i, after = 0, source
+    cdef uint64_t nops
+    cdef const uint64_t* sources = <const uint64_t*>rewriting.buffer.sources.data
+    cdef InstructionMap* place = <InstructionMap*>vec_extend(rewriting.places, code.count)
     if place == NULL:
         return False
-    code.first = r.places.count - code.count
+    code.first = rewriting.places.count - code.count
     for i in range(code.count):
-        place[i].own = <uint64_t>INSERTED
+        place[i].instruction = <uint64_t>INSERTED
     for i in range(count):
         if sources[i] < <uint64_t>APPENDED:
-            place[sources[i] // WORD].own = i * WORD
-    place[old].own = count * WORD
+            place[sources[i] // WORD].instruction = i * WORD
+    place[old].instruction = count * WORD
     for i in range(code.count):
-        place[i].label = after
-        if place[i].own == <uint64_t>INSERTED:
-            place[i].own = after
+        place[i].jump_target = after
+        if place[i].instruction == <uint64_t>INSERTED:
+            place[i].instruction = after
         else:
-            after = place[i].own + WORD
+            after = place[i].instruction + WORD
             while after // WORD < count and sources[after // WORD] == <uint64_t>APPENDED:
                 after += WORD
-        place[i].begin = place[i].own
-    code.fresh_size = (count * WORD + PADDING + ALIGNMENT - 1) & ~<uint64_t>(ALIGNMENT - 1)
-    nops = code.fresh_size // WORD - count
-    if renew(text, code.fresh_size) == NULL:
+        place[i].range_start = place[i].instruction
+    code.rewritten_size = (count * WORD + PADDING + ALIGNMENT - 1) & ~<uint64_t>(ALIGNMENT - 1)
+    nops = code.rewritten_size // WORD - count
+    if replace_contents(text, code.rewritten_size) == NULL:
         return False
-    memcpy(text.fresh, r.buffer.words.data, count * WORD)
+    memcpy(text.rewritten, rewriting.buffer.words.data, count * WORD)
     for i in range(count):
         source = sources[i]
         if source < <uint64_t>APPENDED:
-            retarget(text.fresh + i * WORD, source + WORD, (i + 1) * WORD, code,
-                     <const Place*>r.places.data)
+            retarget(text.rewritten + i * WORD, source + WORD, (i + 1) * WORD, code,
+                     <const InstructionMap*>rewriting.places.data)
     for i in range(count, count + nops):
-        put_instruction(text.fresh + i * WORD, W_NOP)
-    return put_capsule(r.capsule, &r.buffer, nops + 1)
+        put_instruction(text.rewritten + i * WORD, W_NOP)
+    return put_capsule(rewriting.capsule, &rewriting.buffer, nops + 1)
 
 
 cdef inline bint put_capsule(View* capsule, const CodeBuffer* buffer, uint64_t tail) noexcept nogil:
     """Write the new capsule; its last slot stands for `tail` instructions."""
     cdef uint64_t slots = buffer.sizes.count, bits_size = (slots + 31) // 32 * 4, i
-    cdef uint8_t* at = renew(capsule, CAPSULE_HEADER + bits_size + buffer.records.count)
+    cdef uint8_t* at = replace_contents(capsule, CAPSULE_HEADER + bits_size + buffer.records.count)
     if at == NULL:
         return False
     memcpy(at, capsule.data, 4)
@@ -112,38 +116,38 @@ cdef inline bint put_capsule(View* capsule, const CodeBuffer* buffer, uint64_t t
         if not buffer.sizes.data[i]:
             at[CAPSULE_HEADER + i // 8] |= 1 << i % 8
     memcpy(at + CAPSULE_HEADER + bits_size, buffer.records.data, buffer.records.count)
-    put16(at + capsule.fresh_size - 2, <uint16_t>(0x50 | tail << 7))
+    put16(at + capsule.rewritten_size - 2, <uint16_t>(0x50 | tail << 7))
     return True
 
 
-cdef inline bint finish_changed(Rewriting* r) noexcept nogil:
+cdef inline bint write_if_changed(Rewriting* rewriting) noexcept nogil:
     """Write what is new, if anything moved or was changed."""
-    cdef uint64_t old = r.slot.offset + WORD    # bytes of the code, without padding
+    cdef uint64_t old = rewriting.slot.offset + WORD    # bytes of the code, without padding
     cdef size_t i
-    r.changed = r.changed or r.buffer.sources.count * WORD != old
-    for i in range(r.buffer.sources.count):
-        if (<uint64_t*>r.buffer.sources.data)[i] != i * WORD:
-            r.changed = True
+    rewriting.changed = rewriting.changed or rewriting.buffer.sources.count * WORD != old
+    for i in range(rewriting.buffer.sources.count):
+        if (<uint64_t*>rewriting.buffer.sources.data)[i] != i * WORD:
+            rewriting.changed = True
             break
-    if not r.changed:
+    if not rewriting.changed:
         return True
-    r.code.size = r.text.size
-    r.code.count = old // WORD + 1
-    return finish(r) or fail(r.fault, 0, 0, R_MEMORY)
+    rewriting.code.size = rewriting.text.size
+    rewriting.code.count = old // WORD + 1
+    return write_function(rewriting) or set_fault(rewriting.fault, 0, 0, R_MEMORY)
 
 
-cdef inline bint emit_rewritten(Rewriting* r) noexcept nogil:
+cdef inline bint emit_rewritten(Rewriting* rewriting) noexcept nogil:
     """Any slot but the last of a kernel, or of a function that exits."""
-    if r.needs.barrier and r.slot.count and opcode(
-            r.text.data + r.walk.offset - WORD) == OP_EXIT and (
-            not r.slot.recorded or is_barrier(&r.slot)):
-        return emit_exit(&r.buffer, &r.slot, &r.needs)
-    if r.slot.count > 1 and r.slot.record_size > 2:
-        return emit_fence(&r.buffer, &r.slot, &r.needs)
-    return emit_slot(&r.buffer, &r.slot)
+    if rewriting.needs.barrier and rewriting.slot.count and opcode(
+            rewriting.text.data + rewriting.walk.offset - WORD) == OP_EXIT and (
+            not rewriting.slot.has_record or is_barrier(&rewriting.slot)):
+        return emit_exit(&rewriting.buffer, &rewriting.slot, &rewriting.needs)
+    if rewriting.slot.count > 1 and rewriting.slot.record_size > 2:
+        return emit_fence(&rewriting.buffer, &rewriting.slot, &rewriting.needs)
+    return emit_slot(&rewriting.buffer, &rewriting.slot)
 
 
-cdef inline bint rewrite_code(Rewriting* r) noexcept nogil:
+cdef inline bint rewrite_code(Rewriting* rewriting) noexcept nogil:
     """Rewrite one kernel; `changed` says whether anything did, else nothing is written."""
-    r.needs = needs_of(r.text.data, r.text.size, r.mode)
-    return emit_code(r, emit_rewritten) and finish_changed(r)
+    rewriting.needs = needs_of(rewriting.text.data, rewriting.text.size, rewriting.mode)
+    return emit_code(rewriting, emit_rewritten) and write_if_changed(rewriting)

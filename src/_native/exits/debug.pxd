@@ -3,41 +3,42 @@
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memset
 
-from elfnumbers cimport SHT_PROGBITS, SHT_RELA
-from tables.rows cimport SymbolRow
 from base.elf64 cimport STT_SECTION, Rela
-from exits.file cimport File, home_of, is_named
-from exits.lines cimport Lines, UnitPlace, move_units
-from exits.places cimport move_frame, move_registers
-from exits.rows cimport R_MEMORY, Code, Fault, Place, View, editable, fail
 from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_vector
-from relocationtypes cimport R_CUDA_64
 from base.vector cimport Vec
+from elfnumbers cimport SHT_PROGBITS, SHT_RELA
+from exits.file cimport RewrittenFile, has_section_name, section_index_of
+from exits.lines cimport Lines, UnitPlace, move_units
+from exits.places cimport move_frame, move_registers
+from exits.rows cimport R_MEMORY, Code, InstructionMap, RewriteFault, View, make_writable, set_fault
+from relocationtypes cimport R_CUDA_64
+from tables.rows cimport SymbolRow
 
 cdef enum:
     TEXT_PREFIX = 6         # bytes of ".text."
 
 
-cdef inline bint move_frames(File* file, size_t section, const View* rela,
-                             Fault* fault) noexcept nogil:
-    cdef const Rela* rows = <const Rela*>rela.fresh
+cdef inline bint move_frames_of_section(RewrittenFile* file, size_t section, const View* rela,
+                                        RewriteFault* fault) noexcept nogil:
+    """Correct the FDEs of changed kernels in one section; False with a fault."""
+    cdef const Rela* rows = <const Rela*>rela.rewritten
     cdef uint64_t i
     cdef int32_t row
-    if editable(&file.views[section]) == NULL:
-        return fail(fault, 0, 0, R_MEMORY)
+    if make_writable(&file.views[section]) == NULL:
+        return set_fault(fault, 0, 0, R_MEMORY)
     for i in range(rela.size // sizeof(Rela)):
         row = file.codes[rows[i].r_sym]
         if row >= 0 and rows[i].r_type == R_CUDA_64:
             if not move_frame(&file.views[section], section, rows[i].r_offset,
                               <const Code*>file.kernels.data + row,
-                              <const Place*>file.places.data, fault):
+                              <const InstructionMap*>file.places.data, fault):
                 return False
     return True
 
 
-cdef inline bint move_line_references(File* file, size_t section, const Vec* units,
-                                      Fault* fault) noexcept nogil:
+cdef inline bint move_line_references(RewrittenFile* file, size_t section, const Vec* units,
+                                      RewriteFault* fault) noexcept nogil:
     """Correct addends against a rebuilt line section: they name the start of a unit."""
     cdef const UnitPlace* unit = <const UnitPlace*>units.data
     cdef const SymbolRow* symbol
@@ -49,10 +50,11 @@ cdef inline bint move_line_references(File* file, size_t section, const Vec* uni
     for i in range(file.count):
         if file.views[i].kind != SHT_RELA:
             continue
-        rows = <Rela*>file.views[i].fresh
+        rows = <Rela*>file.views[i].rewritten
         for j in range(file.views[i].size // sizeof(Rela)):
             symbol = &file.symbols[rows[j].r_sym]
-            if symbol.info & 0xf != STT_SECTION or home_of(file, symbol) != <int32_t>section:
+            if (symbol.info & 0xf != STT_SECTION
+                    or section_index_of(file, symbol) != <int32_t>section):
                 continue
             low = 0
             high = units.count
@@ -67,8 +69,8 @@ cdef inline bint move_line_references(File* file, size_t section, const Vec* uni
     return True
 
 
-cdef inline bint rebuild_lines(File* file, size_t section, View* rela, size_t rela_at,
-                               Fault* fault) noexcept nogil:
+cdef inline bint rebuild_lines(RewrittenFile* file, size_t section, View* rela, size_t rela_at,
+                               RewriteFault* fault) noexcept nogil:
     """Rebuild a line section, and correct those who refer to it."""
     cdef View* view = &file.views[section]
     cdef Lines lines
@@ -78,7 +80,7 @@ cdef inline bint rebuild_lines(File* file, size_t section, View* rela, size_t re
     memset(&lines, 0, sizeof(Lines))
     lines.out = <Vec*>scratch_room(&file.scratch, 1, sizeof(Vec))
     if lines.out == NULL:
-        return fail(fault, 0, 0, R_MEMORY)
+        return set_fault(fault, 0, 0, R_MEMORY)
     scratch_vector(&file.scratch, lines.out, 1)     # the contents, as long as the view
     scratch_init(&scratch)
     scratch_vector(&scratch, &units, sizeof(UnitPlace))
@@ -86,18 +88,19 @@ cdef inline bint rebuild_lines(File* file, size_t section, View* rela, size_t re
     lines.section = section
     lines.codes = file.codes
     lines.kernels = <const Code*>file.kernels.data
-    lines.places = <const Place*>file.places.data
+    lines.places = <const InstructionMap*>file.places.data
     done = (not (scratch.failed or file.scratch.failed)
             and move_units(&lines, view, rela, file.symbol_count, rela_at, fault))
     if done:
-        view.fresh = lines.out.data
-        view.fresh_size = lines.out.count
+        view.rewritten = lines.out.data
+        view.rewritten_size = lines.out.count
         done = move_line_references(file, section, &units, fault)
     scratch_free(&scratch)
     return done
 
 
-cdef inline bint move_named_registers(File* file, size_t section, Fault* fault) noexcept nogil:
+cdef inline bint move_named_registers(RewrittenFile* file, size_t section,
+                                      RewriteFault* fault) noexcept nogil:
     """Correct the ranges of registers of the changed kernels, which a section names."""
     cdef const Code* codes = <const Code*>file.kernels.data
     cdef const View* text
@@ -117,13 +120,13 @@ cdef inline bint move_named_registers(File* file, size_t section, Fault* fault) 
         if slot.value < 0:
             slot.value = <int32_t>i
             names.count += 1
-    done = (fail(fault, 0, 0, R_MEMORY) if scratch.failed
+    done = (set_fault(fault, 0, 0, R_MEMORY) if scratch.failed
             else move_registers(file, section, &names, fault))
     scratch_free(&scratch)
     return done
 
 
-cdef inline bint move_debug(File* file, Fault* fault) noexcept nogil:
+cdef inline bint move_debug(RewrittenFile* file, RewriteFault* fault) noexcept nogil:
     """Correct frames, line programs and register ranges."""
     cdef View* view
     cdef size_t i
@@ -134,16 +137,16 @@ cdef inline bint move_debug(File* file, Fault* fault) noexcept nogil:
             continue
         if file.views[view.info].kind != SHT_PROGBITS:
             continue
-        if is_named(&file.views[view.info], b".debug_frame", 12):
-            done = move_frames(file, view.info, view, fault)
-        elif (is_named(&file.views[view.info], b".debug_line", 11)
-                or is_named(&file.views[view.info], b".nv_debug_line_sass", 19)):
+        if has_section_name(&file.views[view.info], b".debug_frame", 12):
+            done = move_frames_of_section(file, view.info, view, fault)
+        elif (has_section_name(&file.views[view.info], b".debug_line", 11)
+                or has_section_name(&file.views[view.info], b".nv_debug_line_sass", 19)):
             done = rebuild_lines(file, view.info, view, i, fault)
         if not done:
             return False
     for i in range(file.count):
         if (file.views[i].kind != SHT_PROGBITS
-                or not is_named(&file.views[i], b".nv_debug_info_reg_sass", 23)):
+                or not has_section_name(&file.views[i], b".nv_debug_info_reg_sass", 23)):
             continue
         if not move_named_registers(file, i, fault):
             return False

@@ -6,11 +6,11 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
-from base.elf64 cimport load16, load32
+from base.elf64 cimport WORD, load16, load32
 from exits.capsule cimport ONE_WORD, CodeBuffer, Slot, emit, emit_counted, emit_record, emit_slot
-from exits.code cimport Rewriting, emit_code, finish_changed, put_capsule
-from exits.rows cimport R_MEMORY, fail, put32
-from exits.words cimport LONGEST_STALL, OP_NOP, WORD, opcode, set_stall, stall
+from exits.code cimport Rewriting, emit_code, put_capsule, write_if_changed
+from exits.rows cimport R_MEMORY, put32, set_fault
+from exits.words cimport LONGEST_STALL, OP_NOP, opcode, set_stall, stall
 from kernelmodes cimport MODE_EARLY_CODE
 
 cdef enum:
@@ -25,7 +25,7 @@ cdef enum:
     WARPSYNC_RECORD = 0x0a004701
     WARPSYNC_MASK = 0xff00ffffU
     BARRIER_RECORD = 0x06644702
-    BARRIER_SHIFT = 4           # its instruction that is another
+    BARRIER_SHIFT = 4           # the instruction of the slot that differs
     NO_REGISTER = 0xff
 
 
@@ -66,7 +66,7 @@ cdef inline uint8_t* last_word(CodeBuffer* buffer) noexcept nogil:
 
 
 cdef inline bint swap_shift(uint8_t* word) noexcept nogil:
-    """A shift of the upper of two registers, the lower of which is none, as one of that lower."""
+    """Turn a shift of the upper of two registers without a lower one into a shift of the lower."""
     if opcode(word) == OP_SHIFT and word[3] == NO_REGISTER:
         word[3] = word[8]
         word[8] = NO_REGISTER
@@ -103,35 +103,37 @@ cdef inline bint emit_early(CodeBuffer* buffer, const Slot* slot, int mode,
                     and swap_shift(last_word(buffer) - (slot.count - 1 - BARRIER_SHIFT) * WORD))
     if early and slot.record_size == 4 and is_dropped(load32(slot.record)):
         return emit_converted(buffer, slot, 0)
-    if early and not slot.recorded and op == OP_CALL:
+    if early and not slot.has_record and op == OP_CALL:
         return emit_converted(buffer, slot, CALL_RECORD)
-    if early and not slot.recorded and op == OP_RETURN:
+    if early and not slot.has_record and op == OP_RETURN:
         return emit_converted(buffer, slot, RETURN_RECORD)
     return emit_slot(buffer, slot)
 
 
-cdef inline bint emit_in_order(Rewriting* r) noexcept nogil:
+cdef inline bint emit_in_order(Rewriting* rewriting) noexcept nogil:
     """Any slot but the last, of which waits that follow each other come in the order of 13.0."""
-    cdef bint wait = is_wait(&r.slot)
-    if not emit_early(&r.buffer, &r.slot, r.mode, r.walk.early):
+    cdef bint wait = is_wait(&rewriting.slot)
+    if not emit_early(&rewriting.buffer, &rewriting.slot, rewriting.mode, rewriting.walk.early):
         return False
-    if r.waits and wait:
-        order_waits(&r.buffer)
-    r.waits = r.mode == MODE_EARLY_CODE and wait
+    if rewriting.waits and wait:
+        order_waits(&rewriting.buffer)
+    rewriting.waits = rewriting.mode == MODE_EARLY_CODE and wait
     return True
 
 
-cdef inline bint convert_code(Rewriting* r) noexcept nogil:
+cdef inline bint convert_code(Rewriting* rewriting) noexcept nogil:
     """Bring one function up to date; `changed` says whether its text did, not only the capsule."""
     cdef size_t i
-    if not emit_code(r, emit_in_order):
+    if not emit_code(rewriting, emit_in_order):
         return False
-    # Instructions were also changed where they stand.
-    for i in range(r.buffer.words.count):
-        r.changed = r.changed or memcmp(r.buffer.words.data + i * WORD, r.text.data + i * WORD,
-                                        WORD) != 0
-    if not finish_changed(r):
+    # Instructions were also changed in place.
+    for i in range(rewriting.buffer.words.count):
+        rewriting.changed = (rewriting.changed
+                             or memcmp(rewriting.buffer.words.data + i * WORD,
+                                       rewriting.text.data + i * WORD, WORD) != 0)
+    if not write_if_changed(rewriting):
         return False
-    if r.walk.early and not r.changed and not put_capsule(r.capsule, &r.buffer, r.slot.count):
-        return fail(r.fault, 0, 0, R_MEMORY)
+    if (rewriting.walk.early and not rewriting.changed
+            and not put_capsule(rewriting.capsule, &rewriting.buffer, rewriting.slot.count)):
+        return set_fault(rewriting.fault, 0, 0, R_MEMORY)
     return True

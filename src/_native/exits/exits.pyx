@@ -6,7 +6,7 @@ each EXIT. Both change the size of the text, so every offset into it follows: re
 the capsule, attribute lists, jump tables, relocations, and the debug sections.
 docs/format-notes/family-c-exits.md has the rules and the experiments after them.
 
-Code of one chip that is linked for another may have to wait where it did not; that moves nothing.
+Code of one chip that is linked for another may need additional waits; that moves nothing.
 
 The work is done file by file on what the reader made of them, before anything is merged. Contents
 that change are written after the end of the arena, and the rows of their sections tell where, and
@@ -20,31 +20,34 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
+from base.elf64 cimport STO_ENTRY, STT_FUNC, STT_SECTION, WORD, Rela, round_up
+from base.hugepages cimport prefer_large_pages
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
+from base.vector cimport vec_extend, vec_push
 from elfnumbers cimport (
     SHT_CUDA_CAPMERC, SHT_CUDA_CONSTANT_B0, SHT_CUDA_INFO, SHT_CUDA_MERC_RELA, SHT_RELA,
 )
-from base.elf64 cimport STO_ENTRY, STT_FUNC, STT_SECTION, Rela, round_up
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from exits.code cimport Rewriting, rewrite_code
 from exits.debug cimport move_debug
 from exits.early cimport convert_code
-from exits.file cimport File, Fresh, home_of, open_views, text_of
+from exits.file cimport NewContents, RewrittenFile, code_index_of, open_views, section_index_of
 from exits.guard cimport Guarded, guard_code, needs_guard
 from exits.places cimport move_info, move_table
-from exits.rows cimport R_MEMORY, R_WHOLE, Code, Fault, Place, View, editable, fail, moved
-from exits.trap cimport only_traps, trap_at_once
+from exits.rows cimport (
+    R_MEMORY, R_WHOLE, Code, InstructionMap, RewriteFault, View, make_writable, map_offset,
+    set_fault,
+)
+from exits.trap cimport clear_trap_waits, is_only_trap
 from exits.update cimport update_code
-from exits.words cimport OP_EXIT, UPDATE_ANY, WORD, opcode
-from base.hugepages cimport prefer_large_pages
-from pylink._native.tables cimport ObjectTables, Table
-from tables.rows cimport FileRow, SectionRow, SymbolRow
-from tables.views cimport ObjectsView
-from traits cimport TRAIT_EARLY_FILES
-from base.vector cimport vec_extend, vec_push
+from exits.words cimport OP_EXIT, UPDATE_ANY, opcode
 from kernelmodes cimport (
     MODE_BARRIERS, MODE_EARLY_CAPSULES, MODE_EARLY_CODE, MODE_GUARDED, MODE_LASTING_BARRIERS,
     MODE_NO_BARRIERS,
 )
+from pylink._native.tables cimport ObjectTables, Table
+from tables.rows cimport FileRow, SectionRow, SymbolRow
+from tables.views cimport ObjectsView
+from traits cimport TRAIT_EARLY_FILES
 
 cdef enum:
     SHT_CUDA_CONSTANT_B2 = SHT_CUDA_CONSTANT_B0 + 2
@@ -70,96 +73,98 @@ cdef tuple REASONS = (
 )
 
 
-cdef inline bint is_function(const SymbolRow* symbol) noexcept nogil:
+cdef inline bint is_defined_function(const SymbolRow* symbol) noexcept nogil:
     return symbol.info & 0xf == STT_FUNC and symbol.section >= 0
 
 
 cdef inline bint has_exit(const View* text) noexcept nogil:
-    cdef uint64_t at
-    for at in range(text.size // WORD):
-        if opcode(text.data + at * WORD) == OP_EXIT:
+    cdef uint64_t offset
+    for offset in range(text.size // WORD):
+        if opcode(text.data + offset * WORD) == OP_EXIT:
             return True
     return False
 
 
-cdef inline bint hasten_trap(View* text, Fault* fault) noexcept nogil:
+cdef inline bint drop_trap_waits(View* text, RewriteFault* fault) noexcept nogil:
     """A kernel of an executable that only traps does so without waiting."""
-    if not only_traps(text.data, text.size):
+    if not is_only_trap(text.data, text.size):
         return True
-    if editable(text) == NULL:
-        return fail(fault, 0, 0, R_MEMORY)
-    trap_at_once(text.fresh)
+    if make_writable(text) == NULL:
+        return set_fault(fault, 0, 0, R_MEMORY)
+    clear_trap_waits(text.rewritten)
     return True
 
 
-cdef bint rewrite_function(File* file, Rewriting* r, const SymbolRow* symbol, int32_t capsule,
-                           int mode) noexcept nogil:
+cdef bint rewrite_function(RewrittenFile* file, Rewriting* rewriting, const SymbolRow* symbol,
+                           int32_t capsule, int mode) noexcept nogil:
     """Rewrite one, if there is a reason to; one that changes is a row of `file.kernels`."""
     cdef bint kernel = symbol.other & STO_ENTRY != 0, done
-    cdef size_t text = <size_t>home_of(file, symbol)
+    cdef size_t text = <size_t>section_index_of(file, symbol)
     cdef Code* row
-    r.text = &file.views[text]
-    if not (file.early or file.update or kernel or (mode != MODE_NO_BARRIERS and has_exit(r.text))):
+    rewriting.text = &file.views[text]
+    if not (file.early or file.update or kernel
+            or (mode != MODE_NO_BARRIERS and has_exit(rewriting.text))):
         return True
-    r.capsule = &file.views[capsule]
-    memset(&r.code, 0, sizeof(Code))
-    r.code.text = <uint32_t>text
-    r.code.capsule = <uint32_t>capsule
-    r.mode = mode
-    r.changed = r.waits = False
+    rewriting.capsule = &file.views[capsule]
+    memset(&rewriting.code, 0, sizeof(Code))
+    rewriting.code.text = <uint32_t>text
+    rewriting.code.capsule = <uint32_t>capsule
+    rewriting.mode = mode
+    rewriting.changed = rewriting.waits = False
     if file.update:
-        done = update_code(r)
+        done = update_code(rewriting)
     elif file.early:
-        done = convert_code(r)
+        done = convert_code(rewriting)
     else:
-        r.mode = mode if kernel else MODE_LASTING_BARRIERS
-        done = rewrite_code(r)
-    if done and kernel and file.hastens and (mode == MODE_NO_BARRIERS or mode == MODE_BARRIERS):
-        done = hasten_trap(r.text, r.fault)
-    if done and r.changed:
+        rewriting.mode = mode if kernel else MODE_LASTING_BARRIERS
+        done = rewrite_code(rewriting)
+    if (done and kernel and file.drops_trap_waits
+            and (mode == MODE_NO_BARRIERS or mode == MODE_BARRIERS)):
+        done = drop_trap_waits(rewriting.text, rewriting.fault)
+    if done and rewriting.changed:
         row = <Code*>vec_push(&file.kernels)
         if row == NULL:
-            return fail(r.fault, 0, 0, R_MEMORY)
-        row[0] = r.code
+            return set_fault(rewriting.fault, 0, 0, R_MEMORY)
+        row[0] = rewriting.code
         file.code_of[text] = <int32_t>(file.kernels.count - 1)
     return done
 
 
-cdef bint rewrite_functions(File* file, int mode, Fault* fault) noexcept nogil:
+cdef bint rewrite_functions(RewrittenFile* file, int mode, RewriteFault* fault) noexcept nogil:
     """Rewrite text and capsule of each kernel, or function, that has both.
 
     Only functions that have an EXIT exit; their callers are not known.
     """
     cdef int32_t* capsule_of = <int32_t*>scratch_zeros(&file.scratch, file.count, sizeof(int32_t))
-    cdef Rewriting r
+    cdef Rewriting rewriting
     cdef Scratch scratch
     cdef size_t i, text
     cdef bint done
-    memset(&r, 0, sizeof(Rewriting))
-    r.places = &file.places
-    r.fault = fault
+    memset(&rewriting, 0, sizeof(Rewriting))
+    rewriting.places = &file.places
+    rewriting.fault = fault
     scratch_init(&scratch)
-    scratch_vector(&scratch, &r.buffer.words, WORD)
-    scratch_vector(&scratch, &r.buffer.sources, sizeof(uint64_t))
-    scratch_vector(&scratch, &r.buffer.records, 1)
-    scratch_vector(&scratch, &r.buffer.sizes, 1)
+    scratch_vector(&scratch, &rewriting.buffer.words, WORD)
+    scratch_vector(&scratch, &rewriting.buffer.sources, sizeof(uint64_t))
+    scratch_vector(&scratch, &rewriting.buffer.records, 1)
+    scratch_vector(&scratch, &rewriting.buffer.sizes, 1)
     done = not (scratch.failed or file.scratch.failed)
     for i in range(file.count if done else 0):
         if file.views[i].kind == SHT_CUDA_CAPMERC:
-            capsule_of[text_of(file, i)] = <int32_t>i
+            capsule_of[code_index_of(file, i)] = <int32_t>i
     for i in range(file.symbol_count):
         if not done:
             break
-        if not is_function(&file.symbols[i]):
+        if not is_defined_function(&file.symbols[i]):
             continue
-        text = <size_t>home_of(file, &file.symbols[i])
+        text = <size_t>section_index_of(file, &file.symbols[i])
         if file.code_of[text] < 0:
-            done = rewrite_function(file, &r, &file.symbols[i], capsule_of[text], mode)
+            done = rewrite_function(file, &rewriting, &file.symbols[i], capsule_of[text], mode)
     scratch_free(&scratch)
     return done
 
 
-cdef bint resize_symbols(File* file, Fault* fault) noexcept nogil:
+cdef bint resize_symbols(RewrittenFile* file, RewriteFault* fault) noexcept nogil:
     """Note which symbols stand for a changed kernel, and give the kernels their new sizes.
 
     A kernel of a whole program (-ewp) that has functions inside of it cannot change: the addresses
@@ -171,24 +176,24 @@ cdef bint resize_symbols(File* file, Fault* fault) noexcept nogil:
     cdef int32_t row
     for i in range(file.symbol_count):
         symbol = &file.symbols[i]
-        row = file.code_of[home_of(file, symbol)] if symbol.section >= 0 else -1
+        row = file.code_of[section_index_of(file, symbol)] if symbol.section >= 0 else -1
         if row < 0:
             continue
         code = <const Code*>file.kernels.data + row
-        if is_function(symbol):
+        if is_defined_function(symbol):
             if file.sections[code.text].target != file.first_symbol + <int32_t>i:
-                return fail(fault, code.text, symbol.value, R_WHOLE)
-            symbol.size = code.fresh_size
+                return set_fault(fault, code.text, symbol.value, R_WHOLE)
+            symbol.size = code.rewritten_size
             file.codes[i] = row
         elif symbol.info & 0xf == STT_SECTION:
             file.codes[i] = row
     return True
 
 
-cdef bint move_places(File* file, Fault* fault) noexcept nogil:
+cdef bint move_places(RewrittenFile* file, RewriteFault* fault) noexcept nogil:
     """Correct attribute lists and jump tables of the changed kernels."""
     cdef const Code* codes = <const Code*>file.kernels.data
-    cdef const Place* places = <const Place*>file.places.data
+    cdef const InstructionMap* places = <const InstructionMap*>file.places.data
     cdef View* view
     cdef View* table
     cdef size_t i, j
@@ -200,11 +205,11 @@ cdef bint move_places(File* file, Fault* fault) noexcept nogil:
             if not move_info(view, i, codes + row, places, file.early, fault):
                 return False
         elif view.kind == SHT_CUDA_MERC_RELA and view.info < file.count:
-            # Its section is the mercury twin of the kernel's bank 2, whose own is the capsule.
+            # The section is the mercury twin of the kernel's bank 2, whose sh_info is the capsule.
             table = &file.views[view.info]
             if table.info >= file.count or file.views[table.info].kind != SHT_CUDA_CAPMERC:
                 continue
-            row = file.code_of[text_of(file, table.info)]
+            row = file.code_of[code_index_of(file, table.info)]
             if row < 0:
                 continue
             for j in range(file.count):
@@ -215,10 +220,10 @@ cdef bint move_places(File* file, Fault* fault) noexcept nogil:
     return True
 
 
-cdef bint move_relocations(File* file, Fault* fault) noexcept nogil:
+cdef bint move_relocations(RewrittenFile* file, RewriteFault* fault) noexcept nogil:
     """Correct offsets in changed text and addends against changed kernels."""
     cdef const Code* codes = <const Code*>file.kernels.data
-    cdef const Place* places = <const Place*>file.places.data
+    cdef const InstructionMap* places = <const InstructionMap*>file.places.data
     cdef View* view
     cdef Rela* rows
     cdef uint64_t j
@@ -228,37 +233,40 @@ cdef bint move_relocations(File* file, Fault* fault) noexcept nogil:
         view = &file.views[i]
         if view.kind != SHT_RELA or not view.size:
             continue
-        rows = <Rela*>editable(view)
+        rows = <Rela*>make_writable(view)
         if rows == NULL:
-            return fail(fault, 0, 0, R_MEMORY)
+            return set_fault(fault, 0, 0, R_MEMORY)
         home = file.code_of[view.info] if view.info < file.count else -1
         for j in range(view.size // sizeof(Rela)):
             target = file.codes[rows[j].r_sym]
             if home >= 0:
-                rows[j].r_offset = moved(codes + home, places, rows[j].r_offset, True)
+                rows[j].r_offset = map_offset(codes + home, places, rows[j].r_offset, True)
             if target >= 0 and rows[j].r_addend > 0:
-                rows[j].r_addend = <int64_t>moved(codes + target, places,
-                                                  <uint64_t>rows[j].r_addend, False)
+                rows[j].r_addend = <int64_t>map_offset(codes + target, places,
+                                                       <uint64_t>rows[j].r_addend, False)
     return True
 
 
-cdef bint guard_functions(File* file, Guarded* guarded, Fault* fault) noexcept nogil:
+cdef bint guard_functions(RewrittenFile* file, Guarded* guarded,
+                          RewriteFault* fault) noexcept nogil:
     """Let all code of the file wait for what its own chip has in time."""
     cdef View* text
     cdef size_t i
     for i in range(file.count):
         if file.views[i].kind != SHT_CUDA_CAPMERC:
             continue
-        text = &file.views[text_of(file, i)]
+        text = &file.views[code_index_of(file, i)]
         if not needs_guard(text):
             continue
-        if editable(text) == NULL:
-            return fail(fault, 0, 0, R_MEMORY)
-        guard_code(text.fresh, text.size, guarded)
+        if make_writable(text) == NULL:
+            return set_fault(fault, 0, 0, R_MEMORY)
+        guard_code(text.rewritten, text.size, guarded)
     return True
 
 
-cdef bint rewrite(File* file, int mode, Guarded* guarded, Fault* fault) noexcept nogil:
+cdef bint rewrite(RewrittenFile* file, int mode, Guarded* guarded,
+                  RewriteFault* fault) noexcept nogil:
+    """Rewrite one file by the mode; False with a fault."""
     if mode == MODE_GUARDED:
         return guard_functions(file, guarded, fault)
     if not rewrite_functions(file, mode, fault):
@@ -269,10 +277,10 @@ cdef bint rewrite(File* file, int mode, Guarded* guarded, Fault* fault) noexcept
             and move_relocations(file, fault) and move_debug(file, fault))
 
 
-cdef bint put_contents(File* file, Fresh* fresh) noexcept nogil:
+cdef bint put_contents(RewrittenFile* file, NewContents* fresh) noexcept nogil:
     """Add what changed, and point the sections to it; False when memory is exhausted.
 
-    A file that an earlier step changed is read from `fresh`, which moves when it grows: its
+    A file that an earlier step changed is read from `rewritten`, which moves when it grows: its
     contents are not looked at from then on.
     """
     cdef size_t i, at, size = 0
@@ -280,12 +288,12 @@ cdef bint put_contents(File* file, Fresh* fresh) noexcept nogil:
     cdef uint8_t* place
     for i in range(file.count):
         view = &file.views[i]
-        if view.fresh == NULL:
+        if view.rewritten == NULL:
             continue
-        if view.fresh_size == view.size and memcmp(view.fresh, view.data, view.size) == 0:
-            view.fresh = NULL
+        if view.rewritten_size == view.size and memcmp(view.rewritten, view.data, view.size) == 0:
+            view.rewritten = NULL
             continue
-        size += round_up(view.fresh_size, PLACEMENT)
+        size += round_up(view.rewritten_size, PLACEMENT)
     if size == 0:
         return True
     at = fresh.data.count
@@ -294,19 +302,19 @@ cdef bint put_contents(File* file, Fresh* fresh) noexcept nogil:
         return False
     for i in range(file.count):
         view = &file.views[i]
-        if view.fresh == NULL:
+        if view.rewritten == NULL:
             continue
-        size = round_up(view.fresh_size, PLACEMENT)
-        memcpy(place, view.fresh, view.fresh_size)
-        memset(place + view.fresh_size, 0, size - view.fresh_size)
+        size = round_up(view.rewritten_size, PLACEMENT)
+        memcpy(place, view.rewritten, view.rewritten_size)
+        memset(place + view.rewritten_size, 0, size - view.rewritten_size)
         file.sections[i].offset = fresh.base + at
-        file.sections[i].size = view.fresh_size
+        file.sections[i].size = view.rewritten_size
         place += size
         at += size
     return True
 
 
-cdef bytes grown(const ObjectsView* v, const Fresh* fresh):
+cdef bytes copy_arena(const ObjectsView* v, const NewContents* fresh):
     """The arena with what changed; of an arena that is mostly other links', the files alone."""
     cdef size_t own = 0, i
     cdef bytes result = PyBytes_FromStringAndSize(NULL, fresh.base + fresh.data.count)
@@ -324,10 +332,10 @@ cdef bytes grown(const ObjectsView* v, const Fresh* fresh):
     return result
 
 
-cdef void start_file(File* file, Table sections, Table symbols, const FileRow* row,
+cdef void start_file(RewrittenFile* file, Table sections, Table symbols, const FileRow* row,
                      int mode) noexcept:
     """A file of which nothing is rewritten yet."""
-    memset(file, 0, sizeof(File))
+    memset(file, 0, sizeof(RewrittenFile))
     file.sections = <SectionRow*>sections.start + row.first_section
     file.count = row.section_count
     file.first_section = <int32_t>row.first_section
@@ -344,9 +352,9 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
     cdef Table sections = objects.sections.copy(), symbols = objects.symbols.copy()
     cdef ObjectsView v
     cdef const FileRow* row
-    cdef Fresh fresh
-    cdef File file
-    cdef Fault fault
+    cdef NewContents fresh
+    cdef RewrittenFile file
+    cdef RewriteFault fault
     cdef Guarded guarded
     cdef size_t number
     cdef int mode
@@ -366,9 +374,9 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
                 raise IndexError(f"file {number} of {v.file_count}")
             row = &v.files[number]
             start_file(&file, sections, symbols, row, mode)
-            file.hastens = not v.traits & TRAIT_EARLY_FILES
+            file.drops_trap_waits = not v.traits & TRAIT_EARLY_FILES
             memset(&guarded, 0, sizeof(Guarded))
-            fail(&fault, 0, 0, R_MEMORY)
+            set_fault(&fault, 0, 0, R_MEMORY)
             with nogil:
                 done = (not scratch.failed and open_views(&file, v.arena, &fresh)
                         and rewrite(&file, mode, &guarded, &fault)
@@ -383,6 +391,6 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
                 slowed.append((number, guarded.others))
         if fresh.data.count == 0:
             return objects.arena, objects.sections, objects.symbols, faults, slowed
-        return grown(&v, &fresh), sections, symbols, faults, slowed
+        return copy_arena(&v, &fresh), sections, symbols, faults, slowed
     finally:
         scratch_free(&scratch)

@@ -4,44 +4,45 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from base.scratch cimport Scratch, scratch_nones, scratch_vector, scratch_zeros
-from exits.rows cimport Code, Place, View
-from tables.rows cimport SectionRow, SymbolRow
-from sectionkinds cimport KIND
 from base.vector cimport Vec
+from exits.rows cimport Code, InstructionMap, View
+from sectionkinds cimport KIND
+from tables.rows cimport SectionRow, SymbolRow
 
 
 # One file while its kernels are rewritten.
-ctypedef struct File:
-    Scratch scratch         # what is had of the file
+ctypedef struct RewrittenFile:
+    Scratch scratch         # memory of the views and tables of this file
     View* views             # by section index
     size_t count
-    SectionRow* sections    # both are changed as the contents are
+    SectionRow* sections    # changed with the contents, as the symbols
     SymbolRow* symbols
     uint32_t symbol_count
-    int32_t first_symbol        # the row of the first one
+    int32_t first_symbol    # the row of the first one
     int32_t first_section
     int32_t* codes          # by symbol index: row of the kernel table, or -1
     int32_t* code_of        # by section index: likewise for .text sections
     Vec kernels             # Code
     Vec places              # Place
     bint early              # code from before 13.0, see exits/early.pxd
-    bint hastens            # kernels that only trap do so at once: from 13.0 on
+    bint drops_trap_waits   # kernels that only trap do not wait: from 13.0 on
     bint update             # code of another release, see exits/update.pxd
 
 
 # Contents that were rewritten, which stand after those of all files in the new arena.
-ctypedef struct Fresh:
+ctypedef struct NewContents:
     uint64_t base           # offset in that arena
     Vec data
 
 
-cdef inline bint open_views(File* file, const uint8_t* arena, const Fresh* fresh) noexcept nogil:
+cdef inline bint open_views(RewrittenFile* file, const uint8_t* arena,
+                            const NewContents* fresh) noexcept nogil:
     """Fill the views; False when memory is exhausted."""
     cdef const SectionRow* s
     cdef View* view
     cdef size_t i
     scratch_vector(&file.scratch, &file.kernels, sizeof(Code))
-    scratch_vector(&file.scratch, &file.places, sizeof(Place))
+    scratch_vector(&file.scratch, &file.places, sizeof(InstructionMap))
     file.views = <View*>scratch_zeros(&file.scratch, file.count, sizeof(View))
     file.code_of = scratch_nones(&file.scratch, file.count)
     file.codes = scratch_nones(&file.scratch, file.symbol_count)
@@ -64,15 +65,16 @@ cdef inline bint open_views(File* file, const uint8_t* arena, const Fresh* fresh
     return True
 
 
-cdef inline int32_t home_of(const File* file, const SymbolRow* symbol) noexcept nogil:
-    """The index of the section of a symbol, -1 when it has none."""
+cdef inline int32_t section_index_of(const RewrittenFile* file,
+                                     const SymbolRow* symbol) noexcept nogil:
+    """The index of the section of a symbol; -1 without a section."""
     return symbol.section - file.first_section if symbol.section >= 0 else -1
 
 
-cdef inline int32_t text_of(const File* file, size_t capsule) noexcept nogil:
+cdef inline int32_t code_index_of(const RewrittenFile* file, size_t capsule) noexcept nogil:
     """The index of the code that a capsule describes."""
-    return home_of(file, &file.symbols[file.views[capsule].info])
+    return section_index_of(file, &file.symbols[file.views[capsule].info])
 
 
-cdef inline bint is_named(const View* view, const char* name, uint32_t size) noexcept nogil:
+cdef inline bint has_section_name(const View* view, const char* name, uint32_t size) noexcept nogil:
     return view.name_size == size and memcmp(view.name, name, size) == 0

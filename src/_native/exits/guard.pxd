@@ -16,11 +16,10 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from base.elf64 cimport load16
+from base.elf64 cimport WORD, load16
 from exits.rows cimport View, put16
 from exits.words cimport (
-    CAREFUL, CARELESS, CONTROL_BYTE, WAITS, WORD, is_dummy_load, is_membar, opcode, set_stall,
-    stall,
+    CAREFUL, CARELESS, CONTROL_BYTE, WAITS, is_dummy_load, is_membar, opcode, set_stall, stall,
 )
 
 
@@ -41,7 +40,7 @@ cdef enum:
 # What guarding did in one file.
 ctypedef struct Guarded:
     uint64_t exact              # instructions that are as nvlink has them
-    uint64_t others             # those that wait since nobody knows better
+    uint64_t others             # instructions that wait for safety
 
 
 cdef inline bint is_untimed(const uint8_t* word) noexcept nogil:
@@ -55,7 +54,7 @@ cdef inline uint32_t written_scoreboard(const uint8_t* word) noexcept nogil:
     return load16(word + CONTROL_BYTE) >> 6 & 7
 
 
-cdef inline bint lacks_scoreboard(const uint8_t* word) noexcept nogil:
+cdef inline bint needs_scoreboard(const uint8_t* word) noexcept nogil:
     """Whether nothing can wait for its result. From 13.3 on code that is not optimized names none.
     """
     return (is_untimed(word) and written_scoreboard(word) == NO_SCOREBOARD
@@ -78,34 +77,35 @@ cdef inline uint32_t rarest_scoreboard(const uint8_t* text, uint64_t count) noex
 
 
 cdef inline bint guard_careful(uint8_t* word, const uint8_t* end) noexcept nogil:
-    """Guard an instruction of code that is not optimized; False where it is other code.
+    """Guard an instruction of code that is not optimized; False for other code.
 
     The dummy loads and the MEMBARs of a fence have no registers and need not wait; what comes after
     them does.
     """
-    cdef uint8_t* next_ = word + WORD
+    cdef uint8_t* following = word + WORD
     cdef uint32_t control = load16(word + CONTROL_BYTE)
     if control != CAREFUL and not (control == CAREFUL_IMMA and opcode(word) & 0x1ff == OP_IMMA):
         return False
     put16(word + CONTROL_BYTE, CAREFUL_GUARDED)
-    while (is_dummy_load(next_) or is_membar(next_)) and next_ + WORD != end:
-        next_ += WORD
-    next_[CONTROL_BYTE + 1] |= WAITS
+    while (is_dummy_load(following) or is_membar(following)) and following + WORD != end:
+        following += WORD
+    following[CONTROL_BYTE + 1] |= WAITS
     return True
 
 
-cdef inline void guard_scheduled(uint8_t* word, uint8_t* next_, uint32_t scoreboard) noexcept nogil:
+cdef inline void guard_scheduled(uint8_t* word, uint8_t* following,
+                                 uint32_t scoreboard) noexcept nogil:
     set_stall(word, max(stall(word), <uint32_t>SHORTEST_STALL))
     put16(word + CONTROL_BYTE, (load16(word + CONTROL_BYTE) & ~0x1c0) | scoreboard << 6)
     word[CONTROL_BYTE + 2] &= ~REUSE
-    next_[CONTROL_BYTE + 1] |= 1 << 4 + scoreboard if scoreboard < 4 else 0
-    next_[CONTROL_BYTE + 2] |= 1 << scoreboard - 4 if scoreboard >= 4 else 0
+    following[CONTROL_BYTE + 1] |= 1 << 4 + scoreboard if scoreboard < 4 else 0
+    following[CONTROL_BYTE + 2] |= 1 << scoreboard - 4 if scoreboard >= 4 else 0
 
 
 cdef inline bint needs_guard(const View* text) noexcept nogil:
     cdef uint64_t i
     for i in range(text.size // WORD):
-        if lacks_scoreboard(text.data + i * WORD):
+        if needs_scoreboard(text.data + i * WORD):
             return True
     return False
 
@@ -117,7 +117,7 @@ cdef inline void guard_code(uint8_t* text, uint64_t size, Guarded* guarded) noex
     cdef uint8_t* word
     for i in range(count - 1):
         word = text + i * WORD
-        if not lacks_scoreboard(word):
+        if not needs_scoreboard(word):
             continue
         if guard_careful(word, text + count * WORD):
             guarded.exact += 1

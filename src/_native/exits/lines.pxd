@@ -3,20 +3,20 @@
 # nvlink writes a row as the special opcode when the address and the line both advance and one
 # opcode can say it; else as DW_LNS_advance_line (omitted when the line stays and the address
 # advances), DW_LNS_advance_pc (omitted when the address stays) with a signed LEB128 operand, and
-# DW_LNS_copy. Every other opcode keeps its place between the rows. A row that ptxas took out (that
-# of `min` of unsigned integers on sm_110) has left its DW_LNS_advance_pc in front of that of the
-# next; it stays an opcode of its own.
+# DW_LNS_copy. Every other opcode keeps its place between the rows. ptxas may remove a row (for
+# `min` of unsigned integers on sm_110) and keep its DW_LNS_advance_pc before the one of the next
+# row; it stays an opcode of its own.
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from base.elf64 cimport Rela, load32, load64
-from exits.rows cimport (
-    R_CUT_OFF, R_LINE_OP, R_LINE_RELOCATION, R_LINE_UNIT, R_MEMORY, Code, Fault, Place, View,
-    editable, fail, moved, put32, read_sleb, read_uleb,
-)
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from base.vector cimport Vec, vec_extend, vec_push
+from exits.rows cimport (
+    R_CUT_OFF, R_LINE_OP, R_LINE_RELOCATION, R_LINE_UNIT, R_MEMORY, Code, InstructionMap,
+    RewriteFault, View, make_writable, map_offset, put32, read_sleb, read_uleb, set_fault,
+)
 
 
 cdef enum:
@@ -39,24 +39,24 @@ cdef enum ExtendedOp:
 ctypedef struct Lines:
     const uint8_t* data
     size_t section
-    uint64_t start          # of the unit
+    uint64_t start          # offset of the unit
     uint64_t end
     uint8_t step            # minimum_instruction_length
     int8_t base             # line_base
-    uint8_t range_          # line_range
+    uint8_t line_range      # line_range
     uint8_t first           # opcode_base
     const int32_t* codes    # per symbol: row of the kernel table, or -1
     const Code* code        # kernel of the sequence, NULL for one that stays
     const Code* kernels
-    const Place* places
+    const InstructionMap* places
     const uint32_t* row_at  # per offset: 1 + row of the relocation there, or 0
     Rela* rows              # relocations, offsets still old
-    uint64_t* fresh         # new offset of each relocation
-    uint64_t address        # of the row being read
+    uint64_t* new_offsets   # new offset of each relocation
+    uint64_t address        # address of the row being read
     uint64_t placed         # new address of the last row
     int64_t line
-    int64_t written         # line of the last row
-    bint went_on            # opcodes since the last row have gone to the address
+    int64_t written_line    # line of the last row
+    bint is_advanced        # opcodes since the last row have gone to the address
     Vec* out
     Vec* units              # UnitPlace
 
@@ -91,12 +91,12 @@ cdef inline bint put_sleb(Vec* out, int64_t value) noexcept nogil:
 
 cdef inline bint put_advance(Lines* lines, bint alone) noexcept nogil:
     """Go to the place of the row, by opcodes that write none; `alone` if a row does not follow."""
-    cdef uint64_t place = moved(lines.code, lines.places, lines.address, False)
+    cdef uint64_t place = map_offset(lines.code, lines.places, lines.address, False)
     cdef int64_t advance = <int64_t>(place - lines.placed) // lines.step
-    cdef int64_t line = lines.line - lines.written
+    cdef int64_t line = lines.line - lines.written_line
     lines.placed = place
-    lines.written = lines.line
-    lines.went_on = alone
+    lines.written_line = lines.line
+    lines.is_advanced = alone
     if line or not (advance or alone):
         if not (put_byte(lines.out, LNS_ADVANCE_LINE) and put_sleb(lines.out, line)):
             return False
@@ -104,167 +104,169 @@ cdef inline bint put_advance(Lines* lines, bint alone) noexcept nogil:
 
 
 cdef inline bint put_row(Lines* lines) noexcept nogil:
-    cdef uint64_t place = moved(lines.code, lines.places, lines.address, False)
+    """Write a row, as the special opcode if one can express it; False without memory."""
+    cdef uint64_t place = map_offset(lines.code, lines.places, lines.address, False)
     cdef int64_t advance = <int64_t>(place - lines.placed) // lines.step
-    cdef int64_t line = lines.line - lines.written
-    if advance and line and lines.base <= line < lines.base + lines.range_ \
+    cdef int64_t line = lines.line - lines.written_line
+    if advance and line and lines.base <= line < lines.base + lines.line_range \
             and 0 <= advance <= 255 \
-            and lines.first + line - lines.base + lines.range_ * advance <= 255:
+            and lines.first + line - lines.base + lines.line_range * advance <= 255:
         lines.placed = place
-        lines.written = lines.line
-        lines.went_on = False
+        lines.written_line = lines.line
+        lines.is_advanced = False
         return put_byte(lines.out,
-                        <uint8_t>(lines.first + line - lines.base + lines.range_ * advance))
+                        <uint8_t>(lines.first + line - lines.base + lines.line_range * advance))
     return put_advance(lines, False) and put_byte(lines.out, LNS_COPY)
 
 
-cdef inline bint read_extended(Lines* lines, uint64_t op, uint64_t* at, bint* ended,
-                               Fault* fault) noexcept nogil:
-    """The extended opcode whose first byte is at `op`; `at` is after that byte."""
+cdef inline bint read_extended(Lines* lines, uint64_t op, uint64_t* offset, bint* ended,
+                               RewriteFault* fault) noexcept nogil:
+    """The extended opcode whose first byte is at `op`; `offset` is after that byte."""
     cdef uint64_t size, start, place
     cdef int64_t advance
     cdef uint32_t row
     cdef uint8_t kind
-    if not read_uleb(lines.data, lines.end, at, &size) or not size or size > lines.end - at[0]:
-        return fail(fault, lines.section, op, R_CUT_OFF)
-    start = at[0]
-    at[0] += size
+    if (not read_uleb(lines.data, lines.end, offset, &size) or not size
+            or size > lines.end - offset[0]):
+        return set_fault(fault, lines.section, op, R_CUT_OFF)
+    start = offset[0]
+    offset[0] += size
     kind = lines.data[start]
     if kind == LNE_END_SEQUENCE:
         ended[0] = True
         if lines.code == NULL:
             return True
-        place = moved(lines.code, lines.places, lines.address, False)
+        place = map_offset(lines.code, lines.places, lines.address, False)
         advance = <int64_t>(place - lines.placed) // lines.step
-        if ((advance or not lines.went_on)
+        if ((advance or not lines.is_advanced)
                 and not (put_byte(lines.out, LNS_ADVANCE_PC) and put_sleb(lines.out, advance))):
-            return fail(fault, lines.section, op, R_MEMORY)
-        if not put_bytes(lines.out, lines.data + op, at[0] - op):
-            return fail(fault, lines.section, op, R_MEMORY)
+            return set_fault(fault, lines.section, op, R_MEMORY)
+        if not put_bytes(lines.out, lines.data + op, offset[0] - op):
+            return set_fault(fault, lines.section, op, R_MEMORY)
         return True
     if kind == LNE_SET_ADDRESS:
         if size != 9 or lines.code != NULL:
-            return fail(fault, lines.section, op, R_LINE_OP)
+            return set_fault(fault, lines.section, op, R_LINE_OP)
         lines.address = lines.placed = load64(lines.data + start + 1)
         row = lines.row_at[start + 1]
         if row:
-            lines.fresh[row - 1] = lines.out.count + (start + 1 - op)
+            lines.new_offsets[row - 1] = lines.out.count + (start + 1 - op)
             if lines.codes[lines.rows[row - 1].r_sym] >= 0:
                 lines.code = lines.kernels + lines.codes[lines.rows[row - 1].r_sym]
     return True
 
 
-cdef inline bint move_sequence(Lines* lines, uint64_t* at, Fault* fault) noexcept nogil:
+cdef inline bint move_sequence(Lines* lines, uint64_t* offset, RewriteFault* fault) noexcept nogil:
     """Copy one sequence, or encode it anew once its kernel turns out to have changed."""
-    cdef uint64_t start = at[0], op, value, _operand, copied = start
+    cdef uint64_t start = offset[0], op, value, _operand, copied = start
     cdef int64_t advance
     cdef bint ended = False
     cdef const Code* code
     lines.code = NULL
     lines.address = lines.placed = 0
-    lines.line = lines.written = 1
-    lines.went_on = False
-    while at[0] < lines.end and not ended:
-        op = at[0]
-        at[0] += 1
+    lines.line = lines.written_line = 1
+    lines.is_advanced = False
+    while offset[0] < lines.end and not ended:
+        op = offset[0]
+        offset[0] += 1
         code = lines.code
         if lines.data[op] >= lines.first:
             value = lines.data[op] - lines.first
-            lines.address += value // lines.range_ * lines.step
-            lines.line += lines.base + <int64_t>(value % lines.range_)
+            lines.address += value // lines.line_range * lines.step
+            lines.line += lines.base + <int64_t>(value % lines.line_range)
             if code != NULL and not put_row(lines):
-                return fail(fault, lines.section, op, R_MEMORY)
+                return set_fault(fault, lines.section, op, R_MEMORY)
         elif lines.data[op] == LNS_EXTENDED:
             if code == NULL:
                 # Only bytes already copied tell where the address of a set-address opcode goes.
                 if not put_bytes(lines.out, lines.data + copied, op - copied):
-                    return fail(fault, lines.section, op, R_MEMORY)
+                    return set_fault(fault, lines.section, op, R_MEMORY)
                 copied = op
-            if not read_extended(lines, op, at, &ended, fault):
+            if not read_extended(lines, op, offset, &ended, fault):
                 return False
             if code == NULL or not ended:
-                if not put_bytes(lines.out, lines.data + op, at[0] - op):
-                    return fail(fault, lines.section, op, R_MEMORY)
-            copied = at[0]
+                if not put_bytes(lines.out, lines.data + op, offset[0] - op):
+                    return set_fault(fault, lines.section, op, R_MEMORY)
+            copied = offset[0]
         elif lines.data[op] == LNS_COPY:
             if code != NULL and not put_row(lines):
-                return fail(fault, lines.section, op, R_MEMORY)
+                return set_fault(fault, lines.section, op, R_MEMORY)
         elif lines.data[op] == LNS_ADVANCE_PC:
-            if not read_uleb(lines.data, lines.end, at, &value):
-                return fail(fault, lines.section, op, R_CUT_OFF)
+            if not read_uleb(lines.data, lines.end, offset, &value):
+                return set_fault(fault, lines.section, op, R_CUT_OFF)
             lines.address += value * lines.step
-            if (code != NULL and at[0] < lines.end and lines.data[at[0]] != LNS_COPY
-                    and lines.data[at[0]] != LNS_EXTENDED and not put_advance(lines, True)):
-                return fail(fault, lines.section, op, R_MEMORY)
+            if (code != NULL and offset[0] < lines.end and lines.data[offset[0]] != LNS_COPY
+                    and lines.data[offset[0]] != LNS_EXTENDED and not put_advance(lines, True)):
+                return set_fault(fault, lines.section, op, R_MEMORY)
         elif lines.data[op] == LNS_ADVANCE_LINE:
-            if not read_sleb(lines.data, lines.end, at, &advance):
-                return fail(fault, lines.section, op, R_CUT_OFF)
+            if not read_sleb(lines.data, lines.end, offset, &advance):
+                return set_fault(fault, lines.section, op, R_CUT_OFF)
             lines.line += advance
         elif lines.data[op] == LNS_CONST_ADD_PC or lines.data[op] == LNS_FIXED_ADVANCE_PC:
             if code != NULL:
-                return fail(fault, lines.section, op, R_LINE_OP)
+                return set_fault(fault, lines.section, op, R_LINE_OP)
             if lines.data[op] == LNS_FIXED_ADVANCE_PC:
-                at[0] += 2
+                offset[0] += 2
         else:
             for _operand in range(lines.data[lines.start + UNIT_HEADER + lines.data[op] - 1]):
-                if not read_uleb(lines.data, lines.end, at, &value):
-                    return fail(fault, lines.section, op, R_CUT_OFF)
-            if code != NULL and not put_bytes(lines.out, lines.data + op, at[0] - op):
-                return fail(fault, lines.section, op, R_MEMORY)
-    if at[0] > lines.end:
-        return fail(fault, lines.section, start, R_CUT_OFF)
-    if lines.code == NULL and not put_bytes(lines.out, lines.data + copied, at[0] - copied):
-        return fail(fault, lines.section, start, R_MEMORY)
+                if not read_uleb(lines.data, lines.end, offset, &value):
+                    return set_fault(fault, lines.section, op, R_CUT_OFF)
+            if code != NULL and not put_bytes(lines.out, lines.data + op, offset[0] - op):
+                return set_fault(fault, lines.section, op, R_MEMORY)
+    if offset[0] > lines.end:
+        return set_fault(fault, lines.section, start, R_CUT_OFF)
+    if lines.code == NULL and not put_bytes(lines.out, lines.data + copied, offset[0] - copied):
+        return set_fault(fault, lines.section, start, R_MEMORY)
     return True
 
 
-cdef inline bint move_unit(Lines* lines, uint64_t size, uint64_t* next_,
-                           Fault* fault) noexcept nogil:
-    """Append the unit at `lines.start`; `next_` is where the following one starts."""
-    cdef uint64_t start = lines.start, length, header, program, at
+cdef inline bint move_line_unit(Lines* lines, uint64_t size, uint64_t* following,
+                                RewriteFault* fault) noexcept nogil:
+    """Append the unit at `lines.start`; `following` is where the following one starts."""
+    cdef uint64_t start = lines.start, length, header, program, offset
     cdef uint64_t base = lines.out.count
     cdef UnitPlace* place
     if size - start < UNIT_HEADER:
-        return fail(fault, lines.section, start, R_CUT_OFF)
+        return set_fault(fault, lines.section, start, R_CUT_OFF)
     length = load32(lines.data + start)
     header = load32(lines.data + start + 6)
     if length < UNIT_HEADER - 4 or length > size - start - 4 or header > length - 6:
-        return fail(fault, lines.section, start, R_LINE_UNIT)
+        return set_fault(fault, lines.section, start, R_LINE_UNIT)
     lines.end = start + 4 + length
     program = start + 10 + header
     lines.step = lines.data[start + 10]
     lines.base = <int8_t>lines.data[start + 12]
-    lines.range_ = lines.data[start + 13]
+    lines.line_range = lines.data[start + 13]
     lines.first = lines.data[start + 14]
     if (not 2 <= lines.data[start + 4] <= 3 or lines.data[start + 5] or not lines.step
-            or not lines.range_ or lines.first < 10
+            or not lines.line_range or lines.first < 10
             or program < start + UNIT_HEADER + lines.first - 1):
-        return fail(fault, lines.section, start, R_LINE_UNIT)
+        return set_fault(fault, lines.section, start, R_LINE_UNIT)
     place = <UnitPlace*>vec_push(lines.units)
     if place == NULL or not put_bytes(lines.out, lines.data + start, program - start):
-        return fail(fault, lines.section, start, R_MEMORY)
+        return set_fault(fault, lines.section, start, R_MEMORY)
     place.old = start
     place.new = base
-    for at in range(start, program):
-        if lines.row_at[at]:
-            lines.fresh[lines.row_at[at] - 1] = at - start + base
-    at = program
-    while at < lines.end:
-        if not move_sequence(lines, &at, fault):
+    for offset in range(start, program):
+        if lines.row_at[offset]:
+            lines.new_offsets[lines.row_at[offset] - 1] = offset - start + base
+    offset = program
+    while offset < lines.end:
+        if not move_sequence(lines, &offset, fault):
             return False
     put32(lines.out.data + base, <uint32_t>(lines.out.count - base - 4))
-    next_[0] = lines.end
+    following[0] = lines.end
     return True
 
 
 cdef inline bint move_units(Lines* lines, View* view, View* rela, uint64_t symbols, size_t rela_at,
-                            Fault* fault) noexcept nogil:
+                            RewriteFault* fault) noexcept nogil:
     """Rebuild a line section and the offsets of its relocations."""
     cdef uint64_t count = rela.size // sizeof(Rela) if rela != NULL else 0, i
     cdef Scratch scratch
     cdef uint32_t* row_at
     cdef uint64_t* fresh
-    cdef Rela* rows = <Rela*>editable(rela) if rela != NULL else NULL
+    cdef Rela* rows = <Rela*>make_writable(rela) if rela != NULL else NULL
     cdef bint done
     scratch_init(&scratch)
     row_at = <uint32_t*>scratch_zeros(&scratch, view.size, sizeof(uint32_t))
@@ -274,20 +276,20 @@ cdef inline bint move_units(Lines* lines, View* view, View* rela, uint64_t symbo
     lines.data = view.data
     lines.start = 0
     lines.row_at = row_at
-    lines.fresh = fresh
+    lines.new_offsets = fresh
     lines.rows = rows
     for i in range(count if done else 0):
         if rows[i].r_offset >= view.size or row_at[rows[i].r_offset] or rows[i].r_sym >= symbols:
-            done = fail(fault, rela_at, i * sizeof(Rela), R_LINE_RELOCATION)
+            done = set_fault(fault, rela_at, i * sizeof(Rela), R_LINE_RELOCATION)
             break
         row_at[rows[i].r_offset] = <uint32_t>(i + 1)
         fresh[i] = <uint64_t>-1
     while done and lines.start < view.size:
-        done = move_unit(lines, view.size, &lines.start, fault)
+        done = move_line_unit(lines, view.size, &lines.start, fault)
     if done:
         for i in range(count):
             if fresh[i] == <uint64_t>-1:
-                done = fail(fault, rela_at, i * sizeof(Rela), R_LINE_RELOCATION)
+                done = set_fault(fault, rela_at, i * sizeof(Rela), R_LINE_RELOCATION)
                 break
             rows[i].r_offset = fresh[i]
     scratch_free(&scratch)

@@ -1,4 +1,8 @@
 # What the parts of the kernel code rewriting share: views of sections, places, faults.
+#
+# A `bint` function of this package that is a verb returns False with a fault, whose reason is
+# R_MEMORY if memory is exhausted. Without a fault as parameter it returns False only if memory is
+# exhausted, except for `read_...` and `move_targets`: there the contents are damaged.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -26,7 +30,7 @@ cdef enum ExitFault:
     R_WHOLE                 # has functions inside of a kernel
 
 
-ctypedef struct Fault:
+ctypedef struct RewriteFault:
     size_t section
     uint64_t offset
     int reason
@@ -36,9 +40,9 @@ ctypedef struct Fault:
 ctypedef struct View:
     const uint8_t* data
     uint64_t size
-    uint8_t* fresh          # NULL until changed
-    uint64_t fresh_size
-    Scratch* scratch        # where that copy is
+    uint8_t* rewritten      # NULL until changed
+    uint64_t rewritten_size
+    Scratch* scratch        # memory of that copy
     const uint8_t* name
     uint32_t name_size
     uint32_t kind           # sh_type
@@ -46,25 +50,27 @@ ctypedef struct View:
     uint32_t info
 
 
-# Where an instruction went: `label` is what a jump to it reaches, an inserted barrier included.
-# `begin` is where a range of a register begins, in code that is brought up to date.
-ctypedef struct Place:
-    uint64_t label
-    uint64_t own
-    uint64_t begin
+# New offsets of one instruction: the `jump_target` that a jump to it reaches, with an inserted
+# barrier; the `instruction` itself; and the `range_start` of a register range, in code that is
+# brought up to date.
+ctypedef struct InstructionMap:
+    uint64_t jump_target
+    uint64_t instruction
+    uint64_t range_start
 
 
 # A kernel whose code changed.
 ctypedef struct Code:
-    uint32_t text           # section
-    uint32_t capsule        # section
-    uint64_t size           # bytes of .text in the file
-    uint64_t fresh_size     # bytes of .text afterwards
-    size_t first            # its rows of the table of places
-    size_t count            # instructions that are not padding, and one for their end
+    uint32_t text               # section
+    uint32_t capsule            # section
+    uint64_t size               # bytes of .text in the file
+    uint64_t rewritten_size     # bytes of .text afterwards
+    size_t first                # number of the first row in the table of places
+    size_t count                # instructions that are not padding, and one for their end
 
 
-cdef inline bint fail(Fault* fault, size_t section, uint64_t offset, int reason) noexcept nogil:
+cdef inline bint set_fault(RewriteFault* fault, size_t section, uint64_t offset,
+                           int reason) noexcept nogil:
     fault.section = section
     fault.offset = offset
     fault.reason = reason
@@ -83,53 +89,56 @@ cdef inline void put64(uint8_t* p, uint64_t value) noexcept nogil:
     memcpy(p, &value, 8)
 
 
-cdef inline uint64_t moved(const Code* code, const Place* places, uint64_t offset,
-                           bint own) noexcept nogil:
-    """Where `offset` went: the instruction itself, or with `own` unset what precedes it.
+cdef inline uint64_t map_offset(const Code* code, const InstructionMap* places, uint64_t offset,
+                                bint is_own) noexcept nogil:
+    """The new offset of `offset`: of the instruction itself, or with `is_own` unset of the barrier
+    before it.
 
-    The end of the section goes to its new end; offsets into the padding stay.
+    The end of the section maps to its new end; offsets into the padding stay.
     """
-    cdef const Place* place
+    cdef const InstructionMap* place
     if offset == code.size:
-        return code.fresh_size
+        return code.rewritten_size
     if offset // 16 >= code.count:
         return offset
     place = places + code.first + offset // 16
-    return (place.own if own else place.label) + offset % 16
+    return (place.instruction if is_own else place.jump_target) + offset % 16
 
 
-cdef inline uint8_t* renew(View* view, uint64_t size) noexcept nogil:
+cdef inline uint8_t* replace_contents(View* view, uint64_t size) noexcept nogil:
     """Room for new contents; NULL when memory is exhausted."""
-    view.fresh_size = size
-    view.fresh = <uint8_t*>scratch_room(view.scratch, size, 1)
-    return view.fresh
+    view.rewritten_size = size
+    view.rewritten = <uint8_t*>scratch_room(view.scratch, size, 1)
+    return view.rewritten
 
 
-cdef inline uint8_t* editable(View* view) noexcept nogil:
+cdef inline uint8_t* make_writable(View* view) noexcept nogil:
     """The contents as a copy that may be changed in place; NULL when memory is exhausted."""
-    if view.fresh == NULL and renew(view, view.size) != NULL:
-        memcpy(view.fresh, view.data, view.size)
-    return view.fresh
+    if view.rewritten == NULL and replace_contents(view, view.size) != NULL:
+        memcpy(view.rewritten, view.data, view.size)
+    return view.rewritten
 
 
-cdef inline bint read_uleb(const uint8_t* data, uint64_t end, uint64_t* at,
+cdef inline bint read_uleb(const uint8_t* data, uint64_t end, uint64_t* offset,
                            uint64_t* value) noexcept nogil:
+    """Read an unsigned LEB128 number; False if it does not end before `end`."""
     cdef uint64_t shift = 0
     value[0] = 0
-    while at[0] < end and shift < 63:
-        value[0] |= <uint64_t>(data[at[0]] & 0x7f) << shift
+    while offset[0] < end and shift < 63:
+        value[0] |= <uint64_t>(data[offset[0]] & 0x7f) << shift
         shift += 7
-        at[0] += 1
-        if not data[at[0] - 1] & 0x80:
+        offset[0] += 1
+        if not data[offset[0] - 1] & 0x80:
             return True
     return False
 
 
-cdef inline bint read_sleb(const uint8_t* data, uint64_t end, uint64_t* at,
+cdef inline bint read_sleb(const uint8_t* data, uint64_t end, uint64_t* offset,
                            int64_t* value) noexcept nogil:
-    cdef uint64_t start = at[0]
-    if not read_uleb(data, end, at, <uint64_t*>value):
+    """Read a signed LEB128 number; False if it does not end before `end`."""
+    cdef uint64_t start = offset[0]
+    if not read_uleb(data, end, offset, <uint64_t*>value):
         return False
-    if data[at[0] - 1] & 0x40 and 7 * (at[0] - start) < 64:
-        value[0] -= <int64_t>1 << 7 * (at[0] - start)
+    if data[offset[0] - 1] & 0x40 and 7 * (offset[0] - start) < 64:
+        value[0] -= <int64_t>1 << 7 * (offset[0] - start)
     return True

@@ -4,13 +4,13 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from base.elf64 cimport load16, load32
+from base.elf64 cimport WORD, load16, load32
 from exits.capsule cimport INSERTED, ONE_WORD, CodeBuffer, Slot, emit, emit_counted
 from exits.rows cimport put64
 from exits.words cimport (
-    LONGEST_STALL, MEMBAR_BYTE, MEMBAR_GUARD, OP_NOP, WORD, W_CCTL, W_ERRBAR, W_MEMBAR, W_NOP, Kind,
-    Needs, is_dummy_load, is_membar, is_unscheduled, may_write_predicate, opcode, put_instruction,
-    put_unscheduled, put_waits, set_stall, sets_of, stall, waits_of,
+    LONGEST_STALL, MEMBAR_BYTE, MEMBAR_GUARD, OP_NOP, W_CCTL, W_ERRBAR, W_MEMBAR, W_NOP, Needs,
+    WordKind, can_write_predicate, is_dummy_load, is_membar, is_unscheduled, opcode,
+    put_instruction, put_unscheduled, put_waits, set_stall, sets_of, stall, waits_of,
 )
 
 
@@ -25,7 +25,7 @@ cdef enum:
 cdef inline bint emit_fence(CodeBuffer* buffer, const Slot* slot,
                             const Needs* needs) noexcept nogil:
     """A slot of several instructions, without what its kernel does not need."""
-    cdef uint64_t i, before = buffer.words.count, kept
+    cdef uint64_t i, before = buffer.words.count, kept_count
     cdef const uint8_t* word
     for i in range(slot.count):
         word = slot.words + i * WORD
@@ -36,26 +36,26 @@ cdef inline bint emit_fence(CodeBuffer* buffer, const Slot* slot,
             continue
         if not emit(buffer, word, slot.offset + i * WORD):
             return False
-    kept = buffer.words.count - before
-    return emit_counted(buffer, kept, slot.record + 2, slot.record_size - 2)
+    kept_count = buffer.words.count - before
+    return emit_counted(buffer, kept_count, slot.record + 2, slot.record_size - 2)
 
 
 cdef inline bint is_barrier(const Slot* slot) noexcept nogil:
     return slot.record_size == 2 + BARRIER_BODY and load32(slot.record + 2) == 0x0a001101
 
 
-cdef inline bint emit_guarded(CodeBuffer* buffer, const Slot* slot, Kind kind,
-                              uint32_t waits) noexcept nogil:
+cdef inline bint emit_barrier_instruction(CodeBuffer* buffer, const Slot* slot, WordKind kind,
+                                          uint32_t waits) noexcept nogil:
     """An instruction of the error barrier: the slot's own, or a new one."""
     cdef uint8_t word[WORD]
-    cdef const uint8_t* exit_ = slot.words + (slot.count - 1) * WORD
+    cdef const uint8_t* exit_word = slot.words + (slot.count - 1) * WORD
     cdef uint64_t i
     put_instruction(word, kind)
-    if is_unscheduled(exit_):
-        put_unscheduled(word, kind, exit_)
+    if is_unscheduled(exit_word):
+        put_unscheduled(word, kind, exit_word)
     elif kind != W_CCTL:
         put_waits(word, waits)
-    word[1] = (word[1] & 0x0f) | (exit_[1] & 0xf0)
+    word[1] = (word[1] & 0x0f) | (exit_word[1] & 0xf0)
     for i in range(slot.count):
         if load16(slot.words + i * WORD) == load16(word):
             return emit(buffer, slot.words + i * WORD, slot.offset + i * WORD)
@@ -68,12 +68,12 @@ cdef inline void put_barrier(uint8_t* body) noexcept nogil:
     put64(body + 8, 0x00000000f8000000ULL)
 
 
-cdef inline uint8_t recorded(uint8_t predicate) noexcept nogil:
+cdef inline uint8_t encode_predicate(uint8_t predicate) noexcept nogil:
     """A predicate, its number and a bit for "not", in a capsule."""
     return (0x1f if predicate & 7 == 7 else predicate & 7) << 3 | predicate >> 3
 
 
-cdef inline uint32_t take_waits(CodeBuffer* buffer) noexcept nogil:
+cdef inline uint32_t remove_waits(CodeBuffer* buffer) noexcept nogil:
     """Remove the NOPs that only fill time at the end of the buffer; return their cycles."""
     cdef uint32_t cycles = 0
     cdef const uint8_t* word
@@ -90,7 +90,8 @@ cdef inline uint32_t take_waits(CodeBuffer* buffer) noexcept nogil:
     return cycles
 
 
-cdef inline bint is_known(const uint8_t* words, size_t count, uint32_t predicate) noexcept nogil:
+cdef inline bint is_predicate_ready(const uint8_t* words, size_t count,
+                                    uint32_t predicate) noexcept nogil:
     """Whether a predicate can be read when the last of the instructions so far takes one cycle.
 
     What is not a result at the place of one makes the wait longer, never shorter.
@@ -102,7 +103,7 @@ cdef inline bint is_known(const uint8_t* words, size_t count, uint32_t predicate
     while count and cycles < PREDICATE_CYCLES:
         count -= 1
         word = words + count * WORD
-        if may_write_predicate(word, predicate):
+        if can_write_predicate(word, predicate):
             return False
         if count:
             cycles += stall(word - WORD)
@@ -116,44 +117,45 @@ cdef inline bint emit_exit(CodeBuffer* buffer, const Slot* slot, const Needs* ne
     the results of earlier instructions.
     """
     cdef uint8_t body[BARRIER_BODY]
-    cdef uint8_t exit_[WORD]
+    cdef uint8_t exit_word[WORD]
     cdef uint8_t nop[WORD]
     cdef uint8_t predicate = slot.words[(slot.count - 1) * WORD + 1] >> 4
     cdef uint8_t* last
     cdef uint32_t cycles = 0, waits = 0
     cdef bint inserted = not slot.record_size
-    memcpy(exit_, slot.words + (slot.count - 1) * WORD, WORD)
-    if inserted and not is_unscheduled(exit_):
-        cycles = take_waits(buffer) + stall(exit_)
+    memcpy(exit_word, slot.words + (slot.count - 1) * WORD, WORD)
+    if inserted and not is_unscheduled(exit_word):
+        cycles = remove_waits(buffer) + stall(exit_word)
         cycles = max(cycles - BARRIER_CYCLES, EXIT_CYCLES) if cycles > BARRIER_CYCLES \
             else EXIT_CYCLES
-        set_stall(exit_, min(cycles, LONGEST_STALL))
+        set_stall(exit_word, min(cycles, LONGEST_STALL))
         # The barrier reads the predicate before the EXIT that waits for it.
-        waits = waits_of(exit_) if predicate & 7 != ALWAYS else 0
+        waits = waits_of(exit_word) if predicate & 7 != ALWAYS else 0
         if buffer.words.count:
             last = buffer.words.data + (buffer.words.count - 1) * WORD
-            if (stall(last) == 2 and waits_of(exit_) & sets_of(last)
-                    and is_known(buffer.words.data, buffer.words.count, predicate & 7)):
+            if (stall(last) == 2 and waits_of(exit_word) & sets_of(last)
+                    and is_predicate_ready(buffer.words.data, buffer.words.count, predicate & 7)):
                 # A scoreboard takes two cycles to be set; the next instruction no longer asks.
                 set_stall(last, 1)
                 waits &= ~sets_of(last)
     if inserted:
         put_barrier(body)
-        body[4] = recorded(predicate)
-        body[11] = recorded((exit_[11] & 7) << 1 | exit_[10] >> 7)  # of `EXIT P2`
+        body[4] = encode_predicate(predicate)
+        body[11] = encode_predicate((exit_word[11] & 7) << 1 | exit_word[10] >> 7)    # of `EXIT P2`
     else:
         memcpy(body, slot.record + 2, BARRIER_BODY)
     if cycles > LONGEST_STALL and not emit_counted(buffer, 1, NULL, 0):
         return False
     if not emit_counted(buffer, 4 if needs.membar else 3, body, BARRIER_BODY):
         return False
-    if needs.membar and not emit_guarded(buffer, slot, W_MEMBAR, waits):
+    if needs.membar and not emit_barrier_instruction(buffer, slot, W_MEMBAR, waits):
         return False
-    if not emit_guarded(buffer, slot, W_ERRBAR, waits) or not emit_guarded(buffer, slot, W_CCTL, 0):
+    if (not emit_barrier_instruction(buffer, slot, W_ERRBAR, waits)
+            or not emit_barrier_instruction(buffer, slot, W_CCTL, 0)):
         return False
     if cycles > LONGEST_STALL:
         put_instruction(nop, W_NOP)
         set_stall(nop, min(cycles - LONGEST_STALL, LONGEST_STALL))
         if not emit(buffer, nop, <uint64_t>INSERTED):
             return False
-    return emit(buffer, exit_, slot.offset + (slot.count - 1) * WORD)
+    return emit(buffer, exit_word, slot.offset + (slot.count - 1) * WORD)

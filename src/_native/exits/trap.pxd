@@ -6,11 +6,10 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from base.elf64 cimport load16, load32
+from base.elf64 cimport WORD, load16, load32
 
 
 cdef enum:
-    TRAP_WORD = 16
     TRAP_CONTROL = 13       # first byte of the schedule
     OP_LDC = 0xb82
     OP_BPT = 0x95c
@@ -28,21 +27,21 @@ cdef inline uint32_t trap_schedule(const uint8_t* word) noexcept nogil:
     return load32(word + TRAP_CONTROL - 1) >> 8
 
 
-cdef inline bint only_traps(const uint8_t* code, uint64_t size) noexcept nogil:
+cdef inline bint is_only_trap(const uint8_t* code, uint64_t size) noexcept nogil:
     """Whether that is all a kernel does, and the trap waits for the stack pointer alone."""
     cdef uint32_t load, scoreboard
-    if (size < 3 * TRAP_WORD or trap_operation(code) != OP_LDC or code[2] != STACK_POINTER
-            or trap_operation(code + TRAP_WORD) != OP_BPT
-            or trap_operation(code + 2 * TRAP_WORD) != OP_BRANCH):
+    if (size < 3 * WORD or trap_operation(code) != OP_LDC or code[2] != STACK_POINTER
+            or trap_operation(code + WORD) != OP_BPT
+            or trap_operation(code + 2 * WORD) != OP_BRANCH):
         return False
     load = trap_schedule(code)
     scoreboard = load >> 6 & 7
     return (load >> 1 & 0xf == 2 and scoreboard != UNSET
-            and trap_schedule(code + TRAP_WORD) >> 12 & 0x3f == <uint32_t>1 << scoreboard)
+            and trap_schedule(code + WORD) >> 12 & 0x3f == <uint32_t>1 << scoreboard)
 
 
-cdef inline void trap_at_once(uint8_t* code) noexcept nogil:
+cdef inline void clear_trap_waits(uint8_t* code) noexcept nogil:
     code[TRAP_CONTROL] = (code[TRAP_CONTROL] & 0x21) | 1 << 1 | (UNSET & 3) << 6
     code[TRAP_CONTROL + 1] |= UNSET >> 2
-    code[TRAP_WORD + TRAP_CONTROL + 1] &= 0x0f
-    code[TRAP_WORD + TRAP_CONTROL + 2] &= 0xfc
+    code[WORD + TRAP_CONTROL + 1] &= 0x0f
+    code[WORD + TRAP_CONTROL + 2] &= 0xfc

@@ -7,17 +7,17 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
-from base.elf64 cimport load16, load32, load64
+from base.elf64 cimport WORD, load16, load32, load64
 from exits.capsule cimport (
     APPENDED, INSERTED, CodeBuffer, Slot, emit, emit_counted, emit_record, emit_slot,
 )
-from exits.code cimport Rewriting, emit_code, finish_changed
-from exits.rows cimport Code, Place, put16, put32, put64
-from exits.slots cimport recorded
+from exits.code cimport Rewriting, emit_code, write_if_changed
+from exits.rows cimport Code, InstructionMap, put16, put32, put64
+from exits.slots cimport encode_predicate
 from exits.words cimport (
     CAREFUL, CARELESS, CONTROL_BYTE, MEMBAR_BYTE, MEMBAR_GUARD, OP_EXIT, OP_NOP, UPDATE_ANY,
-    UPDATE_UNSCHEDULED, WORD, W_NOP, is_dummy_load, is_membar, is_unscheduled, opcode,
-    put_instruction, set_stall, stall,
+    UPDATE_UNSCHEDULED, W_NOP, is_dummy_load, is_membar, is_unscheduled, opcode, put_instruction,
+    set_stall, stall,
 )
 from kernelmodes cimport (
     UPDATE_AWAITED_FENCES, UPDATE_BARE_WORDS, UPDATE_GUARD_BSYNC, UPDATE_SHORT_ADDS,
@@ -31,11 +31,11 @@ cdef enum:
     RELIABLE = 1                # bits of byte 9: BSYNC.RELIABLE, BSYNC.RECONVERGENT
     RECONVERGENT = 2
     BSYNC_BODY = 16
-    BSYNC_RECORD = 0x0a000901   # that of a BSYNC with a NOP; the third byte varies
+    BSYNC_RECORD = 0x0a000901   # record of a BSYNC with a NOP; the third byte varies
     BSYNC_MASK = 0xff00ffffU
     QUICK = 0x0fe2              # control bytes of that NOP: a stall of 1, no scoreboard
 
-    CAREFUL_MASK = 0x301e       # of control bytes: stall count, waits for scoreboards 0 and 1
+    CAREFUL_MASK = 0x301e       # control bytes: stall count, waits for scoreboards 0 and 1
     WAITS_ALONE = 0x3fc0        # HMMA and ERRBAR wait and do not stall
     # From 13.1 on the MEMBAR of a fence waits for its guard, which reads: the control bytes of the
     # guard, and what is added to those of the MEMBAR, in scheduled code and in other.
@@ -63,7 +63,7 @@ cdef enum:
     FORM_UNIFORM = 0xc
 
 
-cdef inline bint takes_nop(const uint8_t* word) noexcept nogil:
+cdef inline bint needs_nop(const uint8_t* word) noexcept nogil:
     return opcode(word) == OP_BSYNC and word[9] & (RELIABLE | RECONVERGENT) != 0
 
 
@@ -73,28 +73,28 @@ cdef inline bint is_code_careful(const uint8_t* code, uint64_t size) noexcept no
     Then each instruction has the longest stall and waits for scoreboards 0 and 1, except for those
     that only wait, dummy loads, and NOPs and branches that nothing waits for.
     """
-    cdef uint64_t at
+    cdef uint64_t offset
     cdef uint32_t control
     cdef bint careful = False
-    for at in range(0, size, 16):
-        control = load16(code + at + CONTROL_BYTE)
-        if is_dummy_load(code + at):
+    for offset in range(0, size, 16):
+        control = load16(code + offset + CONTROL_BYTE)
+        if is_dummy_load(code + offset):
             continue
-        if control & CAREFUL_MASK == CAREFUL_MASK and not code[at + CONTROL_BYTE + 2]:
+        if control & CAREFUL_MASK == CAREFUL_MASK and not code[offset + CONTROL_BYTE + 2]:
             careful = True
         elif control != CARELESS and control != WAITS_ALONE:
             return False
     return careful
 
 
-cdef inline bint emit_guarded(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
+cdef inline bint emit_guarded_bsync(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
     """A BSYNC and a NOP in front of it; its slot now stands for both."""
     cdef uint8_t body[BSYNC_BODY]
     cdef uint8_t nop[WORD]
     cdef const uint8_t* word = slot.words
     cdef bint reliable = word[9] & RELIABLE != 0
     put32(body, BSYNC_RECORD | (4 if reliable else 2) << 16)
-    put32(body + 4, recorded(word[1] >> 4) | (not reliable) << 16)
+    put32(body + 4, encode_predicate(word[1] >> 4) | (not reliable) << 16)
     put32(body + 8, <uint32_t>(word[2] & 0xf) << 17)    # twice the number of its barrier
     put32(body + 12, 0)
     put_instruction(nop, W_NOP)
@@ -106,7 +106,7 @@ cdef inline bint emit_guarded(CodeBuffer* buffer, const Slot* slot) noexcept nog
 cdef inline bint is_guarded(const Slot* slot) noexcept nogil:
     return (slot.count == 2 and slot.record_size == 2 + BSYNC_BODY
             and load32(slot.record + 2) & BSYNC_MASK == BSYNC_RECORD
-            and opcode(slot.words) == OP_NOP and takes_nop(slot.words + WORD))
+            and opcode(slot.words) == OP_NOP and needs_nop(slot.words + WORD))
 
 
 cdef inline bint emit_bare(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
@@ -155,7 +155,7 @@ cdef inline bint emit_add(CodeBuffer* buffer, const Slot* slot, uint32_t record)
 
 
 cdef inline void set_guards(CodeBuffer* buffer, uint64_t count, bint careful) noexcept nogil:
-    """Let the guards among the last `count` words be awaited, where they are not."""
+    """Make the fences among the last `count` words wait for their guards, if they do not yet."""
     cdef uint8_t* word = buffer.words.data + (buffer.words.count - count) * WORD
     while count > 1:
         if (is_membar(word) and word[MEMBAR_BYTE] == MEMBAR_GUARD and is_membar(word + WORD)
@@ -177,7 +177,9 @@ cdef inline bint is_acquire(const Slot* slot) noexcept nogil:
 
 
 cdef inline bint emit_acquire(CodeBuffer* buffer, const Slot* slot, bint careful) noexcept nogil:
-    """An acquire and what follows it now; no longer does the next instruction wait for its last."""
+    """Emit an acquire with the words that follow it from 13.1 on; the next instruction no longer
+    waits for its last.
+    """
     cdef uint8_t flush[WORD]
     cdef uint8_t nop[WORD]
     cdef const uint8_t* last = slot.words + (ACQUIRE_COUNT - 1) * WORD
@@ -199,48 +201,49 @@ cdef inline bint emit_acquire(CodeBuffer* buffer, const Slot* slot, bint careful
     return emit(buffer, flush, <uint64_t>APPENDED) and emit(buffer, nop, <uint64_t>APPENDED)
 
 
-cdef inline bint emit_update(Rewriting* r) noexcept nogil:
+cdef inline bint emit_update(Rewriting* rewriting) noexcept nogil:
     """Any slot but the last, of a function for which all of the mode is right."""
-    cdef const Slot* slot = &r.slot
+    cdef const Slot* slot = &rewriting.slot
     cdef uint32_t record = 0
     cdef size_t i
-    if r.mode & UPDATE_GUARD_BSYNC and not slot.recorded and takes_nop(slot.words):
-        return emit_guarded(&r.buffer, slot)
-    if r.mode & UPDATE_UNGUARD_BSYNC and is_guarded(slot):
-        return emit_bare(&r.buffer, slot)
-    if r.mode & UPDATE_SHORT_ADDS and not slot.recorded:
+    if rewriting.mode & UPDATE_GUARD_BSYNC and not slot.has_record and needs_nop(slot.words):
+        return emit_guarded_bsync(&rewriting.buffer, slot)
+    if rewriting.mode & UPDATE_UNGUARD_BSYNC and is_guarded(slot):
+        return emit_bare(&rewriting.buffer, slot)
+    if rewriting.mode & UPDATE_SHORT_ADDS and not slot.has_record:
         record = add_record(slot.words)
     if record:
-        return emit_add(&r.buffer, slot, record)
-    if r.mode & UPDATE_AWAITED_FENCES and is_acquire(slot):
-        return emit_acquire(&r.buffer, slot, r.careful)
-    if not emit_slot(&r.buffer, slot):
+        return emit_add(&rewriting.buffer, slot, record)
+    if rewriting.mode & UPDATE_AWAITED_FENCES and is_acquire(slot):
+        return emit_acquire(&rewriting.buffer, slot, rewriting.careful)
+    if not emit_slot(&rewriting.buffer, slot):
         return False
-    if r.mode & UPDATE_AWAITED_FENCES:
-        set_guards(&r.buffer, slot.count, r.careful)
-    if r.mode & UPDATE_SHORT_ADDS and slot.count > 1:
+    if rewriting.mode & UPDATE_AWAITED_FENCES:
+        set_guards(&rewriting.buffer, slot.count, rewriting.careful)
+    if rewriting.mode & UPDATE_SHORT_ADDS and slot.count > 1:
         # The record of a longer slot does not say where these are.
-        for i in range(r.buffer.words.count - slot.count, r.buffer.words.count):
-            if is_short(r.buffer.words.data + i * WORD):
-                shorten_add(r.buffer.words.data + i * WORD)
+        for i in range(rewriting.buffer.words.count - slot.count, rewriting.buffer.words.count):
+            if is_short(rewriting.buffer.words.data + i * WORD):
+                shorten_add(rewriting.buffer.words.data + i * WORD)
     return True
 
 
-cdef inline bint ends_barrier(const uint8_t* word) noexcept nogil:
+cdef inline bint is_barrier_end(const uint8_t* word) noexcept nogil:
     """Whether an instruction is the last of an error barrier, and not the first of a text."""
     return (load16(word) & 0xfff == OP_CCTL and opcode(word + WORD) == OP_EXIT
             and opcode(word - WORD) == OP_ERRBAR)
 
 
-cdef inline bint has_barriers(const uint8_t* code, uint64_t size) noexcept nogil:
-    cdef uint64_t at
-    for at in range(WORD, size - WORD if size > WORD else 0, 16):
-        if ends_barrier(code + at):
+cdef inline bint has_error_barriers(const uint8_t* code, uint64_t size) noexcept nogil:
+    cdef uint64_t offset
+    for offset in range(WORD, size - WORD if size > WORD else 0, 16):
+        if is_barrier_end(code + offset):
             return True
     return False
 
 
-cdef inline void widen_ranges(const uint8_t* code, const Code* row, Place* place) noexcept nogil:
+cdef inline void widen_ranges(const uint8_t* code, const Code* row,
+                              InstructionMap* place) noexcept nogil:
     """Let ranges that begin at the end of an error barrier begin in front of it.
 
     They are meant to begin with the instruction before the EXIT. Up to 13.0 ptxas counts the
@@ -248,10 +251,10 @@ cdef inline void widen_ranges(const uint8_t* code, const Code* row, Place* place
     """
     cdef size_t i, first
     for i in range(1, row.count - 2 if row.count > 2 else 0):
-        if ends_barrier(code + i * WORD):
+        if is_barrier_end(code + i * WORD):
             first = i - 2 if i > 1 and is_membar(code + (i - 2) * WORD) else i - 1
-            if place[first].own >= WORD:
-                place[i].begin = place[first].own - WORD
+            if place[first].instruction >= WORD:
+                place[i].range_start = place[first].instruction - WORD
 
 
 cdef inline void unload_words(CodeBuffer* buffer) noexcept nogil:
@@ -265,29 +268,31 @@ cdef inline void unload_words(CodeBuffer* buffer) noexcept nogil:
             word[CONTROL_BYTE + 2] = 0
 
 
-cdef inline bint update_code(Rewriting* r) noexcept nogil:
+cdef inline bint update_code(Rewriting* rewriting) noexcept nogil:
     """Bring one function up to date; `changed` says whether that took any writing."""
     cdef size_t i
     cdef bint widened
-    r.careful = (r.mode & (UPDATE_AWAITED_FENCES | UPDATE_UNSCHEDULED)
-                 and is_code_careful(r.text.data, r.text.size))
-    if not r.careful:
-        r.mode &= ~<int>UPDATE_UNSCHEDULED
-    if not r.mode & UPDATE_ANY:
+    rewriting.careful = (rewriting.mode & (UPDATE_AWAITED_FENCES | UPDATE_UNSCHEDULED)
+                         and is_code_careful(rewriting.text.data, rewriting.text.size))
+    if not rewriting.careful:
+        rewriting.mode &= ~<int>UPDATE_UNSCHEDULED
+    if not rewriting.mode & UPDATE_ANY:
         return True
-    if not emit_code(r, emit_update):
+    if not emit_code(rewriting, emit_update):
         return False
-    if r.mode & UPDATE_BARE_WORDS:
-        unload_words(&r.buffer)
-    widened = (r.careful and r.mode & UPDATE_AWAITED_FENCES
-               and has_barriers(r.text.data, r.text.size))
-    r.changed = widened
-    for i in range(min(r.buffer.words.count, <size_t>(r.text.size // WORD))):
-        if memcmp(r.buffer.words.data + i * WORD, r.text.data + i * WORD, WORD) != 0:
-            r.changed = True
+    if rewriting.mode & UPDATE_BARE_WORDS:
+        unload_words(&rewriting.buffer)
+    widened = (rewriting.careful and rewriting.mode & UPDATE_AWAITED_FENCES
+               and has_error_barriers(rewriting.text.data, rewriting.text.size))
+    rewriting.changed = widened
+    for i in range(min(rewriting.buffer.words.count, <size_t>(rewriting.text.size // WORD))):
+        if memcmp(rewriting.buffer.words.data + i * WORD, rewriting.text.data + i * WORD,
+                  WORD) != 0:
+            rewriting.changed = True
             break
-    if not finish_changed(r):
+    if not write_if_changed(rewriting):
         return False
     if widened:
-        widen_ranges(r.text.data, &r.code, <Place*>r.places.data + r.code.first)
+        widen_ranges(rewriting.text.data, &rewriting.code,
+                     <InstructionMap*>rewriting.places.data + rewriting.code.first)
     return True

@@ -2,8 +2,8 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from base.elf64 cimport load16, load64
-from exits.rows cimport Code, Place, moved, put16, put64
+from base.elf64 cimport WORD, load16, load64
+from exits.rows cimport Code, InstructionMap, map_offset, put16, put64
 from kernelmodes cimport (
     MODE_LASTING_BARRIERS, MODE_NO_BARRIERS, UPDATE_AWAITED_FENCES, UPDATE_BARE_WORDS,
     UPDATE_GUARD_BSYNC, UPDATE_SHORT_ADDS, UPDATE_UNGUARD_BSYNC,
@@ -11,8 +11,6 @@ from kernelmodes cimport (
 
 
 cdef enum:
-    WORD = 16
-
     OP_EXIT = 0x94d
     OP_MEMBAR = 0x992
     OP_NOP = 0x918
@@ -20,7 +18,7 @@ cdef enum:
     OP_DMUL = 0x28
     OP_DADD = 0x29
     OP_DFMA = 0x2b
-    MEMBAR_BYTE = 9         # its level and scope
+    MEMBAR_BYTE = 9         # level and scope of a MEMBAR
     MEMBAR_GUARD = 0x80     # level and scope of the one before a fence's own
 
     CONTROL_BYTE = 13       # bits 1-4: stall count, bit 5: see set_stall
@@ -36,14 +34,15 @@ cdef enum:
                   | UPDATE_UNSCHEDULED)
 
 
-cdef enum Kind:
+cdef enum WordKind:
     W_MEMBAR                # MEMBAR.SC.VC
     W_ERRBAR
     W_CCTL                  # CCTL.IVALL
     W_NOP
 
 
-cdef inline void put_instruction(uint8_t* place, Kind kind) noexcept nogil:
+cdef inline void put_instruction(uint8_t* place, WordKind kind) noexcept nogil:
+    """Write one of the instructions that nvlink inserts."""
     if kind == W_MEMBAR:
         put64(place, 0x7992)
         put64(place + 8, 0x000fc00000005000ULL)
@@ -88,7 +87,7 @@ cdef inline uint32_t waits_of(const uint8_t* word) noexcept nogil:
 
 
 cdef inline uint32_t sets_of(const uint8_t* word) noexcept nogil:
-    """The scoreboards that an instruction sets, a bit each; 7 is none."""
+    """The scoreboards that an instruction sets, a bit each; number 7 means no scoreboard."""
     cdef uint32_t scoreboards = schedule(word) >> 6
     return (1 << (scoreboards & 7) | 1 << (scoreboards >> 3 & 7)) & 0x3f
 
@@ -99,7 +98,7 @@ cdef inline void put_waits(uint8_t* word, uint32_t waits) noexcept nogil:
     word[CONTROL_BYTE + 2] |= waits >> 4
 
 
-cdef inline bint may_write_predicate(const uint8_t* word, uint32_t predicate) noexcept nogil:
+cdef inline bint can_write_predicate(const uint8_t* word, uint32_t predicate) noexcept nogil:
     """Whether bits 81 to 83 or 84 to 86 name a predicate, which many instructions then write.
 
     In those of FP64 arithmetic and in NOPs they are 0.
@@ -115,12 +114,13 @@ cdef inline bint is_unscheduled(const uint8_t* word) noexcept nogil:
     return control == CAREFUL or control == CARELESS
 
 
-cdef inline void put_unscheduled(uint8_t* word, Kind kind, const uint8_t* exit_) noexcept nogil:
+cdef inline void put_unscheduled(uint8_t* word, WordKind kind,
+                                 const uint8_t* exit_word) noexcept nogil:
     """Schedule an instruction of the error barrier before an EXIT of such code as nvlink does."""
     if kind == W_ERRBAR:
-        word[CONTROL_BYTE + 1] |= exit_[CONTROL_BYTE + 1] & WAITS
+        word[CONTROL_BYTE + 1] |= exit_word[CONTROL_BYTE + 1] & WAITS
     elif kind == W_CCTL:
-        put16(word + CONTROL_BYTE, load16(exit_ + CONTROL_BYTE))
+        put16(word + CONTROL_BYTE, load16(exit_word + CONTROL_BYTE))
 
 
 # What the kernel's instructions oblige its fences and EXITs to do.
@@ -140,15 +140,16 @@ cdef inline bint is_membar(const uint8_t* word) noexcept nogil:
 
 
 cdef inline Needs needs_of(const uint8_t* text, uint64_t size, int mode) noexcept nogil:
+    """Find out what the fences and EXITs of a kernel need, from its instructions."""
     cdef Needs needs
-    cdef uint64_t at
+    cdef uint64_t offset
     cdef uint32_t op
     needs.loads = needs.guards = needs.membar = mode == MODE_LASTING_BARRIERS
     needs.barrier = mode != MODE_NO_BARRIERS
     if mode == MODE_LASTING_BARRIERS:
         return needs
-    for at in range(0, size, 16):
-        op = opcode(text + at) & 0x1ff
+    for offset in range(0, size, 16):
+        op = opcode(text + offset) & 0x1ff
         if op == 0x143 or op == 0x144:                          # CALL.ABS, CALL.REL
             needs.loads = needs.guards = needs.membar = True
             break
@@ -162,7 +163,7 @@ cdef inline Needs needs_of(const uint8_t* text, uint64_t size, int mode) noexcep
 
 
 cdef inline bint retarget(uint8_t* word, uint64_t old, uint64_t new, const Code* code,
-                          const Place* places) noexcept nogil:
+                          const InstructionMap* places) noexcept nogil:
     """Correct the distance in a relative branch; `old` and `new` are the offsets after it."""
     cdef uint64_t low = load64(word), high = load64(word + 8)
     cdef int64_t distance, target
@@ -177,7 +178,7 @@ cdef inline bint retarget(uint8_t* word, uint64_t old, uint64_t new, const Code*
     target = <int64_t>old + distance
     if target < 0 or <uint64_t>target > code.size:
         return True
-    distance = <int64_t>(moved(code, places, target, False) - new) >> 2
+    distance = <int64_t>(map_offset(code, places, target, False) - new) >> 2
     if op == 0x145:
         low = (low & 0x3ffffffffULL) | <uint64_t>distance << 34
     else:

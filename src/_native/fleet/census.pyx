@@ -7,28 +7,32 @@ level by several threads.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.errno cimport ENOENT, ENOMEM, ENOTDIR
+from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from libc.stddef cimport size_t
-from fleet.folders cimport AT_FDCWD, AT_SYMLINK_NOFOLLOW, File, Folder, Level, add_file, read_folder
-from fleet.indexedfiles cimport M_OVERTAKEN, M_SEEN, Base, Indexed, find_row, is_inside, place_of
+from base.memory cimport check_memory
 from base.nameindex cimport (
-    NameIndex, NameSlot, TextPool, index_find, index_free, index_init, pool_take, scratch_index,
+    NameIndex, NameSlot, TextPool, index_find, index_free, index_init, pool_allocate, scratch_index,
     scratch_texts,
 )
 from base.scratch cimport (
     Release, Scratch, scratch_free, scratch_init, scratch_owns, scratch_vector, scratch_zeros,
 )
-from fleet.stamps cimport S_ISDIR, S_ISLNK, Stamp, Stat, fstatat, is_same, is_unknown
-from fleet.listedfiles cimport Listed, columns_of, list_file, sorted_columns, list_indexed, list_row
+from base.threads cimport run_each
 from base.vector cimport Vec, vec_free, vec_init, vec_push
-from base.threads cimport for_each
-from base.memory cimport check_memory
+from fleet.folders cimport (
+    AT_FDCWD, AT_SYMLINK_NOFOLLOW, Folder, FolderFile, Level, add_file, read_folder,
+)
+from fleet.indexedfiles cimport M_OVERTAKEN, M_SEEN, Base, Indexed, find_row, is_inside, place_of
+from fleet.listedfiles cimport (
+    ListedFile, file_columns, list_file, list_indexed, list_row, sort_columns,
+)
+from fleet.stamps cimport S_ISDIR, S_ISLNK, Stamp, Stat, fstatat, is_same, is_unknown
 
 cdef enum:
     # A folder is as much work as so many bytes that are moved.
-    AS_BYTES = 1 << 20
+    FOLDER_COST = 1 << 20
 
 cdef void free_indices(Vec* indices) noexcept nogil:
     cdef size_t i
@@ -75,6 +79,7 @@ cdef class Census:
         scratch_free(&self.scratch)
 
     cdef uint32_t root_number(self, bytes root) except? 0xffffffff:
+        """The number of a root, which is added if it is new."""
         cdef NameIndex* index
         if root in self.roots:
             return <uint32_t>self.roots.index(root)
@@ -147,7 +152,7 @@ cdef class Census:
             row.there = not is_gone[i]
 
     cdef Indexed* add_indexed(self, NameIndex* index, NameSlot* slot, uint32_t root) except NULL:
-        """A row for a file that has none; nothing of it is known yet."""
+        """Add a row for a file without one; nothing about it is known yet."""
         cdef Indexed* row = <Indexed*>vec_push(&self.indexed_files)
         check_memory(row != NULL)
         slot.value = <int32_t>(self.indexed_files.count - 1)
@@ -172,7 +177,7 @@ cdef class Census:
         cdef Scratch scratch
         scratch_init(&scratch)
         try:
-            scratch_vector(&scratch, &listed, sizeof(Listed))
+            scratch_vector(&scratch, &listed, sizeof(ListedFile))
             for i in range(self.base.count):
                 if not self.base.marks[i] & M_OVERTAKEN:
                     list_row(&listed, &self.base, i)
@@ -180,7 +185,7 @@ cdef class Census:
                 row = <Indexed*>self.indexed_files.data + i
                 if row.there:
                     list_indexed(&listed, row)
-            return columns_of(&listed, self.roots)
+            return file_columns(&listed, self.roots)
         finally:
             scratch_free(&scratch)
 
@@ -240,7 +245,7 @@ cdef class Census:
             end = self.folders.count
             level.folders = <Folder*>self.folders.data + first
             with nogil:
-                for_each(read_folder, &level, end - first, (end - first) * AS_BYTES)
+                run_each(read_folder, &level, end - first, (end - first) * FOLDER_COST)
             for i in range(first, end):
                 folder = <Folder*>self.folders.data + i
                 check_memory(folder.error != ENOMEM)
@@ -261,14 +266,15 @@ cdef class Census:
 
     cdef int add_folder(self, uint32_t root, const char* path, uint64_t size,
                         uint64_t start) except -1:
+        """Add a folder that is to be read."""
         cdef Folder* folder = <Folder*>vec_push(&self.folders)
         check_memory(folder != NULL)
         memset(folder, 0, sizeof(Folder))
-        vec_init(&folder.files, sizeof(File))
+        vec_init(&folder.files, sizeof(FolderFile))
         vec_init(&folder.inner, sizeof(uint64_t))
         vec_init(&folder.text, 1)
         folder.root, folder.size, folder.start = root, size, start
-        folder.path = <char*>pool_take(&self.paths, size + 1)
+        folder.path = <char*>pool_allocate(&self.paths, size + 1)
         check_memory(folder.path != NULL)
         memcpy(folder.path, path, size)
         folder.path[size] = 0
@@ -278,23 +284,23 @@ cdef class Census:
         """The files that were found and are not known as they are; see census.pyi."""
         cdef size_t i, k
         cdef Folder* folder
-        cdef File* file
+        cdef FolderFile* file
         cdef Vec listed
         cdef Scratch scratch
         scratch_init(&scratch)
         try:
-            scratch_vector(&scratch, &listed, sizeof(Listed))
+            scratch_vector(&scratch, &listed, sizeof(ListedFile))
             for i in range(self.folders.count):
                 folder = <Folder*>self.folders.data + i
                 for k in range(folder.files.count):
-                    file = <File*>folder.files.data + k
+                    file = <FolderFile*>folder.files.data + k
                     self.compare_file(&listed, folder.root, folder.text.data + file.path, file)
-            return sorted_columns(&listed, self.roots)
+            return sort_columns(&listed, self.roots)
         finally:
             scratch_free(&scratch)
 
     cdef int compare_file(self, Vec* listed, uint32_t root, const uint8_t* path,
-                          const File* file) except -1:
+                          const FolderFile* file) except -1:
         """Tell of a file unless it is known as it is, or was listed."""
         cdef int64_t below = find_row(&self.base, root, path, file.size)
         cdef NameIndex* index = <NameIndex*>self.indices.data + root
@@ -329,7 +335,7 @@ cdef class Census:
         cdef Scratch scratch
         scratch_init(&scratch)
         try:
-            scratch_vector(&scratch, &listed, sizeof(Listed))
+            scratch_vector(&scratch, &listed, sizeof(ListedFile))
             for i in range(self.base.count):
                 if self.base.marks[i] == 0:
                     list_row(&listed, &self.base, i)
@@ -337,7 +343,7 @@ cdef class Census:
                 row = <Indexed*>self.indexed_files.data + i
                 if row.there and not row.seen:
                     list_indexed(&listed, row)
-            return sorted_columns(&listed, self.roots)
+            return sort_columns(&listed, self.roots)
         finally:
             scratch_free(&scratch)
 
@@ -348,17 +354,17 @@ cdef class Census:
         cdef Scratch scratch
         scratch_init(&scratch)
         try:
-            scratch_vector(&scratch, &listed, sizeof(Listed))
+            scratch_vector(&scratch, &listed, sizeof(ListedFile))
             for root, inside in zip(roots, paths):
                 number = self.root_number(root)
                 if inside:
                     self.list_unseen(&listed, number, inside)
-            return sorted_columns(&listed, self.roots)
+            return sort_columns(&listed, self.roots)
         finally:
             scratch_free(&scratch)
 
     cdef int list_unseen(self, Vec* listed, uint32_t number, list inside) except -1:
-        """Those at or in some paths below one root."""
+        """List the rows at or in some paths below one root."""
         cdef NameIndex index
         cdef NameSlot* slot = NULL
         cdef Indexed* row

@@ -1,20 +1,20 @@
 """Columns of numbers and of text as pages of a Parquet file, without what is around them.
 
-A page of data has a level for each row, 1 where there is a value, and then the values: each as it
-is, or, where at most every second one is another, numbers of a dictionary, which is a page of its
-own. Levels and numbers are runs: a value that comes eight times or more, or eight values by eight,
-packed into as few bits as the largest of them needs.
+A page of data has a level for each row, 1 if the row has a value, and then the values. They are
+stored as they are or, if at most half of them differ, as numbers of a dictionary, which is a page
+of its own. Levels and numbers are runs: a value that comes eight times or more, or eight values by
+eight, packed into as few bits as the largest of them needs.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
-from fleet.distinct cimport find_distinct
-from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
-from fleet.runs cimport put_levels, put_numbered, put_numbers, put_texts
-from base.vector cimport Vec, vec_append, vec_extend, vec_over, vec_push, vec_take
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.memory cimport check_memory
+from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
+from base.vector cimport Vec, vec_append, vec_extend, vec_over, vec_push, vec_to_bytes
+from fleet.distinct cimport find_distinct
+from fleet.runs cimport put_levels, put_numbered, put_numbers, put_texts
 
 cdef bytes rows_of(bytes data, Py_ssize_t width, Py_ssize_t rows):
     """The data, which must have so many rows."""
@@ -28,7 +28,7 @@ def number_pages(bytes values not None, int width, bytes valid=None):
     cdef Py_ssize_t rows
     cdef uint8_t* value = <uint8_t*>PyBytes_AS_STRING(values)
     cdef const uint8_t* flags = NULL
-    cdef Vec there, distinct, numbers, page
+    cdef Vec present, distinct, numbers, page
     cdef Scratch scratch
     cdef bint good
     cdef size_t i, count
@@ -40,28 +40,28 @@ def number_pages(bytes values not None, int width, bytes valid=None):
         flags = <const uint8_t*>PyBytes_AS_STRING(rows_of(valid, 1, rows))
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &there, width)
+        scratch_vector(&scratch, &present, width)
         scratch_vector(&scratch, &distinct, width)
         scratch_vector(&scratch, &numbers, sizeof(int32_t))
         scratch_vector(&scratch, &page, 1)
         good = not scratch.failed
         with nogil:
             if flags == NULL:
-                vec_over(&there, value, width, rows)
+                vec_over(&present, value, width, rows)
             else:
                 for i in range(<size_t>rows):
                     if good and flags[i]:
-                        good = vec_append(&there, value + i * width, 1)
+                        good = vec_append(&present, value + i * width, 1)
             good = good and put_levels(&page, flags, rows)
-            good = good and find_distinct(&there, &distinct, &numbers)
+            good = good and find_distinct(&present, &distinct, &numbers)
             if good and distinct.count:
                 good = put_numbers(&page, <const int32_t*>numbers.data, numbers.count,
                                    distinct.count)
             elif good:
-                good = vec_append(&page, there.data, there.count * width)
+                good = vec_append(&page, present.data, present.count * width)
         check_memory(good)
         count = distinct.count
-        return (vec_take(&distinct) if count else None), count, vec_take(&page)
+        return (vec_to_bytes(&distinct) if count else None), count, vec_to_bytes(&page)
     finally:
         scratch_free(&scratch)
 
@@ -83,7 +83,7 @@ def flag_pages(bytes flags not None):
             if i % 8 == 0:
                 place[i // 8] = 0
             place[i // 8] |= (flag[i] != 0) << i % 8
-        return None, 0, vec_take(&page)
+        return None, 0, vec_to_bytes(&page)
     finally:
         scratch_free(&scratch)
 
@@ -115,8 +115,8 @@ def text_pages(bytes ends not None, bytes text not None, bytes numbers=None):
                         and put_texts(&plain, end, base, text_count))
         check_memory(good)
         if number == NULL or text_count == 0:
-            return None, 0, vec_take(&page)
-        return vec_take(&plain), text_count, vec_take(&page)
+            return None, 0, vec_to_bytes(&page)
+        return vec_to_bytes(&plain), text_count, vec_to_bytes(&page)
     finally:
         scratch_free(&scratch)
 
@@ -167,7 +167,7 @@ def join_words(list pieces not None):
                 if not 0 <= number[i] < text_count:
                     raise IndexError(f"no text {number[i]}")
                 place[i] = (<int32_t*>own.data)[number[i]]
-        return vec_take(&joined), vec_take(&all_ends), vec_take(&all_text)
+        return vec_to_bytes(&joined), vec_to_bytes(&all_ends), vec_to_bytes(&all_text)
     finally:
         scratch_free(&scratch)
 

@@ -8,17 +8,17 @@ what is not as it was when the tree was looked at, is left to those who take a c
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t, uintptr_t
+from libc.string cimport memcmp, strlen
 
 from base.elf64 cimport EM_CUDA, Ehdr
+from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_vector
 from base.vector cimport Vec, vec_append
-from libc.string cimport memcmp, strlen
+from fleet.sectioncolumns cimport Columns, Hasher, columns_to_tuple, list_object, start_columns
+from fleet.stamps cimport S_ISREG, Stamp, Stat, fstat, is_same, is_unknown, stamp_of
 from read.filekinds cimport (
     IN_ARCHIVE, IN_CUBIN, IN_FATBIN, IN_HOST, IN_SHARED, IN_THIN_ARCHIVE, input_kind,
 )
-from fleet.sectioncolumns cimport Columns, Hasher, columns_take, list_object, start_columns
-from fleet.stamps cimport S_ISREG, Stamp, Stat, fstat, is_same, is_unknown, stamp_of
-from base.memory cimport check_memory
 
 cdef extern from "<fcntl.h>" nogil:
     int c_open "open"(const char* path, int flags)
@@ -33,9 +33,9 @@ cdef extern from "<unistd.h>" nogil:
 
 # What became of a file; pylink.fleet.fragment has the same numbers.
 cdef enum Fate:
-    F_CUBIN = 0                 # its sections are listed
+    F_CUBIN = 0                 # a cubin: the sections are listed
     F_OTHER = 1                 # there is no device code in it
-    F_CLOSER = 2                # it is to be looked at closely
+    F_CLOSER = 2                # a file that needs a closer look
 
 
 def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher):
@@ -70,7 +70,7 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
                     scratch.failed = not read_one(&columns, path, &stamp[i], buffer, &fate[i])
                 path += strlen(path) + 1
         check_memory(not scratch.failed)
-        return fates, columns_take(&columns)
+        return fates, columns_to_tuple(&columns)
     finally:
         scratch_free(&scratch)
 
@@ -102,25 +102,25 @@ cdef bint read_one(Columns* columns, const char* path, const Stamp* stamp, uint8
     """Read a file and list it; False when memory is exhausted."""
     cdef Stat status
     cdef Stamp now
-    cdef uint64_t size = 0, wanted = <uint64_t>stamp.size + 1
-    cdef ssize_t got = 1
+    cdef uint64_t size = 0, limit = <uint64_t>stamp.size + 1
+    cdef ssize_t count = 1
     cdef uint8_t kind
     # What has become a pipe meanwhile neither blocks nor has the size of a file.
     cdef int descriptor = c_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
     if descriptor < 0:
         return True
     # One byte more than there should be; the end is where a second call would find it.
-    while got > 0 and size < wanted - 1:
-        got = c_read(descriptor, buffer + size, wanted - size)
-        if got < 0 and errno == EINTR:
-            got = 1
+    while count > 0 and size < limit - 1:
+        count = c_read(descriptor, buffer + size, limit - size)
+        if count < 0 and errno == EINTR:
+            count = 1
             continue
-        size += max(got, 0)
+        size += max(count, 0)
     if fstat(descriptor, &status) != 0:
         status.st_mode = 0
     c_close(descriptor)
     now = stamp_of(&status)
-    if (size != wanted - 1 or not S_ISREG(status.st_mode) or now.size != stamp.size
+    if (size != limit - 1 or not S_ISREG(status.st_mode) or now.size != stamp.size
             or not (is_unknown(stamp) or is_same(&now, stamp))):
         return True
     kind = input_kind(buffer, size)

@@ -11,7 +11,7 @@ cdef enum:
 
 
 cdef inline bint find_distinct(const Vec* values, Vec* distinct, Vec* numbers) noexcept nogil:
-    """The different values and the number of each row; none where that is not a gain.
+    """The different values and the number of each row; none if a dictionary is not smaller.
 
     False without memory.
     """
@@ -58,13 +58,13 @@ cdef inline bint number_values(const Vec* values, Vec* distinct, int32_t* number
                 if slots == NULL:
                     return False
                 for at in range(distinct.count):
-                    enter(slots, mask, distinct, at)
+                    insert_word(slots, mask, distinct, at)
         value += width
     return True
 
 
-cdef inline void enter(int32_t* slots, size_t mask, const Vec* distinct,
-                       size_t number) noexcept nogil:
+cdef inline void insert_word(int32_t* slots, size_t mask, const Vec* distinct,
+                             size_t number) noexcept nogil:
     """Note a value that no slot has."""
     cdef size_t at = hash_value(distinct.data + number * distinct.row, distinct.row) & mask
     while slots[at] >= 0:
@@ -89,6 +89,7 @@ cdef inline bint is_equal(const uint8_t* left, const uint8_t* right, size_t widt
 
 
 cdef inline size_t hash_value(const uint8_t* value, size_t width) noexcept nogil:
+    """A hash of a value of 4, 8 or 16 bytes."""
     cdef uint64_t low = 0, high = 0
     if width == 4:
         memcpy(&low, value, 4)

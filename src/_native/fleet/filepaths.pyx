@@ -4,9 +4,9 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp
 
+from base.memory cimport check_memory
 from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init
-from base.memory cimport check_memory
 
 
 def folders_of(bytes ends not None, bytes text not None, list own not None):

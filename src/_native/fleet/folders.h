@@ -5,7 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 
-/* NULL at the end, and where that is not the end, with the reason. */
+/* NULL at the end, or with the reason in `error`. */
 static struct dirent* pylink_next_entry(DIR* folder, int* error) {
     errno = 0;
     struct dirent* entry = readdir(folder);

@@ -4,13 +4,13 @@ from libc.errno cimport ENOMEM, errno
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport strcmp, strlen
 
-from fleet.stamps cimport S_ISDIR, S_ISREG, Stamp, Stat, fstatat, stamp_of
 from base.vector cimport Vec, vec_append, vec_extend, vec_push
+from fleet.stamps cimport S_ISDIR, S_ISREG, Stamp, Stat, fstatat, stamp_of
 
 cdef extern from "<dirent.h>" nogil:
     ctypedef struct DIR:
         pass
-    ctypedef struct Entry "struct dirent":
+    ctypedef struct DirectoryEntry "struct dirent":
         uint8_t d_type
         char d_name[256]
     DIR* opendir(const char* name)
@@ -26,10 +26,10 @@ cdef extern from "<fcntl.h>" nogil:
         AT_SYMLINK_NOFOLLOW
 
 cdef extern from "fleet/folders.h":
-    Entry* next_entry "pylink_next_entry"(DIR* folder, int* error) nogil
+    DirectoryEntry* next_entry "pylink_next_entry"(DIR* folder, int* error) nogil
 
 # A file of the tree; the path is in the text of its folder.
-ctypedef struct File:
+ctypedef struct FolderFile:
     uint64_t path
     uint32_t size
     Stamp stamp
@@ -38,7 +38,7 @@ ctypedef struct Folder:
     uint32_t root
     uint64_t start              # where in `path` what is below the root begins
     char* path
-    uint64_t size               # of it
+    uint64_t size               # bytes of `path`
     int error                   # errno
     Vec files
     Vec inner                   # uint64: where the paths of folders in it begin, in `text`
@@ -56,7 +56,7 @@ cdef inline void read_folder(void* context, size_t item) noexcept nogil:
     cdef Level* level = <Level*>context
     cdef Folder* folder = &level.folders[item]
     cdef DIR* stream = opendir(folder.path)
-    cdef Entry* entry
+    cdef DirectoryEntry* entry
     cdef Stat status
     cdef bint good
     if stream == NULL:
@@ -98,16 +98,16 @@ cdef inline bint add_path(Folder* folder, const char* name, uint64_t start) noex
 cdef inline bint add_inner(Level* level, Folder* folder, const char* name) noexcept nogil:
     """Note a folder, unless it is skipped; False without memory."""
     cdef uint64_t* place
-    cdef uint64_t at = folder.text.count
+    cdef uint64_t offset = folder.text.count
     if not add_path(folder, name, 0) or not vec_append(&folder.text, b"\0", 1):
         return False
-    if strcmp(<const char*>folder.text.data + at, level.skipped) == 0:
+    if strcmp(<const char*>folder.text.data + offset, level.skipped) == 0:
         return True
     place = <uint64_t*>vec_extend(&folder.inner, 2)
     if place == NULL:
         return False
-    place[0] = at
-    place[1] = folder.text.count - 1 - at
+    place[0] = offset
+    place[1] = folder.text.count - 1 - offset
     return True
 
 
@@ -115,17 +115,17 @@ cdef inline bint add_file(Level* level, Folder* folder, const Stat* status, cons
                           uint64_t skip) noexcept nogil:
     """Note a file that may be an input; False without memory.
 
-    `skip` bytes of the name are not after the folder's, but in it.
+    `skip_word` bytes of the name are not after the folder's, but in it.
     """
-    cdef File* file
-    cdef uint64_t at = folder.text.count
+    cdef FolderFile* file
+    cdef uint64_t offset = folder.text.count
     if (not S_ISREG(status.st_mode) or status.st_size <= 0 or status.st_size > level.largest):
         return True
-    file = <File*>vec_push(&folder.files)
+    file = <FolderFile*>vec_push(&folder.files)
     if file == NULL or not add_path(folder, name + skip, folder.start):
         return False
-    file.path = at
-    file.size = <uint32_t>(folder.text.count - at)
+    file.path = offset
+    file.size = <uint32_t>(folder.text.count - offset)
     file.stamp = stamp_of(status)
     if file.stamp.ctime > level.youngest:
         file.stamp.mtime = file.stamp.ctime = file.stamp.inode = 0

@@ -1,4 +1,7 @@
-# What an index knows of files, and where that is.
+# Rows of the files that an index knows, and how to find one.
+#
+# A `bint` function of this package that is a verb returns False when memory is exhausted, and only
+# then. Exception: `overtake`, without a row to overtake.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
@@ -9,7 +12,7 @@ from fleet.stamps cimport Stamp
 # What an index knew when it wrote all of it down, as it lies in its file, with the table by which
 # to find a file. Rows stay as they are; one that is no longer true is overtaken by a Indexed.
 ctypedef struct Base:
-    const int64_t* end          # of each path, with a 0 in front
+    const int64_t* end          # end of each path, after a first 0
     const Stamp* stamp
     const int32_t* root
     const uint8_t* text
@@ -28,8 +31,8 @@ ctypedef struct Indexed:
     uint32_t size
     uint32_t root
     Stamp stamp
-    bint there                  # as of the last run
-    bint seen                   # by this one, which is all where it is not there
+    bint there                  # the file existed in the last run
+    bint seen                   # by this run; alone meaningful for a file that was not there
 
 
 cdef inline uint64_t place_of(uint32_t root, const uint8_t* path, size_t size) noexcept nogil:
@@ -38,13 +41,13 @@ cdef inline uint64_t place_of(uint32_t root, const uint8_t* path, size_t size) n
 
 cdef inline int64_t find_row(const Base* base, uint32_t root, const uint8_t* path,
                       uint32_t size) noexcept nogil:
-    """The row of a file, -1 when there is none."""
+    """The row of a file, or -1."""
     cdef size_t at, cells = base.mask + 1
     cdef int32_t row
     if base.count == 0:
         return -1
     at = place_of(root, path, size) & base.mask
-    while cells:                # a table of somebody else may have no free one
+    while cells:                # a damaged table may have no free cell
         cells -= 1
         row = base.slots[at]
         if not 0 <= row < <int64_t>base.count:

@@ -5,22 +5,22 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy
 
+from base.memory cimport check_memory
+from base.vector cimport Vec, vec_push
 from fleet.indexedfiles cimport Base, Indexed
 from fleet.stamps cimport Stamp
-from base.vector cimport Vec, vec_push
-from base.memory cimport check_memory
 
-ctypedef struct Listed:
+ctypedef struct ListedFile:
     const uint8_t* path
     const Stamp* stamp
     uint32_t size
     uint32_t root
-    uint32_t rank               # of the root among their names
+    uint32_t rank               # position of the root's name among all roots
 
 
 cdef inline int list_file(Vec* listed, uint32_t root, const uint8_t* path, size_t size,
-                     const Stamp* stamp) except -1:
-    cdef Listed* row = <Listed*>vec_push(listed)
+                          const Stamp* stamp) except -1:
+    cdef ListedFile* row = <ListedFile*>vec_push(listed)
     check_memory(row != NULL)
     row.path, row.size, row.root, row.stamp = path, <uint32_t>size, root, stamp
     return 0
@@ -32,12 +32,12 @@ cdef inline int list_indexed(Vec* listed, const Indexed* indexed) except -1:
 
 cdef inline int list_row(Vec* listed, const Base* base, size_t i) except -1:
     return list_file(listed, <uint32_t>base.root[i], base.text + base.end[i],
-                base.end[i + 1] - base.end[i], &base.stamp[i])
+                     base.end[i + 1] - base.end[i], &base.stamp[i])
 
 
-cdef inline tuple columns_of(const Vec* listed, list roots):
+cdef inline tuple file_columns(const Vec* listed, list roots):
     """Roots, the number of each file's, where its path ends, paths, and stamps."""
-    cdef const Listed* row = <const Listed*>listed.data
+    cdef const ListedFile* row = <const ListedFile*>listed.data
     cdef size_t i, size = 0
     cdef bytes numbers = PyBytes_FromStringAndSize(NULL, 4 * listed.count)
     cdef bytes ends = PyBytes_FromStringAndSize(NULL, 8 * (listed.count + 1))
@@ -57,9 +57,9 @@ cdef inline tuple columns_of(const Vec* listed, list roots):
     return list(roots), numbers, ends, text, stamps
 
 
-cdef inline tuple sorted_columns(Vec* listed, list roots):
-    """Like `columns_of`, sorted by root name and path."""
-    cdef Listed* row = <Listed*>listed.data
+cdef inline tuple sort_columns(Vec* listed, list roots):
+    """Like `file_columns`, sorted by root name and path."""
+    cdef ListedFile* row = <ListedFile*>listed.data
     cdef list order = sorted(range(len(roots)), key=roots.__getitem__)
     cdef dict rank = {number: place for place, number in enumerate(order)}
     cdef size_t i
@@ -67,13 +67,14 @@ cdef inline tuple sorted_columns(Vec* listed, list roots):
         row[i].rank = rank[row[i].root]
     if listed.count:
         with nogil:
-            qsort(listed.data, listed.count, sizeof(Listed), by_path)
-    return columns_of(listed, roots)
+            qsort(listed.data, listed.count, sizeof(ListedFile), compare_listed)
+    return file_columns(listed, roots)
 
 
-cdef inline int by_path(const void* left, const void* right) noexcept nogil:
-    cdef const Listed* a = <const Listed*>left
-    cdef const Listed* b = <const Listed*>right
+cdef inline int compare_listed(const void* left, const void* right) noexcept nogil:
+    """Order files by the name of their root, then by path."""
+    cdef const ListedFile* a = <const ListedFile*>left
+    cdef const ListedFile* b = <const ListedFile*>right
     cdef int order
     if a.rank != b.rank:
         return -1 if a.rank < b.rank else 1

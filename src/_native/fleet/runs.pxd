@@ -35,25 +35,25 @@ cdef inline bint put_levels(Vec* page, const uint8_t* valid, size_t rows) noexce
 
 
 cdef inline bint put_numbered(Vec* page, const int32_t* numbers, size_t rows,
-                       size_t distinct) noexcept nogil:
-    """Levels and numbers of rows, -1 for one that has none; False without memory."""
+                              size_t distinct) noexcept nogil:
+    """Append levels and numbers of rows, -1 for a row without a value; False without memory."""
     cdef uint8_t* levels
-    cdef int32_t* there
+    cdef int32_t* present
     cdef size_t i, count = 0
     cdef Scratch scratch
     cdef bint good
     scratch_init(&scratch)
     levels = <uint8_t*>scratch_room(&scratch, rows, 1)
-    there = <int32_t*>scratch_room(&scratch, rows, sizeof(int32_t))
+    present = <int32_t*>scratch_room(&scratch, rows, sizeof(int32_t))
     good = not scratch.failed
     if good:
         for i in range(rows):
             levels[i] = numbers[i] >= 0
             if levels[i]:
-                there[count] = numbers[i]
+                present[count] = numbers[i]
                 count += 1
         good = (put_levels(page, levels if count < rows else NULL, rows)
-                and (distinct == 0 or put_numbers(page, there, count, distinct)))
+                and (distinct == 0 or put_numbers(page, present, count, distinct)))
     scratch_free(&scratch)
     return good
 
@@ -90,7 +90,7 @@ cdef inline bint put_runs(Vec* page, const int32_t* numbers, size_t n, uint8_t b
 
 cdef inline bint put_packed(Vec* page, const int32_t* numbers, size_t n,
                             uint8_t bits) noexcept nogil:
-    """The same one after the other, up to a whole group; False without memory."""
+    """Append bit-packed numbers, filled up to a whole group; False without memory."""
     cdef size_t groups = (n + GROUP - 1) // GROUP, i
     cdef uint64_t pending = 0
     cdef uint8_t waiting = 0
@@ -116,7 +116,7 @@ cdef inline bint put_packed(Vec* page, const int32_t* numbers, size_t n,
 
 cdef inline bint put_texts(Vec* page, const int64_t* ends, const char* text,
                            size_t n) noexcept nogil:
-    """Each with its size in front; False without memory."""
+    """Append texts, each after its size; False without memory."""
     cdef size_t i
     cdef uint32_t size
     if not vec_reserve(page, page.count + 4 * n + ends[n] - ends[0]):
@@ -129,6 +129,7 @@ cdef inline bint put_texts(Vec* page, const int64_t* ends, const char* text,
 
 
 cdef inline bint put_varint(Vec* page, uint64_t value) noexcept nogil:
+    """Append a number in groups of 7 bits; False without memory."""
     cdef uint8_t byte
     while value >= 128:
         byte = <uint8_t>(value | 128)

@@ -10,25 +10,26 @@ from libc.string cimport memcmp, strlen
 
 from base.elf64 cimport EM_CUDA, Shdr
 from base.elffile cimport (
-    ELF_GOOD, ELF_NO_TABLE, ELF_TABLE, ElfFile, has_bytes, lies_in, name_at, open_elf, open_names,
-    open_table,
+    ELF_GOOD, ELF_NO_TABLE, ELF_TABLE, ElfFile, has_bytes, is_in_file, name_at, open_elf,
+    open_names, open_table,
 )
-from elfnumbers cimport SHT_NULL
 from base.nameindex cimport (
     NameIndex, NameSlot, TextPool, index_find, pool_join, scratch_index, scratch_texts,
 )
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_room, scratch_vector, scratch_zeros,
 )
-from base.stretches cimport NO_SECTION, Stretch, own_stretches
+from base.stretches cimport NO_SECTION, Stretch, list_own_stretches
+from base.vector cimport Vec, vec_append, vec_push, vec_to_bytes
+from elfnumbers cimport SHT_NULL
 from objectformats cimport FORMAT, FORMAT_COUNT
-from base.vector cimport Vec, vec_append, vec_push, vec_take
 
 cdef extern from "fleet/sectioncolumns.h":
     const char** STEM "pylink_stems"
     uint64_t big_endian "pylink_big_endian"(uint64_t value) nogil
 
-# As xxhash.h declares it; canonical are the high and then the low half, each big endian.
+# The result type of xxhash.h. The canonical form is the high half, then the low half, both big
+# endian.
 ctypedef struct Hash128:
     uint64_t low64
     uint64_t high64
@@ -55,11 +56,11 @@ cdef enum:
 # One cubin.
 cdef packed struct ObjectItem:
     uint32_t fault
-    uint32_t section            # that the fault is about
+    uint32_t section            # number of the section with the fault
     uint32_t sm
     uint32_t type               # e_type
     uint64_t size
-    uint64_t count              # of sections
+    uint64_t count              # number of sections
 
 
 # Different names in order of mention.
@@ -74,16 +75,16 @@ ctypedef struct Halves:
     int32_t suffix
 
 ctypedef struct Columns:
-    Hasher hasher               # or NULL
+    Hasher hasher               # NULL: no digests
     int64_t first               # number of the first object
     Vec objects                 # ObjectItem
-    Vec object                  # and of sections, by column
+    Vec object                  # columns of sections: number of the object
     Vec number
     Vec family
     Vec suffix
     Vec type
     Vec info
-    Vec offset                  # of its bytes in the file, none for NOBITS
+    Vec offset                  # file offset of the bytes, 0 for NOBITS
     Vec size
     Vec stored
     Vec own                     # bytes that no section before it in the file has
@@ -110,7 +111,7 @@ cdef inline void start_dictionary(Dictionary* dictionary, Scratch* scratch) noex
 
 cdef inline int32_t number_of(Dictionary* dictionary, const uint8_t* text,
                               uint32_t size) noexcept nogil:
-    """The number of a name, whose text must stay where it is; -1 without memory."""
+    """The number of a name, whose text must not move; -1 without memory."""
     cdef NameSlot* slot = index_find(&dictionary.index, text, size)
     cdef int64_t* end
     if slot == NULL:
@@ -125,45 +126,48 @@ cdef inline int32_t number_of(Dictionary* dictionary, const uint8_t* text,
     return slot.value
 
 
-cdef inline void start_columns(Columns* c, Scratch* scratch, Hasher hasher,
+cdef inline void start_columns(Columns* columns, Scratch* scratch, Hasher hasher,
                                int64_t first) noexcept nogil:
     """Columns without rows."""
-    c.hasher, c.first = hasher, first
-    scratch_vector(scratch, &c.objects, sizeof(ObjectItem))
-    scratch_vector(scratch, &c.object, sizeof(int64_t))
-    scratch_vector(scratch, &c.number, sizeof(int32_t))
-    scratch_vector(scratch, &c.family, sizeof(int32_t))
-    scratch_vector(scratch, &c.suffix, sizeof(int32_t))
-    scratch_vector(scratch, &c.type, sizeof(uint32_t))
-    scratch_vector(scratch, &c.info, sizeof(uint32_t))
-    scratch_vector(scratch, &c.offset, sizeof(int64_t))
-    scratch_vector(scratch, &c.size, sizeof(uint64_t))
-    scratch_vector(scratch, &c.stored, sizeof(int64_t))
-    scratch_vector(scratch, &c.own, sizeof(int64_t))
-    scratch_vector(scratch, &c.align, sizeof(uint64_t))
-    scratch_vector(scratch, &c.digest, sizeof(Hash128))
-    scratch_vector(scratch, &c.halves, sizeof(Halves))
-    scratch_index(scratch, &c.names, 64)
-    scratch_texts(scratch, &c.texts)
-    start_dictionary(&c.families, scratch)
-    start_dictionary(&c.suffixes, scratch)
+    columns.hasher, columns.first = hasher, first
+    scratch_vector(scratch, &columns.objects, sizeof(ObjectItem))
+    scratch_vector(scratch, &columns.object, sizeof(int64_t))
+    scratch_vector(scratch, &columns.number, sizeof(int32_t))
+    scratch_vector(scratch, &columns.family, sizeof(int32_t))
+    scratch_vector(scratch, &columns.suffix, sizeof(int32_t))
+    scratch_vector(scratch, &columns.type, sizeof(uint32_t))
+    scratch_vector(scratch, &columns.info, sizeof(uint32_t))
+    scratch_vector(scratch, &columns.offset, sizeof(int64_t))
+    scratch_vector(scratch, &columns.size, sizeof(uint64_t))
+    scratch_vector(scratch, &columns.stored, sizeof(int64_t))
+    scratch_vector(scratch, &columns.own, sizeof(int64_t))
+    scratch_vector(scratch, &columns.align, sizeof(uint64_t))
+    scratch_vector(scratch, &columns.digest, sizeof(Hash128))
+    scratch_vector(scratch, &columns.halves, sizeof(Halves))
+    scratch_index(scratch, &columns.names, 64)
+    scratch_texts(scratch, &columns.texts)
+    start_dictionary(&columns.families, scratch)
+    start_dictionary(&columns.suffixes, scratch)
 
 
-cdef inline tuple columns_take(Columns* c):
-    """As bytes: objects, columns in the order of the table, ends and text of both dictionaries."""
-    return (
-        vec_take(&c.objects),
-        (vec_take(&c.object), vec_take(&c.number), vec_take(&c.family), vec_take(&c.suffix),
-         vec_take(&c.type), vec_take(&c.info), vec_take(&c.offset), vec_take(&c.size),
-         vec_take(&c.stored), vec_take(&c.own), vec_take(&c.align), vec_take(&c.digest)),
-        (vec_take(&c.families.ends), vec_take(&c.families.text)),
-        (vec_take(&c.suffixes.ends), vec_take(&c.suffixes.text)),
-    )
+cdef inline tuple columns_to_tuple(Columns* columns):
+    """Return bytes of the objects, the columns in table order, and ends and text of both
+    dictionaries.
+    """
+    return (vec_to_bytes(&columns.objects),
+            (vec_to_bytes(&columns.object), vec_to_bytes(&columns.number),
+             vec_to_bytes(&columns.family), vec_to_bytes(&columns.suffix),
+             vec_to_bytes(&columns.type), vec_to_bytes(&columns.info),
+             vec_to_bytes(&columns.offset), vec_to_bytes(&columns.size),
+             vec_to_bytes(&columns.stored), vec_to_bytes(&columns.own),
+             vec_to_bytes(&columns.align), vec_to_bytes(&columns.digest)),
+            (vec_to_bytes(&columns.families.ends), vec_to_bytes(&columns.families.text)),
+            (vec_to_bytes(&columns.suffixes.ends), vec_to_bytes(&columns.suffixes.text)),)
 
 
-cdef inline bint list_object(Columns* c, const uint8_t* data, uint64_t size) noexcept nogil:
-    """False when memory is exhausted."""
-    cdef ObjectItem* row = <ObjectItem*>vec_push(&c.objects)
+cdef inline bint list_object(Columns* columns, const uint8_t* data, uint64_t size) noexcept nogil:
+    """Add a cubin and its sections, or a row with its fault; False without memory."""
+    cdef ObjectItem* row = <ObjectItem*>vec_push(&columns.objects)
     cdef ElfFile elf
     cdef Scratch scratch
     cdef int fault, format
@@ -189,7 +193,7 @@ cdef inline bint list_object(Columns* c, const uint8_t* data, uint64_t size) noe
     if not check_headers(row, &elf):
         return True
     scratch_init(&scratch)
-    good = list_sections(c, row, &elf, &scratch)
+    good = list_sections(columns, row, &elf, &scratch)
     scratch_free(&scratch)
     return good
 
@@ -215,7 +219,7 @@ cdef inline bint check_headers(ObjectItem* row, const ElfFile* elf) noexcept nog
         if not has_bytes(header.sh_type):
             continue
         row.fault = X_RANGE
-        if not lies_in(elf, header):
+        if not is_in_file(elf, header):
             return False
         stored += header.sh_size
         row.fault = X_SUM
@@ -225,7 +229,7 @@ cdef inline bint check_headers(ObjectItem* row, const ElfFile* elf) noexcept nog
     return True
 
 
-cdef inline bint list_sections(Columns* c, ObjectItem* row, const ElfFile* elf,
+cdef inline bint list_sections(Columns* columns, ObjectItem* row, const ElfFile* elf,
                                Scratch* scratch) noexcept nogil:
     """False when memory is exhausted."""
     cdef uint64_t* own = <uint64_t*>scratch_zeros(scratch, elf.count + 1, sizeof(uint64_t))
@@ -233,40 +237,40 @@ cdef inline bint list_sections(Columns* c, ObjectItem* row, const ElfFile* elf,
     cdef uint64_t i
     if scratch.failed:
         return False
-    for i in range(own_stretches(stretches, elf)):
+    for i in range(list_own_stretches(stretches, elf)):
         if stretches[i].section != <uint32_t>NO_SECTION:
             own[stretches[i].section] = stretches[i].end - stretches[i].start
     for i in range(elf.count):
         if elf.table[i].sh_type != SHT_NULL:
-            if not list_section(c, <uint32_t>i, elf, own[i]):
+            if not list_section(columns, <uint32_t>i, elf, own[i]):
                 return False
             row.count += 1
     return True
 
 
-cdef inline bint list_section(Columns* c, uint32_t number, const ElfFile* elf,
+cdef inline bint list_section(Columns* columns, uint32_t number, const ElfFile* elf,
                               uint64_t own_size) noexcept nogil:
-    """False when memory is exhausted."""
+    """Add one section to all columns; False without memory."""
     cdef const Shdr* header = &elf.table[number]
-    cdef const Halves* halves = find_halves(c, <const uint8_t*>name_at(elf, header))
-    cdef int64_t* object = <int64_t*>vec_push(&c.object)
-    cdef int32_t* own = <int32_t*>vec_push(&c.number)
-    cdef int32_t* family = <int32_t*>vec_push(&c.family)
-    cdef int32_t* suffix = <int32_t*>vec_push(&c.suffix)
-    cdef uint32_t* type = <uint32_t*>vec_push(&c.type)
-    cdef uint32_t* info = <uint32_t*>vec_push(&c.info)
-    cdef uint64_t* offset = <uint64_t*>vec_push(&c.offset)
-    cdef uint64_t* size = <uint64_t*>vec_push(&c.size)
-    cdef uint64_t* stored = <uint64_t*>vec_push(&c.stored)
-    cdef uint64_t* own_stored = <uint64_t*>vec_push(&c.own)
-    cdef uint64_t* align = <uint64_t*>vec_push(&c.align)
-    cdef Hash128* digest = <Hash128*>vec_push(&c.digest)
+    cdef const Halves* halves = find_halves(columns, <const uint8_t*>name_at(elf, header))
+    cdef int64_t* object = <int64_t*>vec_push(&columns.object)
+    cdef int32_t* own = <int32_t*>vec_push(&columns.number)
+    cdef int32_t* family = <int32_t*>vec_push(&columns.family)
+    cdef int32_t* suffix = <int32_t*>vec_push(&columns.suffix)
+    cdef uint32_t* type = <uint32_t*>vec_push(&columns.type)
+    cdef uint32_t* info = <uint32_t*>vec_push(&columns.info)
+    cdef uint64_t* offset = <uint64_t*>vec_push(&columns.offset)
+    cdef uint64_t* size = <uint64_t*>vec_push(&columns.size)
+    cdef uint64_t* stored = <uint64_t*>vec_push(&columns.stored)
+    cdef uint64_t* own_stored = <uint64_t*>vec_push(&columns.own)
+    cdef uint64_t* align = <uint64_t*>vec_push(&columns.align)
+    cdef Hash128* digest = <Hash128*>vec_push(&columns.digest)
     cdef Hash128 hashed
     if (halves == NULL or object == NULL or own == NULL or family == NULL or suffix == NULL
             or type == NULL or info == NULL or offset == NULL or size == NULL or stored == NULL
             or own_stored == NULL or align == NULL or digest == NULL):
         return False
-    object[0] = c.first + <int64_t>c.objects.count - 1
+    object[0] = columns.first + <int64_t>columns.objects.count - 1
     own[0], family[0], suffix[0] = <int32_t>number, halves.family, halves.suffix
     type[0], info[0] = header.sh_type, header.sh_info
     size[0], align[0] = header.sh_size, header.sh_addralign
@@ -274,55 +278,56 @@ cdef inline bint list_section(Columns* c, uint32_t number, const ElfFile* elf,
     if not has_bytes(header.sh_type):
         offset[0] = stored[0] = 0
     digest.low64 = digest.high64 = 0
-    if c.hasher != NULL:
-        hashed = c.hasher(elf.data + offset[0], stored[0])
+    if columns.hasher != NULL:
+        hashed = columns.hasher(elf.data + offset[0], stored[0])
         digest.low64, digest.high64 = big_endian(hashed.high64), big_endian(hashed.low64)
     return True
 
 
-cdef inline const Halves* find_halves(Columns* c, const uint8_t* name) noexcept nogil:
+cdef inline const Halves* find_halves(Columns* columns, const uint8_t* name) noexcept nogil:
     """What a name consists of; NULL without memory."""
     cdef uint32_t length = <uint32_t>strlen(<const char*>name), stem
-    cdef NameSlot* slot = index_find(&c.names, name, length)
+    cdef NameSlot* slot = index_find(&columns.names, name, length)
     cdef Halves* halves
     if slot == NULL:
         return NULL
     if slot.value < 0:
-        slot.text = pool_join(&c.texts, b"", 0, name, length)
-        halves = <Halves*>vec_push(&c.halves)
+        slot.text = pool_join(&columns.texts, b"", 0, name, length)
+        halves = <Halves*>vec_push(&columns.halves)
         if slot.text == NULL or halves == NULL:
             return NULL
-        slot.value = <int32_t>(c.halves.count - 1)
-        c.names.count += 1
+        slot.value = <int32_t>(columns.halves.count - 1)
+        columns.names.count += 1
         stem = <uint32_t>stem_size(name, length)
-        halves.family = number_of(&c.families, slot.text, stem)
+        halves.family = number_of(&columns.families, slot.text, stem)
         stem += stem < length       # the dot
-        halves.suffix = number_of(&c.suffixes, slot.text + stem, length - stem)
+        halves.suffix = number_of(&columns.suffixes, slot.text + stem, length - stem)
         if halves.family < 0 or halves.suffix < 0:
             return NULL
-    return <const Halves*>c.halves.data + slot.value
+    return <const Halves*>columns.halves.data + slot.value
 
 
-cdef inline size_t skip(const uint8_t* name, size_t length, size_t at, const char* word,
-                        size_t size) noexcept nogil:
-    """Where `name` goes on after `word`; `at` when that does not follow, or no dot after it."""
-    if length - at <= size or memcmp(name + at, word, size) != 0 or name[at + size] != c".":
-        return at
-    return at + size
+cdef inline size_t skip_word(const uint8_t* name, size_t length, size_t offset, const char* word,
+                             size_t size) noexcept nogil:
+    """Where `name` goes on after `word`; `offset` when that does not follow, or no dot after it."""
+    if (length - offset <= size or memcmp(name + offset, word, size) != 0
+            or name[offset + size] != c"."):
+        return offset
+    return offset + size
 
 
 cdef inline size_t stem_size(const uint8_t* name, size_t length) noexcept nogil:
     """Bytes of the name before what differs from file to file: `.rela.text` of `.rela.text.F`."""
     cdef size_t start = 0, at
     cdef int i
-    start = skip(name, length, start, b".nv.merc", 8)
-    start = skip(name, length, start, b".nv.capmerc", 11)
-    at = skip(name, length, start, b".rela", 5)
-    start = at if at > start else skip(name, length, start, b".rel", 4)
-    if skip(name, length, start, b".nv.shared.reserved", 19) > start:
+    start = skip_word(name, length, start, b".nv.merc", 8)
+    start = skip_word(name, length, start, b".nv.capmerc", 11)
+    at = skip_word(name, length, start, b".rela", 5)
+    start = at if at > start else skip_word(name, length, start, b".rel", 4)
+    if skip_word(name, length, start, b".nv.shared.reserved", 19) > start:
         return length
     for i in range(STEMS):
-        at = skip(name, length, start, STEM[i], strlen(STEM[i]))
+        at = skip_word(name, length, start, STEM[i], strlen(STEM[i]))
         if at > start:
             return at
     # Banks have numbers: `.nv.constant0.F`, and bank 3 and the named ones belong to no function.

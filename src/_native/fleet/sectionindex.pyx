@@ -4,9 +4,9 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint64_t, uintptr_t
 
 from base.extents cimport count_files
-from base.scratch cimport Scratch, scratch_free, scratch_init
-from fleet.sectioncolumns cimport Columns, Hasher, columns_take, list_object, start_columns
 from base.memory cimport check_memory
+from base.scratch cimport Scratch, scratch_free, scratch_init
+from fleet.sectioncolumns cimport Columns, Hasher, columns_to_tuple, list_object, start_columns
 
 cdef extern from "<dlfcn.h>" nogil:
     void* dlopen(const char* path, int flags)
@@ -31,7 +31,7 @@ def list_sections(bytes arena not None, bytes extents not None, int64_t first, u
                 scratch.failed = not list_object(&columns, base + extent[2 * i],
                                                  extent[2 * i + 1])
         check_memory(not scratch.failed)
-        return columns_take(&columns)
+        return columns_to_tuple(&columns)
     finally:
         scratch_free(&scratch)
 

@@ -34,9 +34,9 @@ cdef inline Stamp stamp_of(const Stat* status) noexcept nogil:
     return stamp
 
 
-cdef inline bint is_same(const Stamp* one, const Stamp* other) noexcept nogil:
-    return (one.size == other.size and one.mtime == other.mtime and one.ctime == other.ctime
-            and one.inode == other.inode)
+cdef inline bint is_same(const Stamp* stamp, const Stamp* other) noexcept nogil:
+    return (stamp.size == other.size and stamp.mtime == other.mtime and stamp.ctime == other.ctime
+            and stamp.inode == other.inode)
 
 
 cdef inline bint is_unknown(const Stamp* stamp) noexcept nogil:

@@ -11,15 +11,14 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy
 
-from sectionkinds cimport IS_CODE, PIC_BANK, POOL_BANK
-from base.elf64 cimport load32
+from base.elf64 cimport WORD, load32
+from base.vector cimport Vec, vec_push
 from exits.capsule cimport CAPSULE_HEADER, Slot, read_record
-from exits.words cimport WORD
-from tables.kinds cimport is_a
 from relocationtypes cimport R_CUDA_ABS16_32
+from sectionkinds cimport IS_CODE, PIC_BANK, POOL_BANK
+from tables.kinds cimport is_a
 from tables.rows cimport E_CONSTANT, FIXUP_MERC, FixupRow, OutRow
 from tables.views cimport MergedView, PlacedView
-from base.vector cimport Vec, vec_push
 
 cdef enum:
     OPERAND = 32                # bytes of a record that holds an operand of a constant bank
@@ -27,10 +26,10 @@ cdef enum:
 
 
 # One reference of code to a constant.
-ctypedef struct Reference:
+ctypedef struct ConstantReference:
     int32_t out                 # OutRow of the code
     uint32_t bank
-    uint64_t offset             # of its instruction
+    uint64_t offset             # offset of the instruction
     uint64_t value
 
 
@@ -39,9 +38,9 @@ cdef inline uint32_t bank_of(const OutRow* out, int32_t home) noexcept nogil:
     return out[home].bank if home >= 0 else POOL_BANK
 
 
-cdef inline int by_place(const void* a, const void* b) noexcept nogil:
-    cdef const Reference* x = <const Reference*>a
-    cdef const Reference* y = <const Reference*>b
+cdef inline int compare_references(const void* a, const void* b) noexcept nogil:
+    cdef const ConstantReference* x = <const ConstantReference*>a
+    cdef const ConstantReference* y = <const ConstantReference*>b
     if x.out != y.out:
         return -1 if x.out < y.out else 1
     return -1 if x.offset < y.offset else x.offset > y.offset
@@ -49,10 +48,11 @@ cdef inline int by_place(const void* a, const void* b) noexcept nogil:
 
 cdef inline bint find_references(const MergedView* merged, const PlacedView* placed,
                                  Vec* references) noexcept nogil:
-    """Those of all code that has a capsule, by OutRow and offset; False without memory."""
+    """List the references of all code with a capsule, by OutRow and offset; False without memory.
+    """
     cdef const OutRow* out = placed.outs
     cdef const FixupRow* fixup
-    cdef Reference* row
+    cdef ConstantReference* row
     cdef size_t i
     for i in range(merged.fixup_count):
         fixup = &merged.fixups[i]
@@ -60,21 +60,21 @@ cdef inline bint find_references(const MergedView* merged, const PlacedView* pla
                 or merged.entities[fixup.entity].kind != E_CONSTANT or out[fixup.out].merc < 0
                 or fixup.type == R_CUDA_ABS16_32):
             continue
-        row = <Reference*>vec_push(references)
+        row = <ConstantReference*>vec_push(references)
         if row == NULL:
             return False
         row.out = fixup.out
         row.bank = bank_of(out, placed.homes[fixup.entity])
         row.offset = fixup.offset
         row.value = placed.values[fixup.entity] + <uint64_t>fixup.addend
-    qsort(references.data, references.count, sizeof(Reference), by_place)
+    qsort(references.data, references.count, sizeof(ConstantReference), compare_references)
     return True
 
 
-cdef inline const Reference* references_of(const Vec* references, int32_t out,
-                                           size_t* count) noexcept nogil:
+cdef inline const ConstantReference* references_of(const Vec* references, int32_t out,
+                                                   size_t* count) noexcept nogil:
     """The references of one function's code, `count` in all."""
-    cdef const Reference* rows = <const Reference*>references.data
+    cdef const ConstantReference* rows = <const ConstantReference*>references.data
     cdef size_t low = 0, high = references.count, middle
     while low < high:
         middle = (low + high) // 2
@@ -88,10 +88,10 @@ cdef inline const Reference* references_of(const Vec* references, int32_t out,
     return rows + low
 
 
-cdef inline bint patch_capsule(uint8_t* capsule, uint64_t size, const Reference* row,
+cdef inline bint patch_capsule(uint8_t* capsule, uint64_t size, const ConstantReference* row,
                                size_t n) noexcept nogil:
     """Follow the code of one function slot by slot; False where the capsule breaks its format."""
-    cdef uint64_t at, end = 0
+    cdef uint64_t offset, end = 0
     cdef uint32_t slots, k
     cdef size_t i = 0
     cdef uint8_t* record
@@ -99,18 +99,18 @@ cdef inline bint patch_capsule(uint8_t* capsule, uint64_t size, const Reference*
     if size < CAPSULE_HEADER:
         return False
     slots = load32(capsule + 8)
-    at = CAPSULE_HEADER + 4 * ((<uint64_t>slots + 31) // 32)
-    if at > size:
+    offset = CAPSULE_HEADER + 4 * ((<uint64_t>slots + 31) // 32)
+    if offset > size:
         return False
     for k in range(slots):
         record = NULL
         slot.count = 1
         if not capsule[CAPSULE_HEADER + k // 8] >> (k % 8) & 1:
-            if not read_record(capsule, size, at, &slot):
+            if not read_record(capsule, size, offset, &slot):
                 return False
-            at += slot.record_size
+            offset += slot.record_size
             if slot.record_size >= OPERAND:
-                record = capsule + at - OPERAND
+                record = capsule + offset - OPERAND
         end += slot.count * WORD
         while i < n and row[i].offset < end:
             if record != NULL and is_operand(record, row[i].bank):

@@ -1,23 +1,23 @@
 # What the sections of the output hold, in the order of the file: pieces of the inputs, contents
-# that the link made, entries of relocation sections. Each becomes a unit, units become windows,
-# and what is patched in a window is patched while it is made.
+# that the link made, entries of relocation sections. Each becomes an extent, extents become
+# windows, and a window is patched while it is made.
 
+from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memmove, memset
 
-from libc.stddef cimport size_t
-from base.scratch cimport Scratch, scratch_room, scratch_zeros
-from sectionkinds cimport HEAD_TARGET, IS_CAPSULE, KIND
 from base.elf64 cimport Rela
-from image.capsules cimport Reference, patch_capsule, references_of
+from base.scratch cimport Scratch, scratch_room, scratch_zeros
+from base.threads cimport run_each
+from base.vector cimport Vec, vec_append, vec_push, vec_reserve
+from image.capsules cimport ConstantReference, patch_capsule, references_of
 from image.patches cimport patch_field
+from image.windows cimport WINDOW, Window, sort_windows
+from sectionkinds cimport HEAD_TARGET, IS_CAPSULE, KIND
 from tables.kinds cimport is_a, is_nobits
 from tables.rows cimport FROM_INPUTS, FROM_SPAN, EmittedRow, OutRow, PatchRow, PlaceRow, SectionRow
 from tables.views cimport MergedView, ObjectsView, PlacedView
-from base.threads cimport for_each
-from base.vector cimport Vec, vec_append, vec_push, vec_reserve
-from image.windows cimport WINDOW, Window, sort_windows
 
 cdef extern from "image/contents.h":
     void note_bad "pylink_note_bad"(int32_t* bad, int32_t out) noexcept nogil
@@ -29,7 +29,7 @@ cdef enum:
     SECTION_AS_BYTES = 64       # moved in the time of such a look
 
 
-ctypedef struct Unit:
+ctypedef struct CopyExtent:
     uint64_t offset             # in the output
     uint64_t size
     const uint8_t* source       # NULL: the entries of a relocation section
@@ -44,22 +44,25 @@ ctypedef struct Contents:
     const PatchRow* patches
     size_t patch_count
     const uint8_t** span_bytes  # by OutRow: contents that the link made, or NULL
-    Vec units                   # Unit, in the order of the file
-    Vec windows                 # Window: of contents and, if they are drawn as well, of tables
+    Vec extents                 # CopyExtent, in the order of the file
+    Vec windows                 # Window: of contents, and of tables if drawn
     uint32_t* patch_order       # patches of the first window, of the second, ...
     Vec references              # Reference
     int32_t bad                 # OutRow of a capsule that breaks its format, or -1
 
 
-cdef inline bint is_copied(const Contents* c, size_t at) noexcept nogil:
-    """Whether input section `at` is a part of an output section that keeps the input's bytes."""
-    cdef int32_t o = c.merged.out_of[at]
-    if o < 0 or is_nobits(&c.placed.outs[o]) or c.placed.places[o].contents != FROM_INPUTS:
+cdef inline bint is_copied(const Contents* contents, size_t section) noexcept nogil:
+    """Whether input section `section` is a part of an output section that keeps the input's bytes.
+    """
+    cdef int32_t o = contents.merged.out_of[section]
+    if (o < 0 or is_nobits(&contents.placed.outs[o])
+            or contents.placed.places[o].contents != FROM_INPUTS):
         return False
-    if c.merged.stand_ins != NULL and c.merged.stand_ins[at] >= 0:
+    if contents.merged.stand_ins != NULL and contents.merged.stand_ins[section] >= 0:
         return False
     # A layout that shrank the section replaced its contents.
-    return c.merged.base[at] + c.objects.sections[at].size <= c.placed.places[o].size
+    return (contents.merged.base[section] + contents.objects.sections[section].size
+            <= contents.placed.places[o].size)
 
 
 # What threads list the units with. Their rows lie apart, so a look costs more than the sorting.
@@ -68,7 +71,7 @@ ctypedef struct Listing:
     uint8_t* copied             # by input section: it is a part of an output section
     const uint32_t* first       # by OutRow: where its parts begin in `pieces`
     const int32_t* pieces       # input sections
-    Unit* units
+    CopyExtent* extents
     size_t* place               # by run of the order of the file: where its units go
     size_t* count               # and how many they are
 
@@ -80,59 +83,59 @@ cdef inline void find_copied(void* context, size_t run) noexcept nogil:
         listing.copied[i] = is_copied(listing.contents, i)
 
 
-cdef inline int by_offset(const void* a, const void* b) noexcept nogil:
-    cdef uint64_t x = (<const Unit*>a).offset, y = (<const Unit*>b).offset
+cdef inline int compare_extents(const void* a, const void* b) noexcept nogil:
+    cdef uint64_t x = (<const CopyExtent*>a).offset, y = (<const CopyExtent*>b).offset
     return -1 if x < y else x > y
 
 
-cdef inline bint list_units(Contents* c, Scratch* scratch) noexcept nogil:
-    """Every unit, in the order of the file; False without memory."""
-    cdef uint32_t* first = <uint32_t*>scratch_zeros(scratch, c.placed.out_count + 2, 4)
-    cdef int32_t* piece = <int32_t*>scratch_room(scratch, c.objects.section_count, 4)
-    cdef size_t runs = c.placed.section_order_count // SOME_SECTIONS + 1
+cdef inline bint list_extents(Contents* contents, Scratch* scratch) noexcept nogil:
+    """List every extent in the order of the file; False without memory."""
+    cdef uint32_t* first = <uint32_t*>scratch_zeros(scratch, contents.placed.out_count + 2, 4)
+    cdef int32_t* piece = <int32_t*>scratch_room(scratch, contents.objects.section_count, 4)
+    cdef size_t runs = contents.placed.section_order_count // SOME_SECTIONS + 1
     cdef Listing listing
-    listing.contents = c
+    listing.contents = contents
     listing.first = first
     listing.pieces = piece
-    listing.copied = <uint8_t*>scratch_room(scratch, c.objects.section_count, 1)
+    listing.copied = <uint8_t*>scratch_room(scratch, contents.objects.section_count, 1)
     listing.place = <size_t*>scratch_room(scratch, runs, sizeof(size_t))
     listing.count = <size_t*>scratch_room(scratch, runs, sizeof(size_t))
     if scratch.failed:
         return False
-    for_each(find_copied, &listing, c.objects.section_count // SOME_SECTIONS + 1,
-             c.objects.section_count * SECTION_AS_BYTES)
-    sort_pieces(c, first, piece, listing.copied)
-    return list_sections(c, &listing, runs)
+    run_each(find_copied, &listing, contents.objects.section_count // SOME_SECTIONS + 1,
+             contents.objects.section_count * SECTION_AS_BYTES)
+    sort_pieces(contents, first, piece, listing.copied)
+    return list_section_extents(contents, &listing, runs)
 
 
-cdef inline void sort_pieces(const Contents* c, uint32_t* first, int32_t* piece,
+cdef inline void sort_pieces(const Contents* contents, uint32_t* first, int32_t* piece,
                              const uint8_t* copied) noexcept nogil:
     """Input sections by the section that they are a part of: those of `o` begin at `first[o]`."""
     cdef size_t i
-    cdef uint32_t at
-    for i in range(c.objects.section_count):
+    cdef uint32_t position
+    for i in range(contents.objects.section_count):
         if copied[i]:
-            first[c.merged.out_of[i] + 2] += 1
-    for i in range(2, c.placed.out_count + 2):
+            first[contents.merged.out_of[i] + 2] += 1
+    for i in range(2, contents.placed.out_count + 2):
         first[i] += first[i - 1]
-    for i in range(c.objects.section_count):
+    for i in range(contents.objects.section_count):
         if copied[i]:
-            at = first[c.merged.out_of[i] + 1]
-            first[c.merged.out_of[i] + 1] += 1
-            piece[at] = <int32_t>i
+            position = first[contents.merged.out_of[i] + 1]
+            first[contents.merged.out_of[i] + 1] += 1
+            piece[position] = <int32_t>i
 
 
-cdef inline Unit* put_unit(Unit* unit, uint64_t offset, uint64_t size,
-                           const uint8_t* source, int32_t out, bint capsule) noexcept nogil:
+cdef inline CopyExtent* put_unit(CopyExtent* extent, uint64_t offset, uint64_t size,
+                                 const uint8_t* source, int32_t out, bint capsule) noexcept nogil:
     """Write a unit, if it has bytes; where the next one goes."""
     if size == 0:
-        return unit
-    unit.offset = offset
-    unit.size = size
-    unit.source = source
-    unit.out = out
-    unit.capsule = capsule
-    return unit + 1
+        return extent
+    extent.offset = offset
+    extent.size = size
+    extent.source = source
+    extent.out = out
+    extent.capsule = capsule
+    return extent + 1
 
 
 cdef inline void list_run(void* context, size_t run) noexcept nogil:
@@ -142,8 +145,8 @@ cdef inline void list_run(void* context, size_t run) noexcept nogil:
     cdef const OutRow* row
     cdef const PlaceRow* place
     cdef const SectionRow* s
-    cdef Unit* begin = listing.units + listing.place[run]
-    cdef Unit* unit = begin
+    cdef CopyExtent* begin = listing.extents + listing.place[run]
+    cdef CopyExtent* extent = begin
     cdef size_t i, first = run * SOME_SECTIONS
     cdef uint32_t at
     cdef int32_t o, piece
@@ -154,112 +157,116 @@ cdef inline void list_run(void* context, size_t run) noexcept nogil:
         place = &c.placed.places[o]
         capsule = is_a(row.kind, IS_CAPSULE)
         if place.contents == FROM_SPAN:
-            unit = put_unit(unit, place.offset, place.size, c.span_bytes[o], o, capsule)
+            extent = put_unit(extent, place.offset, place.size, c.span_bytes[o], o, capsule)
         elif KIND[row.kind].info == HEAD_TARGET and row.head >= 0:
-            unit = put_unit(unit, place.offset, <uint64_t>row.count * row.entsize, NULL, o, capsule)
+            extent = put_unit(extent, place.offset, <uint64_t>row.count * row.entsize, NULL, o,
+                              capsule)
         else:
             for at in range(listing.first[o], listing.first[o + 1]):
                 piece = listing.pieces[at]
                 s = &c.objects.sections[piece]
-                unit = put_unit(unit, place.offset + c.merged.base[piece], s.size,
-                                c.objects.arena + s.offset, o, capsule)
-    listing.count[run] = <size_t>(unit - begin)
+                extent = put_unit(extent, place.offset + c.merged.base[piece], s.size,
+                                  c.objects.arena + s.offset, o, capsule)
+    listing.count[run] = <size_t>(extent - begin)
 
 
-cdef inline bint list_sections(Contents* c, Listing* listing, size_t runs) noexcept nogil:
-    """Units of all sections, each run in room that is large enough, and then without gaps."""
-    cdef const Unit* units
+cdef inline bint list_section_extents(Contents* contents, Listing* listing,
+                                      size_t runs) noexcept nogil:
+    """List the extents of all sections in the order of the file; False without memory."""
+    cdef const CopyExtent* extents
     cdef uint64_t last = 0
     cdef size_t i, room = 0
     cdef int32_t o
-    cdef bint sorted_ = True
+    cdef bint is_in_order = True
     listing.place[runs - 1] = 0     # the last run may have no section
-    for i in range(c.placed.section_order_count):
+    for i in range(contents.placed.section_order_count):
         if i % SOME_SECTIONS == 0:
             listing.place[i // SOME_SECTIONS] = room
-        o = c.placed.section_order[i]
+        o = contents.placed.section_order[i]
         room += max(listing.first[o + 1] - listing.first[o], <uint32_t>1)
-    if not vec_reserve(&c.units, room):
+    if not vec_reserve(&contents.extents, room):
         return False
-    listing.units = <Unit*>c.units.data
-    for_each(list_run, listing, runs, c.objects.section_count * SECTION_AS_BYTES)
+    listing.extents = <CopyExtent*>contents.extents.data
+    run_each(list_run, listing, runs, contents.objects.section_count * SECTION_AS_BYTES)
     for i in range(runs):
-        memmove(listing.units + c.units.count, listing.units + listing.place[i],
-                listing.count[i] * sizeof(Unit))
-        c.units.count += listing.count[i]
-    units = <const Unit*>c.units.data
-    for i in range(c.units.count):
-        sorted_ = sorted_ and units[i].offset >= last
-        last = units[i].offset
-    if not sorted_:
-        qsort(c.units.data, c.units.count, sizeof(Unit), by_offset)
+        memmove(listing.extents + contents.extents.count, listing.extents + listing.place[i],
+                listing.count[i] * sizeof(CopyExtent))
+        contents.extents.count += listing.count[i]
+    extents = <const CopyExtent*>contents.extents.data
+    for i in range(contents.extents.count):
+        is_in_order = is_in_order and extents[i].offset >= last
+        last = extents[i].offset
+    if not is_in_order:
+        qsort(contents.extents.data, contents.extents.count, sizeof(CopyExtent), compare_extents)
     return True
 
 
-cdef inline bint list_windows(Contents* c, Scratch* scratch, const Vec* tables) noexcept nogil:
-    """Units that follow each other in windows; a long one that needs no work has its own.
+cdef inline bint list_windows(Contents* contents, Scratch* scratch,
+                              const Vec* tables) noexcept nogil:
+    """List windows of extents that follow each other; a long one that needs no work has its own.
 
     None reaches over one of `tables`, which are windows in the order of the file. These are among
     `windows` afterwards.
     """
-    cdef const Unit* unit = <const Unit*>c.units.data
+    cdef const CopyExtent* extent = <const CopyExtent*>contents.extents.data
     cdef const Window* table = <const Window*>tables.data
     cdef Window* window = NULL
     cdef uint64_t end = 0
     cdef size_t i, passed = 0
     cdef bint apart
-    for i in range(c.units.count):
+    for i in range(contents.extents.count):
         apart = False
-        while passed < tables.count and table[passed].start < unit[i].offset:
+        while passed < tables.count and table[passed].start < extent[i].offset:
             apart = True
             passed += 1
-        if window == NULL or (unit[i].offset >= end and (
-                apart or unit[i].offset > end + NEAR
-                or unit[i].offset + unit[i].size - window.start > WINDOW)):
-            window = <Window*>vec_push(&c.windows)
+        if window == NULL or (extent[i].offset >= end and (
+                apart or extent[i].offset > end + NEAR
+                or extent[i].offset + extent[i].size - window.start > WINDOW)):
+            window = <Window*>vec_push(&contents.windows)
             if window == NULL:
                 return False
             memset(window, 0, sizeof(Window))
-            window.start = unit[i].offset
+            window.start = extent[i].offset
             window.first = i
-            window.what = CONTENTS
-            if unit[i].size > WINDOW and not unit[i].capsule:
-                window.source = unit[i].source
+            window.kind = CONTENTS
+            if extent[i].size > WINDOW and not extent[i].capsule:
+                window.source = extent[i].source
             end = window.start
         else:
-            window.source = NULL    # of pieces that overlap
+            window.source = NULL    # pieces overlap
         window.last = i + 1
-        end = max(end, unit[i].offset + unit[i].size)
+        end = max(end, extent[i].offset + extent[i].size)
         window.size = end - window.start
-    if not sort_patches(c, scratch) or not vec_append(&c.windows, tables.data, tables.count):
+    if (not sort_patches(contents, scratch)
+            or not vec_append(&contents.windows, tables.data, tables.count)):
         return False
-    sort_windows(&c.windows)
+    sort_windows(&contents.windows)
     return True
 
 
-cdef inline bint sort_patches(Contents* c, Scratch* scratch) noexcept nogil:
+cdef inline bint sort_patches(Contents* contents, Scratch* scratch) noexcept nogil:
     """Patches by window; those of one stay in their order. False without memory."""
-    cdef Window* windows = <Window*>c.windows.data
+    cdef Window* windows = <Window*>contents.windows.data
     cdef uint32_t all_before = 0
-    cdef size_t i, n = c.windows.count
-    cdef int64_t at = -1
-    c.patch_order = <uint32_t*>scratch_room(scratch, c.patch_count, 4)
-    if c.patch_order == NULL:
+    cdef size_t i, n = contents.windows.count
+    cdef int64_t window = -1
+    contents.patch_order = <uint32_t*>scratch_room(scratch, contents.patch_count, 4)
+    if contents.patch_order == NULL:
         return False
-    for i in range(c.patch_count):
-        at = window_of(windows, n, c.patches[i].offset, at)
-        if at >= 0:
-            windows[at].last_patch += 1
-            windows[at].source = NULL
+    for i in range(contents.patch_count):
+        window = window_of(windows, n, contents.patches[i].offset, window)
+        if window >= 0:
+            windows[window].last_patch += 1
+            windows[window].source = NULL
     for i in range(n):
         windows[i].first_patch = all_before
         all_before += windows[i].last_patch
         windows[i].last_patch = windows[i].first_patch
-    for i in range(c.patch_count):
-        at = window_of(windows, n, c.patches[i].offset, at)
-        if at >= 0:
-            c.patch_order[windows[at].last_patch] = <uint32_t>i
-            windows[at].last_patch += 1
+    for i in range(contents.patch_count):
+        window = window_of(windows, n, contents.patches[i].offset, window)
+        if window >= 0:
+            contents.patch_order[windows[window].last_patch] = <uint32_t>i
+            windows[window].last_patch += 1
     return True
 
 
@@ -282,61 +289,63 @@ cdef inline int64_t window_of(const Window* windows, size_t count, uint64_t offs
 
 
 cdef inline void make_contents(void* context, const Window* window, uint8_t* to) noexcept nogil:
-    """The task of a window: its units, with zeros between them, and what is patched."""
+    """Write a window: its extents, with zeros between them, and its patches."""
     cdef Contents* c = <Contents*>context
-    cdef const Unit* units = <const Unit*>c.units.data
-    cdef const Unit* unit
-    cdef uint64_t at = 0, start, skipped
+    cdef const CopyExtent* extents = <const CopyExtent*>c.extents.data
+    cdef const CopyExtent* extent
+    cdef uint64_t offset = 0, start, skipped
     cdef size_t i
     for i in range(window.first, window.last):
-        unit = &units[i]
-        start = unit.offset - window.start
-        if start > at:
-            memset(to + at, 0, start - at)
-        if unit.source == NULL:
-            make_entries(c, &c.placed.outs[unit.out], to + start)
+        extent = &extents[i]
+        start = extent.offset - window.start
+        if start > offset:
+            memset(to + offset, 0, start - offset)
+        if extent.source == NULL:
+            make_entries(c, &c.placed.outs[extent.out], to + start)
         else:
-            skipped = at - start if at > start else 0   # bytes that two pieces have, once
-            if skipped < unit.size:
-                memcpy(to + start + skipped, unit.source + skipped, unit.size - skipped)
-            if unit.capsule:
-                finish_capsule(c, unit, to + start)
-        at = max(at, start + unit.size)
+            skipped = offset - start if offset > start else 0    # bytes that two pieces have, once
+            if skipped < extent.size:
+                memcpy(to + start + skipped, extent.source + skipped, extent.size - skipped)
+            if extent.capsule:
+                finish_capsule(c, extent, to + start)
+        offset = max(offset, start + extent.size)
     for i in range(window.first_patch, window.last_patch):
         start = c.patches[c.patch_order[i]].offset - window.start
         patch_field(to + start, window.size - start, &c.patches[c.patch_order[i]])
 
 
-cdef inline void make_entries(const Contents* c, const OutRow* row, uint8_t* to) noexcept nogil:
+cdef inline void make_entries(const Contents* contents, const OutRow* row,
+                              uint8_t* to) noexcept nogil:
     """The entries of a relocation section that stays, newest first."""
-    cdef const EmittedRow* emitted = c.merged.emitted
-    cdef int32_t at = row.head
-    cdef uint32_t left = row.count
+    cdef const EmittedRow* emitted = contents.merged.emitted
+    cdef int32_t number = row.head
+    cdef uint32_t remaining = row.count
     cdef Rela entry
-    while at >= 0 and left:
-        entry.r_offset = emitted[at].offset
-        entry.r_type = emitted[at].type
-        if emitted[at].entity >= 0:
-            entry.r_sym = c.placed.symbol_index[emitted[at].entity]
-        elif emitted[at].section < -1:
-            entry.r_sym = c.placed.instance_index[-2 - emitted[at].section]
-        elif emitted[at].section < 0:
+    while number >= 0 and remaining:
+        entry.r_offset = emitted[number].offset
+        entry.r_type = emitted[number].type
+        if emitted[number].entity >= 0:
+            entry.r_sym = contents.placed.symbol_index[emitted[number].entity]
+        elif emitted[number].section < -1:
+            entry.r_sym = contents.placed.instance_index[-2 - emitted[number].section]
+        elif emitted[number].section < 0:
             entry.r_sym = 0
         else:
-            entry.r_sym = c.placed.section_symbol_index[emitted[at].section]
-        entry.r_addend = emitted[at].addend
+            entry.r_sym = contents.placed.section_symbol_index[emitted[number].section]
+        entry.r_addend = emitted[number].addend
         memcpy(to, &entry, row.entsize)
         to += row.entsize
-        at = emitted[at].next
-        left -= 1
+        number = emitted[number].next
+        remaining -= 1
 
 
-cdef inline void finish_capsule(Contents* c, const Unit* unit, uint8_t* to) noexcept nogil:
+cdef inline void finish_capsule(Contents* contents, const CopyExtent* extent,
+                                uint8_t* to) noexcept nogil:
     """Write the number of the function's section, and what its code reads of constant banks."""
-    cdef const OutRow* row = &c.placed.outs[unit.out]
-    cdef uint16_t number = <uint16_t>c.placed.section_index[row.twin]
+    cdef const OutRow* row = &contents.placed.outs[extent.out]
+    cdef uint16_t number = <uint16_t>contents.placed.section_index[row.twin]
     cdef size_t count
-    cdef const Reference* references = references_of(&c.references, row.twin, &count)
-    if count and not patch_capsule(to, unit.size, references, count):
-        note_bad(&c.bad, unit.out)
-    memcpy(to, &number, min(unit.size, <uint64_t>2))
+    cdef const ConstantReference* references = references_of(&contents.references, row.twin, &count)
+    if count and not patch_capsule(to, extent.size, references, count):
+        note_bad(&contents.bad, extent.out)
+    memcpy(to, &number, min(extent.size, <uint64_t>2))

@@ -1,27 +1,29 @@
 # cython: auto_pickle=False
-"""The output file: where it is made, contents of its sections, its tables and headers."""
+"""The output file: its memory or descriptor, contents of its sections, its tables and headers."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.errno cimport ENOMEM
+from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset, strerror
 
-from image.capsules cimport Reference, find_references
-from libc.stddef cimport size_t
-from sectionkinds cimport K_MERC_SYSTEM_SHARED, K_SHSTRTAB, K_STRTAB, K_SYMTAB_SHNDX
 from base.elf64 cimport Ehdr, Phdr, Shdr
-from image.contents cimport CONTENTS, Contents, Unit, list_units, list_windows, make_contents
-from image.headers cimport HEADERS, list_headers, make_headers, start_header, system_shared
-from image.symbols cimport count_locals, list_symbols, make_symbols
-from image.writer cimport Writer, contents_at, index_of
-from pylink._native.tables cimport Blob, Patches, PlacedTables, Spans
-from tables.rows cimport OF_LATE
-from traits cimport TRAIT_LEAN_NAMES
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec
-from image.windows cimport (
-    Make, Window, WindowQueue, clear_rest, draw, list_bytes, reserve, sort_windows, write_at,
+from image.capsules cimport ConstantReference, find_references
+from image.contents cimport (
+    CONTENTS, Contents, CopyExtent, list_extents, list_windows, make_contents,
 )
+from image.headers cimport HEADERS, copy_header_bytes, list_headers, make_headers, start_header
+from image.symbols cimport count_locals, list_symbols, make_symbols
+from image.windows cimport (
+    Make, Window, WindowQueue, clear_gaps, draw, list_bytes, reserve, sort_windows, write_at,
+)
+from image.writer cimport Writer, contents_at, index_of
+from pylink._native.tables cimport Blob, Patches, PlacedTables, Spans
+from sectionkinds cimport K_MERC_SYSTEM_SHARED, K_SHSTRTAB, K_STRTAB, K_SYMTAB_SHNDX
+from tables.rows cimport OF_LATE
+from traits cimport TRAIT_LEAN_NAMES
 
 
 cdef class Canvas:
@@ -65,14 +67,14 @@ cdef int expect_size(Canvas image, PlacedTables placed) except -1:
     return 0
 
 
-cdef void start_queue(WindowQueue* d, Canvas image, Make make, void* context, Vec* windows):
-    memset(d, 0, sizeof(WindowQueue))
-    d.make = make
-    d.context = context
-    d.windows = <const Window*>windows.data
-    d.count = windows.count
-    d.memory = image.data
-    d.file = image.file
+cdef void start_queue(WindowQueue* queue, Canvas image, Make make, void* context, Vec* windows):
+    memset(queue, 0, sizeof(WindowQueue))
+    queue.make = make
+    queue.context = context
+    queue.windows = <const Window*>windows.data
+    queue.count = windows.count
+    queue.memory = image.data
+    queue.file = image.file
 
 
 cdef int check(int error) except -1:
@@ -84,7 +86,7 @@ cdef int check(int error) except -1:
     return 0
 
 
-cdef int put(Canvas image, uint64_t offset, const void* data, size_t size) except -1:
+cdef int put_bytes(Canvas image, uint64_t offset, const void* data, size_t size) except -1:
     """Write a few bytes over what is there."""
     cdef int error = 0
     with nogil:
@@ -121,30 +123,30 @@ ctypedef struct Output:
 
 cdef void make_window(void* context, const Window* window, uint8_t* to) noexcept nogil:
     cdef Output* output = <Output*>context
-    if window.what == CONTENTS:
+    if window.kind == CONTENTS:
         make_contents(&output.contents, window, to)
     else:
         make_table(&output.tables, window, to)
 
 
-cdef draw_output(Canvas image, PlacedTables placed, Patches patches, bint whole, bint preserved):
-    """Draw contents and, where it is to be the `whole` output, tables."""
+cdef draw_output(Canvas image, PlacedTables placed, Patches patches, bint is_whole, bint preserved):
+    """Draw contents and, for the `is_whole` output, tables."""
     cdef Output output
     cdef Contents* c = &output.contents
-    cdef WindowQueue d
+    cdef WindowQueue queue
     cdef Vec tables
     cdef int error = ENOMEM
     cdef Scratch lists, scratch
     expect_size(image, placed)
-    take_contents(c, placed, patches)
+    bind_contents(c, placed, patches)
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &c.units, sizeof(Unit))
+        scratch_vector(&scratch, &c.extents, sizeof(CopyExtent))
         scratch_vector(&scratch, &c.windows, sizeof(Window))
-        scratch_vector(&scratch, &c.references, sizeof(Reference))
+        scratch_vector(&scratch, &c.references, sizeof(ConstantReference))
         scratch_vector(&scratch, &tables, sizeof(Window))
         c.span_bytes = <const uint8_t**>scratch_zeros(&scratch, placed.outs.count, sizeof(uint8_t*))
-        if whole and not scratch.failed:
+        if is_whole and not scratch.failed:
             open_writer(&output.tables, placed, preserved)
             scratch.failed = not list_tables(&tables, &output.tables)
             sort_windows(&tables)
@@ -152,41 +154,41 @@ cdef draw_output(Canvas image, PlacedTables placed, Patches patches, bint whole,
             find_spans(c, placed)
             scratch_init(&lists)
             with nogil:
-                scratch.failed = not list_units(c, &lists)
+                scratch.failed = not list_extents(c, &lists)
                 scratch_free(&lists)
                 if not scratch.failed:
                     scratch.failed = not (list_windows(c, &scratch, &tables)
                                           and find_references(&c.merged, &c.placed,
                                                               &c.references))
         if not scratch.failed:
-            start_queue(&d, image, make_window, &output, &c.windows)
+            start_queue(&queue, image, make_window, &output, &c.windows)
             with nogil:
-                clear_rest(&d, image.size)
-                error = draw(&d)
+                clear_gaps(&queue, image.size)
+                error = draw(&queue)
         check(error)
         return c.bad
     finally:
         scratch_free(&scratch)
 
 
-cdef void take_contents(Contents* c, PlacedTables placed, Patches patches):
-    memset(c, 0, sizeof(Contents))
-    placed.merged.objects.view(&c.objects)
-    placed.merged.view(&c.merged)
-    placed.view(&c.placed)
-    c.patches = patches.rows
-    c.patch_count = patches.count
-    c.bad = -1
+cdef void bind_contents(Contents* contents, PlacedTables placed, Patches patches):
+    memset(contents, 0, sizeof(Contents))
+    placed.merged.objects.view(&contents.objects)
+    placed.merged.view(&contents.merged)
+    placed.view(&contents.placed)
+    contents.patches = patches.rows
+    contents.patch_count = patches.count
+    contents.bad = -1
 
 
-cdef void find_spans(Contents* c, PlacedTables placed):
+cdef void find_spans(Contents* contents, PlacedTables placed):
     """The contents of sections that the link made."""
     cdef Spans table
     cdef Blob blob
     cdef size_t i
     for table, blob in zip(placed.spans, placed.blobs):
         for i in range(table.count):
-            c.span_bytes[table.rows[i].out] = blob.rows + table.rows[i].offset
+            contents.span_bytes[table.rows[i].out] = blob.rows + table.rows[i].offset
 
 
 def write_tables(Canvas image not None, PlacedTables placed not None, bint preserved):
@@ -194,20 +196,20 @@ def write_tables(Canvas image not None, PlacedTables placed not None, bint prese
 
     With `preserved` (--preserve-relocs) shared variables have internal visibility.
     """
-    cdef Writer w
-    cdef WindowQueue d
+    cdef Writer writer
+    cdef WindowQueue queue
     cdef Vec windows
     cdef int error = ENOMEM
     cdef Scratch scratch
     expect_size(image, placed)
-    open_writer(&w, placed, preserved)
+    open_writer(&writer, placed, preserved)
     scratch_init(&scratch)
     scratch_vector(&scratch, &windows, sizeof(Window))
-    if not scratch.failed and list_tables(&windows, &w):
+    if not scratch.failed and list_tables(&windows, &writer):
         sort_windows(&windows)
-        start_queue(&d, image, make_table, &w, &windows)
+        start_queue(&queue, image, make_table, &writer, &windows)
         with nogil:
-            error = draw(&d)
+            error = draw(&queue)
     scratch_free(&scratch)
     check(error)
 
@@ -222,63 +224,66 @@ def write_header(Canvas image not None, PlacedTables placed not None, tuple iden
     """
     cdef bytes abi = identity[0]
     cdef uint32_t e_version = identity[1], e_flags = identity[2]
-    cdef Writer w
+    cdef Writer writer
     cdef Ehdr header
     cdef Shdr[3] heads
-    cdef uint64_t at = 0, size = 0
+    cdef uint64_t offset = 0, size = 0
     if PyBytes_GET_SIZE(abi) != 2:
         raise ValueError("abi: two bytes")
     expect_size(image, placed)
-    take_tables(&w, placed)
-    put(image, w.placed.table_offset + (w.placed.section_order_count + 1) * sizeof(Shdr),
-        PyBytes_AS_STRING(placed.phdrs), PyBytes_GET_SIZE(placed.phdrs))
-    if index_of(&w, K_MERC_SYSTEM_SHARED) and not w.objects.traits & TRAIT_LEAN_NAMES:
-        size = system_shared(&w, note, late_compat, heads, &at)
-        put(image, at, heads, size)
-    start_header(&header, &w, PyBytes_GET_SIZE(placed.phdrs) // sizeof(Phdr))
+    bind_tables(&writer, placed)
+    put_bytes(image, writer.placed.table_offset + (writer.placed.section_order_count + 1)
+              * sizeof(Shdr), PyBytes_AS_STRING(placed.phdrs), PyBytes_GET_SIZE(placed.phdrs))
+    if index_of(&writer, K_MERC_SYSTEM_SHARED) and not writer.objects.traits & TRAIT_LEAN_NAMES:
+        size = copy_header_bytes(&writer, note, late_compat, heads, &offset)
+        put_bytes(image, offset, heads, size)
+    start_header(&header, &writer, PyBytes_GET_SIZE(placed.phdrs) // sizeof(Phdr))
     memcpy(header.e_ident + 7, PyBytes_AS_STRING(abi), 2)
     header.e_version = e_version
     header.e_flags |= e_flags
-    put(image, 0, &header, sizeof(header))
+    put_bytes(image, 0, &header, sizeof(header))
 
 
-cdef void open_writer(Writer* w, PlacedTables placed, bint preserved):
+cdef void open_writer(Writer* writer, PlacedTables placed, bint preserved):
     """Have tables ready to be written."""
-    take_tables(w, placed)
-    w.preserved = preserved
+    bind_tables(writer, placed)
+    writer.preserved = preserved
     with nogil:
-        count_locals(w)
+        count_locals(writer)
 
 
-cdef void take_tables(Writer* w, PlacedTables placed):
+cdef void bind_tables(Writer* writer, PlacedTables placed):
+    """Fill a Writer with views of the tables and the sections that the output has once."""
     cdef size_t i
     cdef int32_t wide
-    memset(w, 0, sizeof(Writer))
-    placed.merged.objects.view(&w.objects)
-    placed.merged.view(&w.merged)
-    placed.view(&w.placed)
-    memset(w.only, 0xff, sizeof(w.only))
-    for i in range(w.placed.out_count):
-        w.only[w.placed.outs[i].kind] = <int32_t>i
-    wide = w.only[K_SYMTAB_SHNDX]
+    memset(writer, 0, sizeof(Writer))
+    placed.merged.objects.view(&writer.objects)
+    placed.merged.view(&writer.merged)
+    placed.view(&writer.placed)
+    memset(writer.only, 0xff, sizeof(writer.only))
+    for i in range(writer.placed.out_count):
+        writer.only[writer.placed.outs[i].kind] = <int32_t>i
+    wide = writer.only[K_SYMTAB_SHNDX]
     if wide >= 0:
-        w.late = w.placed.outs[wide].marks & OF_LATE != 0
-        w.wide = not w.late
+        writer.late = writer.placed.outs[wide].marks & OF_LATE != 0
+        writer.wide = not writer.late
 
 
-cdef bint list_tables(Vec* windows, Writer* w) noexcept:
+cdef bint list_tables(Vec* windows, Writer* writer) noexcept:
     """Windows of all tables; False without memory."""
-    return (list_symbols(windows, w) and list_headers(windows, w)
-            and list_strings(windows, w, K_SHSTRTAB, w.placed.shstrtab)
-            and list_strings(windows, w, K_STRTAB, w.placed.strtab))
+    return (list_symbols(windows, writer) and list_headers(windows, writer)
+            and list_strings(windows, writer, K_SHSTRTAB, writer.placed.shstrtab)
+            and list_strings(windows, writer, K_STRTAB, writer.placed.strtab))
 
 
-cdef bint list_strings(Vec* windows, Writer* w, uint16_t kind, const uint8_t* strings) noexcept:
-    return list_bytes(windows, contents_at(w, kind), strings, w.placed.places[w.only[kind]].size)
+cdef bint list_strings(Vec* windows, Writer* writer, uint16_t kind,
+                       const uint8_t* strings) noexcept:
+    return list_bytes(windows, contents_at(writer, kind), strings,
+                      writer.placed.places[writer.only[kind]].size)
 
 
 cdef void make_table(void* context, const Window* window, uint8_t* to) noexcept nogil:
-    if window.what == HEADERS:
+    if window.kind == HEADERS:
         make_headers(<Writer*>context, window, <Shdr*>to)
     else:
         make_symbols(<Writer*>context, window, to)

@@ -15,6 +15,7 @@ from tables.rows cimport PatchRow
 
 cdef inline uint64_t bits_of(const RelocationFacts* f, uint64_t value,
                              uint32_t bank) noexcept nogil:
+    """The bits of a value that the field takes, by the form of the relocation."""
     if f.form == FORM_WHOLE:
         return value
     if f.form == FORM_HIGH:

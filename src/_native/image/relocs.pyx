@@ -5,21 +5,21 @@ S is the symbol's offset in its section (sections have address 0), A the addend.
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
-from sectionkinds cimport IS_CODE, IS_VARIABLES
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector
+from base.vector cimport Vec, vec_push
 from image.capsules cimport bank_of
-from tables.kinds cimport is_a
-from pylink._native.tables cimport Patches, PlacedTables, take_rows
+from pylink._native.tables cimport Patches, PlacedTables, detach_rows
 from relocationtypes cimport (
     FORM_BYTE, FORM_NONE, FORM_ZERO, PLAIN_TYPES, RELOCATION, R_CUDA_32, R_CUDA_64, R_CUDA_NONE,
     R_CUDA_UNUSED_CLEAR32, R_CUDA_UNUSED_CLEAR64, RelocationFacts, facts_of,
 )
+from sectionkinds cimport IS_CODE, IS_VARIABLES
+from tables.kinds cimport is_a
 from tables.rows cimport (
     EF_UNSIZED, E_CONST0_SIZE, E_CONSTANT, E_SHARED, FIXUP_CLEAR, FIXUP_MERC, FIXUP_REL, FIXUP_ZERO,
     FROM_TWIN, M_DEBUG, M_RELOCATABLE, EntityRow, FixupRow, OutRow, PatchRow,
 )
 from tables.views cimport MergedView, PlacedView
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector
-from base.vector cimport Vec, vec_push
 
 
 def find_unfit(Patches patches not None, uint64_t size):
@@ -27,12 +27,12 @@ def find_unfit(Patches patches not None, uint64_t size):
     cdef const PatchRow* row = patches.rows
     cdef Py_ssize_t i
     for i in range(<Py_ssize_t>patches.count):
-        if not fits(&row[i], size):
+        if not can_write(&row[i], size):
             return i
     return -1
 
 
-cdef inline bint fits(const PatchRow* row, uint64_t size) noexcept nogil:
+cdef inline bint can_write(const PatchRow* row, uint64_t size) noexcept nogil:
     """Whether the type can be resolved, and the field is inside an image of `size` bytes."""
     cdef const RelocationFacts* f
     if row.type >= PLAIN_TYPES:
@@ -45,7 +45,7 @@ cdef inline bint fits(const PatchRow* row, uint64_t size) noexcept nogil:
 def resolve_values(PlacedTables placed not None):
     """The PatchRow of every FixupRow that changes bytes, in order of the table.
 
-    Records of capsules have none: see image/capsules.pxd.
+    Records of capsules have no PatchRow: see image/capsules.pxd.
     """
     cdef Resolution r
     cdef const FixupRow* fixup
@@ -73,7 +73,7 @@ def resolve_values(PlacedTables placed not None):
                 resolve_value(&r, fixup, row)
         if scratch.failed:
             raise MemoryError
-        return Patches(take_rows(&patches))
+        return Patches(detach_rows(&patches))
     finally:
         scratch_free(&scratch)
 
@@ -144,11 +144,11 @@ cdef inline bint is_crowded(const Resolution* r, size_t i) noexcept nogil:
         return False
     if out.size - fixup.offset < 8:
         return True
-    return (i > 0 and follows(fixup, fixup - 1)) or (
-        i + 1 < r.merged.fixup_count and follows(fixup, fixup + 1))
+    return (i > 0 and is_next_word(fixup, fixup - 1)) or (
+        i + 1 < r.merged.fixup_count and is_next_word(fixup, fixup + 1))
 
 
-cdef inline bint follows(const FixupRow* fixup, const FixupRow* other) noexcept nogil:
+cdef inline bint is_next_word(const FixupRow* fixup, const FixupRow* other) noexcept nogil:
     return other.out == fixup.out and other.offset == fixup.offset + 4
 
 

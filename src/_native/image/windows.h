@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Give an empty file its size, with disk space for all of it where the system can say so. It is
-   the system's own call, since the C library's writes to every page where there is none. */
+/* Give an empty file its size, and reserve disk space if the system can. This is the system's own
+   call: the C library's writes to every page if the file system does not support it. */
 static int pylink_reserve(int file, uint64_t size) {
     int done = -1;
     if (size > (uint64_t)INT64_MAX)

@@ -1,7 +1,7 @@
-# The output on its way to where it is kept: runs of bytes, the windows, which threads make one
-# after the other.
+# Writing the output, to memory or to a file: in windows, runs of bytes that threads make one after
+# the other.
 #
-# They are handed out from the first byte of the output to the last, whatever they hold.
+# Windows are taken in the order of the output, whatever they contain.
 #
 # In memory a window is made in its place. One of a file is made in a buffer that is used again, and
 # written from there: a file that is mapped, or a whole image, takes as many new pages as the output
@@ -14,8 +14,8 @@ from libc.stdlib cimport free, malloc, qsort
 from libc.string cimport memcpy, memset
 
 from base.hugepages cimport prefer_large_pages
+from base.threads cimport MOST_THREADS, claim, claim_items, release_threads, run_parts
 from base.vector cimport Vec, vec_push
-from base.threads cimport MOST_THREADS, claim, give_back, in_parts, take_run
 
 cdef extern from "<unistd.h>" nogil:
     ssize_t c_pwrite "pwrite"(int file, const void* data, size_t size, int64_t offset)
@@ -33,11 +33,11 @@ cdef enum:
 ctypedef struct Window:
     uint64_t start              # in the output
     uint64_t size
-    size_t first                # of what it is made of
+    size_t first                # number of the first item to write
     size_t last
-    uint32_t first_patch        # of contents: what is patched in it
+    uint32_t first_patch        # contents: number of the first patch
     uint32_t last_patch
-    int32_t what                # for the function that makes it
+    int32_t kind                # for the function that makes it
     const uint8_t* source       # where its bytes are already, or NULL
 
 
@@ -58,7 +58,7 @@ ctypedef struct WindowQueue:
 
 
 cdef inline bint list_rows(Vec* windows, uint64_t start, size_t row, size_t count,
-                           int32_t what) noexcept nogil:
+                           int32_t kind) noexcept nogil:
     """Add windows of a table of `count` rows that must be made; False without memory."""
     cdef size_t first = 0, last
     cdef Window* window
@@ -72,7 +72,7 @@ cdef inline bint list_rows(Vec* windows, uint64_t start, size_t row, size_t coun
         window.size = (last - first) * row
         window.first = first
         window.last = last
-        window.what = what
+        window.kind = kind
         first = last
     return True
 
@@ -80,21 +80,21 @@ cdef inline bint list_rows(Vec* windows, uint64_t start, size_t row, size_t coun
 cdef inline bint list_bytes(Vec* windows, uint64_t start, const uint8_t* source,
                             uint64_t size) noexcept nogil:
     """Add windows of bytes that are there; False without memory."""
-    cdef uint64_t at = 0
+    cdef uint64_t offset = 0
     cdef Window* window
-    while at < size:
+    while offset < size:
         window = <Window*>vec_push(windows)
         if window == NULL:
             return False
         memset(window, 0, sizeof(Window))
-        window.start = start + at
-        window.size = min(size - at, <uint64_t>WINDOW)
-        window.source = source + at
-        at += window.size
+        window.start = start + offset
+        window.size = min(size - offset, <uint64_t>WINDOW)
+        window.source = source + offset
+        offset += window.size
     return True
 
 
-cdef inline int by_start(const void* a, const void* b) noexcept nogil:
+cdef inline int compare_windows(const void* a, const void* b) noexcept nogil:
     cdef uint64_t x = (<const Window*>a).start, y = (<const Window*>b).start
     return -1 if x < y else x > y
 
@@ -102,7 +102,7 @@ cdef inline int by_start(const void* a, const void* b) noexcept nogil:
 cdef inline void sort_windows(Vec* windows) noexcept nogil:
     """Put windows, none of them empty, into the order of the output."""
     if windows.count:
-        qsort(windows.data, windows.count, sizeof(Window), by_start)
+        qsort(windows.data, windows.count, sizeof(Window), compare_windows)
 
 
 cdef inline int write_at(int file, const uint8_t* data, uint64_t size,
@@ -134,7 +134,7 @@ cdef inline void write_windows(void* context, size_t part) noexcept nogil:
         if buffer == NULL:
             d.error = ENOMEM
             return
-    number = take_run(&d.next, 1)
+    number = claim_items(&d.next, 1)
     while number < d.count and error == 0:
         window = &d.windows[number]
         source = window.source
@@ -148,36 +148,36 @@ cdef inline void write_windows(void* context, size_t part) noexcept nogil:
                 d.make(d.context, window, buffer)
                 source = buffer
             error = write_at(d.file, source, window.size, window.start)
-        number = take_run(&d.next, 1)
+        number = claim_items(&d.next, 1)
     if error:
         d.error = error
     free(buffer)
 
 
-cdef inline int draw(WindowQueue* d) noexcept nogil:
+cdef inline int draw(WindowQueue* queue) noexcept nogil:
     """Make all windows; errno of what failed, or 0."""
     cdef uint64_t size = 0
     cdef size_t i, helpers
-    d.room = d.next = 0
-    d.error = 0
-    for i in range(d.count):
-        size += d.windows[i].size
-        if d.windows[i].source == NULL:
-            d.room = max(d.room, <size_t>d.windows[i].size)
-    helpers = claim(size, d.count, MOST_THREADS - 1)
-    in_parts(write_windows, d, helpers + 1)
-    give_back(helpers)
-    return d.error
+    queue.room = queue.next = 0
+    queue.error = 0
+    for i in range(queue.count):
+        size += queue.windows[i].size
+        if queue.windows[i].source == NULL:
+            queue.room = max(queue.room, <size_t>queue.windows[i].size)
+    helpers = claim(size, queue.count, MOST_THREADS - 1)
+    run_parts(write_windows, queue, helpers + 1)
+    release_threads(helpers)
+    return queue.error
 
 
-cdef inline void clear_rest(const WindowQueue* d, uint64_t size) noexcept nogil:
+cdef inline void clear_gaps(const WindowQueue* queue, uint64_t size) noexcept nogil:
     """Zeros outside of all windows; a file has them from the start."""
-    cdef uint64_t at = 0
+    cdef uint64_t offset = 0
     cdef size_t i
-    if d.memory == NULL:
+    if queue.memory == NULL:
         return
-    prefer_large_pages(d.memory, size)
-    for i in range(d.count):
-        memset(d.memory + at, 0, d.windows[i].start - at)
-        at = d.windows[i].start + d.windows[i].size
-    memset(d.memory + at, 0, size - at)
+    prefer_large_pages(queue.memory, size)
+    for i in range(queue.count):
+        memset(queue.memory + offset, 0, queue.windows[i].start - offset)
+        offset = queue.windows[i].start + queue.windows[i].size
+    memset(queue.memory + offset, 0, size - offset)

@@ -1,13 +1,14 @@
-# Instructions of sm_100 that keep code off the fast path of nvlink's finalizer: those for which
-# it clears bit 3 of CAN_FASTPATH_FINALIZE. docs/format-notes.md has the experiments. From 13.3 on
-# code has scoreboards that other chips ask for, too, and no instruction clears it. What pylink
-# keeps of older code does so where it lacks these: docs/older-objects.md.
+# Instructions of sm_100 that keep code off the fast path of nvlink's finalizer: those for which it
+# clears bit 3 of CAN_FASTPATH_FINALIZE. docs/format-notes.md has the experiments. From 13.3 on code
+# has scoreboards that other chips ask for, too, and no instruction clears it. Older code that
+# pylink keeps clears it if it lacks these scoreboards: docs/older-objects.md.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
+from base.elf64 cimport WORD
+
 
 cdef enum:
-    WORD = 16               # bytes of an instruction
     OP_DMUL = 0x28          # the low byte of an operation is the same for all forms of operands
     OP_DADD = 0x29
     OP_DSETP = 0x2a
@@ -22,28 +23,32 @@ cdef enum:
     KIND_I8 = 1
 
 
-cdef inline bint leaves_fastpath(const uint8_t* word, bint kept) noexcept nogil:
-    """`kept`: the link follows a release whose own code has the scoreboards."""
+cdef inline bint is_off_fastpath(const uint8_t* word, bint follows_scoreboards) noexcept nogil:
+    """Whether an instruction clears the bit. `follows_scoreboards`: the link follows a release
+    whose code has scoreboards.
+    """
     cdef uint32_t form = (<uint32_t>word[0] | <uint32_t>word[1] << 8) & 0xfff
     cdef uint8_t operation = word[0]
     # No second result, and no predicate to combine the first one with.
-    cdef bint plain = word[10] >> 4 == 0xf and word[11] & 7 == 3
+    cdef bint is_plain = word[10] >> 4 == 0xf and word[11] & 7 == 3
     if word[CONTROL_BYTE] | <uint32_t>word[CONTROL_BYTE + 1] << 8 == CARELESS:
         return False
     if operation == OP_DMUL or operation == OP_DADD or operation == OP_DFMA:
         return True
     if operation == OP_DSETP:
-        return form != OP_DSETP_IMM or not plain
+        return form != OP_DSETP_IMM or not is_plain
     if operation == OP_UTCMMA:
         return word[9] & 7 == KIND_I8
-    # These two have the same code in all releases.
-    return form == OP_IMMA or (not kept and (form == OP_DMMA or (form == OP_FSETP_IMM and plain)))
+    # IMMA and DMMA have the same code in all releases.
+    return (form == OP_IMMA
+            or (not follows_scoreboards
+                and (form == OP_DMMA or (form == OP_FSETP_IMM and is_plain))))
 
 
-cdef inline bint code_leaves_fastpath(const uint8_t* code, uint64_t size,
-                                      bint kept) noexcept nogil:
-    cdef uint64_t at
-    for at in range(size // WORD):
-        if leaves_fastpath(code + at * WORD, kept):
+cdef inline bint has_code_off_fastpath(const uint8_t* code, uint64_t size,
+                                       bint follows_scoreboards) noexcept nogil:
+    cdef uint64_t offset
+    for offset in range(size // WORD):
+        if is_off_fastpath(code + offset * WORD, follows_scoreboards):
             return True
     return False

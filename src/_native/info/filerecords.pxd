@@ -1,40 +1,41 @@
 # .nv.info and its twin: the records of whole files, and what kernels need of the stack.
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
 from libc.stdlib cimport qsort
+from libc.string cimport memcpy
 
 from attributetypes cimport (
     ATTRIBUTE, EIATTR_FRAME_SIZE, EIATTR_MAX_STACK_SIZE, EIATTR_MIN_STACK_SIZE, EIATTR_REGCOUNT,
 )
-from info.frames cimport CodeFrame, find_frames, has_whole_file
-from tables.rows cimport EF_LIVE, RESOLUTION_WON, FileRow, SectionRow
-from info.records cimport Info, Record, entity_of, inherits, put, set_record
-from sectionkinds cimport KIND
-from base.scratch cimport Scratch, scratch_free, scratch_init
-from traits cimport TRAIT_MERCURY
 from base.elf64 cimport load32
-from tables.attributes cimport record_size
+from base.scratch cimport Scratch, scratch_free, scratch_init
 from base.vector cimport vec_extend, vec_push
+from info.frames cimport CodeFrame, find_frames, has_whole_program_file
+from info.records cimport Info, Record, append_bytes, entity_of, is_inheriting, set_record
+from sectionkinds cimport KIND
+from tables.attributes cimport record_size
+from tables.rows cimport EF_LIVE, RESOLUTION_WON, FileRow, SectionRow
+from traits cimport TRAIT_MERCURY
 
 
-cdef inline bint names_function(const uint8_t* data) noexcept nogil:
+cdef inline bint has_function_name(const uint8_t* data) noexcept nogil:
     return data[0] == 4 and ATTRIBUTE[data[1]].of_function
 
 
-cdef inline bint file_record_stays(Info* m, const uint8_t* data,
-                                   const FileRow* file) noexcept nogil:
+cdef inline bint is_file_record_kept(Info* info, const uint8_t* data,
+                                     const FileRow* file) noexcept nogil:
+    """Whether the output keeps a record of an input's .nv.info."""
     cdef uint32_t symbol
     cdef int32_t e
-    if not names_function(data):
+    if not has_function_name(data):
         return True
-    if m.objects.executable and (
+    if info.objects.executable and (
             data[1] == EIATTR_MAX_STACK_SIZE or data[1] == EIATTR_MIN_STACK_SIZE):
         return False
     symbol = file.first_symbol + load32(data + 4)
-    e = m.merged.symbol_entity[symbol]
-    return (e >= 0 and m.merged.symbol_resolution[symbol] == RESOLUTION_WON
-            and m.merged.entities[e].flags & EF_LIVE != 0)
+    e = info.merged.symbol_entity[symbol]
+    return (e >= 0 and info.merged.symbol_resolution[symbol] == RESOLUTION_WON
+            and info.merged.entities[e].flags & EF_LIVE != 0)
 
 
 cdef packed struct StackSize:
@@ -45,83 +46,86 @@ cdef packed struct StackSize:
     uint32_t bytes
 
 
-cdef inline int by_symbol(const void* a, const void* b) noexcept nogil:
+cdef inline int compare_stack_sizes(const void* a, const void* b) noexcept nogil:
     cdef uint32_t x = (<const StackSize*>a).symbol, y = (<const StackSize*>b).symbol
     return -1 if x < y else x > y
 
 
-cdef inline bint emit_stack_sizes(Info* m) noexcept nogil:
+cdef inline bint emit_stack_sizes(Info* info) noexcept nogil:
     """MIN_STACK_SIZE of each kernel, by symbol index."""
-    cdef size_t start = m.blob.count, i
+    cdef size_t start = info.blob.count, i
     cdef StackSize* record
-    for i in range(m.merged.entity_count):
-        if inherits(m, <int32_t>i) and m.merged.entities[i].flags & EF_LIVE:
-            record = <StackSize*>vec_extend(&m.blob, sizeof(StackSize))
+    for i in range(info.merged.entity_count):
+        if is_inheriting(info, <int32_t>i) and info.merged.entities[i].flags & EF_LIVE:
+            record = <StackSize*>vec_extend(&info.blob, sizeof(StackSize))
             if record == NULL:
                 return False
             record.format = 4
             record.attribute = EIATTR_MIN_STACK_SIZE
             record.size = 8
-            record.symbol = m.placed.symbol_index[i]
-            record.bytes = m.merged.functions[i].stack
-    qsort(m.blob.data + start, (m.blob.count - start) // sizeof(StackSize), sizeof(StackSize),
-          by_symbol)
+            record.symbol = info.placed.symbol_index[i]
+            record.bytes = info.merged.functions[i].stack
+    qsort(info.blob.data + start, (info.blob.count - start) // sizeof(StackSize), sizeof(StackSize),
+          compare_stack_sizes)
     return True
 
 
-cdef inline bint emit_file_records(Info* m, uint16_t kind, const CodeFrame* frames) noexcept nogil:
+cdef inline bint emit_file_records(Info* info, uint16_t kind,
+                                   const CodeFrame* frames) noexcept nogil:
     """Records of .nv.info or its twin; `frames` are by input section, or NULL."""
     cdef size_t f, i
     cdef uint32_t j
     cdef const SectionRow* s
     cdef const uint8_t* data
     cdef uint8_t* place
-    cdef uint64_t at
+    cdef uint64_t offset
     cdef Record* record
     cdef int32_t symbol, section
     cdef uint32_t value
-    m.records.count = 0
-    for f in range(m.objects.file_count):
-        for j in range(m.objects.files[f].first_section,
-                       m.objects.files[f].first_section + m.objects.files[f].section_count):
-            s = &m.objects.sections[j]
+    info.records.count = 0
+    for f in range(info.objects.file_count):
+        for j in range(info.objects.files[f].first_section,
+                       info.objects.files[f].first_section + info.objects.files[f].section_count):
+            s = &info.objects.sections[j]
             if s.kind != kind:
                 continue
-            at = 0
-            while at < s.size:
-                data = m.objects.arena + s.offset + at
-                at += record_size(data)
-                if not file_record_stays(m, data, &m.objects.files[f]):
+            offset = 0
+            while offset < s.size:
+                data = info.objects.arena + s.offset + offset
+                offset += record_size(data)
+                if not is_file_record_kept(info, data, &info.objects.files[f]):
                     continue
-                record = <Record*>vec_push(&m.records)
+                record = <Record*>vec_push(&info.records)
                 if record == NULL:
                     return False
                 set_record(record, data, <uint32_t>f)
-    for i in range(m.records.count):
-        record = <Record*>m.records.data + (m.records.count - 1 - i)
-        place = put(m, record.data, record.size)
+    for i in range(info.records.count):
+        record = <Record*>info.records.data + (info.records.count - 1 - i)
+        place = append_bytes(info, record.data, record.size)
         if place == NULL:
             return False
-        if names_function(record.data):
-            symbol = entity_of(m, record.file, load32(record.data + 4))
-            memcpy(place + 4, &m.placed.symbol_index[symbol], 4)
-            section = m.objects.symbols[m.merged.entities[symbol].winner].section
+        if has_function_name(record.data):
+            symbol = entity_of(info, record.file, load32(record.data + 4))
+            memcpy(place + 4, &info.placed.symbol_index[symbol], 4)
+            section = info.objects.symbols[info.merged.entities[symbol].winner].section
             if (frames != NULL and record.data[1] == EIATTR_FRAME_SIZE and section >= 0
                     and frames[section].known):
                 memcpy(place + 8, &frames[section].size, 4)
-            if m.objects.executable and record.data[1] == EIATTR_REGCOUNT:
-                value = m.merged.functions[symbol].regcount
+            if info.objects.executable and record.data[1] == EIATTR_REGCOUNT:
+                value = info.merged.functions[symbol].regcount
                 memcpy(place + 8, &value, 4)
-    return not m.objects.executable or emit_stack_sizes(m)
+    return not info.objects.executable or emit_stack_sizes(info)
 
 
-cdef inline bint emit_file_info(Info* m, uint16_t kind) noexcept nogil:
+cdef inline bint emit_file_info(Info* info, uint16_t kind) noexcept nogil:
+    """Write the records of .nv.info or its twin; False without memory."""
     cdef Scratch scratch
     cdef CodeFrame* frames = NULL
     cdef bint done
     scratch_init(&scratch)
-    if not KIND[kind].mercury and m.objects.traits & TRAIT_MERCURY and has_whole_file(m):
-        frames = find_frames(m, &scratch)
-    done = not scratch.failed and emit_file_records(m, kind, frames)
+    if (not KIND[kind].mercury and info.objects.traits & TRAIT_MERCURY
+            and has_whole_program_file(info)):
+        frames = find_frames(info, &scratch)
+    done = not scratch.failed and emit_file_records(info, kind, frames)
     scratch_free(&scratch)
     return done

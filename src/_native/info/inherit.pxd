@@ -5,232 +5,241 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memmove, memset
 
-from tables.attributes cimport find_record, record_size
 from attributetypes cimport (
     EIATTR_CRS_STACK_SIZE, EIATTR_TCGEN05_1CTA_USED, EIATTR_TCGEN05_2CTA_USED, JOIN_COUNT,
     JOIN_FLAG, JOIN_LAST, JOIN_MARK, JOIN_MAXIMUM, JOIN_NOTHING, JOIN_NUMBERS, JOIN_OWN,
     JOIN_POSITIVE, JOIN_SUM, JOIN_SYMBOLS, JOIN_UNION, JOIN_WORDS,
 )
 from base.elf64 cimport load16, load32
+from base.vector cimport vec_append, vec_extend, vec_push
+from info.records cimport (
+    Info, append_bytes, find_external, find_own_record, make_barriers_record, set_length,
+    source_of_info,
+)
+from tables.attributes cimport find_record, record_size
 from tables.kinds cimport is_function_info
 from tables.rows cimport OutRow, SectionRow
 from traits cimport TRAIT_EXTERNS_LAST
-from base.vector cimport vec_append, vec_extend, vec_push
-from info.records cimport Info, external, has_barriers, info_source, own_record, put, set_length
 
 cdef enum:
-    UNKNOWN_BITS = 0x8000       # of SPARSE_MMA_MASK
-    UNKNOWN_NUMBER = 0xffff     # of NUM_MBARRIERS
+    UNKNOWN_BITS = 0x8000       # value of SPARSE_MMA_MASK
+    UNKNOWN_NUMBER = 0xffff     # value of NUM_MBARRIERS
 
 
 # The value of one attribute that the only live kernel inherits.
 ctypedef struct Gathered:
-    bint found
+    bint is_found
     uint16_t value
 
 
-cdef inline int by_number(const void* a, const void* b) noexcept nogil:
+cdef inline int compare_numbers(const void* a, const void* b) noexcept nogil:
     cdef int32_t x = (<const int32_t*>a)[0], y = (<const int32_t*>b)[0]
     return -1 if x < y else x > y
 
 
-cdef inline bint find_reached(Info* m, int32_t kernel) noexcept nogil:
-    """`reached`: the functions the kernel reaches that give something, in section order."""
+cdef inline bint find_reached(Info* info, int32_t kernel) noexcept nogil:
+    """`reached_infos`: the functions the kernel reaches that give something, in section order."""
     cdef size_t depth = 0
     cdef uint32_t node, to, j
     cdef int32_t* row
-    m.reached.count = 0
-    if m.contributors.count == 0:
+    info.reached_infos.count = 0
+    if info.contributors.count == 0:
         return True
-    if m.live_kernels == 1:
+    if info.live_kernels == 1:
         # A single kernel takes over from every live function.
-        return vec_append(&m.reached, m.contributors.data, m.contributors.count)
-    m.walk += 1
-    m.stamp[kernel] = m.walk
-    m.stack[0] = <uint32_t>kernel
+        return vec_append(&info.reached_infos, info.contributors.data, info.contributors.count)
+    info.walk += 1
+    info.stamp[kernel] = info.walk
+    info.stack[0] = <uint32_t>kernel
     depth = 1
     while depth:
         depth -= 1
-        node = m.stack[depth]
-        if node < m.merged.entity_count and m.contributes[node] and m.info_out[node] >= 0:
-            row = <int32_t*>vec_push(&m.reached)
+        node = info.stack[depth]
+        if node < info.merged.entity_count and info.contributes[node] and info.info_out[node] >= 0:
+            row = <int32_t*>vec_push(&info.reached_infos)
             if row == NULL:
                 return False
-            row[0] = m.info_out[node]
-        for j in range(m.graph.start[node], m.graph.start[node + 1]):
-            to = m.graph.edges[j]
-            if m.stamp[to] != m.walk:
-                m.stamp[to] = m.walk
-                m.stack[depth] = to
+            row[0] = info.info_out[node]
+        for j in range(info.graph.start[node], info.graph.start[node + 1]):
+            to = info.graph.edges[j]
+            if info.stamp[to] != info.walk:
+                info.stamp[to] = info.walk
+                info.stack[depth] = to
                 depth += 1
-    qsort(m.reached.data, m.reached.count, 4, by_number)
+    qsort(info.reached_infos.data, info.reached_infos.count, 4, compare_numbers)
     return True
 
 
-cdef inline bint inherit(Info* m, int32_t kernel, uint64_t start) noexcept nogil:
+cdef inline bint inherit(Info* info, int32_t kernel, uint64_t start) noexcept nogil:
     """Add to the kernel's records, which begin at `start`, what it takes from its callees."""
-    if not find_reached(m, kernel):
+    if not find_reached(info, kernel):
         return False
-    if m.live_kernels == 1:
-        return inherit_alone(m, kernel, start)
-    return inherit_in_turn(m, kernel, start)
+    if info.live_kernels == 1:
+        return inherit_alone(info, kernel, start)
+    return inherit_in_turn(info, kernel, start)
 
 
-cdef inline bint mark_recursion(Info* m, uint64_t start) noexcept nogil:
+cdef inline bint mark_recursion(Info* info, uint64_t start) noexcept nogil:
+    """Set CRS_STACK_SIZE of a kernel with unbounded stack; False without memory."""
     cdef uint8_t crs[8]
-    cdef int64_t at = own_record(m, start, EIATTR_CRS_STACK_SIZE)
+    cdef int64_t offset = find_own_record(info, start, EIATTR_CRS_STACK_SIZE)
     memset(crs, 0xff, 8)
     crs[0] = 4
     crs[1] = EIATTR_CRS_STACK_SIZE
     crs[2] = 4
     crs[3] = 0
-    if at < 0:
-        return put(m, crs, 8) != NULL
-    memcpy(m.blob.data + at, crs, 8)
+    if offset < 0:
+        return append_bytes(info, crs, 8) != NULL
+    memcpy(info.blob.data + offset, crs, 8)
     return True
 
 
-cdef inline bint put_unknown_bits(Info* m, int32_t e, uint64_t start) noexcept nogil:
-    """A function that does not say which bits it uses, in a link in which another one does.
+cdef inline bint put_unknown_bits(Info* info, int32_t e, uint64_t start) noexcept nogil:
+    """Add UNKNOWN_BITS records: another function of the link states its bits, and this one does
+    not.
 
-    No alias says so, and the record that it gets goes to the function's.
+    No alias states them, and the alias's record goes to the function's. False without memory.
     """
-    cdef uint32_t missing = m.aliases[e] + (own_record(m, start, m.unknown_bits) < 0), _i
+    cdef uint32_t missing = info.aliases[e] + (find_own_record(info, start, info.unknown_bits) < 0)
+    cdef uint32_t _i
     for _i in range(missing):
-        if not put_value(m, m.unknown_bits, UNKNOWN_BITS):
+        if not put_value(info, info.unknown_bits, UNKNOWN_BITS):
             return False
     return True
 
 
-cdef inline bint put_value(Info* m, uint8_t attribute, uint16_t value) noexcept nogil:
+cdef inline bint put_value(Info* info, uint8_t attribute, uint16_t value) noexcept nogil:
     cdef uint8_t record[4]
-    record[0] = m.rules[attribute].format
+    record[0] = info.rules[attribute].format
     record[1] = attribute
     memcpy(record + 2, &value, 2)
-    return put(m, record, 4) != NULL
+    return append_bytes(info, record, 4) != NULL
 
 
-cdef inline uint16_t joined(uint8_t how, uint16_t mine, uint16_t theirs) noexcept nogil:
+cdef inline uint16_t join_values(uint8_t how, uint16_t own, uint16_t added) noexcept nogil:
     """The value of two records; what a record without a value of its own gives is 0."""
     if how == JOIN_MAXIMUM or how == JOIN_POSITIVE or how == JOIN_OWN:
-        return max(mine, theirs)
+        return max(own, added)
     if how == JOIN_SUM or how == JOIN_COUNT:
-        if mine == UNKNOWN_NUMBER or theirs == UNKNOWN_NUMBER:
+        if own == UNKNOWN_NUMBER or added == UNKNOWN_NUMBER:
             return UNKNOWN_NUMBER
-        return <uint16_t>(mine + theirs)
+        return <uint16_t>(own + added)
     if how == JOIN_UNION:
-        return mine | theirs
-    return theirs if how == JOIN_LAST else mine
+        return own | added
+    return added if how == JOIN_LAST else own
 
 
 # --- the records of the functions that a kernel reaches -------------------------------------------
 
 # Where a walk over them is.
-ctypedef struct Walk:
+ctypedef struct RecordWalk:
     int32_t kernel
-    size_t next                     # of Info.reached
+    size_t next                     # index into Info.reached_infos
     int32_t function                # at hand
     const SectionRow* source        # the records of the function at hand; NULL before the first
-    uint64_t offset                 # of the record after this one
+    uint64_t offset                 # offset of the next record
     const uint8_t* data             # the record; NULL: the function does not say which bits it uses
     uint8_t attribute
     uint16_t value
-    bint reported                       # of its barriers, which older code has no record of
+    bint has_reported               # the barriers of older code, which has no record
     uint8_t barriers[4]
 
 
-cdef inline void begin_walk(Walk* w, int32_t kernel) noexcept nogil:
-    memset(w, 0, sizeof(Walk))
+cdef inline void begin_walk(RecordWalk* w, int32_t kernel) noexcept nogil:
+    memset(w, 0, sizeof(RecordWalk))
     w.kernel = kernel
 
 
-cdef inline bint next_record(Info* m, Walk* w) noexcept nogil:
+cdef inline bint next_record(Info* info, RecordWalk* walk) noexcept nogil:
     """Go to the next record, function by function; False after the last one.
 
-    A function without a record of the bits that it uses, or with an alias, which has none, ends
-    with one that says so.
+    A function without a record of the bits that it uses, or with an alias, which has no records,
+    ends with a record that says so.
     """
     cdef int32_t function
-    cdef bint silent
+    cdef bint is_silent
     while True:
-        if w.source != NULL and w.offset < w.source.size:
-            w.data = m.objects.arena + w.source.offset + w.offset
-            w.offset += record_size(w.data)
-            w.attribute = w.data[1]
-            w.value = load16(w.data + 2)
+        if walk.source != NULL and walk.offset < walk.source.size:
+            walk.data = info.objects.arena + walk.source.offset + walk.offset
+            walk.offset += record_size(walk.data)
+            walk.attribute = walk.data[1]
+            walk.value = load16(walk.data + 2)
             return True
-        if w.source != NULL and not w.reported:
-            w.reported = True
-            if has_barriers(m, w.source, w.barriers):
-                w.data = w.barriers
-                w.attribute = w.data[1]
-                w.value = load16(w.data + 2)
+        if walk.source != NULL and not walk.has_reported:
+            walk.has_reported = True
+            if make_barriers_record(info, walk.source, walk.barriers):
+                walk.data = walk.barriers
+                walk.attribute = walk.data[1]
+                walk.value = load16(walk.data + 2)
                 return True
-        if w.source != NULL:
-            silent = m.unknown_bits and (m.aliases[w.function] or find_record(
-                m.objects.arena + w.source.offset, w.source.size, m.unknown_bits) == NULL)
-            w.source = NULL
-            if silent:
-                w.data = NULL
-                w.attribute = m.unknown_bits
-                w.value = UNKNOWN_BITS
+        if walk.source != NULL:
+            is_silent = (info.unknown_bits
+                         and (info.aliases[walk.function]
+                              or find_record(info.objects.arena + walk.source.offset,
+                                             walk.source.size, info.unknown_bits) == NULL))
+            walk.source = NULL
+            if is_silent:
+                walk.data = NULL
+                walk.attribute = info.unknown_bits
+                walk.value = UNKNOWN_BITS
                 return True
-        if w.next == m.reached.count:
+        if walk.next == info.reached_infos.count:
             return False
-        function = m.placed.outs[(<int32_t*>m.reached.data)[w.next]].entity
-        w.next += 1
-        if function != w.kernel:
-            w.function = function
-            w.source = info_source(m, function)
-            w.offset = 0
-            w.reported = False
+        function = info.placed.outs[(<int32_t*>info.reached_infos.data)[walk.next]].entity
+        walk.next += 1
+        if function != walk.kernel:
+            walk.function = function
+            walk.source = source_of_info(info, function)
+            walk.offset = 0
+            walk.has_reported = False
 
 
 # --- two kernels and more: each takes over function by function, record by record ----------------
 
 
-cdef inline bint inherit_in_turn(Info* m, int32_t kernel, uint64_t start) noexcept nogil:
-    cdef Walk walk
+cdef inline bint inherit_in_turn(Info* info, int32_t kernel, uint64_t start) noexcept nogil:
+    """Take over record by record, for one of several kernels; False without memory."""
+    cdef RecordWalk walk
     begin_walk(&walk, kernel)
-    while next_record(m, &walk):
+    while next_record(info, &walk):
         if walk.data == NULL:
-            join_value(m, start, walk.attribute, walk.value)
-        elif is_cta_group(walk.attribute) and excludes(cta_groups(m, start), walk.attribute):
-            if not note_mixed(m, kernel):
+            join_value(info, start, walk.attribute, walk.value)
+        elif is_cta_group(walk.attribute) and is_excluded(cta_groups(info, start), walk.attribute):
+            if not add_mixed_kernel(info, kernel):
                 return False
-        elif not inherit_record(m, start, walk.data, walk.source.file):
+        elif not inherit_record(info, start, walk.data, walk.source.file):
             return False
-    drop_empty_lists(m, start)
+    drop_empty_lists(info, start)
     return True
 
 
-cdef inline void join_value(Info* m, uint64_t start, uint8_t attribute,
-                            uint16_t theirs) noexcept nogil:
+cdef inline void join_value(Info* info, uint64_t start, uint8_t attribute,
+                            uint16_t added) noexcept nogil:
     """Join the value with that of the kernel's own record."""
-    cdef int64_t at = own_record(m, start, attribute)
+    cdef int64_t offset = find_own_record(info, start, attribute)
     cdef uint16_t value
-    if at >= 0:
-        value = joined(m.rules[attribute].how, load16(m.blob.data + at + 2), theirs)
-        memcpy(m.blob.data + at + 2, &value, 2)
+    if offset >= 0:
+        value = join_values(info.rules[attribute].how, load16(info.blob.data + offset + 2), added)
+        memcpy(info.blob.data + offset + 2, &value, 2)
 
 
-cdef inline bint inherit_record(Info* m, uint64_t start, const uint8_t* data,
+cdef inline bint inherit_record(Info* info, uint64_t start, const uint8_t* data,
                                 uint32_t file) noexcept nogil:
     """Add to the kernel's records what one record of a callee in that file gives it."""
-    cdef uint8_t attribute = data[1], how = m.rules[data[1]].how
+    cdef uint8_t attribute = data[1], how = info.rules[data[1]].how
     cdef uint16_t value = load16(data + 2)
     if how == JOIN_NOTHING:
         return True
     if is_list(how):
         if data[0] != 4:
             return True
-        if own_record(m, start, attribute) < 0 and not put_value(m, attribute, 0):
+        if find_own_record(info, start, attribute) < 0 and not put_value(info, attribute, 0):
             return False
-        return extend_list(m, start, data, file)
-    if own_record(m, start, attribute) >= 0:
-        join_value(m, start, attribute, value)
+        return extend_list(info, start, data, file)
+    if find_own_record(info, start, attribute) >= 0:
+        join_value(info, start, attribute, value)
         return True
-    return put_value(m, attribute, 0 if how == JOIN_FLAG else value)
+    return put_value(info, attribute, 0 if how == JOIN_FLAG else value)
 
 
 cdef inline bint is_list(uint8_t how) noexcept nogil:
@@ -241,183 +250,187 @@ cdef inline bint is_cta_group(uint8_t attribute) noexcept nogil:
     return attribute == EIATTR_TCGEN05_1CTA_USED or attribute == EIATTR_TCGEN05_2CTA_USED
 
 
-cdef inline uint8_t cta_groups(Info* m, uint64_t start) noexcept nogil:
+cdef inline uint8_t cta_groups(Info* info, uint64_t start) noexcept nogil:
     """How the kernel's records say that it works: bit 0 by single CTAs, bit 1 by pairs."""
-    return <uint8_t>((own_record(m, start, EIATTR_TCGEN05_1CTA_USED) >= 0)
-                     | (own_record(m, start, EIATTR_TCGEN05_2CTA_USED) >= 0) << 1)
+    return <uint8_t>((find_own_record(info, start, EIATTR_TCGEN05_1CTA_USED) >= 0)
+                     | (find_own_record(info, start, EIATTR_TCGEN05_2CTA_USED) >= 0) << 1)
 
 
-cdef inline bint excludes(uint8_t groups, uint8_t attribute) noexcept nogil:
+cdef inline bint is_excluded(uint8_t groups, uint8_t attribute) noexcept nogil:
     """Whether a kernel that has only the other one of two attributes cannot take over this one."""
     return ((attribute == EIATTR_TCGEN05_1CTA_USED and groups == 2)
             or (attribute == EIATTR_TCGEN05_2CTA_USED and groups == 1))
 
 
-cdef inline bint note_mixed(Info* m, int32_t kernel) noexcept nogil:
-    cdef int32_t* row = <int32_t*>vec_push(&m.mixed)
+cdef inline bint add_mixed_kernel(Info* info, int32_t kernel) noexcept nogil:
+    cdef int32_t* row = <int32_t*>vec_push(&info.mixed_kernels)
     if row == NULL:
         return False
     row[0] = kernel
     return True
 
 
-cdef inline uint32_t listed_item(Info* m, const uint8_t* data, uint32_t file, uint32_t i,
+cdef inline uint32_t output_item(Info* info, const uint8_t* data, uint32_t file, uint32_t i,
                                  bint* listed) noexcept nogil:
-    """Item `i` of a list as the output has it; `listed` says whether it does."""
+    """Item `i` of a list as the output has it; `list_items` says whether it does."""
     cdef uint32_t item = load32(data + 4 + 4 * i)
     listed[0] = True
-    if m.rules[data[1]].how == JOIN_SYMBOLS:
-        item = external(m, file, item)
+    if info.rules[data[1]].how == JOIN_SYMBOLS:
+        item = find_external(info, file, item)
         listed[0] = item != 0
     return item
 
 
-cdef inline bint extend_list(Info* m, uint64_t start, const uint8_t* data,
+cdef inline bint extend_list(Info* info, uint64_t start, const uint8_t* data,
                              uint32_t file) noexcept nogil:
     """Add the items of a callee's list that the kernel's lacks; one of them may come twice."""
-    cdef uint64_t at = <uint64_t>own_record(m, start, data[1]), end, tail
-    cdef uint32_t before = (record_size(m.blob.data + at) - 4) // 4, i, j, item, length
-    cdef bint listed = False, known, once = m.rules[data[1]].how == JOIN_WORDS
+    cdef uint64_t at = <uint64_t>find_own_record(info, start, data[1]), end, tail
+    cdef uint32_t before = (record_size(info.blob.data + at) - 4) // 4, i, j, item, length
+    cdef bint listed = False, is_listed, is_unique = info.rules[data[1]].how == JOIN_WORDS
     for i in range((record_size(data) - 4) // 4):
-        item = listed_item(m, data, file, i, &listed)
+        item = output_item(info, data, file, i, &listed)
         if not listed:
             continue
-        length = record_size(m.blob.data + at) - 4
-        known = False
-        for j in range(length // 4 if once else before):
-            if load32(m.blob.data + at + 4 + 4 * j) == item:
-                known = True
-        if known or length + 4 > 0xffff:
+        length = record_size(info.blob.data + at) - 4
+        is_listed = False
+        for j in range(length // 4 if is_unique else before):
+            if load32(info.blob.data + at + 4 + 4 * j) == item:
+                is_listed = True
+        if is_listed or length + 4 > 0xffff:
             continue
         end = at + 4 + length
-        tail = m.blob.count - end
-        if vec_extend(&m.blob, 4) == NULL:
+        tail = info.blob.count - end
+        if vec_extend(&info.blob, 4) == NULL:
             return False
         # Later records make room: the list grows in place.
-        memmove(m.blob.data + end + 4, m.blob.data + end, tail)
-        memcpy(m.blob.data + end, &item, 4)
-        set_length(m.blob.data + at, length + 4)
+        memmove(info.blob.data + end + 4, info.blob.data + end, tail)
+        memcpy(info.blob.data + end, &item, 4)
+        set_length(info.blob.data + at, length + 4)
     return True
 
 
 # --- a lone kernel: takes over from all live functions, attribute by attribute --------------------
 
 
-cdef inline bint inherit_alone(Info* m, int32_t kernel, uint64_t start) noexcept nogil:
+cdef inline bint inherit_alone(Info* info, int32_t kernel, uint64_t start) noexcept nogil:
+    """Take over attribute by attribute, for the only kernel; False without memory."""
     cdef Gathered gathered[256]
     cdef uint8_t attribute, how
     cdef size_t i
-    cdef int64_t at
-    cdef uint8_t owned = cta_groups(m, start)
-    gather_values(m, kernel, start, gathered)
-    for i in range(m.turn_count):
-        attribute = m.turns[i]
-        how = m.rules[attribute].alone
+    cdef int64_t offset
+    cdef uint8_t owned = cta_groups(info, start)
+    gather_values(info, kernel, start, gathered)
+    for i in range(info.turn_count):
+        attribute = info.turns[i]
+        how = info.rules[attribute].alone
         if is_list(how):
-            if not gather_list(m, start, attribute):
+            if not gather_list(info, start, attribute):
                 return False
-        elif gathered[attribute].found and excludes(owned, attribute):
-            if not note_mixed(m, kernel):
+        elif gathered[attribute].is_found and is_excluded(owned, attribute):
+            if not add_mixed_kernel(info, kernel):
                 return False
-        elif gathered[attribute].found:
+        elif gathered[attribute].is_found:
             if not gathered[attribute].value and (how == JOIN_POSITIVE or how == JOIN_COUNT):
                 continue
-            at = own_record(m, start, attribute)
-            if at < 0:
-                if not put_value(m, attribute, gathered[attribute].value):
+            offset = find_own_record(info, start, attribute)
+            if offset < 0:
+                if not put_value(info, attribute, gathered[attribute].value):
                     return False
             elif how != JOIN_OWN and how != JOIN_FLAG and how != JOIN_MARK:
-                memcpy(m.blob.data + at + 2, &gathered[attribute].value, 2)
-    drop_empty_lists(m, start)
+                memcpy(info.blob.data + offset + 2, &gathered[attribute].value, 2)
+    drop_empty_lists(info, start)
     return True
 
 
-cdef inline void gather_values(Info* m, int32_t kernel, uint64_t start,
+cdef inline void gather_values(Info* info, int32_t kernel, uint64_t start,
                                Gathered* gathered) noexcept nogil:
-    """What all functions together give, the kernel's own records first: one pass over all."""
+    """Combine the values of all functions, the kernel's own records first, in one pass over all."""
     cdef size_t i
-    cdef int64_t at
-    cdef Walk walk
+    cdef int64_t offset
+    cdef RecordWalk walk
     memset(gathered, 0, 256 * sizeof(Gathered))
-    for i in range(m.turn_count):
-        at = own_record(m, start, m.turns[i])
-        if at >= 0:
-            gathered[m.turns[i]].value = load16(m.blob.data + at + 2)
+    for i in range(info.turn_count):
+        offset = find_own_record(info, start, info.turns[i])
+        if offset >= 0:
+            gathered[info.turns[i]].value = load16(info.blob.data + offset + 2)
     begin_walk(&walk, kernel)
-    while next_record(m, &walk):
-        gather(m, &gathered[walk.attribute], walk.attribute, walk.value)
+    while next_record(info, &walk):
+        gather_value(info, &gathered[walk.attribute], walk.attribute, walk.value)
 
 
-cdef inline void gather(Info* m, Gathered* gathered, uint8_t attribute,
-                        uint16_t value) noexcept nogil:
-    gathered.found = True
-    gathered.value = joined(m.rules[attribute].alone, gathered.value, value)
+cdef inline void gather_value(Info* info, Gathered* gathered, uint8_t attribute,
+                              uint16_t value) noexcept nogil:
+    """Combine a value with those before it, by the rule of a lone kernel."""
+    gathered.is_found = True
+    gathered.value = join_values(info.rules[attribute].alone, gathered.value, value)
 
 
-cdef inline bint find_walked(Info* m) noexcept nogil:
-    """`walked`: the records of live functions that give something, in the order of the input."""
+cdef inline bint find_record_sections(Info* info) noexcept nogil:
+    """`record_sections`: the records of live functions that give something, in the order of the
+    input.
+    """
     cdef size_t i
     cdef int32_t* row
     cdef const OutRow* out
-    for i in range(m.placed.out_count):
-        out = &m.placed.outs[i]
-        if is_function_info(out.kind) and m.contributes[out.entity]:
-            row = <int32_t*>vec_push(&m.walked)
+    for i in range(info.placed.out_count):
+        out = &info.placed.outs[i]
+        if is_function_info(out.kind) and info.contributes[out.entity]:
+            row = <int32_t*>vec_push(&info.record_sections)
             if row == NULL:
                 return False
-            row[0] = <int32_t>(info_source(m, out.entity) - m.objects.sections)
-    qsort(m.walked.data, m.walked.count, 4, by_number)
+            row[0] = <int32_t>(source_of_info(info, out.entity) - info.objects.sections)
+    qsort(info.record_sections.data, info.record_sections.count, 4, compare_numbers)
     return True
 
 
-cdef inline bint gather_list(Info* m, uint64_t start, uint8_t attribute) noexcept nogil:
+cdef inline bint gather_list(Info* info, uint64_t start, uint8_t attribute) noexcept nogil:
     """The list of a lone kernel: that of every live function, in the order of the input.
 
     Up to 13.1 symbols go to the front. The kernel's own record stays while the others add nothing
     to it; else one at the end replaces it.
     """
-    cdef size_t i, next_
-    cdef bint forward = (m.rules[attribute].alone != JOIN_SYMBOLS
-                         or m.objects.traits & TRAIT_EXTERNS_LAST != 0)
+    cdef size_t i, index
+    cdef bint forward = (info.rules[attribute].alone != JOIN_SYMBOLS
+                         or info.objects.traits & TRAIT_EXTERNS_LAST != 0)
     cdef const SectionRow* s
-    cdef uint64_t at, place
-    cdef int64_t own
+    cdef uint64_t offset, place
+    cdef int64_t own_offset
     cdef uint32_t size
     cdef uint8_t head[4]
-    m.listed.count = 0
-    if not m.walked.count and not find_walked(m):
+    info.list_items.count = 0
+    if not info.record_sections.count and not find_record_sections(info):
         return False
-    for i in range(m.walked.count):
-        s = &m.objects.sections[(<int32_t*>m.walked.data)[i]]
-        at = 0
-        while at < s.size:
-            if (m.objects.arena[s.offset + at + 1] == attribute
-                    and not push_items(m, m.objects.arena + s.offset + at, s.file)):
+    for i in range(info.record_sections.count):
+        s = &info.objects.sections[(<int32_t*>info.record_sections.data)[i]]
+        offset = 0
+        while offset < s.size:
+            if (info.objects.arena[s.offset + offset + 1] == attribute
+                    and not push_items(info, info.objects.arena + s.offset + offset, s.file)):
                 return False
-            at += record_size(m.objects.arena + s.offset + at)
-    size = <uint32_t>(4 * m.listed.count)
-    own = own_record(m, start, attribute)
+            offset += record_size(info.objects.arena + s.offset + offset)
+    size = <uint32_t>(4 * info.list_items.count)
+    own_offset = find_own_record(info, start, attribute)
     if size == 0 or size > 0xffff:
         return True
-    if own >= 0:
-        place = <uint64_t>own
-        if record_size(m.blob.data + place) == 4 + size:
+    if own_offset >= 0:
+        place = <uint64_t>own_offset
+        if record_size(info.blob.data + place) == 4 + size:
             return True
-        cut_record(m, place)
+        cut_record(info, place)
     head[0] = 4
     head[1] = attribute
     set_length(head, size)
-    if put(m, head, 4) == NULL:
+    if append_bytes(info, head, 4) == NULL:
         return False
-    for i in range(m.listed.count):
-        next_ = i if forward else m.listed.count - 1 - i
-        if put(m, m.listed.data + 4 * next_, 4) == NULL:
+    for i in range(info.list_items.count):
+        index = i if forward else info.list_items.count - 1 - i
+        if append_bytes(info, info.list_items.data + 4 * index, 4) == NULL:
             return False
     return True
 
 
-cdef inline bint push_items(Info* m, const uint8_t* data, uint32_t file) noexcept nogil:
-    """Append to `listed` what a record adds."""
+cdef inline bint push_items(Info* info, const uint8_t* data, uint32_t file) noexcept nogil:
+    """Append to `list_items` what a record adds."""
     cdef uint32_t i, item
     cdef uint32_t* row
     cdef size_t j
@@ -425,45 +438,48 @@ cdef inline bint push_items(Info* m, const uint8_t* data, uint32_t file) noexcep
     if data[0] != 4:
         return True
     for i in range((record_size(data) - 4) // 4):
-        item = listed_item(m, data, file, i, &listed)
-        row = <uint32_t*>m.listed.data
+        item = output_item(info, data, file, i, &listed)
+        row = <uint32_t*>info.list_items.data
         j = 0
-        while j < m.listed.count and row[j] != item:
+        while j < info.list_items.count and row[j] != item:
             j += 1
-        if listed and j == m.listed.count:
-            row = <uint32_t*>vec_push(&m.listed)
+        if listed and j == info.list_items.count:
+            row = <uint32_t*>vec_push(&info.list_items)
             if row == NULL:
                 return False
             row[0] = item
     return True
 
 
-cdef inline bint has_empty_list(Info* m, uint64_t start) noexcept nogil:
-    cdef uint64_t at = start
+cdef inline bint has_empty_list(Info* info, uint64_t start) noexcept nogil:
+    """Whether a list of the kernel's records has no items."""
+    cdef uint64_t offset = start
     cdef const uint8_t* data
-    while at < m.blob.count:
-        data = m.blob.data + at
-        at += record_size(data)
-        if data[0] == 4 and record_size(data) == 4 and m.rules[data[1]].format == 4:
+    while offset < info.blob.count:
+        data = info.blob.data + offset
+        offset += record_size(data)
+        if data[0] == 4 and record_size(data) == 4 and info.rules[data[1]].format == 4:
             return True
     return False
 
 
-cdef inline void drop_empty_lists(Info* m, uint64_t start) noexcept nogil:
+cdef inline void drop_empty_lists(Info* info, uint64_t start) noexcept nogil:
     """Cut the kernel's lists that nothing was added to, the first of each attribute."""
     cdef size_t i
-    cdef int64_t at
-    if not has_empty_list(m, start):
+    cdef int64_t offset
+    if not has_empty_list(info, start):
         return
-    for i in range(m.turn_count):
-        if m.rules[m.turns[i]].format != 4:
+    for i in range(info.turn_count):
+        if info.rules[info.turns[i]].format != 4:
             continue
-        at = own_record(m, start, m.turns[i])
-        if at >= 0 and m.blob.data[at] == 4 and record_size(m.blob.data + at) == 4:
-            cut_record(m, <uint64_t>at)
+        offset = find_own_record(info, start, info.turns[i])
+        if (offset >= 0 and info.blob.data[offset] == 4
+                and record_size(info.blob.data + offset) == 4):
+            cut_record(info, <uint64_t>offset)
 
 
-cdef inline void cut_record(Info* m, uint64_t at) noexcept nogil:
-    cdef uint64_t size = record_size(m.blob.data + at)
-    m.blob.count -= size
-    memmove(m.blob.data + at, m.blob.data + at + size, m.blob.count - at)
+cdef inline void cut_record(Info* info, uint64_t offset) noexcept nogil:
+    """Remove the record at that offset."""
+    cdef uint64_t size = record_size(info.blob.data + offset)
+    info.blob.count -= size
+    memmove(info.blob.data + offset, info.blob.data + offset + size, info.blob.count - offset)

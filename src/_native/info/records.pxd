@@ -1,23 +1,26 @@
 # EIATTR records: what `info.pyx` works on, and the reading and writing of single records.
+#
+# A `bint` function of this package that is a verb returns False when memory is exhausted, and only
+# then. Exceptions: `make_barriers_record` and `next_record`.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from attributetypes cimport EIATTR_NUM_BARRIERS
+from base.vector cimport Vec, vec_extend
 from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
 from sectionkinds cimport KIND
 from tables.attributes cimport find_record, record_size
-from attributetypes cimport EIATTR_NUM_BARRIERS
 from tables.graph cimport CallGraph
 from tables.rows cimport EF_DEFINED, EF_KERNEL, KEEPS_ALL, SectionRow
-from traits cimport TRAIT_EARLY_FILES
-from base.vector cimport Vec, vec_extend
 from tables.views cimport MergedView, ObjectsView, PlacedView
+from traits cimport TRAIT_EARLY_FILES
 
 
 # A record of an input, and the file whose symbol numbers it uses.
 ctypedef struct Record:
     const uint8_t* data
-    const uint8_t* twin     # of a mercury record: the machine code's own, or NULL
+    const uint8_t* twin     # for a mercury record, the machine code's record, or NULL
     uint32_t size
     uint32_t file
 
@@ -25,7 +28,7 @@ ctypedef struct Record:
 # A row of pylink/facts/inheritance.py.
 cdef packed struct InheritRow:
     uint8_t attribute
-    uint8_t format              # of a record that a kernel gets
+    uint8_t format              # format of the record that a kernel gets
     uint8_t how                 # JOIN_*
     uint8_t alone               # JOIN_*, in a link with one kernel
 
@@ -39,40 +42,42 @@ ctypedef struct Info:
     uint32_t walk
     uint32_t* stack
     int32_t* info_out               # by entity: its .nv.info.F OutRow, -1 without
-    uint8_t* contributes                  # by entity: has records that kernels take over
+    uint8_t* contributes            # by entity: has records that kernels take over
     uint32_t* aliases               # by entity: how many other names the function has
     uint32_t live_kernels
-    Vec reached                     # int32 OutRow numbers of .nv.info.F, for one kernel
-    Vec contributors                      # int32 OutRow numbers of all functions that give
+    Vec reached_infos               # int32 OutRow numbers of .nv.info.F, for one kernel
+    Vec contributors                # int32 OutRow numbers of all functions that give
     Vec records
-    Vec walked                      # int32 SectionRow numbers: records, for one kernel
-    Vec listed                      # uint32 symbol indices or numbers, for one kernel
-    Vec mixed                       # int32 entities: kernels for single CTAs and for pairs of them
+    Vec record_sections             # int32 SectionRow numbers: records, for one kernel
+    Vec list_items                  # uint32 symbol indices or numbers, for one kernel
+    Vec mixed_kernels               # int32 entities: kernels for single CTAs and for pairs of them
     InheritRow rules[256]           # by attribute
     uint8_t turns[256]              # attributes in the order of the table
     size_t turn_count
-    uint8_t unknown_bits            # attribute of bits that are unknown where it is missing, or 0
-    const uint8_t* closing          # records that end those of each function
+    uint8_t unknown_bits            # attribute whose absence means that bits are unknown, or 0
+    const uint8_t* closing_records  # records that end those of each function
     uint32_t closing_size
-    uint32_t preexit_at             # of PREEXIT_USED's value among these; 0 where no code does it
-    uint8_t* preexits               # by entity: its own code does
+    uint32_t preexit_offset         # offset of PREEXIT_USED's value in these; 0 if unused
+    uint8_t* preexits               # by entity: its own code has the instruction
+
     Vec blob
     Vec spans                       # SpanRow
     size_t* next                    # the first row that no thread has begun with
     bint failed
 
 
-cdef inline void set_rules(Info* m, const InheritRow* rows, size_t count) noexcept nogil:
+cdef inline void set_rules(Info* info, const InheritRow* rows, size_t count) noexcept nogil:
     cdef size_t i
     for i in range(count):
-        m.rules[rows[i].attribute] = rows[i]
-        m.turns[i & 0xff] = rows[i].attribute
-    m.turn_count = count
+        info.rules[rows[i].attribute] = rows[i]
+        info.turns[i & 0xff] = rows[i].attribute
+    info.turn_count = count
 
 
-cdef inline bint inherits(Info* m, int32_t e) noexcept nogil:
+cdef inline bint is_inheriting(Info* info, int32_t e) noexcept nogil:
     """Whether it is a kernel that takes over; the only one that was selected does so alone."""
-    return m.merged.entities[e].flags & EF_KERNEL and not m.merged.functions[e].keeps & KEEPS_ALL
+    return (info.merged.entities[e].flags & EF_KERNEL
+            and not info.merged.functions[e].keeps & KEEPS_ALL)
 
 
 cdef inline void set_record(Record* record, const uint8_t* data, uint32_t file) noexcept nogil:
@@ -82,8 +87,8 @@ cdef inline void set_record(Record* record, const uint8_t* data, uint32_t file) 
     record.file = file
 
 
-cdef inline uint8_t* put(Info* m, const uint8_t* data, uint32_t size) noexcept nogil:
-    cdef uint8_t* place = <uint8_t*>vec_extend(&m.blob, size)
+cdef inline uint8_t* append_bytes(Info* info, const uint8_t* data, uint32_t size) noexcept nogil:
+    cdef uint8_t* place = <uint8_t*>vec_extend(&info.blob, size)
     if place != NULL:
         memcpy(place, data, size)
     return place
@@ -94,46 +99,50 @@ cdef inline void set_length(uint8_t* record, uint32_t length) noexcept nogil:
     record[3] = <uint8_t>(length >> 8)
 
 
-cdef inline int32_t entity_of(const Info* m, uint32_t file, uint32_t symbol) noexcept nogil:
+cdef inline int32_t entity_of(const Info* info, uint32_t file, uint32_t symbol) noexcept nogil:
     """The entity of a symbol that a file's records name, or -1."""
-    return m.merged.symbol_entity[m.objects.files[file].first_symbol + symbol]
+    return info.merged.symbol_entity[info.objects.files[file].first_symbol + symbol]
 
 
-cdef inline uint32_t external(Info* m, uint32_t file, uint32_t symbol) noexcept nogil:
+cdef inline uint32_t find_external(Info* info, uint32_t file, uint32_t symbol) noexcept nogil:
     """Output index of a function that EXTERNS still names, or 0."""
-    cdef int32_t e = entity_of(m, file, symbol)
+    cdef int32_t e = entity_of(info, file, symbol)
     if e < 0:
         return 0
     # Kernels stay listed: they are launched from the device.
-    if m.merged.entities[e].flags & EF_DEFINED and not m.merged.entities[e].flags & EF_KERNEL:
+    if info.merged.entities[e].flags & EF_DEFINED and not info.merged.entities[e].flags & EF_KERNEL:
         return 0
-    return m.placed.symbol_index[e]
+    return info.placed.symbol_index[e]
 
 
-cdef inline uint32_t section_symbol(Info* m, uint32_t file, uint32_t symbol) noexcept nogil:
-    cdef int32_t section = m.objects.symbols[m.objects.files[file].first_symbol + symbol].section
-    if section < 0 or m.merged.out_of[section] < 0:
+cdef inline uint32_t section_symbol_of(Info* info, uint32_t file, uint32_t symbol) noexcept nogil:
+    cdef int32_t section = info.objects.symbols[info.objects.files[file].first_symbol
+                                                + symbol].section
+    if section < 0 or info.merged.out_of[section] < 0:
         return 0
-    return m.placed.section_symbol_index[m.merged.out_of[section]]
+    return info.placed.section_symbol_index[info.merged.out_of[section]]
 
 
-cdef inline const SectionRow* info_source(Info* m, int32_t entity) noexcept nogil:
-    """The records that decide: the mercury list where there is one."""
-    cdef int32_t at = m.merged.functions[entity].merc_info
-    if at < 0:
-        at = m.merged.functions[entity].info
-    return &m.objects.sections[at] if at >= 0 else NULL
+cdef inline const SectionRow* source_of_info(Info* info, int32_t entity) noexcept nogil:
+    """The section with the records that decide: the mercury list if the function has one. NULL
+    without records.
+    """
+    cdef int32_t section = info.merged.functions[entity].merc_info
+    if section < 0:
+        section = info.merged.functions[entity].info
+    return &info.objects.sections[section] if section >= 0 else NULL
 
 
-cdef inline bint has_barriers(Info* m, const SectionRow* s, uint8_t* record) noexcept nogil:
-    """Fill in NUM_BARRIERS, which code from before 13.0 has in sh_flags; False where there is none.
+cdef inline bint make_barriers_record(Info* info, const SectionRow* s,
+                                      uint8_t* record) noexcept nogil:
+    """Make NUM_BARRIERS from sh_flags, where code from before 13.0 has it; False without barriers.
 
     `s` has the function's other records. A relocatable output keeps the flags, as do releases of
     that time.
     """
-    cdef uint64_t flags = m.objects.sections[s.target].flags & SHF_BARRIERS
-    if (not m.objects.executable or m.objects.traits & TRAIT_EARLY_FILES or KIND[s.kind].mercury
-            or flags == 0):
+    cdef uint64_t flags = info.objects.sections[s.target].flags & SHF_BARRIERS
+    if (not info.objects.executable or info.objects.traits & TRAIT_EARLY_FILES
+            or KIND[s.kind].mercury or flags == 0):
         return False
     record[0] = 2
     record[1] = EIATTR_NUM_BARRIERS
@@ -142,7 +151,8 @@ cdef inline bint has_barriers(Info* m, const SectionRow* s, uint8_t* record) noe
     return True
 
 
-cdef inline int64_t own_record(Info* m, uint64_t start, uint8_t attribute) noexcept nogil:
+cdef inline int64_t find_own_record(Info* info, uint64_t start, uint8_t attribute) noexcept nogil:
     """Offset in the blob of the record with that attribute from `start` on, or -1."""
-    cdef const uint8_t* record = find_record(m.blob.data + start, m.blob.count - start, attribute)
-    return record - m.blob.data if record != NULL else -1
+    cdef const uint8_t* record = find_record(info.blob.data + start, info.blob.count - start,
+                                             attribute)
+    return record - info.blob.data if record != NULL else -1

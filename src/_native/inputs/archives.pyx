@@ -8,9 +8,9 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp
 
-from read.filekinds cimport input_kind
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
-from base.vector cimport Vec, vec_push, vec_take
+from base.vector cimport Vec, vec_push, vec_to_bytes
+from read.filekinds cimport input_kind
 
 cdef extern from "Python.h":
     str PyUnicode_DecodeFSDefaultAndSize(const char* text, Py_ssize_t size)
@@ -27,8 +27,8 @@ cdef enum ArchiveFault:
     A_GOOD = 0
     A_CUT = 1                   # bytes that are too few for a header
     A_END = 2                   # the header does not end as one does
-    A_SIZE = 3                  # its size is not a number
-    A_RANGE = 4                 # it runs past the archive
+    A_SIZE = 3                  # the size is not a number
+    A_RANGE = 4                 # the member runs past the archive
     A_NAME_LENGTH = 5           # N of `#1/N`
     A_NAME_OFFSET = 6           # the name begins with a slash and is not an offset
     A_PLACE = 7                 # PLACE of `/OFFSET:PLACE`
@@ -38,8 +38,8 @@ cdef enum ArchiveFault:
 
 # One member. Offsets count from the beginning of the data, except for that of the header.
 cdef packed struct MemberRow:
-    uint64_t header             # from the beginning of the archive
-    uint64_t offset             # of the contents; in a thin archive it means nothing
+    uint64_t header             # offset from the beginning of the archive
+    uint64_t offset             # offset of the contents; unused for thin archives
     uint64_t size
     int64_t place               # PLACE of `/OFFSET:PLACE`, or -1
     uint64_t name
@@ -48,13 +48,13 @@ cdef packed struct MemberRow:
     uint8_t inline              # the name stands before the contents
     uint16_t spare
 
-ctypedef struct Walk:
+ctypedef struct ArchiveWalk:
     const uint8_t* data
-    uint64_t start              # of the archive
+    uint64_t start              # offset of the archive
     uint64_t end
-    uint64_t at                 # of the next header
+    uint64_t at                 # offset of the next header
     bint thin
-    uint64_t names              # the long names, 0 when there are none yet
+    uint64_t names              # offset of the long names, 0 before they are found
     uint64_t names_size
     uint64_t value              # what is wrong, and what would be right
     uint64_t limit
@@ -69,36 +69,37 @@ def list_members(data, uint64_t start, uint64_t size, uint64_t most, tuple seen)
     members before the damage, `(reason, header, value, limit)`.
     """
     cdef Py_buffer view
-    cdef Walk w
+    cdef ArchiveWalk walk
     cdef int reason = A_GOOD
     cdef Scratch scratch
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &w.rows, sizeof(MemberRow))
+        scratch_vector(&scratch, &walk.rows, sizeof(MemberRow))
         if start > <uint64_t>view.len or size > <uint64_t>view.len - start or size < 8:
             raise IndexError("the archive runs past the data")
-        w.data = <const uint8_t*>view.buf
-        w.start = start
-        w.end = start + size
-        w.at = start + 8
-        w.names = w.names_size = w.value = w.limit = 0
+        walk.data = <const uint8_t*>view.buf
+        walk.start = start
+        walk.end = start + size
+        walk.at = start + 8
+        walk.names = walk.names_size = walk.value = walk.limit = 0
         if seen:
-            w.at, w.names, w.names_size = seen
-            if w.at < start + 8 or w.names > w.end or w.names_size > w.end - w.names:
+            walk.at, walk.names, walk.names_size = seen
+            if (walk.at < start + 8 or walk.names > walk.end
+                    or walk.names_size > walk.end - walk.names):
                 raise IndexError("members before the archive")
         with nogil:
-            w.thin = memcmp(w.data + start, b"!<thin>\n", 8) == 0
-            while (not scratch.failed and reason == A_GOOD and w.at < w.end
-                   and w.rows.count < most):
-                scratch.failed = not take_header(&w, &reason)
+            walk.thin = memcmp(walk.data + start, b"!<thin>\n", 8) == 0
+            while (not scratch.failed and reason == A_GOOD and walk.at < walk.end
+                   and walk.rows.count < most):
+                scratch.failed = not read_header(&walk, &reason)
         if scratch.failed:
             raise MemoryError
-        more = reason == A_GOOD and w.at < w.end
+        more = reason == A_GOOD and walk.at < walk.end
         return (
-            vec_take(&w.rows),
-            (w.at, w.names, w.names_size) if more else None,
-            (reason, w.at - start, w.value, w.limit) if reason != A_GOOD else None,
+            vec_to_bytes(&walk.rows),
+            (walk.at, walk.names, walk.names_size) if more else None,
+            (reason, walk.at - start, walk.value, walk.limit) if reason != A_GOOD else None,
         )
     finally:
         scratch_free(&scratch)
@@ -127,19 +128,19 @@ def split_rows(bytes data, bytes rows, str prefix):
     return names, kinds, extents, inlines
 
 
-cdef bint take_header(Walk* w, int* reason) noexcept nogil:
+cdef bint read_header(ArchiveWalk* walk, int* reason) noexcept nogil:
     """The header at `at`, and `at` after its member; False when memory is exhausted."""
-    cdef const uint8_t* header = w.data + w.at
-    cdef uint64_t left = w.end - w.at, size = 0, offset = w.at + HEADER, i
+    cdef const uint8_t* header = walk.data + walk.at
+    cdef uint64_t remaining = walk.end - walk.at, size = 0, offset = walk.at + HEADER, i
     cdef uint32_t length = NAME_SIZE, first = SIZE_AT, last = SIZE_AT + SIZE_SIZE
     cdef bint index, names, external
     cdef MemberRow* row
-    if left < HEADER:
-        for i in range(left):
+    if remaining < HEADER:
+        for i in range(remaining):
             if header[i] != c"\n" and header[i] != 0:
                 reason[0] = A_CUT
                 return True
-        w.at = w.end
+        walk.at = walk.end
         return True
     if header[END_AT] != c"`" or header[END_AT + 1] != c"\n":
         reason[0] = A_END
@@ -150,48 +151,48 @@ cdef bint take_header(Walk* w, int* reason) noexcept nogil:
         first += 1
     while first < last and header[last - 1] == c" ":
         last -= 1
-    if not number(header + first, last - first, &size):
+    if not parse_decimal(header + first, last - first, &size):
         reason[0] = A_SIZE
         return True
     index = is_word(header, length, b"/", 1) or is_word(header, length, b"/SYM64/", 7)
     names = is_word(header, length, b"//", 2)
-    external = w.thin and not index and not names
-    if not external and size > left - HEADER:
-        w.value = size
-        w.limit = left - HEADER
+    external = walk.thin and not index and not names
+    if not external and size > remaining - HEADER:
+        walk.value = size
+        walk.limit = remaining - HEADER
         reason[0] = A_RANGE
         return True
     if names:
-        w.names = offset
-        w.names_size = size
+        walk.names = offset
+        walk.names_size = size
     elif not index:
-        row = <MemberRow*>vec_push(&w.rows)
+        row = <MemberRow*>vec_push(&walk.rows)
         if row == NULL:
             return False
-        row.header = w.at - w.start
+        row.header = walk.at - walk.start
         row.offset = offset
         row.size = size
         row.place = -1
-        row.name = w.at
+        row.name = walk.at
         row.name_size = length
         row.kind = row.inline = row.spare = 0
         if length and header[0] == c"/":
-            reason[0] = long_name(w, row, header, length)
+            reason[0] = read_long_name(walk, row, header, length)
         elif length >= 3 and memcmp(header, b"#1/", 3) == 0:
-            reason[0] = inline_name(w, row, header, length)
+            reason[0] = read_inline_name(walk, row, header, length)
         elif length and header[length - 1] == c"/":
             # GNU ends a name with a slash, so that it can end in blanks; BSD does not.
             row.name_size -= 1
         if reason[0] != A_GOOD:
-            w.rows.count -= 1
+            walk.rows.count -= 1
             return True
-        if not w.thin:
-            row.kind = input_kind(w.data + row.offset, row.size)
-    w.at = offset if external else offset + size + (size & 1)
+        if not walk.thin:
+            row.kind = input_kind(walk.data + row.offset, row.size)
+    walk.at = offset if external else offset + size + (size & 1)
     return True
 
 
-cdef bint number(const uint8_t* text, uint32_t size, uint64_t* value) noexcept nogil:
+cdef bint parse_decimal(const uint8_t* text, uint32_t size, uint64_t* value) noexcept nogil:
     """Whether the text is a decimal number; it has at most 15 digits."""
     cdef uint32_t i
     value[0] = 0
@@ -207,15 +208,16 @@ cdef bint is_word(const uint8_t* text, uint32_t size, const char* word,
     return size == length and memcmp(text, word, length) == 0
 
 
-cdef int inline_name(Walk* w, MemberRow* row, const uint8_t* field, uint32_t length) noexcept nogil:
+cdef int read_inline_name(ArchiveWalk* walk, MemberRow* row, const uint8_t* field,
+                          uint32_t length) noexcept nogil:
     """The name of `#1/N`, which stands in front of the contents: an ArchiveFault."""
     cdef uint64_t size = 0, used
-    if not number(field + 3, length - 3, &size) or size > row.size:
-        w.limit = row.size
+    if not parse_decimal(field + 3, length - 3, &size) or size > row.size:
+        walk.limit = row.size
         return A_NAME_LENGTH
     row.name = row.offset
-    used = min(size, w.end - row.offset)    # of a thin archive, which has no contents
-    while used and w.data[row.name + used - 1] == 0:
+    used = min(size, walk.end - row.offset)    # a thin archive has no contents
+    while used and walk.data[row.name + used - 1] == 0:
         used -= 1
     row.name_size = <uint32_t>used
     row.offset += size
@@ -224,28 +226,29 @@ cdef int inline_name(Walk* w, MemberRow* row, const uint8_t* field, uint32_t len
     return A_GOOD
 
 
-cdef int long_name(Walk* w, MemberRow* row, const uint8_t* field, uint32_t length) noexcept nogil:
+cdef int read_long_name(ArchiveWalk* walk, MemberRow* row, const uint8_t* field,
+                        uint32_t length) noexcept nogil:
     """The name that `/OFFSET` or `/OFFSET:PLACE` stands for: an ArchiveFault."""
     cdef uint64_t offset = 0, place = 0, size
     cdef const uint8_t* colon = <const uint8_t*>memchr(field, c":", length)
     cdef uint32_t digits = <uint32_t>(colon - field if colon != NULL else length)
     cdef const uint8_t* name
     cdef const uint8_t* end
-    if not number(field + 1, digits - 1, &offset):
+    if not parse_decimal(field + 1, digits - 1, &offset):
         return A_NAME_OFFSET
     if colon != NULL:
-        if not number(colon + 1, length - digits - 1, &place):
+        if not parse_decimal(colon + 1, length - digits - 1, &place):
             return A_PLACE
         row.place = <int64_t>place
-    if w.names == 0:
+    if walk.names == 0:
         return A_NO_NAMES
-    w.value = offset
-    w.limit = w.names_size
-    if offset >= w.names_size:
+    walk.value = offset
+    walk.limit = walk.names_size
+    if offset >= walk.names_size:
         return A_NAME_RANGE
     # GNU ends each with a slash and a line feed, others with a line feed or a NUL alone.
-    name = w.data + w.names + offset
-    size = w.names_size - offset
+    name = walk.data + walk.names + offset
+    size = walk.names_size - offset
     end = <const uint8_t*>memchr(name, c"\n", size)
     if end != NULL:
         size = end - name
@@ -256,6 +259,6 @@ cdef int long_name(Walk* w, MemberRow* row, const uint8_t* field, uint32_t lengt
         size -= 1
     if size == 0:
         return A_EMPTY_NAME
-    row.name = w.names + offset
+    row.name = walk.names + offset
     row.name_size = <uint32_t>min(size, <uint64_t>0x7fffffff)
     return A_GOOD

@@ -23,7 +23,7 @@ static void pylink_zstd_end(void* context) {
     pylink_zstd_free(context);
 }
 
-/* The memory of this thread, which goes with it; NULL when there is none. */
+/* The memory of this thread, which goes with it; NULL without such a function. */
 static void* pylink_zstd_context(void) {
     void* context = pthread_getspecific(pylink_zstd_key);
     if (context == NULL && (context = pylink_zstd_make()) != NULL &&

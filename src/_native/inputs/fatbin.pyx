@@ -10,16 +10,16 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset
 
-from read.filekinds cimport IN_CUBIN, IN_FATBIN, IN_HOST, IN_LTOIR, IN_PTX, IN_SHARED
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
+from base.vector cimport Vec, vec_push, vec_to_bytes
 from inputs.fatbinrows cimport (
-    COMPRESSED, ENTRY_ELF, ENTRY_PTX, LZ4, ZSTD, EntryRow, FaultRow, Range, SourceRow,
+    COMPRESSED, ENTRY_ELF, ENTRY_PTX, LZ4, ZSTD, ByteRange, EntryRow, FaultRow, SourceRow,
 )
-from inputs.fatbinscan cimport Scanner, scan
+from inputs.fatbinscan cimport Scanner, scan_source
 from inputs.picks cimport (
     E_ALONE, E_HOSTED, LZ4_BLOCK, P_BOTH_CODECS, P_GOOD, P_TOO_LARGE, ZSTD_FRAME, PickRow,
 )
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
-from base.vector cimport Vec, vec_push, vec_take
+from read.filekinds cimport IN_CUBIN, IN_FATBIN, IN_HOST, IN_LTOIR, IN_PTX, IN_SHARED
 
 
 def find_entries(list arenas, bytes homes, bytes extents, bytes kinds):
@@ -30,7 +30,7 @@ def find_entries(list arenas, bytes homes, bytes extents, bytes kinds):
     EntryRow table in order, a SourceRow each, and a FaultRow for each damaged source, whose entries
     then end before the damage.
     """
-    cdef Scanner s
+    cdef Scanner scanner
     cdef Py_ssize_t n = PyBytes_GET_SIZE(kinds), i
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef const uint8_t* kind = <const uint8_t*>PyBytes_AS_STRING(kinds)
@@ -39,18 +39,20 @@ def find_entries(list arenas, bytes homes, bytes extents, bytes kinds):
     cdef Scratch scratch
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &s.entries, sizeof(EntryRow))
-        scratch_vector(&scratch, &s.sources, sizeof(SourceRow))
-        scratch_vector(&scratch, &s.faults, sizeof(FaultRow))
+        scratch_vector(&scratch, &scanner.entries, sizeof(EntryRow))
+        scratch_vector(&scratch, &scanner.sources, sizeof(SourceRow))
+        scratch_vector(&scratch, &scanner.faults, sizeof(FaultRow))
         with nogil:
             for i in range(0 if scratch.failed else n):
-                s.arena = place[i]
-                if not scan(&s, <uint32_t>i, kind[i], extent[2 * i], extent[2 * i + 1]):
+                scanner.arena = place[i]
+                if not scan_source(&scanner, <uint32_t>i, kind[i], extent[2 * i],
+                                   extent[2 * i + 1]):
                     scratch.failed = True
                     break
         if scratch.failed:
             raise MemoryError
-        return vec_take(&s.entries), vec_take(&s.sources), vec_take(&s.faults)
+        return vec_to_bytes(&scanner.entries), vec_to_bytes(&scanner.sources), vec_to_bytes(
+            &scanner.faults)
     finally:
         scratch_free(&scratch)
 
@@ -63,20 +65,20 @@ cdef bytes place_sources(list arenas, bytes homes, bytes extents, Py_ssize_t n):
     cdef const uint8_t** place = <const uint8_t**>PyBytes_AS_STRING(places)
     cdef bytes arena
     cdef Py_ssize_t i
-    cdef int32_t last = -1, one
+    cdef int32_t last = -1, number
     cdef uint64_t limit = 0
     if PyBytes_GET_SIZE(extents) != 16 * n:
         raise ValueError("one kind per source")
     if PyBytes_GET_SIZE(homes) not in (0, 4 * n):
         raise ValueError("one arena per source")
     for i in range(n):
-        one = home[i] if PyBytes_GET_SIZE(homes) else 0
-        if one != last:
-            if one < 0 or one >= len(arenas):
-                raise IndexError(f"no arena {one}")
-            arena = arenas[one]
+        number = home[i] if PyBytes_GET_SIZE(homes) else 0
+        if number != last:
+            if number < 0 or number >= len(arenas):
+                raise IndexError(f"no arena {number}")
+            arena = arenas[number]
             limit = <uint64_t>PyBytes_GET_SIZE(arena)
-            last = one
+            last = number
         if extent[2 * i] > limit or extent[2 * i + 1] > limit - extent[2 * i]:
             raise IndexError(f"source {i} runs past its arena")
         place[i] = <const uint8_t*>PyBytes_AS_STRING(arena)
@@ -118,7 +120,7 @@ def pick_entries(tuple found not None, tuple sources not None, rank, uint64_t li
     cdef bytes entries, rows, faults, homes, extents, kinds
     entries, rows, faults = found
     homes, extents, kinds = sources
-    cdef Picking p
+    cdef Picking picking
     cdef Rank ranks[RANKS]
     cdef const EntryRow* entry = <const EntryRow*>PyBytes_AS_STRING(entries)
     cdef const EntryRow* end = entry + PyBytes_GET_SIZE(entries) // sizeof(EntryRow)
@@ -130,7 +132,7 @@ def pick_entries(tuple found not None, tuple sources not None, rank, uint64_t li
     cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
     cdef const uint8_t* kind = <const uint8_t*>PyBytes_AS_STRING(kinds)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(kinds), i, before
-    cdef uint32_t container, taken
+    cdef uint32_t container, taken_count
     cdef size_t containers
     cdef bint damaged
     cdef list numbers = [], odd = [], missing = [], bare = []
@@ -140,50 +142,51 @@ def pick_entries(tuple found not None, tuple sources not None, rank, uint64_t li
             or PyBytes_GET_SIZE(rows) != n * <Py_ssize_t>sizeof(SourceRow)):
         raise ValueError("columns differ in length")
     memset(ranks, 0, sizeof(ranks))
-    p.left = limit
-    p.codecs = 0
+    picking.left = limit
+    picking.codecs = 0
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &p.picks, sizeof(PickRow))
+        scratch_vector(&scratch, &picking.picks, sizeof(PickRow))
         for i in range(n):
-            before = <Py_ssize_t>p.picks.count
+            before = <Py_ssize_t>picking.picks.count
             damaged = fault != last_fault and fault.source == <uint32_t>i
             while fault != last_fault and fault.source == <uint32_t>i:
                 fault += 1
             if kind[i] not in (IN_HOST, IN_FATBIN, IN_SHARED):
-                take_source(&p, <uint32_t>i, home[i], kind[i], extent[2 * i], extent[2 * i + 1])
+                pick_source(&picking, <uint32_t>i, home[i], kind[i], extent[2 * i],
+                            extent[2 * i + 1])
             else:
                 chosen = linked.get(i)
                 containers = row[i].containers if chosen is None else len(chosen)
-                taken = 0
+                taken_count = 0
                 while entry != end and entry.source == <uint32_t>i:
                     container = entry.container
                     best = best_entry(&entry, end, ranks, rank)
                     if (best != NULL and not damaged
                             and (chosen is None or container in chosen)):
-                        take_entry(&p, best, home[i], kind[i] != IN_FATBIN)
-                        taken += 1
-                if taken != containers and not damaged:
+                        pick_entry(&picking, best, home[i], kind[i] != IN_FATBIN)
+                        taken_count += 1
+                if taken_count != containers and not damaged:
                     missing.append(i)
                 if containers == 0:
                     bare.append(i)
-            while before < <Py_ssize_t>p.picks.count:
-                if is_odd(<PickRow*>p.picks.data + before):
+            while before < <Py_ssize_t>picking.picks.count:
+                if is_odd(<PickRow*>picking.picks.data + before):
                     odd.append(before)
                 numbers.append(i)
                 before += 1
-        return vec_take(&p.picks), numbers, odd, missing, bare, p.codecs
+        return vec_to_bytes(&picking.picks), numbers, odd, missing, bare, picking.codecs
     finally:
         scratch_free(&scratch)
 
 
-cdef const EntryRow* best_entry(const EntryRow** at, const EntryRow* end, Rank* ranks,
+cdef const EntryRow* best_entry(const EntryRow** cursor, const EntryRow* end, Rank* ranks,
                                 rank) except? NULL:
-    """The first entry of the highest rank in the container at `at`, which moves after it.
+    """The first entry of the highest rank in the container at `cursor`, which moves after it.
 
     NULL where the highest is negative.
     """
-    cdef const EntryRow* entry = at[0]
+    cdef const EntryRow* entry = cursor[0]
     cdef const EntryRow* best = NULL
     cdef uint32_t source = entry.source, container = entry.container
     cdef int64_t best_rank = -1, place
@@ -192,7 +195,7 @@ cdef const EntryRow* best_entry(const EntryRow** at, const EntryRow* end, Rank* 
         if place > best_rank:
             best, best_rank = entry, place
         entry += 1
-    at[0] = entry
+    cursor[0] = entry
     return best
 
 
@@ -203,17 +206,17 @@ cdef inline bint is_odd(const PickRow* pick) noexcept nogil:
 cdef int64_t rank_of(Rank* ranks, const EntryRow* entry, rank) except? -2:
     """The rank of an entry: few links have entries of many kinds, so it is seldom asked for."""
     cdef uint64_t key = (entry.flags * 31 + entry.sm) * 31 + entry.kind
-    cdef Rank* known = &ranks[(key ^ key >> 12) % RANKS]
-    if not (known.known and known.kind == entry.kind and known.sm == entry.sm
-            and known.flags == entry.flags):
-        known.rank = rank(entry.kind, entry.sm, entry.flags)
-        known.kind, known.sm, known.flags = entry.kind, entry.sm, entry.flags
-        known.known = True
-    return known.rank
+    cdef Rank* cached = &ranks[(key ^ key >> 12) % RANKS]
+    if not (cached.known and cached.kind == entry.kind and cached.sm == entry.sm
+            and cached.flags == entry.flags):
+        cached.rank = rank(entry.kind, entry.sm, entry.flags)
+        cached.kind, cached.sm, cached.flags = entry.kind, entry.sm, entry.flags
+        cached.known = True
+    return cached.rank
 
 
-cdef PickRow* new_pick(Picking* p, uint32_t source, int32_t home) except NULL:
-    cdef PickRow* pick = <PickRow*>vec_push(&p.picks)
+cdef PickRow* new_pick(Picking* picking, uint32_t source, int32_t home) except NULL:
+    cdef PickRow* pick = <PickRow*>vec_push(&picking.picks)
     if pick == NULL:
         raise MemoryError
     memset(pick, 0, sizeof(PickRow))
@@ -222,17 +225,19 @@ cdef PickRow* new_pick(Picking* p, uint32_t source, int32_t home) except NULL:
     return pick
 
 
-cdef int take_source(Picking* p, uint32_t source, int32_t home, uint8_t kind, uint64_t offset,
+cdef int pick_source(Picking* picking, uint32_t source, int32_t home, uint8_t kind, uint64_t offset,
                      uint64_t size) except -1:
-    cdef PickRow* pick = new_pick(p, source, home)
+    """Add the pick of a whole source."""
+    cdef PickRow* pick = new_pick(picking, source, home)
     pick.kind = kind
     pick.header = pick.offset = offset
     pick.size = pick.full_size = size
     return 0
 
 
-cdef int take_entry(Picking* p, const EntryRow* entry, int32_t home, bint hosted) except -1:
-    cdef PickRow* pick = new_pick(p, entry.source, home)
+cdef int pick_entry(Picking* picking, const EntryRow* entry, int32_t home, bint hosted) except -1:
+    """Add the pick of an entry: its payload, codec and sizes."""
+    cdef PickRow* pick = new_pick(picking, entry.source, home)
     pick.container = entry.container
     pick.index = entry.index
     pick.kind = (IN_CUBIN if entry.kind == ENTRY_ELF
@@ -249,12 +254,12 @@ cdef int take_entry(Picking* p, const EntryRow* entry, int32_t home, bint hosted
         if entry.flags & LZ4 and entry.flags & ZSTD:
             pick.state = P_BOTH_CODECS
             return 0
-        if entry.full_size > p.left:
+        if entry.full_size > picking.left:
             pick.state = P_TOO_LARGE
             return 0
-        p.left -= entry.full_size
+        picking.left -= entry.full_size
         pick.codec = ZSTD_FRAME if entry.flags & ZSTD else LZ4_BLOCK
-        p.codecs |= 1 << pick.codec
+        picking.codecs |= 1 << pick.codec
     return 0
 
 
@@ -288,7 +293,7 @@ def collect_names(list arenas, bytes homes, bytes rows, list numbers):
     return external, internal, variables
 
 
-cdef int add_names(dict names, bytes arena, const Range* place) except -1:
+cdef int add_names(dict names, bytes arena, const ByteRange* place) except -1:
     """The names between zero bytes in a section."""
     cdef const char* at = PyBytes_AS_STRING(arena) + place.offset
     cdef const char* end = at + place.size

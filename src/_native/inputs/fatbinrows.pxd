@@ -6,14 +6,14 @@ from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 cdef enum FatbinFault:
     B_NONE = 0
     B_MAGIC = 1
-    B_HEADER = 2                # of a container
+    B_HEADER = 2                # header of a container
     B_VERSION = 3
-    B_SIZE = 4                  # of a container
+    B_SIZE = 4                  # size of a container
     B_ENTRY_HEADER = 5
     B_ENTRY_SIZE = 6
     B_COMPRESSED_SIZE = 7
     B_TAIL = 8                  # bytes that are too few for an entry
-    B_SECTIONS = 9              # of the host object, as the rest
+    B_SECTIONS = 9              # sections of the host object, as all below
     B_SECTION_RANGE = 10
     B_SECTION_NAME = 11
     B_SECTION_SUM = 12
@@ -30,13 +30,13 @@ cdef enum:
     ENTRY_ELF = 2
     ENTRY_LTOIR = 8
 
-cdef packed struct Container:
+cdef packed struct FatbinContainer:
     uint32_t magic
     uint16_t version
     uint16_t header_size
-    uint64_t size               # of what follows the header
+    uint64_t size               # bytes after the header
 
-cdef packed struct Entry:
+cdef packed struct FatbinEntry:
     uint16_t kind
     uint16_t version
     uint32_t header_size
@@ -61,22 +61,22 @@ cdef packed struct EntryRow:
     uint32_t sm
     uint32_t header_size
     uint64_t flags
-    uint64_t offset             # of the header
-    uint64_t size               # of the payload with its padding
-    uint64_t packed_size        # without padding, where that is known
+    uint64_t offset             # offset of the header
+    uint64_t size               # bytes of the payload with its padding
+    uint64_t packed_size        # without padding, if known
     uint64_t full_size          # when it is decompressed; 0 when it is not compressed
 
-cdef packed struct Range:
+cdef packed struct ByteRange:
     uint64_t offset
     uint64_t size
 
 # What a source is beyond its entries. An offset of 0 says that there is no such section.
 cdef packed struct SourceRow:
     uint64_t containers
-    Range module                # __nv_module_id
-    Range kernels[2]            # .nvHRKE, .nvHRKI
-    Range variables[4]          # .nvHRDE, .nvHRDI, .nvHRCE, .nvHRCI
-    uint64_t machine            # of the host, where it has containers
+    ByteRange module            # __nv_module_id
+    ByteRange kernels[2]        # .nvHRKE, .nvHRKI
+    ByteRange variables[4]      # .nvHRDE, .nvHRDI, .nvHRCE, .nvHRCI
+    uint64_t machine            # e_machine of a host file with containers
 
 cdef packed struct FaultRow:
     uint32_t source

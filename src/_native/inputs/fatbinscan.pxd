@@ -1,22 +1,21 @@
 # Scanning for entries: the sections of a host object, containers, the entries in each; with every
 # size checked against what is left.
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset, strcmp, strncmp
 
-from elfnumbers cimport SHT_NOBITS
-from libc.stdint cimport int32_t
 from base.elf64 cimport ET_DYN, ET_REL, Shdr
 from base.elffile cimport (
-    ELF_GOOD, ELF_NO_TABLE, ElfFile, lies_in, name_at, open_elf, open_names, open_table,
-)
-from read.filekinds cimport FATBIN_MAGIC, IN_FATBIN, IN_HOST, IN_SHARED
-from inputs.fatbinrows cimport (
-    B_COMPRESSED_SIZE, B_ENTRY_HEADER, B_ENTRY_SIZE, B_HEADER, B_MAGIC, B_SECTIONS,
-    B_SECTION_NAME, B_SECTION_RANGE, B_SECTION_SUM, B_SIZE, B_TAIL, B_VERSION, COMPRESSED,
-    CONTAINER_HEADER, ENTRY_HEADER, Container, Entry, EntryRow, FaultRow, Range, SourceRow,
+    ELF_GOOD, ELF_NO_TABLE, ElfFile, is_in_file, name_at, open_elf, open_names, open_table,
 )
 from base.vector cimport Vec, vec_push
+from elfnumbers cimport SHT_NOBITS
+from inputs.fatbinrows cimport (
+    B_COMPRESSED_SIZE, B_ENTRY_HEADER, B_ENTRY_SIZE, B_HEADER, B_MAGIC, B_SECTIONS, B_SECTION_NAME,
+    B_SECTION_RANGE, B_SECTION_SUM, B_SIZE, B_TAIL, B_VERSION, COMPRESSED, CONTAINER_HEADER,
+    ENTRY_HEADER, ByteRange, EntryRow, FatbinContainer, FatbinEntry, FaultRow, SourceRow,
+)
+from read.filekinds cimport FATBIN_MAGIC, IN_FATBIN, IN_HOST, IN_SHARED
 
 ctypedef struct Scanner:
     const uint8_t* arena
@@ -28,46 +27,48 @@ ctypedef struct Scanner:
     uint32_t containers
 
 
-cdef inline bint fault(Scanner* s, bint entry, uint32_t reason, uint64_t value,
-                       uint64_t limit) noexcept nogil:
-    cdef FaultRow* row = <FaultRow*>vec_push(&s.faults)
+cdef inline bint add_fault(Scanner* scanner, bint entry, uint32_t reason, uint64_t value,
+                           uint64_t limit) noexcept nogil:
+    """Add the fault of the current source; False without memory."""
+    cdef FaultRow* row = <FaultRow*>vec_push(&scanner.faults)
     if row == NULL:
         return False
-    row.source = s.source
-    row.index = <int32_t>s.index if entry else -1
+    row.source = scanner.source
+    row.index = <int32_t>scanner.index if entry else -1
     row.reason = reason
     row.value = value
     row.limit = limit
     return True
 
 
-cdef inline void set_range(Range* row, uint64_t base, const Shdr* section) noexcept nogil:
+cdef inline void set_range(ByteRange* row, uint64_t base, const Shdr* section) noexcept nogil:
     row.offset = base + section.sh_offset
     row.size = section.sh_size
 
 
-cdef inline bint scan_container(Scanner* s, uint64_t offset, uint64_t end) noexcept nogil:
-    cdef Entry e
+cdef inline bint scan_container(Scanner* scanner, uint64_t offset, uint64_t end) noexcept nogil:
+    """List the entries of one container; False without memory."""
+    cdef FatbinEntry e
     cdef EntryRow* row
-    cdef uint64_t left
+    cdef uint64_t remaining
     while offset < end:
-        left = end - offset
-        if left < ENTRY_HEADER:
-            return fault(s, True, B_TAIL, left, ENTRY_HEADER)
-        memcpy(&e, s.arena + offset, ENTRY_HEADER)
-        if e.header_size < ENTRY_HEADER or e.header_size > left:
-            return fault(s, True, B_ENTRY_HEADER, e.header_size, left)
-        left -= e.header_size
-        if e.size > left:
-            return fault(s, True, B_ENTRY_SIZE, e.size, left)
+        remaining = end - offset
+        if remaining < ENTRY_HEADER:
+            return add_fault(scanner, True, B_TAIL, remaining, ENTRY_HEADER)
+        memcpy(&e, scanner.arena + offset, ENTRY_HEADER)
+        if e.header_size < ENTRY_HEADER or e.header_size > remaining:
+            return add_fault(scanner, True, B_ENTRY_HEADER, e.header_size, remaining)
+        remaining -= e.header_size
+        if e.size > remaining:
+            return add_fault(scanner, True, B_ENTRY_SIZE, e.size, remaining)
         if e.flags & COMPRESSED and e.compressed_size > e.size:
-            return fault(s, True, B_COMPRESSED_SIZE, e.compressed_size, e.size)
-        row = <EntryRow*>vec_push(&s.entries)
+            return add_fault(scanner, True, B_COMPRESSED_SIZE, e.compressed_size, e.size)
+        row = <EntryRow*>vec_push(&scanner.entries)
         if row == NULL:
             return False
-        row.source = s.source
-        row.container = s.containers
-        row.index = s.index
+        row.source = scanner.source
+        row.container = scanner.containers
+        row.index = scanner.index
         row.kind = e.kind
         row.sm = e.sm
         row.header_size = e.header_size
@@ -78,48 +79,50 @@ cdef inline bint scan_container(Scanner* s, uint64_t offset, uint64_t end) noexc
         if e.flags & COMPRESSED:
             row.packed_size = e.compressed_size if e.compressed_size else e.size
             row.full_size = e.full_size
-        s.index += 1
+        scanner.index += 1
         offset += e.header_size + e.size
     return True
 
 
-cdef inline bint scan_containers(Scanner* s, uint64_t offset, uint64_t size) noexcept nogil:
+cdef inline bint scan_containers(Scanner* scanner, uint64_t offset, uint64_t size) noexcept nogil:
     """Read containers until something else follows; only what comes first must be one."""
-    cdef Container c
+    cdef FatbinContainer c
     cdef uint64_t end = offset + size
     cdef bint first = True
     while True:
-        while not first and offset < end and s.arena[offset] == 0:
+        while not first and offset < end and scanner.arena[offset] == 0:
             offset += 1             # linkers pad between the parts of a section
         if end - offset < CONTAINER_HEADER:
-            return not first or fault(s, False, B_HEADER, end - offset, CONTAINER_HEADER)
-        memcpy(&c, s.arena + offset, CONTAINER_HEADER)
+            return not first or add_fault(scanner, False, B_HEADER, end - offset, CONTAINER_HEADER)
+        memcpy(&c, scanner.arena + offset, CONTAINER_HEADER)
         if c.magic != FATBIN_MAGIC:
-            return not first or fault(s, False, B_MAGIC, c.magic, FATBIN_MAGIC)
+            return not first or add_fault(scanner, False, B_MAGIC, c.magic, FATBIN_MAGIC)
         if c.version != 1:
-            return fault(s, False, B_VERSION, c.version, 1)
+            return add_fault(scanner, False, B_VERSION, c.version, 1)
         if c.header_size < CONTAINER_HEADER or c.header_size > end - offset:
-            return fault(s, False, B_HEADER, c.header_size, CONTAINER_HEADER)
+            return add_fault(scanner, False, B_HEADER, c.header_size, CONTAINER_HEADER)
         if c.size > end - offset - c.header_size:
-            return fault(s, False, B_SIZE, c.size, end - offset - c.header_size)
+            return add_fault(scanner, False, B_SIZE, c.size, end - offset - c.header_size)
         offset += c.header_size
-        if not scan_container(s, offset, offset + c.size):
+        if not scan_container(scanner, offset, offset + c.size):
             return False
-        if s.faults.count and (<FaultRow*>s.faults.data)[s.faults.count - 1].source == s.source:
+        if (scanner.faults.count
+                and (<FaultRow*>scanner.faults.data)[scanner.faults.count - 1].source
+                == scanner.source):
             return True
         offset += c.size
-        s.containers += 1
+        scanner.containers += 1
         first = False
 
 
-cdef inline bint scan_object(Scanner* s, SourceRow* row, uint64_t base, uint64_t size,
+cdef inline bint scan_object(Scanner* scanner, SourceRow* row, uint64_t base, uint64_t size,
                              uint16_t type) noexcept nogil:
     """Look for the sections of CUDA, in a file of that ELF type alone."""
     cdef ElfFile elf
     cdef const Shdr* section
     cdef uint64_t i, total = 0
     cdef const char* name
-    cdef int wrong = open_elf(&elf, s.arena + base, size)
+    cdef int wrong = open_elf(&elf, scanner.arena + base, size)
     if wrong == ELF_GOOD:
         if elf.header.e_type != type:
             return True
@@ -127,26 +130,26 @@ cdef inline bint scan_object(Scanner* s, SourceRow* row, uint64_t base, uint64_t
     if wrong == ELF_NO_TABLE:
         return True
     if wrong != ELF_GOOD:
-        return fault(s, False, B_SECTIONS, elf.value, elf.limit)
+        return add_fault(scanner, False, B_SECTIONS, elf.value, elf.limit)
     if open_names(&elf) != ELF_GOOD:
-        return fault(s, False, B_SECTION_RANGE, elf.strings, elf.count)
+        return add_fault(scanner, False, B_SECTION_RANGE, elf.strings, elf.count)
     for i in range(1, elf.count):
         section = &elf.table[i]
         name = name_at(&elf, section)
         if name == NULL:
-            return fault(s, False, B_SECTION_NAME, i, elf.count)
+            return add_fault(scanner, False, B_SECTION_NAME, i, elf.count)
         if strncmp(name, b"__nv_", 5) != 0 and strncmp(name, b".nvHR", 5) != 0:
             continue
         if section.sh_type == SHT_NOBITS:
             continue
-        if not lies_in(&elf, section):
-            return fault(s, False, B_SECTION_RANGE, i, elf.count)
+        if not is_in_file(&elf, section):
+            return add_fault(scanner, False, B_SECTION_RANGE, i, elf.count)
         if strcmp(name, b"__nv_relfatbin") == 0:
             # Honest sections share no bytes; without a limit the work could be quadratic.
             if section.sh_size > size - total:
-                return fault(s, False, B_SECTION_SUM, total + section.sh_size, size)
+                return add_fault(scanner, False, B_SECTION_SUM, total + section.sh_size, size)
             total += section.sh_size
-            if not scan_containers(s, base + section.sh_offset, section.sh_size):
+            if not scan_containers(scanner, base + section.sh_offset, section.sh_size):
                 return False
         elif strcmp(name, b"__nv_module_id") == 0:
             set_range(&row.module, base, section)
@@ -162,24 +165,25 @@ cdef inline bint scan_object(Scanner* s, SourceRow* row, uint64_t base, uint64_t
             set_range(&row.variables[2], base, section)
         elif strcmp(name, b".nvHRCI") == 0:
             set_range(&row.variables[3], base, section)
-    if s.containers:
+    if scanner.containers:
         row.machine = elf.header.e_machine
     return True
 
 
-cdef inline bint scan(Scanner* s, uint32_t source, uint8_t kind, uint64_t offset,
-                      uint64_t size) noexcept nogil:
-    cdef SourceRow* row = <SourceRow*>vec_push(&s.sources)
+cdef inline bint scan_source(Scanner* scanner, uint32_t source, uint8_t kind, uint64_t offset,
+                             uint64_t size) noexcept nogil:
+    """List the entries and sections of one source; False without memory."""
+    cdef SourceRow* row = <SourceRow*>vec_push(&scanner.sources)
     if row == NULL:
         return False
     memset(row, 0, sizeof(SourceRow))
-    s.source = source
-    s.index = s.containers = 0
+    scanner.source = source
+    scanner.index = scanner.containers = 0
     if kind == IN_FATBIN:
-        if not scan_containers(s, offset, size):
+        if not scan_containers(scanner, offset, size):
             return False
     elif kind == IN_HOST or kind == IN_SHARED:
-        if not scan_object(s, row, offset, size, ET_REL if kind == IN_HOST else ET_DYN):
+        if not scan_object(scanner, row, offset, size, ET_REL if kind == IN_HOST else ET_DYN):
             return False
-    row.containers = s.containers
+    row.containers = scanner.containers
     return True

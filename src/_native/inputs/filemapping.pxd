@@ -10,8 +10,8 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from base.elf64 cimport Ehdr, round_up
-from read.filekinds cimport IN_CUBIN, input_kind
 from base.hugepages cimport PAGE
+from read.filekinds cimport IN_CUBIN, input_kind
 
 cdef extern from "<unistd.h>" nogil:
     ssize_t c_pread "pread"(int fd, void* data, size_t size, int64_t offset)
@@ -45,16 +45,16 @@ cdef enum:
     MET = 1 << 12
 
 
-cdef inline bint map_cubin(int file, uint8_t* place, uint64_t size, uint64_t* met,
+cdef inline bint map_cubin(int file, uint8_t* place, uint64_t size, uint64_t* seen_keys,
                            MappedRow* row) noexcept nogil:
     """Map a file that is a cubin; others are taken apart, which may last longer than a lease."""
     cdef Ehdr head
     return (c_pread(file, &head, sizeof(Ehdr), 0) == sizeof(Ehdr)
             and input_kind(<const uint8_t*>&head, sizeof(Ehdr)) == IN_CUBIN
-            and map_file(file, place, size, met, row))
+            and map_file(file, place, size, seen_keys, row))
 
 
-cdef inline void refuse_unreadable(uint8_t* base, MappedRow* row, size_t count) noexcept nogil:
+cdef inline void unmap_unreadable(uint8_t* base, MappedRow* row, size_t count) noexcept nogil:
     """End the mapping of each file that the kernel cannot give all pages of: it is to be read."""
     cdef uint8_t* place
     cdef uint64_t size
@@ -83,7 +83,7 @@ cdef inline uint8_t* mapped_part(uint8_t* base, const MappedRow* row, size_t cou
 cdef inline bint end_files(uint8_t* base, const MappedRow* row, size_t count,
                            bint keeps) noexcept nogil:
     """End all mappings, with copies in their places or with zeros in all of it; False: not all."""
-    cdef uint64_t size = 0, at = 0
+    cdef uint64_t size = 0, offset = 0
     cdef uint8_t* first = mapped_part(base, row, count, &size)
     cdef size_t i
     cdef bint ended = True
@@ -92,7 +92,7 @@ cdef inline bint end_files(uint8_t* base, const MappedRow* row, size_t count,
             count_mapped(-1)
     if not keeps:
         return first == NULL or unmap_files(first, size)
-    while at < size:
-        ended = copy_mapped(first + at, min(size - at, <uint64_t>COPIED)) and ended
-        at += COPIED
+    while offset < size:
+        ended = copy_mapped(first + offset, min(size - offset, <uint64_t>COPIED)) and ended
+        offset += COPIED
     return ended

@@ -1,15 +1,20 @@
 # Reading files into their places in an arena, or mapping them there, by several threads.
+#
+# A `bint` function of this package that is a verb returns False when memory is exhausted. Functions
+# of files say in their docstrings what else False means.
 
 from libc.errno cimport EINTR, errno
+from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from libc.stddef cimport size_t
 from base.clocks cimport TimeRow, end_item, start_item
 from base.elf64 cimport round_up
-from inputs.filemapping cimport MappedRow, allow_forks, begin_mapping, fetch_pages, map_cubin
-from inputs.filemapping cimport mapped_part, refuse_unreadable, share_pages
-from base.threads cimport MOST_THREADS, for_each, thread_number
+from base.threads cimport MOST_THREADS, run_each, thread_number
+from inputs.filemapping cimport (
+    MappedRow, allow_forks, begin_mapping, fetch_pages, map_cubin, mapped_part, share_pages,
+    unmap_unreadable,
+)
 
 cdef extern from "<fcntl.h>" nogil:
     int c_open "open"(const char* path, int flags)
@@ -25,37 +30,37 @@ cdef enum:
     ALIGN = 16                  # every file starts at a multiple of this in the arena
 
 
-cdef inline uint64_t padded(uint64_t size) noexcept nogil:
+cdef inline uint64_t padded_size(uint64_t size) noexcept nogil:
     return round_up(size, ALIGN)
 
 
 ctypedef struct Reading:
     uint8_t* base
     const uint64_t* extent
-    const char** path           # NULL: the bytes are in `data`
+    const char** path               # NULL: the bytes are in `data`
     const char** data
-    int* outcome                # what `read_one` says
-    MappedRow* mapped           # with a size: to be mapped, and then that it is; NULL: none is
-    uint64_t* met               # of MET files, see `map_file`; NULL as `mapped`
-    TimeRow* times              # NULL: nobody wants to know
+    int* outcome                    # what `read_whole_file` says
+    MappedRow* mapped               # with a size: to be mapped, and then that it is; NULL: none is
+    uint64_t* seen_keys             # keys of MET files (`map_file`); NULL as `mapped`
+    TimeRow* times                  # NULL: times are not recorded
     uint64_t[MOST_THREADS] spent    # by thread, see start_item
 
 
 cdef enum:
     SHARED = 8 << 20            # bytes from which all threads read one file
-    PART = 1 << 20              # of it at a time
+    PART = 1 << 20              # bytes of such a file that are read at a time
 
 
 # A file that all threads read.
-ctypedef struct Shared:
+ctypedef struct SharedFile:
     int fd
     uint8_t* place
     uint64_t size
-    int failure                 # of a part, 0 for none
+    int failure                 # errno of a part, or 0
 
 
 # What is mapped of an arena.
-ctypedef struct Part:
+ctypedef struct MappedPart:
     uint8_t* start
     uint64_t size
     bint failed                 # to get some of its pages
@@ -67,22 +72,22 @@ cdef inline int open_input(const char* path) noexcept nogil:
 
 
 cdef inline int read_bytes(int fd, uint8_t* place, uint64_t start, uint64_t end) noexcept nogil:
-    """Read from `start` to before `end`, to the same places after `place`: as `read_one`."""
-    cdef uint64_t done = start
-    cdef ssize_t got
-    while done < end:
-        got = c_pread(fd, place + done, end - done, <int64_t>done)
-        if got < 0:
+    """Read from `start` to before `end`, to the same places after `place`: as `read_whole_file`."""
+    cdef uint64_t offset = start
+    cdef ssize_t count
+    while offset < end:
+        count = c_pread(fd, place + offset, end - offset, <int64_t>offset)
+        if count < 0:
             if errno == EINTR:
                 continue
             return errno
-        if got == 0:
+        if count == 0:
             return -1
-        done += <uint64_t>got
+        offset += <uint64_t>count
     return 0
 
 
-cdef inline int read_one(const char* path, uint8_t* place, uint64_t size) noexcept nogil:
+cdef inline int read_whole_file(const char* path, uint8_t* place, uint64_t size) noexcept nogil:
     """0, an errno, or -1 when the file ends before `size` bytes."""
     cdef int fd = open_input(path), failure
     if fd < 0:
@@ -105,33 +110,33 @@ cdef inline void map_input(void* context, size_t item) noexcept nogil:
     row.size = 0
     if fd >= 0:
         row.offset = r.extent[2 * item]
-        map_cubin(fd, r.base + row.offset, size, r.met, row)
+        map_cubin(fd, r.base + row.offset, size, r.seen_keys, row)
         c_close(fd)
 
 
 cdef inline void fetch_part(void* context, size_t item) noexcept nogil:
-    cdef Part* part = <Part*>context
+    cdef MappedPart* part = <MappedPart*>context
     if not fetch_pages(part.start + item * PART, min(<uint64_t>PART, part.size - item * PART)):
         part.failed = True
 
 
-cdef inline bint map_inputs(Reading* r, size_t count, uint64_t size) noexcept nogil:
+cdef inline bint map_inputs(Reading* reading, size_t count, uint64_t size) noexcept nogil:
     """Map the files that are to be mapped; whether that could be done with any."""
-    cdef Part part
-    if r.mapped == NULL:
+    cdef MappedPart part
+    if reading.mapped == NULL:
         return False
     begin_mapping()
-    for_each(map_input, r, count, size)
-    part.start = mapped_part(r.base, r.mapped, count, &part.size)
+    run_each(map_input, reading, count, size)
+    part.start = mapped_part(reading.base, reading.mapped, count, &part.size)
     if part.start != NULL:
         share_pages(part.start, part.size, False)
     allow_forks()
     if part.start == NULL:
         return False
     part.failed = False
-    for_each(fetch_part, &part, (part.size + PART - 1) // PART, part.size)
+    run_each(fetch_part, &part, (part.size + PART - 1) // PART, part.size)
     if part.failed:
-        refuse_unreadable(r.base, r.mapped, count)
+        unmap_unreadable(reading.base, reading.mapped, count)
     return True
 
 
@@ -149,36 +154,36 @@ cdef inline void read_input(void* context, size_t item) noexcept nogil:
     if is_mapped(r, item) or is_shared(r, item):
         return
     start_item(row, thread_number, r.spent)
-    memset(place + size, 0, padded(size) - size)
+    memset(place + size, 0, padded_size(size) - size)
     if r.path[item] == NULL:
         memcpy(place, r.data[item], size)
     else:
-        r.outcome[item] = read_one(r.path[item], place, size)
+        r.outcome[item] = read_whole_file(r.path[item], place, size)
     end_item(row, r.spent)
 
 
 cdef inline void read_part(void* context, size_t item) noexcept nogil:
-    cdef Shared* file = <Shared*>context
+    cdef SharedFile* file = <SharedFile*>context
     cdef int failure = read_bytes(file.fd, file.place, item * PART,
                                   min((item + 1) * PART, file.size))
     if failure != 0:
         file.failure = failure
 
 
-cdef inline void read_shared(Reading* r, size_t item) noexcept nogil:
+cdef inline void read_shared(Reading* reading, size_t item) noexcept nogil:
     """Read a large file in parts; its time is that of the thread of the link."""
-    cdef Shared file
-    cdef TimeRow* row = NULL if r.times == NULL else &r.times[item]
-    start_item(row, 0, r.spent)
-    file.size = r.extent[2 * item + 1]
-    file.place = r.base + r.extent[2 * item]
+    cdef SharedFile file
+    cdef TimeRow* row = NULL if reading.times == NULL else &reading.times[item]
+    start_item(row, 0, reading.spent)
+    file.size = reading.extent[2 * item + 1]
+    file.place = reading.base + reading.extent[2 * item]
     file.failure = 0
-    memset(file.place + file.size, 0, padded(file.size) - file.size)
-    file.fd = open_input(r.path[item])
+    memset(file.place + file.size, 0, padded_size(file.size) - file.size)
+    file.fd = open_input(reading.path[item])
     if file.fd < 0:
         file.failure = errno
     else:
-        for_each(read_part, &file, (file.size + PART - 1) // PART, file.size)
+        run_each(read_part, &file, (file.size + PART - 1) // PART, file.size)
         c_close(file.fd)
-    r.outcome[item] = file.failure
-    end_item(row, r.spent)
+    reading.outcome[item] = file.failure
+    end_item(row, reading.spent)

@@ -4,28 +4,28 @@ cimport cython
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.ref cimport Py_INCREF
+from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset, strlen
 
-from base.elf64 cimport round_up
-from libc.stddef cimport size_t
+from base cimport blocks
+from base.blocks cimport fill_room, has_recycled, recycle_pages, space_is_limited
 from base.clocks cimport CLOCK_MONOTONIC, nanoseconds, time_rows
-from inputs.codecs cimport decompress, open_codec
-from read.filekinds cimport IN_CUBIN, input_kind
+from base.elf64 cimport round_up
 from base.extents cimport count_files
+from base.heap cimport return_blocks, widen_heap
+from base.hugepages cimport LARGE_PAGE, PAGE, prefer_large_pages, whole_pages
+from base.threads cimport run_each
+from inputs.codecs cimport decompress, open_codec
 from inputs.filemapping cimport (
     ALL_WORTH_MAPPING, LEASE_LASTS, MET, MOST_MAPPED, WORTH_MAPPING, MappedRow, end_files,
     was_written,
 )
 from inputs.filereading cimport (
-    ALIGN, Reading, is_shared, map_inputs, padded, read_input, read_shared,
+    ALIGN, Reading, is_shared, map_inputs, padded_size, read_input, read_shared,
 )
-from base.heap cimport return_blocks, widen_heap
-from base cimport blocks
-from base.blocks cimport fill_room, has_recycled, recycle_pages, space_is_limited
-from base.hugepages cimport LARGE_PAGE, PAGE, prefer_large_pages, whole_pages
 from inputs.picks cimport E_FILE, P_GOOD, STORED, PickRow
-from base.threads cimport for_each
+from read.filekinds cimport IN_CUBIN, input_kind
 
 cdef extern from "Python.h":
     bytes PyUnicode_EncodeFSDefault(object name)
@@ -57,9 +57,9 @@ cdef class MappedFiles:
     cdef list paths
     cdef bytearray rows         # a MappedRow of each
     cdef uint64_t since         # ns
-    cdef int process            # that has them mapped
+    cdef int process            # the process that has them mapped
     cdef char* pages            # recycled ones with all files in place of mappings, or NULL
-    cdef size_t size            # of these
+    cdef size_t size            # bytes of the pages
 
     def __enter__(self):
         return self
@@ -79,7 +79,7 @@ cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
     global has_mapped
     cdef uint8_t* base
     cdef MappedRow* row
-    cdef Py_ssize_t n, written
+    cdef Py_ssize_t n, written_file
     cdef bint ended
     if mapped.arena is None:
         return -1
@@ -98,10 +98,10 @@ cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
     base = <uint8_t*>PyBytes_AS_STRING(mapped.arena)
     row = <MappedRow*>PyByteArray_AS_STRING(mapped.rows)
     n = len(mapped.paths)
-    written = -1
+    written_file = -1
     # What is over sooner than a lease can be needs no look at its files.
     if nanoseconds(CLOCK_MONOTONIC) - mapped.since > LEASE_LASTS:
-        written = find_written(mapped.paths, row)
+        written_file = find_written(mapped.paths, row)
     has_mapped = True
     with nogil:
         ended = end_files(base, row, n, keeps)
@@ -109,10 +109,11 @@ cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
     if not ended:
         Py_INCREF(mapped.arena)
     mapped.arena = None
-    return written
+    return written_file
 
 
 cdef Py_ssize_t find_written(list paths, const MappedRow* row) except -2:
+    """The number of the first mapped file that was written to, or -1."""
     cdef bytes path
     cdef Py_ssize_t i
     for i in range(len(paths)):
@@ -141,7 +142,7 @@ cdef uint64_t place_files(list paths, list sizes, uint64_t* extent, MappedRow* m
             total = round_up(total, PAGE)
         extent[2 * i] = total
         extent[2 * i + 1] = size
-        total += round_up(size, PAGE) if to_map else padded(size)
+        total += round_up(size, PAGE) if to_map else padded_size(size)
     return total
 
 
@@ -149,7 +150,7 @@ cdef uint64_t place_files(list paths, list sizes, uint64_t* extent, MappedRow* m
 cdef bint has_mapped = False
 
 
-cdef inline bint takes_pages(MappedFiles mapped, uint64_t size) noexcept:
+cdef inline bint can_reuse_pages(MappedFiles mapped, uint64_t size) noexcept:
     """Whether files are read to recycled pages, which takes less time than to map them.
 
     Only a process that has linked before has any. It keeps those of the arena as well then.
@@ -165,22 +166,22 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     cdef bytes path, chunk
     if len(sizes) != n or len(data) != n:
         raise ValueError("one size and one place for data per path")
-    cdef Reading r
-    cdef bytearray rows = None, met = None
-    r.mapped = NULL
+    cdef Reading reading
+    cdef bytearray rows = None, seen_keys = None
+    reading.mapped = NULL
     cdef uint64_t size = sum(sizes)
     if size < ALL_WORTH_MAPPING:
         mapped = None
     # The pages of an arena with a tail are not its own alone.
-    cdef bint recycles = tail == 0 and takes_pages(mapped, size)
+    cdef bint recycles = tail == 0 and can_reuse_pages(mapped, size)
     if mapped is not None and not recycles:
         rows = bytearray(n * sizeof(MappedRow))
-        r.mapped = <MappedRow*>PyByteArray_AS_STRING(rows)
-        met = bytearray(MET * sizeof(uint64_t))
-        r.met = <uint64_t*>PyByteArray_AS_STRING(met)
+        reading.mapped = <MappedRow*>PyByteArray_AS_STRING(rows)
+        seen_keys = bytearray(MET * sizeof(uint64_t))
+        reading.seen_keys = <uint64_t*>PyByteArray_AS_STRING(seen_keys)
     cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
     cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
-    cdef uint64_t total = place_files(paths, sizes, extent, r.mapped), before = 0
+    cdef uint64_t total = place_files(paths, sizes, extent, reading.mapped), before = 0
     if rows is not None:
         total += PAGE
     elif recycles:
@@ -188,53 +189,53 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     if tail > (<uint64_t>1 << 62) - total:
         raise MemoryError
     cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(total + tail))
-    r.base = <uint8_t*>PyBytes_AS_STRING(arena)
-    r.extent = extent
+    reading.base = <uint8_t*>PyBytes_AS_STRING(arena)
+    reading.extent = extent
     if rows is not None:
-        before = round_up(<uint64_t>r.base, PAGE) - <uint64_t>r.base
+        before = round_up(<uint64_t>reading.base, PAGE) - <uint64_t>reading.base
         for i in range(n):
             extent[2 * i] += before
         mapped.since = nanoseconds(CLOCK_MONOTONIC)
     elif recycles:
-        before = whole_pages(<uint64_t>r.base) - <uint64_t>r.base
+        before = whole_pages(<uint64_t>reading.base) - <uint64_t>reading.base
         for i in range(n):
             extent[2 * i] += before
-        mapped.arena, mapped.pages = arena, <char*>r.base + before
+        mapped.arena, mapped.pages = arena, <char*>reading.base + before
         mapped.size = total - LARGE_PAGE
         with nogil:
             fill_room(mapped.pages, mapped.size)
     if mapped is not None:
         mapped.process = getpid()
     cdef bytes outcomes = PyBytes_FromStringAndSize(NULL, n * sizeof(int))
-    r.outcome = <int*>PyBytes_AS_STRING(outcomes)
+    reading.outcome = <int*>PyBytes_AS_STRING(outcomes)
     cdef bytes sources = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
-    r.path = <const char**>PyBytes_AS_STRING(sources)
+    reading.path = <const char**>PyBytes_AS_STRING(sources)
     cdef bytes contents = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
-    r.data = <const char**>PyBytes_AS_STRING(contents)
-    r.times = time_rows(times, n)
-    memset(r.spent, 0, sizeof(r.spent))
+    reading.data = <const char**>PyBytes_AS_STRING(contents)
+    reading.times = time_rows(times, n)
+    memset(reading.spent, 0, sizeof(reading.spent))
     for i in range(n):
         if paths[i] is None:
             chunk = data[i]
             if PyBytes_GET_SIZE(chunk) != <Py_ssize_t>extent[2 * i + 1]:
                 raise ValueError(f"input {i} changed its size")
-            r.path[i] = NULL
-            r.data[i] = PyBytes_AS_STRING(chunk)
+            reading.path[i] = NULL
+            reading.data[i] = PyBytes_AS_STRING(chunk)
         else:
             path = paths[i]
-            r.path[i] = PyBytes_AS_STRING(path)
+            reading.path[i] = PyBytes_AS_STRING(path)
     with nogil:
-        if not map_inputs(&r, n, total) and not recycles:
-            prefer_large_pages(r.base, total)
-        for_each(read_input, &r, n, total)
+        if not map_inputs(&reading, n, total) and not recycles:
+            prefer_large_pages(reading.base, total)
+        run_each(read_input, &reading, n, total)
         for i in range(n):
-            if is_shared(&r, i):
-                read_shared(&r, i)
+            if is_shared(&reading, i):
+                read_shared(&reading, i)
     if rows is not None:
         mapped.arena, mapped.paths, mapped.rows = arena, paths, rows
     for i in range(n):
-        if r.outcome[i] != 0:
-            return arena, extents, i, max(r.outcome[i], 0)
+        if reading.outcome[i] != 0:
+            return arena, extents, i, max(reading.outcome[i], 0)
     return arena, extents, -1, 0
 
 
@@ -250,7 +251,7 @@ def gather(bytes picks, list arenas, produce):
     not be, as it is damaged or has no place; each is let go before the next is asked for. Returns
     `(arena, extents)` as `read_files`; what comes in another size is empty there, and its place is
     left as it is: nobody but a damaged input says how large that is. ValueError for a place outside
-    its arena, MemoryError when there is none for all.
+    its arena, MemoryError if all do not fit in memory.
     """
     cdef Py_ssize_t n = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
@@ -263,7 +264,7 @@ def gather(bytes picks, list arenas, produce):
         extent[2 * i + 1] = size = pick[i].full_size
         if size > (<uint64_t>1 << 62) - total:
             raise MemoryError
-        total += padded(size)
+        total += padded_size(size)
     cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
     cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(arena)
     cdef bytes places = PyBytes_FromStringAndSize(NULL, n * sizeof(Packed))
@@ -278,7 +279,7 @@ def gather(bytes picks, list arenas, produce):
         place[i].to = base + extent[2 * i]
         work += place[i].full_size * (1 if pick[i].codec == STORED else UNPACKING)
     with nogil:
-        for_each(unpack_one, place, n, work)
+        run_each(unpack_one, place, n, work)
     for i in range(n):
         if place[i].unpacked:
             continue
@@ -288,7 +289,7 @@ def gather(bytes picks, list arenas, produce):
             extent[2 * i + 1] = 0
             continue
         memcpy(base + extent[2 * i], PyBytes_AS_STRING(chunk), size)
-        memset(base + extent[2 * i] + size, 0, padded(size) - size)
+        memset(base + extent[2 * i] + size, 0, padded_size(size) - size)
     return arena, extents
 
 
@@ -316,7 +317,7 @@ cdef int fill_packed(Packed* place, const PickRow* pick, Py_ssize_t number,
 cdef class Tail:
     """The end of an arena, which is handed out piece by piece, see `inputfiles.pyi`."""
     cdef bytes arena
-    cdef uint64_t start         # of what nobody has been given
+    cdef uint64_t start         # offset of the unused rest
 
     def __init__(self, bytes arena not None, uint64_t size):
         if size > <uint64_t>PyBytes_GET_SIZE(arena):
@@ -330,7 +331,8 @@ def gather_in_place(bytes picks, list arenas, Tail tail not None):
     cdef Py_ssize_t n = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i, n_packed = 0
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(tail.arena)
-    cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(tail.arena), end = 0, at = tail.start, work = 0
+    cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(tail.arena), end = 0, offset = tail.start
+    cdef uint64_t work = 0
     cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
     cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
     cdef bytes places = PyBytes_FromStringAndSize(NULL, n * sizeof(Packed))
@@ -349,18 +351,19 @@ def gather_in_place(bytes picks, list arenas, Tail tail not None):
             extent[2 * i] = pick[i].offset
             end = pick[i].offset + pick[i].size
         else:
-            if packed.full_size > limit or padded(packed.full_size) > limit - min(at, limit):
+            if (packed.full_size > limit
+                    or padded_size(packed.full_size) > limit - min(offset, limit)):
                 return None
-            extent[2 * i] = at
-            packed.to = base + at
+            extent[2 * i] = offset
+            packed.to = base + offset
             n_packed += 1
-            at += padded(packed.full_size)
-            end = at
+            offset += padded_size(packed.full_size)
+            end = offset
             work += packed.full_size * (1 if pick[i].codec == STORED else UNPACKING)
         extent[2 * i + 1] = pick[i].full_size
-    tail.start = at
+    tail.start = offset
     with nogil:
-        for_each(unpack_one, place, n_packed, work)
+        run_each(unpack_one, place, n_packed, work)
     for i in range(n_packed):
         if not place[i].unpacked:
             return None
@@ -376,26 +379,26 @@ def measure(list paths, uint64_t largest, list outputs):
     """
     cdef Py_ssize_t n = len(paths), i
     cdef bytes path
-    cdef Measuring m
-    cdef bytes found = PyBytes_FromStringAndSize(NULL, n * sizeof(int64_t))
+    cdef Measuring measuring
+    cdef bytes sizes = PyBytes_FromStringAndSize(NULL, n * sizeof(int64_t))
     cdef bytes sources = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
-    m.size = <int64_t*>PyBytes_AS_STRING(found)
-    m.path = <const char**>PyBytes_AS_STRING(sources)
-    m.largest = largest
-    m.n_outputs = len(outputs)
-    cdef bytes pairs = PyBytes_FromStringAndSize(NULL, m.n_outputs * 2 * sizeof(uint64_t))
-    m.output = <uint64_t*>PyBytes_AS_STRING(pairs)
-    for i in range(<Py_ssize_t>m.n_outputs):
-        m.output[2 * i], m.output[2 * i + 1] = outputs[i]
+    measuring.size = <int64_t*>PyBytes_AS_STRING(sizes)
+    measuring.path = <const char**>PyBytes_AS_STRING(sources)
+    measuring.largest = largest
+    measuring.n_outputs = len(outputs)
+    cdef bytes pairs = PyBytes_FromStringAndSize(NULL, measuring.n_outputs * 2 * sizeof(uint64_t))
+    measuring.output = <uint64_t*>PyBytes_AS_STRING(pairs)
+    for i in range(<Py_ssize_t>measuring.n_outputs):
+        measuring.output[2 * i], measuring.output[2 * i + 1] = outputs[i]
     for i in range(n):
-        m.path[i] = NULL
+        measuring.path[i] = NULL
         if paths[i] is not None:
             path = paths[i]
             if strlen(PyBytes_AS_STRING(path)) == <size_t>PyBytes_GET_SIZE(path):
-                m.path[i] = PyBytes_AS_STRING(path)
+                measuring.path[i] = PyBytes_AS_STRING(path)
     with nogil:
-        for_each(measure_input, &m, n, n * AS_BYTES)
-    return [m.size[i] for i in range(n)]
+        run_each(measure_input, &measuring, n, n * STAT_COST)
+    return [measuring.size[i] for i in range(n)]
 
 
 def are_unchanged(files, int folder):
@@ -421,7 +424,7 @@ def are_unchanged(files, int folder):
 cdef enum:
     UNPACKING = 4               # a byte takes as long as so many that are copied
     KEPT_BLOCK = 32 << 20       # bytes; the most that glibc takes
-    PLACE_ALIGN = 8             # of a cubin in place: that of its tables
+    PLACE_ALIGN = 8             # alignment of a cubin in place, for its tables
 
 
 ctypedef struct Packed:
@@ -434,29 +437,30 @@ ctypedef struct Packed:
     uint64_t full_size
 
 
-cdef inline bint has_elf(const Packed* one) noexcept nogil:
+cdef inline bint has_elf(const Packed* packed) noexcept nogil:
     """Whether stored bytes begin as they must."""
-    return not one.is_elf or (one.size >= 4 and memcmp(one.start, b"\x7fELF", 4) == 0)
+    return not packed.is_elf or (packed.size >= 4 and memcmp(packed.start, b"\x7fELF", 4) == 0)
 
 
 cdef void unpack_one(void* context, size_t item) noexcept nogil:
-    cdef Packed* one = <Packed*>context + item
-    if one.start == NULL:
+    """Copy or decompress one payload; `unpacked` says whether that worked."""
+    cdef Packed* packed = <Packed*>context + item
+    if packed.start == NULL:
         return
-    if one.codec == STORED:
-        if one.size != one.full_size:
+    if packed.codec == STORED:
+        if packed.size != packed.full_size:
             return
-        memcpy(one.to, one.start, one.size)
-    elif not decompress(one.codec, one.start, one.size, one.to, one.full_size):
+        memcpy(packed.to, packed.start, packed.size)
+    elif not decompress(packed.codec, packed.start, packed.size, packed.to, packed.full_size):
         return
-    if one.is_elf and (one.full_size < 4 or memcmp(one.to, b"\x7fELF", 4) != 0):
+    if packed.is_elf and (packed.full_size < 4 or memcmp(packed.to, b"\x7fELF", 4) != 0):
         return
-    one.unpacked = True
-    memset(one.to + one.full_size, 0, padded(one.full_size) - one.full_size)
+    packed.unpacked = True
+    memset(packed.to + packed.full_size, 0, padded_size(packed.full_size) - packed.full_size)
 
 
 cdef enum:
-    AS_BYTES = 4096             # moved in the time of one `stat`
+    STAT_COST = 4096            # moved in the time of one `stat`
 
 
 ctypedef struct Measuring:
@@ -468,6 +472,7 @@ ctypedef struct Measuring:
 
 
 cdef void measure_input(void* context, size_t item) noexcept nogil:
+    """Set the size of one file, or -1 if it may not be an input."""
     cdef Measuring* m = <Measuring*>context
     cdef Stat status
     cdef size_t i

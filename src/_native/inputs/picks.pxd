@@ -11,7 +11,7 @@ cdef enum Codec:
 
 cdef enum PickState:
     P_GOOD = 0
-    P_BOTH_CODECS = 1           # it is marked as both LZ4 and Zstandard
+    P_BOTH_CODECS = 1           # marked as both LZ4 and Zstandard
     P_TOO_LARGE = 2             # more than a link may decompress
 
 # What a pick was an entry of.
@@ -20,20 +20,20 @@ cdef enum Embedded:
     E_ALONE = 1                 # a fat binary that is a file
     E_HOSTED = 2                # one in host code
 
-# Offsets are in the arena with the number `arena`; where that is -1 the caller has the bytes.
+# Offsets are in the arena with the number `arena`; if that is -1, the caller has the bytes.
 cdef packed struct PickRow:
     uint32_t source
     int32_t arena
     uint32_t container          # number in the source
-    uint32_t index              # of the entry in the source
-    uint32_t sm                 # of the entry
+    uint32_t index              # number of the entry in the source
+    uint32_t sm                 # SM number of the entry
     uint8_t kind                # an InputKind
     uint8_t codec
     uint8_t state
     uint8_t embedded
-    uint64_t flags              # of the entry
+    uint64_t flags              # flags of the entry
     uint64_t header             # offset of the entry
-    uint64_t offset             # of its payload
+    uint64_t offset             # offset of the payload
     uint64_t room               # bytes of the payload with its padding
     uint64_t size               # without
     uint64_t full_size          # what it becomes

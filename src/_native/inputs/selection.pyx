@@ -8,16 +8,16 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset
 
-from elfnumbers cimport SHT_STRTAB, SHT_SYMTAB
 from base.elf64 cimport EM_CUDA, SHN_UNDEF, STB_GLOBAL, STB_LOCAL, STT_FUNC, Shdr, Sym
-from base.elffile cimport ELF_GOOD, ElfFile, lies_in, open_elf, open_table
+from base.elffile cimport ELF_GOOD, ElfFile, is_in_file, open_elf, open_table
 from base.extents cimport count_files
 from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
-from merge.runtime cimport is_runtime_function
 from base.vector cimport Vec, vec_push
+from elfnumbers cimport SHT_STRTAB, SHT_SYMTAB
+from merge.runtime cimport is_runtime_function
 
-# When a file is taken, as in pylink/inputs/pieces.py.
+# When a file is selected, as in pylink/inputs/sources.py.
 cdef enum Demand:
     ALWAYS = 0
     SYSTEM = 1
@@ -46,7 +46,7 @@ ctypedef struct Selector:
     const uint64_t* extents
     const uint8_t* demand
     const int32_t* group
-    uint8_t* taken
+    uint8_t* is_selected
     uint32_t* first         # by file: its first mention; one more at the end
     size_t file_count
     size_t missing          # functions that files taken so far need and do not define
@@ -54,7 +54,7 @@ ctypedef struct Selector:
     NameIndex index
     Vec names
     Vec mentions
-    Vec wanted              # int32: names in the order in which they were needed
+    Vec needed_names        # int32: names in the order in which they were needed
 
 
 def select(bytes arena, bytes extents, bytes demand, bytes groups, bint relocatable):
@@ -65,29 +65,29 @@ def select(bytes arena, bytes extents, bytes demand, bytes groups, bint relocata
     cubins to report. ValueError for arguments of different lengths, IndexError for an extent
     outside the arena.
     """
-    cdef Selector s
+    cdef Selector selector
     cdef size_t n = count_files(arena, extents)
     cdef bytes result = PyBytes_FromStringAndSize(NULL, n)
     cdef Scratch scratch
-    s.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
-    s.extents = <const uint64_t*>PyBytes_AS_STRING(extents)
-    s.demand = <const uint8_t*>PyBytes_AS_STRING(demand)
-    s.group = <const int32_t*>PyBytes_AS_STRING(groups)
-    s.taken = <uint8_t*>PyBytes_AS_STRING(result)
-    s.file_count = n
-    s.missing = 0
-    s.relocatable = relocatable
+    selector.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
+    selector.extents = <const uint64_t*>PyBytes_AS_STRING(extents)
+    selector.demand = <const uint8_t*>PyBytes_AS_STRING(demand)
+    selector.group = <const int32_t*>PyBytes_AS_STRING(groups)
+    selector.is_selected = <uint8_t*>PyBytes_AS_STRING(result)
+    selector.file_count = n
+    selector.missing = 0
+    selector.relocatable = relocatable
     if <size_t>PyBytes_GET_SIZE(demand) != n or <size_t>PyBytes_GET_SIZE(groups) != 4 * n:
         raise ValueError("columns differ in length")
-    memset(s.taken, 0, n)
+    memset(selector.is_selected, 0, n)
     scratch_init(&scratch)
     try:
-        begin_names(&s, &scratch)
-        scratch_vector(&scratch, &s.wanted, sizeof(int32_t))
-        s.first = <uint32_t*>scratch_zeros(&scratch, n + 1, sizeof(uint32_t))
+        begin_names(&selector, &scratch)
+        scratch_vector(&scratch, &selector.needed_names, sizeof(int32_t))
+        selector.first = <uint32_t*>scratch_zeros(&scratch, n + 1, sizeof(uint32_t))
         if not scratch.failed:
             with nogil:
-                scratch.failed = not select_all(&s)
+                scratch.failed = not select_all(&selector)
         if scratch.failed:
             raise MemoryError
     finally:
@@ -95,10 +95,10 @@ def select(bytes arena, bytes extents, bytes demand, bytes groups, bint relocata
     return result
 
 
-cdef void begin_names(Selector* s, Scratch* scratch) noexcept:
-    scratch_vector(scratch, &s.names, sizeof(Name))
-    scratch_vector(scratch, &s.mentions, sizeof(Mention))
-    scratch_index(scratch, &s.index, 1024)
+cdef void begin_names(Selector* selector, Scratch* scratch) noexcept:
+    scratch_vector(scratch, &selector.names, sizeof(Name))
+    scratch_vector(scratch, &selector.mentions, sizeof(Mention))
+    scratch_index(scratch, &selector.index, 1024)
 
 
 def find_missing(bytes arena, bytes extents):
@@ -106,165 +106,169 @@ def find_missing(bytes arena, bytes extents):
 
     `extents` are as in `select`. Dead code counts: what an executable lacks may be less.
     """
-    cdef Selector s
+    cdef Selector selector
     cdef size_t n = count_files(arena, extents), i
-    cdef bytes taken = PyBytes_FromStringAndSize(NULL, n)
+    cdef bytes selected_files = PyBytes_FromStringAndSize(NULL, n)
     cdef bytes demand = bytes(n)
     cdef const NameSlot* slot
     cdef const Name* name
-    cdef list found = []
+    cdef list missing = []
     cdef Scratch scratch
-    s.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
-    s.extents = <const uint64_t*>PyBytes_AS_STRING(extents)
-    s.demand = <const uint8_t*>PyBytes_AS_STRING(demand)
-    s.taken = <uint8_t*>PyBytes_AS_STRING(taken)
-    s.relocatable = False
+    selector.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
+    selector.extents = <const uint64_t*>PyBytes_AS_STRING(extents)
+    selector.demand = <const uint8_t*>PyBytes_AS_STRING(demand)
+    selector.is_selected = <uint8_t*>PyBytes_AS_STRING(selected_files)
+    selector.relocatable = False
     scratch_init(&scratch)
     try:
-        begin_names(&s, &scratch)
+        begin_names(&selector, &scratch)
         if not scratch.failed:
             with nogil:
-                scratch.failed = not claim_all(&s, n)
+                scratch.failed = not claim_all(&selector, n)
         if scratch.failed:
             raise MemoryError
-        for i in range(s.index.mask + 1):
-            slot = &s.index.slots[i]
+        for i in range(selector.index.mask + 1):
+            slot = &selector.index.slots[i]
             if slot.value < 0:
                 continue
-            name = <const Name*>s.names.data + slot.value
+            name = <const Name*>selector.names.data + slot.value
             if name.claims & DEFINES == 0 and not is_runtime_function(slot.text, slot.size):
-                found.append(PyBytes_FromStringAndSize(<const char*>slot.text, slot.size))
-        return sorted(found)
+                missing.append(PyBytes_FromStringAndSize(<const char*>slot.text, slot.size))
+        return sorted(missing)
     finally:
         scratch_free(&scratch)
 
 
-cdef bint claim_all(Selector* s, size_t count) noexcept nogil:
+cdef bint claim_all(Selector* selector, size_t count) noexcept nogil:
     """Read the names of all files; each has the claims of all."""
     cdef size_t i
     cdef const Mention* mention
     for i in range(count):
-        if not read_names(s, i):
+        if not read_file_names(selector, i):
             return False
-    for i in range(s.mentions.count):
-        mention = <const Mention*>s.mentions.data + i
-        (<Name*>s.names.data + mention.name).claims |= mention.claim
+    for i in range(selector.mentions.count):
+        mention = <const Mention*>selector.mentions.data + i
+        (<Name*>selector.names.data + mention.name).claims |= mention.claim
     return True
 
 
-cdef bint select_all(Selector* s) noexcept nogil:
-    cdef size_t i, at, taken = 0
+cdef bint select_all(Selector* selector) noexcept nogil:
+    """Read all names, then select the files; False without memory."""
+    cdef size_t i, at, selected_count = 0
     cdef bint damaged
     cdef Name* name
-    for i in range(s.file_count):
-        s.first[i] = <uint32_t>s.mentions.count
-        if not read_names(s, i):
+    for i in range(selector.file_count):
+        selector.first[i] = <uint32_t>selector.mentions.count
+        if not read_file_names(selector, i):
             return False
-        if s.mentions.count > 0x7fffffff:
+        if selector.mentions.count > 0x7fffffff:
             return False
-    s.first[s.file_count] = <uint32_t>s.mentions.count
-    # In the order of the link: the device runtime counts what is missing where it stands.
-    for i in range(s.file_count):
-        damaged = s.taken[i] == DAMAGED
-        s.taken[i] = False
-        if (s.demand[i] == ALWAYS or (s.demand[i] == SYSTEM and s.missing)
-                or (s.demand[i] != TOGETHER and damaged)):
-            if not take(s, i):
+    selector.first[selector.file_count] = <uint32_t>selector.mentions.count
+    # In the order of the link: the device runtime depends on what is missing at its place.
+    for i in range(selector.file_count):
+        damaged = selector.is_selected[i] == DAMAGED
+        selector.is_selected[i] = False
+        if (selector.demand[i] == ALWAYS or (selector.demand[i] == SYSTEM and selector.missing)
+                or (selector.demand[i] != TOGETHER and damaged)):
+            if not select_file(selector, i):
                 return False
     at = 0
-    while at < s.wanted.count:
-        name = <Name*>s.names.data + (<int32_t*>s.wanted.data)[at]
+    while at < selector.needed_names.count:
+        name = <Name*>selector.names.data + (<int32_t*>selector.needed_names.data)[at]
         at += 1
-        if not name.claims & DEFINES and name.definer >= 0 and not fetch(s, name.definer):
+        if (not name.claims & DEFINES and name.definer >= 0
+                and not select_with_group(selector, name.definer)):
             return False
-    for i in range(s.file_count):
-        taken += s.taken[i]
-    if taken == 0:
-        for i in range(s.file_count):
-            s.taken[i] = s.demand[i] == TOGETHER
+    for i in range(selector.file_count):
+        selected_count += selector.is_selected[i]
+    if selected_count == 0:
+        for i in range(selector.file_count):
+            selector.is_selected[i] = selector.demand[i] == TOGETHER
     return True
 
 
-cdef bint fetch(Selector* s, int32_t file) noexcept nogil:
+cdef bint select_with_group(Selector* selector, int32_t file) noexcept nogil:
     """Take a file for what it defines, and with it its group."""
     cdef size_t first = file, end = file + 1
-    if s.demand[file] != TOGETHER:
-        return take(s, file)
+    if selector.demand[file] != TOGETHER:
+        return select_file(selector, file)
     # Members of an archive stand side by side.
-    while first > 0 and s.group[first - 1] == s.group[file]:
+    while first > 0 and selector.group[first - 1] == selector.group[file]:
         first -= 1
-    while end < s.file_count and s.group[end] == s.group[file]:
+    while end < selector.file_count and selector.group[end] == selector.group[file]:
         end += 1
     while first < end:
-        if s.demand[first] == TOGETHER and not take(s, first):
+        if selector.demand[first] == TOGETHER and not select_file(selector, first):
             return False
         first += 1
     return True
 
 
-cdef bint take(Selector* s, size_t file) noexcept nogil:
+cdef bint select_file(Selector* selector, size_t file) noexcept nogil:
+    """Select a file, and record the names that it needs; False without memory."""
     cdef const Mention* mention
     cdef Name* name
     cdef uint8_t before
     cdef uint32_t i
-    cdef int32_t* wanted
-    if s.taken[file]:
+    cdef int32_t* name_number
+    if selector.is_selected[file]:
         return True
-    s.taken[file] = 1
-    for i in range(s.first[file], s.first[file + 1]):
-        mention = <const Mention*>s.mentions.data + i
-        name = <Name*>s.names.data + mention.name
+    selector.is_selected[file] = 1
+    for i in range(selector.first[file], selector.first[file + 1]):
+        mention = <const Mention*>selector.mentions.data + i
+        name = <Name*>selector.names.data + mention.name
         before = name.claims
         name.claims |= mention.claim
         if mention.claim == DEFINES:
             if before & CALLS and not before & DEFINES:
-                s.missing -= 1
+                selector.missing -= 1
             continue
         if mention.claim & CALLS and not before & (CALLS | DEFINES):
-            s.missing += 1
+            selector.missing += 1
         if not before & (NEEDS | DEFINES):
-            wanted = <int32_t*>vec_push(&s.wanted)
-            if wanted == NULL:
+            name_number = <int32_t*>vec_push(&selector.needed_names)
+            if name_number == NULL:
                 return False
-            wanted[0] = mention.name
+            name_number[0] = mention.name
     return True
 
 
-cdef bint read_names(Selector* s, size_t file) noexcept nogil:
+cdef bint read_file_names(Selector* selector, size_t file) noexcept nogil:
     """The names that a file defines or needs, as mentions; none of a file that it marks damaged."""
     cdef ElfFile elf
     cdef const Shdr* symtab = NULL
     cdef const Shdr* strtab
     cdef const Sym* symbol
     cdef uint64_t n
-    s.taken[file] = DAMAGED     # until all is there
-    if (open_elf(&elf, s.arena + s.extents[2 * file], s.extents[2 * file + 1]) != ELF_GOOD
-            or elf.header.e_machine != EM_CUDA or open_table(&elf) != ELF_GOOD):
+    selector.is_selected[file] = DAMAGED    # until all is there
+    if (open_elf(&elf, selector.arena + selector.extents[2 * file], selector.extents[2 * file + 1])
+            != ELF_GOOD or elf.header.e_machine != EM_CUDA or open_table(&elf) != ELF_GOOD):
         return True
     for n in range(elf.count):
         if elf.table[n].sh_type == SHT_SYMTAB:
             symtab = &elf.table[n]
             break
-    if symtab == NULL or symtab.sh_link >= elf.count or not lies_in(&elf, symtab):
+    if symtab == NULL or symtab.sh_link >= elf.count or not is_in_file(&elf, symtab):
         return True
     strtab = &elf.table[symtab.sh_link]
-    if strtab.sh_type != SHT_STRTAB or not lies_in(&elf, strtab):
+    if strtab.sh_type != SHT_STRTAB or not is_in_file(&elf, strtab):
         return True
-    s.taken[file] = False
+    selector.is_selected[file] = False
     for n in range(symtab.sh_size // sizeof(Sym)):
         symbol = <const Sym*>(elf.data + symtab.sh_offset) + n
         if (symbol.st_info >> 4 == STB_LOCAL or symbol.st_name >= strtab.sh_size
                 or (symbol.st_shndx == SHN_UNDEF and symbol.st_info >> 4 != STB_GLOBAL)):
             continue
-        if not mention_name(s, <int32_t>file, symbol,
+        if not mention_name(selector, <int32_t>file, symbol,
                             elf.data + strtab.sh_offset + symbol.st_name,
                             strtab.sh_size - symbol.st_name):
             return False
     return True
 
 
-cdef bint mention_name(Selector* s, int32_t file, const Sym* symbol, const uint8_t* text,
+cdef bint mention_name(Selector* selector, int32_t file, const Sym* symbol, const uint8_t* text,
                        uint64_t room) noexcept nogil:
+    """Record that a file defines or needs a name; False without memory."""
     cdef const uint8_t* end = <const uint8_t*>memchr(text, 0, room)
     cdef uint32_t size
     cdef NameSlot* slot
@@ -273,27 +277,27 @@ cdef bint mention_name(Selector* s, int32_t file, const Sym* symbol, const uint8
     if end == NULL or end == text or end - text > 0x7fffffff:
         return True
     size = <uint32_t>(end - text)
-    slot = index_find(&s.index, text, size)
+    slot = index_find(&selector.index, text, size)
     if slot == NULL:
         return False
     if slot.value < 0:
-        slot.value = <int32_t>s.names.count
-        s.index.count += 1
-        name = <Name*>vec_push(&s.names)
+        slot.value = <int32_t>selector.names.count
+        selector.index.count += 1
+        name = <Name*>vec_push(&selector.names)
         if name == NULL:
             return False
         name.definer = -1
         name.claims = 0
-    mention = <Mention*>vec_push(&s.mentions)
+    mention = <Mention*>vec_push(&selector.mentions)
     if mention == NULL:
         return False
     mention.name = slot.value
     if symbol.st_shndx != SHN_UNDEF:
         mention.claim = DEFINES
-        name = <Name*>s.names.data + slot.value
+        name = <Name*>selector.names.data + slot.value
         # In a relocatable output, names may stay undefined.
-        if (name.definer < 0 and s.demand[file] != ALWAYS
-                and (s.demand[file] == NEEDED or not s.relocatable)):
+        if (name.definer < 0 and selector.demand[file] != ALWAYS
+                and (selector.demand[file] == NEEDED or not selector.relocatable)):
             name.definer = file
     else:
         mention.claim = NEEDS

@@ -9,11 +9,11 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport UINT64_MAX, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, strcmp, strlen, strncmp
 
-from elfnumbers cimport SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_RELA
 from base.elf64 cimport ET_DYN, STB_GLOBAL, STT_FUNC, Rela, Shdr, Sym, load64
-from base.elffile cimport ELF_GOOD, ElfFile, ends_in_nul, lies_in, name_at, open_sections
+from base.elffile cimport ELF_GOOD, ElfFile, is_in_file, is_string_table, name_at, open_sections
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
-from base.vector cimport Vec, vec_push, vec_take
+from base.vector cimport Vec, vec_push, vec_to_bytes
+from elfnumbers cimport SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_RELA
 
 cdef enum:
     DT_SYMBOLIC = 16
@@ -28,7 +28,7 @@ cdef const char* REGISTER = b"__cudaRegisterLinkedBinary_"
 cdef enum State:
     NO_CODE = 0                 # no shared library, or one without code for this link
     HAS_CODE = 1
-    BAD_SYMBOLS = 2             # its dynamic symbols lie outside the file
+    BAD_SYMBOLS = 2             # the dynamic symbols lie outside the file
     BAD_NAME = 3
 
 cdef enum What:
@@ -54,7 +54,7 @@ cdef packed struct DynamicRow:
 
 ctypedef struct Library:
     ElfFile elf
-    const char* names           # of the symbols
+    const char* names           # names of the symbols
     uint64_t names_size
     Vec rows
     bint calls_runtime          # needs a function of the CUDA runtime from another file
@@ -73,37 +73,39 @@ def find_symbols(data, uint64_t offset, uint64_t size):
     Optimized code of device functions alone does neither.
     """
     cdef Py_buffer view
-    cdef Library l
+    cdef Library library
     cdef int state = NO_CODE
     cdef Part part
     cdef Scratch scratch
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
-    l.calls_runtime = False
-    l.opens_libraries = False
+    library.calls_runtime = False
+    library.opens_libraries = False
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &l.rows, sizeof(DynamicRow))
+        scratch_vector(&scratch, &library.rows, sizeof(DynamicRow))
         if offset > <uint64_t>view.len or size > <uint64_t>view.len - offset:
             raise IndexError("the file runs past the data")
         with nogil:
-            part = find_sections(&l, <const uint8_t*>view.buf + offset, size)
+            part = find_relocatable_code(&library, <const uint8_t*>view.buf + offset, size)
             if part != P_NOTHING:
-                state = find_rows(&l)
+                state = find_rows(&library)
             if state == HAS_CODE:
-                state = find_modules(&l)
+                state = find_modules(&library)
             if state == HAS_CODE and part == P_LINK:
-                state = keep_closed(&l)
+                state = keep_closed(&library)
         if scratch.failed or state < 0:
             raise MemoryError
-        return state, vec_take(&l.rows), bool(l.opens_libraries and not l.calls_runtime)
+        return state, vec_to_bytes(&library.rows), bool(library.opens_libraries
+                                                        and not library.calls_runtime)
     finally:
         scratch_free(&scratch)
         PyBuffer_Release(&view)
 
 
-cdef Part find_sections(Library* l, const uint8_t* data, uint64_t size) noexcept nogil:
-    """What a shared library has of relocatable code; `elf` is good where that is anything."""
-    cdef ElfFile* elf = &l.elf
+cdef Part find_relocatable_code(Library* library, const uint8_t* data,
+                                uint64_t size) noexcept nogil:
+    """The kind of relocatable code in a shared library; `elf` is valid if it has any."""
+    cdef ElfFile* elf = &library.elf
     cdef const char* name
     cdef const Shdr* symbols = NULL
     cdef const Shdr* strings
@@ -126,13 +128,13 @@ cdef Part find_sections(Library* l, const uint8_t* data, uint64_t size) noexcept
     # Any library with device code has such an image. Its names tell whether a link made it of
     # modules: one search in all of them is faster than a look at each symbol.
     strings = &elf.table[symbols.sh_link]
-    if not lies_in(elf, strings) or memmem(data + strings.sh_offset, strings.sh_size, REGISTER,
-                                           REGISTER_SIZE) == NULL:
+    if not is_in_file(elf, strings) or memmem(data + strings.sh_offset, strings.sh_size, REGISTER,
+                                              REGISTER_SIZE) == NULL:
         return P_NOTHING
     return P_LINK
 
 
-cdef int find_modules(Library* l) noexcept nogil:
+cdef int find_modules(Library* library) noexcept nogil:
     """Add the ids of the modules in the file; HAS_CODE, or -1 without memory."""
     cdef const Shdr* s
     cdef const char* name
@@ -140,13 +142,13 @@ cdef int find_modules(Library* l) noexcept nogil:
     cdef const uint8_t* end
     cdef const uint8_t* stop
     cdef uint64_t i
-    for i in range(1, l.elf.count):
-        s = &l.elf.table[i]
-        name = name_at(&l.elf, s)
+    for i in range(1, library.elf.count):
+        s = &library.elf.table[i]
+        name = name_at(&library.elf, s)
         if (name == NULL or strcmp(name, b"__nv_module_id") != 0 or s.sh_type == SHT_NOBITS
-                or not lies_in(&l.elf, s)):
+                or not is_in_file(&library.elf, s)):
             continue
-        text = l.elf.data + s.sh_offset
+        text = library.elf.data + s.sh_offset
         end = text + s.sh_size
         while text < end:
             stop = <const uint8_t*>memchr(text, 0, end - text)
@@ -154,70 +156,73 @@ cdef int find_modules(Library* l) noexcept nogil:
                 break
             # All else is not a module: `def ID` of a device link, and a word for other code.
             if (text[0] == c"_" and strcmp(<const char*>text, b"__NV_MODULE_ID") != 0
-                    and not add(l, W_MODULE, <const char*>text, UINT64_MAX)):
+                    and not add_row(library, W_MODULE, <const char*>text, UINT64_MAX)):
                 return -1
             text = stop + 1
     return HAS_CODE
 
 
-cdef int keep_closed(Library* l) noexcept nogil:
+cdef int keep_closed(Library* library) noexcept nogil:
     """A State: a library without modules matters for the registrations that it defines."""
-    cdef const DynamicRow* row = <const DynamicRow*>l.rows.data
+    cdef const DynamicRow* row = <const DynamicRow*>library.rows.data
     cdef size_t i
-    for i in range(l.rows.count):
+    for i in range(library.rows.count):
         if row[i].what == W_CLOSED:
             return HAS_CODE
     return NO_CODE
 
 
-cdef int find_rows(Library* l) noexcept nogil:
+cdef int find_rows(Library* library) noexcept nogil:
     """Read the table of dynamic symbols: a State, or -1 without memory."""
     cdef const Shdr* s
     cdef const Shdr* strings
     cdef uint64_t i
     cdef int state
-    for i in range(1, l.elf.count):
-        s = &l.elf.table[i]
+    for i in range(1, library.elf.count):
+        s = &library.elf.table[i]
         if s.sh_type != SHT_DYNSYM:
             continue
-        if not lies_in(&l.elf, s) or s.sh_link >= l.elf.count or s.sh_size % sizeof(Sym):
+        if (not is_in_file(&library.elf, s) or s.sh_link >= library.elf.count
+                or s.sh_size % sizeof(Sym)):
             return BAD_SYMBOLS
-        strings = &l.elf.table[s.sh_link]
-        if not ends_in_nul(&l.elf, strings):
+        strings = &library.elf.table[s.sh_link]
+        if not is_string_table(&library.elf, strings):
             return BAD_SYMBOLS
-        l.names = <const char*>l.elf.data + strings.sh_offset
-        l.names_size = strings.sh_size
-        state = read_symbols(l, <const Sym*>(l.elf.data + s.sh_offset), s.sh_size // sizeof(Sym))
-        if state == HAS_CODE and not is_symbolic(l):
-            mark_interposable(l, <uint32_t>i)
+        library.names = <const char*>library.elf.data + strings.sh_offset
+        library.names_size = strings.sh_size
+        state = read_dynamic_symbols(library, <const Sym*>(library.elf.data + s.sh_offset),
+                                     s.sh_size // sizeof(Sym))
+        if state == HAS_CODE and not is_symbolic(library):
+            mark_interposable(library, <uint32_t>i)
         return state            # a file has one such table
     return HAS_CODE
 
 
-cdef int read_symbols(Library* l, const Sym* symbol, uint64_t count) noexcept nogil:
+cdef int read_dynamic_symbols(Library* library, const Sym* symbol, uint64_t count) noexcept nogil:
+    """List the symbols about device code: a State, or -1 without memory."""
     cdef uint64_t i
     cdef const char* name
     cdef bint defined, anchored = False
     cdef bint ok = True
     for i in range(1, count):
-        if symbol[i].st_name >= l.names_size:
+        if symbol[i].st_name >= library.names_size:
             return BAD_NAME
-        name = l.names + symbol[i].st_name
+        name = library.names + symbol[i].st_name
         defined = symbol[i].st_shndx != 0
         if name[0] == c"_" and strncmp(name, REGISTER, REGISTER_SIZE) == 0:
-            ok = add(l, W_CLOSED if defined else W_OPEN, name + REGISTER_SIZE - 1, i)
+            ok = add_row(library, W_CLOSED if defined else W_OPEN, name + REGISTER_SIZE - 1, i)
         elif name[0] == c"_" and strncmp(name, b"__fatbinwrap_", 13) == 0:
             if defined:
-                ok = add(l, W_WRAPPER, name + 12, i)
+                ok = add_row(library, W_WRAPPER, name + 12, i)
         elif not defined and is_of_runtime(name):
-            l.calls_runtime = True
+            library.calls_runtime = True
         elif not defined and strcmp(name, b"dlsym") == 0:
-            l.opens_libraries = True
+            library.opens_libraries = True
         elif (not anchored and defined and symbol[i].st_info == (STB_GLOBAL << 4 | STT_FUNC)
                 and (symbol[i].st_other & 3) == 0 and strcmp(name, b"_init") != 0
                 and strcmp(name, b"_fini") != 0):
             anchored = True
-            ok = add(l, W_ANCHOR, name, i)
+            ok = add_row(library, W_ANCHOR, name, i)
         if not ok:
             return -1
     return HAS_CODE
@@ -230,27 +235,29 @@ cdef inline bint is_of_runtime(const char* name) noexcept nogil:
     return strncmp(name, b"cuda", 4) == 0 and c"A" <= name[4] <= c"Z"
 
 
-cdef bint add(Library* l, uint32_t what, const char* name, uint64_t index) noexcept nogil:
-    cdef DynamicRow* row = <DynamicRow*>vec_push(&l.rows)
+cdef bint add_row(Library* library, uint32_t kind, const char* name, uint64_t index) noexcept nogil:
+    """Add one row; False without memory."""
+    cdef DynamicRow* row = <DynamicRow*>vec_push(&library.rows)
     if row == NULL:
         return False
-    row.what = what
+    row.what = kind
     row.interposable = False
-    row.name = <const uint8_t*>name - l.elf.data
+    row.name = <const uint8_t*>name - library.elf.data
     row.size = strlen(name)
     row.index = index
     return True
 
 
-cdef bint is_symbolic(const Library* l) noexcept nogil:
+cdef bint is_symbolic(const Library* library) noexcept nogil:
     """Whether the library's own definitions come first for it (-Bsymbolic)."""
     cdef uint64_t i, j, tag
     cdef const uint8_t* entry
-    for i in range(1, l.elf.count):
-        if l.elf.table[i].sh_type != SHT_DYNAMIC or not lies_in(&l.elf, &l.elf.table[i]):
+    for i in range(1, library.elf.count):
+        if (library.elf.table[i].sh_type != SHT_DYNAMIC
+                or not is_in_file(&library.elf, &library.elf.table[i])):
             continue
-        entry = l.elf.data + l.elf.table[i].sh_offset
-        for j in range(l.elf.table[i].sh_size // DYNAMIC_SIZE):
+        entry = library.elf.data + library.elf.table[i].sh_offset
+        for j in range(library.elf.table[i].sh_size // DYNAMIC_SIZE):
             tag = load64(entry + DYNAMIC_SIZE * j)
             if tag == DT_SYMBOLIC or (tag == DT_FLAGS
                                       and load64(entry + DYNAMIC_SIZE * j + 8) & DF_SYMBOLIC):
@@ -259,33 +266,33 @@ cdef bint is_symbolic(const Library* l) noexcept nogil:
     return False
 
 
-cdef void mark_interposable(Library* l, uint32_t symbols) noexcept nogil:
+cdef void mark_interposable(Library* library, uint32_t symbols) noexcept nogil:
     """Mark the registration functions that a dynamic relocation names: O(relocations)."""
     cdef uint64_t i, j, total = 0
     cdef const Rela* r
-    cdef DynamicRow* row = <DynamicRow*>l.rows.data
+    cdef DynamicRow* row = <DynamicRow*>library.rows.data
     cdef size_t low, high, middle
     cdef bint any_closed = False
-    for i in range(l.rows.count):
+    for i in range(library.rows.count):
         any_closed |= row[i].what == W_CLOSED
     if not any_closed:
         return
-    for i in range(1, l.elf.count):
-        if (l.elf.table[i].sh_type != SHT_RELA or l.elf.table[i].sh_link != symbols
-                or not lies_in(&l.elf, &l.elf.table[i])):
+    for i in range(1, library.elf.count):
+        if (library.elf.table[i].sh_type != SHT_RELA or library.elf.table[i].sh_link != symbols
+                or not is_in_file(&library.elf, &library.elf.table[i])):
             continue
         # Honest sections share no bytes; without a limit the work could be quadratic.
-        total += l.elf.table[i].sh_size
-        if total > l.elf.size:
+        total += library.elf.table[i].sh_size
+        if total > library.elf.size:
             return
-        r = <const Rela*>(l.elf.data + l.elf.table[i].sh_offset)
-        for j in range(l.elf.table[i].sh_size // sizeof(Rela)):
-            low, high = 0, l.rows.count
+        r = <const Rela*>(library.elf.data + library.elf.table[i].sh_offset)
+        for j in range(library.elf.table[i].sh_size // sizeof(Rela)):
+            low, high = 0, library.rows.count
             while low < high:   # rows are in order of their indices
                 middle = (low + high) // 2
                 if row[middle].index < r[j].r_sym:
                     low = middle + 1
                 else:
                     high = middle
-            if low < l.rows.count and row[low].index == r[j].r_sym:
+            if low < library.rows.count and row[low].index == r[j].r_sym:
                 row[low].interposable = True

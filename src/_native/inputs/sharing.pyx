@@ -1,8 +1,8 @@
 """Payloads that several links take of inputs which they share: each is decompressed by the first.
 
 A payload goes by its place, the number of the shared arena that it is in and its offset there, as
-one number. `known` maps that to where it is decompressed: the number of a store and an offset, in
-the same form. Links ask one after the other.
+one number. `known` maps that to its decompressed copy: the number of a store and an offset, in the
+same form. Links ask one after the other.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -12,17 +12,17 @@ from libc.string cimport memcpy, memset
 
 from base.extents cimport count_files
 from base.hugepages cimport prefer_large_pages
-from base.threads cimport for_each
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
-from base.vector cimport Vec, vec_push, vec_take
-from inputs.filereading cimport padded
+from base.threads cimport run_each
+from base.vector cimport Vec, vec_push, vec_to_bytes
+from inputs.filereading cimport padded_size
 from inputs.picks cimport P_GOOD, STORED, PickRow
 
 cdef enum:
-    PLACE_BITS = 48             # of an offset; no arena is as large
+    PLACE_BITS = 48             # bits of an offset; no arena is as large
 
 
-cdef inline object place_of(uint64_t number, uint64_t offset):
+cdef inline object payload_key(uint64_t number, uint64_t offset):
     return number << PLACE_BITS | offset
 
 
@@ -40,7 +40,7 @@ def list_packed(bytes picks, bytes homes):
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(homes) // 4, i
-    return [place_of(home[pick[i].arena], pick[i].offset)
+    return [payload_key(home[pick[i].arena], pick[i].offset)
             for i in range(PyBytes_GET_SIZE(picks) // <Py_ssize_t>sizeof(PickRow))
             if is_packed(&pick[i], home, n)]
 
@@ -49,7 +49,7 @@ def recall(bytes picks, bytes homes, int32_t first, dict known, wanted):
     """PickRows of what is `known` as it is in the stores, whose numbers begin at `first`.
 
     Returns `(picks, missing)`: all rows, and those of compressed payloads that are not known and in
-    `wanted`, or any where that is None.
+    `wanted`; without `wanted`, all that are not known.
     """
     cdef Py_ssize_t n = PyBytes_GET_SIZE(homes) // 4, i
     cdef Py_ssize_t count = PyBytes_GET_SIZE(picks) // <Py_ssize_t>sizeof(PickRow)
@@ -57,7 +57,7 @@ def recall(bytes picks, bytes homes, int32_t first, dict known, wanted):
     cdef bytes rows = PyBytes_FromStringAndSize(PyBytes_AS_STRING(picks), PyBytes_GET_SIZE(picks))
     cdef PickRow* pick = <PickRow*>PyBytes_AS_STRING(rows)
     cdef PickRow* fresh
-    cdef uint64_t at
+    cdef uint64_t offset
     cdef Vec missing
     cdef Scratch scratch
     scratch_init(&scratch)
@@ -66,12 +66,12 @@ def recall(bytes picks, bytes homes, int32_t first, dict known, wanted):
         for i in range(count):
             if not is_packed(&pick[i], home, n):
                 continue
-            place = place_of(home[pick[i].arena], pick[i].offset)
-            found = known.get(place)
-            if found is not None:
-                at = found
-                pick[i].arena = first + <int32_t>(at >> PLACE_BITS)
-                pick[i].offset = at & ((<uint64_t>1 << PLACE_BITS) - 1)
+            place = payload_key(home[pick[i].arena], pick[i].offset)
+            stored = known.get(place)
+            if stored is not None:
+                offset = stored
+                pick[i].arena = first + <int32_t>(offset >> PLACE_BITS)
+                pick[i].offset = offset & ((<uint64_t>1 << PLACE_BITS) - 1)
                 pick[i].size = pick[i].full_size
                 pick[i].codec = STORED
             elif wanted is None or place in wanted:
@@ -79,7 +79,7 @@ def recall(bytes picks, bytes homes, int32_t first, dict known, wanted):
                 if fresh == NULL:
                     raise MemoryError
                 fresh[0] = pick[i]
-        return rows, vec_take(&missing)
+        return rows, vec_to_bytes(&missing)
     finally:
         scratch_free(&scratch)
 
@@ -95,7 +95,8 @@ def learn(bytes missing, bytes homes, bytes extents, uint64_t store, dict known)
         raise ValueError("one extent per payload")
     for i in range(count):
         if is_packed(&pick[i], home, n) and extent[2 * i + 1] == pick[i].full_size:
-            known[place_of(home[pick[i].arena], pick[i].offset)] = place_of(store, extent[2 * i])
+            known[payload_key(home[pick[i].arena], pick[i].offset)] = payload_key(store,
+                                                                                  extent[2 * i])
 
 
 ctypedef struct Moving:
@@ -110,30 +111,30 @@ cdef void move_file(void* context, size_t item) noexcept nogil:
     cdef uint64_t size = m.new[2 * item + 1]
     cdef uint8_t* to = m.target + m.new[2 * item]
     memcpy(to, m.source + m.old[2 * item], size)
-    memset(to + size, 0, padded(size) - size)
+    memset(to + size, 0, padded_size(size) - size)
 
 
 def compact(bytes arena, bytes extents):
     """An arena of these files alone, with its extents; the given ones if most of it is theirs."""
     cdef Py_ssize_t n = count_files(arena, extents), i
-    cdef Moving m
+    cdef Moving moving
     cdef uint64_t total = 0
-    cdef bytes places, made
+    cdef bytes places, compacted
     cdef uint64_t* place
-    m.source = <const uint8_t*>PyBytes_AS_STRING(arena)
-    m.old = <const uint64_t*>PyBytes_AS_STRING(extents)
+    moving.source = <const uint8_t*>PyBytes_AS_STRING(arena)
+    moving.old = <const uint64_t*>PyBytes_AS_STRING(extents)
     places = PyBytes_FromStringAndSize(NULL, 16 * n)
     place = <uint64_t*>PyBytes_AS_STRING(places)
     for i in range(n):
         place[2 * i] = total
-        place[2 * i + 1] = m.old[2 * i + 1]
-        total += padded(m.old[2 * i + 1])
+        place[2 * i + 1] = moving.old[2 * i + 1]
+        total += padded_size(moving.old[2 * i + 1])
     if total > <uint64_t>PyBytes_GET_SIZE(arena) // 2:
         return arena, extents
-    made = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
-    m.target = <uint8_t*>PyBytes_AS_STRING(made)
-    m.new = place
-    prefer_large_pages(m.target, total)
+    compacted = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
+    moving.target = <uint8_t*>PyBytes_AS_STRING(compacted)
+    moving.new = place
+    prefer_large_pages(moving.target, total)
     with nogil:
-        for_each(move_file, &m, n, total)
-    return made, places
+        run_each(move_file, &moving, n, total)
+    return compacted, places

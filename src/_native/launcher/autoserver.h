@@ -12,8 +12,8 @@
 #define PAUSE 10 /* seconds until another try, after a server that ended at once */
 #define IDLE "600" /* seconds without links after which it ends */
 
-/* The path of the socket for this user and the installation with this script; 0 where there may be
- * none. The folder is made if it is not there. */
+/* The path of the socket for this user and the installation with this script; 0 if no server may
+   run. The folder is created if it does not exist. */
 static int find_auto(const char *script, char *path, size_t room) {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     uid_t user = geteuid();

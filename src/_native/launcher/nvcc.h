@@ -12,7 +12,7 @@
 #define NVCC "nvcc"
 #define TOOLKIT_NVCC "toolkit-nvcc"
 #define PYLINK "pylink"
-/* As in src/pylink/devicelink/toolkit.py: the caller wants nvcc itself. */
+/* Set by the caller that wants nvcc itself (src/pylink/devicelink/toolkit.py). */
 #define HANDED_ON "PYLINK_DLINK_HANDED_ON"
 #define MOST_FILES 1000
 #define LARGEST_FILE (256 << 20)

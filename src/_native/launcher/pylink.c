@@ -40,7 +40,7 @@ static const char *const sites[] = {
     "lib64/" PYLINK_LIB "/site-packages",
     "lib/" PYLINK_LIB "/dist-packages",
 };
-/* As in src/pylink/startup/program.py. */
+/* The names of src/pylink/startup/program.py. */
 #define NAME "PYLINK_STARTED_AS"
 #define HELD "PYLINK_INTERRUPTS_HELD"
 
@@ -65,7 +65,7 @@ static int find_in(char *path, size_t end, const char *name) {
     return is_bundle(path);
 }
 
-/* Find the best bundle of the package in the folder `package`: 0 where there is none. */
+/* Find the best bundle of the package in the folder `package`; 0 without one. */
 static int find_bundle(const char *package, char *path, size_t room) {
     size_t end = strlen(package);
     if (end + 64 > room)

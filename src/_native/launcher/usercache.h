@@ -10,7 +10,7 @@
 #define OPENED "/proc/self/fd/"
 #define LARGEST_BUNDLE (1 << 24)
 
-/* As `checksum` of src/pylink/startup/bundle.py. */
+/* Computes what `checksum` of src/pylink/startup/bundle.py does. */
 static uint64_t checksum(const unsigned char *data, size_t size) {
     uint64_t total = 0;
     size_t at, i;
@@ -62,8 +62,8 @@ static int is_good(int file) {
     return good;
 }
 
-/* Open the bundle of the package in the user's cache, and write the path under which the
- * interpreter finds that descriptor; 0 where there is none that is safe and whole. */
+/* Open the bundle of the package in the user's cache, and write the path under which the *
+   interpreter finds that descriptor; 0 without a bundle that is safe and whole. */
 static int open_cached(const char *package, char *path, size_t room) {
     char name[128];
     struct stat status, reached;

@@ -4,11 +4,11 @@ from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
 
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
+from base.vector cimport Vec, vec_push, vec_to_bytes
 from pylink._native.tables cimport MergedTables, PlacedTables
 from tables.rows cimport (
     BLOCK_CANDIDATE, BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_PROTOTYPE, EF_TAKEN, CallRow,
 )
-from base.vector cimport Vec, vec_push, vec_take
 from tables.views cimport MergedView, PlacedView
 
 
@@ -21,28 +21,28 @@ def emit_callgraph(PlacedTables placed not None):
     oldest's place.
     """
     cdef MergedTables merged = placed.merged
-    cdef CallLists l
+    cdef CallLists call_lists
     cdef Scratch scratch
     cdef Vec graph, prototypes
     cdef int32_t block
-    merged.view(&l.merged)
-    placed.view(&l.placed)
-    l.once = not merged.objects.executable
+    merged.view(&call_lists.merged)
+    placed.view(&call_lists.placed)
+    call_lists.once = not merged.objects.executable
     scratch_init(&scratch)
     try:
-        l.head = <int32_t*>scratch_zeros(&scratch, l.merged.entity_count, 4)
-        l.next_row = <int32_t*>scratch_zeros(&scratch, l.merged.call_count, 4)
-        l.oldest = <int32_t*>scratch_zeros(&scratch, l.merged.entity_count, 4)
+        call_lists.head = <int32_t*>scratch_zeros(&scratch, call_lists.merged.entity_count, 4)
+        call_lists.next_row = <int32_t*>scratch_zeros(&scratch, call_lists.merged.call_count, 4)
+        call_lists.oldest = <int32_t*>scratch_zeros(&scratch, call_lists.merged.entity_count, 4)
         scratch_vector(&scratch, &graph, 8)
         scratch_vector(&scratch, &prototypes, 8)
         with nogil:
             for block in range(-1, -6, -1):
                 if not scratch.failed and not emit_block(
-                        &l, block, &prototypes if block == BLOCK_PROTOTYPE else &graph):
+                        &call_lists, block, &prototypes if block == BLOCK_PROTOTYPE else &graph):
                     scratch.failed = True
         if scratch.failed:
             raise MemoryError
-        return vec_take(&graph), vec_take(&prototypes)
+        return vec_to_bytes(&graph), vec_to_bytes(&prototypes)
     finally:
         scratch_free(&scratch)
 
@@ -57,51 +57,53 @@ ctypedef struct CallLists:
     int32_t* oldest             # by callee: the row that stays
 
 
-cdef void link_rows(CallLists* l, int32_t block) noexcept nogil:
+cdef void link_rows(CallLists* call_lists, int32_t block) noexcept nogil:
     """Lists of the rows of a block that the output has."""
     cdef const CallRow* call
     cdef size_t i
     cdef bint lists = block == BLOCK_DIRECT or block == BLOCK_CANDIDATE
-    memset(l.head, 0xff, 4 * l.merged.entity_count)
-    for i in range(l.merged.call_count):
-        call = &l.merged.calls[i]
-        if call.block == block and l.placed.symbol_index[call.caller]:
-            if block == BLOCK_PROTOTYPE and l.merged.entities[call.caller].flags & EF_TAKEN:
+    memset(call_lists.head, 0xff, 4 * call_lists.merged.entity_count)
+    for i in range(call_lists.merged.call_count):
+        call = &call_lists.merged.calls[i]
+        if call.block == block and call_lists.placed.symbol_index[call.caller]:
+            if (block == BLOCK_PROTOTYPE
+                    and call_lists.merged.entities[call.caller].flags & EF_TAKEN):
                 continue
-            if not lists and l.head[call.caller] >= 0 and block != BLOCK_INDIRECT:
+            if not lists and call_lists.head[call.caller] >= 0 and block != BLOCK_INDIRECT:
                 continue
-            l.next_row[i] = l.head[call.caller]
-            l.head[call.caller] = <int32_t>i
+            call_lists.next_row[i] = call_lists.head[call.caller]
+            call_lists.head[call.caller] = <int32_t>i
 
 
-cdef bint emit_block(CallLists* l, int32_t block, Vec* out) noexcept nogil:
+cdef bint emit_block(CallLists* call_lists, int32_t block, Vec* out) noexcept nogil:
     """Write the rows of a block; False without memory."""
-    cdef const CallRow* call = l.merged.calls
+    cdef const CallRow* call = call_lists.merged.calls
     cdef size_t i
     cdef uint32_t* pair
-    cdef int32_t at
-    cdef bint lists = block == BLOCK_DIRECT or block == BLOCK_CANDIDATE, once = lists and l.once
+    cdef int32_t row
+    cdef bint lists = block == BLOCK_DIRECT or block == BLOCK_CANDIDATE
+    cdef bint once = lists and call_lists.once
     if block != BLOCK_PROTOTYPE:
         pair = <uint32_t*>vec_push(out)
         if pair == NULL:
             return False
         pair[0] = 0
         pair[1] = <uint32_t>block
-    link_rows(l, block)
-    for i in range(l.merged.entity_count):
-        at = l.head[i]
-        while once and at >= 0:
-            l.oldest[call[at].callee] = at
-            at = l.next_row[at]
-        at = l.head[i]
-        while at >= 0:
-            if (not lists or l.placed.symbol_index[call[at].callee]) and (
-                    not once or l.oldest[call[at].callee] == at):
+    link_rows(call_lists, block)
+    for i in range(call_lists.merged.entity_count):
+        row = call_lists.head[i]
+        while once and row >= 0:
+            call_lists.oldest[call[row].callee] = row
+            row = call_lists.next_row[row]
+        row = call_lists.head[i]
+        while row >= 0:
+            if (not lists or call_lists.placed.symbol_index[call[row].callee]) and (
+                    not once or call_lists.oldest[call[row].callee] == row):
                 pair = <uint32_t*>vec_push(out)
                 if pair == NULL:
                     return False
-                pair[0] = l.placed.symbol_index[i]
-                pair[1] = (l.placed.symbol_index[call[at].callee] if lists
-                           else l.merged.prototype_offsets[call[at].callee])
-            at = l.next_row[at]
+                pair[0] = call_lists.placed.symbol_index[i]
+                pair[1] = (call_lists.placed.symbol_index[call[row].callee] if lists
+                           else call_lists.merged.prototype_offsets[call[row].callee])
+            row = call_lists.next_row[row]
     return True

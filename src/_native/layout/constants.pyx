@@ -16,19 +16,19 @@ the last piece that the fold looked at and kept.
 """
 
 from cpython.object cimport PyObject
+from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from libc.stddef cimport size_t
-from sectionkinds cimport IS_ENTRIES
-from tables.kinds cimport is_plain, is_user_bank
 from base.nameindex cimport NameIndex, NameSlot, TextPool, scratch_index, scratch_texts
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
-from pylink._native.tables cimport Blob, Outs, PlacedTables, Spans, Table, take_rows
+from base.vector cimport Vec, vec_extend, vec_push
 from layout.repeats cimport find_piece, is_null, is_small
+from pylink._native.tables cimport Blob, Outs, PlacedTables, Spans, Table, detach_rows
+from sectionkinds cimport IS_ENTRIES
+from tables.kinds cimport is_plain, is_user_bank
 from tables.rows cimport EmittedRow, FixupRow, OutRow, SectionRow, SpanRow
 from tables.views cimport MergedView, ObjectsView
-from base.vector cimport Vec, vec_extend, vec_push
 
 
 ctypedef struct Bank:
@@ -36,13 +36,13 @@ ctypedef struct Bank:
     MergedView merged
     OutRow* outs
     size_t out_count
-    int32_t out                 # the bank's OutRow, -1: there is none
-    uint64_t size               # of the logical bank
+    int32_t out                 # the bank's OutRow, or -1
+    uint64_t size               # bytes of the logical bank
     Vec blob                    # the physical bank
     Vec spans                   # SpanRow: that of the bank
-    NameIndex kept              # small pieces that it has
+    NameIndex kept_pieces       # small pieces that it has
     TextPool keys
-    uint8_t* gone               # by logical offset: whether the byte is of a dropped piece
+    uint8_t* is_dropped         # by logical offset: whether the byte is of a dropped piece
     uint64_t null_value
     bint dropped                # whether any piece is
     bint folds                  # equal pieces stand once
@@ -51,7 +51,7 @@ ctypedef struct Bank:
 def fold_pieces(PlacedTables placed not None):
     """Lay out the physical bank: fills `outs` and `null_value`, and adds the bank's contents."""
     placed.fill()
-    cdef Outs outs = <Outs>Table.opened(<PyObject*>placed.outs)
+    cdef Outs outs = <Outs>Table.writable(<PyObject*>placed.outs)
     cdef Bank bank
     cdef Scratch scratch
     memset(&bank, 0, sizeof(Bank))
@@ -67,10 +67,10 @@ def fold_pieces(PlacedTables placed not None):
         raise ValueError("an output section does not exist")
     scratch_init(&scratch)
     try:
-        bank.gone = <uint8_t*>scratch_zeros(&scratch, bank.size, 1)
+        bank.is_dropped = <uint8_t*>scratch_zeros(&scratch, bank.size, 1)
         scratch_vector(&scratch, &bank.blob, 1)
         scratch_vector(&scratch, &bank.spans, sizeof(SpanRow))
-        scratch_index(&scratch, &bank.kept, 64)
+        scratch_index(&scratch, &bank.kept_pieces, 64)
         scratch_texts(&scratch, &bank.keys)
         if not scratch.failed:
             with nogil:
@@ -79,15 +79,15 @@ def fold_pieces(PlacedTables placed not None):
             raise MemoryError
         placed.outs = outs
         placed.null_value = bank.null_value or placed.null_value
-        placed.add(Blob(take_rows(&bank.blob)), Spans(take_rows(&bank.spans)))
+        placed.add(Blob(detach_rows(&bank.blob)), Spans(detach_rows(&bank.spans)))
     finally:
         scratch_free(&scratch)
 
 
-cdef bint is_piece(const Bank* bank, size_t at) noexcept nogil:
-    """Whether input section `at` is a piece of the bank."""
-    cdef const SectionRow* s = &bank.objects.sections[at]
-    return is_user_bank(s.kind, s.bank) and bank.merged.out_of[at] >= 0
+cdef bint is_piece(const Bank* bank, size_t section) noexcept nogil:
+    """Whether input section `section` is a piece of the bank."""
+    cdef const SectionRow* s = &bank.objects.sections[section]
+    return is_user_bank(s.kind, s.bank) and bank.merged.out_of[section] >= 0
 
 
 cdef void find_bank(Bank* bank) noexcept:
@@ -134,24 +134,24 @@ cdef bint place_pieces(Bank* bank) noexcept nogil:
     return True
 
 
-cdef bint place_piece(Bank* bank, size_t at) noexcept nogil:
+cdef bint place_piece(Bank* bank, size_t number) noexcept nogil:
     """Append one piece, unless the bank folds and an equal one of the same alignment is there."""
-    cdef const SectionRow* s = &bank.objects.sections[at]
-    cdef const uint8_t* bytes_ = bank.objects.arena + s.offset
+    cdef const SectionRow* s = &bank.objects.sections[number]
+    cdef const uint8_t* data = bank.objects.arena + s.offset
     cdef bint small = is_small(s.size, s.align)
     cdef NameSlot* slot
     cdef size_t gap
     cdef uint8_t* place
-    if bank.folds and small and not is_null(bytes_, s.size):
-        slot = find_piece(&bank.kept, &bank.keys, bytes_, s.size, s.align)
+    if bank.folds and small and not is_null(data, s.size):
+        slot = find_piece(&bank.kept_pieces, &bank.keys, data, s.size, s.align)
         if slot == NULL:
             return False
         if slot.value >= 0:
-            memset(bank.gone + bank.merged.base[at], 1, s.size)
+            memset(bank.is_dropped + bank.merged.base[number], 1, s.size)
             bank.dropped = True
             return True
         slot.value = 0
-        bank.kept.count += 1
+        bank.kept_pieces.count += 1
     gap = -bank.blob.count & (s.align - 1) if s.align else 0
     place = <uint8_t*>vec_extend(&bank.blob, gap + s.size)
     if place == NULL and gap + s.size:
@@ -159,15 +159,15 @@ cdef bint place_piece(Bank* bank, size_t at) noexcept nogil:
     if gap:
         memset(place, 0, gap)
     if s.size:
-        memcpy(place + gap, bytes_, s.size)
+        memcpy(place + gap, data, s.size)
     if small:
         bank.null_value = bank.blob.count - s.size
     return True
 
 
-cdef bint is_lost(const Bank* bank, uint64_t offset) noexcept nogil:
+cdef bint has_lost_bytes(const Bank* bank, uint64_t offset) noexcept nogil:
     """Whether the field at that logical offset has no bytes of its own."""
-    return offset < bank.size and (bank.gone[offset] or offset >= bank.blob.count)
+    return offset < bank.size and (bank.is_dropped[offset] or offset >= bank.blob.count)
 
 
 cdef bint is_cut(const Bank* bank) noexcept nogil:
@@ -175,14 +175,14 @@ cdef bint is_cut(const Bank* bank) noexcept nogil:
     cdef const EmittedRow* emitted = bank.merged.emitted
     cdef const OutRow* row
     cdef size_t i
-    cdef int32_t at
+    cdef int32_t entry
     for i in range(bank.out_count):
         row = &bank.outs[i]
-        at = row.head if row.target == bank.out and is_plain(row.kind, IS_ENTRIES) else -1
-        while at >= 0:
-            if is_lost(bank, emitted[at].offset):
+        entry = row.head if row.target == bank.out and is_plain(row.kind, IS_ENTRIES) else -1
+        while entry >= 0:
+            if has_lost_bytes(bank, emitted[entry].offset):
                 return True
-            at = emitted[at].next
+            entry = emitted[entry].next
     return False
 
 
@@ -191,6 +191,6 @@ cdef bint is_fixed(const Bank* bank) noexcept nogil:
     cdef const FixupRow* fixup = bank.merged.fixups
     cdef size_t i
     for i in range(bank.merged.fixup_count):
-        if fixup[i].out == bank.out and is_lost(bank, fixup[i].offset):
+        if fixup[i].out == bank.out and has_lost_bytes(bank, fixup[i].offset):
             return True
     return False

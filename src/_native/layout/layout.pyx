@@ -5,29 +5,29 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset, strlen
 
+from base.elf64 cimport Phdr, Shdr, Sym
 from base.nameindex cimport StringTable, scratch_strings
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
+from base.vector cimport Vec, vec_to_bytes
+from layout.names cimport keep_used_names, name_mercury_sections, renew_prototypes, write_lean_names
+from layout.order cimport Ordering, is_lean, order_sections, order_symbols
+from layout.plan cimport Plan, assign_offsets
+from layout.segments cimport add_program_headers
+from layout.values cimport Assignment, assign_all
+from pylink._native.tables cimport (
+    Blob, FilePlaces, Indices, MergedTables, Numbers, ObjectTables, OutSymbols, Outs, PlacedTables,
+    Spans, Table, Values, detach_rows, new_rows,
+)
 from sectionkinds cimport (
     IS_LITERALS, KIND, K_SHSTRTAB, SIZE_ENTRIES, SIZE_INDICES, SIZE_STRINGS, SIZE_SYMBOLS,
 )
-from base.elf64 cimport Phdr, Shdr, Sym
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from tables.kinds cimport is_a, is_pool, is_renamed, shrinks
-from layout.names cimport mercury_names, renew_prototypes, used_names, write_lean_names
-from layout.order cimport Ordering, is_lean, order_sections, order_symbols
-from layout.plan cimport Plan, take_offsets
-from layout.segments cimport program_headers
-from layout.values cimport Assignment, assign_all
-from pylink._native.tables cimport (
-    Blob, FilePlaces, Indices, MergedTables, Numbers, ObjectTables, OutSymbols, Outs,
-    PlacedTables, Spans, Table, Values, new_rows, take_rows,
-)
 from tables.rows cimport (
     BLOCK_PROTOTYPE, EF_LIVE, EF_TAKEN, E_CONSTANT, FROM_INPUTS, FROM_SPAN, OF_LATE, PART_TAIL,
     EntityRow, OutRow, OutSymbolRow, PlaceRow, SpanRow,
 )
 from tables.views cimport MergedView
 from traits cimport TRAIT_MERCURY
-from base.vector cimport Vec, vec_take
 
 
 def assign_values(PlacedTables placed not None):
@@ -43,25 +43,25 @@ def assign_values(PlacedTables placed not None):
     cdef Values values = Values(new_rows(8 * n))
     cdef Numbers homes = Numbers(new_rows(4 * n))
     cdef Outs outs = <Outs>merged.outs.copy()
-    cdef Assignment a
+    cdef Assignment assignment
     cdef Scratch scratch
     if merged.section_function.count != objects.sections.count:
         raise ValueError("one function per section")
     if merged.symbol_entity.count != objects.symbols.count:
         raise ValueError("one entity per symbol")
-    objects.view(&a.objects)
-    merged.view(&a.merged)
-    a.outs = <OutRow*>outs.rows
-    a.out_count = outs.count
-    a.value = <uint64_t*>values.rows
-    a.home = <int32_t*>homes.rows
+    objects.view(&assignment.objects)
+    merged.view(&assignment.merged)
+    assignment.outs = <OutRow*>outs.rows
+    assignment.out_count = outs.count
+    assignment.value = <uint64_t*>values.rows
+    assignment.home = <int32_t*>homes.rows
     scratch_init(&scratch)
     try:
-        a.parameters = <int32_t*>scratch_zeros(&scratch, n, 4)
-        a.pool = <int32_t*>scratch_zeros(&scratch, n, 4)
+        assignment.parameters = <int32_t*>scratch_zeros(&scratch, n, 4)
+        assignment.pool = <int32_t*>scratch_zeros(&scratch, n, 4)
         if not scratch.failed:
             with nogil:
-                scratch.failed = not assign_all(&a, &scratch)
+                scratch.failed = not assign_all(&assignment, &scratch)
         if scratch.failed:
             raise MemoryError
     finally:
@@ -77,30 +77,32 @@ def order(PlacedTables placed not None, bint has_file_records):
     Fills the two orders and the four columns of indices.
     """
     placed.fill()
-    cdef Ordering o
+    cdef Ordering ordering
     cdef Scratch scratch
-    placed.merged.objects.view(&o.objects)
-    placed.merged.view(&o.merged)
-    placed.view(&o.placed)
-    cdef Indices section_index = start_indices(o.placed.out_count, &o.section_index)
-    cdef Indices symbol_index = start_indices(o.merged.entity_count, &o.symbol_index)
-    cdef Indices section_symbol_index = start_indices(o.placed.out_count, &o.section_symbol_index)
-    cdef Indices instance_index = start_indices(o.merged.entity_count, &o.instance_index)
-    o.lean = is_lean(o.objects.traits)
-    o.records = has_file_records
-    o.prototypes = has_prototypes(&o.merged)
+    placed.merged.objects.view(&ordering.objects)
+    placed.merged.view(&ordering.merged)
+    placed.view(&ordering.placed)
+    cdef Indices section_index = start_indices(ordering.placed.out_count, &ordering.section_index)
+    cdef Indices symbol_index = start_indices(ordering.merged.entity_count, &ordering.symbol_index)
+    cdef Indices section_symbol_index = start_indices(ordering.placed.out_count,
+                                                      &ordering.section_symbol_index)
+    cdef Indices instance_index = start_indices(ordering.merged.entity_count,
+                                                &ordering.instance_index)
+    ordering.lean = is_lean(ordering.objects.traits)
+    ordering.records = has_file_records
+    ordering.prototypes = has_prototypes(&ordering.merged)
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &o.sections, 4)
-        scratch_vector(&scratch, &o.symbols, 4)
+        scratch_vector(&scratch, &ordering.sections, 4)
+        scratch_vector(&scratch, &ordering.symbols, 4)
         with nogil:
-            order_sections(&o, &scratch)
+            order_sections(&ordering, &scratch)
             if not scratch.failed:
-                scratch.failed = not order_symbols(&o)
+                scratch.failed = not order_symbols(&ordering)
         if scratch.failed:
             raise MemoryError
-        placed.section_order = Numbers(take_rows(&o.sections))
-        placed.symbol_order = Numbers(take_rows(&o.symbols))
+        placed.section_order = Numbers(detach_rows(&ordering.sections))
+        placed.symbol_order = Numbers(detach_rows(&ordering.symbols))
     finally:
         scratch_free(&scratch)
     placed.section_index = section_index
@@ -143,46 +145,46 @@ def place(PlacedTables placed not None):
     placed.fill()
     cdef ObjectTables objects = placed.merged.objects
     cdef FilePlaces places = FilePlaces(new_rows(placed.outs.count * sizeof(PlaceRow)))
-    cdef Plan p
+    cdef Plan plan
     cdef Vec headers, names
     cdef uint64_t end
     cdef Scratch scratch
-    memset(&p, 0, sizeof(Plan))
-    objects.view(&p.objects)
-    placed.view(&p.placed)
-    p.count = placed.section_order.count
-    p.place = <PlaceRow*>places.rows
-    p.second = objects.traits & TRAIT_MERCURY != 0
-    p.lean = is_lean(objects.traits)
-    take_sizes(&p, placed)
-    if p.second:
-        find_leavings(&p, placed)
+    memset(&plan, 0, sizeof(Plan))
+    objects.view(&plan.objects)
+    placed.view(&plan.placed)
+    plan.count = placed.section_order.count
+    plan.place = <PlaceRow*>places.rows
+    plan.has_finalizer = objects.traits & TRAIT_MERCURY != 0
+    plan.lean = is_lean(objects.traits)
+    assign_sizes(&plan, placed)
+    if plan.has_finalizer:
+        find_leavings(&plan, placed)
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &headers, sizeof(Phdr))
         scratch_vector(&scratch, &names, 1)
-        scratch.failed |= not section_names(&p, &names, placed)
-        end = take_offsets(&p)
+        scratch.failed |= not write_section_names(&plan, &names, placed)
+        end = assign_offsets(&plan)
         placed.table_offset = end
-        end += (p.count + 1) * sizeof(Shdr)
+        end += (plan.count + 1) * sizeof(Shdr)
         if objects.executable:
-            scratch.failed |= not program_headers(&p, end, &headers)
+            scratch.failed |= not add_program_headers(&plan, end, &headers)
             end += headers.count * sizeof(Phdr)
         if scratch.failed:
             raise MemoryError
         placed.places = places
-        placed.shstrtab = Blob(take_rows(&names))
-        placed.phdrs = vec_take(&headers)
+        placed.shstrtab = Blob(detach_rows(&names))
+        placed.phdrs = vec_to_bytes(&headers)
         placed.size = end
     finally:
         scratch_free(&scratch)
 
 
-cdef void take_sizes(Plan* p, PlacedTables placed):
+cdef void assign_sizes(Plan* plan, PlacedTables placed):
     """Sizes by the rules of kinds, or of the contents that the link has made."""
     cdef const OutSymbolRow* symbol = placed.merged.out_symbols.rows
     cdef const int32_t* symbols = placed.symbol_order.rows
-    cdef size_t symbol_count = placed.symbol_order.count, early = 0, held, i
+    cdef size_t symbol_count = placed.symbol_order.count, early = 0, entry_count, i
     cdef const OutRow* row
     cdef const SpanRow* span
     cdef Spans spans
@@ -190,29 +192,29 @@ cdef void take_sizes(Plan* p, PlacedTables placed):
     for i in range(symbol_count):
         early += symbol[symbols[i]].part != PART_TAIL
     for i in range(placed.outs.count):
-        row = &p.placed.outs[i]
+        row = &plan.placed.outs[i]
         rule = KIND[row.kind].size
-        held = symbol_count if not KIND[row.kind].mercury or row.marks & OF_LATE else early
-        p.place[i].offset = 0
-        p.place[i].name = row.name
-        p.place[i].contents = FROM_INPUTS
-        p.place[i].size = row.size
+        entry_count = symbol_count if not KIND[row.kind].mercury or row.marks & OF_LATE else early
+        plan.place[i].offset = 0
+        plan.place[i].name = row.name
+        plan.place[i].contents = FROM_INPUTS
+        plan.place[i].size = row.size
         if rule == SIZE_ENTRIES:
-            p.place[i].size = <uint64_t>row.count * row.entsize
+            plan.place[i].size = <uint64_t>row.count * row.entsize
         elif rule == SIZE_SYMBOLS:
-            p.place[i].size = (held + 1) * sizeof(Sym)
+            plan.place[i].size = (entry_count + 1) * sizeof(Sym)
         elif rule == SIZE_INDICES:
-            p.place[i].size = 4 * (held + 1)
+            plan.place[i].size = 4 * (entry_count + 1)
         elif rule == SIZE_STRINGS:
-            p.place[i].size = placed.strtab.count
+            plan.place[i].size = placed.strtab.count
     for spans in placed.spans:
         for i in range(spans.count):
             span = spans.rows + i
-            p.place[span.out].size = span.size
-            p.place[span.out].contents = FROM_SPAN
+            plan.place[span.out].size = span.size
+            plan.place[span.out].contents = FROM_SPAN
 
 
-cdef void find_leavings(Plan* p, PlacedTables placed):
+cdef void find_leavings(Plan* plan, PlacedTables placed):
     """The room that the second program leaves after the names of sections and of symbols.
 
     After .strtab renamed sections leave the difference to their first names, their relocation
@@ -222,32 +224,32 @@ cdef void find_leavings(Plan* p, PlacedTables placed):
     cdef const char* strings = <const char*>placed.merged.strtab.rows
     cdef const OutRow* row
     cdef size_t i
-    p.gap = MERCURY_GAP
+    plan.gap = MERCURY_GAP
     for i in range(placed.outs.count):
-        row = &p.placed.outs[i]
+        row = &plan.placed.outs[i]
         if KIND[row.kind].size == SIZE_INDICES and row.marks & OF_LATE:
-            p.gap = 0
+            plan.gap = 0
         if placed.section_index.rows[i] and is_renamed(row):
-            p.reserve += shrinks(row) - 1
+            plan.reserve += shrinks(row) - 1
             if row.rela >= 0 and (placed.section_index.rows[row.rela]
                                   or is_a(row.kind, IS_LITERALS)):
-                p.reserve += <uint32_t>strlen(strings + created[row.rela].symbol_name)
+                plan.reserve += <uint32_t>strlen(strings + created[row.rela].symbol_name)
 
 
-cdef bint section_names(Plan* p, Vec* names, PlacedTables placed):
+cdef bint write_section_names(Plan* plan, Vec* names, PlacedTables placed):
     """.shstrtab, whose size is known now, and where in it the name of each section is."""
     cdef MergedTables merged = placed.merged
     cdef size_t i
-    if not mercury_names(p, names, merged.outs.rows, <const char*>merged.shstrtab.rows,
-                         merged.shstrtab.count, <const char*>merged.strtab.rows):
+    if not name_mercury_sections(plan, names, merged.outs.rows, <const char*>merged.shstrtab.rows,
+                                 merged.shstrtab.count, <const char*>merged.strtab.rows):
         return False
-    if p.lean:
-        if not used_names(p, names):
+    if plan.lean:
+        if not keep_used_names(plan, names):
             return False
-        p.gap = p.reserve = 0
-    for i in range(p.count):
-        if p.placed.outs[p.placed.section_order[i]].kind == K_SHSTRTAB:
-            p.place[p.placed.section_order[i]].size = names.count
+        plan.gap = plan.reserve = 0
+    for i in range(plan.count):
+        if plan.placed.outs[plan.placed.section_order[i]].kind == K_SHSTRTAB:
+            plan.place[plan.placed.section_order[i]].size = names.count
     return True
 
 
@@ -258,8 +260,8 @@ def lean_names(PlacedTables placed not None, bytes graph not None, bytes prototy
     .nv.callgraph and .nv.prototype; returns both, with the new offsets as well.
     """
     placed.fill()
-    cdef Outs outs = <Outs>Table.opened(<PyObject*>placed.outs)
-    cdef OutSymbols named = <OutSymbols>Table.opened(<PyObject*>placed.out_symbols)
+    cdef Outs outs = <Outs>Table.writable(<PyObject*>placed.outs)
+    cdef OutSymbols named_symbols = <OutSymbols>Table.writable(<PyObject*>placed.out_symbols)
     cdef const char* created = <const char*>placed.strtab.rows
     cdef bytes calls = copy(graph), pairs = copy(prototypes)
     cdef StringTable table
@@ -269,7 +271,7 @@ def lean_names(PlacedTables placed not None, bytes graph not None, bytes prototy
         scratch_strings(&scratch, &table)
         if not scratch.failed:
             scratch.failed = not (
-                write_lean_names(&table, <OutRow*>outs.rows, <OutSymbolRow*>named.rows,
+                write_lean_names(&table, <OutRow*>outs.rows, <OutSymbolRow*>named_symbols.rows,
                                  placed.symbol_order.rows, placed.symbol_order.count, created)
                 and renew_prototypes(&table, created, <uint32_t*>PyBytes_AS_STRING(calls),
                                      PyBytes_GET_SIZE(calls) // 8, False)
@@ -277,11 +279,11 @@ def lean_names(PlacedTables placed not None, bytes graph not None, bytes prototy
                                      PyBytes_GET_SIZE(pairs) // 8, True))
         if scratch.failed:
             raise MemoryError
-        placed.strtab = Blob(take_rows(&table.text))
+        placed.strtab = Blob(detach_rows(&table.text))
     finally:
         scratch_free(&scratch)
     placed.outs = outs
-    placed.out_symbols = named
+    placed.out_symbols = named_symbols
     return calls, pairs
 
 

@@ -3,17 +3,17 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset, strlen
 
-from sectionkinds cimport IS_LITERALS, KIND
-from tables.kinds cimport is_plain, is_renamed
 from base.nameindex cimport StringTable, scratch_strings, strings_intern
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room
-from base.threads cimport for_each
-from layout.plan cimport Plan
-from tables.rows cimport BLOCK_INDIRECT, BLOCK_TAKEN, PART_TAIL, OutRow, OutSymbolRow
+from base.threads cimport run_each
 from base.vector cimport Vec, vec_extend
+from layout.plan cimport Plan
+from sectionkinds cimport IS_LITERALS, KIND
+from tables.kinds cimport is_plain, is_renamed
+from tables.rows cimport BLOCK_INDIRECT, BLOCK_TAKEN, PART_TAIL, OutRow, OutSymbolRow
 
 
-cdef inline const OutRow* named_by(const OutRow* row, const OutRow* plain) noexcept nogil:
+cdef inline const OutRow* naming_section(const OutRow* row, const OutRow* plain) noexcept nogil:
     """The section that gives another its name: what relocations patch."""
     return &row[plain.target] if plain.target >= 0 else plain
 
@@ -38,7 +38,7 @@ cdef inline const char* mercury_name(const MercuryNames* n, const OutRow* r) noe
     """What the name of a mercury section has after `.nv.merc` or `.nv.capmerc`."""
     if KIND[r.kind].exact:
         return KIND[r.kind].name + 8
-    if is_renamed(named_by(n.rows, &n.rows[r.twin])):
+    if is_renamed(naming_section(n.rows, &n.rows[r.twin])):
         return n.strings + n.rows[r.twin].symbol_name   # the first name, which .strtab keeps
     return n.head + n.rows[r.twin].name
 
@@ -71,8 +71,8 @@ cdef inline void copy_names(void* context, size_t run) noexcept nogil:
         memcpy(place + prefix, mercury_name(n, r), n.size[i] - prefix)
 
 
-cdef inline bint mercury_names(Plan* p, Vec* names, const OutRow* rows, const char* head,
-                               size_t size, const char* strings) noexcept nogil:
+cdef inline bint name_mercury_sections(Plan* plan, Vec* names, const OutRow* rows, const char* head,
+                                       size_t size, const char* strings) noexcept nogil:
     """.shstrtab ends with the names of the mercury sections, each written once more.
 
     `strings` is .strtab as merge wrote it, `rows` have its offsets: `lean_names` writes both anew.
@@ -80,74 +80,78 @@ cdef inline bint mercury_names(Plan* p, Vec* names, const OutRow* rows, const ch
     cdef Scratch scratch
     cdef bint done
     scratch_init(&scratch)
-    done = append_mercury_names(p, names, rows, head, size, strings, &scratch)
+    done = append_mercury_names(plan, names, rows, head, size, strings, &scratch)
     scratch_free(&scratch)
     return done
 
 
-cdef inline bint append_mercury_names(Plan* p, Vec* names, const OutRow* rows, const char* head,
+cdef inline bint append_mercury_names(Plan* plan, Vec* names, const OutRow* rows, const char* head,
                                       size_t size, const char* strings,
                                       Scratch* scratch) noexcept nogil:
     cdef MercuryNames n
-    cdef size_t runs = p.count // SOME_NAMES + 1, all_size = size, i
-    n.plan = p
+    cdef size_t runs = plan.count // SOME_NAMES + 1, all_size = size, i
+    n.plan = plan
     n.rows = rows
     n.head = head
     n.strings = strings
-    n.size = <uint32_t*>scratch_room(scratch, p.count, sizeof(uint32_t))
+    n.size = <uint32_t*>scratch_room(scratch, plan.count, sizeof(uint32_t))
     if scratch.failed:
         return False
-    for_each(measure_names, &n, runs, p.count * NAME_AS_BYTES)
-    for i in range(p.count):
+    run_each(measure_names, &n, runs, plan.count * NAME_AS_BYTES)
+    for i in range(plan.count):
         if n.size[i]:
-            p.place[p.placed.section_order[i]].name = <uint32_t>all_size
+            plan.place[plan.placed.section_order[i]].name = <uint32_t>all_size
             all_size += n.size[i]
     n.names = <uint8_t*>vec_extend(names, all_size)
     if n.names == NULL:
         return False
     memcpy(n.names, head, size)
-    for_each(copy_names, &n, runs, p.count * NAME_AS_BYTES)
+    run_each(copy_names, &n, runs, plan.count * NAME_AS_BYTES)
     return True
 
 
-cdef inline bint used_names(Plan* p, Vec* names) noexcept nogil:
+cdef inline bint keep_used_names(Plan* plan, Vec* names) noexcept nogil:
     """Only the names of sections that there are, in their order, each once; zeros in the gap."""
     cdef StringTable table
     cdef Scratch scratch
     cdef Vec all_names = names[0]
     cdef uint8_t* tail
     cdef size_t i
-    cdef int64_t at = 0
+    cdef int64_t offset = 0
     cdef const char* text
     scratch_init(&scratch)
     scratch_strings(&scratch, &table)
-    for i in range(p.count):
-        text = <const char*>all_names.data + p.place[p.placed.section_order[i]].name
+    for i in range(plan.count):
+        text = <const char*>all_names.data + plan.place[plan.placed.section_order[i]].name
         if not scratch.failed:
-            at = strings_intern(&table, <const uint8_t*>text, <uint32_t>strlen(text))
-            scratch.failed = at < 0
-        p.place[p.placed.section_order[i]].name = <uint32_t>at
+            offset = strings_intern(&table, <const uint8_t*>text, <uint32_t>strlen(text))
+            scratch.failed = offset < 0
+        plan.place[plan.placed.section_order[i]].name = <uint32_t>offset
     if not scratch.failed:
         names[0] = table.text           # the caller's from now on, as the old ones are ours
         table.text = all_names
-    tail = NULL if scratch.failed else <uint8_t*>vec_extend(names, p.gap)
+    tail = NULL if scratch.failed else <uint8_t*>vec_extend(names, plan.gap)
     if tail != NULL:
-        memset(tail, 0, p.gap)
+        memset(tail, 0, plan.gap)
     scratch_free(&scratch)
     return tail != NULL
 
 
-cdef inline int64_t renewed(StringTable* table, const char* strings, uint32_t at) noexcept nogil:
+cdef inline int64_t intern_again(StringTable* table, const char* strings,
+                                 uint32_t offset) noexcept nogil:
     """The offset in the table of the string at an offset of `strings`; -1 without memory."""
-    cdef const char* text = strings + at
+    cdef const char* text = strings + offset
     return strings_intern(table, <const uint8_t*>text, <uint32_t>strlen(text))
 
 
 cdef inline bint write_lean_names(StringTable* table, OutRow* outs, OutSymbolRow* symbols,
                                   const int32_t* order, size_t count,
                                   const char* strings) noexcept nogil:
+    """Write the names of symbols in their order, then those of .nv.merc.symtab; False without
+    memory.
+    """
     cdef size_t i
-    cdef int64_t at
+    cdef int64_t offset
     cdef OutSymbolRow* symbol
     cdef OutRow* row
     for i in range(count):
@@ -155,10 +159,10 @@ cdef inline bint write_lean_names(StringTable* table, OutRow* outs, OutSymbolRow
         if symbol.section >= 0 and is_plain(outs[symbol.section].kind, IS_LITERALS):
             # The section has a final name, its symbol the first one.
             symbol.name = outs[symbol.section].symbol_name
-        at = renewed(table, strings, symbol.name)
-        if at < 0:
+        offset = intern_again(table, strings, symbol.name)
+        if offset < 0:
             return False
-        symbol.name = <uint32_t>at
+        symbol.name = <uint32_t>offset
     # Then the names that .nv.merc.symtab alone has.
     for i in range(count):
         symbol = &symbols[order[i]]
@@ -166,10 +170,10 @@ cdef inline bint write_lean_names(StringTable* table, OutRow* outs, OutSymbolRow
             continue
         row = &outs[symbol.section]
         if is_renamed(row):
-            at = renewed(table, strings, row.symbol_name)
-            if at < 0:
+            offset = intern_again(table, strings, row.symbol_name)
+            if offset < 0:
                 return False
-            row.symbol_name = <uint32_t>at
+            row.symbol_name = <uint32_t>offset
     return True
 
 
@@ -177,14 +181,14 @@ cdef inline bint renew_prototypes(StringTable* table, const char* strings, uint3
                                   size_t count, bint all_rows) noexcept nogil:
     """Strings that rows of the call graph name: those of blocks -2 and -3, or of `all_rows`."""
     cdef size_t i
-    cdef int64_t at
+    cdef int64_t offset
     cdef int32_t block = 0
     for i in range(count):
         if not all_rows and pair[2 * i] == 0:
             block = <int32_t>pair[2 * i + 1]
         elif all_rows or block == BLOCK_TAKEN or block == BLOCK_INDIRECT:
-            at = renewed(table, strings, pair[2 * i + 1])
-            if at < 0:
+            offset = intern_again(table, strings, pair[2 * i + 1])
+            if offset < 0:
                 return False
-            pair[2 * i + 1] = <uint32_t>at
+            pair[2 * i + 1] = <uint32_t>offset
     return True

@@ -3,17 +3,17 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
+from base.vector cimport Vec, vec_append, vec_to_bytes
+from info.compat cimport FASTPATH_CODE, Compat, CompatRow, compat_finish, compat_init, compat_read
+from info.fastpath cimport has_code_off_fastpath
+from pylink._native.tables cimport MergedTables, ObjectTables
 from sectionkinds cimport IS_CODE, K_COMPAT, K_INFO, K_TKINFO
 from tables.attributes cimport find_record, record_size
-from info.compat cimport FASTPATH_CODE, Compat, CompatRow, compat_finish, compat_init, compat_read
-from info.fastpath cimport code_leaves_fastpath
-from pylink._native.tables cimport MergedTables, ObjectTables
 from tables.kinds cimport is_a
 from tables.rows cimport UNKNOWN_SM, FileRow, SectionRow
-from traits cimport TRAIT_FP64_SCOREBOARDS
 from tables.views cimport ObjectsView
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
-from base.vector cimport Vec, vec_append, vec_take
+from traits cimport TRAIT_FP64_SCOREBOARDS
 
 
 cdef enum:
@@ -41,7 +41,7 @@ def join_notes(ObjectTables objects not None):
                         scratch.failed = True
         if scratch.failed:
             raise MemoryError
-        return vec_take(&joined)
+        return vec_to_bytes(&joined)
     finally:
         scratch_free(&scratch)
 
@@ -49,8 +49,8 @@ def join_notes(ObjectTables objects not None):
 def virtual_archs(ObjectTables objects not None):
     """The SM numbers of the PTX that inputs were made from, as the reader found them: the extremes.
 
-    (lowest, first file with it, files with it, highest, first file with it); files are -1 where
-    none says.
+    (lowest, first file with it, files with it, highest, first file with it); files are -1 if no
+    input states it.
     """
     cdef size_t n = objects.files.count, i
     cdef const FileRow* f = objects.files.rows
@@ -100,28 +100,28 @@ def fastpath_bits(MergedTables merged not None):
     cdef const int32_t* out = merged.out_of.rows
     cdef size_t file
     cdef uint32_t i
-    cdef bint promised, leaves = False
+    cdef bint is_promised, leaves = False
     merged.objects.view(&v)
-    cdef bint kept = v.traits & TRAIT_FP64_SCOREBOARDS != 0
+    cdef bint follows_scoreboards = v.traits & TRAIT_FP64_SCOREBOARDS != 0
     if merged.out_of.count != v.section_count:
         raise ValueError("one output section per section")
     with nogil:
         for file in range(v.file_count):
-            promised = False
+            is_promised = False
             for i in range(v.files[file].first_note, v.files[file].note_end):
                 s = &v.sections[i]
                 if s.kind == K_COMPAT:
-                    promised = promised or promises_fastpath(v.arena + s.offset, s.size)
-            if promised or leaves:
+                    is_promised = is_promised or has_promised_fastpath(v.arena + s.offset, s.size)
+            if is_promised or leaves:
                 continue
             for i in range(v.files[file].first_code, v.files[file].code_end):
                 s = &v.sections[i]
                 if is_a(s.kind, IS_CODE) and out[i] >= 0 and not leaves:
-                    leaves = code_leaves_fastpath(v.arena + s.offset, s.size, kept)
+                    leaves = has_code_off_fastpath(v.arena + s.offset, s.size, follows_scoreboards)
     return 0 if leaves else FASTPATH_CODE
 
 
-cdef inline bint promises_fastpath(const uint8_t* data, uint64_t size) noexcept nogil:
+cdef inline bint has_promised_fastpath(const uint8_t* data, uint64_t size) noexcept nogil:
     """Whether attributes of a file say that all its code is on the fast path."""
     cdef const uint8_t* record = find_record(data, size, COMPAT_FASTPATH)
     return record != NULL and record_size(record) > 4 and record[4] & FASTPATH_CODE != 0
@@ -139,7 +139,7 @@ def merge_compat(ObjectTables objects not None, bytes rows not None, bint arch_s
     cdef const SectionRow* s
     cdef size_t file
     cdef uint32_t i
-    cdef Compat m
+    cdef Compat compat
     cdef Vec out
     cdef Scratch scratch
     if PyBytes_GET_SIZE(rows) % sizeof(CompatRow):
@@ -147,7 +147,7 @@ def merge_compat(ObjectTables objects not None, bytes rows not None, bint arch_s
     objects.view(&v)
     scratch_init(&scratch)
     try:
-        compat_init(&m, <const CompatRow*>PyBytes_AS_STRING(rows),
+        compat_init(&compat, <const CompatRow*>PyBytes_AS_STRING(rows),
                     PyBytes_GET_SIZE(rows) // sizeof(CompatRow), &scratch)
         scratch_vector(&scratch, &out, 1)
         with nogil:
@@ -155,12 +155,12 @@ def merge_compat(ObjectTables objects not None, bytes rows not None, bint arch_s
                 for i in range(v.files[file].first_note, v.files[file].note_end):
                     s = &v.sections[i]
                     if s.kind == K_COMPAT and not scratch.failed:
-                        scratch.failed = not compat_read(&m, v.arena + s.offset, s.size,
+                        scratch.failed = not compat_read(&compat, v.arena + s.offset, s.size,
                                                          v.files[file].code_end != 0)
             if not scratch.failed:
-                scratch.failed = not compat_finish(&m, arch_specific, features, fastpath, &out)
+                scratch.failed = not compat_finish(&compat, arch_specific, features, fastpath, &out)
         if scratch.failed:
             raise MemoryError
-        return vec_take(&out)
+        return vec_to_bytes(&out)
     finally:
         scratch_free(&scratch)

@@ -5,6 +5,7 @@ from libc.stdlib cimport qsort
 from libc.string cimport memset
 
 from base.scratch cimport Scratch, scratch_room, scratch_zeros
+from base.vector cimport Vec, vec_extend, vec_push
 from elfnumbers cimport SHT_RELA
 from sectionkinds cimport (
     IS_ENTRIES, IS_KERNEL_SHARED, KIND, LEAN_PLACE, OMIT_UNUSED, OMIT_WITHOUT_ENTRIES,
@@ -16,10 +17,9 @@ from tables.rows cimport (
 )
 from tables.views cimport MergedView, ObjectsView, PlacedView
 from traits cimport TRAIT_LEAN_NAMES, TRAIT_MERCURY
-from base.vector cimport Vec, vec_extend, vec_push
 
 
-cdef inline int32_t rank(const OutRow* row, uint32_t family) noexcept nogil:
+cdef inline int32_t rank_of(const OutRow* row, uint32_t family) noexcept nogil:
     """Where a kind of section stands in the output; tables of indices may come late."""
     if row.marks & OF_LATE:
         return RANK_MERC_LATE if KIND[row.kind].mercury else RANK_NOBITS
@@ -30,28 +30,29 @@ ctypedef struct Ordering:
     ObjectsView objects
     MergedView merged
     PlacedView placed
-    bint lean                   # see `is_lean`
-    bint prototypes             # rows of .nv.prototype will be there
-    bint records                # and attributes of the whole file
-    Vec sections                # int32_t: OutRows in the order of the file
-    Vec symbols                 # int32_t: OutSymbolRows in that of the symbol table
-    uint32_t* section_index     # by OutRow; 0: omitted, as below
+    bint lean                       # see `is_lean`
+    bint prototypes                 # rows of .nv.prototype will be there
+    bint records                    # attributes of the whole file will be there
+    Vec sections                    # int32_t: OutRows in the order of the file
+    Vec symbols                     # int32_t: OutSymbolRows in that of the symbol table
+    uint32_t* section_index         # by OutRow; 0: omitted, as below
     uint32_t* section_symbol_index  # by OutRow
-    uint32_t* symbol_index      # by entity
-    uint32_t* instance_index    # by entity of a kernel
+    uint32_t* symbol_index          # by entity
+    uint32_t* instance_index        # by entity of a kernel
 
 
-cdef inline bint omitted(const Ordering* o, const OutRow* row) noexcept nogil:
+cdef inline bint is_omitted(const Ordering* ordering, const OutRow* row) noexcept nogil:
     """Whether a section that was created is omitted; its name stays in the string tables."""
     cdef uint8_t omit = KIND[row.kind].omit
     if omit == OMIT_WITHOUT_RECORDS:
-        return not o.records
+        return not ordering.records
     if omit == OMIT_WITHOUT_ENTRIES:
-        return row.count == 0 and not (
-            o.objects.traits & TRAIT_MERCURY and is_a(row.kind, IS_ENTRIES) and (
-                row.marks & OF_EMPTY_STAYS or (row.merc >= 0 and o.placed.outs[row.merc].count)))
+        return (row.count == 0
+                and not (ordering.objects.traits & TRAIT_MERCURY and is_a(row.kind, IS_ENTRIES)
+                         and (row.marks & OF_EMPTY_STAYS
+                              or (row.merc >= 0 and ordering.placed.outs[row.merc].count))))
     if omit == OMIT_WITHOUT_PROTOTYPES:
-        return not o.prototypes
+        return not ordering.prototypes
     return omit == OMIT_UNUSED and row.marks & OF_STAYS == 0
 
 
@@ -64,45 +65,45 @@ cdef enum:
     RANK_ROOM = 64              # more than there are ranks
 
 
-ctypedef struct Place:
+ctypedef struct SectionPlace:
     int32_t created
     int32_t out
 
 
-cdef inline int by_creation(const void* a, const void* b) noexcept nogil:
-    cdef int32_t x = (<const Place*>a).created, y = (<const Place*>b).created
+cdef inline int compare_places(const void* a, const void* b) noexcept nogil:
+    cdef int32_t x = (<const SectionPlace*>a).created, y = (<const SectionPlace*>b).created
     return -1 if x < y else x > y
 
 
-cdef inline void order_sections(Ordering* o, Scratch* scratch) noexcept nogil:
+cdef inline void order_sections(Ordering* ordering, Scratch* scratch) noexcept nogil:
     """Rank by rank, in creation order; a mercury section ranks by its twin's creation.
 
     In lean files the ranks themselves stand in another order. Rows are in order of creation, except
     for twins; only ranks in which these come otherwise are sorted.
     """
-    cdef const OutRow* row = o.placed.outs
+    cdef const OutRow* row = ordering.placed.outs
     # From 1 on; 0: omitted.
-    cdef uint8_t* ranks = <uint8_t*>scratch_zeros(scratch, o.placed.out_count, 1)
+    cdef uint8_t* ranks = <uint8_t*>scratch_zeros(scratch, ordering.placed.out_count, 1)
     cdef size_t ends[RANK_ROOM + 1]
-    cdef Place* places
-    cdef Place* place
+    cdef SectionPlace* places
+    cdef SectionPlace* place
     cdef size_t i, first = 0
     if ranks == NULL:
         return
     memset(ends, 0, sizeof(ends))
-    for i in range(o.placed.out_count):
-        if not omitted(o, &row[i]):
-            ranks[i] = <uint8_t>(rank(&row[i], o.objects.family) + 1)
-            if o.lean:
+    for i in range(ordering.placed.out_count):
+        if not is_omitted(ordering, &row[i]):
+            ranks[i] = <uint8_t>(rank_of(&row[i], ordering.objects.family) + 1)
+            if ordering.lean:
                 ranks[i] = <uint8_t>(LEAN_PLACE[ranks[i] - 1] + 1)
             ends[ranks[i]] += 1
     for i in range(RANK_ROOM):
         ends[i + 1] += ends[i]
-    places = <Place*>scratch_room(scratch, ends[RANK_ROOM], sizeof(Place))
-    if places == NULL or vec_extend(&o.sections, ends[RANK_ROOM]) == NULL:
+    places = <SectionPlace*>scratch_room(scratch, ends[RANK_ROOM], sizeof(SectionPlace))
+    if places == NULL or vec_extend(&ordering.sections, ends[RANK_ROOM]) == NULL:
         scratch.failed = True
         return
-    for i in range(o.placed.out_count):
+    for i in range(ordering.placed.out_count):
         if ranks[i]:
             place = &places[ends[ranks[i] - 1]]
             ends[ranks[i] - 1] += 1
@@ -112,19 +113,19 @@ cdef inline void order_sections(Ordering* o, Scratch* scratch) noexcept nogil:
         sort_places(places + first, ends[i] - first)
         first = ends[i]
     for i in range(first):
-        (<int32_t*>o.sections.data)[i] = places[i].out
-        o.section_index[places[i].out] = <uint32_t>(i + 1)
+        (<int32_t*>ordering.sections.data)[i] = places[i].out
+        ordering.section_index[places[i].out] = <uint32_t>(i + 1)
 
 
-cdef inline void sort_places(Place* places, size_t count) noexcept nogil:
+cdef inline void sort_places(SectionPlace* places, size_t count) noexcept nogil:
     cdef size_t i
     for i in range(1, count):
         if places[i - 1].created > places[i].created:
-            qsort(places, count, sizeof(Place), by_creation)
+            qsort(places, count, sizeof(SectionPlace), compare_places)
             return
 
 
-cdef inline int turn_of(const Ordering* o, const OutSymbolRow* symbol) noexcept nogil:
+cdef inline int order_turn(const Ordering* ordering, const OutSymbolRow* symbol) noexcept nogil:
     """Which of four walks writes a symbol: local, global, of parameters.
 
     In lean executables (docs/format-notes/releases.md) the second takes those of a kernel's shared
@@ -135,14 +136,14 @@ cdef inline int turn_of(const Ordering* o, const OutSymbolRow* symbol) noexcept 
         return 0
     if symbol.part == PART_TAIL:
         return 3
-    if o.lean and o.objects.executable and symbol.entity >= 0:
-        home = o.placed.homes[symbol.entity]
-        if home >= 0 and is_a(o.placed.outs[home].kind, IS_KERNEL_SHARED):
+    if ordering.lean and ordering.objects.executable and symbol.entity >= 0:
+        home = ordering.placed.homes[symbol.entity]
+        if home >= 0 and is_a(ordering.placed.outs[home].kind, IS_KERNEL_SHARED):
             return 1
     return 2
 
 
-cdef inline bint order_symbols(Ordering* o) noexcept nogil:
+cdef inline bint order_symbols(Ordering* ordering) noexcept nogil:
     """Walk by walk, in creation order; False without memory."""
     cdef const OutSymbolRow* symbol
     cdef int32_t* row
@@ -150,21 +151,21 @@ cdef inline bint order_symbols(Ordering* o) noexcept nogil:
     cdef size_t i
     cdef int turn
     for turn in range(4):
-        for i in range(o.merged.out_symbol_count):
-            symbol = &o.merged.out_symbols[i]
-            if symbol.dropped or turn_of(o, symbol) != turn:
+        for i in range(ordering.merged.out_symbol_count):
+            symbol = &ordering.merged.out_symbols[i]
+            if symbol.dropped or order_turn(ordering, symbol) != turn:
                 continue
-            index = <uint32_t>o.symbols.count + 1
+            index = <uint32_t>ordering.symbols.count + 1
             if symbol.section >= 0:
-                if (o.section_index[symbol.section] == 0
-                        or o.placed.outs[symbol.section].marks & OF_NO_SYMBOL):
+                if (ordering.section_index[symbol.section] == 0
+                        or ordering.placed.outs[symbol.section].marks & OF_NO_SYMBOL):
                     continue
-                o.section_symbol_index[symbol.section] = index
+                ordering.section_symbol_index[symbol.section] = index
             elif symbol.instance >= 0:
-                o.instance_index[symbol.instance] = index
+                ordering.instance_index[symbol.instance] = index
             else:
-                o.symbol_index[symbol.entity] = index
-            row = <int32_t*>vec_push(&o.symbols)
+                ordering.symbol_index[symbol.entity] = index
+            row = <int32_t*>vec_push(&ordering.symbols)
             if row == NULL:
                 return False
             row[0] = <int32_t>i

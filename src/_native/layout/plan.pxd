@@ -1,4 +1,7 @@
 # Where every section of the output is in the file: what `place` of layout.pyx works with.
+#
+# A `bint` function of this package that is a verb returns False when memory is exhausted.
+# `join_all` and the functions below it also return False if the one pool becomes too large.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint32_t, uint64_t
@@ -8,7 +11,7 @@ from base.elf64 cimport Ehdr, round_up
 from mercury.ties cimport can_fold
 from sectionkinds cimport IS_DEBUG, IS_VARIABLES, K_MERC_SYSTEM_SHARED, K_SHSTRTAB, K_STRTAB
 from tables.kinds cimport is_a, is_nobits
-from tables.rows cimport FILE_WHOLE, FROM_TWIN, OF_OWN_BYTES, OutRow, PlaceRow, SectionRow
+from tables.rows cimport FILE_WHOLE_PROGRAM, FROM_TWIN, OF_OWN_BYTES, OutRow, PlaceRow, SectionRow
 from tables.views cimport ObjectsView, PlacedView
 
 
@@ -17,13 +20,13 @@ ctypedef struct Plan:
     PlacedView placed
     size_t count                # sections of the file
     PlaceRow* place             # by OutRow
-    bint second                 # a second program makes the final file
+    bint has_finalizer          # a second program makes the final file
     bint lean
-    uint32_t gap                # what that one leaves after .shstrtab
-    uint32_t reserve            # and after .strtab
+    uint32_t gap                # bytes that the second program leaves after .shstrtab
+    uint32_t reserve            # bytes that it leaves after .strtab
 
 
-cdef inline bint shares_bytes(const Plan* p, const OutRow* row, bint same_size) noexcept nogil:
+cdef inline bint has_twin_bytes(const Plan* plan, const OutRow* row, bint same_size) noexcept nogil:
     """Mercury sections that repeat their plain twin's bytes point at them instead.
 
     Variables do but in whole programs, others without relocations where the inputs' do: lines that
@@ -36,41 +39,41 @@ cdef inline bint shares_bytes(const Plan* p, const OutRow* row, bint same_size) 
         return row.marks & OF_OWN_BYTES == 0
     if not is_a(row.kind, IS_DEBUG) or row.source < 0:
         return False
-    source = &p.objects.sections[row.source]
-    if not can_fold(p.objects.arena, source):
+    source = &plan.objects.sections[row.source]
+    if not can_fold(plan.objects.arena, source):
         return True
-    if p.lean and source.name_size == 19 and memcmp(
-            p.objects.arena + source.name, <const char*>b".nv.merc.debug_info", 19) == 0:
+    if plan.lean and source.name_size == 19 and memcmp(
+            plan.objects.arena + source.name, <const char*>b".nv.merc.debug_info", 19) == 0:
         return True
     return (row.marks & OF_OWN_BYTES == 0 and same_size
-            and (p.placed.outs[row.twin].rela < 0
-                 or p.objects.files[source.file].flags & FILE_WHOLE))
+            and (plan.placed.outs[row.twin].rela < 0
+                 or plan.objects.files[source.file].flags & FILE_WHOLE_PROGRAM))
 
 
-cdef inline uint64_t take_offsets(Plan* p) noexcept nogil:
+cdef inline uint64_t assign_offsets(Plan* plan) noexcept nogil:
     """Offsets in the order of the file; where the table of sections begins after them.
 
     nvlink does not align that after Mercury sections; only from 13.5 on are there any whose end is
     no multiple of 8.
     """
-    cdef uint64_t at = sizeof(Ehdr)
+    cdef uint64_t offset = sizeof(Ehdr)
     cdef const OutRow* row
     cdef PlaceRow* place
     cdef size_t i
-    for i in range(p.count):
-        row = &p.placed.outs[p.placed.section_order[i]]
-        place = &p.place[p.placed.section_order[i]]
-        if row.twin >= 0 and shares_bytes(p, row, p.place[row.twin].size == place.size):
-            place.offset = p.place[row.twin].offset
-            place.size = p.place[row.twin].size
+    for i in range(plan.count):
+        row = &plan.placed.outs[plan.placed.section_order[i]]
+        place = &plan.place[plan.placed.section_order[i]]
+        if row.twin >= 0 and has_twin_bytes(plan, row, plan.place[row.twin].size == place.size):
+            place.offset = plan.place[row.twin].offset
+            place.size = plan.place[row.twin].size
             place.contents = FROM_TWIN
             continue
-        at = place.offset = round_up(at, row.align)
+        offset = place.offset = round_up(offset, row.align)
         # One has no room where a release does not copy what the mercury file has in its place.
-        if not (is_nobits(row) or (p.lean and row.kind == K_MERC_SYSTEM_SHARED)):
-            at += place.size
+        if not (is_nobits(row) or (plan.lean and row.kind == K_MERC_SYSTEM_SHARED)):
+            offset += place.size
         if row.kind == K_SHSTRTAB:
-            at += p.gap
+            offset += plan.gap
         elif row.kind == K_STRTAB:
-            at += p.reserve
-    return at if p.lean else round_up(at, 8)
+            offset += plan.reserve
+    return offset if plan.lean else round_up(offset, 8)

@@ -9,13 +9,14 @@ from base.elf64 cimport Rela
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
-from tables.kinds cimport is_pool
-from tables.poolrows cimport POOL_ALONE, POOL_LOST, PoolRow, find_lists
-from pylink._native.tables cimport (
-    Blob, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Table, Values, take_rows,
-)
-from tables.rows cimport E_CONSTANT, EntityRow, OutRow, SectionRow, SpanRow, SymbolRow
 from base.vector cimport Vec, vec_extend, vec_push
+from pylink._native.tables cimport (
+    Blob, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Table, Values,
+    detach_rows,
+)
+from tables.kinds cimport is_pool
+from tables.poolrows cimport POOL_ALONE, POOL_LOST, PoolRow, find_relocation_lists
+from tables.rows cimport E_CONSTANT, EntityRow, OutRow, SectionRow, SpanRow, SymbolRow
 from tables.views cimport MergedView, ObjectsView
 
 
@@ -27,11 +28,11 @@ ctypedef struct Label:
 
 
 # What is known of the tables of a family C function from the copy that stays.
-ctypedef struct Tables:
+ctypedef struct JumpTables:
     const uint8_t* arena
     const SectionRow* sections
     int32_t* list_of            # by symbol of a function: see Inputs
-    Vec labels                  # of `function`, ascending
+    Vec labels                  # labels of `function`, ascending
     uint32_t function
 
 
@@ -43,7 +44,7 @@ ctypedef struct Filling:
     int32_t* pool_of            # by kernel: OutRow, or -1
     int32_t* row_of             # by section: the last PoolRow that puts it somewhere, or -1
     uint64_t* start             # by OutRow: 1 + the place in the blob, 0 before it has one
-    Tables tables
+    JumpTables tables
     bint any_lost               # some bytes are of copies that lost
     uint64_t null_value
     Vec blob
@@ -66,112 +67,112 @@ def apply_pools(PlacedTables placed not None):
     cdef size_t symbol_count = objects.symbols.count
     cdef const SymbolRow* symbols = objects.symbols.rows
     cdef const EntityRow* entities = merged.entities.rows
-    cdef Outs outs = <Outs>Table.opened(<PyObject*>placed.outs)
-    cdef Values values = <Values>Table.opened(<PyObject*>placed.values)
-    cdef Numbers homes = <Numbers>Table.opened(<PyObject*>placed.homes)
+    cdef Outs outs = <Outs>Table.writable(<PyObject*>placed.outs)
+    cdef Values values = <Values>Table.writable(<PyObject*>placed.values)
+    cdef Numbers homes = <Numbers>Table.writable(<PyObject*>placed.homes)
     cdef uint64_t* value = <uint64_t*>values.rows
     cdef int32_t* home = <int32_t*>homes.rows
-    cdef Filling f
+    cdef Filling filling
     cdef Scratch scratch
-    memset(&f, 0, sizeof(Filling))
-    objects.view(&f.objects)
-    merged.view(&f.merged)
-    f.outs = <OutRow*>outs.rows
+    memset(&filling, 0, sizeof(Filling))
+    objects.view(&filling.objects)
+    merged.view(&filling.merged)
+    filling.outs = <OutRow*>outs.rows
     scratch_init(&scratch)
     try:
-        f.pool_of = scratch_nones(&scratch, entity_count)
-        f.row_of = scratch_nones(&scratch, section_count)
-        f.start = <uint64_t*>scratch_zeros(&scratch, out_count, 8)
-        scratch_vector(&scratch, &f.tables.labels, sizeof(Label))
-        scratch_vector(&scratch, &f.blob, 1)
-        scratch_vector(&scratch, &f.spans, sizeof(SpanRow))
+        filling.pool_of = scratch_nones(&scratch, entity_count)
+        filling.row_of = scratch_nones(&scratch, section_count)
+        filling.start = <uint64_t*>scratch_zeros(&scratch, out_count, 8)
+        scratch_vector(&scratch, &filling.tables.labels, sizeof(Label))
+        scratch_vector(&scratch, &filling.blob, 1)
+        scratch_vector(&scratch, &filling.spans, sizeof(SpanRow))
         if not scratch.failed:
             with nogil:
-                grow_pools(&f, out_count)
-                if f.any_lost:
-                    start_tables(&f, &scratch, section_count, symbol_count)
-                if not scratch.failed and not fill_pools(&f):
+                grow_pools(&filling, out_count)
+                if filling.any_lost:
+                    start_tables(&filling, &scratch, section_count, symbol_count)
+                if not scratch.failed and not fill_pools(&filling):
                     scratch.failed = True
-                move_constants(&f, entities, entity_count, symbols, value, home)
+                move_constants(&filling, entities, entity_count, symbols, value, home)
         if scratch.failed:
             raise MemoryError
         placed.outs = outs
         placed.values = values
         placed.homes = homes
-        placed.null_value = f.null_value
-        placed.add(Blob(take_rows(&f.blob)), Spans(take_rows(&f.spans)))
+        placed.null_value = filling.null_value
+        placed.add(Blob(detach_rows(&filling.blob)), Spans(detach_rows(&filling.spans)))
     finally:
         scratch_free(&scratch)
 
 
-cdef void grow_pools(Filling* f, size_t out_count) noexcept nogil:
+cdef void grow_pools(Filling* filling, size_t out_count) noexcept nogil:
     """The sizes of the kernels' pools, and those of their mercury twins."""
     cdef size_t i
     cdef const PoolRow* row
     cdef OutRow* out
     for i in range(out_count):
-        if is_pool(f.outs[i].kind, f.outs[i].bank):
-            f.pool_of[f.outs[i].entity] = <int32_t>i
-    for i in range(f.merged.pool_count):
-        row = &f.merged.pools[i]
-        f.row_of[row.section] = <int32_t>i
-        out = &f.outs[f.pool_of[row.kernel]]
+        if is_pool(filling.outs[i].kind, filling.outs[i].bank):
+            filling.pool_of[filling.outs[i].entity] = <int32_t>i
+    for i in range(filling.merged.pool_count):
+        row = &filling.merged.pools[i]
+        filling.row_of[row.section] = <int32_t>i
+        out = &filling.outs[filling.pool_of[row.kernel]]
         out.size = max(out.size, row.end)
         out.align = max(out.align, row.align)
         if out.merc >= 0:
-            f.outs[out.merc].size = out.size
-            f.outs[out.merc].align = out.align
+            filling.outs[out.merc].size = out.size
+            filling.outs[out.merc].align = out.align
         if row.flags & POOL_LOST:
-            f.any_lost = True
+            filling.any_lost = True
             if row.kernel != <int32_t>row.function:
-                f.null_value = row.offset
+                filling.null_value = row.offset
 
 
-cdef bint fill_pools(Filling* f) noexcept nogil:
+cdef bint fill_pools(Filling* filling) noexcept nogil:
     """Copy the bytes of each row into the pool of its kernel; False without memory."""
     cdef size_t i
     cdef const PoolRow* row
     cdef const SectionRow* piece
     cdef uint8_t* place
     cdef int32_t o, stays = -1          # section: the pool of the copy that stays
-    for i in range(f.merged.pool_count):
-        row = &f.merged.pools[i]
-        o = f.pool_of[row.kernel]
-        if f.start[o] == 0 and not start_pool(f, o, row.flags & POOL_ALONE == 0):
+    for i in range(filling.merged.pool_count):
+        row = &filling.merged.pools[i]
+        o = filling.pool_of[row.kernel]
+        if filling.start[o] == 0 and not start_pool(filling, o, row.flags & POOL_ALONE == 0):
             return False
-        piece = &f.objects.sections[row.section]
-        place = f.blob.data + f.start[o] - 1 + row.offset
-        memcpy(place, f.objects.arena + piece.offset, piece.size)
+        piece = &filling.objects.sections[row.section]
+        place = filling.blob.data + filling.start[o] - 1 + row.offset
+        memcpy(place, filling.objects.arena + piece.offset, piece.size)
         if not row.flags & POOL_LOST:
             stays = row.section
             continue
         if row.kernel == <int32_t>row.function:
-            stays = -1 if row.flags & POOL_ALONE else f.outs[o].source
-        if not translate(&f.tables, row, stays, place):
+            stays = -1 if row.flags & POOL_ALONE else filling.outs[o].source
+        if not translate(&filling.tables, row, stays, place):
             return False
     return True
 
 
-cdef bint start_pool(Filling* f, int32_t o, bint own) noexcept nogil:
+cdef bint start_pool(Filling* filling, int32_t o, bint own) noexcept nogil:
     """Room for the contents of a pool, which begin with its `own`; False without memory."""
-    cdef const OutRow* out = &f.outs[o]
-    cdef SpanRow* span = <SpanRow*>vec_push(&f.spans)
-    cdef uint8_t* place = <uint8_t*>vec_extend(&f.blob, out.size)
+    cdef const OutRow* out = &filling.outs[o]
+    cdef SpanRow* span = <SpanRow*>vec_push(&filling.spans)
+    cdef uint8_t* place = <uint8_t*>vec_extend(&filling.blob, out.size)
     cdef const SectionRow* source
     if span == NULL or place == NULL:
         return False
-    f.start[o] = f.blob.count - out.size + 1
+    filling.start[o] = filling.blob.count - out.size + 1
     span.out = o
-    span.offset = f.start[o] - 1
+    span.offset = filling.start[o] - 1
     span.size = out.size
     memset(place, 0, out.size)
     if own and out.source >= 0:
-        source = &f.objects.sections[out.source]
-        memcpy(place, f.objects.arena + source.offset, source.size)
+        source = &filling.objects.sections[out.source]
+        memcpy(place, filling.objects.arena + source.offset, source.size)
     return True
 
 
-cdef void move_constants(const Filling* f, const EntityRow* entities, size_t count,
+cdef void move_constants(const Filling* filling, const EntityRow* entities, size_t count,
                          const SymbolRow* symbols, uint64_t* value, int32_t* home) noexcept nogil:
     """The places of constants whose bytes went to the pools of kernels."""
     cdef size_t i
@@ -179,10 +180,11 @@ cdef void move_constants(const Filling* f, const EntityRow* entities, size_t cou
     cdef const PoolRow* row
     for i in range(count):
         symbol = &symbols[entities[i].winner]
-        if entities[i].kind == E_CONSTANT and symbol.section >= 0 and f.row_of[symbol.section] >= 0:
-            row = &f.merged.pools[f.row_of[symbol.section]]
+        if (entities[i].kind == E_CONSTANT and symbol.section >= 0
+                and filling.row_of[symbol.section] >= 0):
+            row = &filling.merged.pools[filling.row_of[symbol.section]]
             value[i] = row.offset + symbol.value
-            home[i] = f.pool_of[row.kernel]
+            home[i] = filling.pool_of[row.kernel]
 
 
 def exceeds(PlacedTables placed not None, uint64_t limit):
@@ -196,70 +198,72 @@ def exceeds(PlacedTables placed not None, uint64_t limit):
     return False
 
 
-cdef void start_tables(Filling* f, Scratch* scratch, size_t section_count,
+cdef void start_tables(Filling* filling, Scratch* scratch, size_t section_count,
                        size_t symbol_count) noexcept nogil:
-    f.tables.arena = f.objects.arena
-    f.tables.sections = f.objects.sections
-    f.tables.list_of = <int32_t*>scratch_zeros(scratch, symbol_count + 1, 4)
-    f.tables.function = <uint32_t>-1
-    if f.tables.list_of != NULL:
-        find_lists(f.tables.list_of, f.objects.sections, section_count)
+    filling.tables.arena = filling.objects.arena
+    filling.tables.sections = filling.objects.sections
+    filling.tables.list_of = <int32_t*>scratch_zeros(scratch, symbol_count + 1, 4)
+    filling.tables.function = <uint32_t>-1
+    if filling.tables.list_of != NULL:
+        find_relocation_lists(filling.tables.list_of, filling.objects.sections, section_count)
 
 
-cdef int by_mercury(const void* a, const void* b) noexcept nogil:
+cdef int compare_labels(const void* a, const void* b) noexcept nogil:
     cdef int64_t x = (<const Label*>a).mercury, y = (<const Label*>b).mercury
     return (x > y) - (x < y)
 
 
-cdef inline const Rela* relocations_of(const Tables* t, const SectionRow* pool,
+cdef inline const Rela* relocations_of(const JumpTables* tables, const SectionRow* pool,
                                        uint64_t* count) noexcept nogil:
-    cdef int32_t at = t.list_of[t.sections[pool.target].target]
-    count[0] = t.sections[at - 1].size // sizeof(Rela) if at else 0
-    return <const Rela*>(t.arena + t.sections[at - 1].offset) if at else NULL
+    cdef int32_t section = tables.list_of[tables.sections[pool.target].target]
+    count[0] = tables.sections[section - 1].size // sizeof(Rela) if section else 0
+    return <const Rela*>(tables.arena + tables.sections[section - 1].offset) if section else NULL
 
 
-cdef bint translate(Tables* t, const PoolRow* row, int32_t stays, uint8_t* place) noexcept nogil:
+cdef bint translate(JumpTables* tables, const PoolRow* row, int32_t stays,
+                    uint8_t* place) noexcept nogil:
     """The table of a copy that lost leads to the same places of the code that stays.
 
     What that code has no such label for is 0. On families A and B the bytes stay.
     """
     cdef uint64_t n, i
-    cdef const SectionRow* pool = &t.sections[row.section]
+    cdef const SectionRow* pool = &tables.sections[row.section]
     cdef const Rela* r
     cdef Label* label
-    cdef Label wanted
-    if t.function != row.function:
-        t.function = row.function
-        if not learn_labels(t, stays):
+    cdef Label target_label
+    if tables.function != row.function:
+        tables.function = row.function
+        if not learn_labels(tables, stays):
             return False
-    r = relocations_of(t, pool, &n)
+    r = relocations_of(tables, pool, &n)
     for i in range(n):
         if r[i].r_offset > pool.size or pool.size - r[i].r_offset < 4:
             continue
-        wanted.mercury = r[i].r_addend
-        label = <Label*>bsearch(&wanted, t.labels.data, t.labels.count, sizeof(Label), by_mercury)
+        target_label.mercury = r[i].r_addend
+        label = <Label*>bsearch(&target_label, tables.labels.data, tables.labels.count,
+                                sizeof(Label), compare_labels)
         (<uint32_t*>(place + r[i].r_offset))[0] = label.code if label != NULL else 0
     return True
 
 
-cdef bint learn_labels(Tables* t, int32_t stays) noexcept nogil:
+cdef bint learn_labels(JumpTables* tables, int32_t stays) noexcept nogil:
     """The labels in the tables of the copy that stays, whose pool is section `stays`."""
     cdef uint64_t n, i
     cdef const SectionRow* pool
     cdef const Rela* r
     cdef Label* label
-    t.labels.count = 0
+    tables.labels.count = 0
     if stays < 0:
         return True
-    pool = &t.sections[stays]
-    r = relocations_of(t, pool, &n)
+    pool = &tables.sections[stays]
+    r = relocations_of(tables, pool, &n)
     for i in range(n):
         if r[i].r_offset > pool.size or pool.size - r[i].r_offset < 4:
             continue
-        label = <Label*>vec_push(&t.labels)
+        label = <Label*>vec_push(&tables.labels)
         if label == NULL:
             return False
         label.mercury = r[i].r_addend
-        memcpy(&label.code, t.arena + pool.offset + r[i].r_offset, 4)
-    qsort(t.labels.data, t.labels.count, sizeof(Label), by_mercury)
+        memcpy(&label.code, tables.arena + pool.offset + r[i].r_offset, 4)
+    qsort(tables.labels.data, tables.labels.count, sizeof(Label), compare_labels)
     return True

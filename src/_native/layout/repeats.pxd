@@ -11,21 +11,21 @@ cdef inline bint is_small(uint64_t size, uint64_t align) noexcept nogil:
     return size in (12, 16, 20, 24, 32, 48, 64) or (size == align and size in (4, 8))
 
 
-cdef inline bint is_null(const uint8_t* bytes_, uint64_t size) noexcept nogil:
+cdef inline bint is_null(const uint8_t* data, uint64_t size) noexcept nogil:
     """A literal without any bit set, which stands for no other of its kind."""
     cdef uint64_t i
     if size > 8:
         return False
     for i in range(size):
-        if bytes_[i]:
+        if data[i]:
             return False
     return True
 
 
-cdef inline NameSlot* find_piece(NameIndex* kept, TextPool* keys, const uint8_t* bytes_,
+cdef inline NameSlot* find_piece(NameIndex* pieces, TextPool* keys, const uint8_t* data,
                                  uint64_t size, uint64_t align) noexcept nogil:
     """The slot of these bytes at this alignment, as `index_find`; NULL when memory is exhausted."""
-    cdef uint8_t* key = pool_join(keys, <const char*>&align, sizeof(align), bytes_, <uint32_t>size)
+    cdef uint8_t* key = pool_join(keys, <const char*>&align, sizeof(align), data, <uint32_t>size)
     if key == NULL:
         return NULL
-    return index_find(kept, key, sizeof(align) + <uint32_t>size)
+    return index_find(pieces, key, sizeof(align) + <uint32_t>size)

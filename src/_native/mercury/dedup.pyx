@@ -6,23 +6,23 @@ inputs and plain results.
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport (
-    PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+    PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE,
 )
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from base.spans cimport Span, mix, table_free, table_slot
-from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_zeros
 from base.elf64 cimport Rela, Sym
+from base.memory cimport check_memory
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_zeros
+from base.spans cimport Span, mix, table_free, table_slot
 from mercury.objects cimport (
-    ACCEPTED, Comparison, Header, Object, Symbol, Target, Use, Verdict, build_digests,
-    build_index, header_key, strip, target_key, target_row,
+    ACCEPTED, Comparison, Header, Object, Symbol, Target, Use, Verdict, build_digests, build_index,
+    header_key, strip, target_key, target_row,
 )
 from mercury.stages cimport (
-    decide_data, decide_headers, decide_targets, lacks_digests, start_outcome,
+    decide_data, decide_headers, decide_targets, needs_digests, start_outcome,
 )
-from mercury.symbols cimport collect_uses, identity, read_symbols
-from base.memory cimport check_memory
+from mercury.symbols cimport collect_uses, compare_identity, read_object_symbols
 
 cdef enum:
     MAX_ROWS = 0x7fffffff       # a table's links are 32 bits wide
@@ -49,9 +49,9 @@ cdef class Vectors:
             raise ValueError("a vector holds fewer than 2**31 entries")
         self.owners = [primary, targets]
         for row in headers:
-            names += stripped(row[0]).size
+            names += strip_name(row[0]).size
         for row in targets:
-            names += stripped(row[0]).size
+            names += strip_name(row[0]).size
         self.views = <Py_buffer*>scratch_zeros(&self.scratch, n + t + MAX_EXTRA, sizeof(Py_buffer))
         self.o.primary = <Span*>scratch_zeros(&self.scratch, n, sizeof(Span))
         self.o.headers = <Header*>scratch_zeros(&self.scratch, h, sizeof(Header))
@@ -65,7 +65,7 @@ cdef class Vectors:
         for i in range(h):
             row = headers[i]
             header = &self.o.headers[i]
-            name = stripped(row[0])
+            name = strip_name(row[0])
             memcpy(at, name.data, name.size)
             header.name = at
             header.name_size = <uint32_t>name.size
@@ -79,7 +79,7 @@ cdef class Vectors:
         for i in range(t):
             row = targets[i]
             target = &self.o.targets[i]
-            name = stripped(row[0])
+            name = strip_name(row[0])
             memcpy(at, name.data, name.size)
             target.name = at
             target.name_size = <uint32_t>name.size
@@ -100,6 +100,7 @@ cdef class Vectors:
         table_free(&self.o.by_digest)
 
     cdef Span borrow(self, object data) except *:
+        """The bytes of an object, which `owners` or `views` keep alive."""
         cdef Span span
         if PyBytes_CheckExact(data):
             span.data = <const uint8_t*>PyBytes_AS_STRING(data)
@@ -116,7 +117,7 @@ cdef class Vectors:
         """Read the symbol table that the targets' entries index; see dedup.pyi."""
         cdef Span table, strings
         cdef Py_ssize_t n, i, count = len(sections)
-        cdef Py_ssize_t uses = 0
+        cdef Py_ssize_t entry_count = 0
         cdef Span* names
         cdef uint8_t* seen
         cdef Scratch scratch
@@ -132,13 +133,13 @@ cdef class Vectors:
         self.o.kinds = self.borrow(kinds)
         n = <Py_ssize_t>(table.size // sizeof(Sym))
         for i in range(<Py_ssize_t>self.o.target_count):
-            self.o.targets[i].place = stripped(places[i])
-            uses += <Py_ssize_t>(self.o.targets[i].size // sizeof(Rela))
-        if max(n, uses, count) > MAX_ROWS:
+            self.o.targets[i].place = strip_name(places[i])
+            entry_count += <Py_ssize_t>(self.o.targets[i].size // sizeof(Rela))
+        if max(n, entry_count, count) > MAX_ROWS:
             raise ValueError("a symbol table holds fewer than 2**31 entries")
         self.o.symbols = <Symbol*>scratch_zeros(&self.scratch, n, sizeof(Symbol))
         # No symbol is recorded twice, so the smaller of both counts is room enough.
-        self.o.uses = <Use*>scratch_zeros(&self.scratch, min(n, uses), sizeof(Use))
+        self.o.uses = <Use*>scratch_zeros(&self.scratch, min(n, entry_count), sizeof(Use))
         scratch_init(&scratch)
         try:
             names = <Span*>scratch_zeros(&scratch, count, sizeof(Span))
@@ -146,9 +147,9 @@ cdef class Vectors:
             check_memory(not (self.scratch.failed or scratch.failed))
             for i in range(count):
                 if sections[i] is not None:
-                    names[i] = stripped(sections[i])
+                    names[i] = strip_name(sections[i])
             with nogil:
-                bad = read_symbols(&self.o, <const Sym*>table.data, n, strings, names, count)
+                bad = read_object_symbols(&self.o, <const Sym*>table.data, n, strings, names, count)
                 if bad < 0:
                     bad = collect_uses(&self.o, n, seen)
         finally:
@@ -179,7 +180,7 @@ cdef class Vectors:
         if not self.o.has_symbols:
             return True
         start_outcome(&out)
-        return identity(&self.o, &self.o, &out) == ACCEPTED
+        return compare_identity(&self.o, &self.o, &out) == ACCEPTED
 
     def symbol(self, Py_ssize_t row):
         """Name, kind, type and binding of one symbol."""
@@ -254,7 +255,7 @@ cdef class Vectors:
         return self.o.targets[row].digest if self.o.targets[row].hashed else None
 
 
-cdef Span stripped(bytes name) except *:
+cdef Span strip_name(bytes name) except *:
     if name is None:
         raise TypeError("a name is bytes")
     return strip(<const uint8_t*>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
@@ -286,7 +287,7 @@ def compare(Vectors reference not None, Vectors candidate not None, bint hashed,
         decide_headers(ref, cand, hashed, &out, &work)
     if out.why != ACCEPTED:
         return result(&out, &work)
-    if hashed and ref.ties and not lacks_digests(ref, cand):
+    if hashed and ref.ties and not needs_digests(ref, cand):
         check_memory(build_digests(ref))
     with nogil:
         decide_targets(ref, cand, hashed, symbols, &out, &work)
@@ -300,7 +301,7 @@ def compare_targets(Vectors reference not None, Vectors candidate not None, bint
     cdef Object* cand = &candidate.o
     cdef Verdict out
     cdef Comparison work
-    if not ref.indexed or lacks_digests(ref, cand):
+    if not ref.indexed or needs_digests(ref, cand):
         raise ValueError("digests are missing")
     memset(&work, 0, sizeof(work))
     start_outcome(&out)
@@ -342,7 +343,7 @@ def first_accepting(list references not None, Vectors candidate not None, bint s
                     decide_headers(refs[i], cand, False, &out, &last)
                 if out.why == ACCEPTED:
                     decide_targets(refs[i], cand, False, symbols, &out, &last)
-                add_work(&total, &last)
+                add_counts(&total, &last)
                 if out.why == ACCEPTED:
                     break
                 i += 1
@@ -351,7 +352,7 @@ def first_accepting(list references not None, Vectors candidate not None, bint s
     return i if i < n else -1, result(&out, &last), result(&out, &total)
 
 
-cdef void add_work(Comparison* total, const Comparison* part) noexcept nogil:
+cdef void add_counts(Comparison* total, const Comparison* part) noexcept nogil:
     cdef int i
     total.memcmp_calls += part.memcmp_calls
     total.bytes_compared += part.bytes_compared
@@ -364,8 +365,8 @@ cdef void add_work(Comparison* total, const Comparison* part) noexcept nogil:
 def covering(list shapes not None, bytes candidate not None):
     """Rows of the shapes into which each size of another shape fits; see dedup.pyi."""
     cdef Py_ssize_t n = PyBytes_GET_SIZE(candidate) // 8, row, i
-    cdef const uint64_t* ours = <const uint64_t*>PyBytes_AS_STRING(candidate)
-    cdef const uint64_t* theirs
+    cdef const uint64_t* wanted_sizes = <const uint64_t*>PyBytes_AS_STRING(candidate)
+    cdef const uint64_t* shape_sizes
     cdef bytes shape
     cdef list rows = []
     for row in range(len(shapes)):
@@ -374,9 +375,9 @@ def covering(list shapes not None, bytes candidate not None):
             raise TypeError("a shape is bytes")
         if PyBytes_GET_SIZE(shape) < 8 * n:
             continue
-        theirs = <const uint64_t*>PyBytes_AS_STRING(shape)
+        shape_sizes = <const uint64_t*>PyBytes_AS_STRING(shape)
         i = 0
-        while i < n and theirs[i] >= ours[i]:
+        while i < n and shape_sizes[i] >= wanted_sizes[i]:
             i += 1
         if i == n and shape != candidate:
             rows.append(row)

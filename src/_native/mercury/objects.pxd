@@ -1,11 +1,14 @@
 # Mercury vectors as rows of C structures, and the tables that find rows by key.
+#
+# A `bint` function of this package that is a verb returns False when memory is exhausted, and only
+# then.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from base.spans cimport (
-    AHEAD, Slot, Span, Table, first_difference, mix, mix_bytes, prefetch, table_add, table_free,
-    table_home, table_init, table_put, table_slot,
+    AHEAD, KeySlot, KeyTable, Span, first_difference, mix, mix_bytes, prefetch, table_add,
+    table_free, table_home, table_init, table_put, table_slot,
 )
 
 cdef enum Why:
@@ -45,7 +48,7 @@ cdef struct Header:
 cdef struct Target:
     const uint8_t* data
     size_t size
-    uint64_t key            # of stripped name and size
+    uint64_t key            # key of stripped name and size
     uint64_t digest
     const uint8_t* name     # stripped
     Span place              # stripped name of the section it relocates; only with symbols
@@ -81,12 +84,12 @@ cdef struct Object:
     Span kinds
     bint has_symbols
     bint indexed            # the two tables over the keys are filled
-    bint digested           # so is the table over the digests of tied targets
+    bint digested           # the table over the digests of tied targets is filled
     bint ties               # some targets share stripped name and size
     bint distinct           # no two headers and no two targets share a key
-    Table by_header
-    Table by_target
-    Table by_digest
+    KeyTable by_header
+    KeyTable by_target
+    KeyTable by_digest
 
 cdef struct Comparison:
     uint64_t memcmp_calls
@@ -118,18 +121,20 @@ cdef inline Span strip(const uint8_t* name, size_t size) noexcept nogil:
     return out
 
 
-cdef inline bint same_span(const uint8_t* a, size_t m, const uint8_t* b, size_t n) noexcept nogil:
+cdef inline bint is_equal_span(const uint8_t* a, size_t m, const uint8_t* b,
+                               size_t n) noexcept nogil:
     return m == n and (m == 0 or memcmp(a, b, m) == 0)
 
 
-cdef inline bint same_header(const Header* a, const Header* b) noexcept nogil:
+cdef inline bint is_equal_header(const Header* a, const Header* b) noexcept nogil:
     return (a.q0 == b.q0 and a.q8 == b.q8 and a.addralign == b.addralign
-            and same_span(a.name, a.name_size, b.name, b.name_size))
+            and is_equal_span(a.name, a.name_size, b.name, b.name_size))
 
 
-cdef inline bint same_target(const Target* a, const Target* b, Comparison* work) noexcept nogil:
+cdef inline bint is_equal_target(const Target* a, const Target* b, Comparison* work) noexcept nogil:
+    """Whether two targets have equal names and bytes; counts the work."""
     cdef size_t at
-    if a.size != b.size or not same_span(a.name, a.name_size, b.name, b.name_size):
+    if a.size != b.size or not is_equal_span(a.name, a.name_size, b.name, b.name_size):
         return False
     at = first_difference(a.data, b.data, a.size)
     work.memcmp_calls += 1
@@ -146,65 +151,69 @@ cdef inline uint64_t target_key(const Target* t) noexcept nogil:
     return mix_bytes(mix(1, t.size), t.name, t.name_size)
 
 
-cdef inline uint32_t target_row(const Object* o, uint64_t key) noexcept nogil:
+cdef inline uint32_t target_row(const Object* object, uint64_t key) noexcept nogil:
     """Row + 1 of the first target with `key`, or 0."""
-    cdef uint32_t row = table_slot(&o.by_target, key).head
-    while row and o.targets[row - 1].key != key:
-        row = o.by_target.next[row - 1]
+    cdef uint32_t row = table_slot(&object.by_target, key).head
+    while row and object.targets[row - 1].key != key:
+        row = object.by_target.next[row - 1]
     return row
 
 
-cdef inline bint build_index(Object* o) noexcept nogil:
+cdef inline bint build_index(Object* object) noexcept nogil:
     """Fill the tables over the keys once; False when memory is exhausted."""
     cdef size_t i
     cdef uint32_t row
     cdef Header* header
     cdef Target* target
-    cdef Slot* slot
-    if o.indexed:
+    cdef KeySlot* slot
+    if object.indexed:
         return True
-    if not (table_init(&o.by_header, o.header_count) and table_init(&o.by_target, o.target_count)):
-        table_free(&o.by_header)
-        table_free(&o.by_target)
+    if not (table_init(&object.by_header, object.header_count)
+            and table_init(&object.by_target, object.target_count)):
+        table_free(&object.by_header)
+        table_free(&object.by_target)
         return False
-    o.distinct = True
-    for i in range(o.header_count):
-        if i + AHEAD < o.header_count:
-            prefetch(&o.by_header.slots[table_home(&o.by_header, o.headers[i + AHEAD].key)])
-        header = &o.headers[i]
-        slot = table_slot(&o.by_header, header.key)
-        if slot.head and o.distinct:
+    object.distinct = True
+    for i in range(object.header_count):
+        if i + AHEAD < object.header_count:
+            prefetch(&object.by_header.slots[table_home(&object.by_header,
+                                                        object.headers[i + AHEAD].key)])
+        header = &object.headers[i]
+        slot = table_slot(&object.by_header, header.key)
+        if slot.head and object.distinct:
             # A slot holds part of the key; what repeats must not depend on the order of rows.
             row = slot.head
-            while row and o.headers[row - 1].key != header.key:
-                row = o.by_header.next[row - 1]
-            o.distinct = row == 0
-        table_put(&o.by_header, slot, header.key, <uint32_t>i)
-    for i in range(o.target_count):
-        if i + AHEAD < o.target_count:
-            prefetch(&o.by_target.slots[table_home(&o.by_target, o.targets[i + AHEAD].key)])
-        target = &o.targets[i]
-        slot = table_slot(&o.by_target, target.key)
+            while row and object.headers[row - 1].key != header.key:
+                row = object.by_header.next[row - 1]
+            object.distinct = row == 0
+        table_put(&object.by_header, slot, header.key, <uint32_t>i)
+    for i in range(object.target_count):
+        if i + AHEAD < object.target_count:
+            prefetch(&object.by_target.slots[table_home(&object.by_target,
+                                                        object.targets[i + AHEAD].key)])
+        target = &object.targets[i]
+        slot = table_slot(&object.by_target, target.key)
         if slot.head:
-            o.ties = True
-            o.distinct = o.distinct and target_row(o, target.key) == 0
-            o.targets[slot.head - 1].tied = True
+            object.ties = True
+            object.distinct = object.distinct and target_row(object, target.key) == 0
+            object.targets[slot.head - 1].tied = True
             target.tied = True
-        table_put(&o.by_target, slot, target.key, <uint32_t>i)
-    o.indexed = True
+        table_put(&object.by_target, slot, target.key, <uint32_t>i)
+    object.indexed = True
     return True
 
 
-cdef inline bint build_digests(Object* o) noexcept nogil:
+cdef inline bint build_digests(Object* object) noexcept nogil:
     """Fill the table over the digests of tied targets, all of which are hashed by now."""
     cdef size_t i
-    if o.digested:
+    if object.digested:
         return True
-    if not table_init(&o.by_digest, o.target_count):
-        table_free(&o.by_digest)
+    if not table_init(&object.by_digest, object.target_count):
+        table_free(&object.by_digest)
         return False
-    for i in range(o.target_count):
-        if o.targets[i].tied:
-            table_add(&o.by_digest, mix(o.targets[i].key, o.targets[i].digest), <uint32_t>i)
-    o.digested = True
+    for i in range(object.target_count):
+        if object.targets[i].tied:
+            table_add(&object.by_digest, mix(object.targets[i].key, object.targets[i].digest),
+                      <uint32_t>i)
+    object.digested = True
     return True

@@ -8,17 +8,17 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from base.spans cimport (
-    AHEAD, Table, first_difference, mix, now_ns, prefetch, table_home, table_slot,
+    AHEAD, KeyTable, first_difference, mix, now_ns, prefetch, table_home, table_slot,
 )
 from mercury.objects cimport (
     ACCEPTED, BYTES_DIFFER, CANDIDATE_LONGER, HEADER_COUNT, HEADER_TWIN, NEEDS_DIGESTS,
     REFERENCE_SHORTER, TARGET_COUNT, TARGET_TWIN, Comparison, Header, Object, Target, Verdict,
-    same_header, same_target,
+    is_equal_header, is_equal_target,
 )
-from mercury.symbols cimport identity
+from mercury.symbols cimport compare_identity
 
 
-cdef inline void expect_header(const Object* ref, const Object* cand, size_t i) noexcept nogil:
+cdef inline void prefetch_header(const Object* ref, const Object* cand, size_t i) noexcept nogil:
     """Bring what stage 2 needs for the candidate's row `i` and a little later into the cache."""
     cdef uint32_t head
     if i + AHEAD < cand.header_count:
@@ -33,8 +33,8 @@ cdef inline void expect_header(const Object* ref, const Object* cand, size_t i) 
             prefetch(ref.headers[head - 1].name)
 
 
-cdef inline uint32_t target_head(const Object* ref, const Target* want,
-                                 const Table** table) noexcept nogil:
+cdef inline uint32_t find_target_head(const Object* ref, const Target* want,
+                                      const KeyTable** table) noexcept nogil:
     """Row + 1 of the first target that could be the twin of `want`; its chain is in `table`."""
     cdef uint32_t head
     table[0] = &ref.by_target
@@ -45,11 +45,11 @@ cdef inline uint32_t target_head(const Object* ref, const Target* want,
     return head
 
 
-cdef inline void expect_target(const Object* ref, const Object* cand, size_t i) noexcept nogil:
-    """The same for stage 3, where the payloads are the farthest away."""
+cdef inline void prefetch_target(const Object* ref, const Object* cand, size_t i) noexcept nogil:
+    """Bring what stage 3 needs for the candidate's row `i` and a little later into the cache."""
     cdef uint32_t head
     cdef const Target* want
-    cdef const Table* table
+    cdef const KeyTable* table
     if i + AHEAD < cand.target_count:
         want = &cand.targets[i + AHEAD]
         prefetch(want.data)
@@ -57,18 +57,18 @@ cdef inline void expect_target(const Object* ref, const Object* cand, size_t i) 
             prefetch(&ref.by_digest.slots[table_home(&ref.by_digest, mix(want.key, want.digest))])
         prefetch(&ref.by_target.slots[table_home(&ref.by_target, want.key)])
     if i + AHEAD // 2 < cand.target_count:
-        head = target_head(ref, &cand.targets[i + AHEAD // 2], &table)
+        head = find_target_head(ref, &cand.targets[i + AHEAD // 2], &table)
         if head:
             prefetch(&ref.targets[head - 1])
     if i + AHEAD // 4 < cand.target_count:
-        head = target_head(ref, &cand.targets[i + AHEAD // 4], &table)
+        head = find_target_head(ref, &cand.targets[i + AHEAD // 4], &table)
         if head:
             prefetch(ref.targets[head - 1].name)
             prefetch(ref.targets[head - 1].data)
 
 
-cdef inline int stage1(const Object* ref, const Object* cand, Verdict* out,
-                       Comparison* work) noexcept nogil:
+cdef inline int compare_payloads(const Object* ref, const Object* cand, Verdict* out,
+                                 Comparison* work) noexcept nogil:
     """Primary data, by position and in one direction: what the reference has more is not read."""
     cdef size_t i, at, size
     for i in range(cand.primaries):
@@ -90,20 +90,20 @@ cdef inline int stage1(const Object* ref, const Object* cand, Verdict* out,
     return ACCEPTED
 
 
-cdef inline size_t header_twin(const Object* ref, const Header* want, bint hashed,
-                               Comparison* work) noexcept nogil:
-    """The first row equal to `want`; the number of rows where there is none."""
+cdef inline size_t find_header_twin(const Object* ref, const Header* want, bint hashed,
+                                    Comparison* work) noexcept nogil:
+    """The first row equal to `want`; the number of rows if no row is equal."""
     cdef size_t j = 0, n = ref.header_count
     cdef uint32_t row
     if not hashed:
-        while j < n and not same_header(&ref.headers[j], want):
+        while j < n and not is_equal_header(&ref.headers[j], want):
             j += 1
         work.twin_probes += j + (j < n)
         return j
     row = table_slot(&ref.by_header, want.key).head
     while row:
         work.twin_probes += 1
-        if same_header(&ref.headers[row - 1], want):
+        if is_equal_header(&ref.headers[row - 1], want):
             work.prefilter_hits += 1
             return row - 1
         work.false_positives += 1
@@ -111,8 +111,8 @@ cdef inline size_t header_twin(const Object* ref, const Header* want, bint hashe
     return n
 
 
-cdef inline int stage2(const Object* ref, const Object* cand, bint hashed, Verdict* out,
-                       Comparison* work) noexcept nogil:
+cdef inline int compare_section_headers(const Object* ref, const Object* cand, bint hashed,
+                                        Verdict* out, Comparison* work) noexcept nogil:
     """Section headers: equal number, and a twin for each of the candidate's."""
     cdef size_t i, j, n = ref.header_count
     out.index = out.twin = -1
@@ -120,8 +120,8 @@ cdef inline int stage2(const Object* ref, const Object* cand, bint hashed, Verdi
         return HEADER_COUNT
     for i in range(n):
         if hashed:
-            expect_header(ref, cand, i)
-        j = header_twin(ref, &cand.headers[i], hashed, work)
+            prefetch_header(ref, cand, i)
+        j = find_header_twin(ref, &cand.headers[i], hashed, work)
         if j == n:
             out.index = <int64_t>i
             return HEADER_TWIN
@@ -130,7 +130,7 @@ cdef inline int stage2(const Object* ref, const Object* cand, bint hashed, Verdi
     return ACCEPTED
 
 
-cdef inline bint lacks_digests(const Object* ref, const Object* cand) noexcept nogil:
+cdef inline bint needs_digests(const Object* ref, const Object* cand) noexcept nogil:
     """Whether stage 3 needs a digest that is not filled: only targets that tie need one."""
     cdef size_t i
     cdef uint32_t head
@@ -147,21 +147,21 @@ cdef inline bint lacks_digests(const Object* ref, const Object* cand) noexcept n
     return False
 
 
-cdef inline size_t target_twin(const Object* ref, const Target* want, bint hashed,
-                               Comparison* work) noexcept nogil:
-    """The same for stage 3."""
+cdef inline size_t find_target_twin(const Object* ref, const Target* want, bint hashed,
+                                    Comparison* work) noexcept nogil:
+    """The first target equal to `want`; the number of targets if no target is equal."""
     cdef size_t j = 0, n = ref.target_count
     cdef uint32_t row
-    cdef const Table* table
+    cdef const KeyTable* table
     if not hashed:
-        while j < n and not same_target(&ref.targets[j], want, work):
+        while j < n and not is_equal_target(&ref.targets[j], want, work):
             j += 1
         work.twin_probes += j + (j < n)
         return j
-    row = target_head(ref, want, &table)
+    row = find_target_head(ref, want, &table)
     while row:
         work.twin_probes += 1
-        if same_target(&ref.targets[row - 1], want, work):
+        if is_equal_target(&ref.targets[row - 1], want, work):
             work.prefilter_hits += 1
             return row - 1
         work.false_positives += 1
@@ -169,19 +169,19 @@ cdef inline size_t target_twin(const Object* ref, const Target* want, bint hashe
     return n
 
 
-cdef inline int stage3(const Object* ref, const Object* cand, bint hashed, Verdict* out,
-                       Comparison* work) noexcept nogil:
+cdef inline int compare_relocation_targets(const Object* ref, const Object* cand, bint hashed,
+                                           Verdict* out, Comparison* work) noexcept nogil:
     """Relocation targets: equal number, and a twin with equal bytes for each of the candidate's."""
     cdef size_t i, j, n = ref.target_count
     out.index = out.twin = -1
     if n != cand.target_count:
         return TARGET_COUNT
-    if hashed and lacks_digests(ref, cand):
+    if hashed and needs_digests(ref, cand):
         return NEEDS_DIGESTS
     for i in range(n):
         if hashed:
-            expect_target(ref, cand, i)
-        j = target_twin(ref, &cand.targets[i], hashed, work)
+            prefetch_target(ref, cand, i)
+        j = find_target_twin(ref, &cand.targets[i], hashed, work)
         if j == n:
             out.index = <int64_t>i
             return TARGET_TWIN
@@ -200,7 +200,7 @@ cdef inline void decide_data(const Object* ref, const Object* cand, Verdict* out
                              Comparison* work) noexcept nogil:
     """Stage 1, timed."""
     cdef uint64_t start = now_ns()
-    out.why = stage1(ref, cand, out, work)
+    out.why = compare_payloads(ref, cand, out, work)
     work.ns[0] += now_ns() - start
 
 
@@ -208,7 +208,7 @@ cdef inline void decide_headers(const Object* ref, const Object* cand, bint hash
                                 Comparison* work) noexcept nogil:
     """Stage 2, timed."""
     cdef uint64_t start = now_ns()
-    out.why = stage2(ref, cand, hashed, out, work)
+    out.why = compare_section_headers(ref, cand, hashed, out, work)
     work.ns[1] += now_ns() - start
 
 
@@ -216,7 +216,7 @@ cdef inline void decide_targets(const Object* ref, const Object* cand, bint hash
                                 Verdict* out, Comparison* work) noexcept nogil:
     """Stage 3 and, where both objects have symbols, their identity; timed."""
     cdef uint64_t start = now_ns()
-    out.why = stage3(ref, cand, hashed, out, work)
+    out.why = compare_relocation_targets(ref, cand, hashed, out, work)
     if out.why == ACCEPTED and symbols and ref.has_symbols and cand.has_symbols:
-        out.why = identity(ref, cand, out)
+        out.why = compare_identity(ref, cand, out)
     work.ns[2] += now_ns() - start

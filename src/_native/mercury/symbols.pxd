@@ -4,18 +4,19 @@
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memchr
 
-from base.spans cimport Span
 from base.elf64 cimport SHN_UNDEF, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_SECTION, Rela, Sym
+from base.spans cimport Span
 from mercury.objects cimport (
     ACCEPTED, ATTRIBUTES_DIFFER, FUNCTION_DIFFERS, FUNCTION_WEAKER, HEADER_MOVED, SECTION_KIND,
     SYMBOL_DIFFERS, S_NAMED, S_NULL, S_PRIVATE, S_SECTION, TARGET_MOVED, TARGET_PLACE, Object,
-    Symbol, Use, Verdict, same_span,
+    Symbol, Use, Verdict, is_equal_span,
 )
 
 
-cdef inline int64_t read_symbols(Object* o, const Sym* table, Py_ssize_t n, Span strings,
-                                 const Span* sections, Py_ssize_t section_count) noexcept nogil:
-    """Fill `o.symbols`; the first row whose name runs past its table, or -1."""
+cdef inline int64_t read_object_symbols(Object* object, const Sym* table, Py_ssize_t n,
+                                        Span strings, const Span* sections,
+                                        Py_ssize_t section_count) noexcept nogil:
+    """Fill `symbols`; returns the first row whose name runs past its table, or -1."""
     cdef Py_ssize_t i
     cdef uint32_t name
     cdef uint16_t place
@@ -23,7 +24,7 @@ cdef inline int64_t read_symbols(Object* o, const Sym* table, Py_ssize_t n, Span
     cdef Symbol* symbol
     cdef bint compared
     for i in range(n):
-        symbol = &o.symbols[i]
+        symbol = &object.symbols[i]
         name = table[i].st_name
         place = table[i].st_shndx
         if name >= strings.size:
@@ -49,29 +50,31 @@ cdef inline int64_t read_symbols(Object* o, const Sym* table, Py_ssize_t n, Span
     return -1
 
 
-cdef inline int64_t collect_uses(Object* o, Py_ssize_t symbols, uint8_t* seen) noexcept nogil:
-    """Fill `o.uses`; a target with an entry past the symbols, or -1. `seen` are zeros by symbol."""
+cdef inline int64_t collect_uses(Object* object, Py_ssize_t symbols, uint8_t* seen) noexcept nogil:
+    """Fill `uses`; returns a target with an entry past the symbols, or -1. `seen` are zeros by
+    symbol.
+    """
     cdef int64_t bad = -1
     cdef const Rela* rows
     cdef size_t i, k
     cdef uint32_t symbol
-    for i in range(o.target_count):
-        rows = <const Rela*>o.targets[i].data
-        for k in range(o.targets[i].size // sizeof(Rela)):
+    for i in range(object.target_count):
+        rows = <const Rela*>object.targets[i].data
+        for k in range(object.targets[i].size // sizeof(Rela)):
             symbol = rows[k].r_sym
             if symbol >= symbols:
                 bad = <int64_t>i
                 break
             if not seen[symbol]:
                 seen[symbol] = 1
-                o.uses[o.use_count].symbol = symbol
-                o.uses[o.use_count].entry = <uint32_t>k
-                o.uses[o.use_count].target = <uint32_t>i
-                o.use_count += 1
+                object.uses[object.use_count].symbol = symbol
+                object.uses[object.use_count].entry = <uint32_t>k
+                object.uses[object.use_count].target = <uint32_t>i
+                object.use_count += 1
     return bad
 
 
-cdef inline bint same_symbol(const Object* ref, const Object* cand, size_t i) noexcept nogil:
+cdef inline bint is_equal_symbol(const Object* ref, const Object* cand, size_t i) noexcept nogil:
     """Whether index `i` stands for one symbol in both, once names are resolved."""
     cdef const Symbol* a
     cdef const Symbol* b
@@ -80,14 +83,15 @@ cdef inline bint same_symbol(const Object* ref, const Object* cand, size_t i) no
     a = &ref.symbols[i]
     b = &cand.symbols[i]
     return (a.kind == b.kind and a.kind != S_PRIVATE and a.type == b.type
-            and same_span(a.name.data, a.name.size, b.name.data, b.name.size))
+            and is_equal_span(a.name.data, a.name.size, b.name.data, b.name.size))
 
 
-cdef inline int identity(const Object* ref, const Object* cand, Verdict* out) noexcept nogil:
-    """What equal bytes leave open; the argument is in pylink.dedup."""
+cdef inline int compare_identity(const Object* ref, const Object* cand,
+                                 Verdict* out) noexcept nogil:
+    """Compare what equal bytes leave open; the argument is in pylink.dedup. Returns a Why."""
     cdef size_t i
     cdef const Use* use
-    cdef bint ours, theirs
+    cdef bint is_in_candidate, is_in_reference
     out.index = out.twin = -1
     if out.moved_header >= 0:
         out.index = out.moved_header
@@ -95,31 +99,31 @@ cdef inline int identity(const Object* ref, const Object* cand, Verdict* out) no
     if out.moved_target >= 0:
         out.index = out.moved_target
         return TARGET_MOVED
-    if not same_span(ref.kinds.data, ref.kinds.size, cand.kinds.data, cand.kinds.size):
+    if not is_equal_span(ref.kinds.data, ref.kinds.size, cand.kinds.data, cand.kinds.size):
         return SECTION_KIND
     for i in range(cand.target_count):
-        if not same_span(ref.targets[i].place.data, ref.targets[i].place.size,
-                         cand.targets[i].place.data, cand.targets[i].place.size):
+        if not is_equal_span(ref.targets[i].place.data, ref.targets[i].place.size,
+                             cand.targets[i].place.data, cand.targets[i].place.size):
             out.index = <int64_t>i
             return TARGET_PLACE
     for i in range(max(ref.symbol_count, cand.symbol_count)):
-        ours = i < cand.symbol_count and cand.symbols[i].described
-        theirs = i < ref.symbol_count and ref.symbols[i].described
-        if ours or theirs:
+        is_in_candidate = i < cand.symbol_count and cand.symbols[i].described
+        is_in_reference = i < ref.symbol_count and ref.symbols[i].described
+        if is_in_candidate or is_in_reference:
             out.symbol = <int64_t>i
-            if not (ours and theirs and same_symbol(ref, cand, i)):
+            if not (is_in_candidate and is_in_reference and is_equal_symbol(ref, cand, i)):
                 return FUNCTION_DIFFERS
             if ref.symbols[i].bind == STB_WEAK and cand.symbols[i].bind != STB_WEAK:
                 return FUNCTION_WEAKER
     for i in range(cand.use_count):
         use = &cand.uses[i]
-        if not same_symbol(ref, cand, use.symbol):
+        if not is_equal_symbol(ref, cand, use.symbol):
             out.index = use.target
             out.offset = use.entry
             out.symbol = use.symbol
             return SYMBOL_DIFFERS
     out.symbol = -1
-    if not same_span(ref.attributes.data, ref.attributes.size,
-                     cand.attributes.data, cand.attributes.size):
+    if not is_equal_span(ref.attributes.data, ref.attributes.size,
+                         cand.attributes.data, cand.attributes.size):
         return ATTRIBUTES_DIFFER
     return ACCEPTED

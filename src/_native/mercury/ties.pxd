@@ -5,9 +5,9 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp
 
+from base.nameindex cimport hash_name
 from sectionkinds cimport IS_CAPSULE, IS_DEBUG, IS_ENTRIES
 from tables.kinds cimport is_a, is_merc
-from base.nameindex cimport hash_name
 from tables.rows cimport FileRow, SectionRow
 
 
@@ -21,26 +21,28 @@ cdef inline uint64_t mix_key(uint64_t key, uint64_t value) noexcept nogil:
     return key ^ key >> 32
 
 
-cdef inline bint begins(const uint8_t* name, uint32_t size, const char* text,
-                        uint32_t length) noexcept nogil:
+cdef inline bint has_prefix(const uint8_t* name, uint32_t size, const char* text,
+                            uint32_t length) noexcept nogil:
     return size >= length and memcmp(name, text, length) == 0
 
 
-cdef inline bint shares_plain_bytes(const uint8_t* name, uint32_t size) noexcept nogil:
+cdef inline bint has_plain_bytes(const uint8_t* name, uint32_t size) noexcept nogil:
     """Whether the Mercury debug section of that plain name has the bytes of the plain section."""
-    return (begins(name, size, b".nv_debug_ptx_txt", 17) or begins(name, size, b".debug_abbrev", 13)
-            or begins(name, size, b".debug_pubnames", 15)
-            or begins(name, size, b".debug_pubtypes", 15)
-            or begins(name, size, b".debug_str", 10) or begins(name, size, b".debug_loc", 10))
+    return (has_prefix(name, size, b".nv_debug_ptx_txt", 17)
+            or has_prefix(name, size, b".debug_abbrev", 13)
+            or has_prefix(name, size, b".debug_pubnames", 15)
+            or has_prefix(name, size, b".debug_pubtypes", 15)
+            or has_prefix(name, size, b".debug_str", 10)
+            or has_prefix(name, size, b".debug_loc", 10))
 
 
 cdef inline bint can_fold(const uint8_t* arena, const SectionRow* s) noexcept nogil:
     """Whether a section is Mercury debug data with bytes of its own."""
     return (is_merc(s.kind, IS_DEBUG) and s.name_size > 8
-            and not shares_plain_bytes(arena + s.name + 8, s.name_size - 8))
+            and not has_plain_bytes(arena + s.name + 8, s.name_size - 8))
 
 
-cdef inline int by_key(const void* a, const void* b) noexcept nogil:
+cdef inline int compare_ties(const void* a, const void* b) noexcept nogil:
     cdef const Tie* x = <const Tie*>a
     cdef const Tie* y = <const Tie*>b
     if x.key != y.key:
@@ -67,12 +69,12 @@ cdef inline uint64_t tie_key(const uint8_t* arena, const SectionRow* sections, c
 
 cdef inline size_t keep_tied(Tie* tie, size_t count) noexcept nogil:
     """Drop the rows whose key no other row has; the number of those that stay."""
-    cdef size_t i, kept = 0
+    cdef size_t i, kept_count = 0
     cdef uint64_t last = 0      # no key is 0
-    qsort(tie, count, sizeof(Tie), by_key)
+    qsort(tie, count, sizeof(Tie), compare_ties)
     for i in range(count):
         if tie[i].key == last or (i + 1 < count and tie[i + 1].key == tie[i].key):
             last = tie[i].key
-            tie[kept] = tie[i]
-            kept += 1
-    return kept
+            tie[kept_count] = tie[i]
+            kept_count += 1
+    return kept_count

@@ -5,14 +5,14 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
-from base.spans cimport Slot, Table, first_difference, scratch_table, table_put, table_slot
+from base.spans cimport KeySlot, KeyTable, first_difference, scratch_table, table_put, table_slot
 
 
 def find_twins(list sections not None, list relocations not None, list keys not None):
     """The first row equal to each row; see twins.pyi."""
-    cdef Py_ssize_t n = len(sections), i, held = 0
-    cdef Table table
-    cdef Slot* slot
+    cdef Py_ssize_t n = len(sections), i, view_count = 0
+    cdef KeyTable table
+    cdef KeySlot* slot
     cdef uint32_t row
     cdef uint64_t calls = 0, compared = 0
     if not len(relocations) == len(keys) == n:
@@ -31,10 +31,10 @@ def find_twins(list sections not None, list relocations not None, list keys not 
             raise MemoryError
         for i in range(n):
             key[i] = keys[i]
-            PyObject_GetBuffer(sections[i], &views[held], PyBUF_SIMPLE)
-            held += 1
-            PyObject_GetBuffer(relocations[i], &views[held], PyBUF_SIMPLE)
-            held += 1
+            PyObject_GetBuffer(sections[i], &views[view_count], PyBUF_SIMPLE)
+            view_count += 1
+            PyObject_GetBuffer(relocations[i], &views[view_count], PyBUF_SIMPLE)
+            view_count += 1
         with nogil:
             for i in range(n):
                 leader[i] = i
@@ -43,23 +43,25 @@ def find_twins(list sections not None, list relocations not None, list keys not 
                 # Only leaders are in the table: a chain has the distinct rows of one key.
                 while row:
                     if (key[row - 1] == key[i]
-                            and same_view(&views[2 * (row - 1)], &views[2 * i], &calls, &compared)
-                            and same_view(&views[2 * (row - 1) + 1], &views[2 * i + 1],
-                                          &calls, &compared)):
+                            and is_equal_view(&views[2 * (row - 1)], &views[2 * i], &calls,
+                                              &compared)
+                            and is_equal_view(&views[2 * (row - 1) + 1], &views[2 * i + 1], &calls,
+                                              &compared)):
                         leader[i] = row - 1
                         break
                     row = table.next[row - 1]
                 if leader[i] == i:
                     table_put(&table, slot, key[i], <uint32_t>i)
     finally:
-        for i in range(held):
+        for i in range(view_count):
             PyBuffer_Release(&views[i])
         scratch_free(&scratch)
     return leaders, calls, compared
 
 
-cdef bint same_view(const Py_buffer* a, const Py_buffer* b, uint64_t* calls,
-                    uint64_t* compared) noexcept nogil:
+cdef bint is_equal_view(const Py_buffer* a, const Py_buffer* b, uint64_t* calls,
+                        uint64_t* compared) noexcept nogil:
+    """Whether two buffers have equal bytes; counts the work."""
     cdef size_t at
     if a.len != b.len:
         return False

@@ -4,34 +4,34 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memset
 
-from sectionkinds cimport IS_DEBUG
 from base.elf64 cimport STT_FUNC
+from mercury.ties cimport can_fold
 from pylink._native.tables cimport MergedTables, Numbers, ObjectTables
+from sectionkinds cimport IS_DEBUG
 from tables.kinds cimport is_merc
 from tables.rows cimport FileRow, SectionRow, SymbolRow, has_lost
-from mercury.ties cimport can_fold
 
 
 def find_stronger(MergedTables merged not None, int32_t reference, int32_t candidate):
-    """The first symbol row of the candidate whose function copy counts while the reference's lost.
+    """The first symbol row of the candidate whose function copy won while the reference's lost.
 
     A copy that lost loses the relocations of its debug data, too, so that the reference's sections
-    could not stand for it. -1 when there is none. IndexError for a file that is not there.
+    could not stand for it. -1 if no row is such. IndexError for an unknown file.
     """
     cdef ObjectTables objects = merged.objects
     cdef const FileRow* f = objects.files.rows
     cdef const SymbolRow* s = objects.symbols.rows
     cdef const uint8_t* resolution = merged.symbol_resolution.rows
     cdef Py_ssize_t n = objects.files.count
-    cdef uint32_t i, ours, theirs
+    cdef uint32_t i, candidate_symbol, reference_symbol
     if not (0 <= reference < n and 0 <= candidate < n):
         raise IndexError(f"files {reference} and {candidate} of {n}")
     for i in range(min(f[reference].symbol_count, f[candidate].symbol_count)):
-        theirs = f[reference].first_symbol + i
-        ours = f[candidate].first_symbol + i
-        if ((s[ours].info & 15) == STT_FUNC and has_lost(resolution[theirs])
-                and not has_lost(resolution[ours])):
-            return ours
+        reference_symbol = f[reference].first_symbol + i
+        candidate_symbol = f[candidate].first_symbol + i
+        if ((s[candidate_symbol].info & 15) == STT_FUNC and has_lost(resolution[reference_symbol])
+                and not has_lost(resolution[candidate_symbol])):
+            return candidate_symbol
     return -1
 
 
@@ -65,6 +65,7 @@ def pair_sections(ObjectTables objects not None, bytes pairs not None):
 
 cdef bint pair_files(const uint8_t* arena, const SectionRow* s, const FileRow* candidate,
                      const FileRow* reference, int32_t* stands) noexcept nogil:
+    """Set the stand-ins for one pair of files; False if their sections do not correspond."""
     cdef uint32_t i, j = reference.first_section
     cdef uint32_t end = reference.first_section + reference.section_count
     for i in range(candidate.first_section, candidate.first_section + candidate.section_count):

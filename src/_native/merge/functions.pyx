@@ -7,13 +7,13 @@ keeps its own count.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
-from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
-from sectionkinds cimport IS_RECORDS, KIND
-from tables.attributes cimport find_record, register_limit
 from attributetypes cimport EIATTR_REG_RECONFIG, EIATTR_TOOLS_PATCH_FUNC
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
-from tables.graph cimport CallGraph, CallRows, calls_of, graph_init, is_idle
+from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
 from pylink._native.tables cimport Functions, MergedTables
+from sectionkinds cimport IS_RECORDS, KIND
+from tables.attributes cimport find_record, register_limit
+from tables.graph cimport CallGraph, CallRows, calls_of, graph_init, is_idle
 from tables.kinds cimport is_a, is_owned
 from tables.rows cimport (
     EF_DEFINED, EF_INNER, EF_KERNEL, EF_LIVE, EF_UNBOUNDED, E_FUNC, KEEPS_ALL, KEEPS_REGISTERS,
@@ -25,7 +25,7 @@ from traits cimport TRAIT_EARLY_FILES
 
 # State of one depth-first search that finds strongly connected components (Tarjan): a component
 # of several nodes, or one that calls itself, is recursion.
-ctypedef struct Search:
+ctypedef struct ComponentSearch:
     ObjectsView objects
     MergedView merged
     FunctionRow* rows
@@ -49,106 +49,108 @@ ctypedef struct Search:
 def analyze(MergedTables merged not None):
     """Register and stack need of every function, O(calls): fills `functions`."""
     merged.fill()
-    cdef Search s
+    cdef ComponentSearch search
     cdef CallRows calls = calls_of(merged)
     cdef Scratch scratch
-    merged.objects.view(&s.objects)
-    merged.view(&s.merged)
-    cdef bytes result = PyBytes_FromStringAndSize(NULL, s.merged.entity_count * sizeof(FunctionRow))
-    s.rows = <FunctionRow*>PyBytes_AS_STRING(result)
+    merged.objects.view(&search.objects)
+    merged.view(&search.merged)
+    cdef bytes result = PyBytes_FromStringAndSize(NULL,
+                                                  search.merged.entity_count * sizeof(FunctionRow))
+    search.rows = <FunctionRow*>PyBytes_AS_STRING(result)
     scratch_init(&scratch)
     try:
-        graph_init(&s.graph, &scratch, &calls)
-        take_room(&s, &scratch, calls.nodes)
+        graph_init(&search.graph, &scratch, &calls)
+        allocate_merge(&search, &scratch, calls.nodes)
         if scratch.failed:
             raise MemoryError
         with nogil:
-            find_info(&s)
-            start_search(&s)
-            search(&s)
-            count_recursive(&s)
-            fill_rows(&s)
+            find_info(&search)
+            start_search(&search)
+            find_components(&search)
+            count_recursive(&search)
+            fill_rows(&search)
     finally:
         scratch_free(&scratch)
     merged.functions = Functions(result)
 
 
-cdef void take_room(Search* s, Scratch* scratch, size_t nodes) noexcept:
-    s.order = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    s.low = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    s.next_edge = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    s.path = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    s.pending = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    s.on_pending = <uint8_t*>scratch_zeros(scratch, nodes, 1)
-    s.reconfigures = <uint8_t*>scratch_zeros(scratch, nodes, 1)
-    s.regcount = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    s.highest = <int32_t*>scratch_zeros(scratch, nodes, 4)
-    s.stack = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    s.kernel = <uint8_t*>scratch_zeros(scratch, nodes, 1)
-    s.barriers = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    s.unbounded = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    s.last = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+cdef void allocate_merge(ComponentSearch* search, Scratch* scratch, size_t nodes) noexcept:
+    search.order = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    search.low = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    search.next_edge = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    search.path = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    search.pending = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    search.on_pending = <uint8_t*>scratch_zeros(scratch, nodes, 1)
+    search.reconfigures = <uint8_t*>scratch_zeros(scratch, nodes, 1)
+    search.regcount = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    search.highest = <int32_t*>scratch_zeros(scratch, nodes, 4)
+    search.stack = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    search.kernel = <uint8_t*>scratch_zeros(scratch, nodes, 1)
+    search.barriers = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    search.unbounded = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    search.last = <uint32_t*>scratch_zeros(scratch, nodes, 4)
 
 
-cdef void start_search(Search* s) noexcept nogil:
+cdef void start_search(ComponentSearch* search) noexcept nogil:
     """What each function needs by itself."""
     cdef const EntityRow* e
     cdef const SectionRow* info
     cdef int32_t section
     cdef size_t i
-    for i in range(s.graph.nodes):
-        s.highest[i] = <int32_t>i
-    for i in range(s.merged.entity_count):
-        e = &s.merged.entities[i]
-        section = s.rows[i].merc_info if s.rows[i].merc_info >= 0 else s.rows[i].info
+    for i in range(search.graph.nodes):
+        search.highest[i] = <int32_t>i
+    for i in range(search.merged.entity_count):
+        e = &search.merged.entities[i]
+        section = search.rows[i].merc_info if search.rows[i].merc_info >= 0 else search.rows[i].info
         if section >= 0:
-            info = &s.objects.sections[section]
-            s.reconfigures[i] = find_record(s.objects.arena + info.offset, info.size,
-                                            EIATTR_REG_RECONFIG) != NULL
-        s.kernel[i] = e.flags & EF_KERNEL != 0
+            info = &search.objects.sections[section]
+            search.reconfigures[i] = find_record(search.objects.arena + info.offset, info.size,
+                                                 EIATTR_REG_RECONFIG) != NULL
+        search.kernel[i] = e.flags & EF_KERNEL != 0
         if e.flags & EF_DEFINED:
-            s.regcount[i] = e.regcount
+            search.regcount[i] = e.regcount
             if e.flags & EF_UNBOUNDED:
-                s.stack[i] = NO_STACK_BOUND
-            if s.objects.traits & TRAIT_EARLY_FILES:
-                s.barriers[i] = flag_barriers(s, e)
+                search.stack[i] = NO_STACK_BOUND
+            if search.objects.traits & TRAIT_EARLY_FILES:
+                search.barriers[i] = barriers_of_flags(search, e)
 
 
-cdef void fill_rows(Search* s) noexcept nogil:
-    cdef const EntityRow* e = s.merged.entities
+cdef void fill_rows(ComponentSearch* search) noexcept nogil:
+    cdef const EntityRow* e = search.merged.entities
     cdef FunctionRow* row
-    cdef int64_t alone = lone_kernel(s)
+    cdef int64_t alone = find_lone_kernel(search)
     cdef size_t i
-    for i in range(s.merged.entity_count):
-        row = &s.rows[i]
+    for i in range(search.merged.entity_count):
+        row = &search.rows[i]
         row.keeps = 0
         row.regcount = e[i].regcount
-        row.raised_by = s.highest[i] if s.highest[i] != <int32_t>i else -1
-        row.stack = s.stack[i]
+        row.raised_by = search.highest[i] if search.highest[i] != <int32_t>i else -1
+        row.stack = search.stack[i]
         row.barriers = 0
         if e[i].flags & EF_KERNEL:
-            row.barriers = s.barriers[i]
-            row.keeps = find_kept_parts(s, i, alone)
+            row.barriers = search.barriers[i]
+            row.keeps = find_kept_parts(search, i, alone)
             if row.keeps:
                 row.raised_by = -1
             else:
-                row.regcount = s.regcount[i]
+                row.regcount = search.regcount[i]
 
 
-cdef inline uint32_t flag_barriers(const Search* s, const EntityRow* e) noexcept nogil:
+cdef inline uint32_t barriers_of_flags(const ComponentSearch* search,
+                                       const EntityRow* e) noexcept nogil:
     """Barriers by sh_flags, where objects before CUDA 13.0 for targets below sm_100 have them."""
-    cdef int32_t section = s.objects.symbols[e.winner].section
+    cdef int32_t section = search.objects.symbols[e.winner].section
     if section < 0:
         return 0
-    return <uint32_t>((s.objects.sections[section].flags & SHF_BARRIERS) >> SHF_BARRIERS_FIRST)
+    return <uint32_t>((search.objects.sections[section].flags & SHF_BARRIERS) >> SHF_BARRIERS_FIRST)
 
 
-cdef int64_t lone_kernel(const Search* s) noexcept nogil:
+cdef int64_t find_lone_kernel(const ComponentSearch* search) noexcept nogil:
     """The only kernel that is alive for its own sake; -1 without, or with others."""
-    cdef const EntityRow* e = s.merged.entities
+    cdef const EntityRow* e = search.merged.entities
     cdef size_t i
     cdef int64_t kernel = -1
-    for i in range(s.merged.entity_count):
+    for i in range(search.merged.entity_count):
         if is_root(&e[i]) and e[i].flags & EF_LIVE:
             if kernel >= 0:
                 return -1
@@ -156,158 +158,163 @@ cdef int64_t lone_kernel(const Search* s) noexcept nogil:
     return kernel
 
 
-cdef uint32_t find_kept_parts(const Search* s, size_t kernel, int64_t alone) noexcept nogil:
+cdef uint32_t find_kept_parts(const ComponentSearch* search, size_t kernel,
+                              int64_t alone) noexcept nogil:
     """KeepsBit bits of a kernel. A lone one takes over from every live function, others nothing.
 
     Nor does an idle one.
     """
-    cdef const EntityRow* e = s.merged.entities
+    cdef const EntityRow* e = search.merged.entities
     cdef size_t i
     if is_idle(&e[kernel]):
         return KEEPS_REGISTERS | KEEPS_ALL
     if alone < 0:
-        return KEEPS_REGISTERS if s.reconfigures[kernel] else 0
+        return KEEPS_REGISTERS if search.reconfigures[kernel] else 0
     if <int64_t>kernel != alone:
         return KEEPS_REGISTERS | KEEPS_ALL
-    for i in range(s.merged.entity_count):
-        if s.reconfigures[i] and e[i].flags & EF_LIVE:
+    for i in range(search.merged.entity_count):
+        if search.reconfigures[i] and e[i].flags & EF_LIVE:
             return KEEPS_REGISTERS
     return 0
 
 
-cdef void search(Search* s) noexcept nogil:
-    cdef size_t root, depth = 0, waiting = 0
+cdef void find_components(ComponentSearch* search) noexcept nogil:
+    """Find the strongly connected components, and propagate values from callees to callers."""
+    cdef size_t root, depth = 0, pending_count = 0
     cdef uint32_t visits = 0, node, to
-    for root in range(s.graph.nodes):
-        if s.order[root]:
+    for root in range(search.graph.nodes):
+        if search.order[root]:
             continue
         node = <uint32_t>root
         visits += 1
-        s.order[node] = s.low[node] = visits
-        s.path[0] = node
+        search.order[node] = search.low[node] = visits
+        search.path[0] = node
         depth = 1
-        s.pending[waiting] = node
-        waiting += 1
-        s.on_pending[node] = True
+        search.pending[pending_count] = node
+        pending_count += 1
+        search.on_pending[node] = True
         while depth:
-            node = s.path[depth - 1]
-            if s.graph.start[node] + s.next_edge[node] < s.graph.start[node + 1]:
-                to = s.graph.edges[s.graph.start[node] + s.next_edge[node]]
-                s.next_edge[node] += 1
-                if not s.order[to]:
+            node = search.path[depth - 1]
+            if search.graph.start[node] + search.next_edge[node] < search.graph.start[node + 1]:
+                to = search.graph.edges[search.graph.start[node] + search.next_edge[node]]
+                search.next_edge[node] += 1
+                if not search.order[to]:
                     visits += 1
-                    s.order[to] = s.low[to] = visits
-                    s.path[depth] = to
+                    search.order[to] = search.low[to] = visits
+                    search.path[depth] = to
                     depth += 1
-                    s.pending[waiting] = to
-                    waiting += 1
-                    s.on_pending[to] = True
-                elif s.on_pending[to]:
-                    if s.order[to] < s.low[node]:
-                        s.low[node] = s.order[to]
+                    search.pending[pending_count] = to
+                    pending_count += 1
+                    search.on_pending[to] = True
+                elif search.on_pending[to]:
+                    if search.order[to] < search.low[node]:
+                        search.low[node] = search.order[to]
                     if to == node:
-                        s.stack[node] = NO_STACK_BOUND
+                        search.stack[node] = NO_STACK_BOUND
                 else:
-                    inherit(s, node, to)
+                    inherit_values(search, node, to)
                 continue
             depth -= 1
-            if s.low[node] == s.order[node]:
-                waiting = close_component(s, node, waiting)
+            if search.low[node] == search.order[node]:
+                pending_count = close_component(search, node, pending_count)
             if depth:
-                to = s.path[depth - 1]
-                if s.low[node] < s.low[to]:
-                    s.low[to] = s.low[node]
-                if not s.on_pending[node]:
-                    inherit(s, to, node)
+                to = search.path[depth - 1]
+                if search.low[node] < search.low[to]:
+                    search.low[to] = search.low[node]
+                if not search.on_pending[node]:
+                    inherit_values(search, to, node)
 
 
-cdef void count_recursive(Search* s) noexcept nogil:
+cdef void count_recursive(ComponentSearch* search) noexcept nogil:
     """How many functions that a kernel calls, directly or through a pointer, have no bound.
 
     A function counts once for a prototype, whatever number of files takes its address.
     """
-    cdef const CallGraph* graph = &s.graph
-    cdef const uint32_t* stack = s.stack
-    cdef size_t n = s.merged.entity_count, i
+    cdef const CallGraph* graph = &search.graph
+    cdef const uint32_t* stack = search.stack
+    cdef size_t n = search.merged.entity_count, i
     cdef uint32_t j, to
     for i in range(n, graph.nodes):
         for j in range(graph.start[i], graph.start[i + 1]):
             to = graph.edges[j]
-            if s.last[to] != i:
-                s.last[to] = <uint32_t>i
-                s.unbounded[i] += stack[to] == NO_STACK_BOUND
+            if search.last[to] != i:
+                search.last[to] = <uint32_t>i
+                search.unbounded[i] += stack[to] == NO_STACK_BOUND
     for i in range(n):
-        s.rows[i].recursive_calls = 0
-        if not s.merged.entities[i].flags & EF_KERNEL or stack[i] != NO_STACK_BOUND:
+        search.rows[i].recursive_calls = 0
+        if not search.merged.entities[i].flags & EF_KERNEL or stack[i] != NO_STACK_BOUND:
             continue
         for j in range(graph.start[i], graph.start[i + 1]):
             to = graph.edges[j]
             if to < n:
-                s.rows[i].recursive_calls += stack[to] == NO_STACK_BOUND
+                search.rows[i].recursive_calls += stack[to] == NO_STACK_BOUND
             else:
-                s.rows[i].recursive_calls += s.unbounded[to]
+                search.rows[i].recursive_calls += search.unbounded[to]
 
 
-cdef inline void inherit(Search* s, uint32_t caller, uint32_t callee) noexcept nogil:
-    if s.regcount[callee] > s.regcount[caller] or (
+cdef inline void inherit_values(ComponentSearch* search, uint32_t caller,
+                                uint32_t callee) noexcept nogil:
+    """Raise the values of a caller to those of a callee."""
+    if search.regcount[callee] > search.regcount[caller] or (
             # The function that was created first is named if several are equal.
-            s.regcount[callee] == s.regcount[caller] and not s.kernel[caller]
-            and s.highest[callee] < s.highest[caller]):
-        s.regcount[caller] = s.regcount[callee]
-        s.highest[caller] = s.highest[callee]
-    if s.stack[callee] > s.stack[caller]:
-        s.stack[caller] = s.stack[callee]
-    s.barriers[caller] = max(s.barriers[caller], s.barriers[callee])
-    s.reconfigures[caller] |= s.reconfigures[callee]
+            search.regcount[callee] == search.regcount[caller] and not search.kernel[caller]
+            and search.highest[callee] < search.highest[caller]):
+        search.regcount[caller] = search.regcount[callee]
+        search.highest[caller] = search.highest[callee]
+    if search.stack[callee] > search.stack[caller]:
+        search.stack[caller] = search.stack[callee]
+    search.barriers[caller] = max(search.barriers[caller], search.barriers[callee])
+    search.reconfigures[caller] |= search.reconfigures[callee]
 
 
-cdef size_t close_component(Search* s, uint32_t root, size_t waiting) noexcept nogil:
+cdef size_t close_component(ComponentSearch* search, uint32_t root,
+                            size_t pending_count) noexcept nogil:
     """Give the component its common values; `stack` is that of the deepest callee seen so far."""
-    cdef const EntityRow* e = s.merged.entities
-    cdef size_t first = waiting, i
+    cdef const EntityRow* e = search.merged.entities
+    cdef size_t first = pending_count, i
     cdef uint32_t node, best = root, stack = 0, barriers = 0
     cdef uint8_t reconfigures = 0
     while True:
         first -= 1
-        node = s.pending[first]
-        s.on_pending[node] = False
-        if s.regcount[node] > s.regcount[best]:
+        node = search.pending[first]
+        search.on_pending[node] = False
+        if search.regcount[node] > search.regcount[best]:
             best = node
-        if s.stack[node] > stack:
-            stack = s.stack[node]
-        barriers = max(barriers, s.barriers[node])
-        reconfigures |= s.reconfigures[node]
+        if search.stack[node] > stack:
+            stack = search.stack[node]
+        barriers = max(barriers, search.barriers[node])
+        reconfigures |= search.reconfigures[node]
         if node == root:
             break
-    if waiting - first > 1:
+    if pending_count - first > 1:
         stack = NO_STACK_BOUND
-    for i in range(first, waiting):
-        node = s.pending[i]
-        if s.regcount[best] > s.regcount[node]:
-            s.regcount[node] = s.regcount[best]
-            s.highest[node] = s.highest[best]
-        s.reconfigures[node] = reconfigures
-        s.barriers[node] = barriers
-        s.stack[node] = stack
-        if (stack != NO_STACK_BOUND and node < s.merged.entity_count
+    for i in range(first, pending_count):
+        node = search.pending[i]
+        if search.regcount[best] > search.regcount[node]:
+            search.regcount[node] = search.regcount[best]
+            search.highest[node] = search.highest[best]
+        search.reconfigures[node] = reconfigures
+        search.barriers[node] = barriers
+        search.stack[node] = stack
+        if (stack != NO_STACK_BOUND and node < search.merged.entity_count
                 and e[node].flags & EF_DEFINED):
-            s.stack[node] = stack + e[node].frame
+            search.stack[node] = stack + e[node].frame
     return first
 
 
-cdef void find_info(Search* s) noexcept nogil:
-    """The records of each function, in both forms."""
+cdef void find_info(ComponentSearch* search) noexcept nogil:
+    """Find the sections with the attributes of each function."""
     cdef const SectionRow* section
     cdef FunctionRow* row
     cdef size_t i
-    for i in range(s.merged.entity_count):
-        s.rows[i].info = s.rows[i].merc_info = -1
-    for i in range(s.objects.section_count):
-        section = &s.objects.sections[i]
-        if (s.merged.section_resolution[i] != RESOLUTION_WON or not is_a(section.kind, IS_RECORDS)
-                or not is_owned(section.kind)):
+    for i in range(search.merged.entity_count):
+        search.rows[i].info = search.rows[i].merc_info = -1
+    for i in range(search.objects.section_count):
+        section = &search.objects.sections[i]
+        if (search.merged.section_resolution[i] != RESOLUTION_WON
+                or not is_a(section.kind, IS_RECORDS) or not is_owned(section.kind)):
             continue
-        row = &s.rows[s.merged.section_function[i]]
+        row = &search.rows[search.merged.section_function[i]]
         if KIND[section.kind].mercury:
             row.merc_info = <int32_t>i
         else:

@@ -7,20 +7,20 @@
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-from sectionkinds cimport IS_CODE, K_SHARED
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_room, scratch_vector, scratch_zeros,
 )
+from base.vector cimport Vec, vec_push
+from merge.creation cimport create_shared_section
+from merge.sharedusers cimport is_common
+from merge.state cimport Merge, find_function_section, out_row
+from sectionkinds cimport IS_CODE, K_SHARED
+from shared.rows cimport VariableRow, sort_list
 from tables.graph cimport is_idle
 from tables.kinds cimport is_a
-from merge.creation cimport shared_section
-from merge.state cimport Merge, function_section, out_row
-from merge.sharedusers cimport is_common
 from tables.rows cimport (
     EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, M_RELOCATABLE, EntityRow, FixupRow,
 )
-from shared.rows cimport VariableRow, sort_list
-from base.vector cimport Vec, vec_push
 
 
 # One reference from the code of an idle kernel to a common variable.
@@ -39,14 +39,14 @@ ctypedef struct IdleUses:
     uint8_t* has_array          # by entity of a kernel
 
 
-cdef inline void idle_sections(Merge* m) noexcept nogil:
-    """Creation of the sections that the layout of shared memory calls for."""
-    cdef size_t n = m.merged.entity_count, i
+cdef inline void create_idle_sections(Merge* merge) noexcept nogil:
+    """Create the sections that the layout of shared memory needs."""
+    cdef size_t n = merge.merged.entity_count, i
     cdef IdleUses uses
     cdef Scratch scratch
     cdef bint any_idle = False
     for i in range(n):
-        any_idle = any_idle or is_idle_code(m, i)
+        any_idle = any_idle or is_idle_code(merge, i)
     if not any_idle:
         return
     scratch_init(&scratch)
@@ -56,92 +56,96 @@ cdef inline void idle_sections(Merge* m) noexcept nogil:
     uses.of_variable = scratch_nones(&scratch, n)
     uses.has_array = <uint8_t*>scratch_zeros(&scratch, n, 1)
     if not scratch.failed:
-        find_idle_uses(m, &uses)
-        if uses.rows.count and not m.failed:
-            create_variables(m, &scratch, &uses)
+        find_idle_uses(merge, &uses)
+        if uses.rows.count and not merge.failed:
+            create_variables(merge, &scratch, &uses)
         for i in range(n):
             if uses.has_array[i]:
-                create_idle(m, <int32_t>i)
-    m.failed |= scratch.failed
+                create_idle(merge, <int32_t>i)
+    merge.failed |= scratch.failed
     scratch_free(&scratch)
 
 
-cdef inline bint is_idle_code(const Merge* m, size_t entity) noexcept nogil:
-    cdef const EntityRow* e = &m.merged.entities[entity]
+cdef inline bint is_idle_code(const Merge* merge, size_t entity) noexcept nogil:
+    cdef const EntityRow* e = &merge.merged.entities[entity]
     return e.flags & EF_LIVE != 0 and e.flags & EF_KERNEL != 0 and is_idle(e)
 
 
-cdef inline void find_idle_uses(Merge* m, IdleUses* uses) noexcept nogil:
-    cdef const FixupRow* fixup = <const FixupRow*>m.columns.fixups.data
+cdef inline void find_idle_uses(Merge* merge, IdleUses* uses) noexcept nogil:
+    """List the references from idle kernels to common variables, and mark users of arrays."""
+    cdef const FixupRow* fixup = <const FixupRow*>merge.columns.fixups.data
     cdef IdleUse* use
     cdef size_t i, k
-    cdef int32_t e, kernel, at
-    for i in range(m.merged.entity_count):
-        uses.has_array[i] = m.columns.array_align[i] != 0 and is_idle_code(m, i)
-    for i in range(0 if m.objects.mode & M_RELOCATABLE else m.columns.fixups.count):
+    cdef int32_t e, kernel, number
+    for i in range(merge.merged.entity_count):
+        uses.has_array[i] = merge.columns.array_align[i] != 0 and is_idle_code(merge, i)
+    for i in range(0 if merge.objects.mode & M_RELOCATABLE else merge.columns.fixups.count):
         e = fixup[i].entity
         kernel = fixup[i].function
-        if (e < 0 or kernel < 0 or m.merged.entities[e].kind != E_SHARED
-                or not is_idle_code(m, kernel) or not is_a(out_row(m, fixup[i].out).kind, IS_CODE)):
+        if (e < 0 or kernel < 0 or merge.merged.entities[e].kind != E_SHARED
+                or not is_idle_code(merge, kernel)
+                or not is_a(out_row(merge, fixup[i].out).kind, IS_CODE)):
             continue
-        if m.merged.entities[e].flags & EF_UNSIZED:
+        if merge.merged.entities[e].flags & EF_UNSIZED:
             uses.has_array[kernel] = True
             continue
         use = <IdleUse*>vec_push(&uses.rows)
         if use == NULL:
-            m.failed = True
+            merge.failed = True
             return
         use.variable = e
         use.kernel = kernel
         use.of_kernel = uses.of_kernel[kernel]
         uses.of_kernel[kernel] = <int32_t>uses.rows.count - 1
-    for i in range(m.merged.entity_count):
-        k = m.merged.entity_count - 1 - i
-        at = uses.of_kernel[k]
-        while at >= 0:
-            use = <IdleUse*>uses.rows.data + at
+    for i in range(merge.merged.entity_count):
+        k = merge.merged.entity_count - 1 - i
+        number = uses.of_kernel[k]
+        while number >= 0:
+            use = <IdleUse*>uses.rows.data + number
             use.of_variable = uses.of_variable[use.variable]
-            uses.of_variable[use.variable] = at
-            at = use.of_kernel
+            uses.of_variable[use.variable] = number
+            number = use.of_kernel
 
 
-cdef inline void create_variables(Merge* m, Scratch* scratch, IdleUses* uses) noexcept nogil:
+cdef inline void create_variables(Merge* merge, Scratch* scratch, IdleUses* uses) noexcept nogil:
     """One common variable after the other, as `place_common` walks over them, twice."""
     cdef Vec* variables = &uses.variables
     cdef VariableRow* row
     cdef uint32_t* order
     cdef const EntityRow* entity
     cdef size_t i
-    cdef int32_t e, at
-    for i in range(m.objects.symbol_count):
-        e = m.merged.symbol_entity[i]
-        entity = &m.merged.entities[e]
+    cdef int32_t e, number
+    for i in range(merge.objects.symbol_count):
+        e = merge.merged.symbol_entity[i]
+        entity = &merge.merged.entities[e]
         if e < 0 or entity.winner != <int32_t>i or entity.kind != E_SHARED:
             continue
-        if not entity.flags & EF_UNSIZED and not is_common(m, e):
+        if not entity.flags & EF_UNSIZED and not is_common(merge, e):
             continue
         row = <VariableRow*>vec_push(variables)
         if row == NULL:
-            m.failed = True
+            merge.failed = True
             break
         row.size = entity.size
         row.align = entity.align
-        row.owner = e               # not asked for by the sort
+        row.owner = e               # ignored by the sort
     order = <uint32_t*>scratch_room(scratch, 2 * variables.count, 4)
-    if not m.failed and not scratch.failed:
+    if not merge.failed and not scratch.failed:
         for i in range(variables.count):
             order[i] = <uint32_t>i
         sort_list(<VariableRow*>variables.data, order, order + variables.count, variables.count,
                   False)
         for i in range(2 * variables.count):
-            at = order[variables.count - 1 - i % variables.count]
-            e = (<VariableRow*>variables.data)[at].owner
-            at = uses.of_variable[e] if (m.work.users[e] >= 0) == (i < variables.count) else -1
-            while at >= 0:
-                create_idle(m, (<const IdleUse*>uses.rows.data)[at].kernel)
-                at = (<const IdleUse*>uses.rows.data)[at].of_variable
+            number = order[variables.count - 1 - i % variables.count]
+            e = (<VariableRow*>variables.data)[number].owner
+            number = (uses.of_variable[e] if (merge.work.users[e] >= 0) == (i < variables.count)
+                      else -1)
+            while number >= 0:
+                create_idle(merge, (<const IdleUse*>uses.rows.data)[number].kernel)
+                number = (<const IdleUse*>uses.rows.data)[number].of_variable
 
 
-cdef inline void create_idle(Merge* m, int32_t kernel) noexcept nogil:
-    if not m.failed and function_section(m, kernel, K_SHARED, 0) < 0:
-        shared_section(m, kernel)
+cdef inline void create_idle(Merge* merge, int32_t kernel) noexcept nogil:
+    """Create the shared memory section of an idle kernel, unless it exists."""
+    if not merge.failed and find_function_section(merge, kernel, K_SHARED, 0) < 0:
+        create_shared_section(merge, kernel)

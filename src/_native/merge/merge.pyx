@@ -15,40 +15,43 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset, strlen
 
-from elfnumbers cimport SHF_INFO_LINK
-from sectionkinds cimport (
-    IS_DEBUG, K_CALLGRAPH, K_COMPAT, K_CUINFO, K_GLOBAL, K_INFO, K_PROTOTYPE, K_REL_ACTION,
-    K_SHSTRTAB, K_STRTAB, K_SYMTAB, K_TKINFO,
-)
 from base.elf64 cimport SHN_LORESERVE
+from base.nameindex cimport (
+    scratch_index, scratch_strings, scratch_texts, strings_find, strings_intern,
+)
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_reserve, scratch_vector,
     scratch_zeros,
 )
-from tables.graph cimport CallRows, calls_of, graph_init
-from tables.kinds cimport is_a
+from base.threads cimport run_each
+from elfnumbers cimport SHF_INFO_LINK
 from merge.creation cimport (
     create_functions, create_info_sections, create_objects, create_other_sections, create_pools,
 )
-from merge.final cimport make_final_file, wide_indices
-from merge.idle cimport idle_sections
-from merge.relocations cimport find_referenced, sort_relocations
-from merge.lostbytes cimport Range
+from merge.final cimport create_symtab_shndx, make_final_file
+from merge.idle cimport create_idle_sections
+from merge.lostbytes cimport LostRange
 from merge.names cimport write_names
+from merge.relocations cimport find_referenced, sort_relocations
+from merge.sharedusers cimport (
+    allocate_users, find_reaching_kernels, has_common_variable, needs_users,
+)
 from merge.state cimport (
-    Listed, Merge, empty_string, keep_name, list_number, made_file_section, name_out, new_local,
-    new_made, new_symbol, out_row, own_section, own_section_with_symbol,
+    ListEntry, Merge, create_file_section, create_link_section, create_link_section_with_symbol,
+    intern_empty_string, keep_name, list_number, name_out, new_local, new_section_of_kind,
+    new_symbol, out_row,
 )
-from merge.sharedusers cimport asks_for_users, keeps_arrays, start_users, take_users
-from base.threads cimport for_each
-from base.nameindex cimport (
-    scratch_index, scratch_strings, scratch_texts, strings_find, strings_intern,
-)
-from tables.poolrows cimport POOL_NEW, PoolRow
 from pylink._native.tables cimport (
     Blob, Emitted, Fixups, Indices, Marks, MergedTables, Numbers, OutSymbols, Outs, Rebuilds,
-    Values, new_rows, take_rows,
+    Values, detach_rows, new_rows,
 )
+from sectionkinds cimport (
+    IS_DEBUG, K_CALLGRAPH, K_COMPAT, K_CUINFO, K_GLOBAL, K_INFO, K_PROTOTYPE, K_REL_ACTION,
+    K_SHSTRTAB, K_STRTAB, K_SYMTAB, K_TKINFO,
+)
+from tables.graph cimport CallRows, calls_of, graph_init
+from tables.kinds cimport is_a
+from tables.poolrows cimport POOL_NEW, PoolRow
 from tables.rows cimport (
     BLOCK_INDIRECT, BLOCK_TAKEN, EF_COMMON, M_RELOCATABLE, OF_NO_SYMBOL, PART_GLOBAL, EmittedRow,
     FileRow, FixupRow, OutRow, OutSymbolRow, RebuildRow, SectionRow,
@@ -64,37 +67,37 @@ def merge(MergedTables merged not None):
     """
     merged.fill()
     check_inputs(merged)
-    cdef Merge m
-    memset(&m, 0, sizeof(Merge))
-    merged.objects.view(&m.objects)
-    merged.view(&m.merged)
-    m.second = m.objects.traits & TRAIT_MERCURY != 0
-    columns = start_columns(&m)
+    cdef Merge merge
+    memset(&merge, 0, sizeof(Merge))
+    merged.objects.view(&merge.objects)
+    merged.view(&merge.merged)
+    merge.has_finalizer = merge.objects.traits & TRAIT_MERCURY != 0
+    columns = make_columns(&merge)
     cdef bytes prototype_offsets = PyBytes_FromStringAndSize(NULL, 4 * merged.prototypes.count)
     cdef uint32_t* offset_of = <uint32_t*>PyBytes_AS_STRING(prototype_offsets)
     cdef Scratch scratch
     scratch_init(&scratch)
     try:
-        take_room(&m, &scratch, merged)
-        m.failed = scratch.failed
-        if not m.failed:
+        allocate_merge(&merge, &scratch, merged)
+        merge.failed = scratch.failed
+        if not merge.failed:
             with nogil:
-                read_inputs(&m)
-                if not m.failed:
+                read_inputs(&merge)
+                if not merge.failed:
                     # From here on, no section or symbol of the first program appears.
-                    write_names(&m)
-                    prototype_names(&m, offset_of)
-                if m.second and not m.failed:
-                    make_final_file(&m)
-        if m.failed:
+                    write_names(&merge)
+                    resolve_prototype_offsets(&merge, offset_of)
+                if merge.has_finalizer and not merge.failed:
+                    make_final_file(&merge)
+        if merge.failed:
             raise MemoryError
-        merged.shstrtab = Blob(take_rows(&m.columns.shstr.text))
-        merged.strtab = Blob(take_rows(&m.columns.str.text))
-        merged.outs = Outs(take_rows(&m.columns.outs))
-        merged.out_symbols = OutSymbols(take_rows(&m.columns.out_symbols))
-        merged.emitted = Emitted(take_rows(&m.columns.emitted))
-        merged.fixups = Fixups(take_rows(&m.columns.fixups))
-        merged.rebuilds = Rebuilds(take_rows(&m.columns.rebuilds))
+        merged.shstrtab = Blob(detach_rows(&merge.columns.shstr.text))
+        merged.strtab = Blob(detach_rows(&merge.columns.str.text))
+        merged.outs = Outs(detach_rows(&merge.columns.outs))
+        merged.out_symbols = OutSymbols(detach_rows(&merge.columns.out_symbols))
+        merged.emitted = Emitted(detach_rows(&merge.columns.emitted))
+        merged.fixups = Fixups(detach_rows(&merge.columns.fixups))
+        merged.rebuilds = Rebuilds(detach_rows(&merge.columns.rebuilds))
         merged.out_of, merged.base, merged.referenced, merged.array_align = columns
         merged.prototype_offsets = Indices(prototype_offsets)
     finally:
@@ -102,6 +105,7 @@ def merge(MergedTables merged not None):
 
 
 cdef int check_inputs(MergedTables merged) except -1:
+    """Raise ValueError or IndexError for tables that do not fit each other."""
     cdef size_t symbols = merged.objects.symbols.count, sections = merged.objects.sections.count
     cdef const PoolRow* pool = merged.pools.rows
     cdef size_t i
@@ -119,56 +123,56 @@ cdef int check_inputs(MergedTables merged) except -1:
     return 0
 
 
-cdef tuple start_columns(Merge* m):
-    """The columns of the result that have a row for each of what is known before."""
-    cdef Numbers out_of = Numbers(new_rows(4 * m.objects.section_count))
-    cdef Values base = Values(new_rows(8 * m.objects.section_count))
-    cdef Marks referenced = Marks(new_rows(m.merged.entity_count))
-    cdef Values array_align = Values(new_rows(8 * m.merged.entity_count))
-    m.columns.out_of = <int32_t*>out_of.rows
-    m.columns.base = <uint64_t*>base.rows
-    m.columns.referenced = <uint8_t*>referenced.rows
-    m.columns.array_align = <uint64_t*>array_align.rows
-    memset(m.columns.out_of, 0xff, 4 * m.objects.section_count)
-    memset(m.columns.base, 0, 8 * m.objects.section_count)
-    memset(m.columns.referenced, 0, m.merged.entity_count)
-    memset(m.columns.array_align, 0, 8 * m.merged.entity_count)
+cdef tuple make_columns(Merge* merge):
+    """Make the columns of the result with one row per input section or entity."""
+    cdef Numbers out_of = Numbers(new_rows(4 * merge.objects.section_count))
+    cdef Values base = Values(new_rows(8 * merge.objects.section_count))
+    cdef Marks referenced = Marks(new_rows(merge.merged.entity_count))
+    cdef Values array_align = Values(new_rows(8 * merge.merged.entity_count))
+    merge.columns.out_of = <int32_t*>out_of.rows
+    merge.columns.base = <uint64_t*>base.rows
+    merge.columns.referenced = <uint8_t*>referenced.rows
+    merge.columns.array_align = <uint64_t*>array_align.rows
+    memset(merge.columns.out_of, 0xff, 4 * merge.objects.section_count)
+    memset(merge.columns.base, 0, 8 * merge.objects.section_count)
+    memset(merge.columns.referenced, 0, merge.merged.entity_count)
+    memset(merge.columns.array_align, 0, 8 * merge.merged.entity_count)
     return out_of, base, referenced, array_align
 
 
-cdef void take_room(Merge* m, Scratch* scratch, MergedTables merged) noexcept:
+cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) noexcept:
     """What the merge alone needs."""
     cdef CallRows calls
-    scratch_vector(scratch, &m.columns.outs, sizeof(OutRow))
-    scratch_vector(scratch, &m.work.section_list, sizeof(Listed))
-    scratch_vector(scratch, &m.work.array_kernels, sizeof(int32_t))
-    scratch_vector(scratch, &m.work.local_list, sizeof(Listed))
-    scratch_vector(scratch, &m.columns.out_symbols, sizeof(OutSymbolRow))
-    scratch_vector(scratch, &m.columns.emitted, sizeof(EmittedRow))
-    scratch_vector(scratch, &m.columns.fixups, sizeof(FixupRow))
-    scratch_vector(scratch, &m.columns.rebuilds, sizeof(RebuildRow))
-    scratch_vector(scratch, &m.work.lost, sizeof(Range))
-    scratch_strings(scratch, &m.columns.shstr)
-    scratch_strings(scratch, &m.columns.str)
-    scratch_index(scratch, &m.work.by_name, 64)
-    scratch_texts(scratch, &m.work.texts)
-    m.work.wanted = <uint8_t*>scratch_zeros(scratch, m.objects.section_count, 1)
-    m.work.own_pool = <uint8_t*>scratch_zeros(scratch, m.objects.section_count, 1)
-    m.work.patched = <uint8_t*>scratch_zeros(scratch, m.objects.section_count, 1)
-    m.work.pool_end = <uint64_t*>scratch_zeros(scratch, m.merged.entity_count, 8)
-    m.work.buried = <uint8_t*>scratch_zeros(scratch, m.merged.entity_count, 1)
-    m.work.symbol_of = scratch_nones(scratch, m.merged.entity_count)
-    m.work.sections_of = scratch_nones(scratch, m.merged.entity_count)
-    scratch_reserve(scratch, &m.work.section_list, m.objects.section_count)
-    scratch_reserve(scratch, &m.work.local_list, m.objects.section_count)
-    if asks_for_users(m):
+    scratch_vector(scratch, &merge.columns.outs, sizeof(OutRow))
+    scratch_vector(scratch, &merge.work.section_list, sizeof(ListEntry))
+    scratch_vector(scratch, &merge.work.array_kernels, sizeof(int32_t))
+    scratch_vector(scratch, &merge.work.local_list, sizeof(ListEntry))
+    scratch_vector(scratch, &merge.columns.out_symbols, sizeof(OutSymbolRow))
+    scratch_vector(scratch, &merge.columns.emitted, sizeof(EmittedRow))
+    scratch_vector(scratch, &merge.columns.fixups, sizeof(FixupRow))
+    scratch_vector(scratch, &merge.columns.rebuilds, sizeof(RebuildRow))
+    scratch_vector(scratch, &merge.work.lost_ranges, sizeof(LostRange))
+    scratch_strings(scratch, &merge.columns.shstr)
+    scratch_strings(scratch, &merge.columns.str)
+    scratch_index(scratch, &merge.work.by_name, 64)
+    scratch_texts(scratch, &merge.work.texts)
+    merge.work.keep_reasons = <uint8_t*>scratch_zeros(scratch, merge.objects.section_count, 1)
+    merge.work.own_pool = <uint8_t*>scratch_zeros(scratch, merge.objects.section_count, 1)
+    merge.work.has_relocations = <uint8_t*>scratch_zeros(scratch, merge.objects.section_count, 1)
+    merge.work.pool_end = <uint64_t*>scratch_zeros(scratch, merge.merged.entity_count, 8)
+    merge.work.numbered_dead = <uint8_t*>scratch_zeros(scratch, merge.merged.entity_count, 1)
+    merge.work.symbol_of = scratch_nones(scratch, merge.merged.entity_count)
+    merge.work.sections_of = scratch_nones(scratch, merge.merged.entity_count)
+    scratch_reserve(scratch, &merge.work.section_list, merge.objects.section_count)
+    scratch_reserve(scratch, &merge.work.local_list, merge.objects.section_count)
+    if needs_users(merge):
         calls = calls_of(merged)
-        graph_init(&m.work.calls, scratch, &calls)
-        take_users(m, scratch)
+        graph_init(&merge.work.calls, scratch, &calls)
+        allocate_users(merge, scratch)
 
 
 cdef enum:
-    FILE_AS_BYTES = 16 << 10    # moved in the time that `find_referenced` takes
+    FIND_REFERENCED_COST = 16 << 10    # bytes moved in the time that `find_referenced` takes
 
 
 cdef void find_referenced_by(void* context, size_t number) noexcept nogil:
@@ -176,150 +180,161 @@ cdef void find_referenced_by(void* context, size_t number) noexcept nogil:
     find_referenced(m, &m.objects.files[number])
 
 
-cdef void read_inputs(Merge* m) noexcept nogil:
+cdef void read_inputs(Merge* merge) noexcept nogil:
     """The events of docs/order.md up to the end of input."""
     cdef size_t f
     cdef const FileRow* file
-    find_own_pools(m)
-    if asks_for_users(m):
-        start_users(m)
-    for f in range(m.objects.file_count):
-        prototype_strings(m, &m.objects.files[f])
-        if m.work.users != NULL:
-            find_referenced(m, &m.objects.files[f])
-    if m.work.users == NULL:
-        for_each(find_referenced_by, m, m.objects.file_count, m.objects.file_count * FILE_AS_BYTES)
-    m.arrays_stay = keeps_arrays(m)
-    create_first_sections(m)
-    for f in range(m.objects.file_count):
-        file = &m.objects.files[f]
-        create_functions(m, file)
-        create_objects(m, file)
-        create_other_sections(m, file)
-        create_info_sections(m, file)
-        sort_relocations(m, file)
-        if m.failed:
+    find_own_pools(merge)
+    if needs_users(merge):
+        find_reaching_kernels(merge)
+    for f in range(merge.objects.file_count):
+        intern_prototypes(merge, &merge.objects.files[f])
+        if merge.work.users != NULL:
+            find_referenced(merge, &merge.objects.files[f])
+    if merge.work.users == NULL:
+        run_each(find_referenced_by, merge, merge.objects.file_count,
+                 merge.objects.file_count * FIND_REFERENCED_COST)
+    merge.arrays_stay = has_common_variable(merge)
+    create_first_sections(merge)
+    for f in range(merge.objects.file_count):
+        file = &merge.objects.files[f]
+        create_functions(merge, file)
+        create_objects(merge, file)
+        create_other_sections(merge, file)
+        create_info_sections(merge, file)
+        sort_relocations(merge, file)
+        if merge.failed:
             return
-    end_of_input(m)
+    finish_input(merge)
 
 
-cdef void find_own_pools(Merge* m) noexcept nogil:
+cdef void find_own_pools(Merge* merge) noexcept nogil:
+    """Mark the input sections whose function gets a pool of its own, and set the pools' ends."""
     cdef size_t i
     cdef const PoolRow* pool
-    for i in range(m.merged.pool_count):
-        pool = &m.merged.pools[i]
-        m.work.pool_end[pool.kernel] = pool.end
+    for i in range(merge.merged.pool_count):
+        pool = &merge.merged.pools[i]
+        merge.work.pool_end[pool.kernel] = pool.end
         if pool.flags & POOL_NEW and pool.kernel == <int32_t>pool.function:
-            m.work.own_pool[pool.section] = <uint8_t>pool.flags
+            merge.work.own_pool[pool.section] = <uint8_t>pool.flags
 
 
-cdef void end_of_input(Merge* m) noexcept nogil:
+cdef void finish_input(Merge* merge) noexcept nogil:
+    """Create the sections that follow the last input."""
     cdef size_t i
-    for i in range(m.columns.outs.count):
+    for i in range(merge.columns.outs.count):
         # Inputs without code have an empty .debug_frame.
-        if out_row(m, i).size == 0 and is_a(out_row(m, i).kind, IS_DEBUG):
-            out_row(m, i).marks |= OF_NO_SYMBOL
-    for i in range(m.merged.entity_count):
-        if m.merged.entities[i].flags & EF_COMMON:
+        if out_row(merge, i).size == 0 and is_a(out_row(merge, i).kind, IS_DEBUG):
+            out_row(merge, i).marks |= OF_NO_SYMBOL
+    for i in range(merge.merged.entity_count):
+        if merge.merged.entities[i].flags & EF_COMMON:
             # Common symbols get room in .nv.global; no input's section need exist.
-            made_file_section(m, K_GLOBAL, -1)
+            create_file_section(merge, K_GLOBAL, -1)
             break
-    own_section_with_symbol(m, K_CALLGRAPH)
-    own_section_with_symbol(m, K_PROTOTYPE)
-    create_array_instances(m)
-    idle_sections(m)
-    create_pools(m)
-    if not m.second and not m.objects.mode & M_RELOCATABLE:
-        own_section_with_symbol(m, K_REL_ACTION)
-    m.wide = m.work.section_list.count + 1 >= SHN_LORESERVE
-    if m.wide:
-        wide_indices(m, False)
+    create_link_section_with_symbol(merge, K_CALLGRAPH)
+    create_link_section_with_symbol(merge, K_PROTOTYPE)
+    create_array_instances(merge)
+    create_idle_sections(merge)
+    create_pools(merge)
+    if not merge.has_finalizer and not merge.objects.mode & M_RELOCATABLE:
+        create_link_section_with_symbol(merge, K_REL_ACTION)
+    merge.needs_symtab_shndx = merge.work.section_list.count + 1 >= SHN_LORESERVE
+    if merge.needs_symtab_shndx:
+        create_symtab_shndx(merge, False)
 
 
-cdef void create_first_sections(Merge* m) noexcept nogil:
-    own_section(m, K_SHSTRTAB)
-    own_section(m, K_STRTAB)
-    own_section(m, K_SYMTAB)
-    m.wide_place = m.work.section_list.count
-    keep_name(m, <const uint8_t*>b".symtab_shndx", 13)
-    if m.objects.traits & TRAIT_EARLY_FILES:
-        early_notes(m)
+cdef void create_first_sections(Merge* merge) noexcept nogil:
+    """Create the sections that precede the first input."""
+    create_link_section(merge, K_SHSTRTAB)
+    create_link_section(merge, K_STRTAB)
+    create_link_section(merge, K_SYMTAB)
+    merge.symtab_shndx_position = merge.work.section_list.count
+    keep_name(merge, <const uint8_t*>b".symtab_shndx", 13)
+    if merge.objects.traits & TRAIT_EARLY_FILES:
+        create_early_notes(merge)
     else:
-        own_section_with_symbol(m, K_TKINFO)
-        own_section_with_symbol(m, K_CUINFO)
-        if not m.objects.traits & TRAIT_COMPAT and not m.failed:
-            out_row(m, <int32_t>m.columns.outs.count - 1).flags &= ~<uint64_t>SHF_INFO_LINK
-    own_section(m, K_INFO)
-    if m.objects.traits & TRAIT_COMPAT and not m.objects.traits & TRAIT_EARLY_FILES:
-        own_section(m, K_COMPAT)
-    if not m.objects.mode & M_RELOCATABLE:
-        list_number(m)          # without name or trace
+        create_link_section_with_symbol(merge, K_TKINFO)
+        create_link_section_with_symbol(merge, K_CUINFO)
+        if not merge.objects.traits & TRAIT_COMPAT and not merge.failed:
+            out_row(merge, <int32_t>merge.columns.outs.count - 1).flags &= ~<uint64_t>SHF_INFO_LINK
+    create_link_section(merge, K_INFO)
+    if merge.objects.traits & TRAIT_COMPAT and not merge.objects.traits & TRAIT_EARLY_FILES:
+        create_link_section(merge, K_COMPAT)
+    if not merge.objects.mode & M_RELOCATABLE:
+        list_number(merge)      # without name or trace
 
 
-cdef void early_notes(Merge* m) noexcept nogil:
-    """The notes of releases before 13.0: from sm_100 on, one of another name, without symbols."""
+cdef void create_early_notes(Merge* merge) noexcept nogil:
+    """Create the notes of releases before 13.0: from sm_100 on, one with another name, without
+    symbols.
+    """
     cdef int32_t out
-    if not m.objects.traits & TRAIT_MERCURY:
+    if not merge.objects.traits & TRAIT_MERCURY:
         return
-    own_section(m, K_TKINFO)
-    out = new_made(m, K_CUINFO)
+    create_link_section(merge, K_TKINFO)
+    out = new_section_of_kind(merge, K_CUINFO)
     if out >= 0:
-        name_out(m, out, <const uint8_t*>b".note.nv.cuver", 14)
+        name_out(merge, out, <const uint8_t*>b".note.nv.cuver", 14)
 
 
-cdef void prototype_strings(Merge* m, const FileRow* file) noexcept nogil:
-    """They open .strtab: blocks -2 and -3 of .nv.callgraph, then .nv.prototype, dead or not."""
-    cdef uint32_t i, pass_
+cdef void intern_prototypes(Merge* merge, const FileRow* file) noexcept nogil:
+    """Add the strings that begin .strtab: blocks -2 and -3 of .nv.callgraph, then .nv.prototype,
+    dead or not.
+    """
+    cdef uint32_t i, walk
     cdef const SectionRow* s
     cdef const uint32_t* pair
     cdef const uint8_t* text
     cdef uint64_t j
     cdef uint32_t size
     cdef int32_t block
-    for pass_ in range(2):
+    for walk in range(2):
         for i in range(file.first_note, file.note_end):
-            s = &m.objects.sections[i]
-            if s.kind != (K_PROTOTYPE if pass_ else K_CALLGRAPH):
+            s = &merge.objects.sections[i]
+            if s.kind != (K_PROTOTYPE if walk else K_CALLGRAPH):
                 continue
-            pair = <const uint32_t*>(m.objects.arena + s.offset)
+            pair = <const uint32_t*>(merge.objects.arena + s.offset)
             block = 0
             for j in range(s.size // 8):
-                if not pass_ and pair[2 * j] == 0:
+                if not walk and pair[2 * j] == 0:
                     block = <int32_t>pair[2 * j + 1]
-                elif pass_ or block == BLOCK_TAKEN or block == BLOCK_INDIRECT:
-                    text = m.objects.arena + file.strtab + pair[2 * j + 1]
+                elif walk or block == BLOCK_TAKEN or block == BLOCK_INDIRECT:
+                    text = merge.objects.arena + file.strtab + pair[2 * j + 1]
                     size = <uint32_t>strlen(<const char*>text)
                     if size == 0:
-                        # That of kernels launched from the device: a string of its own.
-                        empty_string(m)
-                    elif strings_intern(&m.columns.str, text, size) < 0:
-                        m.failed = True
+                        # Kernels launched from the device have an empty prototype: a string of its
+                        # own.
+                        intern_empty_string(merge)
+                    elif strings_intern(&merge.columns.str, text, size) < 0:
+                        merge.failed = True
 
 
-cdef void prototype_names(Merge* m, uint32_t* offsets) noexcept nogil:
+cdef void resolve_prototype_offsets(Merge* merge, uint32_t* offsets) noexcept nogil:
+    """Set the offset in .strtab of each prototype."""
     cdef size_t i
     cdef uint32_t size
     cdef const uint8_t* text
-    for i in range(m.merged.prototype_count):
-        text = m.objects.arena + m.merged.prototypes[i]
+    for i in range(merge.merged.prototype_count):
+        text = merge.objects.arena + merge.merged.prototypes[i]
         size = <uint32_t>strlen(<const char*>text)
-        offsets[i] = strings_find(&m.columns.str, text, size).at if size else m.nameless
+        offsets[i] = (strings_find(&merge.columns.str, text, size).at if size
+                      else merge.empty_string_offset)
 
 
-cdef void create_array_instances(Merge* m) noexcept nogil:
-    """-r: each kernel that uses extern arrays itself has one symbol for them all.
+cdef void create_array_instances(Merge* merge) noexcept nogil:
+    """Create one symbol for each kernel that uses extern arrays itself, with -r.
 
     They are made when relocations are gone through, which follow the code of the inputs, not the
     symbols: a weak kernel is created before others, but its array need not be named before theirs.
     """
-    cdef const int32_t* kernel = <const int32_t*>m.work.array_kernels.data
+    cdef const int32_t* kernel = <const int32_t*>merge.work.array_kernels.data
     cdef size_t i
     cdef int32_t row
-    for i in range(m.work.array_kernels.count):
-        if m.objects.traits & TRAIT_WEAK_GLOBAL:
-            row = new_symbol(m, -1, -1, PART_GLOBAL)
+    for i in range(merge.work.array_kernels.count):
+        if merge.objects.traits & TRAIT_WEAK_GLOBAL:
+            row = new_symbol(merge, -1, -1, PART_GLOBAL)
         else:
-            row = new_local(m, -1, <const uint8_t*>b"externsharedinstance", 20)
+            row = new_local(merge, -1, <const uint8_t*>b"externsharedinstance", 20)
         if row < 0:
             return
-        (<OutSymbolRow*>m.columns.out_symbols.data)[row].instance = kernel[i]
+        (<OutSymbolRow*>merge.columns.out_symbols.data)[row].instance = kernel[i]

@@ -5,29 +5,29 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
-from merge.state cimport Listed, Merge, empty_string, entity_name, out_row
 from base.nameindex cimport (
     StringTable, hash_name, prefetch, strings_enter, strings_expect, strings_intern,
 )
-from tables.rows cimport PART_GLOBAL, OutSymbolRow
+from base.threads cimport claim, release_threads, run_parts
 from base.vector cimport Vec
-from base.threads cimport claim, give_back, in_parts
+from merge.state cimport ListEntry, Merge, entity_name, intern_empty_string, out_row
+from tables.rows cimport PART_GLOBAL, OutSymbolRow
 
 
 cdef enum:
     AHEAD = 8                   # names looked for while the tables are fetched
-    NAME_AS_BYTES = 1 << 10     # moved in the time that writing a name takes
+    NAME_COST = 1 << 10         # moved in the time that writing a name takes
 
 
-cdef inline void write_names(Merge* m) noexcept nogil:
-    """Fill both string tables, at once, and tell sections and symbols where their names are."""
-    cdef size_t helpers = claim(m.work.section_list.count * NAME_AS_BYTES, 2, 1)
+cdef inline void write_names(Merge* merge) noexcept nogil:
+    """Fill both string tables in parallel, and set the name offsets of sections and symbols."""
+    cdef size_t helpers = claim(merge.work.section_list.count * NAME_COST, 2, 1)
     if helpers:
-        in_parts(write_table, m, 2)
+        run_parts(write_table, merge, 2)
     else:
-        write_table(m, 0)
-        write_table(m, 1)
-    give_back(helpers)
+        write_table(merge, 0)
+        write_table(merge, 1)
+    release_threads(helpers)
 
 
 cdef inline void write_table(void* context, size_t table) noexcept nogil:
@@ -37,65 +37,70 @@ cdef inline void write_table(void* context, size_t table) noexcept nogil:
         name_symbols(<Merge*>context)
 
 
-cdef inline void name_sections(Merge* m) noexcept nogil:
+cdef inline void name_sections(Merge* merge) noexcept nogil:
+    """Write the names of sections to .shstrtab, and set their offsets."""
     cdef size_t i
-    cdef const Listed* row
-    cdef int64_t at
-    if not expect_names(&m.work.section_list, &m.columns.shstr, 0):
-        m.failed = True
+    cdef const ListEntry* row
+    cdef int64_t offset
+    if not expect_names(&merge.work.section_list, &merge.columns.shstr, 0):
+        merge.failed = True
         return
-    for i in range(m.work.section_list.count):
-        row = next_of(&m.work.section_list, &m.columns.shstr, i)
-        at = written(m, &m.columns.shstr, row)
+    for i in range(merge.work.section_list.count):
+        row = fetch_entry(&merge.work.section_list, &merge.columns.shstr, i)
+        offset = enter_name(merge, &merge.columns.shstr, row)
         if row.out >= 0:
-            out_row(m, row.out).name = <uint32_t>at
+            out_row(merge, row.out).name = <uint32_t>offset
 
 
 cdef inline bint expect_names(const Vec* list, StringTable* table, size_t more) noexcept nogil:
-    """Room for the names of a list, and cells for `more`."""
-    cdef const Listed* rows = <const Listed*>list.data
+    """Reserve room for the names of a list and `more` cells; False without memory."""
+    cdef const ListEntry* rows = <const ListEntry*>list.data
     cdef size_t i, size = 0
     for i in range(list.count):
         size += <size_t>rows[i].size + 1
     return strings_expect(table, size, list.count + more)
 
 
-cdef inline void name_symbols(Merge* m) noexcept nogil:
+cdef inline void name_symbols(Merge* merge) noexcept nogil:
+    """Write the names of symbols to .strtab, and set their offsets."""
     cdef size_t i
-    cdef const Listed* row
+    cdef const ListEntry* row
     cdef OutSymbolRow* symbol
     cdef uint32_t[2 * AHEAD] tag
-    cdef int64_t at
-    if not expect_names(&m.work.local_list, &m.columns.str, m.columns.out_symbols.count):
-        m.failed = True
+    cdef int64_t offset
+    if not expect_names(&merge.work.local_list, &merge.columns.str,
+                        merge.columns.out_symbols.count):
+        merge.failed = True
         return
-    for i in range(m.work.local_list.count):
-        row = next_of(&m.work.local_list, &m.columns.str, i)
-        at = written(m, &m.columns.str, row) if row.size or row.symbol < 0 else empty_string(m)
+    for i in range(merge.work.local_list.count):
+        row = fetch_entry(&merge.work.local_list, &merge.columns.str, i)
+        offset = (enter_name(merge, &merge.columns.str, row) if row.size or row.symbol < 0
+                  else intern_empty_string(merge))
         if row.out >= 0:
-            out_row(m, row.out).symbol_name = <uint32_t>at
+            out_row(merge, row.out).symbol_name = <uint32_t>offset
         if row.symbol >= 0:
-            (<OutSymbolRow*>m.columns.out_symbols.data)[row.symbol].name = <uint32_t>at
-    for i in range(min(<size_t>AHEAD, m.columns.out_symbols.count)):
-        find_global(m, i, tag)
-    for i in range(m.columns.out_symbols.count):
-        if i + AHEAD < m.columns.out_symbols.count:
-            find_global(m, i + AHEAD, tag)
-        symbol = <OutSymbolRow*>m.columns.out_symbols.data + i
+            (<OutSymbolRow*>merge.columns.out_symbols.data)[row.symbol].name = <uint32_t>offset
+    for i in range(min(<size_t>AHEAD, merge.columns.out_symbols.count)):
+        find_global(merge, i, tag)
+    for i in range(merge.columns.out_symbols.count):
+        if i + AHEAD < merge.columns.out_symbols.count:
+            find_global(merge, i + AHEAD, tag)
+        symbol = <OutSymbolRow*>merge.columns.out_symbols.data + i
         if symbol.section >= 0:
-            symbol.name = out_row(m, symbol.section).symbol_name
+            symbol.name = out_row(merge, symbol.section).symbol_name
         elif symbol.part == PART_GLOBAL and symbol.instance >= 0:
-            at = strings_intern(&m.columns.str, <const uint8_t*>b"externsharedinstance", 20)
-            if at < 0:
-                m.failed = True
-            symbol.name = <uint32_t>at
+            offset = strings_intern(&merge.columns.str, <const uint8_t*>b"externsharedinstance", 20)
+            if offset < 0:
+                merge.failed = True
+            symbol.name = <uint32_t>offset
         elif symbol.part == PART_GLOBAL:
-            symbol.name = global_name(m, symbol.entity, tag[i % (2 * AHEAD)])
+            symbol.name = enter_global_name(merge, symbol.entity, tag[i % (2 * AHEAD)])
 
 
-cdef inline const Listed* next_of(const Vec* list, StringTable* table, size_t i) noexcept nogil:
+cdef inline const ListEntry* fetch_entry(const Vec* list, StringTable* table,
+                                         size_t i) noexcept nogil:
     """Element `i`; a later one is hashed and its cell fetched while its name is written."""
-    cdef Listed* rows = <Listed*>list.data
+    cdef ListEntry* rows = <ListEntry*>list.data
     cdef size_t ahead
     for ahead in range(0 if i == 0 else i + AHEAD, min(i + AHEAD + 1, list.count)):
         if rows[ahead].text != NULL:
@@ -106,31 +111,34 @@ cdef inline const Listed* next_of(const Vec* list, StringTable* table, size_t i)
     return rows + i
 
 
-cdef inline uint32_t written(Merge* m, StringTable* table, const Listed* row) noexcept nogil:
-    cdef int64_t at
+cdef inline uint32_t enter_name(Merge* merge, StringTable* table,
+                                const ListEntry* row) noexcept nogil:
+    """The offset of an entry's name, added if it is new."""
+    cdef int64_t offset
     if row.text == NULL:
         return 0
-    at = strings_enter(table, row.text, row.size, row.tag)
-    if at < 0:
-        m.failed = True
-    return <uint32_t>at
+    offset = strings_enter(table, row.text, row.size, row.tag)
+    if offset < 0:
+        merge.failed = True
+    return <uint32_t>offset
 
 
-cdef inline void find_global(Merge* m, size_t i, uint32_t* tag) noexcept nogil:
-    """Hash the name of a global symbol and fetch its cell, for `global_name`."""
-    cdef const OutSymbolRow* symbol = <const OutSymbolRow*>m.columns.out_symbols.data + i
+cdef inline void find_global(Merge* merge, size_t i, uint32_t* tag) noexcept nogil:
+    """Hash the name of a global symbol and fetch its cell, for `enter_global_name`."""
+    cdef const OutSymbolRow* symbol = <const OutSymbolRow*>merge.columns.out_symbols.data + i
     cdef uint32_t size
     cdef const uint8_t* text
     if symbol.section < 0 and symbol.part == PART_GLOBAL and symbol.instance < 0:
-        text = entity_name(m, symbol.entity, &size)
+        text = entity_name(merge, symbol.entity, &size)
         tag[i % (2 * AHEAD)] = <uint32_t>hash_name(text, size)
-        prefetch(&m.columns.str.cells[tag[i % (2 * AHEAD)] & m.columns.str.mask])
+        prefetch(&merge.columns.str.cells[tag[i % (2 * AHEAD)] & merge.columns.str.mask])
 
 
-cdef inline uint32_t global_name(Merge* m, int32_t entity, uint32_t tag) noexcept nogil:
+cdef inline uint32_t enter_global_name(Merge* merge, int32_t entity, uint32_t tag) noexcept nogil:
+    """The offset of an entity's name, added if it is new."""
     cdef uint32_t size
-    cdef const uint8_t* text = entity_name(m, entity, &size)
-    cdef int64_t at = strings_enter(&m.columns.str, text, size, tag)
-    if at < 0:
-        m.failed = True
-    return <uint32_t>at
+    cdef const uint8_t* text = entity_name(merge, entity, &size)
+    cdef int64_t offset = strings_enter(&merge.columns.str, text, size, tag)
+    if offset < 0:
+        merge.failed = True
+    return <uint32_t>offset

@@ -4,17 +4,17 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
-from sectionkinds cimport IS_LITERALS
 from base.elf64 cimport STT_SECTION, Rela
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
+from base.vector cimport Vec, vec_append, vec_push
+from pylink._native.tables cimport Emitted, MergedTables, Outs, Table, detach_rows
+from sectionkinds cimport IS_LITERALS
 from tables.kinds cimport is_plain
-from tables.poolrows cimport POOL_LOST, PoolRow, find_lists
-from pylink._native.tables cimport Emitted, MergedTables, Outs, Table, take_rows
+from tables.poolrows cimport POOL_LOST, PoolRow, find_relocation_lists
 from tables.rows cimport EmittedRow, OutRow, SectionRow, SymbolRow
 from tables.views cimport MergedView, ObjectsView
-from base.vector cimport Vec, vec_append, vec_push
 
 
 # One constant of a pool: a table, or bytes that code reads.
@@ -25,7 +25,7 @@ ctypedef struct Constant:
 
 
 # A mercury relocation of a pool, and the constant it lies in.
-ctypedef struct Entry:
+ctypedef struct PoolEntry:
     const Rela* r
     size_t constant
 
@@ -37,11 +37,11 @@ ctypedef struct Adoption:
     Vec emitted                 # EmittedRow: those of before, then those of pools
     int32_t* reloc_of           # by kernel: OutRow of the list, or -1
     int32_t* tail_of            # by kernel: the last entry there, or -1
-    # By symbol of a function: its pool's mercury relocations, a section; from 1, 0 is none.
+    # By symbol of a function: 1 + the section of its pool's mercury relocations, or 0.
     int32_t* list_of
-    Vec constants               # of all pools, by section and place
+    Vec constants               # constants of all pools, by section and place
     int32_t* end_of             # by section with a pool: the end of its constants
-    Vec entries                 # the relocations `listed` as kernels take them over
+    Vec entries                 # the relocations `section_entry` as kernels take them over
     int32_t listed              # a section, numbered from 1
 
 
@@ -53,7 +53,7 @@ def adopt_relocations(MergedTables merged not None):
     the copy that stays, the last copy's first. Each run has the reverse order of the input.
     """
     merged.fill()
-    cdef Outs outs = <Outs>Table.opened(<PyObject*>merged.outs)
+    cdef Outs outs = <Outs>Table.writable(<PyObject*>merged.outs)
     cdef Adoption a
     cdef Scratch scratch
     merged.objects.view(&a.objects)
@@ -67,7 +67,7 @@ def adopt_relocations(MergedTables merged not None):
         a.list_of = <int32_t*>scratch_zeros(&scratch, a.objects.symbol_count + 1, 4)
         a.end_of = <int32_t*>scratch_zeros(&scratch, a.objects.section_count, 4)
         scratch_vector(&scratch, &a.constants, sizeof(Constant))
-        scratch_vector(&scratch, &a.entries, sizeof(Entry))
+        scratch_vector(&scratch, &a.entries, sizeof(PoolEntry))
         scratch_vector(&scratch, &a.emitted, sizeof(EmittedRow))
         if not scratch.failed:
             with nogil:
@@ -77,7 +77,7 @@ def adopt_relocations(MergedTables merged not None):
         if scratch.failed:
             raise MemoryError
         merged.outs = outs
-        merged.emitted = Emitted(take_rows(&a.emitted))
+        merged.emitted = Emitted(detach_rows(&a.emitted))
     finally:
         scratch_free(&scratch)
 
@@ -97,14 +97,14 @@ cdef bint adopt_all(Adoption* a, size_t out_count) noexcept nogil:
         own = row[first].kernel == <int32_t>row[first].function
         for i in range(last - first):
             pool = &row[first + i] if own else &row[last - 1 - i]
-            if a.reloc_of[pool.kernel] >= 0 and not adopt(a, pool):
+            if a.reloc_of[pool.kernel] >= 0 and not adopt_entries(a, pool):
                 return False
         first = last
     return True
 
 
 cdef void find_reloc_lists(Adoption* a, size_t out_count) noexcept nogil:
-    """Of each pool of the output, the list of mercury relocations."""
+    """Find the list of mercury relocations of each pool of the output."""
     cdef const OutRow* out
     cdef size_t i
     cdef int32_t reloc
@@ -116,7 +116,7 @@ cdef void find_reloc_lists(Adoption* a, size_t out_count) noexcept nogil:
             a.tail_of[out.entity] = last_entry(&a.emitted, a.outs[reloc].head) if reloc >= 0 else -1
 
 
-cdef int by_place(const void* a, const void* b) noexcept nogil:
+cdef int compare_constants(const void* a, const void* b) noexcept nogil:
     cdef const Constant* x = <const Constant*>a
     cdef const Constant* y = <const Constant*>b
     if x.section != y.section:
@@ -124,10 +124,10 @@ cdef int by_place(const void* a, const void* b) noexcept nogil:
     return -1 if x.value < y.value else x.value > y.value
 
 
-cdef int by_turn(const void* a, const void* b) noexcept nogil:
+cdef int compare_entries(const void* a, const void* b) noexcept nogil:
     """The last constant first, and in each the last relocation."""
-    cdef const Entry* x = <const Entry*>a
-    cdef const Entry* y = <const Entry*>b
+    cdef const PoolEntry* x = <const PoolEntry*>a
+    cdef const PoolEntry* y = <const PoolEntry*>b
     if x.constant != y.constant:
         return -1 if x.constant > y.constant else 1
     return -1 if x.r > y.r else x.r < y.r
@@ -139,7 +139,7 @@ cdef bint find_pools(Adoption* a) noexcept nogil:
     cdef const SymbolRow* symbol
     cdef Constant* constant
     cdef size_t i
-    find_lists(a.list_of, s, a.objects.section_count)
+    find_relocation_lists(a.list_of, s, a.objects.section_count)
     for i in range(a.objects.symbol_count):
         symbol = &a.objects.symbols[i]
         if (symbol.section >= 0 and is_plain(s[symbol.section].kind, IS_LITERALS)
@@ -150,21 +150,21 @@ cdef bint find_pools(Adoption* a) noexcept nogil:
             constant.section = symbol.section
             constant.value = symbol.value
             constant.size = symbol.size
-    qsort(a.constants.data, a.constants.count, sizeof(Constant), by_place)
+    qsort(a.constants.data, a.constants.count, sizeof(Constant), compare_constants)
     constant = <Constant*>a.constants.data
     for i in range(a.constants.count):
         a.end_of[constant[i].section] = <int32_t>(i + 1)
     return True
 
 
-cdef inline int32_t last_entry(const Vec* table, int32_t at) noexcept nogil:
-    """The end of the list that begins with EmittedRow `at`; -1 for an empty list."""
-    while at >= 0 and (<const EmittedRow*>table.data)[at].next >= 0:
-        at = (<const EmittedRow*>table.data)[at].next
-    return at
+cdef inline int32_t last_entry(const Vec* table, int32_t entry) noexcept nogil:
+    """The end of the list that begins with EmittedRow `entry`; -1 for an empty list."""
+    while entry >= 0 and (<const EmittedRow*>table.data)[entry].next >= 0:
+        entry = (<const EmittedRow*>table.data)[entry].next
+    return entry
 
 
-cdef bint adopt(Adoption* a, const PoolRow* pool) noexcept nogil:
+cdef bint adopt_entries(Adoption* a, const PoolRow* pool) noexcept nogil:
     """Take over the entries for one pool into the list of its kernel; False without memory."""
     cdef OutRow* reloc = &a.outs[a.reloc_of[pool.kernel]]
     cdef const SectionRow* s = a.objects.sections
@@ -172,17 +172,17 @@ cdef bint adopt(Adoption* a, const PoolRow* pool) noexcept nogil:
     cdef int32_t relocations = a.list_of[s[s[pool.section].target].target]
     cdef int32_t head = -1
     cdef bint own = pool.kernel == <int32_t>pool.function
-    cdef int32_t* at = &head if own else &a.tail_of[pool.kernel]
-    cdef const Entry* entry
+    cdef int32_t* tail_entry = &head if own else &a.tail_of[pool.kernel]
+    cdef const PoolEntry* entry
     cdef EmittedRow* emitted
     cdef size_t i
     if not relocations or (own and not pool.flags & POOL_LOST):
-        return True             # those of a pool that stays where it was do, too
+        return True             # relocations of a pool that does not move do not move
     if relocations != a.listed:
         if not list_entries(a, pool, relocations, own or pool.flags & POOL_LOST):
             return False
         a.listed = relocations
-    entry = <const Entry*>a.entries.data
+    entry = <const PoolEntry*>a.entries.data
     for i in range(a.entries.count):
         emitted = <EmittedRow*>vec_push(&a.emitted)
         if emitted == NULL:
@@ -192,20 +192,20 @@ cdef bint adopt(Adoption* a, const PoolRow* pool) noexcept nogil:
         emitted.type = entry[i].r.r_type
         emitted.entity = a.merged.symbol_entity[first + entry[i].r.r_sym]
         emitted.section = -1
-        if at[0] >= 0:
-            emitted.next = (<EmittedRow*>a.emitted.data)[at[0]].next
-            (<EmittedRow*>a.emitted.data)[at[0]].next = <int32_t>(a.emitted.count - 1)
+        if tail_entry[0] >= 0:
+            emitted.next = (<EmittedRow*>a.emitted.data)[tail_entry[0]].next
+            (<EmittedRow*>a.emitted.data)[tail_entry[0]].next = <int32_t>(a.emitted.count - 1)
         else:
             emitted.next = reloc.head
             reloc.head = <int32_t>(a.emitted.count - 1)
-        at[0] = <int32_t>(a.emitted.count - 1)
+        tail_entry[0] = <int32_t>(a.emitted.count - 1)
         reloc.count += 1
     return True
 
 
 cdef bint list_entries(Adoption* a, const PoolRow* pool, int32_t relocations,
-                       bint whole) noexcept nogil:
-    """The relocations of one pool as `entries`; `whole` pools are not taken apart by constant.
+                       bint is_whole) noexcept nogil:
+    """The relocations of one pool as `entries`; `is_whole` pools are not taken apart by constant.
 
     Those of bytes that no link takes over come first, if copies of this link stand in their place.
     """
@@ -213,36 +213,36 @@ cdef bint list_entries(Adoption* a, const PoolRow* pool, int32_t relocations,
     cdef const Rela* r = <const Rela*>(a.objects.arena + s[relocations - 1].offset)
     cdef uint64_t n = s[relocations - 1].size // sizeof(Rela), i
     cdef size_t constant = 0
-    cdef Entry* entry
+    cdef PoolEntry* entry
     a.entries.count = 0
     for i in range(n):
         if r[i].r_offset >= s[pool.section].size:
-            if whole or r[i].r_offset >= pool.end - pool.offset:
+            if is_whole or r[i].r_offset >= pool.end - pool.offset:
                 continue
             constant = <size_t>-1
-        elif not whole:
+        elif not is_whole:
             constant = constant_at(a, pool.section, r[i].r_offset)
             if not constant:
                 continue
-        entry = <Entry*>vec_push(&a.entries)
+        entry = <PoolEntry*>vec_push(&a.entries)
         if entry == NULL:
             return False
         entry.r = r + i
         entry.constant = constant
-    qsort(a.entries.data, a.entries.count, sizeof(Entry), by_turn)
+    qsort(a.entries.data, a.entries.count, sizeof(PoolEntry), compare_entries)
     return True
 
 
-cdef size_t constant_at(const Adoption* a, int32_t section, uint64_t place) noexcept nogil:
-    """The constant that holds a place of a pool, numbered from 1; 0 is none."""
+cdef size_t constant_at(const Adoption* a, int32_t section, uint64_t offset) noexcept nogil:
+    """1 + the number of the constant that holds an offset of a pool, or 0."""
     cdef const Constant* c = <const Constant*>a.constants.data
     cdef size_t low = 0, high = a.end_of[section], middle
     while low < high:
         middle = (low + high) // 2
-        if c[middle].section < section or c[middle].value <= place:
+        if c[middle].section < section or c[middle].value <= offset:
             low = middle + 1
         else:
             high = middle
-    if not low or c[low - 1].section != section or place - c[low - 1].value >= c[low - 1].size:
+    if not low or c[low - 1].section != section or offset - c[low - 1].value >= c[low - 1].size:
         return 0
     return low

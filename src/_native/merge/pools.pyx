@@ -15,18 +15,18 @@ from base.elf64 cimport STT_SECTION
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
+from base.vector cimport Vec, vec_push, vec_to_bytes
+from pylink._native.tables cimport LiteralPools, MergedTables, Table
 from tables.graph cimport CallGraph, CallRows, calls_of, graph_init, is_idle
 from tables.kinds cimport is_pool
 from tables.poolrows cimport POOL_ALONE, POOL_LOST, POOL_NEW, PoolRow
-from pylink._native.tables cimport LiteralPools, MergedTables, Table
 from tables.rows cimport (
     EF_KERNEL, EF_LIVE, RESOLUTION_LOST, RESOLUTION_WON, EntityRow, SectionRow, SymbolRow,
 )
 from tables.views cimport MergedView, ObjectsView
-from base.vector cimport Vec, vec_push, vec_take
 
 
-ctypedef struct Pools:
+ctypedef struct PoolPlacement:
     ObjectsView objects
     MergedView merged
     int32_t* piece              # by entity: the section of the copy that stays, -1: none
@@ -46,8 +46,8 @@ ctypedef struct Pools:
 def cut_pools(MergedTables merged not None):
     """`sections` with the sizes that count: the pool of a copy that stays ends with its constants.
 
-    What an earlier stage put after them, the pools of copies that lost, has none. Other sections
-    keep their sizes.
+    An earlier stage may have put pools of copies that lost after them, which contain no constants
+    of this one. Other sections keep their sizes.
     """
     cdef ObjectsView v
     cdef const uint8_t* resolution = merged.section_resolution.rows
@@ -100,128 +100,132 @@ cdef bint has_pool(const ObjectsView* v) noexcept:
 def place_pools(MergedTables merged not None):
     """Place every pool that goes elsewhere, in the order of placement: fills `pools`.
 
-    With -r those of device functions stay apart: only those of later copies move.
+    With -r the pools of device functions stay apart: only pools of later copies move.
     """
     merged.fill()
     cdef CallRows calls = calls_of(merged)
     cdef bint copies = False
     cdef Scratch scratch
-    cdef Pools p
-    merged.objects.view(&p.objects)
-    merged.view(&p.merged)
-    if (merged.section_function.count != p.objects.section_count
-            or merged.section_resolution.count != p.objects.section_count):
+    cdef PoolPlacement pools
+    merged.objects.view(&pools.objects)
+    merged.view(&pools.merged)
+    if (merged.section_function.count != pools.objects.section_count
+            or merged.section_resolution.count != pools.objects.section_count):
         raise ValueError("one function and one resolution per section")
     scratch_init(&scratch)
     try:
-        take_room(&p, &scratch, calls.nodes)
+        allocate_merge(&pools, &scratch, calls.nodes)
         if not scratch.failed:
-            find_named(&p)
-            p.shared = find_pieces(&p, &copies) and p.objects.executable
-            if p.shared:
-                graph_init(&p.callers, &scratch, &calls, True)
-            if (copies or p.shared) and not scratch.failed:
+            find_named(&pools)
+            pools.shared = find_pieces(&pools, &copies) and pools.objects.executable
+            if pools.shared:
+                graph_init(&pools.callers, &scratch, &calls, True)
+            if (copies or pools.shared) and not scratch.failed:
                 with nogil:
-                    scratch.failed = not place_all(&p)
+                    scratch.failed = not place_all(&pools)
         if scratch.failed:
             raise MemoryError
-        merged.pools = LiteralPools(vec_take(&p.rows))
+        merged.pools = LiteralPools(vec_to_bytes(&pools.rows))
     finally:
         scratch_free(&scratch)
 
 
-cdef void take_room(Pools* p, Scratch* scratch, size_t nodes) noexcept:
-    cdef size_t n = p.merged.entity_count, section_count = p.objects.section_count
-    p.piece = scratch_nones(scratch, n)
-    p.last = scratch_nones(scratch, n)
-    p.alone = scratch_nones(scratch, n)
-    p.named = <uint8_t*>scratch_zeros(scratch, section_count, 1)
-    p.next = <int32_t*>scratch_zeros(scratch, section_count, 4)
-    p.size = <uint64_t*>scratch_zeros(scratch, n, 8)
-    p.align = <uint32_t*>scratch_zeros(scratch, n, 4)
-    p.stamp = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    p.stack = <uint32_t*>scratch_zeros(scratch, nodes, 4)
-    scratch_vector(scratch, &p.rows, sizeof(PoolRow))
+cdef void allocate_merge(PoolPlacement* pools, Scratch* scratch, size_t nodes) noexcept:
+    cdef size_t n = pools.merged.entity_count, section_count = pools.objects.section_count
+    pools.piece = scratch_nones(scratch, n)
+    pools.last = scratch_nones(scratch, n)
+    pools.alone = scratch_nones(scratch, n)
+    pools.named = <uint8_t*>scratch_zeros(scratch, section_count, 1)
+    pools.next = <int32_t*>scratch_zeros(scratch, section_count, 4)
+    pools.size = <uint64_t*>scratch_zeros(scratch, n, 8)
+    pools.align = <uint32_t*>scratch_zeros(scratch, n, 4)
+    pools.stamp = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    pools.stack = <uint32_t*>scratch_zeros(scratch, nodes, 4)
+    scratch_vector(scratch, &pools.rows, sizeof(PoolRow))
 
 
-cdef void find_named(Pools* p) noexcept:
+cdef void find_named(PoolPlacement* pools) noexcept:
     cdef const SymbolRow* symbol
     cdef size_t i
-    for i in range(p.objects.symbol_count):
-        symbol = &p.objects.symbols[i]
+    for i in range(pools.objects.symbol_count):
+        symbol = &pools.objects.symbols[i]
         if symbol.section >= 0 and (symbol.info & 15) != STT_SECTION:
-            p.named[symbol.section] = True
+            pools.named[symbol.section] = True
 
 
-cdef bint place_all(Pools* p) noexcept nogil:
+cdef bint place_all(PoolPlacement* pools) noexcept nogil:
     """Place what moves within its function, then what kernels share; False without memory."""
     cdef size_t i
-    cdef int32_t at, k
+    cdef int32_t section, k
     cdef bint stays
-    for i in range(p.merged.entity_count):
-        stays = p.piece[i] >= 0 and not (p.objects.executable and is_shared(p, <uint32_t>i))
-        if (p.alone[i] >= 0 or stays) and not place_own(p, <uint32_t>i):
+    for i in range(pools.merged.entity_count):
+        stays = (pools.piece[i] >= 0
+                 and not (pools.objects.executable and is_for_kernels(pools, <uint32_t>i)))
+        if (pools.alone[i] >= 0 or stays) and not place_own(pools, <uint32_t>i):
             return False
-    for i in range(p.objects.section_count if p.shared else 0):
-        at = <int32_t>(p.objects.section_count - 1 - i)
-        k = owner(p, at)
-        if k >= 0 and p.piece[k] == at and is_shared(p, <uint32_t>k) and not place_shared(
-                p, <uint32_t>k):
+    for i in range(pools.objects.section_count if pools.shared else 0):
+        section = <int32_t>(pools.objects.section_count - 1 - i)
+        k = pool_owner(pools, section)
+        if (k >= 0 and pools.piece[k] == section and is_for_kernels(pools, <uint32_t>k)
+                and not place_shared(pools, <uint32_t>k)):
             return False
     return True
 
 
-cdef inline int32_t owner(const Pools* p, int32_t at) noexcept nogil:
-    """The live function whose pool section `at` is, or -1."""
-    cdef int32_t k = p.merged.section_function[at]
-    if k < 0 or not is_pool_row(&p.objects.sections[at]):
+cdef inline int32_t pool_owner(const PoolPlacement* pools, int32_t section) noexcept nogil:
+    """The live function whose pool section `section` is, or -1."""
+    cdef int32_t k = pools.merged.section_function[section]
+    if k < 0 or not is_pool_row(&pools.objects.sections[section]):
         return -1
-    return k if p.merged.entities[k].flags & EF_LIVE else -1
+    return k if pools.merged.entities[k].flags & EF_LIVE else -1
 
 
-cdef inline bint is_shared(const Pools* p, uint32_t k) noexcept nogil:
+cdef inline bint is_for_kernels(const PoolPlacement* pools, uint32_t k) noexcept nogil:
     """Whether the pool goes to kernels: that of a device function, if it has constants.
 
-    It has none where an earlier stage made it of the pools of copies that lost.
+    It has no constants if an earlier stage made it of the pools of copies that lost.
     """
-    return not p.merged.entities[k].flags & EF_KERNEL and p.named[p.piece[k]]
+    return not pools.merged.entities[k].flags & EF_KERNEL and pools.named[pools.piece[k]]
 
 
-cdef bint find_pieces(Pools* p, bint* copies) noexcept nogil:
-    """The pools of each function, in input order; whether a device function has one.
+cdef bint find_pieces(PoolPlacement* pools, bint* copies) noexcept nogil:
+    """Find the pools of each function, in input order. Returns whether a device function has one.
 
     `copies` says whether copies that came after the one that stays have some.
     """
     cdef size_t i
     cdef int32_t k
     cdef bint of_device = False
-    for i in range(p.objects.section_count):
-        k = owner(p, <int32_t>i) if p.merged.section_resolution[i] == RESOLUTION_WON else -1
+    for i in range(pools.objects.section_count):
+        k = (pool_owner(pools, <int32_t>i) if pools.merged.section_resolution[i] == RESOLUTION_WON
+             else -1)
         if k >= 0:
-            p.piece[k] = p.last[k] = <int32_t>i
-            p.size[k] = p.objects.sections[i].size
-            p.align[k] = p.objects.sections[i].align
-            of_device |= not p.merged.entities[k].flags & EF_KERNEL
-    for i in range(p.objects.section_count):
-        k = owner(p, <int32_t>i) if p.merged.section_resolution[i] == RESOLUTION_LOST else -1
+            pools.piece[k] = pools.last[k] = <int32_t>i
+            pools.size[k] = pools.objects.sections[i].size
+            pools.align[k] = pools.objects.sections[i].align
+            of_device |= not pools.merged.entities[k].flags & EF_KERNEL
+    for i in range(pools.objects.section_count):
+        k = (pool_owner(pools, <int32_t>i) if pools.merged.section_resolution[i] == RESOLUTION_LOST
+             else -1)
         if k < 0:
             continue
-        if p.last[k] >= 0:
-            p.next[p.last[k]] = <int32_t>i
+        if pools.last[k] >= 0:
+            pools.next[pools.last[k]] = <int32_t>i
         else:
-            p.alone[k] = <int32_t>i
-        p.last[k] = <int32_t>i
+            pools.alone[k] = <int32_t>i
+        pools.last[k] = <int32_t>i
         copies[0] = True
     return of_device
 
 
-cdef inline uint64_t rounded(uint64_t size, uint64_t align) noexcept nogil:
+cdef inline uint64_t align_up(uint64_t size, uint64_t align) noexcept nogil:
     return (size + align - 1) & ~(align - 1)
 
 
-cdef inline PoolRow* new_row(Pools* p, int32_t section, int32_t kernel,
+cdef inline PoolRow* new_row(PoolPlacement* pools, int32_t section, int32_t kernel,
                              uint32_t function) noexcept nogil:
-    cdef PoolRow* row = <PoolRow*>vec_push(&p.rows)
+    """Add a row of zeros for a section in the pool of a kernel; NULL without memory."""
+    cdef PoolRow* row = <PoolRow*>vec_push(&pools.rows)
     if row != NULL:
         memset(row, 0, sizeof(PoolRow))
         row.section = section
@@ -230,96 +234,100 @@ cdef inline PoolRow* new_row(Pools* p, int32_t section, int32_t kernel,
     return row
 
 
-cdef bint place_own(Pools* p, uint32_t kernel) noexcept nogil:
+cdef bint place_own(PoolPlacement* pools, uint32_t kernel) noexcept nogil:
     """The pools of a kernel's later copies, after its own; with -r of any function's.
 
-    Where the copy that stays has none, they make one, of a device function as well.
+    If the copy that stays has no pool, they make one, of a device function as well. False without
+    memory.
     """
-    cdef bint alone = p.alone[kernel] >= 0
-    cdef int32_t at = p.alone[kernel] if alone else p.next[p.piece[kernel]]
+    cdef bint alone = pools.alone[kernel] >= 0
+    cdef int32_t section = pools.alone[kernel] if alone else pools.next[pools.piece[kernel]]
     cdef PoolRow* row
-    if p.objects.executable and not (alone or p.merged.entities[kernel].flags & EF_KERNEL):
-        row = new_row(p, p.piece[kernel], <int32_t>kernel, kernel)
+    if pools.objects.executable and not (alone or pools.merged.entities[kernel].flags & EF_KERNEL):
+        row = new_row(pools, pools.piece[kernel], <int32_t>kernel, kernel)
         if row == NULL:
             return False
         row.flags = POOL_NEW
-        row.end = p.size[kernel]
-        row.align = p.align[kernel]
-    while at:
-        row = new_row(p, at, <int32_t>kernel, kernel)
+        row.end = pools.size[kernel]
+        row.align = pools.align[kernel]
+    while section:
+        row = new_row(pools, section, <int32_t>kernel, kernel)
         if row == NULL:
             return False
         row.flags = POOL_LOST | (POOL_ALONE if alone else 0)
-        if at == p.alone[kernel]:
+        if section == pools.alone[kernel]:
             row.flags |= POOL_NEW
-        row.offset = rounded(p.size[kernel], p.objects.sections[at].align)
-        p.size[kernel] = row.end = row.offset + p.objects.sections[at].size
-        p.align[kernel] = row.align = max(p.align[kernel], p.objects.sections[at].align)
-        at = p.next[at]
+        row.offset = align_up(pools.size[kernel], pools.objects.sections[section].align)
+        pools.size[kernel] = row.end = row.offset + pools.objects.sections[section].size
+        pools.align[kernel] = row.align = max(pools.align[kernel],
+                                              pools.objects.sections[section].align)
+        section = pools.next[section]
     return True
 
 
-cdef int by_kernel(const void* a, const void* b) noexcept nogil:
-    """The one created last first."""
+cdef int compare_pool_rows(const void* a, const void* b) noexcept nogil:
+    """Order rows by kernel, the one created last first."""
     cdef int32_t x = (<const PoolRow*>a).kernel, y = (<const PoolRow*>b).kernel
     return (x < y) - (x > y)
 
 
-cdef bint place_shared(Pools* p, uint32_t function) noexcept nogil:
-    """The pools of one device function, at one place in every kernel that reaches it."""
-    cdef size_t depth = 1, first = p.rows.count, count, i
+cdef bint place_shared(PoolPlacement* pools, uint32_t function) noexcept nogil:
+    """Place the pools of one device function, at one offset in every kernel that reaches it. False
+    without memory.
+    """
+    cdef size_t depth = 1, first = pools.rows.count, count, i
     cdef uint32_t node, to, j, align = 1
     cdef uint64_t start = 0, size
-    cdef int32_t at
+    cdef int32_t section
     cdef const EntityRow* e
     cdef PoolRow* row
-    p.stack[0] = function
-    p.stamp[function] = function + 1
+    pools.stack[0] = function
+    pools.stamp[function] = function + 1
     while depth:
         depth -= 1
-        node = p.stack[depth]
-        e = &p.merged.entities[node]
-        if (node < p.merged.entity_count and e.flags & EF_KERNEL and e.flags & EF_LIVE
+        node = pools.stack[depth]
+        e = &pools.merged.entities[node]
+        if (node < pools.merged.entity_count and e.flags & EF_KERNEL and e.flags & EF_LIVE
                 and not is_idle(e)):
-            row = new_row(p, p.piece[function], <int32_t>node, function)
+            row = new_row(pools, pools.piece[function], <int32_t>node, function)
             if row == NULL:
                 return False
-            if p.piece[node] < 0:
-                p.piece[node] = p.piece[function]
+            if pools.piece[node] < 0:
+                pools.piece[node] = pools.piece[function]
                 row.flags = POOL_NEW
-            start = max(start, p.size[node])
-            align = max(align, p.align[node])
-        for j in range(p.callers.start[node], p.callers.start[node + 1]):
-            to = p.callers.edges[j]
-            if p.stamp[to] != function + 1:
-                p.stamp[to] = function + 1
-                p.stack[depth] = to
+            start = max(start, pools.size[node])
+            align = max(align, pools.align[node])
+        for j in range(pools.callers.start[node], pools.callers.start[node + 1]):
+            to = pools.callers.edges[j]
+            if pools.stamp[to] != function + 1:
+                pools.stamp[to] = function + 1
+                pools.stack[depth] = to
                 depth += 1
-    count = p.rows.count - first
-    qsort(<PoolRow*>p.rows.data + first, count, sizeof(PoolRow), by_kernel)
+    count = pools.rows.count - first
+    qsort(<PoolRow*>pools.rows.data + first, count, sizeof(PoolRow), compare_pool_rows)
     # All copies stand one after the other in every kernel.
-    at = p.piece[function]
-    while at:
-        align = max(align, p.objects.sections[at].align)
-        at = p.next[at]
-    start = rounded(start, align)
+    section = pools.piece[function]
+    while section:
+        align = max(align, pools.objects.sections[section].align)
+        section = pools.next[section]
+    start = align_up(start, align)
     size = 0
-    at = p.piece[function]
-    while at:
-        size = rounded(size, p.objects.sections[at].align)
+    section = pools.piece[function]
+    while section:
+        size = align_up(size, pools.objects.sections[section].align)
         for i in range(count):
-            row = <PoolRow*>p.rows.data + first + i
-            if at != p.piece[function]:
-                row = new_row(p, at, row.kernel, function)
+            row = <PoolRow*>pools.rows.data + first + i
+            if section != pools.piece[function]:
+                row = new_row(pools, section, row.kernel, function)
                 if row == NULL:
                     return False
                 row.flags = POOL_LOST
             row.offset = start + size
-        size += p.objects.sections[at].size
-        at = p.next[at]
-    size = rounded(start + size, align)
-    for i in range(first, p.rows.count):
-        row = <PoolRow*>p.rows.data + i
-        row.end = p.size[row.kernel] = size
-        row.align = p.align[row.kernel] = align
+        size += pools.objects.sections[section].size
+        section = pools.next[section]
+    size = align_up(start + size, align)
+    for i in range(first, pools.rows.count):
+        row = <PoolRow*>pools.rows.data + i
+        row.end = pools.size[row.kernel] = size
+        row.align = pools.align[row.kernel] = align
     return True

@@ -5,6 +5,7 @@ from libc.string cimport strchr
 
 
 cdef inline bint is_runtime_function(const uint8_t* name, uint32_t size) noexcept nogil:
+    """Whether the driver supplies a function of that name."""
     # A line each; those that end in a star stand for all that begin so.
     cdef const char* line = (
         b"malloc\nfree\nvprintf\nvfprintf\n__assertfail\n__cuda_syscall*\n"

@@ -13,7 +13,7 @@ from base.elf64 cimport Rela
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from elfnumbers cimport SHT_REL
 from pylink._native.tables cimport Entities, MergedTables, Table
-from resolve.kernelnames cimport contains
+from resolve.kernelnames cimport is_pattern_in
 from sectionkinds cimport IS_ENTRIES, IS_VARIABLES, USER_BANK
 from tables.kinds cimport is_a, is_merc, is_user_bank
 from tables.rows cimport EF_INTERNAL, EF_LIVE, E_CONSTANT, EntityRow, FileRow, SectionRow, SymbolRow
@@ -22,7 +22,7 @@ from tables.views cimport MergedView, ObjectsView
 cdef enum:
     REL = 16                    # bytes of an entry
     RELA = 24
-    PACKED_ALIGN = 8            # of a variable of that size or more, where nvlink packs the bank
+    PACKED_ALIGN = 8            # alignment of larger variables, if nvlink packs the bank
 
 
 ctypedef struct Uses:
@@ -62,16 +62,16 @@ def drop_constants(MergedTables merged not None, list names, uint64_t limit):
 cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t limit):
     """`drop_constants` where all constants have not room enough."""
     cdef size_t entity_count = uses.merged.entity_count, i
-    cdef int32_t at
+    cdef int32_t section
     cdef Table result
     cdef SectionRow* row
     for i in range(entity_count):
-        at = home_of(uses, <int32_t>i)
-        if at >= 0 and is_named(uses, <int32_t>i, names):
-            uses.used[at] = 1
+        section = constants_of(uses, <int32_t>i)
+        if section >= 0 and has_listed_name(uses, <int32_t>i, names):
+            uses.used[section] = 1
     with nogil:
         uses.more = True
-        while uses.more:        # as often as a table of addresses brings another section
+        while uses.more:        # once more per section that a table of addresses adds
             uses.more = False
             for i in range(uses.objects.section_count):
                 read_entries(uses, i)
@@ -79,19 +79,19 @@ cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t l
         return merged.objects.sections
     result = merged.objects.sections.copy()
     row = <SectionRow*>result.start
-    cdef Entities entities = <Entities>Table.opened(<PyObject*>merged.entities)
+    cdef Entities entities = <Entities>Table.writable(<PyObject*>merged.entities)
     cdef EntityRow* e = <EntityRow*>entities.rows
     for i in range(uses.objects.section_count):
-        at = <int32_t>i if not is_a(row[i].kind, IS_ENTRIES) else row[i].target
-        if at >= 0 and is_spare(uses, at):
+        section = <int32_t>i if not is_a(row[i].kind, IS_ENTRIES) else row[i].target
+        if section >= 0 and is_spare(uses, section):
             row[i].size = 0
-            row[i].align = 1 if at == <int32_t>i else row[i].align
+            row[i].align = 1 if section == <int32_t>i else row[i].align
     cdef bint wide = False
     for i in range(entity_count):
-        at = home_of(uses, <int32_t>i)
-        if at >= 0 and not uses.used[at]:
+        section = constants_of(uses, <int32_t>i)
+        if section >= 0 and not uses.used[section]:
             e[i].flags |= EF_INTERNAL
-        elif at >= 0 and e[i].size >= PACKED_ALIGN:
+        elif section >= 0 and e[i].size >= PACKED_ALIGN:
             wide = True
     for i in range(uses.objects.section_count if wide else 0):
         if is_bank(uses, <int32_t>i) and uses.used[i]:
@@ -101,11 +101,11 @@ cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t l
     return result
 
 
-cdef bint is_named(const Uses* uses, int32_t entity, list names) except -1:
+cdef bint has_listed_name(const Uses* uses, int32_t entity, list names) except -1:
     cdef const SymbolRow* symbol = &uses.objects.symbols[uses.merged.entities[entity].winner]
     for name in names:
-        if contains(uses.objects.arena + symbol.name, symbol.name_size, PyBytes_AS_STRING(name),
-                    <size_t>PyBytes_GET_SIZE(name)):
+        if is_pattern_in(uses.objects.arena + symbol.name, symbol.name_size,
+                         PyBytes_AS_STRING(name), <size_t>PyBytes_GET_SIZE(name)):
             return True
     return False
 
@@ -125,7 +125,7 @@ cdef inline bint is_bank(const Uses* uses, int32_t section) noexcept nogil:
     return is_user_bank(uses.objects.sections[section].kind, uses.objects.sections[section].bank)
 
 
-cdef inline int32_t home_of(const Uses* uses, int32_t entity) noexcept nogil:
+cdef inline int32_t constants_of(const Uses* uses, int32_t entity) noexcept nogil:
     """The section of a constant variable of a file, or -1."""
     cdef int32_t section
     if uses.merged.entities[entity].kind != E_CONSTANT:
@@ -168,7 +168,7 @@ cdef void read_entries(Uses* uses, size_t section) noexcept nogil:
         symbol = (uses.objects.files[s.file].first_symbol
                   + (<const Rela*>(uses.objects.arena + s.offset + i * step)).r_sym)
         if uses.merged.symbol_entity[symbol] >= 0:
-            home = home_of(uses, uses.merged.symbol_entity[symbol])
+            home = constants_of(uses, uses.merged.symbol_entity[symbol])
         else:
             home = uses.objects.symbols[symbol].section
         if home >= 0 and is_bank(uses, home) and not uses.used[home]:

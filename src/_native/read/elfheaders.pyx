@@ -10,13 +10,13 @@ from libc.string cimport memcpy, strcmp, strlen
 
 from base.elf64 cimport Shdr
 from base.elffile cimport (
-    ELF_GOOD, ELF_NO_TABLE, ElfFile, has_bytes, lies_in, name_at, open_elf, open_sections,
+    ELF_GOOD, ELF_NO_TABLE, ElfFile, has_bytes, is_in_file, name_at, open_elf, open_sections,
     open_table,
 )
 from pylink._native.tables cimport ObjectTables
+from sectionkinds cimport KIND
 from tables.rows cimport FileRow, SectionRow
 from tables.views cimport ObjectsView
-from sectionkinds cimport KIND
 
 cdef enum:
     # Names may share their bytes; the limit keeps what they take proportional to the file.
@@ -94,7 +94,7 @@ cdef tuple sections_of(const uint8_t* data, uint64_t size):
         section.entsize = header.sh_entsize
         section.header = <uint64_t>(<const uint8_t*>header - data)
         if has_bytes(header.sh_type):
-            section.stored = <int64_t>header.sh_size if lies_in(&elf, header) else -1
+            section.stored = <int64_t>header.sh_size if is_in_file(&elf, header) else -1
         sections.append(section)
     return elf.header.e_type, elf.header.e_machine, sections
 
@@ -109,7 +109,7 @@ def find_section(data not None, bytes wanted not None):
         PyBuffer_Release(&view)
 
 
-cdef tuple section_named(const uint8_t* data, uint64_t size, const char* wanted):
+cdef tuple section_named(const uint8_t* data, uint64_t size, const char* wanted_name):
     cdef ElfFile elf
     cdef const char* name
     cdef uint64_t i
@@ -122,8 +122,8 @@ cdef tuple section_named(const uint8_t* data, uint64_t size, const char* wanted)
         name = name_at(&elf, &elf.table[i])
         if name == NULL:
             raise ValueError(f"section {i}: its name at {elf.table[i].sh_name:#x} is not a name")
-        if strcmp(name, wanted) == 0 and has_bytes(elf.table[i].sh_type):
-            if not lies_in(&elf, &elf.table[i]):
+        if strcmp(name, wanted_name) == 0 and has_bytes(elf.table[i].sh_type):
+            if not is_in_file(&elf, &elf.table[i]):
                 raise ValueError(f"section {i} runs past the file")
             return elf.table[i].sh_offset, elf.table[i].sh_size
     return None

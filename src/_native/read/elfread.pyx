@@ -8,47 +8,47 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from sectionkinds cimport IS_CODE, K_SYMTAB
 from base.clocks cimport time_rows
 from base.elf64 cimport STO_ENTRY
+from base.extents cimport count_files
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
+from base.threads cimport MOST_THREADS, claim, release_threads, run_each, run_parts
+from base.vector cimport vec_over
+from exits.trap cimport is_only_trap
+from mercury.ties cimport Tie, keep_tied, tie_key
+from pylink._native.tables cimport Faults, Files, ObjectTables, Sections, Symbols, detach_rows
 from read.faults cimport F_NONE, Reader
 from read.links cimport check_links
 from read.notes cimport TOOL_STEP
+from read.shares cimport Share, count_share, read_shares, reserve_rows
 from read.symbols cimport check_symbols
-from exits.trap cimport only_traps
-from base.extents cimport count_files
-from pylink._native.tables cimport Faults, Files, ObjectTables, Sections, Symbols, take_rows
+from sectionkinds cimport IS_CODE, K_SYMTAB
 from tables.kinds cimport is_a
 from tables.rows cimport FILE_NARROW, FILE_UNCLASSED, FaultRow, FileRow, SectionRow, SymbolRow
-from mercury.ties cimport Tie, keep_tied, tie_key
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
-from base.vector cimport vec_over
-from base.threads cimport MOST_THREADS, claim, for_each, give_back, in_parts
 from tables.views cimport ObjectsView
-from read.shares cimport Share, count_share, read_shares, reserve_rows
 
 
 def parse(bytes arena, bytes extents, bytearray times=None):
     """Check and tabulate every file of the arena.
 
     `extents` comes from `inputfiles.read_files`. Returns `(files, sections, symbols, faults)`, the
-    last empty when all is well; else it has the first fault, and the tables what stands before it.
-    `times` takes a TimeRow of each file, without processor times.
+    last empty if all is well; else it has the first fault, and the tables end before it. `times`
+    takes a TimeRow of each file, without processor times.
     """
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef Py_ssize_t n = count_files(arena, extents), i
     cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(arena)
-    cdef Reader whole
+    cdef Reader tables
     cdef Share[MOST_THREADS] shares
     cdef Share* last
     cdef size_t helpers = claim(size, n, MOST_THREADS - 1), count = helpers + 1, k
     cdef Scratch scratch
-    memset(&whole, 0, sizeof(Reader))
+    memset(&tables, 0, sizeof(Reader))
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &whole.files, sizeof(FileRow))
-        scratch_vector(&scratch, &whole.sections, sizeof(SectionRow))
-        scratch_vector(&scratch, &whole.symbols, sizeof(SymbolRow))
+        scratch_vector(&scratch, &tables.files, sizeof(FileRow))
+        scratch_vector(&scratch, &tables.sections, sizeof(SectionRow))
+        scratch_vector(&scratch, &tables.symbols, sizeof(SymbolRow))
         i = 0
         for k in range(count):
             scratch_vector(&scratch, &shares[k].reader.marks, 8)
@@ -61,59 +61,61 @@ def parse(bytes arena, bytes extents, bytearray times=None):
                 i += 1
             shares[k].end = i
         with nogil:
-            in_parts(count_share, shares, count)
-            reserve_rows(&scratch, &whole, n, shares, count)
+            run_parts(count_share, shares, count)
+            reserve_rows(&scratch, &tables, n, shares, count)
             if not scratch.failed:
-                last = read_shares(&whole, shares, count)
+                last = read_shares(&tables, shares, count)
                 scratch.failed = not last.good and last.reader.fault.reason == F_NONE
         if scratch.failed:
             raise MemoryError
         fault = b"" if last.good else PyBytes_FromStringAndSize(<char*>&last.reader.fault,
                                                                 sizeof(FaultRow))
-        return (Files(take_rows(&whole.files)), Sections(take_rows(&whole.sections)),
-                Symbols(take_rows(&whole.symbols)), Faults(fault))
+        return (Files(detach_rows(&tables.files)), Sections(detach_rows(&tables.sections)),
+                Symbols(detach_rows(&tables.symbols)), Faults(fault))
     finally:
-        give_back(helpers)
+        release_threads(helpers)
         scratch_free(&scratch)
 
 
 def check_again(ObjectTables objects not None, list numbers not None):
     """The first thing that is wrong with files whose contents were changed since `parse`.
 
-    What the rows say already is written to them once more, and nothing else.
+    Rewrites only values that the rows already have.
     """
-    cdef Reader r
+    cdef Reader reader
     cdef FileRow* row
     cdef int32_t number
     cdef Scratch scratch
     cdef bint ok
-    r.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    vec_over(&r.files, <void*>objects.files.rows, sizeof(FileRow), objects.files.count)
-    vec_over(&r.sections, <void*>objects.sections.rows, sizeof(SectionRow), objects.sections.count)
-    vec_over(&r.symbols, <void*>objects.symbols.rows, sizeof(SymbolRow), objects.symbols.count)
-    memset(&r.fault, 0, sizeof(FaultRow))
+    reader.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    vec_over(&reader.files, <void*>objects.files.rows, sizeof(FileRow), objects.files.count)
+    vec_over(&reader.sections, <void*>objects.sections.rows, sizeof(SectionRow),
+             objects.sections.count)
+    vec_over(&reader.symbols, <void*>objects.symbols.rows, sizeof(SymbolRow), objects.symbols.count)
+    memset(&reader.fault, 0, sizeof(FaultRow))
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &r.marks, 8)
+        scratch_vector(&scratch, &reader.marks, 8)
         ok = not scratch.failed
         for number in numbers if ok else ():
-            row = <FileRow*>r.files.data + number
-            r.file = number
-            r.names = 0
+            row = <FileRow*>reader.files.data + number
+            reader.file = number
+            reader.names = 0
             with nogil:
-                ok = check_symbols(&r, row, symtab_of(&r, row)) and check_links(&r, row)
+                ok = (check_symbols(&reader, row, symtab_of(&reader, row))
+                      and check_links(&reader, row))
             if not ok:
                 break
-        if not ok and r.fault.reason == F_NONE:
+        if not ok and reader.fault.reason == F_NONE:
             raise MemoryError
     finally:
         scratch_free(&scratch)
-    return Faults(b"" if ok else PyBytes_FromStringAndSize(<char*>&r.fault, sizeof(FaultRow)))
+    return Faults(b"" if ok else PyBytes_FromStringAndSize(<char*>&reader.fault, sizeof(FaultRow)))
 
 
-cdef int32_t symtab_of(const Reader* r, const FileRow* row) noexcept nogil:
+cdef int32_t symtab_of(const Reader* reader, const FileRow* row) noexcept nogil:
     """The index of the symbol table of a file that has one."""
-    cdef const SectionRow* sections = <const SectionRow*>r.sections.data + row.first_section
+    cdef const SectionRow* sections = <const SectionRow*>reader.sections.data + row.first_section
     cdef int32_t i = 0
     while sections[i].kind != K_SYMTAB:
         i += 1
@@ -121,9 +123,10 @@ cdef int32_t symtab_of(const Reader* r, const FileRow* row) noexcept nogil:
 
 
 def find_changes(Files files not None):
-    """Numbers of the files that say other things of themselves than the file before.
+    """Numbers of the files whose flags, toolkit or architecture differ from those of the file
+    before.
 
-    With them all that a link warns of: of 32-bit addresses, and without ISA_CLASS.
+    Includes all files that a link warns about: with 32-bit addresses, or without ISA_CLASS.
     """
     cdef const FileRow* f = files.rows
     cdef size_t i
@@ -138,7 +141,7 @@ def find_changes(Files files not None):
 
 
 def find_flagged(Files files not None, int bit):
-    """Numbers of the files that say it of themselves."""
+    """Numbers of the files with that flag."""
     cdef const FileRow* f = files.rows
     cdef size_t i
     cdef list numbers = []
@@ -167,7 +170,7 @@ cdef enum:
 
 
 # What is looked for in each file.
-ctypedef struct Search:
+ctypedef struct FileSearch:
     ObjectsView objects
     bint every
     uint8_t* found              # by file
@@ -175,9 +178,9 @@ ctypedef struct Search:
     bint names                  # keys tell of these, too
 
 
-cdef Search search_of(ObjectTables objects):
-    cdef Search search
-    memset(&search, 0, sizeof(Search))
+cdef FileSearch start_search(ObjectTables objects):
+    cdef FileSearch search
+    memset(&search, 0, sizeof(FileSearch))
     objects.view(&search.objects)
     return search
 
@@ -189,17 +192,18 @@ def find_kernels(ObjectTables objects not None, bint every):
     (MEMBAR). Kernels exit, and functions with an EXIT (0x94d).
     """
     cdef size_t n = objects.files.count, i
-    cdef Search search = search_of(objects)
-    cdef bytes found = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>n)
+    cdef FileSearch search = start_search(objects)
+    cdef bytes has_kernel = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>n)
     search.every = every
-    search.found = <uint8_t*>PyBytes_AS_STRING(found)
+    search.found = <uint8_t*>PyBytes_AS_STRING(has_kernel)
     with nogil:
-        for_each(find_kernel, &search, n, search.objects.arena_size)
+        run_each(find_kernel, &search, n, search.objects.arena_size)
     return [i for i in range(n) if search.found[i]]
 
 
 cdef void find_kernel(void* context, size_t number) noexcept nogil:
-    cdef Search* search = <Search*>context
+    """Mark a file with a kernel whose code is rewritten."""
+    cdef FileSearch* search = <FileSearch*>context
     cdef const FileRow* file = &search.objects.files[number]
     cdef const SectionRow* s
     cdef uint32_t i
@@ -215,15 +219,15 @@ cdef void find_kernel(void* context, size_t number) noexcept nogil:
 
 cdef bint is_rewritten(bint kernel, bint every, const uint8_t* code, uint64_t size) noexcept nogil:
     if kernel:
-        return every or has_operation(code, size, OP_FENCE) or only_traps(code, size)
+        return every or has_operation(code, size, OP_FENCE) or is_only_trap(code, size)
     return every and has_operation(code, size, OP_EXIT)
 
 
 cdef bint has_operation(const uint8_t* code, uint64_t size, uint8_t operation) noexcept nogil:
     """Whether an instruction has these low 8 bits, and 9 above them."""
-    cdef uint64_t at
-    for at in range(0, size, 16):
-        if code[at] == operation and (code[at + 1] & 0x0f) == 0x09:
+    cdef uint64_t offset
+    for offset in range(0, size, 16):
+        if code[offset] == operation and (code[offset + 1] & 0x0f) == 0x09:
             return True
     return False
 
@@ -234,7 +238,7 @@ def find_ties(ObjectTables objects not None):
     Files without Mercury debug sections never agree.
     """
     cdef size_t n = objects.files.count, i, count = 0
-    cdef Search search = search_of(objects)
+    cdef FileSearch search = start_search(objects)
     cdef Tie* tie
     cdef Scratch scratch
     scratch_init(&scratch)
@@ -245,13 +249,13 @@ def find_ties(ObjectTables objects not None):
         for i in range(n):
             tie[i].file = <int32_t>i
         with nogil:
-            for_each(find_key, &search, n, search.objects.arena_size)
+            run_each(find_key, &search, n, search.objects.arena_size)
             for i in range(n):
                 tie[count] = tie[i]
                 count += tie[i].key != 0
             count = keep_tied(tie, count)
             search.names = True
-            for_each(find_key, &search, count, search.objects.arena_size)
+            run_each(find_key, &search, count, search.objects.arena_size)
             count = keep_tied(tie, count)
         return sorted([tie[i].file for i in range(count)])
     finally:
@@ -259,7 +263,7 @@ def find_ties(ObjectTables objects not None):
 
 
 cdef void find_key(void* context, size_t number) noexcept nogil:
-    cdef Search* search = <Search*>context
+    cdef FileSearch* search = <FileSearch*>context
     cdef Tie* tie = &search.tie[number]
     tie.key = tie_key(search.objects.arena, search.objects.sections,
                       &search.objects.files[tie.file], search.names)

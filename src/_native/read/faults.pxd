@@ -1,9 +1,12 @@
 # What the reader of cubins works on, and why it refuses an input.
+#
+# A `bint` function of this package that is a verb returns False if the file is refused (`fault`
+# says why) or, without a fault, if memory is exhausted.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-from tables.rows cimport FaultRow
 from base.vector cimport Vec
+from tables.rows cimport FaultRow
 
 # Reasons of a FaultRow; pylink/phases/faults.py has the sentence for each.
 cdef enum ReadFault:
@@ -28,7 +31,7 @@ cdef enum ReadFault:
     F_RELOC_OFFSET = 18
     F_TOO_LARGE = 19
     F_LINK = 20
-    F_RECORD_END = 21           # of attribute records, as all that are called so
+    F_RECORD_END = 21           # of attribute records, as all F_RECORD_ faults
     F_RECORD_FORMAT = 22
     F_CAPSULE = 24
     F_TEXT_ALIGN = 25
@@ -62,7 +65,7 @@ cdef enum:
     # Names may share their bytes, but honest files use each byte about once. The limit keeps the
     # work of reading names proportional to the size of the file.
     NAMES_PER_BYTE = 16
-    # The same for sections, whose contents mercury twins may share.
+    # The limit for contents of sections, which mercury twins may share.
     CONTENTS_PER_BYTE = 4
 
 cdef inline uint64_t max_nobits() noexcept nogil:
@@ -81,18 +84,19 @@ ctypedef struct Reader:
     FaultRow fault
 
 
-cdef inline bint refuse(Reader* r, int32_t section, int64_t index, int32_t reason, uint64_t value,
-                        uint64_t limit) noexcept nogil:
-    r.fault.file = r.file
-    r.fault.section = section
-    r.fault.index = index
-    r.fault.reason = reason
-    r.fault.value = value
-    r.fault.limit = limit
+cdef inline bint refuse(Reader* reader, int32_t section, int64_t index, int32_t reason,
+                        uint64_t value, uint64_t limit) noexcept nogil:
+    """Record why the current file is refused. Returns False."""
+    reader.fault.file = reader.file
+    reader.fault.section = section
+    reader.fault.index = index
+    reader.fault.reason = reason
+    reader.fault.value = value
+    reader.fault.limit = limit
     return False
 
 
-cdef inline bint take_name(Reader* r, uint64_t size, uint64_t file_size) noexcept nogil:
+cdef inline bint count_name(Reader* reader, uint64_t size, uint64_t file_size) noexcept nogil:
     """Count the bytes of a name; False when names add up to more than the file can mean."""
-    r.names += size
-    return r.names <= NAMES_PER_BYTE * file_size
+    reader.names += size
+    return reader.names <= NAMES_PER_BYTE * file_size

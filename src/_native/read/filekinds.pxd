@@ -6,7 +6,7 @@ from libc.string cimport memcmp
 from base.elf64 cimport EM_CUDA, Ehdr, load32
 
 cdef enum InputKind:
-    IN_CUBIN = 0                # and every ELF file that only the reader of cubins can judge
+    IN_CUBIN = 0                # also ELF files that only the reader of cubins can judge
     IN_HOST = 1                 # an ELF file for the machine that runs the host program
     IN_FATBIN = 2
     IN_ARCHIVE = 3
@@ -23,6 +23,7 @@ cdef enum:
 
 
 cdef inline uint8_t input_kind(const uint8_t* data, uint64_t size) noexcept nogil:
+    """The InputKind of a file, by its first bytes."""
     cdef const Ehdr* header = <const Ehdr*>data
     cdef uint32_t magic
     if size == 0:
@@ -49,20 +50,20 @@ cdef inline uint8_t input_kind(const uint8_t* data, uint64_t size) noexcept nogi
 
 cdef inline bint is_ptx(const uint8_t* data, uint64_t size) noexcept nogil:
     """Whether `.version` comes first after blanks and comments (PTX ISA, Module Directives)."""
-    cdef uint64_t at = 0
-    while at < size:
-        if data[at] == c' ' or (data[at] >= 9 and data[at] <= 13):
-            at += 1
-        elif size - at >= 2 and data[at] == c'/' and data[at + 1] == c'/':
-            while at < size and data[at] != c'\n':
-                at += 1
-        elif size - at >= 4 and data[at] == c'/' and data[at + 1] == c'*':
-            at += 2
-            while size - at >= 2 and not (data[at] == c'*' and data[at + 1] == c'/'):
-                at += 1
-            at += 2
-            if at > size:
+    cdef uint64_t offset = 0
+    while offset < size:
+        if data[offset] == c' ' or (data[offset] >= 9 and data[offset] <= 13):
+            offset += 1
+        elif size - offset >= 2 and data[offset] == c'/' and data[offset + 1] == c'/':
+            while offset < size and data[offset] != c'\n':
+                offset += 1
+        elif size - offset >= 4 and data[offset] == c'/' and data[offset + 1] == c'*':
+            offset += 2
+            while size - offset >= 2 and not (data[offset] == c'*' and data[offset + 1] == c'/'):
+                offset += 1
+            offset += 2
+            if offset > size:
                 return False
         else:
-            return size - at >= 8 and memcmp(data + at, b".version", 8) == 0
+            return size - offset >= 8 and memcmp(data + offset, b".version", 8) == 0
     return False

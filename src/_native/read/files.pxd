@@ -3,23 +3,23 @@
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from base.elf64 cimport EM_CUDA, ET_REL, ET_WHOLE, Ehdr, Sym
 from base.elffile cimport (
     ELF_CLASS, ELF_ENDIAN, ELF_GOOD, ELF_MAGIC, ELF_NAMES, ELF_SHORT, ElfFile, open_elf, open_names,
     open_table,
 )
-from base.elf64 cimport EM_CUDA, ET_REL, ET_WHOLE, Ehdr, Sym
+from base.vector cimport vec_push
+from elfnumbers cimport SHT_SYMTAB
 from objectformats cimport FORMAT, FORMAT_COUNT, FormatFacts
 from read.faults cimport (
     F_ABI, F_CLASS, F_ENDIAN, F_FLAGS, F_MACHINE, F_NOT_ELF, F_NOT_RELOCATABLE, F_OSABI,
     F_SECTION_TABLE, F_STRING_TABLE, F_TOO_LARGE, F_TOO_SHORT, Reader, refuse,
 )
-from tables.rows cimport FileRow
-from elfnumbers cimport SHT_SYMTAB
 from read.links cimport check_links
 from read.notes cimport read_flags, read_notes
 from read.sections cimport read_sections
 from read.symbols cimport read_symbols
-from base.vector cimport vec_push
+from tables.rows cimport FileRow
 
 
 cdef inline int32_t reason_of(int fault) noexcept nogil:
@@ -49,50 +49,51 @@ cdef inline void count_rows(const uint8_t* image, uint64_t size, uint64_t* secti
     symbols[0] += most // sizeof(Sym)
 
 
-cdef inline bint read_file(Reader* r, uint64_t offset, uint64_t size) noexcept nogil:
+cdef inline bint read_file(Reader* reader, uint64_t offset, uint64_t size) noexcept nogil:
+    """Read one file into the tables; False with a fault, or without memory."""
     cdef ElfFile elf
     cdef const Ehdr* header
     cdef const FormatFacts* facts
     cdef uint8_t format = 0
     cdef FileRow* row
-    cdef int fault = open_elf(&elf, r.arena + offset, size)
+    cdef int fault = open_elf(&elf, reader.arena + offset, size)
     if fault != ELF_GOOD:
-        return refuse(r, -1, -1, reason_of(fault), elf.value, elf.limit)
+        return refuse(reader, -1, -1, reason_of(fault), elf.value, elf.limit)
     header = elf.header
     if header.e_machine != EM_CUDA:
-        return refuse(r, -1, -1, F_MACHINE, header.e_machine, EM_CUDA)
+        return refuse(reader, -1, -1, F_MACHINE, header.e_machine, EM_CUDA)
     while format < FORMAT_COUNT and header.e_ident[7] != FORMAT[format].os_abi:
         format += 1
     if format == FORMAT_COUNT:
-        return refuse(r, -1, -1, F_OSABI, header.e_ident[7], FORMAT[0].os_abi)
+        return refuse(reader, -1, -1, F_OSABI, header.e_ident[7], FORMAT[0].os_abi)
     facts = &FORMAT[format]
     if header.e_ident[8] != facts.abi_version:
-        return refuse(r, -1, -1, F_ABI, header.e_ident[8], facts.abi_version)
+        return refuse(reader, -1, -1, F_ABI, header.e_ident[8], facts.abi_version)
     if header.e_flags & facts.refused:
-        return refuse(r, -1, -1, F_FLAGS, header.e_flags, 0)
+        return refuse(reader, -1, -1, F_FLAGS, header.e_flags, 0)
     if header.e_type != ET_REL and header.e_type != ET_WHOLE:
-        return refuse(r, -1, -1, F_NOT_RELOCATABLE, header.e_type, ET_REL)
+        return refuse(reader, -1, -1, F_NOT_RELOCATABLE, header.e_type, ET_REL)
     fault = open_table(&elf)
     if fault != ELF_GOOD:
-        return refuse(r, -1, -1, reason_of(fault), elf.value, elf.limit)
-    if r.sections.count + elf.count > 0x7fffffff:
-        return refuse(r, -1, -1, F_TOO_LARGE, r.sections.count + elf.count, 0x7fffffff)
-    r.names = 0
-    row = <FileRow*>vec_push(&r.files)
+        return refuse(reader, -1, -1, reason_of(fault), elf.value, elf.limit)
+    if reader.sections.count + elf.count > 0x7fffffff:
+        return refuse(reader, -1, -1, F_TOO_LARGE, reader.sections.count + elf.count, 0x7fffffff)
+    reader.names = 0
+    row = <FileRow*>vec_push(&reader.files)
     if row == NULL:
         return False
     memset(row, 0, sizeof(FileRow))
     row.offset = offset
     row.size = size
-    row.first_section = <uint32_t>r.sections.count
+    row.first_section = <uint32_t>reader.sections.count
     row.section_count = <uint32_t>elf.count
-    row.first_symbol = <uint32_t>r.symbols.count
+    row.first_symbol = <uint32_t>reader.symbols.count
     row.format = format
     read_flags(row, facts, header)
     fault = open_names(&elf)
     if fault != ELF_GOOD:
-        return refuse(r, <int32_t>elf.strings, -1, reason_of(fault), elf.value, elf.limit)
-    return (read_sections(r, row, &elf)
-            and read_notes(r, row)
-            and read_symbols(r, row)
-            and check_links(r, row))
+        return refuse(reader, <int32_t>elf.strings, -1, reason_of(fault), elf.value, elf.limit)
+    return (read_sections(reader, row, &elf)
+            and read_notes(reader, row)
+            and read_symbols(reader, row)
+            and check_links(reader, row))

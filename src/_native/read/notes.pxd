@@ -3,22 +3,22 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memset
 
+from base.elf64 cimport ET_WHOLE, Ehdr
+from objectformats cimport FormatFacts
+from read.faults cimport Reader
+from read.sections cimport FIRST_MERCURY_SM
 from sectionkinds cimport IS_CALLS, IS_CODE, IS_RECORDS, K_COMPAT, K_CUINFO, K_TKINFO
 from tables.attributes cimport find_record
 from tables.kinds cimport is_a, is_plain
-from base.elf64 cimport ET_WHOLE, Ehdr
-from read.faults cimport Reader
-from read.sections cimport FIRST_MERCURY_SM
-from objectformats cimport FormatFacts
 from tables.rows cimport (
-    FILE_EARLY, FILE_NARROW, FILE_SPECIFIC, FILE_UNCLASSED, FILE_WHOLE, UNKNOWN_SM, FileRow,
+    FILE_EARLY, FILE_NARROW, FILE_SPECIFIC, FILE_UNCLASSED, FILE_WHOLE_PROGRAM, UNKNOWN_SM, FileRow,
     SectionRow,
 )
 
 cdef enum:
     COMPAT_ISA_CLASS = 2        # attribute: which architectures the code can run on
     COMPAT_SPECIFIC = 9         # attribute: the code is for one architecture alone
-    CUINFO_VERSION = 2          # of the note, since 13.0; that of before has no toolkit
+    CUINFO_VERSION = 2          # version since 13.0; the earlier note has no toolkit
 
 # .note.nv.cuinfo: the head of an ELF note, then what the file was made from, and by what. The note
 # .note.nv.cuver of before 13.0 has two words in place of the last two numbers.
@@ -45,7 +45,7 @@ cdef packed struct TkinfoNote:
     uint32_t strings[5]
 
 cdef enum:
-    TKINFO_TOOL = 2             # of `strings`
+    TKINFO_TOOL = 2             # index into `strings`
     TKINFO_BUILD = 3
     TOOL_PARTS = 3              # numbers of a version
     LONGEST_PART = 3            # digits of one
@@ -63,12 +63,12 @@ cdef inline void read_flags(FileRow* row, const FormatFacts* facts,
     if header.e_flags & facts.specific:
         row.flags |= FILE_SPECIFIC
     if header.e_type == ET_WHOLE:
-        row.flags |= FILE_WHOLE
+        row.flags |= FILE_WHOLE_PROGRAM
     if facts.wide and not header.e_flags & facts.wide:
         row.flags |= FILE_NARROW
 
 
-cdef inline bint read_notes(Reader* r, FileRow* row) noexcept nogil:
+cdef inline bint read_notes(Reader* reader, FileRow* row) noexcept nogil:
     """Fill in what sections tell, and where such sections and code are; never False.
 
     Notes and records that are cut off tell nothing.
@@ -78,17 +78,17 @@ cdef inline bint read_notes(Reader* r, FileRow* row) noexcept nogil:
     cdef uint32_t i, tool = 0
     cdef bint told
     for i in range(row.first_section, row.first_section + row.section_count):
-        s = <const SectionRow*>r.sections.data + i
+        s = <const SectionRow*>reader.sections.data + i
         told = True
         if s.kind == K_CUINFO:
-            read_toolkit(row, r.arena + s.offset, s.size)
+            read_toolkit(row, reader.arena + s.offset, s.size)
         elif s.kind == K_TKINFO:
-            tool = max(tool, newest_tool(r.arena + s.offset, s.size))
+            tool = max(tool, newest_tool(reader.arena + s.offset, s.size))
         elif s.kind == K_COMPAT:
-            record = find_record(r.arena + s.offset, s.size, COMPAT_SPECIFIC)
+            record = find_record(reader.arena + s.offset, s.size, COMPAT_SPECIFIC)
             if record != NULL and record[2] != 0:
                 row.flags |= FILE_SPECIFIC
-            if find_record(r.arena + s.offset, s.size, COMPAT_ISA_CLASS) == NULL:
+            if find_record(reader.arena + s.offset, s.size, COMPAT_ISA_CLASS) == NULL:
                 row.flags |= FILE_UNCLASSED
         else:
             told = is_plain(s.kind, IS_CALLS | IS_RECORDS)
@@ -106,34 +106,35 @@ cdef inline bint read_notes(Reader* r, FileRow* row) noexcept nogil:
 
 
 cdef inline void read_toolkit(FileRow* row, const uint8_t* notes, uint64_t size) noexcept nogil:
+    """Fill in toolkit and PTX architecture from the notes of .note.nv.cuinfo."""
     cdef const CuinfoNote* note
-    cdef uint64_t at = 0
-    while at < size and size - at >= sizeof(CuinfoNote):
-        note = <const CuinfoNote*>(notes + at)
+    cdef uint64_t offset = 0
+    while offset < size and size - offset >= sizeof(CuinfoNote):
+        note = <const CuinfoNote*>(notes + offset)
         row.ptx_sm = min(row.ptx_sm, note.ptx_sm)
         if note.version >= CUINFO_VERSION:
             row.toolkit = max(row.toolkit, <uint32_t>note.toolkit)
         elif row.sm >= FIRST_MERCURY_SM:
             row.flags |= FILE_EARLY
-        at += sizeof(CuinfoNote) - 8 + (<uint64_t>note.size + 3) // 4 * 4
+        offset += sizeof(CuinfoNote) - 8 + (<uint64_t>note.size + 3) // 4 * 4
 
 
 cdef inline uint32_t newest_tool(const uint8_t* notes, uint64_t size) noexcept nogil:
     """Toolkit and patch level of the newest tool that notes name, 132086 for 13.2.86, or 0."""
     cdef const TkinfoNote* note
-    cdef uint64_t at = 0, room
+    cdef uint64_t offset = 0, room
     cdef uint32_t newest = 0, i
-    while at < size and size - at >= sizeof(TkinfoNote):
-        note = <const TkinfoNote*>(notes + at)
-        at += sizeof(TkinfoNote)
+    while offset < size and size - offset >= sizeof(TkinfoNote):
+        note = <const TkinfoNote*>(notes + offset)
+        offset += sizeof(TkinfoNote)
         room = <uint64_t>note.size - min(<uint64_t>note.size, 24)
-        if room > size - at:
+        if room > size - offset:
             return newest
         for i in range(TKINFO_TOOL, TKINFO_BUILD + 1):
             if note.strings[i] < room:
-                newest = max(newest, tool_of(notes + at + note.strings[i],
+                newest = max(newest, tool_of(notes + offset + note.strings[i],
                                              room - note.strings[i]))
-        at += (room + 3) // 4 * 4
+        offset += (room + 3) // 4 * 4
     return newest
 
 

@@ -2,7 +2,7 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
-from cpython.ref cimport Py_INCREF, PyObject
+from cpython.ref cimport PyObject, Py_INCREF
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 

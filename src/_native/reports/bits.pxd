@@ -13,33 +13,34 @@ ctypedef struct Cursor:
     uint64_t fault_byte
 
 
-cdef inline void fail(Cursor* c, const char* why) noexcept nogil:
-    if c.fault == NULL:
-        c.fault = why
-        c.fault_byte = c.bit >> 3
-    c.bit = c.limit
+cdef inline void stop_reading(Cursor* cursor, const char* why) noexcept nogil:
+    if cursor.fault == NULL:
+        cursor.fault = why
+        cursor.fault_byte = cursor.bit >> 3
+    cursor.bit = cursor.limit
 
 
-cdef inline uint64_t take(Cursor* c, uint32_t width) noexcept nogil:
+cdef inline uint64_t read_bits(Cursor* cursor, uint32_t width) noexcept nogil:
     """The next `width` bits, at most 32; 0 after a fault."""
-    cdef uint64_t byte = c.bit >> 3, word = 0, have
-    if width > c.limit - c.bit:
-        fail(c, b"the block ends within a record")
+    cdef uint64_t byte = cursor.bit >> 3, word = 0, available
+    if width > cursor.limit - cursor.bit:
+        stop_reading(cursor, b"the block ends within a record")
         return 0
-    have = c.size - byte
-    memcpy(&word, c.data + byte, 8 if have > 8 else have)
-    word >>= c.bit & 7
-    c.bit += width
+    available = cursor.size - byte
+    memcpy(&word, cursor.data + byte, 8 if available > 8 else available)
+    word >>= cursor.bit & 7
+    cursor.bit += width
     return word & ((<uint64_t>1 << width) - 1)
 
 
-cdef inline uint64_t take_vbr(Cursor* c, uint32_t width) noexcept nogil:
+cdef inline uint64_t read_vbr(Cursor* cursor, uint32_t width) noexcept nogil:
+    """The next number in groups of `width` bits; 0 after a fault."""
     cdef uint64_t more = <uint64_t>1 << (width - 1), value = 0, piece
     cdef uint32_t shift = 0
-    while c.fault == NULL:
-        piece = take(c, width)
+    while cursor.fault == NULL:
+        piece = read_bits(cursor, width)
         if shift > 63 or ((piece & (more - 1)) << shift) >> shift != piece & (more - 1):
-            fail(c, b"a number has more than 64 bits")
+            stop_reading(cursor, b"a number has more than 64 bits")
             break
         value |= (piece & (more - 1)) << shift
         if not piece & more:
@@ -48,12 +49,12 @@ cdef inline uint64_t take_vbr(Cursor* c, uint32_t width) noexcept nogil:
     return 0
 
 
-cdef inline void align_read(Cursor* c) noexcept nogil:
-    cdef uint64_t rest = -c.bit & 31
-    if rest > c.limit - c.bit:
-        fail(c, b"the block ends within a record")
+cdef inline void align_read(Cursor* cursor) noexcept nogil:
+    cdef uint64_t padding = -cursor.bit & 31
+    if padding > cursor.limit - cursor.bit:
+        stop_reading(cursor, b"the block ends within a record")
     else:
-        c.bit += rest
+        cursor.bit += padding
 
 
 ctypedef struct Bits:
@@ -62,28 +63,28 @@ ctypedef struct Bits:
     uint32_t used       # how many, fewer than 32
 
 
-cdef inline void put(Bits* b, uint64_t value, uint32_t width) noexcept nogil:
+cdef inline void write_bits(Bits* bits, uint64_t value, uint32_t width) noexcept nogil:
     """The low `width` bits, at most 32; the others must be zero."""
     cdef uint32_t word
-    b.word |= value << b.used
-    b.used += width
-    if b.used >= 32:
-        word = <uint32_t>b.word
-        memcpy(b.at, &word, 4)
-        b.at += 4
-        b.word >>= 32
-        b.used -= 32
+    bits.word |= value << bits.used
+    bits.used += width
+    if bits.used >= 32:
+        word = <uint32_t>bits.word
+        memcpy(bits.at, &word, 4)
+        bits.at += 4
+        bits.word >>= 32
+        bits.used -= 32
 
 
-cdef inline void put_vbr(Bits* b, uint64_t value, uint32_t width) noexcept nogil:
+cdef inline void write_vbr(Bits* bits, uint64_t value, uint32_t width) noexcept nogil:
     """Groups of `width` bits, the low ones first; the top bit of a group says that more follow."""
     cdef uint64_t more = (<uint64_t>1) << (width - 1)
     while value >= more:
-        put(b, (value & (more - 1)) | more, width)
+        write_bits(bits, (value & (more - 1)) | more, width)
         value >>= width - 1
-    put(b, value, width)
+    write_bits(bits, value, width)
 
 
 cdef inline void align_write(Bits* b) noexcept nogil:
     if b.used:
-        put(b, 0, 32 - b.used)
+        write_bits(b, 0, 32 - b.used)

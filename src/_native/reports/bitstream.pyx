@@ -8,10 +8,10 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from reports.bits cimport Cursor, align_read, fail, take, take_vbr
-from base.vector cimport Vec, vec_push, vec_reserve, vec_take
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.memory cimport check_memory
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
+from base.vector cimport Vec, vec_push, vec_reserve, vec_to_bytes
+from reports.bits cimport Cursor, align_read, read_bits, read_vbr, stop_reading
 
 cdef enum:
     # Abbreviation ids that every block has.
@@ -61,184 +61,192 @@ ctypedef packed struct Abbreviation:
 BLOCK_ROW = sizeof(BlockRow)
 
 
-cdef void open_cursor(Cursor* c, bytes data, uint64_t start, uint64_t end) noexcept:
-    c.data = <const uint8_t*>PyBytes_AS_STRING(data)
-    c.size = PyBytes_GET_SIZE(data)
-    c.bit = start * 8
-    c.limit = end * 8
-    c.fault = NULL
+cdef void open_cursor(Cursor* cursor, bytes data, uint64_t start, uint64_t end) noexcept:
+    cursor.data = <const uint8_t*>PyBytes_AS_STRING(data)
+    cursor.size = PyBytes_GET_SIZE(data)
+    cursor.bit = start * 8
+    cursor.limit = end * 8
+    cursor.fault = NULL
 
 
-cdef int check(Cursor* c) except -1:
-    if c.fault != NULL:
-        raise ValueError(f"byte {c.fault_byte:#x}: {c.fault.decode()}")
+cdef int check(Cursor* cursor) except -1:
+    if cursor.fault != NULL:
+        raise ValueError(f"byte {cursor.fault_byte:#x}: {cursor.fault.decode()}")
     return 0
 
 
-cdef Abbreviation* new_abbreviation(Cursor* c, Vec* known) except NULL:
+cdef Abbreviation* new_abbreviation(Cursor* cursor, Vec* abbreviations) except NULL:
     """A row for one more abbreviation; a fault when there are too many."""
-    cdef Abbreviation* row = <Abbreviation*>vec_push(known)
+    cdef Abbreviation* row = <Abbreviation*>vec_push(abbreviations)
     check_memory(row != NULL)
-    if known.count > MOST_ABBREVIATIONS:
-        fail(c, b"too many abbreviations")
+    if abbreviations.count > MOST_ABBREVIATIONS:
+        stop_reading(cursor, b"too many abbreviations")
     return row
 
 
 def find_blocks(bytes data, uint64_t start):
-    """The blocks from byte `start` to the end, as packed `BlockRow`s; zeros after them are none.
+    """The blocks from byte `start` to the end, as packed `BlockRow`s; zeros after them are not a
+    block.
 
     ValueError for what is not a block, or runs past the end.
     """
-    cdef Cursor c
+    cdef Cursor cursor
     cdef Vec rows
     cdef Scratch scratch
     cdef BlockRow* row
-    cdef uint64_t size = PyBytes_GET_SIZE(data), at = start, words, number, width
+    cdef uint64_t size = PyBytes_GET_SIZE(data), start_of_block = start, words, number, width
     if start > size or start % 4:
         raise ValueError("not the start of a block")
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &rows, sizeof(BlockRow))
-        while at < size:
-            open_cursor(&c, data, at, size)
-            if take(&c, OUTER_WIDTH) != ENTER_BLOCK:
-                if not data[at:].strip(b"\0"):
+        while start_of_block < size:
+            open_cursor(&cursor, data, start_of_block, size)
+            if read_bits(&cursor, OUTER_WIDTH) != ENTER_BLOCK:
+                if not data[start_of_block:].strip(b"\0"):
                     break
-                raise ValueError(f"byte {at:#x}: no block starts here")
-            number = take_vbr(&c, 8)
-            width = take_vbr(&c, 4)
-            align_read(&c)
-            words = take(&c, 32)
-            if c.fault != NULL or words > (size - (c.bit >> 3)) // 4:
-                raise ValueError(f"byte {at:#x}: the file ends within the block that starts here")
+                raise ValueError(f"byte {start_of_block:#x}: no block starts here")
+            number = read_vbr(&cursor, 8)
+            width = read_vbr(&cursor, 4)
+            align_read(&cursor)
+            words = read_bits(&cursor, 32)
+            if cursor.fault != NULL or words > (size - (cursor.bit >> 3)) // 4:
+                raise ValueError(
+                    f"byte {start_of_block:#x}: the file ends within the block that starts here")
             if not 2 <= width <= MOST_WIDTH or number > MOST_BLOCK:
-                raise ValueError(f"byte {at:#x}: no block has such a head")
+                raise ValueError(f"byte {start_of_block:#x}: no block has such a head")
             row = <BlockRow*>vec_push(&rows)
             check_memory(row != NULL)
             row.number = <uint32_t>number
             row.width = <uint32_t>width
-            row.start = c.bit >> 3
-            at = row.end = row.start + words * 4
-        return vec_take(&rows)
+            row.start = cursor.bit >> 3
+            start_of_block = row.end = row.start + words * 4
+        return vec_to_bytes(&rows)
     finally:
         scratch_free(&scratch)
 
 
-cdef void define(Cursor* c, Abbreviation* a, uint32_t block) noexcept nogil:
+cdef void read_definition(Cursor* cursor, Abbreviation* abbreviation,
+                          uint32_t block) noexcept nogil:
     """Read the definition of an abbreviation after its id."""
-    cdef uint64_t count = take_vbr(c, 5), i
+    cdef uint64_t count = read_vbr(cursor, 5), i
     cdef uint32_t encoding
     cdef uint64_t value
-    a.block = block
-    a.count = 0
+    abbreviation.block = block
+    abbreviation.count = 0
     if count == 0 or count > MOST_OPERANDS:
-        fail(c, b"an abbreviation has too many operands" if count else b"an empty abbreviation")
+        stop_reading(cursor, b"an abbreviation has too many operands" if count
+                     else b"an empty abbreviation")
         return
     for i in range(count):
         value = 0
-        if take(c, 1):
+        if read_bits(cursor, 1):
             encoding = LITERAL
-            value = take_vbr(c, 8)
+            value = read_vbr(cursor, 8)
         else:
-            encoding = <uint32_t>take(c, 3)
+            encoding = <uint32_t>read_bits(cursor, 3)
             if encoding == FIXED or encoding == VBR:
-                value = take_vbr(c, 5)
+                value = read_vbr(cursor, 5)
                 if value > MOST_WIDTH or (encoding == VBR and value == 1):
-                    fail(c, b"an abbreviation has an operand of a width that does not exist")
+                    stop_reading(cursor,
+                                 b"an abbreviation has an operand of a width that does not exist")
                 elif value == 0:    # means the literal 0
                     encoding = LITERAL
             elif encoding < FIXED or encoding > BLOB:
-                fail(c, b"an abbreviation has an operand of an unknown encoding")
+                stop_reading(cursor, b"an abbreviation has an operand of an unknown encoding")
             # An array is followed by its element alone, and a blob by nothing.
             if encoding == ARRAY and i + 2 != count or encoding == BLOB and i + 1 != count:
-                fail(c, b"an abbreviation goes on behind its last operand")
-        if i and a.encodings[i - 1] == ARRAY and (encoding == ARRAY or encoding == BLOB):
-            fail(c, b"an abbreviation has an array of no scalars")
-        a.encodings[i] = <uint8_t>encoding
-        a.values[i] = value
-    if a.encodings[0] == ARRAY or a.encodings[0] == BLOB:
-        fail(c, b"an abbreviation has no number for its records")
-    a.count = <uint32_t>count
+                stop_reading(cursor, b"an abbreviation goes on behind its last operand")
+        if i and abbreviation.encodings[i - 1] == ARRAY and (encoding == ARRAY or encoding == BLOB):
+            stop_reading(cursor, b"an abbreviation has an array of no scalars")
+        abbreviation.encodings[i] = <uint8_t>encoding
+        abbreviation.values[i] = value
+    if abbreviation.encodings[0] == ARRAY or abbreviation.encodings[0] == BLOB:
+        stop_reading(cursor, b"an abbreviation has no number for its records")
+    abbreviation.count = <uint32_t>count
 
 
-cdef inline uint64_t scalar(Cursor* c, uint32_t encoding, uint64_t value) noexcept nogil:
+cdef inline uint64_t read_scalar(Cursor* cursor, uint32_t encoding, uint64_t value) noexcept nogil:
     if encoding == LITERAL:
         return value
     if encoding == FIXED:
-        return take(c, <uint32_t>value)
+        return read_bits(cursor, <uint32_t>value)
     if encoding == VBR:
-        return take_vbr(c, <uint32_t>value)
-    return <uint8_t>CHARACTERS[take(c, 6)]
+        return read_vbr(cursor, <uint32_t>value)
+    return <uint8_t>CHARACTERS[read_bits(cursor, 6)]
 
 
 cdef struct Record:
     uint64_t code
     uint64_t values[MOST_VALUES]
     uint64_t count              # values in all, of which the first MOST_VALUES are kept
-    uint64_t blob               # byte where it starts
+    uint64_t blob               # byte at which it starts
     int64_t blob_size           # -1 without one
 
 
-cdef inline void keep(Record* r, uint64_t value) noexcept nogil:
-    if r.count < MOST_VALUES:
-        r.values[r.count] = value
-    r.count += 1
+cdef inline void keep_value(Record* record, uint64_t value) noexcept nogil:
+    if record.count < MOST_VALUES:
+        record.values[record.count] = value
+    record.count += 1
 
 
-cdef void read_plain(Cursor* c, Record* r) noexcept nogil:
+cdef void read_plain(Cursor* cursor, Record* record) noexcept nogil:
     """A record without abbreviation, after its id."""
     cdef uint64_t count, _i
-    r.code = take_vbr(c, 6)
-    r.count = 0
-    r.blob = 0
-    r.blob_size = -1
-    count = take_vbr(c, 6)
-    if count > (c.limit - c.bit) // 6:
-        fail(c, b"the block ends within a record")
+    record.code = read_vbr(cursor, 6)
+    record.count = 0
+    record.blob = 0
+    record.blob_size = -1
+    count = read_vbr(cursor, 6)
+    if count > (cursor.limit - cursor.bit) // 6:
+        stop_reading(cursor, b"the block ends within a record")
         return
     for _i in range(count):
-        keep(r, take_vbr(c, 6))
+        keep_value(record, read_vbr(cursor, 6))
 
 
-cdef void read_short(Cursor* c, const Abbreviation* a, Record* r) noexcept nogil:
+cdef void read_short(Cursor* cursor, const Abbreviation* abbreviation,
+                     Record* record) noexcept nogil:
     """A record with an abbreviation, after its id."""
     cdef uint64_t count, _j
     cdef uint32_t i
-    r.code = scalar(c, a.encodings[0], a.values[0])
-    r.count = 0
-    r.blob = 0
-    r.blob_size = -1
-    for i in range(1, a.count):
-        if a.encodings[i] == ARRAY:
-            count = take_vbr(c, 6)
-            if count > (MOST_VALUES if a.encodings[i + 1] == LITERAL else c.limit - c.bit):
-                fail(c, b"an array is longer than its block")
+    record.code = read_scalar(cursor, abbreviation.encodings[0], abbreviation.values[0])
+    record.count = 0
+    record.blob = 0
+    record.blob_size = -1
+    for i in range(1, abbreviation.count):
+        if abbreviation.encodings[i] == ARRAY:
+            count = read_vbr(cursor, 6)
+            if count > (MOST_VALUES if abbreviation.encodings[i + 1] == LITERAL
+                        else cursor.limit - cursor.bit):
+                stop_reading(cursor, b"an array is longer than its block")
                 return
             for _j in range(count):
-                keep(r, scalar(c, a.encodings[i + 1], a.values[i + 1]))
+                keep_value(record, read_scalar(cursor, abbreviation.encodings[i + 1],
+                                               abbreviation.values[i + 1]))
             return
-        if a.encodings[i] == BLOB:
-            count = take_vbr(c, 6)
-            align_read(c)
-            if count > (c.limit - c.bit) >> 3:
-                fail(c, b"the block ends within a record")
+        if abbreviation.encodings[i] == BLOB:
+            count = read_vbr(cursor, 6)
+            align_read(cursor)
+            if count > (cursor.limit - cursor.bit) >> 3:
+                stop_reading(cursor, b"the block ends within a record")
                 return
-            r.blob = c.bit >> 3
-            r.blob_size = <int64_t>count
-            c.bit += count * 8
-            align_read(c)
+            record.blob = cursor.bit >> 3
+            record.blob_size = <int64_t>count
+            cursor.bit += count * 8
+            align_read(cursor)
             return
-        keep(r, scalar(c, a.encodings[i], a.values[i]))
+        keep_value(record, read_scalar(cursor, abbreviation.encodings[i], abbreviation.values[i]))
 
 
-cdef const Abbreviation* find(const Abbreviation* known, size_t count, uint32_t block,
-                              uint64_t place) noexcept nogil:
+cdef const Abbreviation* find_abbreviation(const Abbreviation* abbreviations, size_t count,
+                                           uint32_t block, uint64_t place) noexcept nogil:
     """The abbreviation of a block at a place of its own, NULL for none."""
     cdef size_t i
     for i in range(count):
-        if known[i].block == block:
+        if abbreviations[i].block == block:
             if place == 0:
-                return &known[i]
+                return &abbreviations[i]
             place -= 1
     return NULL
 
@@ -249,35 +257,35 @@ def read_block_info(bytes data, uint64_t start, uint64_t end, uint32_t width):
     Its contents are the bytes from `start` to `end`, as `find_blocks` found them. ValueError for a
     damaged block.
     """
-    cdef Cursor c
-    cdef Vec known
+    cdef Cursor cursor
+    cdef Vec abbreviations
     cdef Scratch scratch
     cdef Record record
     cdef uint32_t block = MOST_BLOCK
     cdef uint64_t id
     if not start <= end <= <uint64_t>PyBytes_GET_SIZE(data) or not 2 <= width <= MOST_WIDTH:
         raise ValueError("no block of this file")
-    open_cursor(&c, data, start, end)
+    open_cursor(&cursor, data, start, end)
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &known, sizeof(Abbreviation))
-        while c.fault == NULL:
-            id = take(&c, width)
+        scratch_vector(&scratch, &abbreviations, sizeof(Abbreviation))
+        while cursor.fault == NULL:
+            id = read_bits(&cursor, width)
             if id == END_BLOCK:
-                align_read(&c)
+                align_read(&cursor)
                 break
             if id == DEFINE:
-                define(&c, new_abbreviation(&c, &known), block)
+                read_definition(&cursor, new_abbreviation(&cursor, &abbreviations), block)
             elif id == UNABBREVIATED:
-                read_plain(&c, &record)
+                read_plain(&cursor, &record)
                 if record.code == SET_BLOCK and record.count:
                     block = <uint32_t>min(record.values[0], <uint64_t>MOST_BLOCK)
             else:
-                fail(&c, b"the block info block holds something else than definitions")
-        if c.bit != c.limit:
-            fail(&c, b"the block ends before its size says")
-        check(&c)
-        return vec_take(&known)
+                stop_reading(&cursor, b"the block info block holds something else than definitions")
+        if cursor.bit != cursor.limit:
+            stop_reading(&cursor, b"the block ends before its size says")
+        check(&cursor)
+        return vec_to_bytes(&abbreviations)
     finally:
         scratch_free(&scratch)
 
@@ -288,8 +296,8 @@ def read_records(bytes data, bytes blocks, size_t first, size_t last, bytes abbr
     A list for each block; a record is a tuple of its number and its operands, the last of which is
     bytes when it is a blob. ValueError for a damaged block, and for one with a block inside.
     """
-    cdef Cursor c
-    cdef Vec known
+    cdef Cursor cursor
+    cdef Vec all_abbreviations
     cdef Scratch scratch
     cdef const BlockRow* row = <const BlockRow*>PyBytes_AS_STRING(blocks)
     cdef size_t shared = PyBytes_GET_SIZE(abbreviations) // sizeof(Abbreviation), i
@@ -299,59 +307,62 @@ def read_records(bytes data, bytes blocks, size_t first, size_t last, bytes abbr
         raise ValueError("there are no such rows")
     scratch_init(&scratch)
     try:
-        scratch_vector(&scratch, &known, sizeof(Abbreviation))
-        check_memory(vec_reserve(&known, shared + 1))
-        memcpy(known.data, PyBytes_AS_STRING(abbreviations), shared * sizeof(Abbreviation))
+        scratch_vector(&scratch, &all_abbreviations, sizeof(Abbreviation))
+        check_memory(vec_reserve(&all_abbreviations, shared + 1))
+        memcpy(all_abbreviations.data, PyBytes_AS_STRING(abbreviations),
+               shared * sizeof(Abbreviation))
         for i in range(first, last):
             if not row[i].start <= row[i].end <= size or not 2 <= row[i].width <= MOST_WIDTH:
                 raise ValueError("no block of this file")
-            open_cursor(&c, data, row[i].start, row[i].end)
-            known.count = shared
+            open_cursor(&cursor, data, row[i].start, row[i].end)
+            all_abbreviations.count = shared
             records = []
-            read_block(&c, &row[i], &known, records)
-            check(&c)
+            read_block(&cursor, &row[i], &all_abbreviations, records)
+            check(&cursor)
             result.append(records)
         return result
     finally:
         scratch_free(&scratch)
 
 
-cdef int read_block(Cursor* c, const BlockRow* row, Vec* known, list records) except -1:
-    """Read the records of one block; `known` gets the abbreviations of its own."""
+cdef int read_block(Cursor* cursor, const BlockRow* row, Vec* abbreviations,
+                    list records) except -1:
+    """Read the records of one block; `abbreviations` gets the abbreviations of its own."""
     cdef const Abbreviation* abbreviation
     cdef Record record
     cdef uint64_t id, i
-    while c.fault == NULL:
-        id = take(c, row.width)
+    while cursor.fault == NULL:
+        id = read_bits(cursor, row.width)
         if id == END_BLOCK:
-            align_read(c)
+            align_read(cursor)
             break
         if id == ENTER_BLOCK:
-            fail(c, b"a block inside a block")
+            stop_reading(cursor, b"a block inside a block")
             break
         if id == DEFINE:
-            define(c, new_abbreviation(c, known), row.number)
+            read_definition(cursor, new_abbreviation(cursor, abbreviations), row.number)
             continue
         if id == UNABBREVIATED:
-            read_plain(c, &record)
+            read_plain(cursor, &record)
         else:
-            abbreviation = find(<const Abbreviation*>known.data, known.count, row.number,
-                                id - FIRST_ABBREVIATION)
+            abbreviation = find_abbreviation(<const Abbreviation*>abbreviations.data,
+                                             abbreviations.count, row.number,
+                                             id - FIRST_ABBREVIATION)
             if abbreviation == NULL:
-                fail(c, b"a record has an abbreviation that is not defined")
+                stop_reading(cursor, b"a record has an abbreviation that is not defined")
                 break
-            read_short(c, abbreviation, &record)
+            read_short(cursor, abbreviation, &record)
         if record.count > MOST_VALUES:
-            fail(c, b"a record has too many operands")
-        if c.fault != NULL:
+            stop_reading(cursor, b"a record has too many operands")
+        if cursor.fault != NULL:
             break
         values = [record.code]
         for i in range(record.count):
             values.append(record.values[i])
         if record.blob_size >= 0:
-            values.append(PyBytes_FromStringAndSize(<const char*>c.data + record.blob,
+            values.append(PyBytes_FromStringAndSize(<const char*>cursor.data + record.blob,
                                                     record.blob_size))
         records.append(tuple(values))
-    if c.bit != c.limit:
-        fail(c, b"the block ends before its size says")
+    if cursor.bit != cursor.limit:
+        stop_reading(cursor, b"the block ends before its size says")
     return 0

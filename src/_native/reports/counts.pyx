@@ -8,15 +8,15 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from sectionkinds cimport IS_DEBUG, IS_ENTRIES, KIND_COUNT, K_OTHER
 from base.elf64 cimport STB_WEAK, STT_FUNC, STT_SECTION
+from base.memory cimport check_memory
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from pylink._native.tables cimport Fixups, PlacedTables, Values
-from tables.kinds cimport is_a, is_nobits
 from relocationtypes cimport FIRST_MERCURY_TYPE, MERCURY_TYPES, PLAIN_TYPES
+from sectionkinds cimport IS_DEBUG, IS_ENTRIES, KIND_COUNT, K_OTHER
+from tables.kinds cimport is_a, is_nobits
 from tables.rows cimport FROM_INPUTS, EmittedRow, FileRow, FixupRow, OutRow, SectionRow, SymbolRow
 from tables.views cimport MergedView, ObjectsView, PlacedView
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
-from base.memory cimport check_memory
 
 cdef enum:
     # Relocation types that have a counter: plain numbers, mercury numbers, others.
@@ -108,10 +108,11 @@ cdef inline KindCount* counter(const Counts* c, uint32_t kind) noexcept nogil:
 
 
 cdef void count_outputs(Counts* c) noexcept nogil:
+    """Count sections, bytes and relocations of the output by kind."""
     cdef const OutRow* out = c.placed.outs
     cdef const FixupRow* fixup = c.merged.fixups
     cdef size_t i
-    cdef int32_t at
+    cdef int32_t section
     cdef KindCount* k
     for i in range(c.placed.out_count):
         c.copied[i] = not is_nobits(&out[i]) and c.placed.places[i].contents == FROM_INPUTS
@@ -121,8 +122,8 @@ cdef void count_outputs(Counts* c) noexcept nogil:
         k.output_sections += 1
         k.output_bytes += c.placed.places[i].size
         if is_a(out[i].kind, IS_ENTRIES):
-            at = patched(&c.placed, &out[i])
-            counter(c, out[at].kind if at >= 0 else K_OTHER).kept += out[i].count
+            section = changed_section(&c.placed, &out[i])
+            counter(c, out[section].kind if section >= 0 else K_OTHER).kept += out[i].count
     for i in range(c.merged.fixup_count):
         if <size_t>fixup[i].out < c.placed.out_count:
             counter(c, out[fixup[i].out].kind).applied += 1
@@ -130,6 +131,7 @@ cdef void count_outputs(Counts* c) noexcept nogil:
 
 cdef void count_input_sections(const Counts* c, const FileRow* file,
                                FileCount* row) noexcept nogil:
+    """Count the sections of one file."""
     cdef const int32_t* out_of = c.merged.out_of
     cdef const SectionRow* s
     cdef KindCount* k
@@ -158,35 +160,36 @@ cdef void count_input_sections(const Counts* c, const FileRow* file,
 
 
 cdef void count_input_symbols(const Counts* c, const FileRow* file, FileCount* row) noexcept nogil:
-    cdef const SymbolRow* y
+    """Count the symbols of one file."""
+    cdef const SymbolRow* symbol
     cdef uint32_t i
     row.symbols = file.symbol_count
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
-        y = &c.objects.symbols[i]
-        if (y.info & 15) == STT_SECTION or y.name_size == 0:
+        symbol = &c.objects.symbols[i]
+        if (symbol.info & 15) == STT_SECTION or symbol.name_size == 0:
             continue
-        if y.shndx == 0:
+        if symbol.shndx == 0:
             row.undefined += 1
             continue
         row.defined += 1
-        row.weak += y.info >> 4 == STB_WEAK
-        row.functions += (y.info & 15) == STT_FUNC
+        row.weak += symbol.info >> 4 == STB_WEAK
+        row.functions += (symbol.info & 15) == STT_FUNC
 
 
-cdef inline int32_t patched(const PlacedView* placed, const OutRow* row) noexcept nogil:
+cdef inline int32_t changed_section(const PlacedView* placed, const OutRow* row) noexcept nogil:
     """The section that a relocation section changes; a mercury one knows it through its twin."""
     cdef const OutRow* o = placed.outs
-    cdef int32_t at = row.target, count = <int32_t>placed.out_count
-    if at < 0 and 0 <= row.twin < count and 0 <= o[row.twin].target < count:
-        at = o[o[row.twin].target].merc
-    return at if at < count else -1
+    cdef int32_t section = row.target, count = <int32_t>placed.out_count
+    if section < 0 and 0 <= row.twin < count and 0 <= o[row.twin].target < count:
+        section = o[o[row.twin].target].merc
+    return section if section < count else -1
 
 
-cdef inline size_t counter_of(uint32_t type_) noexcept nogil:
-    if type_ < PLAIN_TYPES:
-        return type_
-    if FIRST_MERCURY_TYPE <= type_ < FIRST_MERCURY_TYPE + MERCURY_TYPES:
-        return PLAIN_TYPES + type_ - FIRST_MERCURY_TYPE
+cdef inline size_t counter_of(uint32_t relocation_type) noexcept nogil:
+    if relocation_type < PLAIN_TYPES:
+        return relocation_type
+    if FIRST_MERCURY_TYPE <= relocation_type < FIRST_MERCURY_TYPE + MERCURY_TYPES:
+        return PLAIN_TYPES + relocation_type - FIRST_MERCURY_TYPE
     return TYPES - 1
 
 

@@ -14,5 +14,5 @@ def open_counter(int number):
 
     Reading it gives three uint64: the count, and the nanoseconds that it was asked for and ran.
     """
-    cdef int made = open_hardware(<unsigned long long>number)
-    return made if made >= 0 else -errno
+    cdef int descriptor = open_hardware(<unsigned long long>number)
+    return descriptor if descriptor >= 0 else -errno

@@ -9,16 +9,16 @@ cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.dict cimport PyDict_Size
 from cpython.list cimport PyList_GET_SIZE
-from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from cpython.ref cimport PyObject, Py_DECREF, Py_INCREF
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from reports.bits cimport Bits, align_write, put, put_vbr
-from base.vector cimport Vec, vec_push
+from base.memory cimport check_memory
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_reserve, scratch_room, scratch_vector,
 )
-from base.memory cimport check_memory
+from base.vector cimport Vec, vec_push
+from reports.bits cimport Bits, align_write, write_bits, write_vbr
 
 cdef extern from "Python.h":
     # Declared here because the result is borrowed.
@@ -64,8 +64,8 @@ cdef class Remark:
         self.function = function
         self.file = file
         if file is not None:
-            self.line = limited(line)
-            self.column = limited(column)
+            self.line = clamp32(line)
+            self.column = clamp32(column)
         if hotness is not None:
             self.hotness = min(max(hotness, 0), MOST_HOTNESS)
         self.args = list(args)
@@ -89,7 +89,7 @@ cdef class Remark:
         if file is None:
             self.args.append((key, text, None, 0, 0))
         else:
-            self.args.append((key, text, file, limited(line), limited(column)))
+            self.args.append((key, text, file, clamp32(line), clamp32(column)))
         return self
 
     @property
@@ -108,12 +108,12 @@ cdef class Remark:
 cdef MOST_HOTNESS = 0xffffffffffffffff
 
 
-cdef tuple fields(Remark one):
-    return (one.kind, one.pass_name, one.name, one.function, one.file, one.line, one.column,
-            one.hotness, one.args)
+cdef tuple fields(Remark remark):
+    return (remark.kind, remark.pass_name, remark.name, remark.function, remark.file, remark.line,
+            remark.column, remark.hotness, remark.args)
 
 
-cdef uint32_t limited(value) except? 0xffffffff:
+cdef uint32_t clamp32(value) except? 0xffffffff:
     """A line or column: one that does not fit 32 bits becomes the greatest that does."""
     return <uint32_t>min(max(value, 0), 0xffffffff)
 
@@ -141,41 +141,42 @@ ctypedef struct ArgRow:
     uint32_t has_file
 
 
-cdef inline void put_place(Bits* b, uint32_t file, uint32_t line, uint32_t column) noexcept nogil:
-    put_vbr(b, file, 7)
-    put(b, line, 32)
-    put(b, column, 32)
+cdef inline void write_place(Bits* bits, uint32_t file, uint32_t line,
+                             uint32_t column) noexcept nogil:
+    write_vbr(bits, file, 7)
+    write_bits(bits, line, 32)
+    write_bits(bits, column, 32)
 
 
 # Strings of one call to `encode` whose number is known, found by their address: most strings of
 # remarks are constants of the code that makes them, and the call keeps all others alive.
-ctypedef struct Seen:
+ctypedef struct SeenString:
     PyObject* text
     uint32_t number
 
-ctypedef struct Numbers:
+ctypedef struct StringNumbers:
     PyObject* strings       # the table, borrowed
     PyObject* following     # the number of the next new string, owned
-    Seen seen[SEEN]
+    SeenString seen[SEEN]
 
 
-cdef inline uint32_t number(Numbers* n, str text) except? 0xffffffff:
+cdef inline uint32_t number_string(StringNumbers* numbers, str text) except? 0xffffffff:
     """The number of a string in the table, the next one for a new string."""
     cdef PyObject* key = <PyObject*>text
-    cdef Seen* seen = &n.seen[(<size_t>key >> 4) % SEEN]
-    cdef PyObject* found
+    cdef SeenString* cached = &numbers.seen[(<size_t>key >> 4) % SEEN]
+    cdef PyObject* number
     cdef object following
-    if seen.text == key:
-        return seen.number
-    found = PyDict_SetDefault(<object>n.strings, text, <object>n.following)
-    if found == n.following:
-        following = PyDict_Size(<object>n.strings)
-        Py_DECREF(<object>n.following)
+    if cached.text == key:
+        return cached.number
+    number = PyDict_SetDefault(<object>numbers.strings, text, <object>numbers.following)
+    if number == numbers.following:
+        following = PyDict_Size(<object>numbers.strings)
+        Py_DECREF(<object>numbers.following)
         Py_INCREF(following)
-        n.following = <PyObject*>following
-    seen.number = <uint32_t><object>found
-    seen.text = key
-    return seen.number
+        numbers.following = <PyObject*>following
+    cached.number = <uint32_t><object>number
+    cached.text = key
+    return cached.number
 
 
 def encode(list remarks, dict strings):
@@ -187,7 +188,7 @@ def encode(list remarks, dict strings):
     """
     cdef Vec rows, args
     cdef Scratch scratch
-    cdef Numbers numbers
+    cdef StringNumbers numbers
     cdef object following = len(strings)
     cdef RemarkRow* row
     cdef ArgRow* arg
@@ -195,7 +196,7 @@ def encode(list remarks, dict strings):
     cdef size_t room, size = 0
     cdef uint8_t* data = NULL
     scratch_init(&scratch)
-    memset(&numbers, 0, sizeof(Numbers))
+    memset(&numbers, 0, sizeof(StringNumbers))
     Py_INCREF(following)
     numbers.strings = <PyObject*>strings
     numbers.following = <PyObject*>following
@@ -219,18 +220,18 @@ def encode(list remarks, dict strings):
         scratch_free(&scratch)
 
 
-cdef int add_remark(Remark remark, Numbers* numbers, Vec* rows, Vec* args) except -1:
+cdef int add_remark(Remark remark, StringNumbers* numbers, Vec* rows, Vec* args) except -1:
     """Put one remark and its arguments into rows, its strings into the table."""
     cdef RemarkRow* row = <RemarkRow*>vec_push(rows)
     cdef ArgRow* arg
     cdef tuple piece
     row.kind = remark.kind
-    row.pass_name = number(numbers, remark.pass_name)
-    row.name = number(numbers, remark.name)
-    row.function = number(numbers, remark.function)
+    row.pass_name = number_string(numbers, remark.pass_name)
+    row.name = number_string(numbers, remark.name)
+    row.function = number_string(numbers, remark.function)
     row.has_file = remark.file is not None
     if row.has_file:
-        row.file = number(numbers, remark.file)
+        row.file = number_string(numbers, remark.file)
         row.line = remark.line
         row.column = remark.column
     row.has_hotness = remark.hotness is not None
@@ -242,11 +243,11 @@ cdef int add_remark(Remark remark, Numbers* numbers, Vec* rows, Vec* args) excep
             raise ValueError("an argument has five parts")
         arg = <ArgRow*>vec_push(args)
         check_memory(arg != NULL)
-        arg.key = number(numbers, <str?>piece[0])
-        arg.value = number(numbers, <str?>piece[1])
+        arg.key = number_string(numbers, <str?>piece[0])
+        arg.value = number_string(numbers, <str?>piece[1])
         arg.has_file = piece[2] is not None
         if arg.has_file:
-            arg.file = number(numbers, <str?>piece[2])
+            arg.file = number_string(numbers, <str?>piece[2])
             arg.line = <uint32_t>piece[3]
             arg.column = <uint32_t>piece[4]
     return 0
@@ -255,37 +256,37 @@ cdef int add_remark(Remark remark, Numbers* numbers, Vec* rows, Vec* args) excep
 cdef size_t write_blocks(uint8_t* data, const RemarkRow* row, const ArgRow* arg,
                          size_t n) noexcept nogil:
     """Write the blocks, for which there is room; their size."""
-    cdef Bits b
+    cdef Bits bits
     cdef uint8_t* start
     cdef uint32_t words
     cdef size_t i, _j
-    b.at = data
-    b.word = 0
-    b.used = 0
+    bits.at = data
+    bits.word = 0
+    bits.used = 0
     for i in range(n):
-        put(&b, ENTER_REMARK, 32)
-        start = b.at
-        put(&b, 0, 32)
-        put(&b, HEADER, 4)
-        put(&b, row[i].kind, 3)
-        put_vbr(&b, row[i].name, 6)
-        put_vbr(&b, row[i].pass_name, 6)
-        put_vbr(&b, row[i].function, 8)
+        write_bits(&bits, ENTER_REMARK, 32)
+        start = bits.at
+        write_bits(&bits, 0, 32)
+        write_bits(&bits, HEADER, 4)
+        write_bits(&bits, row[i].kind, 3)
+        write_vbr(&bits, row[i].name, 6)
+        write_vbr(&bits, row[i].pass_name, 6)
+        write_vbr(&bits, row[i].function, 8)
         if row[i].has_file:
-            put(&b, LOCATION, 4)
-            put_place(&b, row[i].file, row[i].line, row[i].column)
+            write_bits(&bits, LOCATION, 4)
+            write_place(&bits, row[i].file, row[i].line, row[i].column)
         if row[i].has_hotness:
-            put(&b, HOTNESS, 4)
-            put_vbr(&b, row[i].hotness, 8)
+            write_bits(&bits, HOTNESS, 4)
+            write_vbr(&bits, row[i].hotness, 8)
         for _j in range(row[i].args):
-            put(&b, ARGUMENT_WITH_LOCATION if arg.has_file else ARGUMENT, 4)
-            put_vbr(&b, arg.key, 7)
-            put_vbr(&b, arg.value, 7)
+            write_bits(&bits, ARGUMENT_WITH_LOCATION if arg.has_file else ARGUMENT, 4)
+            write_vbr(&bits, arg.key, 7)
+            write_vbr(&bits, arg.value, 7)
             if arg.has_file:
-                put_place(&b, arg.file, arg.line, arg.column)
+                write_place(&bits, arg.file, arg.line, arg.column)
             arg += 1
-        put(&b, 0, 4)
-        align_write(&b)
-        words = <uint32_t>((b.at - start) // 4 - 1)
+        write_bits(&bits, 0, 4)
+        align_write(&bits)
+        words = <uint32_t>((bits.at - start) // 4 - 1)
         memcpy(start, &words, 4)
-    return b.at - data
+    return bits.at - data

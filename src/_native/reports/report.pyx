@@ -1,4 +1,4 @@
-"""What a user asks to hear of a link: resource use of kernels (-v), the call graph.
+"""Output that a user requests from a link: resource use of kernels (-v), the call graph.
 
 Nothing here runs in a link that asks for neither.
 """
@@ -6,14 +6,14 @@ Nothing here runs in a link that asks for neither.
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
-from sectionkinds cimport IS_CODE, IS_KERNEL_SHARED, IS_VARIABLES, KIND
-from tables.attributes cimport find_record, register_limit
 from attributetypes cimport EIATTR_NUM_BARRIERS
 from base.elf64 cimport load16
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
-from tables.graph cimport CallGraph, CallRows, calls_of, graph_init
+from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
 from pylink._native.tables cimport Blob, MergedTables, ObjectTables, Outs, PlacedTables, Spans
+from sectionkinds cimport IS_CODE, IS_KERNEL_SHARED, IS_VARIABLES, KIND
+from tables.attributes cimport find_record, register_limit
+from tables.graph cimport CallGraph, CallRows, calls_of, graph_init
 from tables.kinds cimport is_a, is_function_bank, is_function_info, is_plain
 from tables.rows cimport (
     EF_DEFINED, EF_KERNEL, EF_LIVE, E_FUNC, E_GLOBAL, KEEPS_ALL, KEEPS_REGISTERS, NO_STACK_BOUND,
@@ -55,8 +55,8 @@ def kernel_use(PlacedTables placed not None):
     cdef dict barriers = {}, shared = {}, banks = {}
     cdef uint64_t flagged
     cdef list result = []
-    for blob, made in zip(placed.blobs, placed.spans):
-        count_barriers(out, out_count, blob, made, barriers)
+    for blob, spans in zip(placed.blobs, placed.spans):
+        count_barriers(out, out_count, blob, spans, barriers)
     for i in range(out_count):
         if out[i].entity < 0:
             continue
@@ -81,14 +81,14 @@ def kernel_use(PlacedTables placed not None):
     return result
 
 
-cdef void count_barriers(const OutRow* out, size_t out_count, Blob blob, Spans made,
+cdef void count_barriers(const OutRow* out, size_t out_count, Blob blob, Spans spans,
                          dict barriers):
-    """Enter NUM_BARRIERS of the records that `made` places in .nv.info.F sections."""
-    cdef const SpanRow* span = made.rows
+    """Enter NUM_BARRIERS of the records that `spans` places in .nv.info.F sections."""
+    cdef const SpanRow* span = spans.rows
     cdef uint64_t limit = blob.count
     cdef const uint8_t* record
     cdef size_t i
-    for i in range(made.count):
+    for i in range(spans.count):
         if (span[i].out < 0 or <size_t>span[i].out >= out_count
                 or not is_function_info(out[span[i].out].kind)):
             continue
@@ -102,14 +102,14 @@ cdef void count_barriers(const OutRow* out, size_t out_count, Blob blob, Spans m
 def call_lists(MergedTables merged not None):
     """Every function in creation order, with what it may call.
 
-    A list of (entity, regcount, callees): `regcount` is -1 where no input defines the function;
-    `callees` are the places, from 1, of the called functions in this list, newest call first,
-    an indirect call as all functions of its prototype whose address is taken.
+    A list of (entity, regcount, callees): `regcount` is -1 if no input defines the function;
+    `callees` are the places, from 1, of the called functions in this list, newest call first, an
+    indirect call as all functions of its prototype whose address is taken.
     """
     cdef size_t n = merged.entities.count
     cdef size_t nodes = n + merged.prototypes.count, i, j
     cdef const EntityRow* e = merged.entities.rows
-    cdef list result = [], callees, taken
+    cdef list result = [], callees, candidate_numbers
     cdef list number = [0] * n, candidates = [None] * nodes
     cdef CallGraph graph
     cdef Scratch scratch
@@ -126,8 +126,9 @@ def call_lists(MergedTables merged not None):
         if scratch.failed:
             raise MemoryError
         for i in range(n, nodes):
-            taken = [number[graph.edges[j]] for j in range(graph.start[i], graph.start[i + 1])]
-            candidates[i] = sorted(set(taken), reverse=True)
+            candidate_numbers = [number[graph.edges[j]] for j in range(graph.start[i],
+                                                                       graph.start[i + 1])]
+            candidates[i] = sorted(set(candidate_numbers), reverse=True)
         for i in range(n):
             if e[i].kind != E_FUNC:
                 continue
@@ -165,8 +166,8 @@ def propagations(MergedTables merged not None):
     cdef uint32_t* stamp
     cdef Scratch scratch
     cdef CallRows calls = calls_of(merged)
-    cdef uint32_t reached, caller, j, walk = 0
-    cdef int32_t at
+    cdef uint32_t reached_node, caller, j, walk = 0
+    cdef int32_t info
     cdef list result = [], raised
     scratch_init(&scratch)
     try:
@@ -191,22 +192,23 @@ def propagations(MergedTables merged not None):
             raised = []
             while depth:
                 depth -= 1
-                reached = stack[depth]
-                if reached < n and e[reached].flags & EF_KERNEL and e[reached].flags & EF_LIVE:
-                    if (e[node].regcount > current[reached]
-                            and not f[reached].keeps & KEEPS_REGISTERS):
-                        current[reached] = e[node].regcount
-                        raised.append(reached)
-                for j in range(callers.start[reached], callers.start[reached + 1]):
+                reached_node = stack[depth]
+                if (reached_node < n and e[reached_node].flags & EF_KERNEL
+                        and e[reached_node].flags & EF_LIVE):
+                    if (e[node].regcount > current[reached_node]
+                            and not f[reached_node].keeps & KEEPS_REGISTERS):
+                        current[reached_node] = e[node].regcount
+                        raised.append(reached_node)
+                for j in range(callers.start[reached_node], callers.start[reached_node + 1]):
                     caller = callers.edges[j]
                     if stamp[caller] != walk:
                         stamp[caller] = walk
                         stack[depth] = caller
                         depth += 1
             for kernel in sorted(raised, reverse=True):
-                at = f[<size_t>kernel].info
-                result.append((e[node].regcount, node, kernel, 255 if at < 0 else
-                               register_limit(base + s[at].offset, s[at].size)))
+                info = f[<size_t>kernel].info
+                result.append((e[node].regcount, node, kernel, 255 if info < 0 else
+                               register_limit(base + s[info].offset, s[info].size)))
     finally:
         scratch_free(&scratch)
     return result

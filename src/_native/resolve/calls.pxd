@@ -3,65 +3,68 @@
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport strlen
 
-from sectionkinds cimport IS_CALLS, K_CALLGRAPH
 from base.elf64 cimport STT_FUNC
-from tables.kinds cimport is_a
 from base.nameindex cimport NameSlot, index_find
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
-from resolve.symbols cimport Resolver, clash
+from base.vector cimport vec_push
+from resolve.symbols cimport Resolver, add_clash
+from sectionkinds cimport IS_CALLS, K_CALLGRAPH
+from tables.kinds cimport is_a
 from tables.rows cimport (
     BLOCK_CANDIDATE, BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_PROTOTYPE, BLOCK_TAKEN, CLASH_NO_NODE,
     CLASH_PROTOTYPE, EF_DEFINED, EF_NAMED, EF_TAKEN, RESOLUTION_LOST, RESOLUTION_WON, CallRow,
     EntityRow, FileRow, SectionRow,
 )
-from base.vector cimport vec_push
 
 
-cdef inline bint is_node(Resolver* r, uint32_t symbol) noexcept nogil:
+cdef inline bint is_node(Resolver* resolver, uint32_t symbol) noexcept nogil:
     """False for a function with the name of a variable that came before."""
-    cdef int32_t entity = r.entity[symbol]
-    if (r.objects.symbols[symbol].info & 15) != STT_FUNC or entity < 0:
+    cdef int32_t entity = resolver.entity[symbol]
+    if (resolver.objects.symbols[symbol].info & 15) != STT_FUNC or entity < 0:
         return True
-    return (r.objects.symbols[(<EntityRow*>r.entities.data)[entity].first].info & 15) == STT_FUNC
+    return (resolver.objects.symbols[(<EntityRow*>resolver.entities.data)[entity].first].info
+            & 15) == STT_FUNC
 
 
-cdef inline bint same_prototype(
-        Resolver* r, int32_t symbol, int32_t number, int32_t block) noexcept nogil:
+cdef inline bint check_prototype(
+        Resolver* resolver, int32_t symbol, int32_t number, int32_t block) noexcept nogil:
     """Compare the prototype of a function with the one that was given for it.
 
     nvlink compares rows of .nv.prototype alone: one of a function whose address is taken replaces
     what was given before.
     """
-    cdef int32_t entity = r.entity[symbol]
-    cdef const EntityRow* e = <EntityRow*>r.entities.data + entity
-    if r.prototype_of[entity] == 0 or block == BLOCK_TAKEN:
-        r.prototype_of[entity] = number + 1
-    elif r.prototype_of[entity] != number + 1:
-        return clash(r, CLASH_PROTOTYPE, symbol, e.winner if e.flags & EF_DEFINED else e.first)
+    cdef int32_t entity = resolver.entity[symbol]
+    cdef const EntityRow* e = <EntityRow*>resolver.entities.data + entity
+    if resolver.prototype_of[entity] == 0 or block == BLOCK_TAKEN:
+        resolver.prototype_of[entity] = number + 1
+    elif resolver.prototype_of[entity] != number + 1:
+        return add_clash(resolver, CLASH_PROTOTYPE, symbol, e.winner if e.flags & EF_DEFINED
+                         else e.first)
     return True
 
 
-cdef inline int32_t prototype(Resolver* r, uint64_t name) noexcept nogil:
+cdef inline int32_t find_or_add_prototype(Resolver* resolver, uint64_t name) noexcept nogil:
     """The number of a prototype string; -1 without memory."""
-    cdef const uint8_t* text = r.objects.arena + name
+    cdef const uint8_t* text = resolver.objects.arena + name
     cdef uint32_t size = <uint32_t>strlen(<const char*>text)
     cdef NameSlot* slot
     cdef uint64_t* row
-    slot = index_find(&r.prototype_names, text, size)
+    slot = index_find(&resolver.prototype_names, text, size)
     if slot == NULL:
         return -1
     if slot.value < 0:
-        row = <uint64_t*>vec_push(&r.prototypes)
+        row = <uint64_t*>vec_push(&resolver.prototypes)
         if row == NULL:
             return -1
         row[0] = name
-        slot.value = <int32_t>(r.prototypes.count - 1)
-        r.prototype_names.count += 1
+        slot.value = <int32_t>(resolver.prototypes.count - 1)
+        resolver.prototype_names.count += 1
     return slot.value
 
 
-cdef inline void take_by_winners(Resolver* r, const FileRow* file, const uint32_t* pair,
-                                 uint64_t count, uint8_t* taken) noexcept nogil:
+cdef inline void mark_taken_by_winners(Resolver* resolver, const FileRow* file,
+                                       const uint32_t* pair, uint64_t count,
+                                       uint8_t* address_taken) noexcept nogil:
     """Mark the symbols of the file whose address one of its functions that won takes.
 
     Rows of other blocks are ignored; what they name is checked elsewhere.
@@ -72,22 +75,24 @@ cdef inline void take_by_winners(Resolver* r, const FileRow* file, const uint32_
         if pair[2 * j] == 0:
             block = <int32_t>pair[2 * j + 1]
         elif (block == BLOCK_CANDIDATE
-                and r.resolution[file.first_symbol + pair[2 * j]] == RESOLUTION_WON):
-            taken[pair[2 * j + 1]] = 1
+                and resolver.resolution[file.first_symbol + pair[2 * j]] == RESOLUTION_WON):
+            address_taken[pair[2 * j + 1]] = 1
 
 
-cdef inline bint read_calls(Resolver* r, const FileRow* file) noexcept nogil:
+cdef inline bint read_calls(Resolver* resolver, const FileRow* file) noexcept nogil:
     """Collect the rows of .nv.callgraph and .nv.prototype."""
     cdef Scratch scratch
     cdef bint done
     scratch_init(&scratch)
-    done = read_rows(r, file, &scratch)
+    done = read_rows(resolver, file, &scratch)
     scratch_free(&scratch)
     return done
 
 
-cdef inline bint read_rows(Resolver* r, const FileRow* file, Scratch* scratch) noexcept nogil:
-    cdef uint8_t* taken = NULL      # by symbol of the file, where a copy that lost needs it
+cdef inline bint read_rows(Resolver* resolver, const FileRow* file,
+                           Scratch* scratch) noexcept nogil:
+    """Read the rows of one file; False without memory."""
+    cdef uint8_t* address_taken = NULL    # by symbol of the file, where a copy that lost needs it
     cdef const SectionRow* s
     cdef const uint32_t* pair
     cdef uint32_t i, symbol
@@ -96,11 +101,11 @@ cdef inline bint read_rows(Resolver* r, const FileRow* file, Scratch* scratch) n
     cdef CallRow* call
     cdef bint graph
     for i in range(file.first_note, file.note_end):
-        s = &r.objects.sections[i]
+        s = &resolver.objects.sections[i]
         if not is_a(s.kind, IS_CALLS):
             continue
         graph = s.kind == K_CALLGRAPH
-        pair = <const uint32_t*>(r.objects.arena + s.offset)
+        pair = <const uint32_t*>(resolver.objects.arena + s.offset)
         block = 0 if graph else BLOCK_PROTOTYPE
         for j in range(s.size // 8):
             if pair[2 * j] == 0:
@@ -108,42 +113,44 @@ cdef inline bint read_rows(Resolver* r, const FileRow* file, Scratch* scratch) n
                     block = <int32_t>pair[2 * j + 1]
                 continue
             symbol = file.first_symbol + pair[2 * j]
-            if r.entity[symbol] < 0 or block == 0:
+            if resolver.entity[symbol] < 0 or block == 0:
                 continue
-            if not is_node(r, symbol) or (block in (BLOCK_DIRECT, BLOCK_CANDIDATE) and not is_node(
-                    r, file.first_symbol + pair[2 * j + 1])):
-                return clash(r, CLASH_NO_NODE, <int32_t>symbol, <int32_t>symbol)
+            if (not is_node(resolver, symbol)
+                    or (block in (BLOCK_DIRECT, BLOCK_CANDIDATE)
+                        and not is_node(resolver, file.first_symbol + pair[2 * j + 1]))):
+                return add_clash(resolver, CLASH_NO_NODE, <int32_t>symbol, <int32_t>symbol)
             if block == BLOCK_DIRECT or block == BLOCK_CANDIDATE:
-                second = r.entity[file.first_symbol + pair[2 * j + 1]]
-                if r.resolution[symbol] != RESOLUTION_WON:
+                second = resolver.entity[file.first_symbol + pair[2 * j + 1]]
+                if resolver.resolution[symbol] != RESOLUTION_WON:
                     continue
             else:
-                second = prototype(r, file.strtab + pair[2 * j + 1])
+                second = find_or_add_prototype(resolver, file.strtab + pair[2 * j + 1])
                 if second < 0:
                     return False
-                if block != BLOCK_INDIRECT and not same_prototype(
-                        r, <int32_t>symbol, second, block):
+                if block != BLOCK_INDIRECT and not check_prototype(
+                        resolver, <int32_t>symbol, second, block):
                     return False
-                if block == BLOCK_TAKEN and r.resolution[symbol] == RESOLUTION_LOST:
-                    if taken == NULL:
-                        taken = <uint8_t*>scratch_zeros(scratch, file.symbol_count, 1)
-                        if taken == NULL:
+                if block == BLOCK_TAKEN and resolver.resolution[symbol] == RESOLUTION_LOST:
+                    if address_taken == NULL:
+                        address_taken = <uint8_t*>scratch_zeros(scratch, file.symbol_count, 1)
+                        if address_taken == NULL:
                             return False
-                        take_by_winners(r, file, pair, s.size // 8, taken)
-                    if not taken[pair[2 * j]]:
+                        mark_taken_by_winners(resolver, file, pair, s.size // 8, address_taken)
+                    if not address_taken[pair[2 * j]]:
                         # No row of the link; but a table of that file may well hold the address.
-                        (<EntityRow*>r.entities.data)[r.entity[symbol]].flags |= EF_NAMED
+                        (<EntityRow*>resolver.entities.data)[resolver.entity[symbol]].flags |= (
+                            EF_NAMED)
                         continue
                 if block == BLOCK_TAKEN:
-                    (<EntityRow*>r.entities.data)[r.entity[symbol]].flags |= EF_TAKEN
-                elif block == BLOCK_INDIRECT and r.resolution[symbol] != RESOLUTION_WON:
+                    (<EntityRow*>resolver.entities.data)[resolver.entity[symbol]].flags |= EF_TAKEN
+                elif block == BLOCK_INDIRECT and resolver.resolution[symbol] != RESOLUTION_WON:
                     continue
             if second < 0:
                 continue
-            call = <CallRow*>vec_push(&r.calls)
+            call = <CallRow*>vec_push(&resolver.calls)
             if call == NULL:
                 return False
-            call.caller = <uint32_t>r.entity[symbol]
+            call.caller = <uint32_t>resolver.entity[symbol]
             call.callee = <uint32_t>second
             call.block = block
             call.won = symbol           # the copy, until its resolution is settled

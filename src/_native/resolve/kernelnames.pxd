@@ -1,4 +1,4 @@
-# Names of kernels against what options and host objects say of them.
+# Names of kernels against the names and patterns of options and host objects.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memcmp
@@ -6,22 +6,23 @@ from libc.string cimport memcmp
 from base.nameindex cimport NameIndex, NameSlot, index_find
 
 
-cdef inline bint contains(const uint8_t* text, size_t size, const char* pattern,
-                   size_t length) noexcept nogil:
+cdef inline bint is_pattern_in(const uint8_t* text, size_t size, const char* pattern,
+                               size_t length) noexcept nogil:
     """Whether the parts of `pattern` between its stars occur in `text`, one after the other.
 
     The first place is the best one for every part, so nothing is tried twice.
     """
-    cdef size_t at = 0, start = 0, end
+    cdef size_t position = 0, start = 0, end
     while start <= length:
         end = start
         while end < length and pattern[end] != c'*':
             end += 1
-        while at + (end - start) <= size and memcmp(text + at, pattern + start, end - start) != 0:
-            at += 1
-        if at + (end - start) > size:
+        while (position + (end - start) <= size
+                and memcmp(text + position, pattern + start, end - start) != 0):
+            position += 1
+        if position + (end - start) > size:
             return False
-        at += end - start
+        position += end - start
         start = end + 1
     return True
 
@@ -33,46 +34,47 @@ ctypedef struct Pattern:
     int32_t next                # pattern with the same stem, or -1
 
 
-cdef inline bint matches(const uint8_t* text, uint32_t size, const uint8_t* pattern,
-                  uint32_t length) noexcept nogil:
+cdef inline bint is_match(const uint8_t* text, uint32_t size, const uint8_t* pattern,
+                          uint32_t length) noexcept nogil:
     """Whether the pattern with its stars is the whole text.
 
     Only the last star can need another try: what came before fits as early as it can.
     """
-    cdef uint32_t at = 0, of = 0, retry = 0, star = 0
+    cdef uint32_t position = 0, pattern_position = 0, retry_position = 0, star = 0
     cdef bint starred = False
-    while at < size:
-        if of < length and pattern[of] == c'*':
+    while position < size:
+        if pattern_position < length and pattern[pattern_position] == c'*':
             starred = True
-            star = of
-            of += 1
-            retry = at
-        elif of < length and pattern[of] == text[at]:
-            at += 1
-            of += 1
+            star = pattern_position
+            pattern_position += 1
+            retry_position = position
+        elif pattern_position < length and pattern[pattern_position] == text[position]:
+            position += 1
+            pattern_position += 1
         elif starred:
-            retry += 1
-            at = retry
-            of = star + 1
+            retry_position += 1
+            position = retry_position
+            pattern_position = star + 1
         else:
             return False
-    while of < length and pattern[of] == c'*':
-        of += 1
-    return of == length
+    while pattern_position < length and pattern[pattern_position] == c'*':
+        pattern_position += 1
+    return pattern_position == length
 
 
 cdef inline bint is_referenced(NameIndex* index, const Pattern* patterns, const uint8_t* used,
-                        uint32_t longest, const uint8_t* name, uint32_t size) noexcept nogil:
+                               uint32_t longest, const uint8_t* name, uint32_t size) noexcept nogil:
+    """Whether any of the patterns is the name, with stars for any characters."""
     cdef uint32_t stem
-    cdef int32_t at
+    cdef int32_t number
     cdef NameSlot* slot
     for stem in range(min(size, longest) + 1):
         if not used[stem]:
             continue
         slot = index_find(index, name, stem)
-        at = slot.value if slot != NULL else -1
-        while at >= 0:
-            if matches(name, size, patterns[at].text, patterns[at].size):
+        number = slot.value if slot != NULL else -1
+        while number >= 0:
+            if is_match(name, size, patterns[number].text, patterns[number].size):
                 return True
-            at = patterns[at].next
+            number = patterns[number].next
     return False

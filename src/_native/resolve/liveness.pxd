@@ -18,23 +18,23 @@ ctypedef struct Reaching:
     size_t depth
 
 
-cdef inline void visit(Reaching* w, uint32_t node) noexcept nogil:
-    w.seen[node] = True
-    w.stack[w.depth] = node
-    w.depth += 1
+cdef inline void push_node(Reaching* reaching, uint32_t node) noexcept nogil:
+    reaching.seen[node] = True
+    reaching.stack[reaching.depth] = node
+    reaching.depth += 1
 
 
-cdef inline void reach(Reaching* w, uint32_t flags) noexcept nogil:
+cdef inline void flag_reached(Reaching* reaching, uint32_t flags) noexcept nogil:
     """Flag what the nodes on the stack reach and what was not yet seen."""
-    cdef uint32_t j, at
-    while w.depth:
-        w.depth -= 1
-        at = w.stack[w.depth]
-        if at < w.count:
-            w.entities[at].flags |= flags
-        for j in range(w.graph.start[at], w.graph.start[at + 1]):
-            if not w.seen[w.graph.edges[j]]:
-                visit(w, w.graph.edges[j])
+    cdef uint32_t j, node
+    while reaching.depth:
+        reaching.depth -= 1
+        node = reaching.stack[reaching.depth]
+        if node < reaching.count:
+            reaching.entities[node].flags |= flags
+        for j in range(reaching.graph.start[node], reaching.graph.start[node + 1]):
+            if not reaching.seen[reaching.graph.edges[j]]:
+                push_node(reaching, reaching.graph.edges[j])
 
 
 cdef inline size_t count_selected(const EntityRow* e, size_t n,
@@ -50,11 +50,11 @@ cdef inline void follow_owners(const SymbolRow* symbols, const SectionRow* secti
                                const int32_t* entity, EntityRow* e, size_t n) noexcept nogil:
     """Functions inside of others live and die with these."""
     cdef size_t i
-    cdef int32_t owner, own
+    cdef int32_t owner, section_symbol
     for i in range(n):
         if e[i].flags & EF_INNER:
-            own = sections[symbols[e[i].winner].section].target
-            owner = entity[own]
+            section_symbol = sections[symbols[e[i].winner].section].target
+            owner = entity[section_symbol]
             e[i].flags &= ~<uint32_t>(EF_LIVE | EF_DESELECTED)
-            if e[owner].winner == own:
+            if e[owner].winner == section_symbol:
                 e[i].flags |= e[owner].flags & (EF_LIVE | EF_DESELECTED)

@@ -6,34 +6,31 @@ entity one definition wins; from the kernels the call graph decides which functi
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memset
 
-from libc.stdint cimport uint16_t
-from base.scratch cimport (
-    Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros,
-)
-from tables.graph cimport CallRows, calls_of, graph_init
-from resolve.kernelnames cimport Pattern, contains, is_referenced
-from tables.kinds cimport is_function
 from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
+from base.threads cimport run_each
+from base.vector cimport vec_to_bytes
+from merge.runtime cimport is_runtime_function
 from pylink._native.tables cimport (
-    Calls, Clashes, Entities, Marks, MergedTables, Numbers, ObjectTables, Table, Values, new_rows,
-    take_rows,
+    Calls, Clashes, Entities, Marks, MergedTables, Numbers, ObjectTables, Table, Values,
+    detach_rows, new_rows,
 )
 from resolve.calls cimport read_calls
+from resolve.entities cimport assign_functions, assign_others, count_symbol_turns
+from resolve.kernelnames cimport Pattern, is_pattern_in, is_referenced
+from resolve.liveness cimport Reaching, count_selected, flag_reached, follow_owners, push_node
 from resolve.symbols cimport Resolver, fetch_names, hash_names, read_function_facts
+from tables.graph cimport CallRows, calls_of, graph_init
+from tables.kinds cimport is_function
 from tables.rows cimport (
     EF_DEFINED, EF_DESELECTED, EF_KERNEL, EF_LIVE, EF_LOCAL, EF_NAMED, EF_TAKEN, EF_UNCALLED,
     EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_OTHER, E_RESERVED, E_UNIFIED,
     RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_NONE, CallRow, ClashRow, EntityRow, FileRow,
     SectionRow, SymbolRow,
 )
-from merge.runtime cimport is_runtime_function
-from base.threads cimport for_each
-from base.vector cimport vec_take
-from resolve.liveness cimport Reaching, count_selected, follow_owners, reach, visit
-from resolve.entities cimport enter_functions, enter_others, symbol_turns
 
 
 # The copy that each section is a part of, by section.
@@ -53,11 +50,11 @@ def resolve(MergedTables merged not None):
     """
     merged.fill()
     cdef ObjectTables objects = merged.objects
-    cdef Resolver r
+    cdef Resolver resolver
     cdef Copies copies
     cdef size_t symbol_count = objects.symbols.count
     cdef Scratch scratch
-    objects.view(&r.objects)
+    objects.view(&resolver.objects)
     cdef Numbers entity = Numbers(new_rows(symbol_count * 4))
     cdef Marks resolution = Marks(new_rows(symbol_count))
     cdef Numbers met = Numbers(new_rows(symbol_count * 4))
@@ -65,95 +62,100 @@ def resolve(MergedTables merged not None):
     cdef Marks section_resolution = Marks(new_rows(objects.sections.count))
     cdef int32_t* function_of = <int32_t*>section_function.rows
     cdef uint8_t* resolution_of = <uint8_t*>section_resolution.rows
-    r.entity = <int32_t*>entity.rows
-    r.resolution = <uint8_t*>resolution.rows
-    r.met = <int32_t*>met.rows
-    r.met_count = 0
-    r.replaced = False
-    r.const0_size = -1
-    memset(r.entity, 0xff, symbol_count * 4)
-    memset(r.resolution, RESOLUTION_NONE, symbol_count)
+    resolver.entity = <int32_t*>entity.rows
+    resolver.resolution = <uint8_t*>resolution.rows
+    resolver.met = <int32_t*>met.rows
+    resolver.met_count = 0
+    resolver.replaced = False
+    resolver.const0_size = -1
+    memset(resolver.entity, 0xff, symbol_count * 4)
+    memset(resolver.resolution, RESOLUTION_NONE, symbol_count)
     scratch_init(&scratch)
     try:
-        take_room(&r, &scratch, symbol_count)
+        allocate_resolver(&resolver, &scratch, symbol_count)
         if not scratch.failed:
             with nogil:
-                scratch.failed = not resolve_all(&r)
-                settle_roles(&r, symbol_count)
-                copies.resolver = &r
+                scratch.failed = not resolve_files(&resolver)
+                settle_resolutions(&resolver, symbol_count)
+                copies.resolver = &resolver
                 copies.function = function_of
                 copies.resolution = resolution_of
-                for_each(assign_sections, &copies, r.objects.file_count,
-                         r.objects.file_count * FILE_AS_BYTES)
+                run_each(assign_sections, &copies, resolver.objects.file_count,
+                         resolver.objects.file_count * PREPARE_COST)
         if scratch.failed:
             raise MemoryError
-        merged.entities = Entities(take_rows(&r.entities))
+        merged.entities = Entities(detach_rows(&resolver.entities))
         merged.symbol_entity = entity
         merged.symbol_resolution = resolution
-        merged.met = <Numbers>met.first(r.met_count)
+        merged.met = <Numbers>met.first(resolver.met_count)
         merged.section_function = section_function
         merged.section_resolution = section_resolution
-        merged.calls = Calls(take_rows(&r.calls))
-        merged.prototypes = Values(vec_take(&r.prototypes))
-        return Clashes(vec_take(&r.clashes))
+        merged.calls = Calls(detach_rows(&resolver.calls))
+        merged.prototypes = Values(vec_to_bytes(&resolver.prototypes))
+        return Clashes(vec_to_bytes(&resolver.clashes))
     finally:
         scratch_free(&scratch)
 
 
-cdef void take_room(Resolver* r, Scratch* scratch, size_t symbol_count) noexcept:
-    scratch_index(scratch, &r.names, symbol_count // 2)
-    scratch_index(scratch, &r.prototype_names, 64)
-    scratch_vector(scratch, &r.entities, sizeof(EntityRow))
-    scratch_vector(scratch, &r.calls, sizeof(CallRow))
-    scratch_vector(scratch, &r.clashes, sizeof(ClashRow))
-    scratch_vector(scratch, &r.prototypes, 8)
-    r.regcount = <uint32_t*>scratch_zeros(scratch, symbol_count, 4)
-    r.frame = <uint32_t*>scratch_zeros(scratch, symbol_count, 4)
-    r.prototype_of = <int32_t*>scratch_zeros(scratch, symbol_count, 4)
-    r.tag = <uint32_t*>scratch_zeros(scratch, symbol_count, 4)
-    r.first_sm = <uint16_t*>scratch_zeros(scratch, symbol_count, 2)
-    r.unbounded = <uint8_t*>scratch_zeros(scratch, symbol_count, 1)
+cdef void allocate_resolver(Resolver* resolver, Scratch* scratch, size_t symbol_count) noexcept:
+    """Allocate the tables and columns of the resolver."""
+    scratch_index(scratch, &resolver.names, symbol_count // 2)
+    scratch_index(scratch, &resolver.prototype_names, 64)
+    scratch_vector(scratch, &resolver.entities, sizeof(EntityRow))
+    scratch_vector(scratch, &resolver.calls, sizeof(CallRow))
+    scratch_vector(scratch, &resolver.clashes, sizeof(ClashRow))
+    scratch_vector(scratch, &resolver.prototypes, 8)
+    resolver.regcount = <uint32_t*>scratch_zeros(scratch, symbol_count, 4)
+    resolver.frame = <uint32_t*>scratch_zeros(scratch, symbol_count, 4)
+    resolver.prototype_of = <int32_t*>scratch_zeros(scratch, symbol_count, 4)
+    resolver.tag = <uint32_t*>scratch_zeros(scratch, symbol_count, 4)
+    resolver.first_sm = <uint16_t*>scratch_zeros(scratch, symbol_count, 2)
+    resolver.unbounded = <uint8_t*>scratch_zeros(scratch, symbol_count, 1)
 
 
 cdef enum:
-    FILE_AS_BYTES = 16 << 10    # moved in the time that a file takes to prepare
+    PREPARE_COST = 16 << 10     # bytes moved in the time that preparing a file takes
 
 
 cdef void prepare_file(void* context, size_t number) noexcept nogil:
-    """What a file says by itself: the order of files does not matter for it."""
+    """Read what does not depend on other files."""
     cdef Resolver* r = <Resolver*>context
     hash_names(r, &r.objects.files[number])
     read_function_facts(r, &r.objects.files[number])
 
 
-cdef bint resolve_all(Resolver* r) noexcept nogil:
+cdef bint resolve_files(Resolver* resolver) noexcept nogil:
+    """Read all files up to the first with a clash; False without memory."""
     cdef size_t f
-    cdef int turns = symbol_turns(r.objects.traits), turn
-    for_each(prepare_file, r, r.objects.file_count, r.objects.file_count * FILE_AS_BYTES)
-    for f in range(r.objects.file_count):
-        fetch_names(r, &r.objects.files[f])
+    cdef int turns = count_symbol_turns(resolver.objects.traits), turn
+    run_each(prepare_file, resolver, resolver.objects.file_count,
+             resolver.objects.file_count * PREPARE_COST)
+    for f in range(resolver.objects.file_count):
+        fetch_names(resolver, &resolver.objects.files[f])
         for turn in range(turns):
-            if not enter_functions(r, &r.objects.files[f], turn, turns):
+            if not assign_functions(resolver, &resolver.objects.files[f], turn, turns):
                 return False
         for turn in range(turns):
-            if not enter_others(r, &r.objects.files[f], turn, turns):
+            if not assign_others(resolver, &resolver.objects.files[f], turn, turns):
                 return False
-        if not read_calls(r, &r.objects.files[f]):
+        if not read_calls(resolver, &resolver.objects.files[f]):
             return False
-        if r.clashes.count:
-            return True             # of the first file that has any
+        if resolver.clashes.count:
+            return True             # only the first file with clashes reports them
     return True
 
 
-cdef void settle_roles(Resolver* r, size_t symbol_count) noexcept nogil:
-    """What only the last file can say: against which definition one lost, whose calls count."""
-    cdef const EntityRow* e = <const EntityRow*>r.entities.data
-    cdef CallRow* calls = <CallRow*>r.calls.data
+cdef void settle_resolutions(Resolver* resolver, size_t symbol_count) noexcept nogil:
+    """Set what only the last file decides: against which definition one lost, and whose calls
+    count.
+    """
+    cdef const EntityRow* e = <const EntityRow*>resolver.entities.data
+    cdef CallRow* calls = <CallRow*>resolver.calls.data
     cdef size_t i
-    for i in range(symbol_count if r.replaced else 0):
-        if r.resolution[i] == RESOLUTION_LOST and e[r.entity[i]].winner > <int32_t>i:
-            r.resolution[i] = RESOLUTION_LOST_EARLY
-    for i in range(r.calls.count):
+    for i in range(symbol_count if resolver.replaced else 0):
+        if resolver.resolution[i] == RESOLUTION_LOST and e[resolver.entity[i]].winner > <int32_t>i:
+            resolver.resolution[i] = RESOLUTION_LOST_EARLY
+    for i in range(resolver.calls.count):
         calls[i].won = e[calls[i].caller].winner == <int32_t>calls[i].won
 
 
@@ -187,58 +189,60 @@ def find_live(MergedTables merged not None, Marks selected not None, bint keep_a
     """
     merged.fill()
     cdef size_t n = merged.entities.count
-    cdef Entities entities = <Entities>Table.opened(<PyObject*>merged.entities)
+    cdef Entities entities = <Entities>Table.writable(<PyObject*>merged.entities)
     cdef EntityRow* e = <EntityRow*>entities.rows
-    cdef const uint8_t* chosen = selected.rows
-    cdef bint choosy = selected.count != 0
+    cdef const uint8_t* is_selected = selected.rows
+    cdef bint has_selection = selected.count != 0
     cdef CallRows calls = calls_of(merged)
-    cdef Reaching w
+    cdef Reaching reaching
     cdef size_t i
     cdef uint32_t j, to
     cdef bint launches
     cdef Scratch scratch
-    if choosy and selected.count != n:
+    if has_selection and selected.count != n:
         raise ValueError("one byte per entity")
     scratch_init(&scratch)
     try:
-        graph_init(&w.graph, &scratch, &calls)
-        w.stack = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
-        w.seen = <uint8_t*>scratch_zeros(&scratch, calls.nodes, 1)
-        w.entities = e
-        w.count = n
-        w.depth = 0
+        graph_init(&reaching.graph, &scratch, &calls)
+        reaching.stack = <uint32_t*>scratch_zeros(&scratch, calls.nodes, 4)
+        reaching.seen = <uint8_t*>scratch_zeros(&scratch, calls.nodes, 1)
+        reaching.entities = e
+        reaching.count = n
+        reaching.depth = 0
         if scratch.failed:
             raise MemoryError
         with nogil:
-            launches = not choosy or count_selected(e, n, chosen) != 1
+            launches = not has_selection or count_selected(e, n, is_selected) != 1
             for i in range(n):
                 if e[i].kind != E_FUNC or keep_all:
                     e[i].flags |= EF_LIVE
-                elif e[i].flags & EF_KERNEL and (
-                        not choosy or chosen[i] or (launches and e[i].flags & EF_TAKEN)):
-                    visit(&w, <uint32_t>i)
+                elif (e[i].flags & EF_KERNEL
+                        and (not has_selection or is_selected[i]
+                             or (launches and e[i].flags & EF_TAKEN))):
+                    push_node(&reaching, <uint32_t>i)
                 elif e[i].flags & EF_TAKEN and e[i].flags & EF_DEFINED:
                     e[i].flags |= EF_LIVE
                 elif e[i].flags & EF_NAMED and e[i].flags & EF_DEFINED:
-                    visit(&w, <uint32_t>i)      # nvlink drops it: see docs/nvlink-differences.md
-            reach(&w, EF_LIVE)
+                    # nvlink drops it: see docs/nvlink-differences.md
+                    push_node(&reaching, <uint32_t>i)
+            flag_reached(&reaching, EF_LIVE)
             for i in range(n):
                 if (e[i].kind == E_FUNC and e[i].flags & EF_TAKEN and not e[i].flags & EF_KERNEL
-                        and not w.seen[i] and not keep_all):
+                        and not reaching.seen[i] and not keep_all):
                     e[i].flags |= EF_UNCALLED
             # Run-time functions stay for everything that is kept, reached or not.
             for i in range(n):
                 if e[i].kind == E_FUNC and e[i].flags & EF_LIVE:
-                    for j in range(w.graph.start[i], w.graph.start[i + 1]):
-                        to = w.graph.edges[j]
+                    for j in range(reaching.graph.start[i], reaching.graph.start[i + 1]):
+                        to = reaching.graph.edges[j]
                         if to < n and not e[to].flags & EF_DEFINED:
                             e[to].flags |= EF_LIVE
             for i in range(n):
-                if e[i].flags & EF_KERNEL and choosy and not chosen[i]:
+                if e[i].flags & EF_KERNEL and has_selection and not is_selected[i]:
                     e[i].flags |= EF_UNSELECTED
-                if e[i].flags & EF_KERNEL and not w.seen[i] and not keep_all:
-                    visit(&w, <uint32_t>i)
-            reach(&w, EF_DESELECTED)
+                if e[i].flags & EF_KERNEL and not reaching.seen[i] and not keep_all:
+                    push_node(&reaching, <uint32_t>i)
+            flag_reached(&reaching, EF_DESELECTED)
             follow_owners(merged.objects.symbols.rows, merged.objects.sections.rows,
                           merged.symbol_entity.rows, e, n)
     finally:
@@ -263,9 +267,9 @@ def select_kernels(MergedTables merged not None, list patterns):
     for pattern in patterns:
         for i in range(n):
             symbol = &s[e[i].first]
-            if e[i].flags & EF_KERNEL and contains(base + symbol.name, symbol.name_size,
-                                                   PyBytes_AS_STRING(pattern),
-                                                   PyBytes_GET_SIZE(pattern)):
+            if e[i].flags & EF_KERNEL and is_pattern_in(base + symbol.name, symbol.name_size,
+                                                        PyBytes_AS_STRING(pattern),
+                                                        PyBytes_GET_SIZE(pattern)):
                 chosen[i] = True
     return Marks(result)
 
@@ -384,7 +388,7 @@ def find_undefined(MergedTables merged not None):
     cdef size_t n = merged.entities.count, i
     cdef const SymbolRow* s = objects.symbols.rows
     cdef const EntityRow* e = merged.entities.rows
-    cdef list found = []
+    cdef list undefined = []
     for i in range(n):
         # A function whose address is taken counts, even where only dead code takes it.
         if (e[i].flags & (EF_DEFINED | EF_UNSIZED | EF_LOCAL)
@@ -393,5 +397,5 @@ def find_undefined(MergedTables merged not None):
             continue
         if e[i].kind != E_FUNC or not is_runtime_function(
                 base + s[e[i].first].name, s[e[i].first].name_size):
-            found.append(i)
-    return found
+            undefined.append(i)
+    return undefined

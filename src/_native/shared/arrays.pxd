@@ -9,7 +9,8 @@ from pylink._native.tables cimport SharedTables
 from shared.rows cimport EXTERN_ALIGN, ExternUseRow, KernelRow
 
 
-cdef inline uint32_t find(uint32_t* leader, uint32_t node) noexcept nogil:
+cdef inline uint32_t find_leader(uint32_t* leader, uint32_t node) noexcept nogil:
+    """The representative of the node's set (union-find, with path halving)."""
     while leader[node] != node:
         leader[node] = leader[leader[node]]
         node = leader[node]
@@ -30,52 +31,53 @@ ctypedef struct ArrayTies:
     uint64_t least          # an alignment: addresses follow the most aligned section; or 0
 
 
-cdef inline void take_ties(ArrayTies* t, SharedTables shared, Scratch* scratch) noexcept:
+cdef inline void allocate_ties(ArrayTies* ties, SharedTables shared, Scratch* scratch) noexcept:
+    """Allocate the columns of the ties."""
     cdef size_t n
-    t.uses = shared.extern_uses.rows
-    t.count = shared.extern_uses.count
-    t.kernel_count = <size_t>shared.kernel_count
-    t.tie_count = <size_t>shared.tie_count
-    n = t.kernel_count + t.tie_count
-    t.leader = <uint32_t*>scratch_room(scratch, n, 4)
-    t.best = <int64_t*>scratch_room(scratch, n, 8)
-    t.aligns = <int64_t*>scratch_room(scratch, n, 8)
+    ties.uses = shared.extern_uses.rows
+    ties.count = shared.extern_uses.count
+    ties.kernel_count = <size_t>shared.kernel_count
+    ties.tie_count = <size_t>shared.tie_count
+    n = ties.kernel_count + ties.tie_count
+    ties.leader = <uint32_t*>scratch_room(scratch, n, 4)
+    ties.best = <int64_t*>scratch_room(scratch, n, 8)
+    ties.aligns = <int64_t*>scratch_room(scratch, n, 8)
 
 
-cdef inline void place_externs(ArrayTies* t) noexcept nogil:
+cdef inline void place_externs(ArrayTies* ties) noexcept nogil:
     """Tied kernels share the largest of their addresses."""
-    cdef const ExternUseRow* uses = t.uses
-    cdef KernelRow* kernels = t.kernels
-    cdef uint32_t* leader = t.leader
-    cdef int64_t* best = t.best
-    cdef int64_t* aligns = t.aligns
+    cdef const ExternUseRow* uses = ties.uses
+    cdef KernelRow* kernels = ties.kernels
+    cdef uint32_t* leader = ties.leader
+    cdef int64_t* best = ties.best
+    cdef int64_t* aligns = ties.aligns
     cdef size_t i
     cdef uint32_t k, root
     cdef int64_t end
-    for i in range(t.kernel_count + t.tie_count):
+    for i in range(ties.kernel_count + ties.tie_count):
         leader[i] = <uint32_t>i
         best[i] = -1
-        aligns[i] = max(EXTERN_ALIGN, <int64_t>t.least)
-    for i in range(t.count):
+        aligns[i] = max(EXTERN_ALIGN, <int64_t>ties.least)
+    for i in range(ties.count):
         if uses[i].tie >= 0:
-            root = find(leader, uses[i].kernel)
-            leader[root] = find(leader, <uint32_t>(t.kernel_count + uses[i].tie))
-    for i in range(t.count if t.least else 0):
-        root = find(leader, uses[i].kernel)
+            root = find_leader(leader, uses[i].kernel)
+            leader[root] = find_leader(leader, <uint32_t>(ties.kernel_count + uses[i].tie))
+    for i in range(ties.count if ties.least else 0):
+        root = find_leader(leader, uses[i].kernel)
         aligns[root] = max(aligns[root], <int64_t>kernels[uses[i].kernel].align)
-    for i in range(t.count):
+    for i in range(ties.count):
         k = uses[i].kernel
-        root = find(leader, k)
+        root = find_leader(leader, k)
         end = <int64_t>round_up(kernels[k].size, max(uses[i].align, <uint64_t>aligns[root]))
-        if t.reserve and uses[i].tie < 0:
+        if ties.reserve and uses[i].tie < 0:
             end = max(end, <int64_t>uses[i].align)
         best[root] = max(best[root], end)
-    for i in range(t.count):
+    for i in range(ties.count):
         k = uses[i].kernel
-        end = best[find(leader, k)]
+        end = best[find_leader(leader, k)]
         kernels[k].extern_address = end
         kernels[k].flags |= uses[i].flags
         kernels[k].size = <uint64_t>end
         kernels[k].align = max(kernels[k].align, uses[i].align, <uint64_t>EXTERN_ALIGN)
-    for i in range(t.tie_count):
-        t.addresses[i] = best[find(leader, <uint32_t>(t.kernel_count + i))]
+    for i in range(ties.tie_count):
+        ties.addresses[i] = best[find_leader(leader, <uint32_t>(ties.kernel_count + i))]

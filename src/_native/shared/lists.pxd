@@ -1,25 +1,28 @@
 # Who uses which shared variable: the kernels and variables of a link, and references to them.
+#
+# A `bint` function of this package that is a verb returns False when memory is exhausted, and only
+# then. Exception: `check_tables`, for tables without an extern array.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-from base.scratch cimport Scratch, scratch_zeros
-from sectionkinds cimport IS_CODE, IS_KERNEL_SHARED
 from base.elf64 cimport STT_SECTION
+from base.scratch cimport Scratch, scratch_zeros
+from base.vector cimport Vec, vec_push
+from sectionkinds cimport IS_CODE, IS_KERNEL_SHARED
+from shared.rows cimport (
+    COMMON, DEAD, EXTERN, FILE_ALIGN, LATE, REFERENCED, STAYS, ExternUseRow, UseRow, VariableRow,
+)
 from tables.graph cimport CallGraph, is_idle
 from tables.kinds cimport is_a
 from tables.rows cimport (
-    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, FILE_WHOLE, RESOLUTION_WON, EmittedRow,
-    EntityRow, FixupRow, OutRow, SectionRow, SymbolRow,
+    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, FILE_WHOLE_PROGRAM, RESOLUTION_WON,
+    EmittedRow, EntityRow, FixupRow, OutRow, SectionRow, SymbolRow,
 )
-from shared.rows cimport (
-    COMMON, DEAD, EXTERN, LATE, REFERENCED, FILE_ALIGN, STAYS, ExternUseRow, UseRow, VariableRow,
-)
-from base.vector cimport Vec, vec_push
 from tables.views cimport MergedView, ObjectsView
 
 # One reference from a function's code to a variable.
-ctypedef struct Reference:
+ctypedef struct SharedReference:
     int32_t variable
     int32_t next            # next reference of the same function, or -1
 
@@ -44,167 +47,173 @@ ctypedef struct SharedLists:
     Vec references              # Reference
 
 
-cdef inline bint list_all(SharedLists* l, Scratch* scratch) noexcept nogil:
+cdef inline bint list_all(SharedLists* lists, Scratch* scratch) noexcept nogil:
     """Fill all lists; False when memory is exhausted."""
-    return (list_kernels(l) and list_variables(l) and list_nameless(l, scratch)
-            and list_references(l)
-            and (l.objects.executable or not l.by_name or list_kept_references(l))
-            and list_uses(l)
-            and (l.objects.executable or list_instances(l))
-            and mark_late(l, scratch))
+    return (list_kernels(lists) and list_variables(lists) and list_nameless(lists, scratch)
+            and list_references(lists)
+            and (lists.objects.executable or not lists.by_name or list_emitted_references(lists))
+            and list_uses(lists)
+            and (lists.objects.executable or list_instances(lists))
+            and mark_late(lists, scratch))
 
 
-cdef inline bint list_kernels(SharedLists* l) noexcept nogil:
-    cdef const EntityRow* e = l.merged.entities
+cdef inline bint list_kernels(SharedLists* lists) noexcept nogil:
+    """List the live kernels; False without memory."""
+    cdef const EntityRow* e = lists.merged.entities
     cdef size_t i
     cdef int32_t* row
-    for i in range(l.merged.entity_count):
+    for i in range(lists.merged.entity_count):
         if e[i].flags & EF_KERNEL and e[i].flags & EF_LIVE:
-            row = <int32_t*>vec_push(&l.kernels)
+            row = <int32_t*>vec_push(&lists.kernels)
             if row == NULL:
                 return False
             row[0] = <int32_t>i
-            l.number[i] = <int32_t>(l.kernels.count - 1)
+            lists.number[i] = <int32_t>(lists.kernels.count - 1)
     return True
 
 
-cdef inline VariableRow* new_variable(SharedLists* l, int32_t entity) noexcept nogil:
-    """A row for a variable, or NULL without memory; the entity is -1 where no symbol names it."""
-    cdef VariableRow* row = <VariableRow*>vec_push(&l.variables)
-    cdef int32_t* owner = <int32_t*>vec_push(&l.owners)
+cdef inline VariableRow* new_variable(SharedLists* lists, int32_t entity) noexcept nogil:
+    """Add a row for a variable; NULL without memory. The entity is -1 if no symbol names it."""
+    cdef VariableRow* row = <VariableRow*>vec_push(&lists.variables)
+    cdef int32_t* owner = <int32_t*>vec_push(&lists.owners)
     if row == NULL or owner == NULL:
         return NULL
     owner[0] = entity
     return row
 
 
-cdef inline bint list_variables(SharedLists* l) noexcept nogil:
+cdef inline bint list_variables(SharedLists* lists) noexcept nogil:
     """Variables by creation: one that is defined counts where its definition stands.
 
     Arrays, and the instances of an earlier link, may ask for what their symbols say.
     """
-    cdef const SymbolRow* sym = l.objects.symbols
-    cdef const EntityRow* e = l.merged.entities
-    cdef const int32_t* entity = l.merged.symbol_entity
+    cdef const SymbolRow* sym = lists.objects.symbols
+    cdef const EntityRow* e = lists.merged.entities
+    cdef const int32_t* entity = lists.merged.symbol_entity
     cdef size_t i
-    cdef int32_t at, kernel
+    cdef int32_t number, kernel
     cdef VariableRow* row
-    for i in range(l.objects.symbol_count):
-        at = entity[i]
-        if at < 0 or e[at].kind != E_SHARED or e[at].winner != <int32_t>i:
+    for i in range(lists.objects.symbol_count):
+        number = entity[i]
+        if number < 0 or e[number].kind != E_SHARED or e[number].winner != <int32_t>i:
             continue
-        if not e[at].flags & (EF_DEFINED | EF_UNSIZED):
+        if not e[number].flags & (EF_DEFINED | EF_UNSIZED):
             continue
-        row = new_variable(l, at)
+        row = new_variable(lists, number)
         if row == NULL:
             return False
-        row.size = e[at].size
-        if row.size > <uint64_t>0xffffffffU:    # of a mention in another space
+        row.size = e[number].size
+        if row.size > <uint64_t>0xffffffffU:    # a mention in another space
             row.size = <uint64_t>0xffffffffU
-        row.align = e[at].align if e[at].align else 1
-        if e[at].flags & EF_UNSIZED and sym[i].value:
-            row.align = sym[i].value        # that of an instance looks like an alignment
+        row.align = e[number].align if e[number].align else 1
+        if e[number].flags & EF_UNSIZED and sym[i].value:
+            row.align = sym[i].value        # the value of an instance is an alignment
         row.owner = COMMON
-        row.flags = (REFERENCED if l.merged.referenced[at] else 0) | (
-            EXTERN if e[at].flags & EF_UNSIZED else 0)
-        if l.aligned and e[at].flags & EF_UNSIZED and sym[i].value:
+        row.flags = (REFERENCED if lists.merged.referenced[number] else 0) | (
+            EXTERN if e[number].flags & EF_UNSIZED else 0)
+        if lists.aligned and e[number].flags & EF_UNSIZED and sym[i].value:
             row.flags |= FILE_ALIGN
-        if sym[i].section >= 0 and is_a(l.objects.sections[sym[i].section].kind, IS_KERNEL_SHARED):
-            kernel = l.merged.section_function[sym[i].section]
-            row.owner = l.number[kernel] if kernel >= 0 and l.number[kernel] >= 0 else DEAD
-        l.number[at] = <int32_t>(l.variables.count - 1)
+        if (sym[i].section >= 0
+                and is_a(lists.objects.sections[sym[i].section].kind, IS_KERNEL_SHARED)):
+            kernel = lists.merged.section_function[sym[i].section]
+            row.owner = lists.number[kernel] if kernel >= 0 and lists.number[kernel] >= 0 else DEAD
+        lists.number[number] = <int32_t>(lists.variables.count - 1)
     return True
 
 
-cdef inline bint has_whole(const SharedLists* l) noexcept nogil:
+cdef inline bint has_whole_program(const SharedLists* lists) noexcept nogil:
     """Whether a whole program is among the files."""
     cdef size_t i = 0
-    while i < l.objects.section_count:
-        if l.objects.files[l.objects.sections[i].file].flags & FILE_WHOLE:
+    while i < lists.objects.section_count:
+        if lists.objects.files[lists.objects.sections[i].file].flags & FILE_WHOLE_PROGRAM:
             return True
-        i += l.objects.files[l.objects.sections[i].file].section_count
+        i += lists.objects.files[lists.objects.sections[i].file].section_count
     return False
 
 
-cdef inline bint list_nameless(SharedLists* l, Scratch* scratch) noexcept nogil:
+cdef inline bint list_nameless(SharedLists* lists, Scratch* scratch) noexcept nogil:
     """The bytes of a kernel's section in which no variable lies are one variable.
 
     A link with -r gives such sections to kernels when extern arrays exist, and with `every` these
     count. Sections of whole programs (-ewp) always do, whose code knows where its variables are.
     """
-    cdef const SymbolRow* sym = l.objects.symbols
+    cdef const SymbolRow* sym = lists.objects.symbols
     cdef const SectionRow* s
     cdef size_t i
     cdef int32_t kernel
     cdef VariableRow* row
-    cdef uint8_t* named
-    cdef bint whole
-    if not l.every and not has_whole(l):
+    cdef uint8_t* has_variables
+    cdef bint is_whole_program
+    if not lists.every and not has_whole_program(lists):
         return True
-    named = <uint8_t*>scratch_zeros(scratch, l.objects.section_count, 1)
-    if named == NULL:
+    has_variables = <uint8_t*>scratch_zeros(scratch, lists.objects.section_count, 1)
+    if has_variables == NULL:
         return False
-    for i in range(l.objects.symbol_count):
+    for i in range(lists.objects.symbol_count):
         if sym[i].section >= 0 and sym[i].info & 15 != STT_SECTION:
-            named[sym[i].section] = 1
-    for i in range(l.objects.section_count):
-        s = &l.objects.sections[i]
-        whole = l.objects.files[s.file].flags & FILE_WHOLE
+            has_variables[sym[i].section] = 1
+    for i in range(lists.objects.section_count):
+        s = &lists.objects.sections[i]
+        is_whole_program = lists.objects.files[s.file].flags & FILE_WHOLE_PROGRAM
         if (not is_a(s.kind, IS_KERNEL_SHARED)
-                or not (whole or (l.every and s.size and not named[i]))):
+                or not (is_whole_program or (lists.every and s.size and not has_variables[i]))):
             continue
-        kernel = l.merged.section_function[i]
-        if (l.merged.section_resolution[i] != RESOLUTION_WON or kernel < 0
-                or l.number[kernel] < 0):
+        kernel = lists.merged.section_function[i]
+        if (lists.merged.section_resolution[i] != RESOLUTION_WON or kernel < 0
+                or lists.number[kernel] < 0):
             continue
-        row = new_variable(l, -1)
+        row = new_variable(lists, -1)
         if row == NULL:
             return False
         row.size = s.size
         row.align = s.align if s.align else 1
-        row.owner = l.number[kernel]
-        row.flags = STAYS if whole else 0
+        row.owner = lists.number[kernel]
+        row.flags = STAYS if is_whole_program else 0
     return True
 
 
-cdef inline bint list_references(SharedLists* l) noexcept nogil:
-    cdef const FixupRow* fixup = l.merged.fixups
-    cdef const EntityRow* e = l.merged.entities
+cdef inline bint list_references(SharedLists* lists) noexcept nogil:
+    """List the resolved references of code to shared variables; False without memory."""
+    cdef const FixupRow* fixup = lists.merged.fixups
+    cdef const EntityRow* e = lists.merged.entities
     cdef size_t i
-    for i in range(l.merged.fixup_count):
+    for i in range(lists.merged.fixup_count):
         if (fixup[i].entity < 0 or e[fixup[i].entity].kind != E_SHARED or fixup[i].function < 0
-                or not is_a(l.merged.outs[fixup[i].out].kind, IS_CODE)
-                or l.number[fixup[i].entity] < 0):
+                or not is_a(lists.merged.outs[fixup[i].out].kind, IS_CODE)
+                or lists.number[fixup[i].entity] < 0):
             continue
-        if not add_reference(&l.references, l.number[fixup[i].entity], &l.first[fixup[i].function]):
+        if not add_reference(&lists.references, lists.number[fixup[i].entity],
+                             &lists.first[fixup[i].function]):
             return False
     return True
 
 
-cdef inline bint list_kept_references(SharedLists* l) noexcept nogil:
-    """Those that a relocatable link leaves to the next one."""
-    cdef const EmittedRow* emitted = l.merged.emitted
-    cdef const OutRow* out = l.merged.outs
+cdef inline bint list_emitted_references(SharedLists* lists) noexcept nogil:
+    """Add references from emitted relocations (-r); False without memory."""
+    cdef const EmittedRow* emitted = lists.merged.emitted
+    cdef const OutRow* out = lists.merged.outs
     cdef size_t i, code
-    cdef int32_t at
-    for i in range(2 * l.merged.out_count):
+    cdef int32_t entry
+    for i in range(2 * lists.merged.out_count):
         code = i // 2
         if not is_a(out[code].kind, IS_CODE):
             continue
-        at = out[code].rela if i & 1 else out[code].rel
-        at = out[at].head if at >= 0 else -1
-        while at >= 0:
-            if (emitted[at].entity >= 0 and l.merged.entities[emitted[at].entity].kind == E_SHARED
-                    and l.number[emitted[at].entity] >= 0
-                    and not add_reference(&l.references, l.number[emitted[at].entity],
-                                          &l.first[out[code].entity])):
+        entry = out[code].rela if i & 1 else out[code].rel
+        entry = out[entry].head if entry >= 0 else -1
+        while entry >= 0:
+            if (emitted[entry].entity >= 0
+                    and lists.merged.entities[emitted[entry].entity].kind == E_SHARED
+                    and lists.number[emitted[entry].entity] >= 0
+                    and not add_reference(&lists.references, lists.number[emitted[entry].entity],
+                                          &lists.first[out[code].entity])):
                 return False
-            at = emitted[at].next
+            entry = emitted[entry].next
     return True
 
 
 cdef inline bint add_reference(Vec* references, int32_t variable, int32_t* newest) noexcept nogil:
-    cdef Reference* row = <Reference*>vec_push(references)
+    """Put a reference in front of a function's list; False without memory."""
+    cdef SharedReference* row = <SharedReference*>vec_push(references)
     if row == NULL:
         return False
     row.variable = variable
@@ -213,61 +222,61 @@ cdef inline bint add_reference(Vec* references, int32_t variable, int32_t* newes
     return True
 
 
-cdef inline bint add_use(SharedLists* l, int32_t variable, size_t kernel,
+cdef inline bint add_use(SharedLists* lists, int32_t variable, size_t kernel,
                          uint32_t node) noexcept nogil:
     """The code of `node`, which the kernel reaches, refers to a variable."""
-    cdef const VariableRow* row = <const VariableRow*>l.variables.data + variable
+    cdef const VariableRow* row = <const VariableRow*>lists.variables.data + variable
     cdef UseRow* use
     cdef ExternUseRow* extern_use
     if not row.flags & EXTERN:
-        use = <UseRow*>vec_push(&l.uses)
+        use = <UseRow*>vec_push(&lists.uses)
         if use == NULL:
             return False
         use.variable = <uint32_t>variable
         use.kernel = <uint32_t>kernel
         return True
-    extern_use = <ExternUseRow*>vec_push(&l.extern_uses)
+    extern_use = <ExternUseRow*>vec_push(&lists.extern_uses)
     if extern_use == NULL:
         return False
     extern_use.kernel = <uint32_t>kernel
     extern_use.align = row.align if row.flags & FILE_ALIGN else 0
     extern_use.flags = 0
-    if l.by_name:
-        extern_use.tie = (<const int32_t*>l.owners.data)[variable]
+    if lists.by_name:
+        extern_use.tie = (<const int32_t*>lists.owners.data)[variable]
     else:
-        extern_use.tie = (-1 if node == (<const uint32_t*>l.kernels.data)[kernel]
+        extern_use.tie = (-1 if node == (<const uint32_t*>lists.kernels.data)[kernel]
                           else <int32_t>node)
     return True
 
 
-cdef inline bint list_uses(SharedLists* l) noexcept nogil:
+cdef inline bint list_uses(SharedLists* lists) noexcept nogil:
     """Walk the calls of every kernel; free when nothing refers to shared memory."""
-    cdef const int32_t* kernels = <const int32_t*>l.kernels.data
-    cdef const Reference* references = <const Reference*>l.references.data
-    cdef uint32_t* stamp = l.stamp
-    cdef uint32_t* stack = l.stack
+    cdef const int32_t* kernels = <const int32_t*>lists.kernels.data
+    cdef const SharedReference* references = <const SharedReference*>lists.references.data
+    cdef uint32_t* stamp = lists.stamp
+    cdef uint32_t* stack = lists.stack
     cdef size_t k, depth
     cdef uint32_t node, to, j
-    cdef int32_t at
+    cdef int32_t reference
     cdef bint idle
-    if l.references.count == 0:
+    if lists.references.count == 0:
         return True
-    for k in range(l.kernels.count):
-        idle = is_idle(&l.merged.entities[kernels[k]])     # its own code counts, not what it calls
+    for k in range(lists.kernels.count):
+        idle = is_idle(&lists.merged.entities[kernels[k]])    # only its own code counts
         stack[0] = <uint32_t>kernels[k]
         stamp[kernels[k]] = <uint32_t>k + 1
         depth = 1
         while depth:
             depth -= 1
             node = stack[depth]
-            at = l.first[node] if node < l.merged.entity_count else -1
-            while at >= 0:
-                if not add_use(l, references[at].variable, k, node):
+            reference = lists.first[node] if node < lists.merged.entity_count else -1
+            while reference >= 0:
+                if not add_use(lists, references[reference].variable, k, node):
                     return False
-                at = references[at].next
-            for j in range(l.graph.start[node],
-                           l.graph.start[node + (l.objects.executable and not idle)]):
-                to = l.graph.edges[j]
+                reference = references[reference].next
+            for j in range(lists.graph.start[node],
+                           lists.graph.start[node + (lists.objects.executable and not idle)]):
+                to = lists.graph.edges[j]
                 if stamp[to] != <uint32_t>k + 1:
                     stamp[to] = <uint32_t>k + 1
                     stack[depth] = to
@@ -275,43 +284,44 @@ cdef inline bint list_uses(SharedLists* l) noexcept nogil:
     return True
 
 
-cdef inline bint list_instances(SharedLists* l) noexcept nogil:
-    cdef const uint64_t* align = l.merged.array_align
+cdef inline bint list_instances(SharedLists* lists) noexcept nogil:
+    """List the kernels with an instance of extern arrays (-r); False without memory."""
+    cdef const uint64_t* align = lists.merged.array_align
     cdef size_t i
     cdef ExternUseRow* row
-    for i in range(l.merged.entity_count):
+    for i in range(lists.merged.entity_count):
         if align[i]:
-            row = <ExternUseRow*>vec_push(&l.extern_uses)
+            row = <ExternUseRow*>vec_push(&lists.extern_uses)
             if row == NULL:
                 return False
-            row.kernel = <uint32_t>l.number[i]
+            row.kernel = <uint32_t>lists.number[i]
             row.tie = -1
             row.align = align[i] if align[i] > 1 else 0
             row.flags = 0
     return True
 
 
-cdef inline bint mark_late(SharedLists* l, Scratch* scratch) noexcept nogil:
+cdef inline bint mark_late(SharedLists* lists, Scratch* scratch) noexcept nogil:
     """Tell which idle kernels get their section for arrays alone, after all others."""
     cdef size_t i
-    cdef const int32_t* kernels = <const int32_t*>l.kernels.data
-    cdef const VariableRow* variable = <const VariableRow*>l.variables.data
-    cdef const UseRow* use = <const UseRow*>l.uses.data
-    cdef ExternUseRow* extern_use = <ExternUseRow*>l.extern_uses.data
+    cdef const int32_t* kernels = <const int32_t*>lists.kernels.data
+    cdef const VariableRow* variable = <const VariableRow*>lists.variables.data
+    cdef const UseRow* use = <const UseRow*>lists.uses.data
+    cdef ExternUseRow* extern_use = <ExternUseRow*>lists.extern_uses.data
     cdef uint8_t* early
-    if l.extern_uses.count == 0:
+    if lists.extern_uses.count == 0:
         return True
-    early = <uint8_t*>scratch_zeros(scratch, l.kernels.count, 1)
+    early = <uint8_t*>scratch_zeros(scratch, lists.kernels.count, 1)
     if early == NULL:
         return False
-    for i in range(l.kernels.count):
-        early[i] = not is_idle(&l.merged.entities[kernels[i]])
-    for i in range(l.variables.count):
+    for i in range(lists.kernels.count):
+        early[i] = not is_idle(&lists.merged.entities[kernels[i]])
+    for i in range(lists.variables.count):
         if variable[i].owner >= 0:
             early[variable[i].owner] = True
-    for i in range(l.uses.count if l.objects.executable else 0):
+    for i in range(lists.uses.count if lists.objects.executable else 0):
         early[use[i].kernel] = True
-    for i in range(l.extern_uses.count):
+    for i in range(lists.extern_uses.count):
         if not early[extern_use[i].kernel]:
             extern_use[i].flags |= LATE
     return True

@@ -1,9 +1,8 @@
 # Rows that the layout of shared memory takes and gives (columns: the stub of `shared`), and the
 # sort that decides ties.
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-
 from libc.stddef cimport size_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 cdef enum:
     COMMON = -1         # owner of a variable in .nv_debug.shared
@@ -16,6 +15,7 @@ cdef enum:
     SURVIVES = 1        # kernel flags
     HAS_SYMBOL = 2
     EXTERN_ALIGN = 16
+    RESERVED = 0x400    # bytes that the system keeps from sm_90 on
 
 cdef packed struct VariableRow:
     uint64_t size
@@ -30,7 +30,7 @@ cdef packed struct UseRow:
 cdef packed struct ExternUseRow:
     uint32_t kernel
     int32_t tie
-    uint64_t align          # of the array, 0 where its symbol does not say
+    uint64_t align          # alignment of the array, 0 if unknown
     uint32_t flags
 
 cdef packed struct KernelRow:
@@ -40,15 +40,15 @@ cdef packed struct KernelRow:
     uint32_t flags
 
 
-cdef inline bint goes_first(const VariableRow* a, const VariableRow* b,
-                            bint by_align) noexcept nogil:
+cdef inline bint is_before(const VariableRow* a, const VariableRow* b,
+                           bint by_align) noexcept nogil:
     if by_align and a.align != b.align:
         return a.align > b.align
     return a.size <= b.size
 
 
 cdef inline void sort_list(const VariableRow* rows, uint32_t* items, uint32_t* spare, size_t count,
-                    bint by_align) noexcept nogil:
+                           bint by_align) noexcept nogil:
     """Sort variables in place; spare has room for as many. Recursion is log2(count) deep."""
     cdef size_t half = (count + 1) // 2, i, a = 0, b = half
     if count < 2:
@@ -61,7 +61,7 @@ cdef inline void sort_list(const VariableRow* rows, uint32_t* items, uint32_t* s
     sort_list(rows, spare, items, half, by_align)
     sort_list(rows, spare + half, items + half, count - half, by_align)
     for i in range(count):
-        if b == count or (a < half and goes_first(&rows[spare[a]], &rows[spare[b]], by_align)):
+        if b == count or (a < half and is_before(&rows[spare[a]], &rows[spare[b]], by_align)):
             items[i] = spare[a]
             a += 1
         else:

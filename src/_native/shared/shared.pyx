@@ -1,31 +1,29 @@
 """Shared memory: one offset for each variable, one size for each kernel.
 
 A kernel has its *own* variables (`.nv.shared.K`). Statics of device functions and file-scope
-variables lie in `.nv_debug.shared`: *common* variables here. Which kernels use a common variable
-decides where it goes. With a, b, c common, 8 bytes each, used by K1 {a}, K2 {a, b}, K3 {c}:
+variables lie in `.nv_debug.shared`: *common* variables here. The place of a common variable depends
+on the kernels that use it. With a, b, c common, 8 bytes each, used by K1 {a}, K2 {a, b}, K3 {c}:
 
     a   two users: the common part, at 0 for every kernel
     b   one user: the private part of K2, sorted with its own variables, after a
     c   one user: the private part of K3, at 0, since K3 does not use a
 
-Common part. All common variables are sorted by ascending size and walked backwards. Each that
-has not exactly one user joins the first group in which no variable has a user in common with it,
-or opens a group. Groups follow each other; a group has the size and alignment of its largest
-variables, which all start where it starts. One that no code refers to has no place.
-Private part. The list of a kernel is sorted by descending alignment, then ascending size, and
-starts at the end of what the kernel uses of the common part.
-Sort. Ties come out in the order of one particular merge sort of linked lists: push the items
-alternately to the front of two lists, sort both, merge; on a tie the first list goes first.
-Extern arrays (`extern __shared__ int x[]`) are not variables, yet they take part in the first
-sort, with size 0, and so move ties. Their address is the end of the kernel, rounded up to 16, or
-to their alignment, which compilers name since CUDA 13.1; since then the size of such a kernel is
-rounded up to its alignment, and so is the address with -g. In a function it is the same for all
-kernels that reach it, so they all grow to the largest of them. With -g it is each extern array that
-ties its kernels in this way.
-Alignment. Once a common variable is in the common part, every kernel has at least the alignment of
-the most aligned one, except for those that get their section late (merge/idle.pxd), for extern
-arrays alone. From 16 on, an extern array anywhere gives even empty kernels a section; only family B
-does so above 16 as well.
+Common part. All common variables are sorted by ascending size and walked backwards. Each that has
+not exactly one user joins the first group in which no variable has a user in common with it, or
+opens a group. Groups follow each other; a group has the size and alignment of its largest
+variables, which all begin at its start. One that no code refers to has no place. Private part. The
+list of a kernel is sorted by descending alignment, then ascending size, and starts at the end of
+what the kernel uses of the common part. Sort. Ties come out in the order of one particular merge
+sort of linked lists: push the items alternately to the front of two lists, sort both, merge; on a
+tie the first list goes first. Extern arrays (`extern __shared__ int x[]`) are not variables, yet
+they take part in the first sort, with size 0, and so move ties. Their address is the end of the
+kernel, rounded up to 16, or to their alignment, which compilers name since CUDA 13.1; since then
+the size of such a kernel is rounded up to its alignment, and so is the address with -g. In a
+function it is the same for all kernels that reach it, so they all grow to the largest of them. With
+-g it is each extern array that ties its kernels in this way. Alignment. Once a common variable is
+in the common part, every kernel has at least the alignment of the most aligned one, except for
+those that get their section late (merge/idle.pxd), for extern arrays alone. From 16 on, an extern
+array anywhere gives even empty kernels a section; only family B does so above 16 as well.
 
 Cost: the sorts take n log n. Choosing groups takes, for each use of a variable, one step per 64
 groups that the variable cannot join: 1000 variables that all overlap, 100 uses each, need 1e6.
@@ -37,21 +35,18 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from base.elf64 cimport round_up
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
+from base.vector cimport Vec, vec_push
 from pylink._native.tables cimport Offsets, SharedSizes, SharedTables
-from shared.arrays cimport ArrayTies, place_externs, take_ties
+from shared.arrays cimport ArrayTies, allocate_ties, place_externs
 from shared.rows cimport (
-    COMMON, DEAD, EXTERN, EXTERN_ALIGN, HAS_SYMBOL, LATE, REFERENCED, STAYS, SURVIVES,
+    COMMON, DEAD, EXTERN, EXTERN_ALIGN, HAS_SYMBOL, LATE, REFERENCED, RESERVED, STAYS, SURVIVES,
     ExternUseRow, KernelRow, UseRow, VariableRow, sort_list,
 )
 from traits cimport FAMILY_COUNT, FAMILY_TRAITS, TRAIT_FILLS_SHARED, TRAIT_MERCURY
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
-from base.vector cimport Vec, vec_push
 
 cdef extern from *:
     int __builtin_ctzll(unsigned long long) nogil
-
-cdef enum:
-    RESERVED = 0x400    # bytes that the system keeps from sm_90 on
 
 # What is placed and how, and arrays for it.
 ctypedef struct Placing:
@@ -61,7 +56,7 @@ ctypedef struct Placing:
     size_t use_count
     size_t kernel_count
     size_t common_count
-    uint32_t traits         # those of a family without a reserve: none
+    uint32_t traits         # TRAIT_ bits; 0 without a reserve
     bint keeps_common
     bint has_extern
     bint aligns_arrays
@@ -78,170 +73,172 @@ ctypedef struct Placing:
     uint32_t* group
     uint64_t* group_size
     uint64_t* group_align
-    Vec taken               # a word for each kernel: groups that hold a variable it uses
+    Vec taken_groups        # a word for each kernel: groups that hold a variable it uses
     ArrayTies arrays
 
 
-cdef void take_room(Placing* w, Scratch* scratch) noexcept:
+cdef void allocate_placing(Placing* placing, Scratch* scratch) noexcept:
     """Arrays of the counts in w, all zero."""
-    cdef size_t v = w.variable_count + 2, k = w.kernel_count + 2
-    w.group_size = <uint64_t*>scratch_zeros(scratch, v, 8)
-    w.group_align = <uint64_t*>scratch_zeros(scratch, v, 8)
-    w.first_user = <uint32_t*>scratch_zeros(scratch, v, 4)
-    w.items = <uint32_t*>scratch_zeros(scratch, v, 4)
-    w.order = <uint32_t*>scratch_zeros(scratch, v, 4)
-    w.spare = <uint32_t*>scratch_zeros(scratch, v, 4)
-    w.group = <uint32_t*>scratch_zeros(scratch, v, 4)
-    w.users = <uint32_t*>scratch_zeros(scratch, w.use_count, 4)
-    w.by_kernel = <uint32_t*>scratch_zeros(scratch, w.use_count, 4)
-    w.first = <uint32_t*>scratch_zeros(scratch, k, 4)
-    scratch_vector(scratch, &w.taken, w.kernel_count * 8 + 8)
+    cdef size_t v = placing.variable_count + 2, k = placing.kernel_count + 2
+    placing.group_size = <uint64_t*>scratch_zeros(scratch, v, 8)
+    placing.group_align = <uint64_t*>scratch_zeros(scratch, v, 8)
+    placing.first_user = <uint32_t*>scratch_zeros(scratch, v, 4)
+    placing.items = <uint32_t*>scratch_zeros(scratch, v, 4)
+    placing.order = <uint32_t*>scratch_zeros(scratch, v, 4)
+    placing.spare = <uint32_t*>scratch_zeros(scratch, v, 4)
+    placing.group = <uint32_t*>scratch_zeros(scratch, v, 4)
+    placing.users = <uint32_t*>scratch_zeros(scratch, placing.use_count, 4)
+    placing.by_kernel = <uint32_t*>scratch_zeros(scratch, placing.use_count, 4)
+    placing.first = <uint32_t*>scratch_zeros(scratch, k, 4)
+    scratch_vector(scratch, &placing.taken_groups, placing.kernel_count * 8 + 8)
 
 
-cdef void index_users(Placing* w) noexcept nogil:
+cdef void index_users(Placing* placing) noexcept nogil:
     """Counting sorts by kernel, then by variable, which make repeats neighbors to drop."""
-    cdef const UseRow* uses = w.uses
-    cdef size_t i, start = 0, stop, kept = 0
+    cdef const UseRow* uses = placing.uses
+    cdef size_t i, start = 0, stop, kept_count = 0
     cdef uint32_t v
-    for i in range(w.use_count):
-        w.first[uses[i].kernel + 1] += 1
-        w.first_user[uses[i].variable + 1] += 1
-    for i in range(w.kernel_count):
-        w.first[i + 1] += w.first[i]
-    for i in range(w.variable_count):
-        w.first_user[i + 1] += w.first_user[i]
-    for i in range(w.use_count):
-        w.by_kernel[w.first[uses[i].kernel]] = <uint32_t>i
-        w.first[uses[i].kernel] += 1
-    for i in range(w.use_count):
-        v = uses[w.by_kernel[i]].variable
-        w.users[w.first_user[v]] = uses[w.by_kernel[i]].kernel
-        w.first_user[v] += 1
-    for v in range(<uint32_t>w.variable_count):     # first_user[v] has become the end of v
-        stop = w.first_user[v]
-        w.first_user[v] = <uint32_t>kept
+    for i in range(placing.use_count):
+        placing.first[uses[i].kernel + 1] += 1
+        placing.first_user[uses[i].variable + 1] += 1
+    for i in range(placing.kernel_count):
+        placing.first[i + 1] += placing.first[i]
+    for i in range(placing.variable_count):
+        placing.first_user[i + 1] += placing.first_user[i]
+    for i in range(placing.use_count):
+        placing.by_kernel[placing.first[uses[i].kernel]] = <uint32_t>i
+        placing.first[uses[i].kernel] += 1
+    for i in range(placing.use_count):
+        v = uses[placing.by_kernel[i]].variable
+        placing.users[placing.first_user[v]] = uses[placing.by_kernel[i]].kernel
+        placing.first_user[v] += 1
+    for v in range(<uint32_t>placing.variable_count):    # first_user[v] has become the end of v
+        stop = placing.first_user[v]
+        placing.first_user[v] = <uint32_t>kept_count
         for i in range(start, stop):
-            if i == start or w.users[i] != w.users[i - 1]:
-                w.users[kept] = w.users[i]
-                kept += 1
+            if i == start or placing.users[i] != placing.users[i - 1]:
+                placing.users[kept_count] = placing.users[i]
+                kept_count += 1
         start = stop
-    w.first_user[w.variable_count] = <uint32_t>kept
+    placing.first_user[placing.variable_count] = <uint32_t>kept_count
 
 
-cdef bint place_common(Placing* w) noexcept nogil:
+cdef bint place_common_variables(Placing* placing) noexcept nogil:
     """Place the common part, whose size is that of the last kernel; False without memory."""
-    cdef const VariableRow* rows = w.rows
-    cdef KernelRow* kernels = w.kernels
-    cdef int64_t* offsets = w.offsets
+    cdef const VariableRow* rows = placing.rows
+    cdef KernelRow* kernels = placing.kernels
+    cdef int64_t* offsets = placing.offsets
     cdef size_t i, u, word, groups = 0
     cdef uint32_t v, g
     cdef uint64_t bits, end = 0
-    cdef uint64_t* taken
-    for v in range(<uint32_t>w.variable_count):
+    cdef uint64_t* group_words
+    for v in range(<uint32_t>placing.variable_count):
         if rows[v].owner == COMMON:
-            w.order[w.common_count] = v
-            w.common_count += 1
-            w.most_aligned = max(w.most_aligned, rows[v].align)
-    sort_list(rows, w.order, w.spare, w.common_count, False)
-    for i in range(w.common_count // 2):
-        v = w.order[i]
-        w.order[i] = w.order[w.common_count - 1 - i]
-        w.order[w.common_count - 1 - i] = v
-    for i in range(w.common_count):
-        v = w.order[i]
-        if (w.first_user[v + 1] - w.first_user[v] == 1 or rows[v].flags & EXTERN
+            placing.order[placing.common_count] = v
+            placing.common_count += 1
+            placing.most_aligned = max(placing.most_aligned, rows[v].align)
+    sort_list(rows, placing.order, placing.spare, placing.common_count, False)
+    for i in range(placing.common_count // 2):
+        v = placing.order[i]
+        placing.order[i] = placing.order[placing.common_count - 1 - i]
+        placing.order[placing.common_count - 1 - i] = v
+    for i in range(placing.common_count):
+        v = placing.order[i]
+        if (placing.first_user[v + 1] - placing.first_user[v] == 1 or rows[v].flags & EXTERN
                 or not rows[v].flags & REFERENCED):
             continue
         bits = <uint64_t>-1
         word = 0
         while True:
-            if word == w.taken.count:
-                taken = <uint64_t*>vec_push(&w.taken)
-                if taken == NULL:
+            if word == placing.taken_groups.count:
+                group_words = <uint64_t*>vec_push(&placing.taken_groups)
+                if group_words == NULL:
                     return False
-                memset(taken, 0, w.taken.row)
-            taken = <uint64_t*>(w.taken.data + word * w.taken.row)
+                memset(group_words, 0, placing.taken_groups.row)
+            group_words = <uint64_t*>(placing.taken_groups.data + word * placing.taken_groups.row)
             bits = 0
-            for u in range(w.first_user[v], w.first_user[v + 1]):
-                bits |= taken[w.users[u]]
+            for u in range(placing.first_user[v], placing.first_user[v + 1]):
+                bits |= group_words[placing.users[u]]
             if bits != <uint64_t>-1:
                 break
             word += 1
         g = <uint32_t>(word * 64 + __builtin_ctzll(~bits))
-        for u in range(w.first_user[v], w.first_user[v + 1]):
-            taken[w.users[u]] |= <uint64_t>1 << (g & 63)
-        w.group[v] = g
+        for u in range(placing.first_user[v], placing.first_user[v + 1]):
+            group_words[placing.users[u]] |= <uint64_t>1 << (g & 63)
+        placing.group[v] = g
         groups = max(groups, <size_t>g + 1)
-        w.group_size[g] = max(w.group_size[g], rows[v].size)
-        w.group_align[g] = max(w.group_align[g], rows[v].align)
+        placing.group_size[g] = max(placing.group_size[g], rows[v].size)
+        placing.group_align[g] = max(placing.group_align[g], rows[v].align)
         offsets[v] = 0
     for i in range(groups):
-        bits = round_up(end, w.group_align[i])
-        end = bits + w.group_size[i]
-        w.group_size[i] = bits      # its offset from here on
-    for v in range(<uint32_t>w.variable_count):
+        bits = round_up(end, placing.group_align[i])
+        end = bits + placing.group_size[i]
+        placing.group_size[i] = bits    # from here on the offset
+    for v in range(<uint32_t>placing.variable_count):
         if offsets[v] == -1:
             continue
-        offsets[v] = <int64_t>w.group_size[w.group[v]]
-        for u in range(w.first_user[v], w.first_user[v + 1]):
-            g = w.users[u]
+        offsets[v] = <int64_t>placing.group_size[placing.group[v]]
+        for u in range(placing.first_user[v], placing.first_user[v + 1]):
+            g = placing.users[u]
             kernels[g].size = max(kernels[g].size, offsets[v] + rows[v].size)
             kernels[g].align = max(kernels[g].align, rows[v].align)
     if groups == 0:
-        w.most_aligned = 1
-    kernels[w.kernel_count].size = end
+        placing.most_aligned = 1
+    kernels[placing.kernel_count].size = end
     return True
 
 
-cdef inline int64_t private_kernel(const VariableRow* row, const Placing* w,
+cdef inline int64_t private_kernel(const VariableRow* row, const Placing* placing,
                                    uint32_t v) noexcept nogil:
     """The kernel in whose private part v is sorted, or -1."""
     if row.flags & STAYS:
         return -1
     if row.owner != COMMON:
         return row.owner        # DEAD is negative too
-    if row.flags & EXTERN or w.first_user[v + 1] - w.first_user[v] != 1:
+    if row.flags & EXTERN or placing.first_user[v + 1] - placing.first_user[v] != 1:
         return -1
-    return w.users[w.first_user[v]]
+    return placing.users[placing.first_user[v]]
 
 
-cdef void place_private(Placing* w) noexcept nogil:
-    cdef const VariableRow* rows = w.rows
-    cdef KernelRow* kernels = w.kernels
-    cdef int64_t* offsets = w.offsets
+cdef void place_private(Placing* placing) noexcept nogil:
+    """Place the private part of each kernel."""
+    cdef const VariableRow* rows = placing.rows
+    cdef KernelRow* kernels = placing.kernels
+    cdef int64_t* offsets = placing.offsets
     cdef size_t i, k
     cdef uint32_t v
     cdef int64_t owner
-    memset(w.first, 0, (w.kernel_count + 2) * 4)
-    for v in range(<uint32_t>w.variable_count):
-        owner = private_kernel(&rows[v], w, v)
+    memset(placing.first, 0, (placing.kernel_count + 2) * 4)
+    for v in range(<uint32_t>placing.variable_count):
+        owner = private_kernel(&rows[v], placing, v)
         if owner >= 0:
-            w.first[owner + 2] += 1
-    for k in range(w.kernel_count):
-        w.first[k + 2] += w.first[k + 1]
-    for v in range(<uint32_t>w.variable_count):
+            placing.first[owner + 2] += 1
+    for k in range(placing.kernel_count):
+        placing.first[k + 2] += placing.first[k + 1]
+    for v in range(<uint32_t>placing.variable_count):
         if rows[v].owner >= 0 and not rows[v].flags & STAYS:
-            w.items[w.first[rows[v].owner + 1]] = v
-            w.first[rows[v].owner + 1] += 1
-    for i in range(w.common_count):
-        owner = private_kernel(&rows[w.order[i]], w, w.order[i])
+            placing.items[placing.first[rows[v].owner + 1]] = v
+            placing.first[rows[v].owner + 1] += 1
+    for i in range(placing.common_count):
+        owner = private_kernel(&rows[placing.order[i]], placing, placing.order[i])
         if owner >= 0:
-            w.items[w.first[owner + 1]] = w.order[i]
-            w.first[owner + 1] += 1
-    for k in range(w.kernel_count):
-        sort_list(rows, w.items + w.first[k], w.spare, w.first[k + 1] - w.first[k], True)
-        for i in range(w.first[k], w.first[k + 1]):
-            v = w.items[i]
+            placing.items[placing.first[owner + 1]] = placing.order[i]
+            placing.first[owner + 1] += 1
+    for k in range(placing.kernel_count):
+        sort_list(rows, placing.items + placing.first[k], placing.spare,
+                  placing.first[k + 1] - placing.first[k], True)
+        for i in range(placing.first[k], placing.first[k + 1]):
+            v = placing.items[i]
             offsets[v] = <int64_t>round_up(kernels[k].size, rows[v].align)
             kernels[k].size = offsets[v] + rows[v].size
             kernels[k].align = max(kernels[k].align, rows[v].align)
-    for v in range(<uint32_t>w.variable_count):
+    for v in range(<uint32_t>placing.variable_count):
         if rows[v].flags & STAYS and rows[v].owner >= 0:
-            add_whole(&rows[v], &kernels[rows[v].owner], &offsets[v])
+            place_whole_program(&rows[v], &kernels[rows[v].owner], &offsets[v])
 
 
-cdef inline void add_whole(const VariableRow* row, KernelRow* kernel,
-                           int64_t* offset) noexcept nogil:
+cdef inline void place_whole_program(const VariableRow* row, KernelRow* kernel,
+                                     int64_t* offset) noexcept nogil:
     """What a whole program's kernel has of shared memory stands after all that has names."""
     offset[0] = <int64_t>round_up(kernel.size, row.align)
     kernel.size = offset[0] + row.size
@@ -249,26 +246,26 @@ cdef inline void add_whole(const VariableRow* row, KernelRow* kernel,
     kernel.flags |= STAYS
 
 
-cdef void decide_sections(const Placing* w) noexcept nogil:
+cdef void decide_sections(const Placing* placing) noexcept nogil:
     """Which sections survive, and with what; the last row is that of .nv_debug.shared."""
     cdef size_t i
     cdef KernelRow* row
-    cdef bint is_common, stays, fills = w.traits & TRAIT_FILLS_SHARED != 0
-    for i in range(w.kernel_count + 1):
-        row = &w.kernels[i]
-        is_common = i == w.kernel_count
+    cdef bint is_common, stays, fills = placing.traits & TRAIT_FILLS_SHARED != 0
+    for i in range(placing.kernel_count + 1):
+        row = &placing.kernels[i]
+        is_common = i == placing.kernel_count
         if not row.flags & LATE:
-            row.align = max(row.align, w.most_aligned)
+            row.align = max(row.align, placing.most_aligned)
         stays = row.flags & STAYS
         row.flags = 0
-        if w.aligns_arrays and row.extern_address >= 0:
+        if placing.aligns_arrays and row.extern_address >= 0:
             row.size = round_up(row.size, row.align)
-        if is_common and w.has_extern:
+        if is_common and placing.has_extern:
             row.align = max(row.align, <uint64_t>EXTERN_ALIGN)
-        if is_common and not w.keeps_common:
+        if is_common and not placing.keeps_common:
             row.size = 0
             fills = False
-        if row.size == 0 and not stays and not (w.has_extern and (
+        if row.size == 0 and not stays and not (placing.has_extern and (
                 row.align == EXTERN_ALIGN or (fills and row.align > EXTERN_ALIGN))):
             continue
         row.flags = SURVIVES
@@ -276,7 +273,7 @@ cdef void decide_sections(const Placing* w) noexcept nogil:
             continue
         if row.size > 0 or fills:
             row.flags |= HAS_SYMBOL
-        if fills or w.traits & TRAIT_MERCURY:
+        if fills or placing.traits & TRAIT_MERCURY:
             row.size += RESERVED
 
 
@@ -304,49 +301,51 @@ def layout_shared(SharedTables shared not None, int family, bint keeps_common, b
                   bint ties_arrays, bint reserves=True):
     """Lay out shared memory; see shared.pyi."""
     shared.fill()
-    cdef Placing w
+    cdef Placing placing
     cdef Py_ssize_t kernel_count = shared.kernel_count, tie_count = shared.tie_count, i
     cdef Scratch scratch
-    w.rows = shared.variables.rows
-    w.variable_count = shared.variables.count
-    w.uses = shared.uses.rows
-    w.use_count = shared.uses.count
-    w.kernel_count = <size_t>kernel_count
-    w.common_count = 0
-    w.keeps_common = keeps_common
-    w.aligns_arrays = aligns_arrays
-    w.most_aligned = 1
+    placing.rows = shared.variables.rows
+    placing.variable_count = shared.variables.count
+    placing.uses = shared.uses.rows
+    placing.use_count = shared.uses.count
+    placing.kernel_count = <size_t>kernel_count
+    placing.common_count = 0
+    placing.keeps_common = keeps_common
+    placing.aligns_arrays = aligns_arrays
+    placing.most_aligned = 1
     if not 0 <= family < FAMILY_COUNT:
         raise ValueError(f"no such family: {family}")
     if not (0 <= kernel_count < 2**30 and 0 <= tie_count < 2**30
-            and w.variable_count < 2**31 and w.use_count < 2**31):
+            and placing.variable_count < 2**31 and placing.use_count < 2**31):
         raise ValueError("a count does not fit 31 bits")
-    w.traits = FAMILY_TRAITS[family] if reserves else 0
-    w.has_extern = check_tables(shared)
-    for i in range(<Py_ssize_t>w.use_count):
-        if w.uses[i].variable >= w.variable_count or w.uses[i].kernel >= w.kernel_count:
+    placing.traits = FAMILY_TRAITS[family] if reserves else 0
+    placing.has_extern = check_tables(shared)
+    for i in range(<Py_ssize_t>placing.use_count):
+        if (placing.uses[i].variable >= placing.variable_count
+                or placing.uses[i].kernel >= placing.kernel_count):
             raise IndexError(f"use {i}: no such variable or kernel")
-    cdef bytes offsets = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>w.variable_count * 8)
+    cdef bytes offsets = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>placing.variable_count * 8)
     cdef bytes kernels = start_kernels(kernel_count)
     cdef bytes addresses = PyBytes_FromStringAndSize(NULL, tie_count * 8)
-    w.offsets = <int64_t*>PyBytes_AS_STRING(offsets)
-    w.kernels = w.arrays.kernels = <KernelRow*>PyBytes_AS_STRING(kernels)
-    w.arrays.addresses = <int64_t*>PyBytes_AS_STRING(addresses)
-    w.arrays.reserve = False
-    memset(w.offsets, 0xff, w.variable_count * 8)
+    placing.offsets = <int64_t*>PyBytes_AS_STRING(offsets)
+    placing.kernels = placing.arrays.kernels = <KernelRow*>PyBytes_AS_STRING(kernels)
+    placing.arrays.addresses = <int64_t*>PyBytes_AS_STRING(addresses)
+    placing.arrays.reserve = False
+    memset(placing.offsets, 0xff, placing.variable_count * 8)
     scratch_init(&scratch)
     try:
-        take_room(&w, &scratch)
-        take_ties(&w.arrays, shared, &scratch)
+        allocate_placing(&placing, &scratch)
+        allocate_ties(&placing.arrays, shared, &scratch)
         if not scratch.failed:
             with nogil:
-                index_users(&w)
-                scratch.failed = not place_common(&w)
+                index_users(&placing)
+                scratch.failed = not place_common_variables(&placing)
                 if not scratch.failed:
-                    place_private(&w)
-                    w.arrays.least = w.most_aligned if aligns_arrays and ties_arrays else 0
-                    place_externs(&w.arrays)
-                    decide_sections(&w)
+                    place_private(&placing)
+                    placing.arrays.least = (placing.most_aligned if aligns_arrays and ties_arrays
+                                            else 0)
+                    place_externs(&placing.arrays)
+                    decide_sections(&placing)
         if scratch.failed:
             raise MemoryError
     finally:
@@ -390,7 +389,7 @@ def layout_relocatable(SharedTables shared not None, bint aligns_arrays, bint ti
     arrays.reserve = True
     scratch_init(&scratch)
     try:
-        take_ties(&arrays, shared, &scratch)
+        allocate_ties(&arrays, shared, &scratch)
         if scratch.failed:
             raise MemoryError
         with nogil:

@@ -1,70 +1,71 @@
 # The bytes of a cubin by part and function. Every byte counts once: sections in the order of their
 # offsets, the first has what two share, and what is in none is padding.
 #
-# A section is that of the function whose name ends its own, else that of the section that sh_info
-# names, else nobody's. A symbol's entry and its name in the string table are those of the function.
+# A section belongs to the function whose name ends the section's name, else to the owner of the
+# section that sh_info names, else to no function. A symbol's entry and its name in the string table
+# belong to the symbol's function.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy, strlen, strncmp
 
-from base.elf64 cimport EM_CUDA, SHN_LORESERVE, STT_FUNC, Shdr, Sym
-from base.stretches cimport NO_SECTION, Stretch, own_stretches
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_zeros
-from base.vector cimport vec_push
+from base.elf64 cimport EM_CUDA, ET_EXEC, SHN_LORESERVE, STT_FUNC, Shdr, Sym
 from base.elffile cimport (
-    ELF_GOOD, ELF_NO_TABLE, ElfFile, has_bytes, lies_in, name_at, open_elf, open_names, open_table,
+    ELF_GOOD, ELF_NO_TABLE, ElfFile, has_bytes, is_in_file, name_at, open_elf, open_names,
+    open_table,
 )
-from elfnumbers cimport SHT_NOTE, SHT_REL, SHT_RELA, SHT_STRTAB, SHT_SYMTAB
-from size.digests cimport (
-    Digest, Fingerprint, absorb, absorb_header, absorb_records, absorb_relocations, absorb_text,
-    absorb_words, has_records,
-)
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_zeros
+from base.stretches cimport NO_SECTION, Stretch, list_own_stretches
+from base.vector cimport vec_push
+from elfnumbers cimport SHF_ALLOC, SHT_NOTE, SHT_REL, SHT_RELA, SHT_STRTAB, SHT_SYMTAB
 from size.cutting cimport (
     PART_ATTRIBUTES, PART_CODE, PART_CONSTANTS, PART_DATA, PART_DEBUG, PART_HEADERS,
     PART_MERCURY_CODE, PART_MERCURY_REST, PART_NAMES, PART_OTHER, PART_PADDING, PART_RELOCATIONS,
     SHARED, Cutting, add_function, count_bytes, find_function,
+)
+from size.digests cimport (
+    Digest, Fingerprint, absorb, absorb_header, absorb_records, absorb_relocations, absorb_text,
+    absorb_words, has_records,
 )
 
 cdef extern from "size/search.h":
     void* memmem(const void* hay, size_t hay_size, const void* needle, size_t size) nogil
 
 cdef enum:
-    SHF_ALLOC = 2
     # Names may share bytes; all together no more than this many times the file.
     NAME_LIMIT = 4
-    ET_EXEC = 2
     # Shorter data is equal by chance.
     LEAST_DATA = 256
 
-cdef inline bint starts(const char* name, const char* with_) noexcept nogil:
-    return strncmp(name, with_, strlen(with_)) == 0
+cdef inline bint has_start(const char* name, const char* prefix) noexcept nogil:
+    return strncmp(name, prefix, strlen(prefix)) == 0
 
 
 cdef inline uint32_t part_of(const Shdr* section, const char* name) noexcept nogil:
-    if starts(name, b".text"):
+    """The Part of a section, by its name and type."""
+    if has_start(name, b".text"):
         return PART_CODE
-    if starts(name, b".nv.constant"):
+    if has_start(name, b".nv.constant"):
         return PART_CONSTANTS
-    if starts(name, b".nv.capmerc"):
+    if has_start(name, b".nv.capmerc"):
         return PART_MERCURY_CODE
-    if starts(name, b".nv.merc."):
-        if starts(name, b".nv.merc.debug") or starts(name, b".nv.merc.nv_debug"):
+    if has_start(name, b".nv.merc."):
+        if has_start(name, b".nv.merc.debug") or has_start(name, b".nv.merc.nv_debug"):
             return PART_DEBUG
         return PART_MERCURY_REST
-    if starts(name, b".debug") or starts(name, b".nv_debug"):
+    if has_start(name, b".debug") or has_start(name, b".nv_debug"):
         return PART_DEBUG
-    if (section.sh_type in (SHT_REL, SHT_RELA) or starts(name, b".rel")
-            or starts(name, b".nv.rel.action")):
+    if (section.sh_type in (SHT_REL, SHT_RELA) or has_start(name, b".rel")
+            or has_start(name, b".nv.rel.action")):
         return PART_RELOCATIONS
-    if section.sh_type in (SHT_SYMTAB, SHT_STRTAB) or starts(name, b".symtab"):
+    if section.sh_type in (SHT_SYMTAB, SHT_STRTAB) or has_start(name, b".symtab"):
         return PART_NAMES
-    if (starts(name, b".nv.info") or starts(name, b".note") or starts(name, b".nv.compat")
-            or starts(name, b".nv.callgraph") or starts(name, b".nv.prototype")):
+    if (has_start(name, b".nv.info") or has_start(name, b".note") or has_start(name, b".nv.compat")
+            or has_start(name, b".nv.callgraph") or has_start(name, b".nv.prototype")):
         return PART_ATTRIBUTES
     return PART_DATA if section.sh_flags & SHF_ALLOC else PART_OTHER
 
 
-cdef inline int64_t owner_by_name(Cutting* c, const char* name) noexcept nogil:
+cdef inline int64_t owner_by_name(Cutting* cutting, const char* name) noexcept nogil:
     """The function whose name ends that of a section, the longest one; -1 without memory."""
     cdef uint64_t size = strlen(name)
     cdef const char* at = name
@@ -77,7 +78,7 @@ cdef inline int64_t owner_by_name(Cutting* c, const char* name) noexcept nogil:
         if dot == NULL:
             break
         at = dot + 1
-        owner = find_function(c, <const uint8_t*>at, <uint32_t>(end - at))
+        owner = find_function(cutting, <const uint8_t*>at, <uint32_t>(end - at))
         if owner != SHARED:
             return owner
         tries += 1
@@ -88,7 +89,7 @@ cdef inline bint is_text(const char* name) noexcept nogil:
     return strncmp(name, b".text.", 6) == 0 and name[6] != 0
 
 
-cdef inline bint find_owners(Cutting* c, const ElfFile* elf, uint32_t* owner) noexcept nogil:
+cdef inline bint find_owners(Cutting* cutting, const ElfFile* elf, uint32_t* owner) noexcept nogil:
     """The function of each section; False without memory, or with `bad` set."""
     cdef uint64_t i, names = 0
     cdef const char* name
@@ -96,19 +97,19 @@ cdef inline bint find_owners(Cutting* c, const ElfFile* elf, uint32_t* owner) no
     cdef int64_t function
     for i in range(elf.count):
         name = name_at(elf, &elf.table[i])
-        if name == NULL or (has_bytes(elf.table[i].sh_type) and not lies_in(elf, &elf.table[i])):
-            c.bad = True
+        if name == NULL or (has_bytes(elf.table[i].sh_type) and not is_in_file(elf, &elf.table[i])):
+            cutting.bad = True
             return False
         names += strlen(name)
         if names > NAME_LIMIT * elf.size:
-            c.bad = True
+            cutting.bad = True
             return False
         if is_text(name):
-            function = add_function(c, <const uint8_t*>name + 6, <uint32_t>strlen(name + 6))
+            function = add_function(cutting, <const uint8_t*>name + 6, <uint32_t>strlen(name + 6))
             if function < 0:
                 return False
     for i in range(elf.count):
-        function = owner_by_name(c, name_at(elf, &elf.table[i]))
+        function = owner_by_name(cutting, name_at(elf, &elf.table[i]))
         if function < 0:
             return False
         owner[i] = <uint32_t>function
@@ -122,25 +123,25 @@ cdef inline bint find_owners(Cutting* c, const ElfFile* elf, uint32_t* owner) no
 
 
 ctypedef struct Names:
-    const Shdr* symbols         # or NULL
+    const Shdr* symbols         # header of the symbol table, or NULL
     uint64_t strings            # section with their names, 0: none
     uint32_t* painted[2]        # owner + 1 of each byte: names of symbols, of sections
     uint32_t* owner             # by section
     uint32_t* symbol_owner      # by symbol, or NULL
 
 
-cdef inline void paint(const ElfFile* elf, uint64_t strings, uint32_t* painted, uint64_t at,
+cdef inline void paint(const ElfFile* elf, uint64_t strings, uint32_t* painted, uint64_t offset,
                        uint32_t owner) noexcept nogil:
     """Give a string to its owner; what is taken already is so up to its end."""
     cdef const Shdr* section = &elf.table[strings]
-    while at < section.sh_size and painted[at] == 0:
-        painted[at] = owner + 1
-        if elf.data[section.sh_offset + at] == 0:
+    while offset < section.sh_size and painted[offset] == 0:
+        painted[offset] = owner + 1
+        if elf.data[section.sh_offset + offset] == 0:
             break
-        at += 1
+        offset += 1
 
 
-cdef inline int64_t find_symbol_owner(Cutting* c, const ElfFile* elf, const Names* n,
+cdef inline int64_t find_symbol_owner(Cutting* cutting, const ElfFile* elf, const Names* n,
                                       const Sym* symbol) noexcept nogil:
     """The function that a symbol belongs to; -1 without memory."""
     cdef const Shdr* texts = &elf.table[n.strings]
@@ -149,7 +150,7 @@ cdef inline int64_t find_symbol_owner(Cutting* c, const ElfFile* elf, const Name
     if symbol.st_name < texts.sh_size and symbol.st_name != 0:
         name = <const char*>elf.data + texts.sh_offset + symbol.st_name
         if symbol.st_info & 15 == STT_FUNC:
-            function = find_function(c, <const uint8_t*>name, <uint32_t>strlen(name))
+            function = find_function(cutting, <const uint8_t*>name, <uint32_t>strlen(name))
             if function != SHARED:
                 return function
     if 0 < symbol.st_shndx < SHN_LORESERVE and symbol.st_shndx < elf.count:
@@ -157,7 +158,7 @@ cdef inline int64_t find_symbol_owner(Cutting* c, const ElfFile* elf, const Name
     return SHARED
 
 
-cdef inline bint own_names(Cutting* c, const ElfFile* elf, Names* n) noexcept nogil:
+cdef inline bint paint_names(Cutting* cutting, const ElfFile* elf, Names* n) noexcept nogil:
     """Paint both string tables; False without memory."""
     cdef uint64_t i, count
     cdef Sym symbol
@@ -172,7 +173,7 @@ cdef inline bint own_names(Cutting* c, const ElfFile* elf, Names* n) noexcept no
                 if symbol.st_name < elf.table[n.strings].sh_size:
                     spent += strlen(<const char*>elf.data + elf.table[n.strings].sh_offset
                                     + symbol.st_name)
-                function = find_symbol_owner(c, elf, n, &symbol)
+                function = find_symbol_owner(cutting, elf, n, &symbol)
                 if function < 0:
                     return False
             n.symbol_owner[i] = <uint32_t>function
@@ -183,39 +184,41 @@ cdef inline bint own_names(Cutting* c, const ElfFile* elf, Names* n) noexcept no
     return True
 
 
-cdef inline void count_painted(Cutting* c, const uint32_t* painted, uint64_t start,
+cdef inline void count_painted(Cutting* cutting, const uint32_t* painted, uint64_t start,
                                uint64_t end) noexcept nogil:
     """Bytes of a string table; those of no name are shared."""
-    cdef uint64_t at = start, begin
-    while at < end:
-        begin = at
-        while at < end and painted[at] == painted[begin]:
-            at += 1
-        count_bytes(c, painted[begin] - 1 if painted[begin] else SHARED, PART_NAMES, at - begin)
+    cdef uint64_t offset = start, begin
+    while offset < end:
+        begin = offset
+        while offset < end and painted[offset] == painted[begin]:
+            offset += 1
+        count_bytes(cutting, painted[begin] - 1 if painted[begin] else SHARED, PART_NAMES,
+                    offset - begin)
 
 
-cdef inline void count_stretch(Cutting* c, const ElfFile* elf, const Names* n,
-                               const Stretch* at) noexcept nogil:
+cdef inline void count_stretch(Cutting* cutting, const ElfFile* elf, const Names* n,
+                               const Stretch* stretch) noexcept nogil:
     """Bytes of the file that are all of one section."""
-    cdef uint32_t number = at.section
+    cdef uint32_t number = stretch.section
     cdef const Shdr* section = &elf.table[number]
-    cdef uint64_t i, entry, first = at.start - section.sh_offset, last = at.end - section.sh_offset
+    cdef uint64_t i, entry, first = stretch.start - section.sh_offset
+    cdef uint64_t last = stretch.end - section.sh_offset
     if n.strings and number == n.strings:
-        count_painted(c, n.painted[0], first, last)
+        count_painted(cutting, n.painted[0], first, last)
     elif number == elf.strings:
-        count_painted(c, n.painted[1], first, last)
+        count_painted(cutting, n.painted[1], first, last)
     elif section == n.symbols and first == 0:
         entry = section.sh_size // sizeof(Sym)
         for i in range(min(entry, last // sizeof(Sym))):
-            count_bytes(c, n.symbol_owner[i], PART_NAMES, sizeof(Sym))
+            count_bytes(cutting, n.symbol_owner[i], PART_NAMES, sizeof(Sym))
         i = min(entry, last // sizeof(Sym))
-        count_bytes(c, SHARED, PART_NAMES, last - i * sizeof(Sym))
+        count_bytes(cutting, SHARED, PART_NAMES, last - i * sizeof(Sym))
     else:
-        count_bytes(c, n.owner[number], part_of(section, name_at(elf, section)),
-                    at.end - at.start)
+        count_bytes(cutting, n.owner[number], part_of(section, name_at(elf, section)),
+                    stretch.end - stretch.start)
 
 
-cdef inline void find_unit(Cutting* c, const uint8_t* texts, uint64_t size) noexcept nogil:
+cdef inline void find_unit(Cutting* cutting, const uint8_t* texts, uint64_t size) noexcept nogil:
     """What names the source file in the names of symbols that are local to it."""
     cdef const char** marks = [b"_INTERNAL_", b"_GLOBAL__N__", b"__nv_static_"]
     cdef const uint8_t* mark
@@ -223,63 +226,64 @@ cdef inline void find_unit(Cutting* c, const uint8_t* texts, uint64_t size) noex
     for i in range(3):
         mark = <const uint8_t*>memmem(texts, size, marks[i], strlen(marks[i]))
         if mark != NULL:
-            c.unit.data = mark
-            c.unit.size = <uint32_t>min(<uint64_t>256, <uint64_t>(texts + size - mark))
+            cutting.unit.data = mark
+            cutting.unit.size = <uint32_t>min(<uint64_t>256, <uint64_t>(texts + size - mark))
             return
 
 
-cdef inline bint cut_cubin(Cutting* c, const uint8_t* data, uint64_t size) noexcept nogil:
+cdef inline bint cut_cubin(Cutting* cutting, const uint8_t* data, uint64_t size) noexcept nogil:
     """Count all of it; False without memory. What is not a cubin is `bad` and not counted."""
     cdef ElfFile elf
     cdef Scratch scratch
     cdef int fault
     cdef bint good
     if open_elf(&elf, data, size) != ELF_GOOD or elf.header.e_machine != EM_CUDA:
-        c.bad = True
+        cutting.bad = True
         return True
-    c.type = elf.header.e_type
+    cutting.type = elf.header.e_type
     fault = open_table(&elf)
     if fault == ELF_NO_TABLE:
-        count_bytes(c, SHARED, PART_HEADERS, min(size, <uint64_t>64))
-        count_bytes(c, SHARED, PART_OTHER, size - min(size, <uint64_t>64))
+        count_bytes(cutting, SHARED, PART_HEADERS, min(size, <uint64_t>64))
+        count_bytes(cutting, SHARED, PART_OTHER, size - min(size, <uint64_t>64))
         return True
     if fault != ELF_GOOD or open_names(&elf) != ELF_GOOD:
-        c.bad = True
+        cutting.bad = True
         return True
     scratch_init(&scratch)
-    good = count_sections(c, &elf, &scratch)
+    good = count_sections(cutting, &elf, &scratch)
     scratch_free(&scratch)
-    return good or c.bad
+    return good or cutting.bad
 
 
-cdef inline bint count_sections(Cutting* c, const ElfFile* elf, Scratch* scratch) noexcept nogil:
+cdef inline bint count_sections(Cutting* cutting, const ElfFile* elf,
+                                Scratch* scratch) noexcept nogil:
     """Count a cubin with sections; False without memory, or with `bad` set."""
     cdef Stretch* stretches = <Stretch*>scratch_room(scratch, elf.count + 3, sizeof(Stretch))
     cdef Stretch* stretch
     cdef Names n
-    cdef uint64_t i, at = 0
+    cdef uint64_t i, offset = 0
     n.owner = <uint32_t*>scratch_zeros(scratch, elf.count, sizeof(uint32_t))
-    if scratch.failed or not find_owners(c, elf, n.owner):
+    if scratch.failed or not find_owners(cutting, elf, n.owner):
         return False
     find_names(elf, &n, scratch)
-    if scratch.failed or not own_names(c, elf, &n):
+    if scratch.failed or not paint_names(cutting, elf, &n):
         return False
     if n.strings:
-        find_unit(c, elf.data + elf.table[n.strings].sh_offset, elf.table[n.strings].sh_size)
-    for i in range(own_stretches(stretches, elf)):
+        find_unit(cutting, elf.data + elf.table[n.strings].sh_offset, elf.table[n.strings].sh_size)
+    for i in range(list_own_stretches(stretches, elf)):
         stretch = &stretches[i]
-        count_bytes(c, SHARED, PART_PADDING, stretch.start - at)
-        at = stretch.end
+        count_bytes(cutting, SHARED, PART_PADDING, stretch.start - offset)
+        offset = stretch.end
         if stretch.section == <uint32_t>NO_SECTION:
-            count_bytes(c, SHARED, PART_HEADERS, at - stretch.start)
+            count_bytes(cutting, SHARED, PART_HEADERS, offset - stretch.start)
         else:
-            count_stretch(c, elf, &n, stretch)
-    count_bytes(c, SHARED, PART_PADDING, elf.size - at)
-    return c.type != ET_EXEC or digest_cubin(c, elf, &n, scratch)
+            count_stretch(cutting, elf, &n, stretch)
+    count_bytes(cutting, SHARED, PART_PADDING, elf.size - offset)
+    return cutting.type != ET_EXEC or digest_cubin(cutting, elf, &n, scratch)
 
 
 cdef inline void find_names(const ElfFile* elf, Names* n, Scratch* scratch) noexcept nogil:
-    """The symbols and their names, if these hold, and room for what `own_names` finds."""
+    """The symbols and their names, if these hold, and room for what `paint_names` finds."""
     cdef const Shdr* texts
     cdef uint64_t i
     n.symbols, n.symbol_owner, n.strings = NULL, NULL, 0
@@ -288,8 +292,9 @@ cdef inline void find_names(const ElfFile* elf, Names* n, Scratch* scratch) noex
             n.symbols = &elf.table[i]
             n.strings = n.symbols.sh_link if n.symbols.sh_link < elf.count else 0
     texts = &elf.table[n.strings]
-    if n.strings and (not lies_in(elf, texts) or texts.sh_type != SHT_STRTAB or texts.sh_size == 0
-                      or elf.data[texts.sh_offset + texts.sh_size - 1] != 0):
+    if (n.strings
+            and (not is_in_file(elf, texts) or texts.sh_type != SHT_STRTAB or texts.sh_size == 0
+                 or elf.data[texts.sh_offset + texts.sh_size - 1] != 0)):
         n.strings = 0
     n.painted[0] = n.painted[1] = <uint32_t*>scratch_zeros(scratch, elf.names_size + 1, 4)
     if n.strings and n.strings != elf.strings:
@@ -304,38 +309,39 @@ ctypedef struct FunctionDigest:
     uint64_t code               # bytes
 
 
-cdef inline bint push_digest(Cutting* c, uint32_t owner, uint32_t part, uint64_t size,
+cdef inline bint push_digest(Cutting* cutting, uint32_t owner, uint32_t part, uint64_t size,
                              const Fingerprint* contents) noexcept nogil:
-    cdef Digest* row = <Digest*>vec_push(&c.digests)
+    cdef Digest* row = <Digest*>vec_push(&cutting.digests)
     if row == NULL:
         return False
     row.owner, row.part, row.size, row.contents = owner, part, size, contents[0]
     return True
 
 
-cdef inline bint digest_cubin(Cutting* c, const ElfFile* elf, const Names* n,
+cdef inline bint digest_cubin(Cutting* cutting, const ElfFile* elf, const Names* n,
                               Scratch* scratch) noexcept nogil:
     """Digests of functions, of data, and of the whole; False without memory."""
     cdef FunctionDigest* functions = <FunctionDigest*>scratch_zeros(
-        scratch, c.functions.count + 1, sizeof(FunctionDigest))
+        scratch, cutting.functions.count + 1, sizeof(FunctionDigest))
     cdef uint64_t i
     if functions == NULL:
         return False
-    # The chip's bits in e_flags are ignored; the ABI version decides where they are.
-    absorb_words(&c.exact, elf.data[8], elf.header.e_flags & <uint32_t>(
+    # The chip's bits in e_flags are ignored; their position depends on the ABI version.
+    absorb_words(&cutting.exact, elf.data[8], elf.header.e_flags & <uint32_t>(
         0xff00ff00 if elf.data[8] < 8 else 0xff0000ff))
-    c.like = c.exact
+    cutting.like = cutting.exact
     for i in range(1, elf.count):
-        if not digest_section(c, elf, n, i, functions):
+        if not digest_section(cutting, elf, n, i, functions):
             return False
-    for i in range(1, c.functions.count + 1):
-        if not push_digest(c, <uint32_t>i, PART_CODE, functions[i].code, &functions[i].contents):
+    for i in range(1, cutting.functions.count + 1):
+        if not push_digest(cutting, <uint32_t>i, PART_CODE, functions[i].code,
+                           &functions[i].contents):
             return False
     return True
 
 
-cdef inline bint digest_section(Cutting* c, const ElfFile* elf, const Names* n, uint64_t number,
-                                FunctionDigest* functions) noexcept nogil:
+cdef inline bint digest_section(Cutting* cutting, const ElfFile* elf, const Names* n,
+                                uint64_t number, FunctionDigest* functions) noexcept nogil:
     """Add a section to the digests that it has a part in; False without memory."""
     cdef const Shdr* section = &elf.table[number]
     cdef const char* name = name_at(elf, section)
@@ -352,10 +358,10 @@ cdef inline bint digest_section(Cutting* c, const ElfFile* elf, const Names* n, 
     if has_records(name):
         like.a = like.b = 0
         absorb_records(&like, data, size)
-    absorb_header(&c.exact, section, name, not noted)
-    absorb_header(&c.like, section, name, not noted and not has_records(name))
-    absorb_words(&c.exact, contents.a, contents.b)
-    absorb_words(&c.like, like.a, like.b)
+    absorb_header(&cutting.exact, section, name, not noted)
+    absorb_header(&cutting.like, section, name, not noted and not has_records(name))
+    absorb_words(&cutting.exact, contents.a, contents.b)
+    absorb_words(&cutting.like, like.a, like.b)
     if noted:
         return True
     if n.owner[number] != SHARED and part in (PART_CODE, PART_CONSTANTS, PART_ATTRIBUTES):
@@ -367,5 +373,5 @@ cdef inline bint digest_section(Cutting* c, const ElfFile* elf, const Names* n, 
         absorb_text(&function.contents, name)
         absorb_relocations(&function.contents, elf, section, n.symbols, n.strings)
     elif part == PART_DATA and size >= LEAST_DATA:
-        return push_digest(c, SHARED, PART_DATA, size, &contents)
+        return push_digest(cutting, SHARED, PART_DATA, size, &contents)
     return True

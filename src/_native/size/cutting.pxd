@@ -1,5 +1,8 @@
 # What the bytes of a payload are counted into: a row of parts for each function, and one for what
 # no function owns.
+#
+# A `bint` function of this package that is a verb returns False when memory is exhausted, if its
+# docstring does not say otherwise.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
@@ -27,7 +30,7 @@ cdef enum Part:
     PART_LTOIR = 13
     PARTS = 16
 
-# Owner of what is nobody's; functions count from 1.
+# Owner of bytes without a function; functions count from 1.
 cdef enum:
     SHARED = 0
 
@@ -48,17 +51,17 @@ ctypedef struct Cutting:
     bint bad                    # the payload is not what its entry says
 
 
-cdef inline void start_cutting(Cutting* c, Scratch* scratch) noexcept nogil:
-    memset(c, 0, sizeof(Cutting))
-    scratch_vector(scratch, &c.functions, sizeof(Text))
-    scratch_vector(scratch, &c.counts, PARTS * sizeof(uint64_t))
-    scratch_vector(scratch, &c.digests, sizeof(Digest))
-    scratch_index(scratch, &c.index, 64)
-    scratch.failed |= not push_counts(c)
+cdef inline void start_cutting(Cutting* cutting, Scratch* scratch) noexcept nogil:
+    memset(cutting, 0, sizeof(Cutting))
+    scratch_vector(scratch, &cutting.functions, sizeof(Text))
+    scratch_vector(scratch, &cutting.counts, PARTS * sizeof(uint64_t))
+    scratch_vector(scratch, &cutting.digests, sizeof(Digest))
+    scratch_index(scratch, &cutting.index, 64)
+    scratch.failed |= not push_counts(cutting)
 
 
-cdef inline bint push_counts(Cutting* c) noexcept nogil:
-    cdef uint64_t* row = <uint64_t*>vec_push(&c.counts)
+cdef inline bint push_counts(Cutting* cutting) noexcept nogil:
+    cdef uint64_t* row = <uint64_t*>vec_push(&cutting.counts)
     if row == NULL:
         return False
     memset(row, 0, PARTS * sizeof(uint64_t))
@@ -70,25 +73,27 @@ cdef inline void count_bytes(Cutting* c, uint32_t owner, uint32_t part,
     (<uint64_t*>c.counts.data)[owner * PARTS + part] += size
 
 
-cdef inline int64_t find_function(Cutting* c, const uint8_t* name, uint32_t size) noexcept nogil:
-    """The function of that name, SHARED if there is none; -1 without memory."""
-    cdef NameSlot* slot = index_find(&c.index, name, size)
+cdef inline int64_t find_function(Cutting* cutting, const uint8_t* name,
+                                  uint32_t size) noexcept nogil:
+    """The function of that name, or SHARED; -1 without memory."""
+    cdef NameSlot* slot = index_find(&cutting.index, name, size)
     if slot == NULL:
         return -1
     return slot.value + 1
 
 
-cdef inline int64_t add_function(Cutting* c, const uint8_t* name, uint32_t size) noexcept nogil:
-    """The same, new if need be; the name must stay where it is."""
-    cdef NameSlot* slot = index_find(&c.index, name, size)
+cdef inline int64_t add_function(Cutting* cutting, const uint8_t* name,
+                                 uint32_t size) noexcept nogil:
+    """Find or add the function of that name, which must not move; -1 without memory."""
+    cdef NameSlot* slot = index_find(&cutting.index, name, size)
     cdef Text* text
     if slot == NULL:
         return -1
     if slot.value < 0:
-        text = <Text*>vec_push(&c.functions)
-        if text == NULL or not push_counts(c):
+        text = <Text*>vec_push(&cutting.functions)
+        if text == NULL or not push_counts(cutting):
             return -1
         text.data, text.size = name, size
-        slot.value = <int>(c.functions.count - 1)
-        c.index.count += 1
+        slot.value = <int>(cutting.functions.count - 1)
+        cutting.index.count += 1
     return slot.value + 1

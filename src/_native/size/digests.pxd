@@ -34,14 +34,14 @@ cdef inline bint has_records(const char* name) noexcept nogil:
 cdef inline void absorb_records(Fingerprint* f, const uint8_t* data, uint64_t size) noexcept nogil:
     """Records except for the mark of a workaround, with which the driver treats some chips
     alone."""
-    cdef uint64_t at = 0
+    cdef uint64_t offset = 0
     cdef uint32_t step
-    while size - at >= 4 and record_size(data + at) <= size - at:
-        step = record_size(data + at)
-        if data[at + 1] != EIATTR_SW2861232_WAR:
-            absorb(f, data + at, step)
-        at += step
-    absorb(f, data + at, size - at)
+    while size - offset >= 4 and record_size(data + offset) <= size - offset:
+        step = record_size(data + offset)
+        if data[offset + 1] != EIATTR_SW2861232_WAR:
+            absorb(f, data + offset, step)
+        offset += step
+    absorb(f, data + offset, size - offset)
 
 
 cdef inline void absorb_header(Fingerprint* f, const Shdr* section, const char* name,
@@ -54,21 +54,23 @@ cdef inline void absorb_header(Fingerprint* f, const Shdr* section, const char* 
 
 cdef inline void absorb_relocations(Fingerprint* f, const ElfFile* elf, const Shdr* table,
                                     const Shdr* symbols, uint64_t strings) noexcept nogil:
-    """Relocations by the names of symbols; those of sections by that of the section."""
+    """Absorb relocations by the names of their symbols; section symbols count by the section's
+    name.
+    """
     cdef uint64_t width = 24 if table.sh_type == SHT_RELA else 16
-    cdef uint64_t at = 0, info, symbol
+    cdef uint64_t offset = 0, info, symbol
     cdef const uint8_t* row
     cdef const char* name
     cdef Sym entry
-    while table.sh_size - at >= width:
-        row = elf.data + table.sh_offset + at
+    while table.sh_size - offset >= width:
+        row = elf.data + table.sh_offset + offset
         memcpy(&info, row + 8, 8)
         absorb(f, row, 8)
         if width == 24:
             absorb(f, row + 16, 8)
         absorb_words(f, <uint32_t>info, 1)
         symbol = info >> 32
-        at += width
+        offset += width
         if (symbol + 1) * sizeof(Sym) > symbols.sh_size:
             continue
         memcpy(&entry, elf.data + symbols.sh_offset + symbol * sizeof(Sym), sizeof(Sym))

@@ -9,15 +9,15 @@ from libc.string cimport memcmp, memcpy
 
 from base.heap cimport return_blocks
 from base.nameindex cimport (
-    NameIndex, NameSlot, TextPool, index_find, pool_take, scratch_index, scratch_texts,
+    NameIndex, NameSlot, TextPool, index_find, pool_allocate, scratch_index, scratch_texts,
 )
 from base.elffile cimport (
-    ELF_GOOD, ElfFile, has_bytes, lies_in, name_at, open_elf, open_names, open_table,
+    ELF_GOOD, ElfFile, has_bytes, is_in_file, name_at, open_elf, open_names, open_table,
 )
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_room, scratch_vector, scratch_zeros,
 )
-from base.stretches cimport NO_SECTION, Stretch, own_stretches
+from base.stretches cimport NO_SECTION, Stretch, list_own_stretches
 from base.vector cimport Vec, vec_push
 from inputs.codecs cimport decompress, open_codec
 from size.cubincut cimport part_of
@@ -77,7 +77,7 @@ ctypedef struct SumTable:
     Scratch scratch             # of the cells alone
     SumCell* cells
     uint64_t mask
-    uint64_t count              # of cells with a key
+    uint64_t count              # cells with a key
 
 
 def use_codec(int codec, bytes path not None):
@@ -150,47 +150,47 @@ def section_bytes(const uint8_t[::1] cubin not None):
     cdef ElfFile elf
     cdef Stretch* stretches
     cdef Scratch scratch
-    cdef uint64_t i, count, at = 0, size = <uint64_t>cubin.shape[0]
+    cdef uint64_t i, count, offset = 0, size = <uint64_t>cubin.shape[0]
     cdef list rows = []
     if (size == 0 or open_elf(&elf, &cubin[0], size) != ELF_GOOD or open_table(&elf) != ELF_GOOD
             or open_names(&elf) != ELF_GOOD):
         raise ValueError("not a cubin")
     for i in range(elf.count):
         if (name_at(&elf, &elf.table[i]) == NULL
-                or (has_bytes(elf.table[i].sh_type) and not lies_in(&elf, &elf.table[i]))):
+                or (has_bytes(elf.table[i].sh_type) and not is_in_file(&elf, &elf.table[i]))):
             raise ValueError("not a cubin")
     scratch_init(&scratch)
     try:
         stretches = <Stretch*>scratch_room(&scratch, elf.count + 3, sizeof(Stretch))
         check_memory(not scratch.failed)
         with nogil:
-            count = own_stretches(stretches, &elf)
+            count = list_own_stretches(stretches, &elf)
         for i in range(count):
-            if stretches[i].start > at:
-                rows.append((-1, <int>PART_PADDING, <int64_t>(stretches[i].start - at)))
-            at = stretches[i].end
+            if stretches[i].start > offset:
+                rows.append((-1, <int>PART_PADDING, <int64_t>(stretches[i].start - offset)))
+            offset = stretches[i].end
             number, part = -1, <int>PART_HEADERS
             if stretches[i].section != <uint32_t>NO_SECTION:
                 number = <int64_t>stretches[i].section
                 part = <int>part_of(&elf.table[number], name_at(&elf, &elf.table[number]))
-            rows.append((number, part, <int64_t>(at - stretches[i].start)))
-        if size > at:
-            rows.append((-1, <int>PART_PADDING, <int64_t>(size - at)))
+            rows.append((number, part, <int64_t>(offset - stretches[i].start)))
+        if size > offset:
+            rows.append((-1, <int>PART_PADDING, <int64_t>(size - offset)))
         return rows
     finally:
         scratch_free(&scratch)
 
 
-cdef int read_payload(Payload* p, tuple row) except -1:
-    """A row of Python's; the bytes in it stay where they are."""
+cdef int read_payload(Payload* payload, tuple row) except -1:
+    """Read a row of Python's, without a copy of its bytes."""
     cdef bytes data = row[0]
-    p.data = <const uint8_t*>PyBytes_AS_STRING(data) if data is not None else NULL
-    p.offset, p.packed, p.full = row[1], row[2], row[3]
-    p.codec, p.kind, p.entry = row[4], row[5], row[6]
-    p.installed, p.download, p.compressed = row[7], row[8], row[9]
-    if data is not None and p.packed > <uint64_t>PyBytes_GET_SIZE(data):
+    payload.data = <const uint8_t*>PyBytes_AS_STRING(data) if data is not None else NULL
+    payload.offset, payload.packed, payload.full = row[1], row[2], row[3]
+    payload.codec, payload.kind, payload.entry = row[4], row[5], row[6]
+    payload.installed, payload.download, payload.compressed = row[7], row[8], row[9]
+    if data is not None and payload.packed > <uint64_t>PyBytes_GET_SIZE(data):
         raise ValueError("a payload is longer than its bytes")
-    if max(p.packed, p.full, p.installed, p.download) > 0xffffffff:
+    if max(payload.packed, payload.full, payload.installed, payload.download) > 0xffffffff:
         raise ValueError("more than 4 GiB in an entry")
     return 0
 
@@ -290,23 +290,23 @@ cdef class Ledger:
             self.give_rooms(rooms)
             scratch_free(&scratch)
 
-    cdef tuple result_of(self, const Payload* p):
+    cdef tuple result_of(self, const Payload* payload):
         """What Python gets to see; None of a payload that is damaged."""
         cdef Content content
         cdef bytes exact = b"", like = b"", unit = b"", frame = None
-        if p.outcome != MEASURED:
+        if payload.outcome != MEASURED:
             return None
         pthread_mutex_lock(&self.lock)      # other threads may widen the table
-        content = (<Content*>self.contents.data)[p.content]
+        content = (<Content*>self.contents.data)[payload.content]
         pthread_mutex_unlock(&self.lock)
         if content.exact.a or content.exact.b:
             exact = (<const char*>&content.exact)[:sizeof(Fingerprint)]
             like = (<const char*>&content.like)[:sizeof(Fingerprint)]
         if content.unit_size:
             unit = (<const char*>content.unit)[:content.unit_size]
-        if p.frame != NULL:
-            frame = PyBytes_FromStringAndSize(<const char*>p.frame, p.frame_size)
-        return content.type, unit, exact, like, p.same, p.frame_size, frame
+        if payload.frame != NULL:
+            frame = PyBytes_FromStringAndSize(<const char*>payload.frame, payload.frame_size)
+        return content.type, unit, exact, like, payload.same, payload.frame_size, frame
 
     cdef Rooms* take_rooms(self) except NULL:
         """Rooms that no other thread uses; both functions are called with the GIL."""
@@ -328,58 +328,59 @@ cdef class Ledger:
                            Rooms* rooms, TextPool* texts) noexcept nogil:
         """Measure all, up to the first that cannot be read; False without memory."""
         cdef size_t i
-        cdef Cutting c
+        cdef Cutting cutting
         cdef Scratch scratch
         cdef bint good = True
         for i in range(count):
             if not good or (i and rows[i - 1].outcome == UNREAD):
                 break
             scratch_init(&scratch)
-            start_cutting(&c, &scratch)
-            good = not scratch.failed and self.measure_row(&rows[i], &c, file, level, kept, rooms,
-                                                           texts)
+            start_cutting(&cutting, &scratch)
+            good = (not scratch.failed
+                    and self.measure_row(&rows[i], &cutting, file, level, kept, rooms, texts))
             scratch_free(&scratch)
         return good
 
-    cdef bint measure_row(self, Payload* p, Cutting* c, int file, int level, bint kept,
+    cdef bint measure_row(self, Payload* payload, Cutting* cutting, int file, int level, bint kept,
                           Rooms* rooms, TextPool* texts) noexcept nogil:
-        cdef const uint8_t* packed = packed_payload(p, file, rooms)
+        cdef const uint8_t* packed = packed_payload(payload, file, rooms)
         cdef const uint8_t* data = NULL
         cdef ContentKey key
         cdef bint good, again
-        p.same = -1
+        payload.same = -1
         if packed == NULL:
-            return p.outcome != NOT_MEASURED
-        key_of(&key, p, packed, kept, self.seed)
+            return payload.outcome != NOT_MEASURED
+        key_of(&key, payload, packed, kept, self.seed)
         pthread_mutex_lock(&self.lock)
-        good = self.find_content(&key, p) and (p.outcome == NOT_MEASURED or self.repeat(p))
+        good = (self.find_content(&key, payload)
+                and (payload.outcome == NOT_MEASURED or self.repeat(payload)))
         pthread_mutex_unlock(&self.lock)
-        again = p.compressed and p.same < 0
-        if not good or (p.outcome == MEASURED and not again):
+        again = payload.compressed and payload.same < 0
+        if not good or (payload.outcome == MEASURED and not again):
             return good
-        data = full_payload(p, packed, rooms)
+        data = full_payload(payload, packed, rooms)
         if data == NULL:
-            return p.outcome != NOT_MEASURED
-        if p.outcome == NOT_MEASURED:
-            if not count_payload(p, c, data, full_size(p)):
+            return payload.outcome != NOT_MEASURED
+        if payload.outcome == NOT_MEASURED:
+            if not count_payload(payload, cutting, data, full_size(payload)):
                 return False
-            if p.outcome != MEASURED:
+            if payload.outcome != MEASURED:
                 return True
             pthread_mutex_lock(&self.lock)
-            good = self.enter(p, c)
+            good = self.enter(payload, cutting)
             pthread_mutex_unlock(&self.lock)
         if not good or not again:
             return good
-        if not compress_payload(p, rooms, data, full_size(p), level):
+        if not compress_payload(payload, rooms, data, full_size(payload), level):
             return False
-        if kept and p.frame_size:
-            p.frame = pool_take(texts, p.frame_size)
-            if p.frame == NULL:
+        if kept and payload.frame_size:
+            payload.frame = pool_allocate(texts, payload.frame_size)
+            if payload.frame == NULL:
                 return False
-            memcpy(p.frame, rooms.frame.data, p.frame_size)
+            memcpy(payload.frame, rooms.frame.data, payload.frame_size)
         return True
 
-    cdef bint find_content(self, const ContentKey* key, Payload* p) noexcept nogil:
+    cdef bint find_content(self, const ContentKey* key, Payload* payload) noexcept nogil:
         """What is known of such contents, new if need be; False without memory.
 
         MEASURED is what was counted already. What another thread is counting is counted twice.
@@ -391,7 +392,7 @@ cdef class Ledger:
         if slot == NULL:
             return False
         if slot.value < 0:
-            place = pool_take(&self.pool, sizeof(ContentKey))
+            place = pool_allocate(&self.pool, sizeof(ContentKey))
             content = <Content*>vec_push(&self.contents) if place != NULL else NULL
             if content == NULL:
                 return False
@@ -400,14 +401,14 @@ cdef class Ledger:
             slot.value = <int32_t>(self.contents.count - 1)
             self.index_of_contents.count += 1
             content.counted, content.compressed = False, -1
-        p.content = <size_t>slot.value
-        content = &(<Content*>self.contents.data)[p.content]
+        payload.content = <size_t>slot.value
+        content = &(<Content*>self.contents.data)[payload.content]
         if content.counted:
-            p.outcome = MEASURED
-        if p.compressed:
-            p.same = content.compressed
-            if p.same < 0:
-                content.compressed = <int>p.entry
+            payload.outcome = MEASURED
+        if payload.compressed:
+            payload.same = content.compressed
+            if payload.same < 0:
+                content.compressed = <int>payload.entry
                 self.compressed += 1
         return True
 
@@ -415,82 +416,83 @@ cdef class Ledger:
         """How many contents were compressed again; see `ledger.pyi`."""
         return self.compressed
 
-    cdef bint repeat(self, const Payload* p) noexcept nogil:
+    cdef bint repeat(self, const Payload* payload) noexcept nogil:
         """Rows of an entry whose contents were counted; False without memory, as the next ones."""
-        cdef Content content = (<Content*>self.contents.data)[p.content]
+        cdef Content content = (<Content*>self.contents.data)[payload.content]
         cdef Shares shares
         cdef LedgerRow* row
         cdef DigestRow* digest
         cdef size_t i
-        begin_shares(&shares, p)
+        begin_shares(&shares, payload)
         for i in range(content.rows):
             row = <LedgerRow*>vec_push(&self.rows)
             if row == NULL:
                 return False
             row[0] = (<LedgerRow*>self.rows.data)[content.first_row + i]
-            row.entry = p.entry
+            row.entry = payload.entry
             share_bytes(row, &shares)
         for i in range(content.digests):
             digest = <DigestRow*>vec_push(&self.digests)
             if digest == NULL:
                 return False
             digest[0] = (<DigestRow*>self.digests.data)[content.first_digest + i]
-            digest.entry = p.entry
+            digest.entry = payload.entry
         return True
 
-    cdef bint enter(self, const Payload* p, const Cutting* c) noexcept nogil:
+    cdef bint enter(self, const Payload* payload, const Cutting* cutting) noexcept nogil:
         """Rows of an entry that was counted, and what is known of its contents from now on."""
-        cdef Content* content = &(<Content*>self.contents.data)[p.content]
+        cdef Content* content = &(<Content*>self.contents.data)[payload.content]
         cdef size_t first_row = self.rows.count, first_digest = self.digests.count
         cdef uint8_t* unit = NULL
-        if not self.enter_counts(p, c) or not self.enter_digests(c, p.entry):
+        if (not self.enter_counts(payload, cutting)
+                or not self.enter_digests(cutting, payload.entry)):
             return False
         if content.counted:         # by another thread, at the same time
             return True
-        if c.unit.size:
-            unit = pool_take(&self.pool, c.unit.size)
+        if cutting.unit.size:
+            unit = pool_allocate(&self.pool, cutting.unit.size)
             if unit == NULL:
                 return False
-            memcpy(unit, c.unit.data, c.unit.size)
-        content.unit, content.unit_size = unit, c.unit.size
+            memcpy(unit, cutting.unit.data, cutting.unit.size)
+        content.unit, content.unit_size = unit, cutting.unit.size
         content.first_row, content.rows = first_row, self.rows.count - first_row
         content.first_digest = first_digest
         content.digests = self.digests.count - first_digest
-        content.type, content.exact, content.like = c.type, c.exact, c.like
+        content.type, content.exact, content.like = cutting.type, cutting.exact, cutting.like
         content.counted = True
         return True
 
-    cdef bint enter_counts(self, const Payload* p, const Cutting* c) noexcept nogil:
-        """Its bytes by function and part."""
-        cdef const uint64_t* counts = <const uint64_t*>c.counts.data
+    cdef bint enter_counts(self, const Payload* payload, const Cutting* cutting) noexcept nogil:
+        """Add the payload's bytes by function and part."""
+        cdef const uint64_t* counts = <const uint64_t*>cutting.counts.data
         cdef uint64_t owner, part
         cdef uint32_t function
         cdef LedgerRow* row
         cdef Shares shares
-        begin_shares(&shares, p)
-        for owner in range(c.counts.count):
+        begin_shares(&shares, payload)
+        for owner in range(cutting.counts.count):
             function = 0
             for part in range(PARTS):
                 if counts[owner * PARTS + part] == 0:
                     continue
                 if owner and function == 0:
-                    function = self.number_of(&(<const Text*>c.functions.data)[owner - 1])
+                    function = self.number_of(&(<const Text*>cutting.functions.data)[owner - 1])
                     if function == 0:
                         return False
                 row = <LedgerRow*>vec_push(&self.rows)
                 if row == NULL:
                     return False
-                row.entry, row.function, row.part = p.entry, function, <uint32_t>part
+                row.entry, row.function, row.part = payload.entry, function, <uint32_t>part
                 row.unpacked = <uint32_t>counts[owner * PARTS + part]
                 share_bytes(row, &shares)
         return True
 
-    cdef bint enter_digests(self, const Cutting* c, uint32_t entry) noexcept nogil:
-        cdef const Digest* digests = <const Digest*>c.digests.data
-        cdef const Text* functions = <const Text*>c.functions.data
+    cdef bint enter_digests(self, const Cutting* cutting, uint32_t entry) noexcept nogil:
+        cdef const Digest* digests = <const Digest*>cutting.digests.data
+        cdef const Text* functions = <const Text*>cutting.functions.data
         cdef DigestRow* row
         cdef uint64_t i
-        for i in range(c.digests.count):
+        for i in range(cutting.digests.count):
             row = <DigestRow*>vec_push(&self.digests)
             if row == NULL:
                 return False
@@ -528,7 +530,7 @@ cdef class Ledger:
         if slot == NULL:
             return 0
         if slot.value < 0:
-            place = pool_take(&self.pool, name.size)
+            place = pool_allocate(&self.pool, name.size)
             text = <Text*>vec_push(&self.names) if place != NULL else NULL
             if text == NULL:
                 return 0
@@ -613,11 +615,11 @@ cdef SumCell* cell_of(SumTable* table, uint64_t key) noexcept nogil:
 
 
 cdef SumCell* find_cell(const SumTable* table, uint64_t key) noexcept nogil:
-    cdef uint64_t at = key * <uint64_t>0x9e3779b97f4a7c15
-    at = (at ^ at >> 32) & table.mask
-    while table.cells[at].key and table.cells[at].key != key:
-        at = (at + 1) & table.mask
-    return &table.cells[at]
+    cdef uint64_t offset = key * <uint64_t>0x9e3779b97f4a7c15
+    offset = (offset ^ offset >> 32) & table.mask
+    while table.cells[offset].key and table.cells[offset].key != key:
+        offset = (offset + 1) & table.mask
+    return &table.cells[offset]
 
 
 cdef bint widen_table(SumTable* table) noexcept nogil:

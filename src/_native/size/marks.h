@@ -18,7 +18,7 @@ static inline size_t pylink_mark_at(const uint8_t* data, size_t left, const char
     return 2;
 }
 
-/* Where the next mark begins, and its number; `size` where there is none. A mark has two bytes and
+/* Where the next mark begins, and its number; `size` without another mark. A mark has two bytes and
    more: places are looked at where the first two are right. */
 static size_t pylink_next_mark(const uint8_t* data, size_t at, size_t size,
                                const char* const* marks, const size_t* sizes, size_t* number) {

@@ -51,7 +51,7 @@ ctypedef struct Payload:
     size_t content              # number of its Content
     int same                    # the entry that has the frame, since its contents are equal; or -1
     uint64_t frame_size         # 0: none was made
-    uint8_t* frame              # where it is kept
+    uint8_t* frame              # its compressed bytes, or NULL
 
 ctypedef struct Room:
     uint8_t* data
@@ -91,12 +91,12 @@ cdef inline uint8_t* room_for(Room* room, uint64_t size) noexcept nogil:
     return room.data
 
 
-cdef inline int read_packed(const Payload* p, int file, uint8_t* place) noexcept nogil:
+cdef inline int read_packed(const Payload* payload, int file, uint8_t* place) noexcept nogil:
     """0, an errno, or -1 where the file ends before."""
     cdef uint64_t done = 0
     cdef ssize_t got
-    while done < p.packed:
-        got = pread(file, place + done, p.packed - done, <int64_t>(p.offset + done))
+    while done < payload.packed:
+        got = pread(file, place + done, payload.packed - done, <int64_t>(payload.offset + done))
         if got == 0:
             return -1
         if got > 0:
@@ -106,32 +106,34 @@ cdef inline int read_packed(const Payload* p, int file, uint8_t* place) noexcept
     return 0
 
 
-cdef inline const uint8_t* packed_payload(Payload* p, int file, Rooms* rooms) noexcept nogil:
-    """Its bytes as they are in the file; NULL without memory, or with an outcome."""
+cdef inline const uint8_t* packed_payload(Payload* payload, int file, Rooms* rooms) noexcept nogil:
+    """The payload's bytes as stored in the file; NULL without memory, or with an outcome."""
     cdef uint8_t* room
-    if p.data != NULL:
-        return p.data
-    room = room_for(&rooms.packed, p.packed)
+    if payload.data != NULL:
+        return payload.data
+    room = room_for(&rooms.packed, payload.packed)
     if room == NULL:
         return NULL
-    p.failure = read_packed(p, file, room)
-    if p.failure != 0:
-        p.outcome = UNREAD
+    payload.failure = read_packed(payload, file, room)
+    if payload.failure != 0:
+        payload.outcome = UNREAD
         return NULL
     return room
 
 
-cdef inline const uint8_t* full_payload(Payload* p, const uint8_t* packed,
+cdef inline const uint8_t* full_payload(Payload* payload, const uint8_t* packed,
                                         Rooms* rooms) noexcept nogil:
-    """The same when they are decompressed, which are `full_size(p)`."""
+    """The payload's `full_size(payload)` decompressed bytes; NULL without memory, or with an
+    outcome.
+    """
     cdef uint8_t* room
-    if p.codec == 0:
+    if payload.codec == 0:
         return packed
-    room = room_for(&rooms.full, p.full)
+    room = room_for(&rooms.full, payload.full)
     if room == NULL:
         return NULL
-    if not decompress(p.codec, packed, p.packed, room, p.full):
-        p.outcome = DAMAGED
+    if not decompress(payload.codec, packed, payload.packed, room, payload.full):
+        payload.outcome = DAMAGED
         return NULL
     return room
 
@@ -140,23 +142,24 @@ cdef inline uint64_t full_size(const Payload* p) noexcept nogil:
     return p.full if p.codec else p.packed
 
 
-cdef inline bint count_payload(Payload* p, Cutting* c, const uint8_t* data,
+cdef inline bint count_payload(Payload* payload, Cutting* cutting, const uint8_t* data,
                                uint64_t size) noexcept nogil:
     """Count its bytes by part and function; False without memory."""
-    if p.kind == ENTRY_ELF:
-        if not cut_cubin(c, data, size):
+    if payload.kind == ENTRY_ELF:
+        if not cut_cubin(cutting, data, size):
             return False
-    elif p.kind == ENTRY_PTX:
-        if not cut_ptx(c, data, size):
+    elif payload.kind == ENTRY_PTX:
+        if not cut_ptx(cutting, data, size):
             return False
     else:
-        count_bytes(c, SHARED, PART_LTOIR if p.kind == ENTRY_LTOIR else PART_OTHER, size)
-    p.outcome = DAMAGED if c.bad else MEASURED
+        count_bytes(cutting, SHARED, PART_LTOIR if payload.kind == ENTRY_LTOIR else PART_OTHER,
+                    size)
+    payload.outcome = DAMAGED if cutting.bad else MEASURED
     return True
 
 
-cdef inline bint compress_payload(Payload* p, Rooms* rooms, const uint8_t* data, uint64_t size,
-                                  int level) noexcept nogil:
+cdef inline bint compress_payload(Payload* payload, Rooms* rooms, const uint8_t* data,
+                                  uint64_t size, int level) noexcept nogil:
     """Make a frame of it that becomes the same bytes again, if that can be; False without memory.
 
     The frame is in the room of frames.
@@ -172,7 +175,7 @@ cdef inline bint compress_payload(Payload* p, Rooms* rooms, const uint8_t* data,
     frame_size = make_frame(data, size, frame, most, level)
     if (frame_size != 0 and decompress(ZSTD_FRAME, frame, frame_size, again, size)
             and memcmp(data, again, size) == 0):
-        p.frame_size = frame_size
+        payload.frame_size = frame_size
     return True
 
 
@@ -200,10 +203,10 @@ ctypedef struct Content:
     Fingerprint like
 
 
-cdef inline void key_of(ContentKey* key, const Payload* p, const uint8_t* packed, bint kept,
+cdef inline void key_of(ContentKey* key, const Payload* payload, const uint8_t* packed, bint kept,
                         Fingerprint seed) noexcept nogil:
     """With a seed that nobody knows before, so that files cannot be made to collide."""
     key.contents = seed
-    absorb(&key.contents, packed, p.packed)
-    key.packed, key.full = p.packed, p.full
-    key.codec, key.kind, key.kept = p.codec, p.kind, kept
+    absorb(&key.contents, packed, payload.packed)
+    key.packed, key.full = payload.packed, payload.full
+    key.codec, key.kind, key.kept = payload.codec, payload.kind, kept

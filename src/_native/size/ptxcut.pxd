@@ -24,114 +24,118 @@ cdef inline bint is_word(uint8_t sign) noexcept nogil:
             or sign in (c"_", c"$", c"%"))
 
 
-cdef inline uint64_t skip_comment(const uint8_t* data, uint64_t at, uint64_t size) noexcept nogil:
-    """After a comment that begins at `at`, or `at` itself."""
+cdef inline uint64_t skip_comment(const uint8_t* data, uint64_t offset,
+                                  uint64_t size) noexcept nogil:
+    """After a comment that begins at `offset`, or `offset` itself."""
     cdef const uint8_t* end
-    if at + 1 >= size or data[at] != c"/":
-        return at
-    if data[at + 1] == c"/":
-        end = <const uint8_t*>memchr(data + at, c"\n", size - at)
+    if offset + 1 >= size or data[offset] != c"/":
+        return offset
+    if data[offset + 1] == c"/":
+        end = <const uint8_t*>memchr(data + offset, c"\n", size - offset)
         return size if end == NULL else <uint64_t>(end - data)
-    if data[at + 1] == c"*":
-        at += 2
-        while at + 1 < size and not (data[at] == c"*" and data[at + 1] == c"/"):
-            at += 1
-        return min(size, at + 2)
-    return at
+    if data[offset + 1] == c"*":
+        offset += 2
+        while offset + 1 < size and not (data[offset] == c"*" and data[offset + 1] == c"/"):
+            offset += 1
+        return min(size, offset + 2)
+    return offset
 
 
-cdef inline uint64_t skip_string(const uint8_t* data, uint64_t at, uint64_t size) noexcept nogil:
-    """After a string that begins at `at`."""
-    at += 1
-    while at < size and data[at] != c"\"":
-        at += 2 if data[at] == c"\\" else 1
-    return min(size, at + 1)
+cdef inline uint64_t skip_string(const uint8_t* data, uint64_t offset,
+                                 uint64_t size) noexcept nogil:
+    """After a string that begins at `offset`."""
+    offset += 1
+    while offset < size and data[offset] != c"\"":
+        offset += 2 if data[offset] == c"\\" else 1
+    return min(size, offset + 1)
 
 
-cdef inline uint64_t end_of_body(const uint8_t* data, uint64_t at, uint64_t size) noexcept nogil:
-    """After the brace that closes the one at `at`."""
+cdef inline uint64_t end_of_body(const uint8_t* data, uint64_t offset,
+                                 uint64_t size) noexcept nogil:
+    """After the brace that closes the one at `offset`."""
     cdef uint64_t depth = 0, next
     while True:
-        at = skip_plain(data, at, size, IN_BODY)
-        if at == size:
+        offset = skip_plain(data, offset, size, IN_BODY)
+        if offset == size:
             return size
-        if data[at] == c"{":
+        if data[offset] == c"{":
             depth += 1
-        elif data[at] == c"}":
+        elif data[offset] == c"}":
             depth -= 1
             if depth == 0:
-                return at + 1
-        elif data[at] == c"\"":
-            at = skip_string(data, at, size)
+                return offset + 1
+        elif data[offset] == c"\"":
+            offset = skip_string(data, offset, size)
             continue
-        elif data[at] == c"/":
-            next = skip_comment(data, at, size)
-            if next != at:
-                at = next
+        elif data[offset] == c"/":
+            next = skip_comment(data, offset, size)
+            if next != offset:
+                offset = next
                 continue
-        at += 1
+        offset += 1
 
 
-cdef inline uint64_t name_of(const uint8_t* data, uint64_t at, uint64_t size,
+cdef inline uint64_t name_of(const uint8_t* data, uint64_t offset, uint64_t size,
                              uint64_t* end) noexcept nogil:
     """Where the name after `.entry` or `.func` begins, and its end; a result may be in front."""
-    while at < size and is_space(data[at]):
-        at += 1
-    if at < size and data[at] == c"(":
-        while at < size and data[at] != c")":
-            at += 1
-        at += 1
-        while at < size and is_space(data[at]):
-            at += 1
-    end[0] = at
+    while offset < size and is_space(data[offset]):
+        offset += 1
+    if offset < size and data[offset] == c"(":
+        while offset < size and data[offset] != c")":
+            offset += 1
+        offset += 1
+        while offset < size and is_space(data[offset]):
+            offset += 1
+    end[0] = offset
     while end[0] < size and is_word(data[end[0]]):
         end[0] += 1
-    return at
+    return offset
 
 
-cdef inline bint cut_ptx(Cutting* c, const uint8_t* data, uint64_t size) noexcept nogil:
+cdef inline bint cut_ptx(Cutting* cutting, const uint8_t* data, uint64_t size) noexcept nogil:
     """Count all of it; False without memory."""
-    cdef uint64_t at = 0, line = 0, start, name, end, next, counted = 0
+    cdef uint64_t offset = 0, line = 0, start, name, end, next, counted_end = 0
     cdef int64_t owner
-    cdef uint64_t whole = size
+    cdef uint64_t padded_size = size
     while size and data[size - 1] == 0:
         size -= 1
-    count_bytes(c, SHARED, PART_PADDING, whole - size)
+    count_bytes(cutting, SHARED, PART_PADDING, padded_size - size)
     while True:
-        at = skip_plain(data, at, size, OUTSIDE)
-        if at == size:
+        offset = skip_plain(data, offset, size, OUTSIDE)
+        if offset == size:
             break
-        if data[at] == c"\"":
-            at = skip_string(data, at, size)
+        if data[offset] == c"\"":
+            offset = skip_string(data, offset, size)
             continue
-        next = skip_comment(data, at, size)
-        if next != at:
-            at = next
+        next = skip_comment(data, offset, size)
+        if next != offset:
+            offset = next
             continue
-        if data[at] in (c";", c"}"):
-            line = at + 1
-        if not (data[at] == c"." and (
-                (size - at > 6 and memcmp(data + at, b".entry", 6) == 0 and is_space(data[at + 6]))
-                or (size - at > 5 and memcmp(data + at, b".func", 5) == 0
-                    and (is_space(data[at + 5]) or data[at + 5] == c"(")))):
-            at += 1
+        if data[offset] in (c";", c"}"):
+            line = offset + 1
+        if not (data[offset] == c"."
+                and ((size - offset > 6 and memcmp(data + offset, b".entry", 6) == 0
+                      and is_space(data[offset + 6]))
+                     or (size - offset > 5 and memcmp(data + offset, b".func", 5) == 0
+                         and (is_space(data[offset + 5]) or data[offset + 5] == c"(")))):
+            offset += 1
             continue
-        name = name_of(data, at + (6 if data[at + 1] == c"e" else 5), size, &end)
+        name = name_of(data, offset + (6 if data[offset + 1] == c"e" else 5), size, &end)
         next = end
         while next < size and data[next] not in (c";", c"{"):
             next += 1
         if next >= size or data[next] == c";" or end == name:
-            at = next
+            offset = next
             continue
         next = end_of_body(data, next, size)
-        start = at
-        while start > line and start > counted and data[start - 1] != 10:
+        start = offset
+        while start > line and start > counted_end and data[start - 1] != 10:
             start -= 1
-        owner = add_function(c, data + name, <uint32_t>(end - name))
+        owner = add_function(cutting, data + name, <uint32_t>(end - name))
         if owner < 0:
             return False
-        count_bytes(c, SHARED, PART_PTX, start - counted)
-        count_bytes(c, <uint32_t>owner, PART_PTX, next - start)
-        at = counted = line = next
-    count_bytes(c, SHARED, PART_PTX, size - counted)
+        count_bytes(cutting, SHARED, PART_PTX, start - counted_end)
+        count_bytes(cutting, <uint32_t>owner, PART_PTX, next - start)
+        offset = counted_end = line = next
+    count_bytes(cutting, SHARED, PART_PTX, size - counted_end)
     return True

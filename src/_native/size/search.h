@@ -1,4 +1,4 @@
-/* The search for bytes in bytes, which <string.h> declares only where it is asked for first. */
+/* The search for bytes in bytes, which <string.h> declares only if it is asked for first. */
 #ifndef PYLINK_SIZE_SEARCH_H
 #define PYLINK_SIZE_SEARCH_H
 

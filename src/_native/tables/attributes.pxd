@@ -17,11 +17,11 @@ cdef inline uint32_t record_size(const uint8_t* data) noexcept nogil:
 cdef inline const uint8_t* find_record(const uint8_t* data, uint64_t size,
                                        uint8_t attribute) noexcept nogil:
     """The first record with that attribute; NULL without one before a record that is cut off."""
-    cdef uint64_t at = 0
-    while size - at >= 4 and record_size(data + at) <= size - at:
-        if data[at + 1] == attribute:
-            return data + at
-        at += record_size(data + at)
+    cdef uint64_t offset = 0
+    while size - offset >= 4 and record_size(data + offset) <= size - offset:
+        if data[offset + 1] == attribute:
+            return data + offset
+        offset += record_size(data + offset)
     return NULL
 
 

@@ -20,6 +20,7 @@ ctypedef struct CallRows:
 
 
 cdef inline CallRows calls_of(MergedTables merged) noexcept:
+    """The rows that the call graph of a link is made from."""
     cdef CallRows calls
     calls.rows = merged.calls.rows
     calls.count = merged.calls.count
@@ -39,7 +40,7 @@ cdef inline bint is_idle(const EntityRow* e) noexcept nogil:
     return e.flags & (EF_UNSELECTED | EF_TAKEN) == EF_UNSELECTED
 
 
-cdef inline bint call_edge(const CallRow* call, size_t entities, uint32_t* tail,
+cdef inline bint read_edge(const CallRow* call, size_t entities, uint32_t* tail,
                            uint32_t* head) noexcept nogil:
     """The edge that a row stands for; False for rows that are not edges."""
     if call.block == BLOCK_DIRECT:
@@ -72,7 +73,7 @@ cdef inline void graph_init(CallGraph* graph, Scratch* scratch, const CallRows* 
     if scratch.failed:
         return
     for i in range(calls.count):
-        if call_edge(&calls.rows[i], calls.entities, &tail, &head):
+        if read_edge(&calls.rows[i], calls.entities, &tail, &head):
             if tail >= nodes or head >= nodes:
                 scratch.failed = True
                 return
@@ -80,7 +81,7 @@ cdef inline void graph_init(CallGraph* graph, Scratch* scratch, const CallRows* 
     for i in range(2, nodes + 2):
         graph.start[i] += graph.start[i - 1]
     for i in range(calls.count):
-        if call_edge(&calls.rows[i], calls.entities, &tail, &head):
+        if read_edge(&calls.rows[i], calls.entities, &tail, &head):
             if reverse:
                 tail, head = head, tail
             graph.edges[graph.start[tail + 1]] = head

@@ -2,16 +2,16 @@
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
-from tables.rows cimport OutRow, start_out
 from sectionkinds cimport (
-    IS_CAPSULE, IS_CODE, IS_LITERALS, IS_PARAMETERS, IS_RECORDS, KIND, K_NULL, PIC_BANK,
-    POOL_BANK, USER_BANK, KindFacts,
+    IS_CAPSULE, IS_CODE, IS_LITERALS, IS_PARAMETERS, IS_RECORDS, KIND, K_NULL, PIC_BANK, POOL_BANK,
+    USER_BANK, KindFacts,
 )
+from tables.rows cimport OutRow, start_out
 
 
-cdef inline bint is_a(uint16_t kind, uint32_t what) noexcept nogil:
+cdef inline bint is_a(uint16_t kind, uint32_t bits) noexcept nogil:
     """Whether a kind has one of the IS_ bits."""
-    return KIND[kind].what & what != 0
+    return KIND[kind].what & bits != 0
 
 
 cdef inline bint is_function(uint16_t kind) noexcept nogil:
@@ -24,12 +24,12 @@ cdef inline bint is_owned(uint16_t kind) noexcept nogil:
     return KIND[kind].owner != K_NULL
 
 
-cdef inline bint is_plain(uint16_t kind, uint32_t what) noexcept nogil:
-    return is_a(kind, what) and not KIND[kind].mercury
+cdef inline bint is_plain(uint16_t kind, uint32_t bits) noexcept nogil:
+    return is_a(kind, bits) and not KIND[kind].mercury
 
 
-cdef inline bint is_merc(uint16_t kind, uint32_t what) noexcept nogil:
-    return is_a(kind, what) and KIND[kind].mercury
+cdef inline bint is_merc(uint16_t kind, uint32_t bits) noexcept nogil:
+    return is_a(kind, bits) and KIND[kind].mercury
 
 
 cdef inline bint is_function_info(uint16_t kind) noexcept nogil:
@@ -64,14 +64,14 @@ cdef inline bint has_twin(uint16_t kind, uint16_t bank) noexcept nogil:
 
 
 cdef inline const char* first_name(uint16_t kind, uint16_t bank) noexcept nogil:
-    """The name that one of all files has until the second program renames it."""
+    """The name of a file-scope section until the second program renames it."""
     if bank == PIC_BANK:
         return b".nv.constant.pic"
     return KIND[kind].first
 
 
 cdef inline uint8_t shrinks(const OutRow* row) noexcept nogil:
-    """Bytes that the name loses when it becomes the final one."""
+    """Bytes by which the final name is shorter."""
     return KIND[row.kind].shrinks - (KIND[row.kind].first_bank != 0 and row.bank == PIC_BANK)
 
 

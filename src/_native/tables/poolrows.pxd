@@ -18,12 +18,12 @@ cdef packed struct PoolRow:
     uint64_t offset             # in .nv.constant2 of the kernel
     uint64_t end                # size of .nv.constant2 of the kernel with this function's pieces
     uint32_t function           # entity; the kernel itself for pieces of its own
-    uint32_t align              # of .nv.constant2 of the kernel from here on
+    uint32_t align              # new alignment of .nv.constant2 of the kernel
     uint32_t flags              # PoolFlag
 
 
-cdef inline void find_lists(int32_t* list_of, const SectionRow* s,
-                            size_t section_count) noexcept nogil:
+cdef inline void find_relocation_lists(int32_t* list_of, const SectionRow* s,
+                                       size_t section_count) noexcept nogil:
     """The mercury relocations that the pool of a copy of a function brings, by its symbol."""
     cdef size_t i
     for i in range(section_count):

@@ -1,5 +1,5 @@
 # The tables that pass from phase to phase: one packed row each, the row number is the only
-# reference, "none" is -1. `pylink.tables` names the same columns for Python.
+# reference, and -1 means no row. `pylink.tables` names the same columns for Python.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
@@ -17,13 +17,13 @@ cdef packed struct FileRow:
     uint32_t mercury_symbols    # leading symbols that .nv.merc.symtab repeats
     uint32_t toolkit            # newest number that header and note name, 0 for none
     uint16_t patch              # patch level of the tool of that toolkit, 0 where unknown
-    uint16_t sm                 # of the code
-    uint16_t ptx_sm             # of the PTX that it was made from, or UNKNOWN_SM
+    uint16_t sm                 # SM number of the code
+    uint16_t ptx_sm             # SM number of the PTX it was compiled from, or UNKNOWN_SM
     uint8_t format              # row of FORMAT
     uint8_t flags               # FileFlag bits
     uint64_t strtab             # arena offset of the string table of .symtab
     uint64_t strtab_size
-    uint64_t merc_symtab        # arena offset, 0 when there is none
+    uint64_t merc_symtab        # arena offset, 0 without such a table
     uint32_t first_note         # sections up to `note_end` have all notes, attributes of it, calls
     uint32_t note_end
     uint32_t first_code         # those up to `code_end` have all code
@@ -31,11 +31,11 @@ cdef packed struct FileRow:
 
 # What a file says of itself (tables.py names the bits).
 cdef enum FileFlag:
-    FILE_SPECIFIC = 1           # its code is for one architecture alone
-    FILE_NARROW = 2             # that addresses have 32 bits
+    FILE_SPECIFIC = 1           # the code is for one architecture alone
+    FILE_NARROW = 2             # addresses have 32 bits
     FILE_UNCLASSED = 4          # .nv.compat has no ISA_CLASS: it runs on the target alone
-    FILE_EARLY = 8              # from sm_100 on: it is from before 13.0
-    FILE_WHOLE = 16             # it is a whole program, of the type ET_WHOLE
+    FILE_EARLY = 8              # from sm_100 on: compiled before 13.0
+    FILE_WHOLE_PROGRAM = 16     # a whole program, of the type ET_WHOLE
 
 cdef enum:
     UNKNOWN_SM = 0xffff
@@ -47,7 +47,7 @@ cdef inline uint16_t virtual_sm(const FileRow* file) noexcept nogil:
 # One input section; `target` is the section that sh_info names (relocations, .nv.info.F ...).
 cdef packed struct SectionRow:
     uint64_t name               # arena offset of a NUL-terminated name
-    uint64_t offset             # arena offset of its bytes; 0 when it has none
+    uint64_t offset             # arena offset of its bytes; 0 without bytes
     uint64_t size
     uint64_t flags
     uint32_t name_size
@@ -59,7 +59,7 @@ cdef packed struct SectionRow:
     uint32_t file
     int32_t target
     uint16_t kind
-    uint16_t bank               # of a section of constants
+    uint16_t bank               # bank of a section of constants
 
 # One input symbol. `section` is a SectionRow number, or -1 for undefined, absolute and common.
 cdef packed struct SymbolRow:
@@ -197,7 +197,7 @@ cdef enum OutFlag:
     OF_EMPTY_STAYS = 4          # a relocation section that stays though it has no entry left
     OF_OWN_BYTES = 8            # mercury: some input has other bytes there than its plain twin
     OF_STAYS = 16               # shared memory: the section is part of the output
-    OF_LATE = 32                # .symtab_shndx: only the mercury side made it necessary
+    OF_LATE = 32                # .symtab_shndx: only the mercury file needs it
 
 # One section of the output, in creation order. Mercury twins follow their plain section by
 # `merc`; they have no creation number of their own.
@@ -213,9 +213,9 @@ cdef packed struct OutRow:
     uint32_t entsize
     int32_t entity              # function of a per-function section
     int32_t target              # relocations: the section they patch
-    int32_t rel                 # its .rel section
-    int32_t rela                # its .rela section
-    int32_t merc                # its mercury twin
+    int32_t rel                 # OutRow of its .rel section, or -1
+    int32_t rela                # OutRow of its .rela section, or -1
+    int32_t merc                # OutRow of its mercury twin, or -1
     int32_t twin                # a mercury section: its plain section
     int32_t next                # next section of the same entity
     int32_t head                # relocations: the last entry added, see EmittedRow
@@ -224,7 +224,7 @@ cdef packed struct OutRow:
     uint32_t marks              # OutFlag bits
     int32_t source              # an input section that it was created for
     int32_t text                # the .text row of its function, or -1
-    uint32_t created            # its number among all sections created, 1 for the first
+    uint32_t created            # number among all sections created, 1 for the first
 
 
 cdef inline void start_out(OutRow* row, uint16_t kind, uint32_t type, uint64_t flags,
@@ -329,7 +329,7 @@ cdef packed struct SpanRow:
 cdef enum ContentsFrom:
     FROM_INPUTS = 0
     FROM_SPAN = 1               # a SpanRow holds the bytes, which the link made
-    FROM_TWIN = 2               # its twin's bytes are its own
+    FROM_TWIN = 2               # the bytes are those of its twin
 
 # Where one section lies in the output file.
 cdef packed struct PlaceRow:

@@ -1,11 +1,11 @@
 # cython: auto_pickle=False
-"""What passes between phases: tables that own their rows, and results that own their tables.
+"""Data that passes between phases: tables that own their rows, and results that own their tables.
 
-A table is packed C rows (rows.pxd) with a type, in `bytes` or, where they are many, on pages of its
+A table is packed C rows (rows.pxd) with a type, in `bytes` or, if they are many, on pages of its
 own, which came from the kernel that filled them without a copy. Rows are numbered from 0, the
-number is the only reference, -1 is none. Nobody sees a table change: a kernel that needs another
-makes a new one, which may take over the rows of one that nobody else has. Python reads columns by
-name, and numpy all of them at once: `numpy.frombuffer(table, table.dtype)`.
+number is the only reference, and -1 means no row. A visible table never changes: a kernel that
+needs another makes a new one, which may take over the rows of one without other owners. Python
+reads columns by name, and numpy all of them at once: `numpy.frombuffer(table, table.dtype)`.
 
 A result owns the tables of a phase. Kernels take results, so that no two tables can be swapped, and
 fill the columns that their stubs name. `seal` checks their sizes against each other when the phase
@@ -21,19 +21,19 @@ from libc.string cimport memchr, memcpy, memset
 
 from base cimport blocks
 from base.blocks cimport LARGE_BLOCK, MEDIUM_BLOCK, block_cut, block_free, block_widen, is_in_parts
+from base.vector cimport Vec, vec_free, vec_to_bytes
 from columns cimport (
     CALL_ROW, CLASH_ROW, EMITTED_ROW, ENTITY_ROW, EXTERN_USE_ROW, FAULT_ROW, FILE_ROW, FIXUP_ROW,
     FUNCTION_ROW, KERNEL_ROW, OUT_ROW, OUT_SYMBOL_ROW, PATCH_ROW, PLACE_ROW, POOL_ROW, REBUILD_ROW,
     SECTION_ROW, SPAN_ROW, SYMBOL_ROW, USE_ROW, VARIABLE_ROW,
 )
-from tables.views cimport MergedView, ObjectsView, PlacedView, SharedView
 from tables.rows cimport (
     M_RELOCATABLE, CallRow, ClashRow, EmittedRow, EntityRow, FaultRow, FileRow, FixupRow,
     FunctionRow, OutRow, OutSymbolRow, PatchRow, PlaceRow, RebuildRow, SectionRow, SpanRow,
     SymbolRow,
 )
+from tables.views cimport MergedView, ObjectsView, PlacedView, SharedView
 from traits cimport FAMILY_A, FAMILY_TRAITS
-from base.vector cimport Vec, vec_free, vec_take
 
 cdef extern from "Python.h":
     object PySeqIter_New(object sequence)
@@ -48,25 +48,26 @@ cdef dict known_columns = {}
 
 
 cdef dict columns_of(Table table):
-    cdef dict found = known_columns.get(type(table))
+    """The offset and code of each column of a table, by name."""
+    cdef dict columns = known_columns.get(type(table))
     cdef size_t at = 0
-    if found is None:
-        found = {}
+    if columns is None:
+        columns = {}
         for part in (<bytes>table.format).decode().split():
             name, _, code = part.rpartition(":")
-            found[name] = (at, ord(code))
+            columns[name] = (at, ord(code))
             at += size_of(ord(code))
-        known_columns[type(table)] = found
-    return found
+        known_columns[type(table)] = columns
+    return columns
 
 
 cdef size_t size_of(int code):
     return 8 if code in b"qQ" else 4 if code in b"iI" else 2 if code == c"H" else 1
 
 
-cdef object value_at(const uint8_t* at, int code):
+cdef object value_at(const uint8_t* data, int code):
     cdef uint64_t value = 0
-    memcpy(&value, at, size_of(code))
+    memcpy(&value, data, size_of(code))
     if code == c"i":
         return <int32_t>value
     if code == c"q":
@@ -79,22 +80,22 @@ cdef class Pages:
 
     cdef uint8_t* start
     cdef size_t size
-    cdef size_t room            # of the block
+    cdef size_t room            # bytes of the block
 
     def __dealloc__(self):
         if self.start != NULL:
             block_free(self.start, self.room)
 
 
-cdef object take_rows(Vec* rows):
+cdef object detach_rows(Vec* rows):
     """The memory of a Vec, which is empty afterwards."""
     cdef size_t size = rows.count * rows.row, room = rows.room * rows.row
     cdef Pages pages
-    if rows.lent or size < MEDIUM_BLOCK:
-        return vec_take(rows)
+    if rows.borrowed or size < MEDIUM_BLOCK:
+        return vec_to_bytes(rows)
     if size < LARGE_BLOCK and room >= LARGE_BLOCK:
         if blocks.no_recycling:
-            return vec_take(rows)
+            return vec_to_bytes(rows)
         # A large page that was reserved for what turned out to need a part of one.
         pages = new_rows(size)
         memcpy(pages.start, rows.data, size)
@@ -180,20 +181,21 @@ cdef class Table:
 
     cdef Table copy(self):
         """A table of the same rows, to be written to before a result gets it."""
-        cdef Table made = type(self)(new_rows(self.count * self.size))
-        memcpy(<void*>made.start, self.start, self.count * self.size)
-        return made
+        cdef Table copied = type(self)(new_rows(self.count * self.size))
+        memcpy(<void*>copied.start, self.start, self.count * self.size)
+        return copied
 
     @staticmethod
-    cdef Table opened(PyObject* table):
+    cdef Table writable(PyObject* table):
         """The table of a result, to be written to before the result gets it again.
 
-        It is a copy where anybody else has the table or its memory: what is seen never changes.
+        It is a copy if another owner has the table or its memory, so that a visible table never
+        changes.
         """
-        cdef Table held = <Table>table      # one reference more
-        if Py_REFCNT(table) == 2 and Py_REFCNT(<PyObject*>held.owner) == 1:
-            return held
-        return held.copy()
+        cdef Table original = <Table>table  # one reference more
+        if Py_REFCNT(table) == 2 and Py_REFCNT(<PyObject*>original.owner) == 1:
+            return original
+        return original.copy()
 
     def __len__(self):
         return self.count
@@ -394,15 +396,15 @@ cdef class Blob(Table):
     def __cinit__(self, data=b""):
         self.rows = <const uint8_t*>self.hold(sizeof(uint8_t), b"B")
 
-    def string(self, size_t at):
+    def string(self, size_t number):
         """The string at an offset, without its NUL."""
         cdef const void* end = NULL
-        if at < self.count:
-            end = memchr(self.rows + at, 0, self.count - at)
+        if number < self.count:
+            end = memchr(self.rows + number, 0, self.count - number)
         if end == NULL:
-            raise IndexError(f"no string at {at} of {self.count} bytes")
-        return PyBytes_FromStringAndSize(<const char*>self.rows + at,
-                                         <const uint8_t*>end - self.rows - at)
+            raise IndexError(f"no string at {number} of {self.count} bytes")
+        return PyBytes_FromStringAndSize(<const char*>self.rows + number,
+                                         <const uint8_t*>end - self.rows - number)
 
 
 cdef class Result:
@@ -568,7 +570,7 @@ cdef class MergedTables(Result):
 
 
 cdef class SharedTables(Result):
-    """Who uses which shared variable, and where that puts it."""
+    """Uses of shared variables, and the resulting places."""
 
     def __cinit__(self):
         self.variables = SharedVariables()
@@ -610,7 +612,7 @@ cdef class SharedTables(Result):
 
 
 cdef class PlacedTables(Result):
-    """Where everything is."""
+    """Places of sections and values of symbols."""
 
     def __cinit__(self):
         self.outs = Outs()
@@ -642,7 +644,8 @@ cdef class PlacedTables(Result):
             setattr(self, name, table)
 
     def add(self, contents not None, Spans spans not None):
-        """Add contents that the link makes, bytes or `Blob`, and where they go."""
+        """Add contents that the link makes, bytes or `Blob`, and the sections that they belong to.
+        """
         self.fill()
         self.blobs.append(contents if type(contents) is Blob else Blob(contents))
         self.spans.append(spans)

@@ -2,8 +2,8 @@
 #
 # A result fills its view (`tables.pyx`). The view is borrowed for one call of a kernel: the result
 # owns the tables, and one that is made later may take over the rows of an old one. A column without
-# a count has that of the rows that it tells of; one that is not filled has no rows. `stand_ins` is
-# NULL where nothing was folded.
+# its own count has one element per row that it describes; one that is not filled has no rows.
+# `stand_ins` is NULL if nothing was folded.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -71,7 +71,7 @@ ctypedef struct MergedView:
     const uint64_t* array_align
 
 
-# Who uses which shared variable, and where that puts it.
+# Uses of shared variables, and the resulting places.
 ctypedef struct SharedView:
     const VariableRow* variables
     size_t variable_count
@@ -88,7 +88,7 @@ ctypedef struct SharedView:
     size_t tie_count
 
 
-# Where everything is.
+# Places of sections and values of symbols.
 ctypedef struct PlacedView:
     const OutRow* outs
     size_t out_count
@@ -113,5 +113,5 @@ ctypedef struct PlacedView:
     size_t shstrtab_size
     const uint8_t* strtab
     size_t strtab_size
-    uint64_t table_offset       # of the table of sections
+    uint64_t table_offset       # offset of the table of sections
     uint64_t null_value

@@ -2,21 +2,21 @@
 # `tables.pyi` beside this says what each holds; kernels cimport these types, and nothing else that
 # has code of its own.
 
+from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from cpython.object cimport PyObject
+from base.vector cimport Vec
+from shared.rows cimport ExternUseRow, KernelRow, UseRow, VariableRow
 from tables.poolrows cimport PoolRow
 from tables.rows cimport (
     CallRow, ClashRow, EmittedRow, EntityRow, FaultRow, FileRow, FixupRow, FunctionRow, OutRow,
     OutSymbolRow, PatchRow, PlaceRow, RebuildRow, SectionRow, SpanRow, SymbolRow,
 )
 from tables.views cimport MergedView, ObjectsView, PlacedView, SharedView
-from shared.rows cimport ExternUseRow, KernelRow, UseRow, VariableRow
-from base.vector cimport Vec
 
 
 # Memory that a table is made of: bytes, or pages of its own where it is large.
-cdef object take_rows(Vec* rows)
+cdef object detach_rows(Vec* rows)
 cdef object new_rows(size_t size)
 
 
@@ -29,7 +29,7 @@ cdef class Table:
     cdef Table copy(self)
 
     @staticmethod
-    cdef Table opened(PyObject* table)
+    cdef Table writable(PyObject* table)
     cdef const void* hold(self, size_t size, const char* format) except? NULL
 
 cdef class Files(Table):
