@@ -25,7 +25,7 @@ cdef extern from "size/recompress.h":
 
 cdef enum:
     ZSTD_FRAME = 2              # of the codecs
-    KEPT_ROOM = 4 << 20         # bytes up to which a room stays for the next payloads
+    KEPT_ROOM = 1 << 20         # bytes up to which a room stays for the next payloads
 
 # What became of a payload.
 cdef enum Outcome:
@@ -85,7 +85,8 @@ cdef inline uint8_t* room_for(Room* room, uint64_t size) noexcept nogil:
     size += 8                   # never none
     if room.size < size:
         empty_room(room)
-        size += size // 4
+        if size < KEPT_ROOM:
+            size += size // 4
         room.data = <uint8_t*>block_widen(NULL, 0, size)
         room.size = size if room.data != NULL else 0
     return room.data
