@@ -12,7 +12,7 @@ from libc.string cimport memcmp, strlen
 
 from base.elf64 cimport EM_CUDA, Ehdr
 from base.memory cimport check_memory
-from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_vector
+from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.vector cimport Vec, vec_append
 from fleet.sectioncolumns cimport Columns, Hasher, columns_to_tuple, list_object, start_columns
 from fleet.stamps cimport S_ISREG, Stamp, Stat, fstat, is_same, is_unknown, stamp_of
@@ -50,15 +50,17 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
     cdef Columns columns
     cdef Vec paths              # each ended by NUL
     cdef const char* path
+    cdef bytes room             # of small pages: most files are smaller than a large one
     cdef uint8_t* buffer
     cdef Scratch scratch
     if PyBytes_GET_SIZE(stamps) != n * <Py_ssize_t>sizeof(Stamp) or largest < 0:
         raise ValueError("columns differ in length")
+    room = PyBytes_FromStringAndSize(NULL, largest + 1)
+    buffer = <uint8_t*>PyBytes_AS_STRING(room)
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &paths, 1)
         start_columns(&columns, &scratch, <Hasher>hasher, first)
-        buffer = <uint8_t*>scratch_room(&scratch, largest + 1, 1)
         join_paths(&paths, names, roots, ends, text)
         path = <const char*>paths.data
         with nogil:
