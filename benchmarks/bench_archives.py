@@ -24,7 +24,8 @@ from pylink._native.fatbin import find_entries
 from pylink._native.inputfiles import gather
 from pylink.bench.contenders import API, CLI, NVLINK
 from pylink.bench.processes import Launcher
-from pylink.inputs import kinds, payload, picks
+from pylink.facts import inputkinds
+from pylink.facts.picknumbers import Codec, PickOrigin, PickState
 from pylink.inputs.archiveformat import read_archive
 from pylink.inputs.payload import open_library
 from pylink.rowformats import ENTRY, PICK
@@ -68,20 +69,20 @@ def floor(path: Path, sm: int, output: Path) -> Callable[[], float]:
     data = path.read_bytes()
     members = list(read_archive(data, 0, len(data)))
     extents = b"".join(extent(member.offset, member.size) for member in members)
-    rows, _, _ = find_entries([data], b"", extents, bytes([kinds.HOST]) * len(members))
+    rows, _, _ = find_entries([data], b"", extents, bytes([inputkinds.HOST]) * len(members))
     chosen = [row for row in ENTRY.iter_unpack(rows) if row[4] == sm]
     assert len(chosen) == MEMBERS
-    assert open_library(payload.ZSTD_FRAME)
+    assert open_library(Codec.ZSTD_FRAME)
     picked = b"".join(
         PICK.pack(
             0,
             0,
             *row[1:3],
             sm,
-            kinds.CUBIN,
-            payload.ZSTD_FRAME,
-            picks.PICK_GOOD,
-            picks.FROM_HOST,
+            inputkinds.CUBIN,
+            Codec.ZSTD_FRAME,
+            PickState.GOOD,
+            PickOrigin.HOST,
             row[6],
             row[7],
             row[7] + row[5],

@@ -17,7 +17,7 @@ import pylink
 from pylink.bench import resident
 from pylink.bench.contenders import API, CLI, COPY, JIT_TYPES, NVJITLINK, NVLINK, SERVED
 from pylink.bench.processes import Launcher, Resident
-from pylink.inputs import kinds
+from pylink.facts import inputkinds
 from pylink.jitlink import real
 
 API_PROCESS = "import sys, pylink; pylink.link(sys.argv[3:], arch=sys.argv[1], output=sys.argv[2])"
@@ -73,7 +73,7 @@ class Contest:
                 {
                     "library": self._library,
                     "words": [f"-arch={self.arch}"],
-                    "inputs": [(JIT_TYPES[kinds.CUBIN], name) for name in self.names],
+                    "inputs": [(JIT_TYPES[inputkinds.CUBIN], name) for name in self.names],
                     "output": str(self._output),
                 }
             )

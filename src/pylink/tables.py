@@ -1,7 +1,4 @@
-"""Numbers and names in the native tables, for the few places where Python reads one.
-
-A test compares the numbers with `rows.pxd`. Names are decoded for diagnostics.
-"""
+"""Names and extents in the native tables, decoded for the few places where Python reads one."""
 
 from __future__ import annotations
 
@@ -12,45 +9,6 @@ if TYPE_CHECKING:
 # Bytes of an extent: offset and size of a file in an arena. Modules of a plain link pack integers
 # without `struct`, whose import takes half a millisecond.
 EXTENT_SIZE = 16
-
-# FileFlag: bits of `flags` of a file row.
-FILE_SPECIFIC, FILE_NARROW, FILE_UNCLASSED, FILE_EARLY, FILE_WHOLE_PROGRAM = 1, 2, 4, 8, 16
-
-# Flags of an entity row.
-KERNEL = 1
-DEFINED = 2
-LOCAL = 4
-LIVE = 8
-TAKEN = 64
-UNSIZED = 512
-DESELECTED = 2048
-
-# ContentsFrom: sources of an output section's contents.
-FROM_INPUTS = 0
-FROM_SPAN = 1
-FROM_TWIN = 2
-
-# Resolutions of a definition: it lost to the winner; it lost to one that was replaced later; a
-# later one replaced it; it won and reaches the output.
-LOST = 1
-LOST_EARLY = 2
-REPLACED = 3
-WON = 4
-
-# Kinds of an entity row.
-FUNCTION_KIND = 0
-CONSTANT_KIND = 2
-
-# Values of `block` in a call row that are not blocks. In the last two, `callee` is the number of a
-# prototype.
-DIRECT_CALL = -1
-ADDRESS_TAKEN = -2
-INDIRECT_CALL = -3
-
-NO_STACK_BOUND = 0xFFFFFFFF
-
-# In `keeps` of a function row: a kernel beside the only one that was selected.
-KEEPS_ALL = 2
 
 
 def extent(offset: int, size: int) -> bytes:

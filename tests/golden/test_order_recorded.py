@@ -13,7 +13,8 @@ from helpers.order import difference, observe, predict, read, selection
 
 from pylink._native import elfread, inputfiles, resolve
 from pylink._native.tables import MergedTables, ObjectTables
-from pylink.tables import FUNCTION_KIND, entity_name
+from pylink.facts.rownumbers import EntityKind
+from pylink.tables import entity_name
 
 FOLDER = Path(__file__).parent
 RECORDED = [cases.load(path.parent) for path in sorted(FOLDER.glob("*/*/link.json"))]
@@ -66,7 +67,7 @@ def test_entities_are_numbered_by_first_mention(case: Case, expected: Expected) 
     kinds = merged.entities.column("kind")
     names = [entity_name(merged, i) for i in range(len(kinds))]
     link = read(images, expected.link.arch)
-    assert [n for n, k in zip(names, kinds, strict=True) if k == FUNCTION_KIND] == [
+    assert [n for n, k in zip(names, kinds, strict=True) if k == EntityKind.FUNC] == [
         symbol.name for symbol in link.functions
     ]
     assert names == [symbol.current.name for symbol in link.entities]

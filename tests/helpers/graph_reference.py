@@ -8,7 +8,7 @@ from random import Random
 from helpers.tables import merged, table
 
 from pylink._native.tables import Calls, Entities, MergedTables, ObjectTables
-from pylink.tables import DEFINED, KERNEL
+from pylink.facts.rownumbers import EntityFlag
 
 NO_BOUND = 0xFFFFFFFF
 TAKEN = 64
@@ -38,8 +38,8 @@ class Graph:
                 {
                     "first": i,
                     "winner": i,
-                    "flags": DEFINED
-                    | (KERNEL if i in self.kernels else 0)
+                    "flags": EntityFlag.DEFINED
+                    | (EntityFlag.KERNEL if i in self.kernels else 0)
                     | (TAKEN if i in taken else 0),
                     "regcount": self.registers[i],
                     "frame": self.frames[i],

@@ -10,8 +10,8 @@ from helpers.fatbin_builder import SEGMENT, container, entry, host_object
 
 import pylink
 from pylink._native import inputfiles
-from pylink.inputs.kinds import CUBIN
-from pylink.inputs.picks import FROM_FILE, FROM_HOST, PICK_GOOD, PICK_TOO_LARGE
+from pylink.facts.inputkinds import CUBIN
+from pylink.facts.picknumbers import PickOrigin, PickState
 from pylink.phases import sharing
 from pylink.rowformats import PICK
 
@@ -27,11 +27,11 @@ def pick(
     size: int,
     *,
     codec: int = STORED,
-    state: int = PICK_GOOD,
+    state: int = PickState.GOOD,
     made: int = 0,
 ) -> bytes:
     place = offset, offset, size, size, made or size
-    return PICK.pack(0, arena, 0, 0, 90, CUBIN, codec, state, FROM_HOST, 0, *place)
+    return PICK.pack(0, arena, 0, 0, 90, CUBIN, codec, state, PickOrigin.HOST, 0, *place)
 
 
 def hosted(number: int, *entries: bytes) -> bytes:
@@ -122,7 +122,7 @@ def test_what_cannot_stay_is_left_to_be_copied() -> None:
         "the other way round": [pick(0, 64, 32), pick(0, 0, 32)],
         "not at a multiple of 8": [pick(0, 4, 20)],
         "with the caller": [pick(-1, 0, 32)],
-        "too large to unpack": [pick(0, 0, 32, state=PICK_TOO_LARGE)],
+        "too large to unpack": [pick(0, 0, 32, state=PickState.TOO_LARGE)],
         "not an ELF file": [pick(0, 8, 16)],
         "not a frame": [pick(1, 0, 32, codec=ZSTD, made=40)],
         "no room": [pick(1, 0, 32), pick(1, 0, 32), pick(1, 0, 32)],
@@ -136,7 +136,9 @@ def test_what_cannot_stay_is_left_to_be_copied() -> None:
 
 
 def test_plain_files_may_be_anything() -> None:
-    row = PICK.pack(0, 0, 0, 0, 0, CUBIN, STORED, PICK_GOOD, FROM_FILE, 0, 8, 8, 16, 16, 16)
+    row = PICK.pack(
+        0, 0, 0, 0, 0, CUBIN, STORED, PickState.GOOD, PickOrigin.FILE, 0, 8, 8, 16, 16, 16
+    )
     assert inputfiles.gather_in_place(row, [bytes(32)], inputfiles.Tail(bytes(32), 0)) is None
     arena = bytes(32)
     assert inputfiles.gather_in_place(row, [arena], inputfiles.Tail(arena, 0)) is not None

@@ -10,14 +10,14 @@ from helpers.graph_reference import Graph, random_graph
 
 from pylink._native import functions, resolve
 from pylink._native.tables import Marks
+from pylink.facts.rownumbers import EntityFlag
 from pylink.rows import FunctionRow
-from pylink.tables import LIVE
 
 
 def find_live(graph: Graph, selected: bytes = b"", keep_all: bool = False) -> set[int]:
     merged = graph.merged()
-    resolve.find_live(merged, Marks(selected), keep_all)
-    return {i for i, flags in enumerate(merged.entities.column("flags")) if flags & LIVE}
+    resolve.find_live(merged, Marks(selected), keep_all=keep_all)
+    return {i for i, flags in enumerate(merged.entities.column("flags")) if flags & EntityFlag.LIVE}
 
 
 def analyze(graph: Graph) -> list[FunctionRow]:

@@ -7,17 +7,9 @@ from helpers.cubin_builder import one_kernel
 from helpers.fatbin_builder import container, entry, host_object
 
 import pylink
+from pylink.facts.picknumbers import EntryKind
 from pylink.facts.target import Target
-from pylink.inputs.choice import (
-    ENTRY_ELF,
-    ENTRY_LTOIR,
-    ENTRY_PTX,
-    FLAG_64_BIT,
-    FLAG_CHIP,
-    FLAG_COMPATIBLE,
-    FLAG_FAMILY,
-    Chooser,
-)
+from pylink.inputs.choice import FLAG_64_BIT, FLAG_CHIP, FLAG_COMPATIBLE, FLAG_FAMILY, Chooser
 
 # Target, entries (s: machine code, p: PTX), and the one that nvlink takes, or nothing.
 MEASURED = """
@@ -138,10 +130,10 @@ def rows(measured: str) -> list[tuple[str, list[str], str | None]]:
 
 def key(name: str) -> tuple[int, int, int]:
     """Kind, SM number and flags as fatbinary writes them for such an entry."""
-    kind = ENTRY_ELF if name[0] == "s" else ENTRY_PTX
+    kind = EntryKind.ELF if name[0] == "s" else EntryKind.PTX
     sm = int(name[1:].rstrip("af"))
     flags = FLAG_64_BIT | {"a": FLAG_CHIP, "f": FLAG_FAMILY}.get(name[-1], 0)
-    return kind, sm, flags | (FLAG_COMPATIBLE if kind == ENTRY_ELF and sm >= 100 else 0)
+    return kind, sm, flags | (FLAG_COMPATIBLE if kind == EntryKind.ELF and sm >= 100 else 0)
 
 
 def choose(chooser: Chooser, entries: list[str]) -> str | None:
@@ -166,25 +158,25 @@ def test_later_releases_keep_code_for_one_chip_from_other_targets(
 
 
 def test_code_without_its_features_runs_on_its_own_target() -> None:
-    assert Chooser(Target("sm_103"), optimizes=False).rank(ENTRY_ELF, 100, FLAG_64_BIT) < 0
-    assert Chooser(Target("sm_100"), optimizes=False).rank(ENTRY_ELF, 100, FLAG_64_BIT) > 0
-    assert Chooser(Target("sm_121"), optimizes=False).rank(ENTRY_ELF, 120, FLAG_64_BIT) > 0
+    assert Chooser(Target("sm_103"), optimizes=False).rank(EntryKind.ELF, 100, FLAG_64_BIT) < 0
+    assert Chooser(Target("sm_100"), optimizes=False).rank(EntryKind.ELF, 100, FLAG_64_BIT) > 0
+    assert Chooser(Target("sm_121"), optimizes=False).rank(EntryKind.ELF, 120, FLAG_64_BIT) > 0
 
 
 def test_ltoir_comes_before_all_else_where_it_is_optimized_and_else_last() -> None:
-    kinds = (ENTRY_LTOIR, ENTRY_PTX, ENTRY_ELF)
+    kinds = (EntryKind.LTOIR, EntryKind.PTX, EntryKind.ELF)
     for optimizes, order in ((True, (1, 2, 0)), (False, (0, 1, 2))):
         chooser = Chooser(Target("sm_90"), optimizes=optimizes)
         ranks = [
-            chooser.rank(kind, 80 if kind == ENTRY_LTOIR else 90, FLAG_64_BIT) for kind in kinds
+            chooser.rank(kind, 80 if kind == EntryKind.LTOIR else 90, FLAG_64_BIT) for kind in kinds
         ]
         assert sorted(range(3), key=ranks.__getitem__) == list(order)
         assert min(ranks) >= 0
-        assert chooser.rank(ENTRY_LTOIR, 100, FLAG_64_BIT) < 0
+        assert chooser.rank(EntryKind.LTOIR, 100, FLAG_64_BIT) < 0
 
 
 def test_entries_for_32_bits_are_not_used() -> None:
-    assert Chooser(Target("sm_80"), optimizes=False).rank(ENTRY_ELF, 80, 0x10) < 0
+    assert Chooser(Target("sm_80"), optimizes=False).rank(EntryKind.ELF, 80, 0x10) < 0
 
 
 def link(*inputs: tuple[str, bytes]) -> pylink.LinkResult:

@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 import pylink
 from pylink import rowformats
 from pylink._native import inputfiles
-from pylink.inputs import kinds, payload, picks
+from pylink.facts import inputkinds
+from pylink.facts.picknumbers import Codec, PickOrigin, PickState
+from pylink.inputs import payload
 
 CUBIN = one_kernel().build()
 GOOD = container(entry(CUBIN, 80, mode="zstd"))
@@ -257,7 +259,7 @@ def test_native_decompression_is_that_of_the_packages(
     files: list[tuple[str, bytes, int, bool]],
 ) -> None:
     """What it does not take, whole and of the size that is stated, is left to the packages."""
-    codecs = {"zstd": payload.ZSTD_FRAME, "lz4": payload.LZ4_BLOCK}
+    codecs = {"zstd": Codec.ZSTD_FRAME, "lz4": Codec.LZ4_BLOCK}
     assert all(map(payload.open_library, codecs.values()))
     stored = [compress(data, mode) for mode, data, _, _ in files]
     damaged = [
@@ -288,13 +290,13 @@ def row(arena: int, offset: int, size: int, codec: int, full_size: int) -> bytes
     """The row of a cubin that was an entry of a fat binary."""
     place = (0, offset, offset, size, size, full_size)
     return rowformats.PICK.pack(
-        0, arena, 0, 0, 0, kinds.CUBIN, codec, picks.PICK_GOOD, picks.FROM_FATBIN, *place
+        0, arena, 0, 0, 0, inputkinds.CUBIN, codec, PickState.GOOD, PickOrigin.FATBIN, *place
     )
 
 
 def test_what_is_outside_of_its_arena_is_refused() -> None:
     for offset, size in ((5, 0), (0, 5), (2, 3), (2, 2**64 - 1)):
-        for codec in (payload.STORED, payload.LZ4_BLOCK):
+        for codec in (Codec.STORED, Codec.LZ4_BLOCK):
             with pytest.raises(ValueError, match="pick 0 is outside of its arena"):
                 inputfiles.gather(row(0, offset, size, codec, 8), [b"four"], lambda _: b"")
     with pytest.raises(IndexError):

@@ -16,7 +16,7 @@ from helpers.linked import functions
 
 import pylink
 from pylink._native.fatbin import collect_names, find_entries
-from pylink.inputs.kinds import HOST
+from pylink.facts.inputkinds import HOST
 
 
 def kernels(*names: str) -> bytes:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import pylink
 from pylink._native import inputfiles
-from pylink.inputs import kinds
+from pylink.facts import inputkinds
 from pylink.inputs.picks import row_at
 
 CUBIN = one_kernel().build()
@@ -24,25 +24,25 @@ HOST = host_object([("__nv_relfatbin", FATBIN)])
 PTX = b".version 9.0\n.target sm_80\n.address_size 64\n"
 
 KINDS = [
-    (CUBIN, kinds.CUBIN),
-    (HOST, kinds.HOST),
-    (FATBIN, kinds.FATBIN),
-    (b"!<arch>\n", kinds.ARCHIVE),
-    (b"!<thin>\n", kinds.THIN_ARCHIVE),
-    (PTX, kinds.PTX),
-    (b"\t \r\n" + PTX, kinds.PTX),
-    (b"// a comment\n/* and\n * another **/" + PTX, kinds.PTX),
-    (struct.pack("<I", 0x7F4E43ED), kinds.LTOIR),
-    (b"hello", kinds.UNKNOWN),
-    (b"/* .version", kinds.UNKNOWN),
-    (b"//.version", kinds.UNKNOWN),
-    (b"/.version", kinds.UNKNOWN),
-    (b".versio", kinds.UNKNOWN),
-    (b"!<arch>", kinds.UNKNOWN),
-    (b"", kinds.EMPTY),
+    (CUBIN, inputkinds.CUBIN),
+    (HOST, inputkinds.HOST),
+    (FATBIN, inputkinds.FATBIN),
+    (b"!<arch>\n", inputkinds.ARCHIVE),
+    (b"!<thin>\n", inputkinds.THIN_ARCHIVE),
+    (PTX, inputkinds.PTX),
+    (b"\t \r\n" + PTX, inputkinds.PTX),
+    (b"// a comment\n/* and\n * another **/" + PTX, inputkinds.PTX),
+    (struct.pack("<I", 0x7F4E43ED), inputkinds.LTOIR),
+    (b"hello", inputkinds.UNKNOWN),
+    (b"/* .version", inputkinds.UNKNOWN),
+    (b"//.version", inputkinds.UNKNOWN),
+    (b"/.version", inputkinds.UNKNOWN),
+    (b".versio", inputkinds.UNKNOWN),
+    (b"!<arch>", inputkinds.UNKNOWN),
+    (b"", inputkinds.EMPTY),
     # Only the reader of cubins can say what is wrong with these.
-    (b"\x7fELF", kinds.CUBIN),
-    (HOST[:4] + b"\1" + HOST[5:], kinds.CUBIN),
+    (b"\x7fELF", inputkinds.CUBIN),
+    (HOST[:4] + b"\1" + HOST[5:], inputkinds.CUBIN),
 ]
 
 
@@ -57,7 +57,7 @@ def classify(*files: bytes) -> bytes:
 
 @pytest.mark.parametrize(("data", "kind"), KINDS, ids=lambda value: "")
 def test_first_bytes(data: bytes, kind: int) -> None:
-    assert classify(data, PTX) == bytes([kind, kinds.PTX])
+    assert classify(data, PTX) == bytes([kind, inputkinds.PTX])
 
 
 def test_a_link_of_cubins_needs_no_kinds() -> None:
@@ -71,7 +71,7 @@ def test_a_link_of_cubins_needs_no_kinds() -> None:
 def test_comments_before_ptx_agree_with_a_reference(parts: list[bytes]) -> None:
     data = b"".join(parts)
     (kind,) = classify(data)
-    assert (kind == kinds.PTX) == is_ptx(data)
+    assert (kind == inputkinds.PTX) == is_ptx(data)
 
 
 def is_ptx(data: bytes) -> bool:

@@ -309,12 +309,12 @@ def test_links_together_map_so_many_files(folder: Path) -> None:
         with inputfiles.MappedFiles() as second:
             read(names, second)
             assert 16384 <= count_mappings() - before < 16500
-            second.end(False)
+            second.end(keeps=False)
         read_again = inputfiles.MappedFiles()
         read(names[:200], read_again)
         assert count_mappings() - before >= 9200
-        read_again.end(False)
-        first.end(False)
+        read_again.end(keeps=False)
+        first.end(keeps=False)
     assert count_mappings() - before < 30
 
 
@@ -336,7 +336,7 @@ def test_what_was_said_may_be_looked_at_later(inputs: list[str], folder: Path) -
     assert mapped(folder) == []
     offset = int.from_bytes(extents[:8], "little")
     assert arena[offset : offset + len(data)] == data
-    assert files.end(False) == -1  # for the second time
+    assert files.end(keeps=False) == -1  # for the second time
     assert arena[offset : offset + len(data)] == data
     result = pylink.link(inputs, arch="sm_80")
     assert [diagnostic.number for diagnostic in result.diagnostics] == [501]

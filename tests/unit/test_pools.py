@@ -12,7 +12,7 @@ from helpers.tables import merged, objects, table
 from pylink._native import pools, resolve
 from pylink._native.tables import Marks, Numbers
 from pylink.facts import sectionkinds
-from pylink.phases.init import RELOCATABLE
+from pylink.facts.rownumbers import LinkMode
 
 BANK = 2
 LOST, LOST_EARLY, WON = 1, 2, 4
@@ -61,9 +61,9 @@ def place(
     symbols = [symbol(i) for i in range(len(entities))]
     symbols += [symbol(len(entities) + i) for i in range(len(own)) if i not in unnamed]
     merged = graph.merged(
-        objects(sections=sections, symbols=symbols, mode=RELOCATABLE if stay else 0)
+        objects(sections=sections, symbols=symbols, mode=LinkMode.RELOCATABLE if stay else 0)
     )
-    resolve.find_live(merged, Marks(), False)
+    resolve.find_live(merged, Marks(), keep_all=False)
     owners = [section["target"] for section in sections[len(entities) :]]
     merged.section_function = table(Numbers, entities + [entities[i] for i in owners])
     merged.section_resolution = table(Marks, resolutions + [resolutions[i] for i in owners])

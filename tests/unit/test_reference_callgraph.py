@@ -17,9 +17,9 @@ from helpers.callgraph_reference import (
 )
 from helpers.tables import merged, objects, table
 
-from pylink import tables
 from pylink._native import callgraph
 from pylink._native.tables import Calls, Entities, Indices, PlacedTables
+from pylink.facts.rownumbers import EntityFlag
 
 RELOCATABLE = 1  # bit of the mode
 
@@ -28,7 +28,7 @@ def emit(program: Program) -> tuple[bytes, bytes]:
     whole = merged(
         objects(mode=RELOCATABLE * program.relocatable),
         entities=table(
-            Entities, [{"flags": tables.TAKEN * taken} for taken in program.address_taken]
+            Entities, [{"flags": EntityFlag.TAKEN * taken} for taken in program.address_taken]
         ),
         calls=table(
             Calls,

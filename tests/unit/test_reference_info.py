@@ -30,7 +30,6 @@ from helpers.info_reference import (
 )
 from helpers.tables import merged, objects, table
 
-from pylink import tables
 from pylink._native import info
 from pylink._native.tables import (
     Entities,
@@ -42,6 +41,7 @@ from pylink._native.tables import (
     PlacedTables,
 )
 from pylink.facts import inheritance, sectionkinds
+from pylink.facts.rownumbers import EntityFlag
 from pylink.facts.target import FAMILY_C
 
 RELOCATABLE = 1  # bit of the mode
@@ -139,9 +139,9 @@ class Link:
         ]
         add(sectionkinds.INFO, [*said, *(stacks if program.executable else [])], -1)
         flags = [
-            tables.DEFINED
-            | tables.KERNEL * (number in graph.kernels)
-            | tables.LIVE * (number in program.sections)
+            EntityFlag.DEFINED
+            | EntityFlag.KERNEL * (number in graph.kernels)
+            | EntityFlag.LIVE * (number in program.sections)
             for number in range(graph.count)
         ]
         functions = [
@@ -228,7 +228,7 @@ def test_two_lists_agree_with_the_page(seed: int, *, closes: bool) -> None:
             arena += data
         functions.append({"info": len(sections) - 2, "merc_info": len(sections) - 1})
     count = len(lists)
-    flags = [{"flags": tables.DEFINED | tables.LIVE}] * count
+    flags = [{"flags": EntityFlag.DEFINED | EntityFlag.LIVE}] * count
     whole = merged(
         objects(
             bytes(arena),

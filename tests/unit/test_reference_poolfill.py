@@ -12,7 +12,7 @@ from helpers.tables import merged, objects, table
 from pylink._native import poolfill
 from pylink._native.tables import Entities, LiteralPools, Numbers, Outs, PlacedTables, Values
 from pylink.facts import sectionkinds
-from pylink.tables import CONSTANT_KIND
+from pylink.facts.rownumbers import EntityKind
 
 LOST, ALONE = 2, 4
 RELA = Struct("<QQq")
@@ -102,7 +102,7 @@ class Link:
             entities=table(
                 Entities,
                 [{}] * len(self.own)
-                + [{"kind": CONSTANT_KIND, "winner": symbol} for symbol, _ in self.constants],
+                + [{"kind": EntityKind.CONSTANT, "winner": symbol} for symbol, _ in self.constants],
             ),
             pools=table(LiteralPools, self.rows),
         )

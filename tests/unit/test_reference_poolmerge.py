@@ -8,10 +8,10 @@ import pytest
 from helpers.poolmerge_reference import Merged, Pool, Symbol
 from helpers.tables import merged, objects, table
 
-from pylink import tables
 from pylink._native import poolmerge
 from pylink._native.tables import Entities, LiteralPools, Numbers, Outs, PlacedTables, Values
 from pylink.facts import sectionkinds
+from pylink.facts.rownumbers import EntityFlag, EntityKind
 
 LOST = 2
 BANK = 2
@@ -90,10 +90,10 @@ class Link:
             row = {"section": write(pool, kernels), "offset": pool.offset, "function": function}
             row |= {"flags": LOST * pool.lost, "end": pool.offset + len(pool.data)}
             rows += [{**row, "kernel": kernel} for kernel in kernels]
-        entities = [{"flags": tables.KERNEL}] * len(self.own)
-        entities += [{"flags": tables.DEFINED}] * (self.functions - len(self.own))
+        entities = [{"flags": EntityFlag.KERNEL}] * len(self.own)
+        entities += [{"flags": EntityFlag.DEFINED}] * (self.functions - len(self.own))
         numbers = range(1, len(constants) + 1)
-        entities += [{"kind": tables.CONSTANT_KIND, "winner": number} for number in numbers]
+        entities += [{"kind": EntityKind.CONSTANT, "winner": number} for number in numbers]
         outs = [
             {"kind": sectionkinds.CONSTANT_FUNC, "bank": BANK, "entity": kernel, "source": source}
             for kernel, source in enumerate(sources)

@@ -9,7 +9,6 @@ from helpers.graph_reference import random_graph
 from helpers.sharedmap_reference import Program, Variable, symbols
 from helpers.tables import merged, objects, table
 
-from pylink import tables
 from pylink._native import shared, sharedmap
 from pylink._native.tables import (
     Entities,
@@ -22,6 +21,7 @@ from pylink._native.tables import (
     Values,
 )
 from pylink.facts import sectionkinds
+from pylink.facts.rownumbers import EntityFlag, Resolution
 
 DEBUG, RELOCATABLE = 8, 1  # bits of the mode
 SHARED = 3  # kind of an entity
@@ -73,9 +73,9 @@ class Link:
         sections, names = self.inputs()
         functions = [
             {
-                "flags": tables.DEFINED
-                | tables.KERNEL * (at in graph.kernels)
-                | tables.LIVE * (at in self.program.linked)
+                "flags": EntityFlag.DEFINED
+                | EntityFlag.KERNEL * (at in graph.kernels)
+                | EntityFlag.LIVE * (at in self.program.linked)
             }
             for at in range(self.count)
         ]
@@ -85,7 +85,7 @@ class Link:
                 "winner": self.count + at,
                 "size": variable.size,
                 "align": variable.align,
-                "flags": tables.UNSIZED if variable.is_array else tables.DEFINED,
+                "flags": EntityFlag.UNSIZED if variable.is_array else EntityFlag.DEFINED,
             }
             for at, variable in enumerate(variables)
         ]
@@ -107,7 +107,7 @@ class Link:
             entities=table(Entities, functions + held),
             symbol_entity=table(Numbers, range(self.count + len(variables))),
             section_function=table(Numbers, [*(at // 2 for at in range(2 * self.count)), -1]),
-            section_resolution=table(Marks, [*[tables.WON] * 2 * self.count, 0]),
+            section_resolution=table(Marks, [*[Resolution.WON] * 2 * self.count, 0]),
             calls=graph.call_rows(),
             prototypes=bytes(8 * graph.prototypes),
             fixups=table(Fixups, fixes),
@@ -157,7 +157,7 @@ def test_symbols_agree_with_the_page(seed: int, family: int, *, keeps: bool) -> 
     link = Link(program, family, DEBUG * keeps)
     whole = link.merged()
     shares = sharedmap.gather(whole)
-    shared.layout_shared(shares, family, keeps, False, False)
+    shared.layout_shared(shares, family, keeps_common=keeps, aligns_arrays=False, ties_arrays=False)
     offsets = list(shares.offsets)
     entities = link.count + len(program.variables)
     placed = PlacedTables(
@@ -166,7 +166,7 @@ def test_symbols_agree_with_the_page(seed: int, family: int, *, keeps: bool) -> 
         values=table(Values, [7] * entities),
         homes=table(Numbers, [0] * entities),
     )
-    sharedmap.apply(placed, shares.seal(), keeps)
+    sharedmap.apply(placed, shares.seal(), keep_symbols=keeps)
     for number, symbol in enumerate(symbols(program, offsets, family, keeps=keeps)):
         if program.variables[number].is_array:
             continue

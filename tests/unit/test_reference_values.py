@@ -17,7 +17,6 @@ from helpers.values_reference import (
     field_of,
 )
 
-from pylink import tables
 from pylink._native import relocs
 from pylink._native.tables import (
     Entities,
@@ -30,6 +29,7 @@ from pylink._native.tables import (
     Values,
 )
 from pylink.facts import relocations, sectionkinds
+from pylink.facts.rownumbers import EntityFlag
 
 DEBUG_MODE = 8  # bit of the mode: -g
 REL, CLEAR, ZERO, MERC = 1, 2, 4, 16  # how
@@ -119,7 +119,7 @@ class Link:
             entities=table(
                 Entities,
                 [
-                    {"kind": KINDS[s.kind], "flags": tables.UNSIZED * (s.kind == "array")}
+                    {"kind": KINDS[s.kind], "flags": EntityFlag.UNSIZED * (s.kind == "array")}
                     for s in self.symbols
                 ],
             ),

@@ -25,7 +25,8 @@ import pylink
 from pylink._native import elfread, inputfiles, resolve
 from pylink._native.tables import MergedTables, ObjectTables
 from pylink.facts import sectionkinds
-from pylink.tables import LOST, LOST_EARLY, REPLACED, WON, entity_name
+from pylink.facts.rownumbers import Resolution
+from pylink.tables import entity_name
 
 COMMON_FLAG = 32
 
@@ -85,7 +86,7 @@ def test_of_weak_functions_the_first_with_fewest_registers_wins(
     linked = Resolved(*(function(WEAK, count) for count in registers))
     assert linked.winners["f"] == winner
     assert linked.rows["f"].regcount == registers[winner]
-    assert list(linked.merged.symbol_resolution).count(WON) == 1
+    assert list(linked.merged.symbol_resolution).count(Resolution.WON) == 1
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
@@ -151,9 +152,12 @@ def resolutions(definitions: list[tuple[int, int]]) -> list[int]:
         old_bind, old_registers = definitions[current]
         wins = old_bind == WEAK and (bind == GLOBAL or registers < old_registers)
         if wins and number:
-            found[current] = REPLACED
-            found = [LOST_EARLY if resolution == LOST else resolution for resolution in found]
-        found.append(WON if wins or not number else LOST)
+            found[current] = Resolution.REPLACED
+            found = [
+                Resolution.LOST_EARLY if resolution == Resolution.LOST else resolution
+                for resolution in found
+            ]
+        found.append(Resolution.WON if wins or not number else Resolution.LOST)
         current = number if wins else current
     return found
 
@@ -195,9 +199,9 @@ def test_symbols_are_met_functions_first() -> None:
 def test_a_common_symbol_gives_way() -> None:
     linked = Resolved(common(4), variable(GLOBAL), common(4))
     assert [resolution for resolution in linked.merged.symbol_resolution if resolution] == [
-        REPLACED,
-        WON,
-        LOST,
+        Resolution.REPLACED,
+        Resolution.WON,
+        Resolution.LOST,
     ]
 
 
@@ -214,8 +218,8 @@ def test_local_symbols_of_one_name_stay_apart() -> None:
     linked = Resolved(cubin, cubin)
     assert len(linked.merged.entities) == 2
     assert [resolution for resolution in linked.merged.symbol_resolution if resolution] == [
-        WON,
-        WON,
+        Resolution.WON,
+        Resolution.WON,
     ]
 
 

@@ -49,7 +49,14 @@ def sections_of(shared: SharedTables) -> list[Section]:
 def layout(family: int, program: Program, *, reserves: bool = True) -> Layout:
     """Call the native kernel with the arguments of the reference."""
     tables = tables_of(program)
-    shared.layout_shared(tables, family, program.keeps_common, False, False, reserves)
+    shared.layout_shared(
+        tables,
+        family,
+        keeps_common=program.keeps_common,
+        aligns_arrays=False,
+        ties_arrays=False,
+        reserves=reserves,
+    )
     *sections, debug_shared = sections_of(tables)
     return Layout(list(tables.offsets), sections, list(tables.ties), debug_shared)
 
@@ -57,7 +64,7 @@ def layout(family: int, program: Program, *, reserves: bool = True) -> Layout:
 def relocatable(program: Program) -> tuple[list[Section], list[int]]:
     """Call the native kernel for relocatable links with the arguments of the reference."""
     tables = tables_of(program)
-    shared.layout_relocatable(tables, False, False)
+    shared.layout_relocatable(tables, aligns_arrays=False, ties_arrays=False)
     return sections_of(tables), list(tables.ties)
 
 
@@ -257,7 +264,7 @@ def test_an_array_that_says_its_alignment_with_r(
     variables = b"".join(struct.pack("=QQiI", *row) for row in rows)
     use = struct.pack("=IiQI", 0, -1, array, 0)
     tables = SharedTables(1, 0, variables=variables, uses=b"", extern_uses=use)
-    shared.layout_relocatable(tables, True, False)
+    shared.layout_relocatable(tables, aligns_arrays=True, ties_arrays=False)
     kernel = tables.kernels[0]
     assert (kernel.size, kernel.align, kernel.extern_address) == (*recorded, address)
 
@@ -268,7 +275,7 @@ def test_an_array_that_says_its_alignment(array: int, size: int) -> None:
     variables += struct.pack("=QQiI", 12, 4, 0, 1)
     use = struct.pack("=IiQI", 0, -1, array, 0)
     tables = SharedTables(1, 0, variables=variables, uses=b"", extern_uses=use)
-    shared.layout_shared(tables, 0, False, True, False)
+    shared.layout_shared(tables, 0, keeps_common=False, aligns_arrays=True, ties_arrays=False)
     kernel = tables.kernels[0]
     assert (kernel.size, kernel.align, kernel.extern_address) == (size, max(array, 16), size)
 
@@ -281,7 +288,7 @@ def test_a_kernel_with_an_array_has_a_multiple_of_its_alignment(
     variables = struct.pack("=QQiI", 0, 1, -1, 3) + struct.pack("=QQiI", 12, 128, 0, 1)
     use = struct.pack("=IiQI", 0, 0 if ties else -1, 0, 0)
     tables = SharedTables(1, 1, variables=variables, uses=b"", extern_uses=use)
-    shared.layout_shared(tables, 0, False, True, ties)
+    shared.layout_shared(tables, 0, keeps_common=False, aligns_arrays=True, ties_arrays=ties)
     kernel = tables.kernels[0]
     assert (kernel.size, kernel.align, kernel.extern_address) == (size, 128, address)
 
@@ -293,8 +300,8 @@ def test_a_section_for_arrays_alone_is_no_more_aligned(flags: int, align: int) -
     linked, relocatable = (
         SharedTables(1, 0, variables=variables, uses=b"", extern_uses=use) for _ in range(2)
     )
-    shared.layout_shared(linked, 0, True, False, False)
-    shared.layout_relocatable(relocatable, False, False)
+    shared.layout_shared(linked, 0, keeps_common=True, aligns_arrays=False, ties_arrays=False)
+    shared.layout_relocatable(relocatable, aligns_arrays=False, ties_arrays=False)
     assert linked.kernels[0].align == relocatable.kernels[0].align == align
 
 
@@ -302,7 +309,9 @@ def test_bad_tables_are_refused() -> None:
     good = [Variable(4, 4, 0)]
 
     def lay_out(program: Program, family: int = 0) -> None:
-        shared.layout_shared(tables_of(program), family, False, False, False)
+        shared.layout_shared(
+            tables_of(program), family, keeps_common=False, aligns_arrays=False, ties_arrays=False
+        )
 
     lay_out(Program(1, 0, good, [], []))
     with pytest.raises(ValueError, match="family"):

@@ -9,8 +9,9 @@ import pytest
 
 from pylink._native import sharing
 from pylink.diagnostics import Sink
-from pylink.inputs.kinds import CUBIN
-from pylink.inputs.picks import FROM_HOST, PICK_GOOD, PICK_TOO_LARGE, Pick
+from pylink.facts.inputkinds import CUBIN
+from pylink.facts.picknumbers import PickOrigin, PickState
+from pylink.inputs.picks import Pick
 from pylink.options.model import Input
 from pylink.options.plan import OutputPlan
 from pylink.phases.sharing import SharedInputs
@@ -20,10 +21,10 @@ STORED, LZ4, ZSTD = 0, 1, 2
 
 
 def row(
-    arena: int, offset: int, *, codec: int = ZSTD, state: int = PICK_GOOD, size: int = 40
+    arena: int, offset: int, *, codec: int = ZSTD, state: int = PickState.GOOD, size: int = 40
 ) -> bytes:
     return PICK.pack(
-        0, arena, 0, 0, 90, CUBIN, codec, state, FROM_HOST, 0, offset, offset, size, size, 100
+        0, arena, 0, 0, 90, CUBIN, codec, state, PickOrigin.HOST, 0, offset, offset, size, size, 100
     )
 
 
@@ -70,7 +71,7 @@ def test_only_compressed_payloads_of_shared_arenas_have_places() -> None:
         row(1, 16),  # an arena of the link's own
         row(2, 24, codec=LZ4),
         row(0, 32, codec=STORED),
-        row(0, 48, state=PICK_TOO_LARGE),
+        row(0, 48, state=PickState.TOO_LARGE),
         row(-1, 64),  # with the caller
         row(3, 72),  # an arena that nobody told of
     ]
@@ -92,7 +93,7 @@ def test_payloads_are_found_again_where_they_were_put() -> None:
     first = Pick(taken, 0)
     assert (first.arena, first.offset, first.size, first.full_size) == (6, 0, 100, 100)
     assert first.codec == STORED
-    assert (first.embedded, first.kind, first.sm) == (FROM_HOST, CUBIN, 90)
+    assert (first.embedded, first.kind, first.sm) == (PickOrigin.HOST, CUBIN, 90)
     assert taken[PICK.size :] == picks[PICK.size :]
     assert missing == b"".join([row(1, 16), row(1, 16)])
 

@@ -190,7 +190,9 @@ def test_cubins_are_counted_as_the_rules_say(seed: int) -> None:
     groups = array("i", range(len(functions))).tobytes()
     found = {
         (functions[function], PARTS[part]): unpacked
-        for _, function, part, _, unpacked, installed, _ in ledger.sums(bytes(4), groups, True)
+        for _, function, part, _, unpacked, installed, _ in ledger.sums(
+            bytes(4), groups, by_part=True
+        )
         if unpacked == installed
     }
     assert found == size_reference.cubin_bytes(data)

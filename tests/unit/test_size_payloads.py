@@ -154,7 +154,9 @@ def test_payloads_that_cannot_be_read(tmp_path: Path) -> None:
     data = linked(80, "good")
     rows_ = ledger.measure([(data, 0, len(data), len(data), 0, 2, 0, len(data), 0, False)])
     assert rows_[0] is not None
-    sums = ledger.sums(bytes(4), array("i", range(len(ledger.functions()))).tobytes(), False)
+    sums = ledger.sums(
+        bytes(4), array("i", range(len(ledger.functions()))).tobytes(), by_part=False
+    )
     assert sum(unpacked for *_, unpacked, _, _ in sums) == len(data)
 
 

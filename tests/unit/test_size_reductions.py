@@ -15,7 +15,8 @@ from helpers.sized import library
 
 from pylink._native import ledger
 from pylink.command.sizes import main
-from pylink.inputs.payload import ZSTD_FRAME, load_codec
+from pylink.facts.picknumbers import Codec
+from pylink.inputs.payload import load_codec
 from pylink.inspect.embedded import leaves_registration
 from pylink.size import Sizes, hostnames, measure, rows
 from pylink.size import entries as entries_module
@@ -132,7 +133,7 @@ def test_equal_cubins_are_compressed_once(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("level", [1, 5, 19])
 def test_frames_are_those_of_the_package(level: int) -> None:
-    assert load_codec(ZSTD_FRAME, ledger.use_codec)
+    assert load_codec(Codec.ZSTD_FRAME, ledger.use_codec)
     generator = random.Random(level)
     payloads = [
         b"", b"a", bytes(100_000), generator.randbytes(5000), cubin("a"),

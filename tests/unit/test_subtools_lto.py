@@ -21,9 +21,9 @@ from pylink.command.cli import main
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.facts.fatbinentries import check_entries, entry_text
+from pylink.facts.inputkinds import LTOIR
 from pylink.facts.target import Target
 from pylink.inputs.compileinputs import CompileInput
-from pylink.inputs.kinds import LTOIR
 from pylink.options.model import Options
 from pylink.options.table import Value
 from pylink.phases.lto import EXTERN

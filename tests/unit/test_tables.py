@@ -10,10 +10,9 @@ from types import ModuleType
 
 import pytest
 
-from pylink import tables
 from pylink.facts import elf, records, rowformats
-from pylink.inputs import archiveformat, choice, damage, kinds, payload, picks, sources
-from pylink.phases import faults, init, report_symbols
+from pylink.inputs import archiveformat, damage
+from pylink.phases import faults
 
 NATIVE = Path(__file__).parents[2] / "src" / "_native"
 CODES = {
@@ -72,55 +71,6 @@ def numbers(file: str, prefix: str) -> dict[str, int]:
 
 def named(module: ModuleType, names: set[str]) -> dict[str, int]:
     return {name: getattr(module, name) for name in names}
-
-
-@pytest.mark.parametrize(
-    ("module", "file", "prefix"),
-    [
-        (init, "tables/rows.pxd", "M_"),
-        (kinds, "read/filekinds.pxd", "IN_"),
-    ],
-)
-def test_all_numbers_are_those_of_the_kernels(module: ModuleType, file: str, prefix: str) -> None:
-    native = numbers(file, prefix)
-    assert named(module, set(native)) == native
-
-
-@pytest.mark.parametrize(
-    ("module", "own_prefix", "file", "prefix", "names"),
-    [
-        (
-            tables,
-            "",
-            "tables/rows.pxd",
-            "EF_",
-            "KERNEL DEFINED LOCAL LIVE TAKEN UNSIZED DESELECTED",
-        ),
-        (tables, "", "tables/rows.pxd", "RESOLUTION_", "LOST LOST_EARLY REPLACED WON"),
-        (sources, "", "selection.pyx", "", "ALWAYS SYSTEM NEEDED TOGETHER"),
-        (payload, "", "picks.pxd", "", "STORED LZ4_BLOCK ZSTD_FRAME"),
-        (picks, "PICK_", "picks.pxd", "P_", "GOOD TOO_LARGE"),
-        (choice, "", "fatbinrows.pxd", "", "ENTRY_PTX ENTRY_ELF ENTRY_LTOIR"),
-    ],
-)
-def test_numbers_are_those_of_the_kernels(
-    module: ModuleType, own_prefix: str, file: str, prefix: str, names: str
-) -> None:
-    native = numbers(file, prefix)
-    for name in names.split():
-        assert getattr(module, own_prefix + name) == native[name], name
-
-
-def test_numbers_of_other_names() -> None:
-    entities = numbers("tables/rows.pxd", "E_")
-    assert entities["FUNC"] == tables.FUNCTION_KIND
-    assert entities["CONSTANT"] == tables.CONSTANT_KIND
-    clashes = numbers("tables/rows.pxd", "CLASH_")
-    assert {*report_symbols.CLASH_KINDS, report_symbols.NO_NODE} == set(clashes.values())
-    assert clashes["NO_NODE"] == report_symbols.NO_NODE
-    origins = numbers("picks.pxd", "E_")
-    assert (origins["FILE"], origins["ALONE"]) == (picks.FROM_FILE, picks.FROM_FATBIN)
-    assert origins["HOSTED"] == picks.FROM_HOST
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,9 @@ def merged(
 ) -> bytes:
     """What becomes of the files' attributes, without the suffix of the target in front."""
     rows = pack_rows(toolkit, family)
-    result = notes.merge_compat(compat(*files), rows, specific, mask, fastpath)
+    result = notes.merge_compat(
+        compat(*files), rows, arch_specific=specific, features=mask, fastpath=fastpath
+    )
     assert result[:4] == byte(9, specific)
     return result[4:]
 
@@ -170,7 +172,9 @@ def test_code_decides_on_a_feature_that_inputs_lack() -> None:
     inputs = compat(record, code=b"")
     for mask, fastpath, word in ((0x09, 8, 0x09), (0x09, 0, 0x01), (0x01, 8, 0x01)):
         rows = pack_rows(130, FAMILY_C)
-        got = notes.merge_compat(inputs, rows, False, mask, fastpath)
+        got = notes.merge_compat(
+            inputs, rows, arch_specific=False, features=mask, fastpath=fastpath
+        )
         assert records(got)[0x0B] == record[:4] + pack("<2I", word, 0)
 
 
@@ -225,7 +229,9 @@ def test_attributes_of_each_release(
     suffix = {"12.9": ""}
     files = [bytes.fromhex(suffix.get(name, "02090000") + OBJECTS[name, family]) for name in names]
     rows = pack_rows(toolkit, family)
-    found = records(notes.merge_compat(compat(*files), rows, False, 0xFF, 8))
+    found = records(
+        notes.merge_compat(compat(*files), rows, arch_specific=False, features=0xFF, fastpath=8)
+    )
     assert next(iter(found)) == 9
     shown = {7: 0x101, 0x0C: None, 0x0D: None, 0x0E: None}  # what goes without saying
     words = []

@@ -23,7 +23,7 @@ from pylink._native.tables import (
     Values,
 )
 from pylink.facts import header, rowtypes
-from pylink.tables import LIVE
+from pylink.facts.rownumbers import EntityFlag
 
 ROOT = Path(__file__).parents[2]
 LARGE = 4 << 20  # bytes from which on a table has pages of its own
@@ -225,13 +225,13 @@ def test_nobody_sees_a_table_change(*, large: bool) -> None:
     result = merged(entities=table(Entities, [{"kind": 1}] * count))
     held, view = result.entities, memoryview(result.entities)
     before = bytes(view)
-    resolve.find_live(result, Marks(), True)
-    assert all(flags & LIVE for flags in result.entities.column("flags"))
+    resolve.find_live(result, Marks(), keep_all=True)
+    assert all(flags & EntityFlag.LIVE for flags in result.entities.column("flags"))
     assert held.data == before
     assert bytes(view) == before
     alive = result.entities.data  # held as bytes: changes go to a copy again
     kept = bytes(bytearray(alive))
-    resolve.find_live(result, Marks(), False)
+    resolve.find_live(result, Marks(), keep_all=False)
     assert alive == kept
 
 

@@ -57,7 +57,7 @@ cdef tuple REASONS = (
 class MalformedDebugSection(ValueError):
     """A section breaks its format; see the stub."""
 
-    def __init__(self, piece, offset, mercury, reason):
+    def __init__(self, piece, offset, *, mercury, reason):
         super().__init__(f"{reason} (offset {offset:#x})")
         self.piece = piece
         self.offset = offset
@@ -115,7 +115,7 @@ cdef void allocate_rebuilt(Rebuilt* section, Scratch* scratch, uint64_t total) n
 
 
 def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not None,
-                 bytes headers not None=b"", bytes patches not None=b"", bint ended=False):
+                 bytes headers not None=b"", bytes patches not None=b"", *, bint ended=False):
     """Rebuild `.debug_line` or `.nv_debug_line_sass`; see the stub."""
     cdef Rebuilt section
     cdef const PieceRow* twin_rows = NULL

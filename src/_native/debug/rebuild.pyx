@@ -5,6 +5,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
+from rownumbers cimport EF_DEFINED, EF_LIVE, E_FUNC, FIXUP_MERC
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_append, vec_push, vec_to_bytes
 from debug.rows cimport OTHER, DebugPatchRow, MovedRow, PieceRow, RelocRow, UnitRow
@@ -12,8 +13,7 @@ from pylink._native.tables cimport Emitted, Fixups, MergedTables, Outs, Table, d
 from sectionkinds cimport IS_DEBUG
 from tables.kinds cimport is_plain
 from tables.rows cimport (
-    EF_DEFINED, EF_LIVE, E_FUNC, FIXUP_MERC, EmittedRow, EntityRow, FixupRow, OutRow, OutSymbolRow,
-    RebuildRow, SectionRow, SymbolRow,
+    EmittedRow, EntityRow, FixupRow, OutRow, OutSymbolRow, RebuildRow, SectionRow, SymbolRow,
 )
 from tables.views cimport MergedView, ObjectsView
 

@@ -107,7 +107,7 @@ def write_contents(Canvas image not None, PlacedTables placed not None, Patches 
 
 
 def write_output(Canvas image not None, PlacedTables placed not None, Patches patches not None,
-                 bint preserved):
+                 *, bint preserved):
     """Write contents and tables as `write_contents` and `write_tables` do, in one pass.
 
     What `write_header` writes is zeros.
@@ -191,7 +191,7 @@ cdef void find_spans(Contents* contents, PlacedTables placed):
             contents.span_bytes[table.rows[i].out] = blob.rows + table.rows[i].offset
 
 
-def write_tables(Canvas image not None, PlacedTables placed not None, bint preserved):
+def write_tables(Canvas image not None, PlacedTables placed not None, *, bint preserved):
     """Write symbol tables, string tables and section headers.
 
     With `preserved` (--preserve-relocs) shared variables have internal visibility.

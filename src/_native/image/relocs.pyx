@@ -5,6 +5,10 @@ S is the symbol's offset in its section (sections have address 0), A the addend.
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
+from rownumbers cimport (
+    EF_UNSIZED, E_CONST0_SIZE, E_CONSTANT, E_SHARED, FIXUP_CLEAR, FIXUP_MERC, FIXUP_REL,
+    FIXUP_ZERO, FROM_TWIN, LINK_DEBUG, LINK_RELOCATABLE,
+)
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector
 from base.vector cimport Vec, vec_push
 from image.capsules cimport bank_of
@@ -15,10 +19,7 @@ from relocationtypes cimport (
 )
 from sectionkinds cimport IS_CODE, IS_VARIABLES
 from tables.kinds cimport is_a
-from tables.rows cimport (
-    EF_UNSIZED, E_CONST0_SIZE, E_CONSTANT, E_SHARED, FIXUP_CLEAR, FIXUP_MERC, FIXUP_REL, FIXUP_ZERO,
-    FROM_TWIN, M_DEBUG, M_RELOCATABLE, EntityRow, FixupRow, OutRow, PatchRow,
-)
+from tables.rows cimport EntityRow, FixupRow, OutRow, PatchRow
 from tables.views cimport MergedView, PlacedView
 
 
@@ -55,7 +56,7 @@ def resolve_values(PlacedTables placed not None):
     cdef Scratch scratch
     placed.merged.view(&r.merged)
     placed.view(&r.placed)
-    r.arrays_by_name = placed.merged.objects.mode & (M_DEBUG | M_RELOCATABLE) != 0
+    r.arrays_by_name = placed.merged.objects.mode & (LINK_DEBUG | LINK_RELOCATABLE) != 0
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &patches, sizeof(PatchRow))

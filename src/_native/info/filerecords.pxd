@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy
 
+from rownumbers cimport EF_LIVE, RESOLUTION_WON
 from attributetypes cimport (
     ATTRIBUTE, EIATTR_FRAME_SIZE, EIATTR_MAX_STACK_SIZE, EIATTR_MIN_STACK_SIZE, EIATTR_REGCOUNT,
 )
@@ -14,7 +15,7 @@ from info.frames cimport CodeFrame, find_frames, has_whole_program_file
 from info.records cimport Info, Record, append_bytes, entity_of, is_inheriting, set_record
 from sectionkinds cimport KIND
 from tables.attributes cimport record_size
-from tables.rows cimport EF_LIVE, RESOLUTION_WON, FileRow, SectionRow
+from tables.rows cimport FileRow, SectionRow
 from traits cimport TRAIT_MERCURY
 
 

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
+from rownumbers cimport EF_INNER, FILE_WHOLE_PROGRAM
 from attributetypes cimport EIATTR_FRAME_SIZE
 from base.elf64 cimport load32
 from base.scratch cimport Scratch, scratch_zeros
@@ -9,7 +10,7 @@ from info.records cimport Info
 from sectionkinds cimport IS_RECORDS
 from tables.attributes cimport record_size
 from tables.kinds cimport is_merc, is_owned
-from tables.rows cimport EF_INNER, FILE_WHOLE_PROGRAM, SectionRow
+from tables.rows cimport SectionRow
 
 # The frame of the code in a section: one of the functions in it gives that of all.
 ctypedef struct CodeFrame:

@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from rownumbers cimport NO_STACK_BOUND
 from attributetypes cimport (
     EIATTR_EXTERNS, EIATTR_KPARAM_INFO, EIATTR_MERCURY_FINALIZER_OPTIONS,
     EIATTR_MERCURY_ISA_VERSION, EIATTR_NVSAL_SW_WAR, EIATTR_PARAM_CBANK, FIRST_ISA_VERSION,
@@ -16,7 +17,7 @@ from info.records cimport (
     section_symbol_of, set_length, set_record,
 )
 from tables.attributes cimport find_record, record_size
-from tables.rows cimport NO_STACK_BOUND, SectionRow
+from tables.rows cimport SectionRow
 from traits cimport TRAIT_EARLY_FILES, TRAIT_KEEPS_SHARED, TRAIT_MERCURY
 
 

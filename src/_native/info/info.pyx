@@ -9,6 +9,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from rownumbers cimport EF_ALIAS, EF_DEFINED, EF_LIVE, E_FUNC
 from attributetypes cimport JOIN_NOTHING, JOIN_UNION
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
@@ -26,9 +27,7 @@ from sectionkinds cimport IS_RECORDS, KIND, K_INFO
 from tables.attributes cimport record_size
 from tables.graph cimport CallRows, calls_of, graph_init
 from tables.kinds cimport is_a, is_function_info
-from tables.rows cimport (
-    EF_ALIAS, EF_DEFINED, EF_LIVE, E_FUNC, EntityRow, OutRow, SectionRow, SpanRow, is_root,
-)
+from tables.rows cimport EntityRow, OutRow, SectionRow, SpanRow, is_root
 
 
 def emit_info(PlacedTables placed not None, bytes inherited not None, bytes closing not None):

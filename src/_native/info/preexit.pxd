@@ -7,7 +7,7 @@ from attributetypes cimport EIATTR_PREEXIT_USED
 from base.elf64 cimport WORD
 from info.records cimport Info, append_bytes
 from tables.attributes cimport find_record
-from tables.rows cimport EF_KERNEL, E_FUNC
+from rownumbers cimport EF_KERNEL, E_FUNC
 
 cdef enum:
     OP_PREEXIT = 0x82d

@@ -12,14 +12,14 @@ from libc.string cimport memchr, memset
 
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.vector cimport Vec, vec_push, vec_to_bytes
-from inputs.fatbinrows cimport (
-    COMPRESSED, ENTRY_ELF, ENTRY_PTX, LZ4, ZSTD, ByteRange, EntryRow, FaultRow, SourceRow,
-)
+from inputs.fatbinrows cimport COMPRESSED, LZ4, ZSTD, ByteRange, EntryRow, FaultRow, SourceRow
 from inputs.fatbinscan cimport Scanner, scan_source
-from inputs.picks cimport (
-    E_ALONE, E_HOSTED, LZ4_BLOCK, P_BOTH_CODECS, P_GOOD, P_TOO_LARGE, ZSTD_FRAME, PickRow,
+from inputs.picks cimport PickRow
+from inputkinds cimport IN_CUBIN, IN_FATBIN, IN_HOST, IN_LTOIR, IN_PTX, IN_SHARED
+from picknumbers cimport (
+    CODEC_LZ4_BLOCK, CODEC_ZSTD_FRAME, ENTRY_ELF, ENTRY_PTX, ORIGIN_FATBIN, ORIGIN_HOST,
+    PICK_BOTH_CODECS, PICK_GOOD, PICK_TOO_LARGE,
 )
-from read.filekinds cimport IN_CUBIN, IN_FATBIN, IN_HOST, IN_LTOIR, IN_PTX, IN_SHARED
 
 
 def find_entries(list arenas, bytes homes, bytes extents, bytes kinds):
@@ -200,7 +200,7 @@ cdef const EntryRow* best_entry(const EntryRow** cursor, const EntryRow* end, Ra
 
 
 cdef inline bint is_odd(const PickRow* pick) noexcept nogil:
-    return pick.kind != IN_CUBIN or pick.state != P_GOOD
+    return pick.kind != IN_CUBIN or pick.state != PICK_GOOD
 
 
 cdef int64_t rank_of(Rank* ranks, const EntryRow* entry, rank) except? -2:
@@ -248,17 +248,17 @@ cdef int pick_entry(Picking* picking, const EntryRow* entry, int32_t home, bint 
     pick.offset = entry.offset + entry.header_size
     pick.room = entry.size
     pick.size = entry.packed_size
-    pick.embedded = E_HOSTED if hosted else E_ALONE
+    pick.embedded = ORIGIN_HOST if hosted else ORIGIN_FATBIN
     pick.full_size = entry.full_size if entry.flags & COMPRESSED else entry.size
     if entry.flags & COMPRESSED and pick.kind != IN_LTOIR:
         if entry.flags & LZ4 and entry.flags & ZSTD:
-            pick.state = P_BOTH_CODECS
+            pick.state = PICK_BOTH_CODECS
             return 0
         if entry.full_size > picking.left:
-            pick.state = P_TOO_LARGE
+            pick.state = PICK_TOO_LARGE
             return 0
         picking.left -= entry.full_size
-        pick.codec = ZSTD_FRAME if entry.flags & ZSTD else LZ4_BLOCK
+        pick.codec = CODEC_ZSTD_FRAME if entry.flags & ZSTD else CODEC_LZ4_BLOCK
         picking.codecs |= 1 << pick.codec
     return 0
 

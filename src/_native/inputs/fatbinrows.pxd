@@ -25,10 +25,6 @@ cdef enum:
     LZ4 = 0x2000
     ZSTD = 0x8000
     COMPRESSED = LZ4 | ZSTD
-    # Kinds of an entry, as in pylink/inputs/choice.py.
-    ENTRY_PTX = 1
-    ENTRY_ELF = 2
-    ENTRY_LTOIR = 8
 
 cdef packed struct FatbinContainer:
     uint32_t magic

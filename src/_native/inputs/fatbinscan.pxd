@@ -4,6 +4,7 @@
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset, strcmp, strncmp
 
+from inputkinds cimport IN_FATBIN, IN_HOST, IN_SHARED
 from base.elf64 cimport ET_DYN, ET_REL, Shdr
 from base.elffile cimport (
     ELF_GOOD, ELF_NO_TABLE, ElfFile, is_in_file, name_at, open_elf, open_names, open_table,
@@ -15,7 +16,7 @@ from inputs.fatbinrows cimport (
     B_SECTION_RANGE, B_SECTION_SUM, B_SIZE, B_TAIL, B_VERSION, COMPRESSED, CONTAINER_HEADER,
     ENTRY_HEADER, ByteRange, EntryRow, FatbinContainer, FatbinEntry, FaultRow, SourceRow,
 )
-from read.filekinds cimport FATBIN_MAGIC, IN_FATBIN, IN_HOST, IN_SHARED
+from read.filekinds cimport FATBIN_MAGIC
 
 ctypedef struct Scanner:
     const uint8_t* arena

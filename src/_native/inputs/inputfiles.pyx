@@ -8,6 +8,8 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset, strlen
 
+from inputkinds cimport IN_CUBIN
+from picknumbers cimport CODEC_STORED, ORIGIN_FILE, PICK_GOOD
 from base cimport blocks
 from base.blocks cimport fill_room, has_recycled, recycle_pages, space_is_limited
 from base.clocks cimport CLOCK_MONOTONIC, nanoseconds, time_rows
@@ -24,8 +26,8 @@ from inputs.filemapping cimport (
 from inputs.filereading cimport (
     ALIGN, Reading, is_shared, map_inputs, padded_size, read_input, read_shared,
 )
-from inputs.picks cimport E_FILE, P_GOOD, STORED, PickRow
-from read.filekinds cimport IN_CUBIN, input_kind
+from inputs.picks cimport PickRow
+from read.filekinds cimport input_kind
 
 cdef extern from "Python.h":
     bytes PyUnicode_EncodeFSDefault(object name)
@@ -70,7 +72,7 @@ cdef class MappedFiles:
     def __dealloc__(self):
         end_mapping(self, True)
 
-    def end(self, bint keeps):
+    def end(self, *, bint keeps):
         return end_mapping(self, keeps)
 
 
@@ -273,11 +275,11 @@ def gather(bytes picks, list arenas, produce):
     for i in range(n):
         place[i].start = NULL
         place[i].unpacked = False
-        if pick[i].arena < 0 or pick[i].state != P_GOOD:
+        if pick[i].arena < 0 or pick[i].state != PICK_GOOD:
             continue
         fill_packed(&place[i], &pick[i], i, arenas)
         place[i].to = base + extent[2 * i]
-        work += place[i].full_size * (1 if pick[i].codec == STORED else UNPACKING)
+        work += place[i].full_size * (1 if pick[i].codec == CODEC_STORED else UNPACKING)
     with nogil:
         run_each(unpack_one, place, n, work)
     for i in range(n):
@@ -305,7 +307,7 @@ cdef int fill_packed(Packed* place, const PickRow* pick, Py_ssize_t number,
     if pick.offset > size or pick.size > size - pick.offset:
         raise ValueError(f"pick {number} is outside of its arena")
     place.codec = pick.codec
-    place.is_elf = pick.embedded != E_FILE
+    place.is_elf = pick.embedded != ORIGIN_FILE
     place.unpacked = False
     place.start = <const uint8_t*>PyBytes_AS_STRING(chunk) + pick.offset
     place.size = pick.size
@@ -339,11 +341,11 @@ def gather_in_place(bytes picks, list arenas, Tail tail not None):
     cdef Packed* place = <Packed*>PyBytes_AS_STRING(places)
     cdef Packed* packed
     for i in range(n):
-        if pick[i].arena < 0 or pick[i].state != P_GOOD:
+        if pick[i].arena < 0 or pick[i].state != PICK_GOOD:
             return None
         packed = &place[n_packed]
         fill_packed(packed, &pick[i], i, arenas)
-        if pick[i].codec == STORED and packed.size == packed.full_size \
+        if pick[i].codec == CODEC_STORED and packed.size == packed.full_size \
                 and arenas[pick[i].arena] is tail.arena:
             # In order, since it is not known that nobody asks for that.
             if pick[i].offset % PLACE_ALIGN or pick[i].offset < end or not has_elf(packed):
@@ -359,7 +361,7 @@ def gather_in_place(bytes picks, list arenas, Tail tail not None):
             n_packed += 1
             offset += padded_size(packed.full_size)
             end = offset
-            work += packed.full_size * (1 if pick[i].codec == STORED else UNPACKING)
+            work += packed.full_size * (1 if pick[i].codec == CODEC_STORED else UNPACKING)
         extent[2 * i + 1] = pick[i].full_size
     tail.start = offset
     with nogil:
@@ -447,7 +449,7 @@ cdef void unpack_one(void* context, size_t item) noexcept nogil:
     cdef Packed* packed = <Packed*>context + item
     if packed.start == NULL:
         return
-    if packed.codec == STORED:
+    if packed.codec == CODEC_STORED:
         if packed.size != packed.full_size:
             return
         memcpy(packed.to, packed.start, packed.size)

@@ -3,23 +3,6 @@
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-# How a payload is compressed, as in pylink/inputs/payload.py; `codecs.pxd` has the same numbers.
-cdef enum Codec:
-    STORED = 0
-    LZ4_BLOCK = 1
-    ZSTD_FRAME = 2
-
-cdef enum PickState:
-    P_GOOD = 0
-    P_BOTH_CODECS = 1           # marked as both LZ4 and Zstandard
-    P_TOO_LARGE = 2             # more than a link may decompress
-
-# What a pick was an entry of.
-cdef enum Embedded:
-    E_FILE = 0                  # none: it is the source as it stands
-    E_ALONE = 1                 # a fat binary that is a file
-    E_HOSTED = 2                # one in host code
-
 # Offsets are in the arena with the number `arena`; if that is -1, the caller has the bytes.
 cdef packed struct PickRow:
     uint32_t source

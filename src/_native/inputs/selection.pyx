@@ -8,6 +8,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset
 
+from picknumbers cimport DEMAND_ALWAYS, DEMAND_NEEDED, DEMAND_SYSTEM, DEMAND_TOGETHER
 from base.elf64 cimport EM_CUDA, SHN_UNDEF, STB_GLOBAL, STB_LOCAL, STT_FUNC, Shdr, Sym
 from base.elffile cimport ELF_GOOD, ElfFile, is_in_file, open_elf, open_table
 from base.extents cimport count_files
@@ -16,13 +17,6 @@ from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, s
 from base.vector cimport Vec, vec_push
 from elfnumbers cimport SHT_STRTAB, SHT_SYMTAB
 from merge.runtime cimport is_runtime_function
-
-# When a file is selected, as in pylink/inputs/sources.py.
-cdef enum Demand:
-    ALWAYS = 0
-    SYSTEM = 1
-    NEEDED = 2
-    TOGETHER = 3
 
 # What a file says of a name, and what the files taken so far say.
 cdef enum Claim:
@@ -57,7 +51,7 @@ ctypedef struct Selector:
     Vec needed_names        # int32: names in the order in which they were needed
 
 
-def select(bytes arena, bytes extents, bytes demand, bytes groups, bint relocatable):
+def select(bytes arena, bytes extents, bytes demand, bytes groups, *, bint relocatable):
     """A byte per file, 1 for those that the link takes.
 
     `extents` has a row (offset u64, size u64) per file, `demand` a byte and `groups` an int32.
@@ -168,8 +162,9 @@ cdef bint select_all(Selector* selector) noexcept nogil:
     for i in range(selector.file_count):
         damaged = selector.is_selected[i] == DAMAGED
         selector.is_selected[i] = False
-        if (selector.demand[i] == ALWAYS or (selector.demand[i] == SYSTEM and selector.missing)
-                or (selector.demand[i] != TOGETHER and damaged)):
+        if (selector.demand[i] == DEMAND_ALWAYS
+                or (selector.demand[i] == DEMAND_SYSTEM and selector.missing)
+                or (selector.demand[i] != DEMAND_TOGETHER and damaged)):
             if not select_file(selector, i):
                 return False
     at = 0
@@ -183,14 +178,14 @@ cdef bint select_all(Selector* selector) noexcept nogil:
         selected_count += selector.is_selected[i]
     if selected_count == 0:
         for i in range(selector.file_count):
-            selector.is_selected[i] = selector.demand[i] == TOGETHER
+            selector.is_selected[i] = selector.demand[i] == DEMAND_TOGETHER
     return True
 
 
 cdef bint select_with_group(Selector* selector, int32_t file) noexcept nogil:
     """Take a file for what it defines, and with it its group."""
     cdef size_t first = file, end = file + 1
-    if selector.demand[file] != TOGETHER:
+    if selector.demand[file] != DEMAND_TOGETHER:
         return select_file(selector, file)
     # Members of an archive stand side by side.
     while first > 0 and selector.group[first - 1] == selector.group[file]:
@@ -198,7 +193,7 @@ cdef bint select_with_group(Selector* selector, int32_t file) noexcept nogil:
     while end < selector.file_count and selector.group[end] == selector.group[file]:
         end += 1
     while first < end:
-        if selector.demand[first] == TOGETHER and not select_file(selector, first):
+        if selector.demand[first] == DEMAND_TOGETHER and not select_file(selector, first):
             return False
         first += 1
     return True
@@ -296,8 +291,8 @@ cdef bint mention_name(Selector* selector, int32_t file, const Sym* symbol, cons
         mention.claim = DEFINES
         name = <Name*>selector.names.data + slot.value
         # In a relocatable output, names may stay undefined.
-        if (name.definer < 0 and selector.demand[file] != ALWAYS
-                and (selector.demand[file] == NEEDED or not selector.relocatable)):
+        if (name.definer < 0 and selector.demand[file] != DEMAND_ALWAYS
+                and (selector.demand[file] == DEMAND_NEEDED or not selector.relocatable)):
             name.definer = file
     else:
         mention.claim = NEEDS

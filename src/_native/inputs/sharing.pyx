@@ -10,13 +10,14 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from picknumbers cimport CODEC_STORED, PICK_GOOD
 from base.extents cimport count_files
 from base.hugepages cimport prefer_large_pages
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.threads cimport run_each
 from base.vector cimport Vec, vec_push, vec_to_bytes
 from inputs.filereading cimport padded_size
-from inputs.picks cimport P_GOOD, STORED, PickRow
+from inputs.picks cimport PickRow
 
 cdef enum:
     PLACE_BITS = 48             # bits of an offset; no arena is as large
@@ -28,7 +29,7 @@ cdef inline object payload_key(uint64_t number, uint64_t offset):
 
 cdef inline bint is_packed(const PickRow* pick, const int32_t* home, Py_ssize_t n) noexcept:
     """Whether a shared arena has the payload, compressed."""
-    return (pick.codec != STORED and pick.state == P_GOOD
+    return (pick.codec != CODEC_STORED and pick.state == PICK_GOOD
             and 0 <= pick.arena < n and home[pick.arena] >= 0)
 
 
@@ -73,7 +74,7 @@ def recall(bytes picks, bytes homes, int32_t first, dict known, wanted):
                 pick[i].arena = first + <int32_t>(offset >> PLACE_BITS)
                 pick[i].offset = offset & ((<uint64_t>1 << PLACE_BITS) - 1)
                 pick[i].size = pick[i].full_size
-                pick[i].codec = STORED
+                pick[i].codec = CODEC_STORED
             elif wanted is None or place in wanted:
                 fresh = <PickRow*>vec_push(&missing)
                 if fresh == NULL:

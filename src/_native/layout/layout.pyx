@@ -5,6 +5,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset, strlen
 
+from rownumbers cimport BLOCK_PROTOTYPE, EF_LIVE, EF_TAKEN, E_CONSTANT, FROM_INPUTS, FROM_SPAN
 from base.elf64 cimport Phdr, Shdr, Sym
 from base.nameindex cimport StringTable, scratch_strings
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
@@ -22,10 +23,7 @@ from sectionkinds cimport (
     IS_LITERALS, KIND, K_SHSTRTAB, SIZE_ENTRIES, SIZE_INDICES, SIZE_STRINGS, SIZE_SYMBOLS,
 )
 from tables.kinds cimport is_a, is_pool, is_renamed, shrinks
-from tables.rows cimport (
-    BLOCK_PROTOTYPE, EF_LIVE, EF_TAKEN, E_CONSTANT, FROM_INPUTS, FROM_SPAN, OF_LATE, PART_TAIL,
-    EntityRow, OutRow, OutSymbolRow, PlaceRow, SpanRow,
-)
+from tables.rows cimport OF_LATE, PART_TAIL, EntityRow, OutRow, OutSymbolRow, PlaceRow, SpanRow
 from tables.views cimport MergedView
 from traits cimport TRAIT_MERCURY
 
@@ -71,7 +69,7 @@ def assign_values(PlacedTables placed not None):
     placed.outs = outs
 
 
-def order(PlacedTables placed not None, bint has_file_records):
+def order(PlacedTables placed not None, *, bint has_file_records):
     """Number the sections and symbols of the output.
 
     Fills the two orders and the four columns of indices.

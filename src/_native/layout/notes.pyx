@@ -127,7 +127,7 @@ cdef inline bint has_promised_fastpath(const uint8_t* data, uint64_t size) noexc
     return record != NULL and record_size(record) > 4 and record[4] & FASTPATH_CODE != 0
 
 
-def merge_compat(ObjectTables objects not None, bytes rows not None, bint arch_specific,
+def merge_compat(ObjectTables objects not None, bytes rows not None, *, bint arch_specific,
                  uint64_t features, uint8_t fastpath):
     """The attributes of .nv.compat, merged over all inputs by `rows` (`pylink.facts.compat`).
 

@@ -268,7 +268,7 @@ cdef tuple result(const Verdict* out, const Comparison* work):
             work.ns[0], work.ns[1], work.ns[2])
 
 
-def compare(Vectors reference not None, Vectors candidate not None, bint hashed, bint symbols):
+def compare(Vectors reference not None, Vectors candidate not None, *, bint hashed, bint symbols):
     """Decide whether `candidate` folds into `reference`; see dedup.pyi."""
     cdef Object* ref = &reference.o
     cdef Object* cand = &candidate.o
@@ -294,7 +294,7 @@ def compare(Vectors reference not None, Vectors candidate not None, bint hashed,
     return result(&out, &work)
 
 
-def compare_targets(Vectors reference not None, Vectors candidate not None, bint symbols,
+def compare_targets(Vectors reference not None, Vectors candidate not None, *, bint symbols,
                     int64_t moved_header):
     """Go on where `compare` stopped for want of digests; see dedup.pyi."""
     cdef Object* ref = &reference.o
@@ -312,7 +312,7 @@ def compare_targets(Vectors reference not None, Vectors candidate not None, bint
     return result(&out, &work)
 
 
-def first_accepting(list references not None, Vectors candidate not None, bint symbols):
+def first_accepting(list references not None, Vectors candidate not None, *, bint symbols):
     """Compare with each reference in order, by linear search; see dedup.pyi."""
     cdef Py_ssize_t n = len(references), i
     cdef Object** refs

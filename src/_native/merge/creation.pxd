@@ -3,6 +3,11 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from rownumbers cimport (
+    EF_INNER, EF_INTERNAL, EF_KERNEL, EF_LIVE, EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC,
+    E_GLOBAL, E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, LINK_DEBUG, LINK_HOST_INFO, LINK_KEEP_RELOCS,
+    LINK_RELOCATABLE, RESOLUTION_NONE,
+)
 from base.elf64 cimport STB_LOCAL, STB_WEAK, STT_FUNC
 from base.nameindex cimport pool_allocate, pool_join
 from elfnumbers cimport (
@@ -24,10 +29,8 @@ from sectionkinds cimport (
 from tables.kinds cimport is_a, is_function_bank, is_function_info, is_merc, is_plain
 from tables.poolrows cimport POOL_LOST, POOL_NEW, PoolRow
 from tables.rows cimport (
-    EF_INNER, EF_INTERNAL, EF_KERNEL, EF_LIVE, EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC,
-    E_GLOBAL, E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, M_DEBUG, M_HOST_INFO, M_KEEP_RELOCS,
-    M_RELOCATABLE, OF_OWN_BYTES, PART_GLOBAL, RESOLUTION_NONE, SYSTEM_RESERVE, EntityRow, FileRow,
-    OutRow, OutSymbolRow, SectionRow, SymbolRow, has_lost, is_instance, is_root, was_current,
+    OF_OWN_BYTES, PART_GLOBAL, SYSTEM_RESERVE, EntityRow, FileRow, OutRow, OutSymbolRow,
+    SectionRow, SymbolRow, has_lost, is_instance, is_root, was_current,
 )
 from traits cimport TRAIT_EARLY_FILES, TRAIT_LEAN_NAMES, TRAIT_WEAK_GLOBAL
 
@@ -40,9 +43,9 @@ cdef inline bint is_emitted(Merge* merge, int32_t entity) noexcept nogil:
         return e.flags & EF_LIVE != 0
     if e.kind == E_SHARED:
         return is_shared_emitted(merge, entity)
-    if merge.objects.mode & (M_RELOCATABLE | M_KEEP_RELOCS):
+    if merge.objects.mode & (LINK_RELOCATABLE | LINK_KEEP_RELOCS):
         if ((e.kind == E_CONST0_SIZE or e.kind == E_UNIFIED)
-                and not merge.objects.mode & M_RELOCATABLE):
+                and not merge.objects.mode & LINK_RELOCATABLE):
             return False
         return s.name_size != 0 and not is_pooled(merge, e) and not is_lost_pool(merge, s.section)
     if e.kind == E_UNIFIED or e.kind == E_CONST0_SIZE or s.name_size == 0:
@@ -53,7 +56,7 @@ cdef inline bint is_emitted(Merge* merge, int32_t entity) noexcept nogil:
 cdef inline bint is_pooled(Merge* merge, const EntityRow* e) noexcept nogil:
     """A constant of a device function, whose section goes to the pools of kernels."""
     cdef int32_t section = merge.objects.symbols[e.winner].section
-    return (section >= 0 and not merge.objects.mode & M_RELOCATABLE
+    return (section >= 0 and not merge.objects.mode & LINK_RELOCATABLE
             and is_plain(merge.objects.sections[section].kind, IS_LITERALS)
             and merge.merged.section_function[section] >= 0
             and not merge.merged.entities[merge.merged.section_function[section]].flags & EF_KERNEL)
@@ -69,12 +72,12 @@ cdef inline bint is_shared_emitted(Merge* merge, int32_t entity) noexcept nogil:
     """Shared variables have symbols with -r, -g and --preserve-relocs only."""
     cdef const EntityRow* e = &merge.merged.entities[entity]
     cdef const SymbolRow* s = &merge.objects.symbols[e.winner]
-    if merge.objects.mode & M_RELOCATABLE:
+    if merge.objects.mode & LINK_RELOCATABLE:
         return s.name_size != 0
-    if not merge.objects.mode & (M_DEBUG | M_KEEP_RELOCS):
+    if not merge.objects.mode & (LINK_DEBUG | LINK_KEEP_RELOCS):
         return False
     if e.flags & EF_UNSIZED:
-        return merge.arrays_stay or (merge.objects.mode & M_DEBUG and not is_instance(e))
+        return merge.arrays_stay or (merge.objects.mode & LINK_DEBUG and not is_instance(e))
     # A common variable that no code refers to has no place to name.
     return (merge.columns.referenced[entity] or s.section < 0
             or is_a(merge.objects.sections[s.section].kind, IS_KERNEL_SHARED))
@@ -108,7 +111,7 @@ cdef inline void create_functions(Merge* merge, const FileRow* file) noexcept no
         s = &merge.objects.symbols[i]
         e = merge.merged.symbol_entity[i]
         if not merge.merged.entities[e].flags & EF_LIVE:
-            if merge.objects.mode & M_HOST_INFO and merge.merged.entities[e].flags & EF_KERNEL:
+            if merge.objects.mode & LINK_HOST_INFO and merge.merged.entities[e].flags & EF_KERNEL:
                 keep_name_of_shared(merge, e)
             if was_current(merge.merged.symbol_resolution[i]):
                 list_dead(merge, e, DEAD_TEXT)
@@ -142,7 +145,7 @@ cdef inline void create_code_section(Merge* merge, int32_t e,
     # One that only other code launches has its sections as a device function has, unless it
     # was host code that did not name it.
     if is_root(&merge.merged.entities[e]) or (
-            merge.objects.mode & M_HOST_INFO and merge.merged.entities[e].flags & EF_KERNEL):
+            merge.objects.mode & LINK_HOST_INFO and merge.merged.entities[e].flags & EF_KERNEL):
         create_function_section(merge, e, K_INFO_FUNC)
         create_shared_section(merge, e)
 
@@ -225,7 +228,7 @@ cdef inline void create_objects(Merge* merge, const FileRow* file) noexcept nogi
             if not lost:
                 create_section_of_object(merge, s.section)
             if (merge.has_finalizer and not merge.objects.traits & TRAIT_LEAN_NAMES
-                    and merge.objects.mode & (M_RELOCATABLE | M_KEEP_RELOCS)
+                    and merge.objects.mode & (LINK_RELOCATABLE | LINK_KEEP_RELOCS)
                     and is_plain(merge.objects.sections[s.section].kind, IS_LITERALS)):
                 number += 1
                 if merge.work.symbol_of[e] < 0 and is_emitted(merge, e):
@@ -279,7 +282,7 @@ cdef inline void create_section(Merge* merge, int32_t section) noexcept nogil:
         if merge.has_finalizer and is_a(s.kind, IS_PARAMETERS):
             return
         if (is_a(s.kind, IS_LITERALS) and not merge.merged.entities[e].flags & EF_KERNEL
-                and not merge.objects.mode & M_RELOCATABLE and not merge.work.own_pool[section]):
+                and not merge.objects.mode & LINK_RELOCATABLE and not merge.work.own_pool[section]):
             return              # the bytes go to the pools of kernels
         if find_function_section(merge, e, s.kind, s.bank) >= 0:
             return
@@ -312,7 +315,7 @@ cdef inline void create_constant_section(Merge* merge, int32_t e,
                                          const SectionRow* s) noexcept nogil:
     """Create the section of a function's constants."""
     cdef bint has_relocation_name = (is_a(s.kind, IS_PARAMETERS)
-                                     and not merge.objects.mode & M_RELOCATABLE)
+                                     and not merge.objects.mode & LINK_RELOCATABLE)
     cdef SectionHead head = head_of(merge, s)
     cdef uint8_t* text = NULL
     cdef int32_t out
@@ -456,7 +459,7 @@ cdef inline void assign_output_section(Merge* merge, int32_t section) noexcept n
         row.align = s.align
         row.type = s.type
         row.flags = s.flags
-        if is_a(s.kind, IS_CODE) and not merge.objects.mode & M_RELOCATABLE:
+        if is_a(s.kind, IS_CODE) and not merge.objects.mode & LINK_RELOCATABLE:
             set_text_barriers(merge, e, row)
         elif is_a(s.kind, IS_LITERALS):
             row.flags |= KIND[s.kind].flags     # objects before 12.1 lack one
@@ -467,7 +470,7 @@ cdef inline void assign_output_section(Merge* merge, int32_t section) noexcept n
         if out < 0:
             return
         if (KIND[s.kind].holds == E_SYSTEM_SHARED and out_row(merge, out).size == 0
-                and not merge.objects.mode & M_RELOCATABLE):
+                and not merge.objects.mode & LINK_RELOCATABLE):
             out_row(merge, out).size = SYSTEM_RESERVE
         append_piece(merge, section, out)
     elif is_folded(merge, section):

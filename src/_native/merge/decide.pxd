@@ -3,6 +3,11 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
+from rownumbers cimport (
+    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, EF_WEAK, E_CONST0_SIZE, E_CONSTANT, E_FUNC,
+    E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, FIXUP_INSTANCE, FIXUP_ZERO, LINK_DEBUG, LINK_RELOCATABLE,
+    RESOLUTION_REPLACED,
+)
 from base.elf64 cimport SHN_XINDEX, Rela, Sym
 from merge.state cimport Merge, out_row
 from relocationtypes cimport (
@@ -11,11 +16,7 @@ from relocationtypes cimport (
 )
 from sectionkinds cimport IS_DEBUG, KIND, K_CONSTANT
 from tables.kinds cimport is_a, is_merc
-from tables.rows cimport (
-    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, EF_WEAK, E_CONST0_SIZE, E_CONSTANT, E_FUNC,
-    E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, FIXUP_INSTANCE, FIXUP_ZERO, M_DEBUG, M_RELOCATABLE,
-    RESOLUTION_REPLACED, EntityRow, FileRow, SectionRow, SymbolRow, has_lost,
-)
+from tables.rows cimport EntityRow, FileRow, SectionRow, SymbolRow, has_lost
 from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_KEEPS_SHARED
 
 
@@ -131,7 +132,7 @@ cdef inline int32_t decide_nameless(Merge* merge, const RelocList* relocs,
     section = &merge.objects.sections[symbol.section]
     if not is_a(section.kind, IS_DEBUG):
         return RESOLVE if section.kind == K_CONSTANT else EMIT
-    if (merge.objects.mode & M_RELOCATABLE and merge.has_finalizer and x.r.r_type == R_CUDA_32
+    if (merge.objects.mode & LINK_RELOCATABLE and merge.has_finalizer and x.r.r_type == R_CUDA_32
             and is_debug_info(merge, relocs.target) and is_line(merge, section)):
         return EMIT
     return RESOLVE
@@ -167,9 +168,9 @@ cdef inline int32_t decide_function(Merge* merge, const RelocList* relocs, const
 cdef inline int32_t decide_shared(Merge* merge, const RelocList* relocs, const EntityRow* row,
                                   RelocEntry* x) noexcept nogil:
     """`decide_action` for a shared variable."""
-    if not merge.objects.mode & M_RELOCATABLE:
+    if not merge.objects.mode & LINK_RELOCATABLE:
         return RESOLVE
-    if not merge.objects.mode & M_DEBUG and row.flags & EF_UNSIZED:
+    if not merge.objects.mode & LINK_DEBUG and row.flags & EF_UNSIZED:
         # Kernels keep a reference to their own instance. Device functions get the alignment of the
         # array's symbol, if that symbol is removed.
         if relocs.function >= 0 and merge.merged.entities[relocs.function].flags & EF_KERNEL:
@@ -198,7 +199,7 @@ cdef inline int32_t decide_action(Merge* merge, const RelocList* relocs,
     if row.kind == E_FUNC:
         return decide_function(merge, relocs, x, facts.clear)
     if row.kind == E_CONSTANT:
-        if (merge.objects.mode & M_RELOCATABLE
+        if (merge.objects.mode & LINK_RELOCATABLE
                 and (row.flags & EF_WEAK or can_be_defined_later(row))):
             return EMIT         # a later stage may have a strong definition
         return EMIT if facts.loader else RESOLVE
@@ -207,12 +208,12 @@ cdef inline int32_t decide_action(Merge* merge, const RelocList* relocs,
     if row.kind == E_UNIFIED:
         if merge.has_finalizer:
             return VANISHES
-        if merge.objects.mode & M_RELOCATABLE and x.r.r_type not in (
+        if merge.objects.mode & LINK_RELOCATABLE and x.r.r_type not in (
                 R_CUDA_UNIFIED, R_CUDA_UNIFIED_32, R_CUDA_ABS56_16_34):
             return EMIT
         x.how |= FIXUP_ZERO
         return RESOLVE
-    if (row.kind == E_SYSTEM_SHARED and not merge.objects.mode & M_RELOCATABLE
+    if (row.kind == E_SYSTEM_SHARED and not merge.objects.mode & LINK_RELOCATABLE
             and not relocs.mercury):
         return RESOLVE
     if row.kind == E_CONST0_SIZE:

@@ -3,6 +3,9 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
+from rownumbers cimport (
+    EF_LIVE, E_FUNC, FIXUP_INSTANCE, FIXUP_MERC, LINK_KEEP_RELOCS, LINK_RELOCATABLE,
+)
 from base.nameindex cimport pool_join
 from base.vector cimport vec_append, vec_push
 from merge.decide cimport RelocEntry, RelocList, is_removed_from_debug
@@ -14,9 +17,8 @@ from relocationtypes cimport facts_of
 from sectionkinds cimport IS_LITERALS, IS_VARIABLES, PIC_BANK
 from tables.kinds cimport is_a, is_renamed
 from tables.rows cimport (
-    EF_LIVE, E_FUNC, FIXUP_INSTANCE, FIXUP_MERC, M_KEEP_RELOCS, M_RELOCATABLE, OUTCOME_DEAD,
-    OUTCOME_LIVE, OUTCOME_LOST, OUTCOME_OTHER, OUTCOME_SECTION, EmittedRow, FixupRow, OutRow,
-    RebuildRow, SectionRow,
+    OUTCOME_DEAD, OUTCOME_LIVE, OUTCOME_LOST, OUTCOME_OTHER, OUTCOME_SECTION, EmittedRow, FixupRow,
+    OutRow, RebuildRow, SectionRow,
 )
 from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_LEAN_NAMES
 
@@ -44,7 +46,7 @@ cdef inline int32_t find_or_create_relocations(Merge* merge, int32_t source, int
             name_out(merge, row, <const uint8_t*>b".rela.nv.constant.user", 22)
     else:
         name_relocations(merge, row, s, explicit)
-    if first and merge.objects.mode & M_KEEP_RELOCS:
+    if first and merge.objects.mode & LINK_KEEP_RELOCS:
         create_resolved_section(merge, out)
     return row
 
@@ -95,7 +97,7 @@ cdef inline int32_t create_relocations_for_mercury(Merge* merge, int32_t source,
         return -1
     out_row(merge, row).source = source
     name_out(merge, row, merge.objects.arena + s.name + 8, s.name_size - 8)
-    if merge.objects.mode & M_KEEP_RELOCS and is_a(out_row(merge, out).kind, IS_VARIABLES):
+    if merge.objects.mode & LINK_KEEP_RELOCS and is_a(out_row(merge, out).kind, IS_VARIABLES):
         create_resolved_section(merge, out)
     return row
 
@@ -139,7 +141,9 @@ cdef inline void add_emitted(Merge* merge, const RelocList* relocs,
         return
     emitted.offset = x.r.r_offset + relocs.base
     emitted.addend = x.addend
-    emitted.type = x.r.r_type if merge.objects.mode & M_RELOCATABLE else facts_of(x.r.r_type).plain
+    emitted.type = facts_of(x.r.r_type).plain
+    if merge.objects.mode & LINK_RELOCATABLE:
+        emitted.type = x.r.r_type
     emitted.entity = x.entity
     emitted.section = -1
     if x.how & FIXUP_INSTANCE:

@@ -6,6 +6,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcmp, memcpy, memmove, memset, strlen
 
+from rownumbers cimport EF_KERNEL, EF_LIVE, E_SYSTEM_SHARED, FILE_WHOLE_PROGRAM, LINK_RELOCATABLE
 from base.elf64 cimport SHN_LORESERVE
 from base.nameindex cimport pool_allocate, strings_append, strings_intern_both
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
@@ -23,8 +24,8 @@ from tables.kinds cimport (
     has_twin, is_a, is_function_info, is_merc, is_plain, is_renamed, start_made,
 )
 from tables.rows cimport (
-    EF_KERNEL, EF_LIVE, E_SYSTEM_SHARED, FILE_WHOLE_PROGRAM, M_RELOCATABLE, OF_EMPTY_STAYS, OF_LATE,
-    OF_OWN_BYTES, PART_TAIL, SYSTEM_RESERVE, FileRow, OutRow, OutSymbolRow, SectionRow,
+    OF_EMPTY_STAYS, OF_LATE, OF_OWN_BYTES, PART_TAIL, SYSTEM_RESERVE, FileRow, OutRow,
+    OutSymbolRow, SectionRow,
 )
 
 
@@ -201,7 +202,7 @@ cdef inline void create_mercury_twins(Merge* merge) noexcept nogil:
         out_row(merge, out).marks = out_row(merge, <int32_t>i).marks & OF_LATE
         if KIND[kind].holds == E_SYSTEM_SHARED:
             out_row(merge, out).size = out_row(merge, <int32_t>i).size
-            if not merge.objects.mode & M_RELOCATABLE:
+            if not merge.objects.mode & LINK_RELOCATABLE:
                 out_row(merge, out).size -= SYSTEM_RESERVE
     for i in range(merge.objects.section_count):
         if not is_a(merge.objects.sections[i].kind, IS_CAPSULE):

@@ -7,6 +7,7 @@
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
+from rownumbers cimport EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, LINK_RELOCATABLE
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_room, scratch_vector, scratch_zeros,
 )
@@ -18,9 +19,7 @@ from sectionkinds cimport IS_CODE, K_SHARED
 from shared.rows cimport VariableRow, sort_list
 from tables.graph cimport is_idle
 from tables.kinds cimport is_a
-from tables.rows cimport (
-    EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, M_RELOCATABLE, EntityRow, FixupRow,
-)
+from tables.rows cimport EntityRow, FixupRow
 
 
 # One reference from the code of an idle kernel to a common variable.
@@ -79,7 +78,7 @@ cdef inline void find_idle_uses(Merge* merge, IdleUses* uses) noexcept nogil:
     cdef int32_t e, kernel, number
     for i in range(merge.merged.entity_count):
         uses.has_array[i] = merge.columns.array_align[i] != 0 and is_idle_code(merge, i)
-    for i in range(0 if merge.objects.mode & M_RELOCATABLE else merge.columns.fixups.count):
+    for i in range(0 if merge.objects.mode & LINK_RELOCATABLE else merge.columns.fixups.count):
         e = fixup[i].entity
         kernel = fixup[i].function
         if (e < 0 or kernel < 0 or merge.merged.entities[e].kind != E_SHARED

@@ -9,15 +9,13 @@
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
+from rownumbers cimport EF_WEAK, RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_REPLACED
 from base.vector cimport Vec, vec_push
 from elfnumbers cimport SHT_CUDA_GLOBAL_INIT
 from merge.state cimport Merge
 from sectionkinds cimport IS_VARIABLES, KIND
 from tables.kinds cimport is_a
-from tables.rows cimport (
-    EF_WEAK, RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_REPLACED, FileRow, SymbolRow,
-    has_lost,
-)
+from tables.rows cimport FileRow, SymbolRow, has_lost
 
 
 cdef struct LostRange:

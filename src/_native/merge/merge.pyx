@@ -15,6 +15,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset, strlen
 
+from rownumbers cimport BLOCK_INDIRECT, BLOCK_TAKEN, EF_COMMON, LINK_RELOCATABLE
 from base.elf64 cimport SHN_LORESERVE
 from base.nameindex cimport (
     scratch_index, scratch_strings, scratch_texts, strings_find, strings_intern,
@@ -53,8 +54,8 @@ from tables.graph cimport CallRows, calls_of, graph_init
 from tables.kinds cimport is_a
 from tables.poolrows cimport POOL_NEW, PoolRow
 from tables.rows cimport (
-    BLOCK_INDIRECT, BLOCK_TAKEN, EF_COMMON, M_RELOCATABLE, OF_NO_SYMBOL, PART_GLOBAL, EmittedRow,
-    FileRow, FixupRow, OutRow, OutSymbolRow, RebuildRow, SectionRow,
+    OF_NO_SYMBOL, PART_GLOBAL, EmittedRow, FileRow, FixupRow, OutRow, OutSymbolRow, RebuildRow,
+    SectionRow,
 )
 from traits cimport TRAIT_COMPAT, TRAIT_EARLY_FILES, TRAIT_MERCURY, TRAIT_WEAK_GLOBAL
 
@@ -236,7 +237,7 @@ cdef void finish_input(Merge* merge) noexcept nogil:
     create_array_instances(merge)
     create_idle_sections(merge)
     create_pools(merge)
-    if not merge.has_finalizer and not merge.objects.mode & M_RELOCATABLE:
+    if not merge.has_finalizer and not merge.objects.mode & LINK_RELOCATABLE:
         create_link_section_with_symbol(merge, K_REL_ACTION)
     merge.needs_symtab_shndx = merge.work.section_list.count + 1 >= SHN_LORESERVE
     if merge.needs_symtab_shndx:
@@ -260,7 +261,7 @@ cdef void create_first_sections(Merge* merge) noexcept nogil:
     create_link_section(merge, K_INFO)
     if merge.objects.traits & TRAIT_COMPAT and not merge.objects.traits & TRAIT_EARLY_FILES:
         create_link_section(merge, K_COMPAT)
-    if not merge.objects.mode & M_RELOCATABLE:
+    if not merge.objects.mode & LINK_RELOCATABLE:
         list_number(merge)      # without name or trace
 
 

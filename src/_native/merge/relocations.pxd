@@ -3,6 +3,10 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
+from rownumbers cimport (
+    EF_ALIAS, EF_LIVE, E_FUNC, FIXUP_CLEAR, FIXUP_REL, LINK_KEEP_RELOCS, RESOLUTION_NONE,
+    RESOLUTION_WON,
+)
 from base.elf64 cimport Rel, Rela
 from base.nameindex cimport pool_join
 from base.threads cimport set_mark
@@ -26,10 +30,7 @@ from sectionkinds cimport (
     IS_CAPSULE, IS_CODE, IS_DEBUG, IS_ENTRIES, IS_LITERALS, IS_VARIABLES, KIND, K_MERC_SYMTAB_SHNDX,
 )
 from tables.kinds cimport is_a, is_function, is_function_bank, is_merc, is_plain
-from tables.rows cimport (
-    EF_ALIAS, EF_LIVE, E_FUNC, FIXUP_CLEAR, FIXUP_REL, M_KEEP_RELOCS, OF_EMPTY_STAYS,
-    RESOLUTION_NONE, RESOLUTION_WON, FileRow, OutRow, SectionRow,
-)
+from tables.rows cimport OF_EMPTY_STAYS, FileRow, OutRow, SectionRow
 
 
 cdef inline void sort_relocations(Merge* merge, const FileRow* file) noexcept nogil:
@@ -128,7 +129,7 @@ cdef inline void sort_relocation_section(Merge* merge, const FileRow* file, int3
     if out < 0:
         if merge.work.own_pool[s.target] and merge.has_finalizer:
             create_pool_relocations(merge, function)
-        if (merge.has_finalizer and merge.objects.mode & M_KEEP_RELOCS
+        if (merge.has_finalizer and merge.objects.mode & LINK_KEEP_RELOCS
                 and is_plain(target.kind, IS_LITERALS)):
             keep_resolved_pool_name(merge, function)
         return
@@ -331,7 +332,7 @@ cdef inline bint has_recorded_field(const Merge* merge, const RelocList* relocs,
 
     ptxas uses whole addresses in 32-bit variables, too, whose field then is not 0.
     """
-    return (merge.objects.mode & M_KEEP_RELOCS and r.r_type == R_CUDA_64 and relocs.target.offset
+    return (merge.objects.mode & LINK_KEEP_RELOCS and r.r_type == R_CUDA_64 and relocs.target.offset
             and is_a(relocs.target.kind, IS_VARIABLES))
 
 

@@ -10,6 +10,7 @@ From sm_100 on, only shared memory is recorded, in plain and in mercury code.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from rownumbers cimport EF_UNSIZED, E_CONST0_SIZE, E_SHARED, E_UNIFIED, FIXUP_CLEAR, FIXUP_MERC
 from base.elf64 cimport Rela
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
@@ -19,10 +20,7 @@ from elfnumbers cimport SHF_MERCURY, SHT_CUDA_MERC_RESOLVED_RELA
 from pylink._native.tables cimport Emitted, MergedTables, Outs, PlacedTables, detach_rows
 from sectionkinds cimport IS_CODE, IS_COMMON_SHARED, K_MERC_RELA, K_RESOLVED_RELA
 from tables.kinds cimport is_a
-from tables.rows cimport (
-    EF_UNSIZED, E_CONST0_SIZE, E_SHARED, E_UNIFIED, FIXUP_CLEAR, FIXUP_MERC, EmittedRow, EntityRow,
-    FixupRow, OutRow, OutSymbolRow, start_out,
-)
+from tables.rows cimport EmittedRow, EntityRow, FixupRow, OutRow, OutSymbolRow, start_out
 from tables.views cimport MergedView
 from traits cimport TRAIT_MERCURY
 

@@ -10,15 +10,17 @@
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
+from rownumbers cimport (
+    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, LINK_DEBUG, LINK_KEEP_CODE,
+    LINK_KEEP_RELOCS,
+    LINK_RELOCATABLE,
+)
 from base.scratch cimport Scratch, scratch_nones, scratch_room
 from merge.state cimport Merge
 from sectionkinds cimport IS_KERNEL_SHARED
 from tables.graph cimport CallGraph, is_idle
 from tables.kinds cimport is_a
-from tables.rows cimport (
-    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, M_DEBUG, M_KEEP_CODE, M_KEEP_RELOCS,
-    M_RELOCATABLE, EntityRow,
-)
+from tables.rows cimport EntityRow
 from traits cimport TRAIT_FILLS_SHARED
 
 
@@ -29,7 +31,7 @@ cdef enum:
 
 cdef inline bint needs_users(const Merge* merge) noexcept nogil:
     cdef uint32_t mode = merge.objects.mode
-    return mode & (M_KEEP_RELOCS | M_KEEP_CODE) and not mode & (M_RELOCATABLE | M_DEBUG)
+    return mode & (LINK_KEEP_RELOCS | LINK_KEEP_CODE) and not mode & (LINK_RELOCATABLE | LINK_DEBUG)
 
 
 cdef inline void allocate_users(Merge* merge, Scratch* scratch) noexcept nogil:
@@ -43,7 +45,7 @@ cdef inline bint has_common_variable(const Merge* merge) noexcept nogil:
     """Whether some variable has its place in .nv_debug.shared, when all users are known."""
     cdef size_t i
     if (merge.work.users == NULL or not merge.objects.traits & TRAIT_FILLS_SHARED
-            or not merge.objects.mode & M_KEEP_RELOCS):
+            or not merge.objects.mode & LINK_KEEP_RELOCS):
         return False
     for i in range(merge.merged.entity_count):
         if is_common(merge, i) and merge.columns.referenced[i] and merge.work.users[i] < 0:

@@ -9,6 +9,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport strlen
 
+from rownumbers cimport LINK_KEEP_RELOCS, RESOLUTION_WON
 from base.elf64 cimport Rel
 from base.nameindex cimport (
     NameIndex, NameSlot, StringTable, TextPool, index_find, pool_join, strings_append,
@@ -22,8 +23,7 @@ from sectionkinds cimport (
 from tables.graph cimport CallGraph
 from tables.kinds cimport first_name, is_renamed
 from tables.rows cimport (
-    M_KEEP_RELOCS, PART_LOCAL, RESOLUTION_WON, OutRow, OutSymbolRow, SectionRow, SymbolRow,
-    start_out, was_current,
+    PART_LOCAL, OutRow, OutSymbolRow, SectionRow, SymbolRow, start_out, was_current,
 )
 from tables.views cimport MergedView, ObjectsView
 
@@ -477,7 +477,7 @@ cdef inline int32_t find_or_create_optimizer_relocations(Merge* merge, int32_t o
         merge.failed = True
         return -1
     name_out(merge, row, first, 28 + size)
-    if merge.objects.mode & M_KEEP_RELOCS:
+    if merge.objects.mode & LINK_KEEP_RELOCS:
         create_resolved_section(merge, out)
     return row
 

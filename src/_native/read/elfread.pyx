@@ -8,6 +8,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from rownumbers cimport FILE_NARROW, FILE_UNCLASSED
 from base.clocks cimport time_rows
 from base.elf64 cimport STO_ENTRY
 from base.extents cimport count_files
@@ -24,7 +25,7 @@ from read.shares cimport Share, count_share, read_shares, reserve_rows
 from read.symbols cimport check_symbols
 from sectionkinds cimport IS_CODE, K_SYMTAB
 from tables.kinds cimport is_a
-from tables.rows cimport FILE_NARROW, FILE_UNCLASSED, FaultRow, FileRow, SectionRow, SymbolRow
+from tables.rows cimport FaultRow, FileRow, SectionRow, SymbolRow
 from tables.views cimport ObjectsView
 
 
@@ -185,7 +186,7 @@ cdef FileSearch start_search(ObjectTables objects):
     return search
 
 
-def find_kernels(ObjectTables objects not None, bint every):
+def find_kernels(ObjectTables objects not None, *, bint every):
     """Numbers of the files with a kernel that has a fence or, with `every`, with code that exits.
 
     Kernels that only trap count as well. A fence is an instruction with the low 12 bits 0x992

@@ -1,21 +1,13 @@
-# What an input is, by its first bytes; pylink/inputs/kinds.py has the same numbers.
+# What an input is, by its first bytes: see pylink/facts/inputkinds.py.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
+from inputkinds cimport (
+    IN_ARCHIVE, IN_CUBIN, IN_EMPTY, IN_FATBIN, IN_HOST, IN_LTOIR, IN_PTX, IN_THIN_ARCHIVE,
+    IN_UNKNOWN,
+)
 from base.elf64 cimport EM_CUDA, Ehdr, load32
-
-cdef enum InputKind:
-    IN_CUBIN = 0                # also ELF files that only the reader of cubins can judge
-    IN_HOST = 1                 # an ELF file for the machine that runs the host program
-    IN_FATBIN = 2
-    IN_ARCHIVE = 3
-    IN_THIN_ARCHIVE = 4
-    IN_PTX = 5
-    IN_LTOIR = 6
-    IN_UNKNOWN = 7
-    IN_EMPTY = 8
-    IN_SHARED = 9               # a shared library of the host; not seen in the first bytes
 
 cdef enum:
     FATBIN_MAGIC = 0xba55ed50U

@@ -3,6 +3,7 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memset
 
+from rownumbers cimport FILE_EARLY, FILE_NARROW, FILE_SPECIFIC, FILE_UNCLASSED, FILE_WHOLE_PROGRAM
 from base.elf64 cimport ET_WHOLE, Ehdr
 from objectformats cimport FormatFacts
 from read.faults cimport Reader
@@ -10,10 +11,7 @@ from read.sections cimport FIRST_MERCURY_SM
 from sectionkinds cimport IS_CALLS, IS_CODE, IS_RECORDS, K_COMPAT, K_CUINFO, K_TKINFO
 from tables.attributes cimport find_record
 from tables.kinds cimport is_a, is_plain
-from tables.rows cimport (
-    FILE_EARLY, FILE_NARROW, FILE_SPECIFIC, FILE_UNCLASSED, FILE_WHOLE_PROGRAM, UNKNOWN_SM, FileRow,
-    SectionRow,
-)
+from tables.rows cimport UNKNOWN_SM, FileRow, SectionRow
 
 cdef enum:
     COMPAT_ISA_CLASS = 2        # attribute: which architectures the code can run on

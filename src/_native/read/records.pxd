@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, strlen
 
+from rownumbers cimport BLOCK_INDIRECT, BLOCK_TAKEN
 from attributetypes cimport ATTRIBUTE, AttributeFacts
 from base.elf64 cimport load32
 from read.faults cimport (
@@ -11,7 +12,7 @@ from read.faults cimport (
 )
 from sectionkinds cimport K_CALLGRAPH
 from tables.attributes cimport record_size
-from tables.rows cimport BLOCK_INDIRECT, BLOCK_TAKEN, FileRow, SectionRow
+from tables.rows cimport FileRow, SectionRow
 
 
 cdef inline bint check_info(Reader* reader, FileRow* row, SectionRow* s,

@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset
 
+from rownumbers cimport E_SHARED, E_SYSTEM_SHARED
 from base.elf64 cimport (
     SHN_ABS, SHN_COMMON, SHN_LORESERVE, SHN_UNDEF, SHN_XINDEX, STB_WEAK, STO_SHARED, STO_SPACE,
     STT_FUNC, STT_SECTION, Sym, load32,
@@ -16,7 +17,7 @@ from read.faults cimport (
 )
 from sectionkinds cimport IS_CODE, KIND, K_MERC_SYMTAB, K_SYMTAB, K_SYMTAB_SHNDX
 from tables.kinds cimport is_a
-from tables.rows cimport E_SHARED, E_SYSTEM_SHARED, FileRow, SectionRow, SymbolRow
+from tables.rows cimport FileRow, SectionRow, SymbolRow
 
 
 # The sections of a file that say what its symbols are.

@@ -6,6 +6,9 @@ Nothing here runs in a link that asks for neither.
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
+from rownumbers cimport (
+    EF_DEFINED, EF_KERNEL, EF_LIVE, E_FUNC, E_GLOBAL, KEEPS_ALL, KEEPS_REGISTERS, NO_STACK_BOUND,
+)
 from attributetypes cimport EIATTR_NUM_BARRIERS
 from base.elf64 cimport load16
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
@@ -15,10 +18,7 @@ from sectionkinds cimport IS_CODE, IS_KERNEL_SHARED, IS_VARIABLES, KIND
 from tables.attributes cimport find_record, register_limit
 from tables.graph cimport CallGraph, CallRows, calls_of, graph_init
 from tables.kinds cimport is_a, is_function_bank, is_function_info, is_plain
-from tables.rows cimport (
-    EF_DEFINED, EF_KERNEL, EF_LIVE, E_FUNC, E_GLOBAL, KEEPS_ALL, KEEPS_REGISTERS, NO_STACK_BOUND,
-    EntityRow, FunctionRow, OutRow, SectionRow, SpanRow,
-)
+from tables.rows cimport EntityRow, FunctionRow, OutRow, SectionRow, SpanRow
 
 
 def memory_use(Outs outs not None):

@@ -3,15 +3,15 @@
 from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
 
+from rownumbers cimport (
+    EF_LOCAL, EF_UNSIZED, EF_WEAK, E_NULL, E_SHARED, LINK_KEEP_CODE, LINK_RELOCATABLE,
+)
 from base.elf64 cimport SHN_COMMON, STB_LOCAL, STB_WEAK, STT_FUNC, STT_SECTION
 from base.nameindex cimport NameSlot, index_find_hashed
 from base.vector cimport vec_push
 from resolve.definitions cimport make_current, resolve_repeated
 from resolve.symbols cimport Resolver, is_const0_size, is_inner, is_label, is_system_alias, kind_of
-from tables.rows cimport (
-    EF_LOCAL, EF_UNSIZED, EF_WEAK, E_NULL, E_SHARED, M_KEEP_CODE, M_RELOCATABLE, EntityRow, FileRow,
-    SymbolRow,
-)
+from tables.rows cimport EntityRow, FileRow, SymbolRow
 from traits cimport TRAIT_LEAN_NAMES, TRAIT_MERCURY, TRAIT_NULL_FUNCTIONS
 
 
@@ -78,7 +78,8 @@ cdef inline bint assign_function(Resolver* resolver, uint32_t first,
     if not assign_entity(resolver, function):
         return False
     if (not resolver.objects.traits & TRAIT_NULL_FUNCTIONS
-            or not resolver.objects.mode & M_KEEP_CODE or resolver.objects.mode & M_RELOCATABLE
+            or not resolver.objects.mode & LINK_KEEP_CODE
+            or resolver.objects.mode & LINK_RELOCATABLE
             or resolver.entities.count == before or resolver.objects.symbols[function].section >= 0
             or resolver.entity[first] >= 0):
         return True

@@ -2,10 +2,9 @@
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 
+from rownumbers cimport EF_DESELECTED, EF_INNER, EF_KERNEL, EF_LIVE
 from tables.graph cimport CallGraph
-from tables.rows cimport (
-    EF_DESELECTED, EF_INNER, EF_KERNEL, EF_LIVE, EntityRow, SectionRow, SymbolRow,
-)
+from tables.rows cimport EntityRow, SectionRow, SymbolRow
 
 
 # A walk of the call graph.

@@ -9,6 +9,11 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memset
 
+from rownumbers cimport (
+    EF_DEFINED, EF_DESELECTED, EF_KERNEL, EF_LIVE, EF_LOCAL, EF_NAMED, EF_TAKEN, EF_UNCALLED,
+    EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_OTHER, E_RESERVED, E_UNIFIED,
+    RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_NONE,
+)
 from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.threads cimport run_each
@@ -25,12 +30,7 @@ from resolve.liveness cimport Reaching, count_selected, flag_reached, follow_own
 from resolve.symbols cimport Resolver, fetch_names, hash_names, read_function_facts
 from tables.graph cimport CallRows, calls_of, graph_init
 from tables.kinds cimport is_function
-from tables.rows cimport (
-    EF_DEFINED, EF_DESELECTED, EF_KERNEL, EF_LIVE, EF_LOCAL, EF_NAMED, EF_TAKEN, EF_UNCALLED,
-    EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_OTHER, E_RESERVED, E_UNIFIED,
-    RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_NONE, CallRow, ClashRow, EntityRow, FileRow,
-    SectionRow, SymbolRow,
-)
+from tables.rows cimport CallRow, ClashRow, EntityRow, FileRow, SectionRow, SymbolRow
 
 
 # The copy that each section is a part of, by section.
@@ -177,7 +177,7 @@ cdef void assign_sections(void* context, size_t number) noexcept nogil:
             copies.resolution[i] = r.resolution[s.target]
 
 
-def find_live(MergedTables merged not None, Marks selected not None, bint keep_all):
+def find_live(MergedTables merged not None, Marks selected not None, *, bint keep_all):
     """Mark the entities that reach the output, in `entities`.
 
     Roots are the kernels; with `selected` (by entity, or empty for all) only those it marks and,

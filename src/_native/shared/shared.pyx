@@ -297,8 +297,8 @@ cdef bint check_tables(SharedTables shared) except -1:
     return has_extern
 
 
-def layout_shared(SharedTables shared not None, int family, bint keeps_common, bint aligns_arrays,
-                  bint ties_arrays, bint reserves=True):
+def layout_shared(SharedTables shared not None, int family, *, bint keeps_common,
+                  bint aligns_arrays, bint ties_arrays, bint reserves=True):
     """Lay out shared memory; see shared.pyi."""
     shared.fill()
     cdef Placing placing
@@ -368,7 +368,7 @@ cdef bytes start_kernels(Py_ssize_t count):
     return kernels
 
 
-def layout_relocatable(SharedTables shared not None, bint aligns_arrays, bint ties_arrays):
+def layout_relocatable(SharedTables shared not None, *, bint aligns_arrays, bint ties_arrays):
     """Sizes of shared memory for -r; see shared.pyi."""
     shared.fill()
     cdef Py_ssize_t kernel_count = shared.kernel_count, tie_count = shared.tie_count

@@ -7,6 +7,7 @@ places back as values of symbols and sizes of sections.
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from rownumbers cimport EF_UNSIZED, E_SHARED, LINK_DEBUG
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_room, scratch_vector, scratch_zeros,
 )
@@ -22,9 +23,7 @@ from shared.rows cimport (
 )
 from tables.graph cimport CallRows, calls_of, graph_init
 from tables.kinds cimport is_a
-from tables.rows cimport (
-    EF_UNSIZED, E_SHARED, M_DEBUG, OF_NO_SYMBOL, OF_STAYS, EntityRow, OutRow, is_instance,
-)
+from tables.rows cimport OF_NO_SYMBOL, OF_STAYS, EntityRow, OutRow, is_instance
 from tables.views cimport MergedView, ObjectsView, SharedView
 from traits cimport (
     FAMILY_TRAITS, TRAIT_ALIGNS_ARRAYS, TRAIT_BARE_VALUES, TRAIT_FILLS_SHARED, TRAIT_MERCURY,
@@ -82,7 +81,7 @@ cdef void bind_inputs(SharedLists* lists, MergedTables merged):
     merged.view(&lists.merged)
     lists.aligned = objects.traits & TRAIT_ALIGNS_ARRAYS != 0
     # With -g, extern arrays have an address each instead of one in each function.
-    lists.by_name = objects.mode & M_DEBUG != 0
+    lists.by_name = objects.mode & LINK_DEBUG != 0
     lists.every = objects.traits & TRAIT_NAMELESS_SHARED and not lists.by_name
 
 
@@ -115,7 +114,7 @@ ctypedef struct SharedPlaces:
     bint ties_arrays                # arrays have an address each
 
 
-def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_symbols,
+def apply(PlacedTables placed not None, SharedTables shared not None, *, bint keep_symbols,
           bint reserves=True):
     """Values of shared variables, and the sections that hold them.
 
@@ -185,7 +184,7 @@ cdef void bind_tables(SharedPlaces* places, PlacedTables placed, SharedTables sh
     shared.view(&places.shared)
     places.out_count = placed.outs.count
     places.null_value = placed.null_value
-    places.ties_arrays = objects.mode & M_DEBUG != 0
+    places.ties_arrays = objects.mode & LINK_DEBUG != 0
     counts = (places.objects.executable
               and (reserves
                    or (places.objects.traits & TRAIT_MERCURY
@@ -313,7 +312,7 @@ cdef inline void set_size(OutRow* out, const KernelRow* size) noexcept nogil:
         0 if size.flags & HAS_SYMBOL else OF_NO_SYMBOL)
 
 
-def find_oversized(SharedTables shared not None, uint64_t limit, int family, bint reserves=True):
+def find_oversized(SharedTables shared not None, uint64_t limit, int family, *, bint reserves=True):
     """Kernels with more shared memory of their own than `limit` bytes: (entity, bytes)."""
     cdef size_t n = shared.kernel_entities.count, i
     cdef const int32_t* kernel = shared.kernel_entities.rows

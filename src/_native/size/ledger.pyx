@@ -87,7 +87,7 @@ def use_codec(int codec, bytes path not None):
     return bool(open_codec(codec, PyBytes_AS_STRING(path)))
 
 
-def frame_of(bytes payload not None, int level, bint checked=True):
+def frame_of(bytes payload not None, int level, *, bint checked=True):
     """A Zstandard frame that becomes the payload again; see `ledger.pyi`."""
     cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(payload)
     cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(payload)
@@ -261,7 +261,7 @@ cdef class Ledger:
         pthread_mutex_destroy(&self.lock)
         scratch_free(&self.scratch)
 
-    def measure(self, list payloads not None, int file=-1, int level=0, bint kept=False):
+    def measure(self, list payloads not None, int file=-1, int level=0, *, bint kept=False):
         """Decompress and count payloads; see `ledger.pyi`."""
         cdef Scratch scratch
         cdef TextPool texts
@@ -550,7 +550,7 @@ cdef class Ledger:
             names.append(PyBytes_FromStringAndSize(<const char*>text[i].data, text[i].size))
         return names
 
-    def sums(self, bytes entry_groups not None, bytes function_groups not None, bint by_part):
+    def sums(self, bytes entry_groups not None, bytes function_groups not None, *, bint by_part):
         """Sums by groups of entries and functions; see `ledger.pyi`."""
         cdef const int32_t* entries = <const int32_t*>PyBytes_AS_STRING(entry_groups)
         cdef const int32_t* functions = <const int32_t*>PyBytes_AS_STRING(function_groups)

@@ -8,7 +8,7 @@ from libc.string cimport memcmp
 
 from base.blocks cimport block_free, block_widen
 from inputs.codecs cimport decompress
-from inputs.fatbinrows cimport ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
+from picknumbers cimport ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
 from size.cubincut cimport cut_cubin
 from size.cutting cimport PART_LTOIR, PART_OTHER, SHARED, Cutting, count_bytes
 from size.digests cimport Fingerprint, absorb

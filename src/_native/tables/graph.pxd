@@ -4,11 +4,10 @@
 from libc.stddef cimport size_t
 from libc.stdint cimport uint32_t
 
+from rownumbers cimport BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_TAKEN, EF_TAKEN, EF_UNSELECTED
 from base.scratch cimport Scratch, scratch_zeros
 from pylink._native.tables cimport MergedTables
-from tables.rows cimport (
-    BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_TAKEN, EF_TAKEN, EF_UNSELECTED, CallRow, EntityRow,
-)
+from tables.rows cimport CallRow, EntityRow
 
 
 # The rows that a graph is made from.

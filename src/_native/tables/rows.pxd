@@ -4,6 +4,10 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from rownumbers cimport (
+    EF_DEFINED, EF_KERNEL, EF_UNSELECTED, EF_UNSIZED, EF_WEAK, E_CONSTANT, E_GLOBAL, E_SHARED,
+    RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_REPLACED, RESOLUTION_WON,
+)
 from base.elf64 cimport STT_CUDA_OBJECT
 
 # One input file. Offsets are into the arena, the single buffer that holds all input bytes.
@@ -28,14 +32,6 @@ cdef packed struct FileRow:
     uint32_t note_end
     uint32_t first_code         # those up to `code_end` have all code
     uint32_t code_end
-
-# What a file says of itself (tables.py names the bits).
-cdef enum FileFlag:
-    FILE_SPECIFIC = 1           # the code is for one architecture alone
-    FILE_NARROW = 2             # addresses have 32 bits
-    FILE_UNCLASSED = 4          # .nv.compat has no ISA_CLASS: it runs on the target alone
-    FILE_EARLY = 8              # from sm_100 on: compiled before 13.0
-    FILE_WHOLE_PROGRAM = 16     # a whole program, of the type ET_WHOLE
 
 cdef enum:
     UNKNOWN_SM = 0xffff
@@ -83,37 +79,6 @@ cdef packed struct FaultRow:
     uint64_t value
     uint64_t limit
 
-# What a symbol stands for in relocation arithmetic.
-cdef enum EntityKind:
-    E_FUNC = 0
-    E_GLOBAL = 1            # lives in .nv.global or .nv.global.init
-    E_CONSTANT = 2
-    E_SHARED = 3
-    E_RESERVED = 4          # .nv.reservedSmem.*
-    E_UNIFIED = 5           # __UFT*, __UDT*: tables that this link does not have
-    E_CONST0_SIZE = 6       # .nv.ptx.const0.size
-    E_OTHER = 7
-    E_SYSTEM_SHARED = 8     # lives in .nv.shared.reserved.0
-    E_NULL = 9              # the null symbol of a file, where the output has one for it
-
-cdef enum EntityFlag:
-    EF_KERNEL = 1
-    EF_DEFINED = 2
-    EF_LOCAL = 4
-    EF_LIVE = 8             # reaches the output
-    EF_COMMON = 32
-    EF_TAKEN = 64           # a BLOCK_TAKEN row names it
-    EF_INTERNAL = 128       # local or constant, of internal visibility: dropped from executables
-    EF_WEAK = 256           # every definition is weak
-    EF_UNSIZED = 512        # extern __shared__ array
-    EF_NAMED = 1024         # a BLOCK_TAKEN row of a lost copy names it, and none of a current one
-    EF_DESELECTED = 2048    # dead only because some kernels were not selected
-    EF_UNSELECTED = 4096    # a kernel that lives only where device code launches it
-    EF_UNCALLED = 8192      # a function whose address is taken and that no kernel reaches
-    EF_INNER = 16384        # a function whose code is a part of another's, as -ewp compiles it
-    EF_UNBOUNDED = 32768    # a function of a whole program with recursion that nothing else shows
-    EF_ALIAS = 65536        # inner: another name for the function, as PTX `.alias` makes it
-
 # One distinct symbol of the link, in creation order: file by file, functions before the rest.
 cdef packed struct EntityRow:
     int32_t first               # symbol row of its first mention
@@ -133,16 +98,6 @@ cdef inline bint is_root(const EntityRow* e) noexcept nogil:
     """Whether it is a kernel, and not one that lives because other code launches it."""
     return e.flags & EF_KERNEL and not e.flags & EF_UNSELECTED
 
-# What became of the definition that one input symbol gives. Each entity with a definition has
-# exactly one that won.
-cdef enum Resolution:
-    RESOLUTION_NONE = 0         # no definition
-    RESOLUTION_LOST = 1         # to the one that won, which came before
-    RESOLUTION_LOST_EARLY = 2   # to one that was replaced later
-    RESOLUTION_REPLACED = 3     # was current until a later definition replaced it
-    RESOLUTION_WON = 4
-
-
 cdef inline bint has_lost(uint8_t resolution) noexcept nogil:
     """Whether a definition did nothing: another one was current and stayed it."""
     return resolution == RESOLUTION_LOST or resolution == RESOLUTION_LOST_EARLY
@@ -155,42 +110,16 @@ cdef inline bint was_current(uint8_t resolution) noexcept nogil:
 
 # One row of .nv.callgraph or .nv.prototype, of a function copy that was current when its file
 # was merged (address-taken rows: of any copy).
-cdef enum Block:
-    BLOCK_DIRECT = -1           # the markers of the file: a direct call
-    BLOCK_TAKEN = -2            # a function whose address is taken, with its prototype
-    BLOCK_INDIRECT = -3         # an indirect call by a prototype
-    BLOCK_CANDIDATE = -4        # a function that an indirect call may reach
-    BLOCK_PROTOTYPE = -5        # a row of .nv.prototype
-
 cdef packed struct CallRow:
     uint32_t caller             # entity
     uint32_t callee             # entity; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: number of a string
     int32_t block               # Block
     uint32_t won                # the row belongs to the copy that stays
 
-# A clash between definitions; pylink/phases/report_symbols.py words it.
-cdef enum Clash:
-    CLASH_MULTIPLE = 1
-    CLASH_SIZE = 2
-    CLASH_SPACE = 3             # variables of different memory, or a variable and a function
-    CLASH_PROTOTYPE = 4
-    CLASH_NO_NODE = 5           # a function whose name was that of a variable before
-    CLASH_GLOBAL = 6            # a kernel here, another function there
-    CLASH_MANAGED = 7           # a variable of unified memory here, none there
-    CLASH_COMMON = 8            # a common symbol with more bytes than its definition
-
 cdef packed struct ClashRow:
     uint32_t kind               # Clash
     int32_t symbol              # symbol row of the later one
     int32_t first               # symbol row of the earlier one
-
-# Options that change what the merge keeps, as bits.
-cdef enum Mode:
-    M_RELOCATABLE = 1           # -r
-    M_KEEP_RELOCS = 2           # --preserve-relocs
-    M_KEEP_CODE = 4             # no dead-code removal; tested in pylink.phases.merge
-    M_DEBUG = 8                 # -g without --suppress-debug-info
-    M_HOST_INFO = 16            # kernels that host code does not name are removed
 
 cdef enum OutFlag:
     OF_NO_SYMBOL = 1            # never has a section symbol
@@ -275,13 +204,6 @@ cdef packed struct FixupRow:
     uint32_t how                # FixupHow bits
     int32_t reloc               # OutRow of the relocation section it came through
 
-cdef enum FixupHow:
-    FIXUP_REL = 1                 # the field is the addend; `addend` is for the record alone
-    FIXUP_CLEAR = 2               # write zeros
-    FIXUP_ZERO = 4                # S is 0; the addend counts for shared memory alone
-    FIXUP_MERC = 16               # a mercury relocation number
-    FIXUP_INSTANCE = 32           # -r: names the externsharedinstance of its kernel
-
 # A relocation of a debug section that family C rebuilds.
 cdef enum RebuildOutcome:
     OUTCOME_LIVE = 0            # a function that stays
@@ -311,25 +233,11 @@ cdef packed struct FunctionRow:
     uint32_t keeps              # kernels: KeepsBit bits
     uint32_t barriers           # kernels: the largest number that sh_flags of functions reached say
 
-cdef enum:
-    NO_STACK_BOUND = 0xffffffffU
-
-# What a kernel does not take over from the functions that it reaches (tables.py names the second).
-cdef enum KeepsBit:
-    KEEPS_REGISTERS = 1
-    KEEPS_ALL = 2               # a kernel beside the only one that was selected
-
 # Bytes made by the link for one output section: a part of a blob.
 cdef packed struct SpanRow:
     int32_t out
     uint64_t offset
     uint64_t size
-
-# Whose bytes a section of the output has.
-cdef enum ContentsFrom:
-    FROM_INPUTS = 0
-    FROM_SPAN = 1               # a SpanRow holds the bytes, which the link made
-    FROM_TWIN = 2               # the bytes are those of its twin
 
 # Where one section lies in the output file.
 cdef packed struct PlaceRow:

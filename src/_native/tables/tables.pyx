@@ -19,6 +19,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memchr, memcpy, memset
 
+from rownumbers cimport LINK_RELOCATABLE
 from base cimport blocks
 from base.blocks cimport LARGE_BLOCK, MEDIUM_BLOCK, block_cut, block_free, block_widen, is_in_parts
 from base.vector cimport Vec, vec_free, vec_to_bytes
@@ -28,9 +29,8 @@ from columns cimport (
     SECTION_ROW, SPAN_ROW, SYMBOL_ROW, USE_ROW, VARIABLE_ROW,
 )
 from tables.rows cimport (
-    M_RELOCATABLE, CallRow, ClashRow, EmittedRow, EntityRow, FaultRow, FileRow, FixupRow,
-    FunctionRow, OutRow, OutSymbolRow, PatchRow, PlaceRow, RebuildRow, SectionRow, SpanRow,
-    SymbolRow,
+    CallRow, ClashRow, EmittedRow, EntityRow, FaultRow, FileRow, FixupRow, FunctionRow, OutRow,
+    OutSymbolRow, PatchRow, PlaceRow, RebuildRow, SectionRow, SpanRow, SymbolRow,
 )
 from tables.views cimport MergedView, ObjectsView, PlacedView, SharedView
 from traits cimport FAMILY_A, FAMILY_TRAITS
@@ -467,7 +467,7 @@ cdef class ObjectTables(Result):
         self.family = family
         self.mode = mode
         self.traits = traits | FAMILY_TRAITS[family]
-        self.executable = not mode & M_RELOCATABLE
+        self.executable = not mode & LINK_RELOCATABLE
 
     cdef void view(self, ObjectsView* v) noexcept:
         v.arena = <const uint8_t*>PyBytes_AS_STRING(self.arena)

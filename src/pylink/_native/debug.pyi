@@ -28,7 +28,7 @@ class MalformedDebugSection(ValueError):
     piece: int
     offset: int
     mercury: bool
-    def __init__(self, piece: int, offset: int, mercury: bool, reason: str) -> None: ...
+    def __init__(self, piece: int, offset: int, *, mercury: bool, reason: str) -> None: ...
 
 def rebuild_line(
     arena: bytes,
@@ -36,6 +36,7 @@ def rebuild_line(
     relocs: bytes,
     headers: bytes = b"",
     patches: bytes = b"",
+    *,
     ended: bool = False,
 ) -> tuple[bytes, bytes, bytes]:
     """Rebuild `.debug_line` or `.nv_debug_line_sass`: (contents, moved, units).

@@ -72,7 +72,7 @@ class Vectors:
     def digest(self, row: int) -> int | None:
         """The digest of one target, or None while it is not filled."""
 
-def compare(reference: Vectors, candidate: Vectors, hashed: bool, symbols: bool) -> Result:
+def compare(reference: Vectors, candidate: Vectors, *, hashed: bool, symbols: bool) -> Result:
     """Decide whether `candidate` folds into `reference`.
 
     `hashed` finds twins by key instead of linearly; `symbols` checks, where both objects have
@@ -81,12 +81,12 @@ def compare(reference: Vectors, candidate: Vectors, hashed: bool, symbols: bool)
     """
 
 def compare_targets(
-    reference: Vectors, candidate: Vectors, symbols: bool, moved_header: int
+    reference: Vectors, candidate: Vectors, *, symbols: bool, moved_header: int
 ) -> Result:
     """Continue `compare` with stage 3; `moved_header` is from its result."""
 
 def first_accepting(
-    references: list[Vectors], candidate: Vectors, symbols: bool
+    references: list[Vectors], candidate: Vectors, *, symbols: bool
 ) -> tuple[int, Result, Result]:
     """Compare with each reference in order, linearly, until one accepts.
 

@@ -43,7 +43,7 @@ def find_apart(files: Files, low: int, high: int) -> list[int]:
     Tools are numbers of `pylink.facts.releases.tool_number`.
     """
 
-def find_kernels(objects: ObjectTables, every: bool) -> list[int]:
+def find_kernels(objects: ObjectTables, *, every: bool) -> list[int]:
     """Numbers of the files with a kernel that has a fence or, with `every`, with code that exits.
 
     Kernels that only trap count, too. A fence is an instruction with the low 12 bits 0x992

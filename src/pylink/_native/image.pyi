@@ -42,13 +42,13 @@ def write_contents(image: Canvas, placed: PlacedTables, patches: Patches) -> int
     records are described in the source and in docs/format-notes/literal-pools.md.
     """
 
-def write_output(image: Canvas, placed: PlacedTables, patches: Patches, preserved: bool) -> int:
+def write_output(image: Canvas, placed: PlacedTables, patches: Patches, *, preserved: bool) -> int:
     """Do the work of `write_contents` and `write_tables`, from the first byte to the last.
 
     Each byte is written once. The bytes of `write_header` are zero until then.
     """
 
-def write_tables(image: Canvas, placed: PlacedTables, preserved: bool) -> None:
+def write_tables(image: Canvas, placed: PlacedTables, *, preserved: bool) -> None:
     """Write symbol tables, string tables and section headers.
 
     With `preserved` (--preserve-relocs, no debug data) shared variables have internal visibility.

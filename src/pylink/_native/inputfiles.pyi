@@ -19,7 +19,7 @@ class MappedFiles:
     a limit of the system (`fs.lease-break-time`, 45 s). As a context manager it ends with copies.
     """
 
-    def end(self, keeps: bool) -> int:
+    def end(self, *, keeps: bool) -> int:
         """Unmap the files; the arena then has copies of them or, without `keeps`, zeros.
 
         Returns the first input that was written to while it was mapped, or -1. A second call does

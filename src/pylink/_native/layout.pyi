@@ -11,7 +11,7 @@ def assign_values(placed: PlacedTables) -> None:
     Common symbols are appended to .nv.global. Shared variables are placed by `sharedmap`.
     """
 
-def order(placed: PlacedTables, has_file_records: bool) -> None:
+def order(placed: PlacedTables, *, has_file_records: bool) -> None:
     """Number the sections and symbols of the output.
 
     Fills `section_order`, `section_index`, `symbol_order`, `symbol_index`,

@@ -15,7 +15,7 @@ Measured: TypeAlias = tuple[int, bytes, bytes, bytes, int, int, bytes | None]
 def use_codec(codec: int, path: bytes) -> bool:
     """Decompress with the library at `path` from now on; False if it lacks the function."""
 
-def frame_of(payload: bytes, level: int, checked: bool = True) -> bytes | None:
+def frame_of(payload: bytes, level: int, *, checked: bool = True) -> bytes | None:
     """Compress the payload to one Zstandard frame; with `checked`, decompress and compare it.
 
     It calls the library of the package `zstandard`, so the frame is equal to the package's.
@@ -52,6 +52,7 @@ class Ledger:
         payloads: list[Payload],
         file: int = -1,
         level: int = 0,
+        *,
         kept: bool = False,
     ) -> list[Measured | None]:
         """Count payloads: decompress each, and compress again those that are to be.
@@ -88,7 +89,7 @@ class Ledger:
         """Names by number; the name of 0, for shared bytes, is empty."""
 
     def sums(
-        self, entry_groups: bytes, function_groups: bytes, by_part: bool
+        self, entry_groups: bytes, function_groups: bytes, *, by_part: bool
     ) -> list[tuple[int, int, int, int, int, int, int]]:
         """Sums as (group of entries, of functions, part, rows, unpacked, installed, download).
 

@@ -19,7 +19,7 @@ def fastpath_bits(merged: MergedTables) -> int:
     """The bits of attribute 0x0b that the code of the output has, regardless of its files."""
 
 def merge_compat(
-    objects: ObjectTables, rows: bytes, arch_specific: bool, features: int, fastpath: int
+    objects: ObjectTables, rows: bytes, *, arch_specific: bool, features: int, fastpath: int
 ) -> bytes:
     """The attributes of .nv.compat, merged over all inputs by `rows` (`pylink.facts.compat`).
 

@@ -19,7 +19,7 @@ def resolve(merged: MergedTables) -> Clashes:
     symbols take the largest size.
     """
 
-def find_live(merged: MergedTables, selected: Marks, keep_all: bool) -> None:
+def find_live(merged: MergedTables, selected: Marks, *, keep_all: bool) -> None:
     """Mark the entities that reach the output, in `entities`.
 
     Roots are the kernels; with `selected` (by entity, or empty for all) only those it marks. An

@@ -1,6 +1,8 @@
 """Selects the files that a link takes: members of archives, and the device runtime library."""
 
-def select(arena: bytes, extents: bytes, demand: bytes, groups: bytes, relocatable: bool) -> bytes:
+def select(
+    arena: bytes, extents: bytes, demand: bytes, groups: bytes, *, relocatable: bool
+) -> bytes:
     """A byte per file, 1 if the link takes it.
 
     `extents` has a row (offset u64, size u64) per file, `demand` a byte (ALWAYS and so on of

@@ -37,6 +37,7 @@ from pylink._native.tables import SharedTables
 def layout_shared(
     shared: SharedTables,
     family: int,
+    *,
     keeps_common: bool,
     aligns_arrays: bool,
     ties_arrays: bool,
@@ -55,7 +56,7 @@ def layout_shared(
     tie.
     """
 
-def layout_relocatable(shared: SharedTables, aligns_arrays: bool, ties_arrays: bool) -> None:
+def layout_relocatable(shared: SharedTables, *, aligns_arrays: bool, ties_arrays: bool) -> None:
     """Compute sizes for `-r`, which places nothing: fills `kernels` and `ties`, for any family.
 
     Extern uses are those of the kernels' own code only, with tie -1, or with `-g` the array.

@@ -11,7 +11,7 @@ def gather(merged: MergedTables) -> SharedTables:
     """
 
 def apply(
-    placed: PlacedTables, shared: SharedTables, keep_symbols: bool, reserves: bool = True
+    placed: PlacedTables, shared: SharedTables, *, keep_symbols: bool, reserves: bool = True
 ) -> None:
     """Copy the layout of shared memory to the tables of the link.
 
@@ -23,6 +23,6 @@ def apply(
     """
 
 def find_oversized(
-    shared: SharedTables, limit: int, family: int, reserves: bool = True
+    shared: SharedTables, limit: int, family: int, *, reserves: bool = True
 ) -> list[tuple[int, int]]:
     """Kernels with more shared memory of their own than `limit` bytes: (entity, bytes)."""

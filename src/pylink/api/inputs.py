@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from pylink.facts import inputkinds
 from pylink.inputs import kinds
 from pylink.options.model import Input as LinkInput
 
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 # The kinds that a caller can require, with the numbers of the kinds of contents.
 KINDS: dict[str, tuple[int, ...]] = {
     "any": (),
-    "cubin": (kinds.CUBIN,),
-    "ptx": (kinds.PTX,),
-    "ltoir": (kinds.LTOIR,),
-    "fatbin": (kinds.FATBIN,),
-    "object": (kinds.HOST,),
-    "library": (kinds.ARCHIVE, kinds.THIN_ARCHIVE),
+    "cubin": (inputkinds.CUBIN,),
+    "ptx": (inputkinds.PTX,),
+    "ltoir": (inputkinds.LTOIR,),
+    "fatbin": (inputkinds.FATBIN,),
+    "object": (inputkinds.HOST,),
+    "library": (inputkinds.ARCHIVE, inputkinds.THIN_ARCHIVE),
 }
 
 # Bytes at the start of a file that show its kind. PTX may begin with long comments.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylink.facts.fatbinentries import FLAG_SUFFIX
-from pylink.inputs.choice import ENTRY_ELF, ENTRY_PTX
+from pylink.facts.picknumbers import EntryKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,10 +30,10 @@ def runs(entry: Entry, gpu: int) -> bool:
     is_family = entry.flags & FLAG_SUFFIX["f"] != 0
     is_same_major = entry.sm // 10 == gpu // 10
     if is_one_chip:
-        return entry.sm == gpu and entry.kind in (ENTRY_ELF, ENTRY_PTX)
-    if entry.kind == ENTRY_ELF or (entry.kind == ENTRY_PTX and is_family):
+        return entry.sm == gpu and entry.kind in (EntryKind.ELF, EntryKind.PTX)
+    if entry.kind == EntryKind.ELF or (entry.kind == EntryKind.PTX and is_family):
         return is_same_major and entry.sm <= gpu
-    return entry.kind == ENTRY_PTX and entry.sm <= gpu
+    return entry.kind == EntryKind.PTX and entry.sm <= gpu
 
 
 def has_code_for(file: LinkedFile, gpu: int) -> bool:
@@ -42,7 +42,7 @@ def has_code_for(file: LinkedFile, gpu: int) -> bool:
 
 def architectures(entries: Iterable[Entry]) -> list[str]:
     """The architectures of the code, such as sm_90a and compute_90: sm_ first, ascending."""
-    prefixes = {ENTRY_ELF: "sm", ENTRY_PTX: "compute"}
+    prefixes = {EntryKind.ELF: "sm", EntryKind.PTX: "compute"}
     architectures_of = {
         (entry.sm, entry.kind, suffix)
         for entry in entries
@@ -63,12 +63,12 @@ def unused_relocatable(file: LinkedFile) -> int:
         (entry.sm, entry.flags & (FLAG_SUFFIX["a"] | FLAG_SUFFIX["f"]))
         for image in file.images
         for entry in image.entries
-        if entry.kind == ENTRY_ELF
+        if entry.kind == EntryKind.ELF
     }
     return sum(
         entry.size
         for module in file.modules
         for entry in module.entries
-        if entry.kind == ENTRY_ELF
+        if entry.kind == EntryKind.ELF
         and (entry.sm, entry.flags & (FLAG_SUFFIX["a"] | FLAG_SUFFIX["f"])) in linked
     )

@@ -16,8 +16,9 @@ from itertools import accumulate
 from pylink.api.inputs import HEAD_SIZE
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError, reason_of
+from pylink.facts.inputkinds import ARCHIVE, CUBIN, THIN_ARCHIVE
 from pylink.files.reading import read_incoming
-from pylink.inputs.kinds import ARCHIVE, CUBIN, THIN_ARCHIVE, kind_of
+from pylink.inputs.kinds import kind_of
 from pylink.options.file import split_arguments
 from pylink.options.parse import CommandLine, parse, read_argument
 from pylink.options.table import BY_ATTRIBUTE

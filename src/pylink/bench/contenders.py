@@ -16,7 +16,7 @@ from pylink import __version__
 from pylink.bench import resident
 from pylink.bench.processes import Resident, RunFailed
 from pylink.bench.server import Server
-from pylink.inputs import kinds
+from pylink.facts import inputkinds
 from pylink.jitlink import real
 from pylink.options.table import BY_ATTRIBUTE, FLAG, LIST
 from pylink.subtools.compilers import find_nvjitlink, library_release, number
@@ -40,12 +40,12 @@ SERVED = "pylink serve"
 
 # nvJitLinkInputType of nvJitLink.h, by the kind of an input.
 JIT_TYPES = {
-    kinds.CUBIN: 1,
-    kinds.PTX: 2,
-    kinds.LTOIR: 3,
-    kinds.FATBIN: 4,
-    kinds.HOST: 5,
-    kinds.ARCHIVE: 6,
+    inputkinds.CUBIN: 1,
+    inputkinds.PTX: 2,
+    inputkinds.LTOIR: 3,
+    inputkinds.FATBIN: 4,
+    inputkinds.HOST: 5,
+    inputkinds.ARCHIVE: 6,
 }
 
 # Options of nvJitLink, by attribute; each value of a list is an option. JIT_IDLE options have no
@@ -199,7 +199,7 @@ class NvJitLink(InProcess):
         inputs = [
             (JIT_TYPES[link.kinds[place]], link.inputs[place][0]) for place in link.part(size)
         ]
-        inputs += [(JIT_TYPES[kinds.ARCHIVE], name) for name in link.libraries]
+        inputs += [(JIT_TYPES[inputkinds.ARCHIVE], name) for name in link.libraries]
         return self._process.run(
             {
                 "library": self._library,
@@ -216,7 +216,7 @@ def jit_options(link: Link) -> list[str]:
     for kind, (name, is_whole) in zip(link.kinds, link.inputs, strict=True):
         if kind not in JIT_TYPES:
             raise RunFailed(f"it does not accept an input such as {name}")
-        if is_whole and kind == kinds.ARCHIVE:
+        if is_whole and kind == inputkinds.ARCHIVE:
             raise RunFailed("it has no --whole-archive")
     for name, value in link.values.items():
         option = BY_ATTRIBUTE[name]

@@ -44,7 +44,7 @@ class FamilyRow:
     single_sections: int = 0
     single_bytes: int = 0
 
-    def count(self, size: int, folded: bool, single: bool) -> None:
+    def count(self, size: int, *, folded: bool, single: bool) -> None:
         self.sections += 1
         self.bytes += size
         self.folded_sections += folded
@@ -170,7 +170,7 @@ def analyze(
     if result is None:
         result = fold(items, prefilter=prefilter, identity=identity, progress=progress)
     rows = _rows(items)
-    leaders = _leaders(rows, prefilter == "xxh3")
+    leaders = _leaders(rows, hashed=prefilter == "xxh3")
     families: dict[str, FamilyRow] = {}
     for row, owner in enumerate(rows.owners):
         folded = result.reference[owner] is not None
@@ -179,7 +179,7 @@ def analyze(
         if rows.relocations[row]:
             sizes.append((RELOCATIONS, len(rows.relocations[row])))
         for family, size in sizes:
-            families.setdefault(family, FamilyRow()).count(size, folded, single)
+            families.setdefault(family, FamilyRow()).count(size, folded=folded, single=single)
     nearest = _nearest(rows, leaders, result.reference)
     candidates = []
     blockers: Counter[str] = Counter()
@@ -287,7 +287,7 @@ def _relocated_section(name: bytes) -> str:
     return _without_prefix(show_name(name)).removeprefix(".rela")
 
 
-def _leaders(rows: _Rows, hashed: bool) -> array.array[int]:
+def _leaders(rows: _Rows, *, hashed: bool) -> array.array[int]:
     """The first equal row of each row; only rows with equal names and sizes are hashed."""
     ties: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
     for row, (name, data) in enumerate(zip(rows.names, rows.sections, strict=True)):

@@ -7,7 +7,8 @@ docs/device-link.md.
 from __future__ import annotations
 
 from pylink.facts.fatbinentries import FLAG_LZ4, FLAG_ZSTD
-from pylink.inputs.payload import ZSTD_FRAME, load_codec
+from pylink.facts.picknumbers import Codec
+from pylink.inputs.payload import load_codec
 
 # By default, cubins of more bytes than this are compressed.
 COMPRESSION_THRESHOLD = 10_000_000
@@ -70,7 +71,7 @@ def compress(data: bytes, mode: Mode) -> tuple[int, bytes]:
         )
     from pylink._native import ledger  # small steps do not need it
 
-    if load_codec(ZSTD_FRAME, ledger.use_codec):
+    if load_codec(Codec.ZSTD_FRAME, ledger.use_codec):
         frame = ledger.frame_of(data, mode.level, checked=False)
         if frame is not None:
             return FLAG_ZSTD, frame

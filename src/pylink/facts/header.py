@@ -20,10 +20,13 @@ from pylink.facts import (
     compat,
     elf,
     inheritance,
+    inputkinds,
     kernelmodes,
     objectformats,
+    picknumbers,
     releases,
     relocations,
+    rownumbers,
     target,
 )
 from pylink.facts.headerlines import enum, numbers, table
@@ -190,6 +193,23 @@ def traits() -> Iterator[str]:
     yield ""
 
 
+def grouped(groups: Mapping[str, type]) -> Iterator[str]:
+    """The numbers of classes, each behind the prefix of its class."""
+    for prefix, group in groups.items():
+        named = {name: value for name, value in vars(group).items() if isinstance(value, int)}
+        yield from enum({f"{prefix}{name}": value for name, value in named.items()})
+
+
+def row_numbers() -> Iterator[str]:
+    yield from grouped(rownumbers.PREFIXES)
+    yield from enum({"NO_STACK_BOUND": rownumbers.NO_STACK_BOUND})
+
+
+def input_kinds() -> Iterator[str]:
+    kinds = {name: value for name, value in vars(inputkinds).items() if isinstance(value, int)}
+    yield from enum({f"IN_{name}": value for name, value in kinds.items()})
+
+
 # One header for each subject, so that a changed fact rebuilds only the modules that use it.
 HEADERS: dict[str, Callable[[], Iterator[str]]] = {
     "elfnumbers.pxd": lambda: enum(numbers(elf, ("SHT_", "SHF_"))),
@@ -200,6 +220,9 @@ HEADERS: dict[str, Callable[[], Iterator[str]]] = {
     "objectformats.pxd": format_tables,
     "traits.pxd": traits,
     "kernelmodes.pxd": lambda: enum(numbers(kernelmodes, ("MODE_", "UPDATE_"))),
+    "rownumbers.pxd": row_numbers,
+    "inputkinds.pxd": input_kinds,
+    "picknumbers.pxd": lambda: grouped(picknumbers.PREFIXES),
 }
 
 

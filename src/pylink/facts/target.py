@@ -142,7 +142,7 @@ class Target:
         self.shared_limit = row.shared if self.specific else SHARED_LIMIT
         self.elf_flags = (2 if self.family == FAMILY_C else 4) | self.sm << 8
 
-    def accepts(self, sm: int, specific: bool) -> bool:
+    def accepts(self, sm: int, *, specific: bool) -> bool:
         """Whether code for sm_<sm>, with the suffix `a` if `specific`, runs on this target.
 
         The suffix of the target does not matter. From sm_100 on code runs on targets of the same
@@ -156,9 +156,9 @@ class Target:
             return self.sm in ARCHITECTURES[sm].also
         return sm // 10 == self.sm // 10 and sm < self.sm and not specific
 
-    def accepts_cubin(self, sm: int, specific: bool) -> bool:
+    def accepts_cubin(self, sm: int, *, specific: bool) -> bool:
         """Like `accepts`, for the number in the header of a cubin, also one from CUDA 12."""
-        return self.accepts(RENAMED.get(sm, sm), specific)
+        return self.accepts(RENAMED.get(sm, sm), specific=specific)
 
     def limits(self, sm: int) -> bool:
         """Whether code for sm_<sm> lacks the mercury form that this target needs."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylink._native import inputfiles
 from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import printable
+from pylink.facts import inputkinds
 from pylink.facts.elf import EM_CUDA, ET_EXEC
 from pylink.files.reading import read_incoming
 from pylink.fleet.columns import CUBIN, OTHER
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 # An arena of this size is still in the processor's cache when its sections are hashed.
 ARENA_SIZE = 16 << 20
 KIND_NAMES = {
-    kinds.CUBIN: CUBIN,
-    kinds.HOST: "host object",
-    kinds.FATBIN: "fat binary",
-    kinds.ARCHIVE: "archive",
-    kinds.THIN_ARCHIVE: "thin archive",
+    inputkinds.CUBIN: CUBIN,
+    inputkinds.HOST: "host object",
+    inputkinds.FATBIN: "fat binary",
+    inputkinds.ARCHIVE: "archive",
+    inputkinds.THIN_ARCHIVE: "thin archive",
 }
 SHARED, EXECUTABLE = "shared library", "executable"
 UNREADABLE = "unreadable"
@@ -116,10 +117,10 @@ def _read_some(
         head = arena[offset : offset + min(size, HEAD_SIZE)]
         result = FileResult(_kind_name(kind, head), None, file.stamp)
         results[row] = result
-        if kind == kinds.CUBIN and _is_cubin(arena[offset : offset + 20]):
+        if kind == inputkinds.CUBIN and _is_cubin(arena[offset : offset + 20]):
             batch.cubins.append(CodeSource(row, "", 0, "cubin", size, size))
             places.append(extent(offset, size))
-        elif kind in KIND_NAMES and kind != kinds.CUBIN:
+        elif kind in KIND_NAMES and kind != inputkinds.CUBIN:
             containers.append((number, arena[offset : offset + size]))
         elif arena[offset : offset + 4] == ZIP_MAGIC:
             result.kind = ZIP
@@ -134,7 +135,7 @@ def _read_some(
 
 def _kind_name(kind: int, head: bytes) -> str:
     """The kind of a file, for ELF files by their type and whether they name a loader."""
-    if kind != kinds.HOST or len(head) < _HEADER.size:
+    if kind != inputkinds.HOST or len(head) < _HEADER.size:
         return KIND_NAMES.get(kind, OTHER)
     elf_type, segments, width, count = _HEADER.unpack_from(head)
     if elf_type == ET_EXEC:
@@ -181,9 +182,9 @@ def _read_alone(file: TreeFile, row: int, results: dict[int, FileResult]) -> Ite
     arena, extents, _, _ = inputfiles.read_files([None], [len(data)], [data])
     kind_codes = inputfiles.classify(arena, extents) or bytes(1)
     result.kind = _kind_name(kind_codes[0], data[:HEAD_SIZE])
-    if kind_codes[0] == kinds.CUBIN and _is_cubin(data[:20]):
+    if kind_codes[0] == inputkinds.CUBIN and _is_cubin(data[:20]):
         yield Batch(arena, extents, [CodeSource(row, "", 0, "cubin", len(data), len(data))])
-    elif result.kind != OTHER and kind_codes[0] != kinds.CUBIN:
+    elif result.kind != OTHER and kind_codes[0] != inputkinds.CUBIN:
         yield from _unpack(file, row, data, result)
     else:
         result.kind = OTHER
@@ -192,7 +193,7 @@ def _read_alone(file: TreeFile, row: int, results: dict[int, FileResult]) -> Ite
 def _unpack(file: TreeFile, row: int, data: bytes, result: FileResult) -> Iterator[Batch]:
     """Unpack the device code of a container, up to damage if there is any."""
     name = os.fsdecode(file.full)
-    if result.kind == KIND_NAMES[kinds.THIN_ARCHIVE]:
+    if result.kind == KIND_NAMES[inputkinds.THIN_ARCHIVE]:
         result.stamp = file.stamp.without_times()  # its members change without it
     cubins: list[bytes] = []
     batch = Batch()

@@ -9,10 +9,11 @@ otherwise be undefined. So an archive that nvlink can link gives the same file.
 from __future__ import annotations
 
 from pylink._native import archives
-from pylink.inputs import kinds
+from pylink.facts import inputkinds
+from pylink.facts.picknumbers import Demand
 from pylink.inputs.archiveformat import ROW_SIZE, ArchiveError, is_thin, list_all
 from pylink.inputs.archivethin import MAX_SIZE, external_members
-from pylink.inputs.sources import ALWAYS, NEEDED, OVERLOOKED, TOGETHER, WHOLE_ARCHIVE, SourceBatch
+from pylink.inputs.sources import OVERLOOKED, WHOLE_ARCHIVE, SourceBatch
 from pylink.options.plan import identity
 
 TYPE_CHECKING = False
@@ -25,13 +26,15 @@ if TYPE_CHECKING:
 
 # Kinds of members that can hold code for the link. PTX and LTO-IR only count with --whole-archive:
 # their symbols are known only after they are compiled.
-_CODE = bytes([kinds.CUBIN, kinds.HOST, kinds.FATBIN])
-_WHOLE_CODE = _CODE + bytes([kinds.PTX, kinds.LTOIR])
-_ARCHIVES = {kinds.ARCHIVE, kinds.THIN_ARCHIVE}
+_CODE = bytes([inputkinds.CUBIN, inputkinds.HOST, inputkinds.FATBIN])
+_WHOLE_CODE = _CODE + bytes([inputkinds.PTX, inputkinds.LTOIR])
+_ARCHIVES = {inputkinds.ARCHIVE, inputkinds.THIN_ARCHIVE}
 
 # By kind: whether nvlink stops reading at such a member, and the demand of a member that it reads.
-_STOPS = bytes(kind not in (kinds.HOST, kinds.CUBIN) for kind in range(256))
-_DEMANDS = bytes(ALWAYS if kind == kinds.HOST else TOGETHER for kind in range(256))
+_STOPS = bytes(kind not in (inputkinds.HOST, inputkinds.CUBIN) for kind in range(256))
+_DEMANDS = bytes(
+    Demand.ALWAYS if kind == inputkinds.HOST else Demand.TOGETHER for kind in range(256)
+)
 
 # Limits for one archive: a small file can refer to a large one, or to itself, very often.
 MAX_DEPTH = 16
@@ -84,12 +87,12 @@ def read_members(
         seen_count = 0 if overlooked or depth > 1 else _count_seen(batch)
         overlooked = overlooked or seen_count < count
         if whole_archive:
-            batch.demands = bytes([ALWAYS]) * count
+            batch.demands = bytes([Demand.ALWAYS]) * count
         elif lazy:
-            batch.demands = bytes([NEEDED]) * count
+            batch.demands = bytes([Demand.NEEDED]) * count
         else:
             seen_demands = batch.kinds[:seen_count].translate(_DEMANDS)
-            batch.demands = seen_demands + bytes([TOGETHER]) * (count - seen_count)
+            batch.demands = seen_demands + bytes([Demand.TOGETHER]) * (count - seen_count)
         mark = WHOLE_ARCHIVE if whole_archive else 0
         batch.marks = bytes([mark]) * seen_count + bytes([mark | OVERLOOKED]) * (count - seen_count)
         yield batch.of_kinds(code)

@@ -8,16 +8,12 @@ suffix `a` does not run code with it. docs/inputs.md has the experiments.
 
 from __future__ import annotations
 
+from pylink.facts.picknumbers import EntryKind
 from pylink.facts.target import ARCHITECTURES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.facts.target import Target
-
-# Kinds of entries.
-ENTRY_PTX = 1
-ENTRY_ELF = 2
-ENTRY_LTOIR = 8
 
 # Bits of an entry's flags.
 FLAG_64_BIT = 0x1  # addresses have 64 bits
@@ -61,11 +57,11 @@ class Chooser:
         if not flags & FLAG_64_BIT:
             return -1
         suffix = 2 if flags & FLAG_CHIP else 1 if flags & FLAG_FAMILY else 0
-        if kind == ENTRY_ELF:
+        if kind == EntryKind.ELF:
             return sm << 4 | 4 | suffix if self._runs(sm, flags) else -1
-        if kind == ENTRY_PTX:
+        if kind == EntryKind.PTX:
             return sm << 4 | suffix if self._compiles(sm, flags) else -1
-        if kind == ENTRY_LTOIR and self._compiles(sm, flags):
+        if kind == EntryKind.LTOIR and self._compiles(sm, flags):
             # Without optimization LTO-IR is the last choice.
             return sm << 4 | suffix | 1 << 24 if self._optimizes else 0
         return -1
@@ -79,7 +75,7 @@ class Chooser:
             return True
         if sm >= 100 and not flags & FLAG_COMPATIBLE and (sm, target.sm) not in ALWAYS_COMPATIBLE:
             return False
-        return target.accepts(sm, bool(flags & FLAG_CHIP))
+        return target.accepts(sm, specific=bool(flags & FLAG_CHIP))
 
     def _compiles(self, sm: int, flags: int) -> bool:
         target = self._target

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink.inputs import kinds
+from pylink.facts import inputkinds
 from pylink.inputs.sources import Sources
 from pylink.options.plan import identity
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from pylink.options.plan import Identity
     from pylink.phases.init import Job
 
-_ARCHIVES = (kinds.ARCHIVE, kinds.THIN_ARCHIVE)
+_ARCHIVES = (inputkinds.ARCHIVE, inputkinds.THIN_ARCHIVE)
 # Kinds of inputs that need a closer look than at their first bytes.
-_AMBIGUOUS = (*_ARCHIVES, kinds.HOST, kinds.UNKNOWN)
+_AMBIGUOUS = (*_ARCHIVES, inputkinds.HOST, inputkinds.UNKNOWN)
 
 E_TYPE, ET_DYN = 16, b"\3\0"  # offset of the type in an ELF file; the type of shared libraries
 
@@ -40,7 +40,7 @@ def find_sources(
             if kind not in _AMBIGUOUS:
                 continue
             # Most inputs are host objects, and making a `Source` of each would dominate the cost.
-            if kind == kinds.HOST and not _is_dynamic(batch.arena, starts[number]):
+            if kind == inputkinds.HOST and not _is_dynamic(batch.arena, starts[number]):
                 continue
             source_input, source = job.inputs[earlier_inputs + number], batch[number]
             if kind not in _ARCHIVES and not is_shared(source):
@@ -69,10 +69,10 @@ def is_shared(source: Source) -> bool:
     It ignores ELF files of the type of shared libraries and programs, and texts that host linkers
     read in place of a library.
     """
-    if source.kind == kinds.UNKNOWN:
+    if source.kind == inputkinds.UNKNOWN:
         return source.name.endswith(".so")
     return (
-        source.kind == kinds.HOST
+        source.kind == inputkinds.HOST
         and _is_dynamic(source.arena, source.offset)
         and not source.name.endswith(".cubin")  # such a file must be for the device
     )

@@ -9,9 +9,10 @@ from struct import unpack_from
 from pylink._native.elfheaders import read_sections
 from pylink.diagnostics.record import note
 from pylink.facts.elf import E_SHOFF, ET_DYN, ET_REL, MACHINE_TITLES
+from pylink.facts.inputkinds import UNKNOWN
 from pylink.inputs.archiveformat import is_thin, read_archive
 from pylink.inputs.archivethin import member_file
-from pylink.inputs.kinds import ELF_MAGIC, UNKNOWN, kind_of
+from pylink.inputs.kinds import ELF_MAGIC, kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

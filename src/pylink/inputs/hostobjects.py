@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pylink._native import elfread, fatbin
 from pylink.facts.fatbinentries import entry_text, pack_entry
+from pylink.facts.inputkinds import CUBIN, LTOIR
+from pylink.facts.picknumbers import EntryKind, PickOrigin, PickState
 from pylink.facts.releases import TRAIT_PARTS_ACCELERATED, release_to_follow
-from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, FLAG_CHIP, FLAG_FAMILY, Chooser
+from pylink.inputs.choice import FLAG_CHIP, FLAG_FAMILY, Chooser
 from pylink.inputs.compileinputs import CompileInput
 from pylink.inputs.contents import DeviceContents
 from pylink.inputs.damage import report_damage, report_entry
-from pylink.inputs.kinds import CUBIN, LTOIR, SYSTEM_LIBRARY
+from pylink.inputs.kinds import SYSTEM_LIBRARY
 from pylink.inputs.payload import Unpacker
-from pylink.inputs.picks import FROM_FILE, FROM_HOST, PICK_GOOD, PICK_TOO_LARGE, Pick, Picks
+from pylink.inputs.picks import Pick, Picks
 from pylink.inputs.sources import WHOLE_ARCHIVE
 from pylink.rowformats import ENTRY
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 NO_LIMIT = (1 << 64) - 1
 
 # Prefixes in `code=` of nvcc, by kind of entry.
-CODE_PREFIXES = {ENTRY_ELF: "sm_", ENTRY_PTX: "compute_", ENTRY_LTOIR: "lto_"}
+CODE_PREFIXES = {EntryKind.ELF: "sm_", EntryKind.PTX: "compute_", EntryKind.LTOIR: "lto_"}
 
 
 def unpack_hosted(job: Job, scanned: ScannedInputs, sink: Sink) -> tuple[DeviceContents, Picks]:
@@ -43,7 +45,7 @@ def unpack_hosted(job: Job, scanned: ScannedInputs, sink: Sink) -> tuple[DeviceC
     picked, unmatched = pick_entries(job, contents, scanned.faults, linked, sink)
     for number in picked.special:
         pick = Pick(picked.rows, number)
-        if pick.embedded != FROM_FILE:
+        if pick.embedded != PickOrigin.FILE:
             compile_input = make_compile_input(pick, picked, sink)
             if compile_input is not None:
                 picked.compile_inputs[number] = compile_input
@@ -130,7 +132,7 @@ def follows_parting_release(picked: Picks) -> bool:
     """
     for number in range(len(picked.source_numbers)):
         pick = Pick(picked.rows, number)
-        if pick.kind != CUBIN or pick.state != PICK_GOOD:
+        if pick.kind != CUBIN or pick.state != PickState.GOOD:
             continue
         toolkit = read_toolkit(picked.peek(pick))
         if release_to_follow(None, toolkit).traits & TRAIT_PARTS_ACCELERATED:
@@ -164,8 +166,8 @@ def code_name(kind: int, sm: int, flags: int) -> str:
 def make_compile_input(pick: Pick, picked: Picks, sink: Sink) -> CompileInput | None:
     """Make the input of a compiler from an entry; None, with a report, if it is damaged."""
     source = picked.sources[pick.source]
-    if pick.state != PICK_GOOD:
-        reason = picked.unpacker.refusal(pick.full_size, is_large=pick.state == PICK_TOO_LARGE)
+    if pick.state != PickState.GOOD:
+        reason = picked.unpacker.refusal(pick.full_size, is_large=pick.state == PickState.TOO_LARGE)
         report_entry(source, pick.index, str(reason), sink, reason.kind)
         return None
     view = memoryview(source.arena)
@@ -175,7 +177,7 @@ def make_compile_input(pick: Pick, picked: Picks, sink: Sink) -> CompileInput | 
         b"",
         arch=pick.sm,
         embedded=True,
-        hosted=pick.embedded == FROM_HOST,
+        hosted=pick.embedded == PickOrigin.HOST,
         number=pick.source,
     )
     if pick.kind == LTOIR:

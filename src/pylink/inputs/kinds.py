@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
+from pylink.facts.inputkinds import CUBIN, HOST, SHARED
+
 ELF_MAGIC = b"\x7fELF"  # of cubins and of host objects
 MACHINE = slice(18, 20)  # e_machine in an ELF header
 
-CUBIN = 0
-HOST = 1
-FATBIN = 2
-ARCHIVE = 3
-THIN_ARCHIVE = 4
-PTX = 5
-LTOIR = 6
-UNKNOWN = 7
-EMPTY = 8
-SHARED = 9  # a shared library of the host, by its ELF type
 
 # nvlink takes a file with this in its path, or its archive's path, for the device runtime library.
 # It is linked only if functions are undefined at its position.

@@ -11,6 +11,7 @@ import os
 from _imp import extension_suffixes
 
 from pylink._native import inputfiles
+from pylink.facts.picknumbers import Codec
 from pylink.packages.sites import find_package
 
 TYPE_CHECKING = False
@@ -35,19 +36,17 @@ def default_limit(size: int) -> int:
     return max(LEAST_LIMIT, SIZE_RATIO * size)
 
 
-# Codecs of native code: src/_native/inputs/picks.pxd has the same numbers.
-STORED = 0
-LZ4_BLOCK = 1
-ZSTD_FRAME = 2
-
 # By codec: package, folder in it, and prefix of the library's file name.
-LIBRARIES = {LZ4_BLOCK: ("lz4", "block", "_block"), ZSTD_FRAME: ("zstandard", "", "_cffi")}
+LIBRARIES = {
+    Codec.LZ4_BLOCK: ("lz4", "block", "_block"),
+    Codec.ZSTD_FRAME: ("zstandard", "", "_cffi"),
+}
 _opened: set[tuple[int, Callable[[int, bytes], bool]]] = set()
 
 
 def open_libraries(codecs: int) -> None:
     """Load the packages' libraries into native code, for these bits of codecs."""
-    for codec in (LZ4_BLOCK, ZSTD_FRAME):
+    for codec in (Codec.LZ4_BLOCK, Codec.ZSTD_FRAME):
         if codecs & 1 << codec:
             open_library(codec)
 

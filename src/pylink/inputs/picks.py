@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pylink.facts.inputkinds import CUBIN
+from pylink.facts.picknumbers import PickOrigin, PickState
 from pylink.inputs.damage import report_entry
-from pylink.inputs.kinds import CUBIN, ELF_MAGIC
+from pylink.inputs.kinds import ELF_MAGIC
 from pylink.inputs.payload import DamagedPayload
 from pylink.rowformats import PICK
 
@@ -15,10 +17,6 @@ if TYPE_CHECKING:
     from pylink.inputs.compileinputs import CompileInput
     from pylink.inputs.payload import Unpacker
     from pylink.inputs.sources import Sources
-
-# States of a PickRow, and origins of its bytes.
-PICK_GOOD, PICK_TOO_LARGE = 0, 2
-FROM_FILE, FROM_FATBIN, FROM_HOST = 0, 1, 2
 
 
 class Pick:
@@ -71,9 +69,8 @@ class Pick:
 
 def row_at(arena: int, offset: int, size: int) -> bytes:
     """The PickRow of an uncompressed cubin in an arena; -1 if the caller has the bytes."""
-    return PICK.pack(
-        0, arena, 0, 0, 0, CUBIN, 0, PICK_GOOD, FROM_FILE, 0, offset, offset, size, size, size
-    )
+    where = offset, offset, size, size, size
+    return PICK.pack(0, arena, 0, 0, 0, CUBIN, 0, PickState.GOOD, PickOrigin.FILE, 0, *where)
 
 
 class Picks:

@@ -9,7 +9,8 @@ stands for any characters.
 from __future__ import annotations
 
 from pylink._native import fatbin
-from pylink.inputs.kinds import FATBIN, OF_HOST
+from pylink.facts.inputkinds import FATBIN
+from pylink.inputs.kinds import OF_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pylink._native import selection
+from pylink.facts.picknumbers import Demand
 from pylink.inputs.kinds import SYSTEM_LIBRARY
 from pylink.inputs.loaded import Loaded
-from pylink.inputs.sources import ALWAYS, SYSTEM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") ->
     demand = bytearray(len(loaded.names))
     groups = bytes(4 * len(demand))
     if sources is not None:
-        demands = sources.demands + bytes([ALWAYS]) + lent
+        demands = sources.demands + bytes([Demand.ALWAYS]) + lent
         demand = bytearray(map(demands.__getitem__, source_numbers))
     for number in find_system(job, loaded.names):
-        demand[number] = SYSTEM
+        demand[number] = Demand.SYSTEM
     if not any(demand):
         return loaded
     if sources is not None:
@@ -48,7 +48,7 @@ def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") ->
         if any(rows):
             groups = b"".join(rows[source].to_bytes(4, "little") for source in source_numbers)
     selected = selection.select(
-        loaded.arena, loaded.extents, bytes(demand), groups, not job.executable
+        loaded.arena, loaded.extents, bytes(demand), groups, relocatable=not job.executable
     )
     chosen = [number for number, take in enumerate(selected) if take]
     return Loaded(

@@ -16,9 +16,11 @@ from __future__ import annotations
 import os
 
 from pylink._native import sharedlibs
-from pylink.inputs.kinds import ELF_MAGIC, HOST, SYSTEM_LIBRARY
+from pylink.facts.inputkinds import HOST
+from pylink.facts.picknumbers import Demand
+from pylink.inputs.kinds import ELF_MAGIC, SYSTEM_LIBRARY
 from pylink.inputs.registration import Module, find_contained, find_losses, report_losses
-from pylink.inputs.sources import TOGETHER, Library
+from pylink.inputs.sources import Library
 from pylink.options.plan import identity
 from pylink.rowformats import DYNAMIC
 
@@ -264,7 +266,7 @@ def static_modules(job: Job, sources: Sources, contents: DeviceContents) -> dict
     for number, kind in enumerate(sources.kinds):
         if (
             kind != HOST
-            or sources.demands[number] == TOGETHER
+            or sources.demands[number] == Demand.TOGETHER
             or not contents.container_count(number)
         ):
             continue

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from pylink.inputs.kinds import SHARED
+from pylink.facts.inputkinds import SHARED
 from pylink.tables import extent, extent_at
-
-# Demands: when a file is linked. selection.pyx has the same numbers.
-ALWAYS = 0
-SYSTEM = 1  # if functions are undefined at its position, or later symbols that it defines
-NEEDED = 2  # if it defines a symbol that another file needs
-TOGETHER = 3  # with all of its group, if one of them defines a symbol that another file needs
 
 # Marks of a source: all of its archive is linked; nvlink would not read it.
 WHOLE_ARCHIVE = 1

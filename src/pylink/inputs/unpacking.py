@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 
 from pylink._native import inputfiles
+from pylink.facts import inputkinds
+from pylink.facts.picknumbers import Demand, PickOrigin
 from pylink.facts.target import FAMILY_A
 from pylink.inputs import kinds
 from pylink.inputs.compileinputs import CompileInput
@@ -18,10 +20,9 @@ from pylink.inputs.hostmachine import warn_of_machines
 from pylink.inputs.hostobjects import scan, unpack_hosted
 from pylink.inputs.loaded import Candidates, Loaded, OpenedInputs, ScannedInputs
 from pylink.inputs.payload import open_libraries
-from pylink.inputs.picks import FROM_FILE, Pick, row_at
+from pylink.inputs.picks import Pick, row_at
 from pylink.inputs.references import host_references, identifiers
 from pylink.inputs.selection import find_system, is_system, select, warn_of_skipped
-from pylink.inputs.sources import ALWAYS, NEEDED
 from pylink.tables import extent_at
 
 TYPE_CHECKING = False
@@ -82,7 +83,7 @@ def unpack(
     if sink.errors:
         sink.stop()
     compile_inputs = picked.compile_inputs_in_order()
-    modules = [piece for piece in compile_inputs if piece.kind == kinds.LTOIR]
+    modules = [piece for piece in compile_inputs if piece.kind == inputkinds.LTOIR]
     if compile_inputs and not job.options.compiles:
         sink.fatal("needs-compiler", file=compile_inputs[0].name)
     if modules and not job.optimizes:
@@ -222,7 +223,10 @@ def find_registered(job: Job, sources: Sources, numbers: set[int]) -> list[int]:
         for number, name in enumerate(sources.names)
         if (
             number in numbers
-            or (sources.demands[number] in (ALWAYS, NEEDED) and not is_system(job, name))
+            or (
+                sources.demands[number] in (Demand.ALWAYS, Demand.NEEDED)
+                and not is_system(job, name)
+            )
         )
         and (sources.kinds[number] in kinds.OF_HOST or not sources.group(number))
     ]
@@ -250,14 +254,16 @@ def classify_files(picked: Picks, sink: Sink) -> None:
     """Classify sources that are neither cubins nor have entries; refuse unknown files."""
     sources = picked.sources
     host_files = [number for number in picked.bare if sources.names[number].endswith(".cubin")]
-    files = [number for number in picked.special if Pick(picked.rows, number).embedded == FROM_FILE]
+    files = [
+        number for number in picked.special if Pick(picked.rows, number).embedded == PickOrigin.FILE
+    ]
     places = [
         *((number, -1) for number in host_files),
         *((picked.source_numbers[number], number) for number in files),
     ]
     for source_number, number in sorted(places):
         source = sources[source_number]
-        if number >= 0 and source.kind in (kinds.PTX, kinds.LTOIR):
+        if number >= 0 and source.kind in (inputkinds.PTX, inputkinds.LTOIR):
             picked.compile_inputs[number] = CompileInput(
                 source.name, source.kind, source.data, number=source_number
             )
@@ -286,7 +292,7 @@ def compile_ptx(job: Job, picked: Picks, timing: CsvTiming, sink: Sink) -> None:
     numbers = [
         number
         for number in sorted(picked.compile_inputs)
-        if picked.compile_inputs[number].kind == kinds.PTX
+        if picked.compile_inputs[number].kind == inputkinds.PTX
     ]
     if not numbers:
         return
@@ -308,7 +314,7 @@ def compile_ptx(job: Job, picked: Picks, timing: CsvTiming, sink: Sink) -> None:
     cubins = ptxas.compile_ptx(requests, job, sink, timing)
     for number, text, cubin in zip(numbers, texts, cubins, strict=True):
         text.data = cubin
-        text.kind = kinds.CUBIN
+        text.kind = inputkinds.CUBIN
         if job.target.family == FAMILY_A and not text.embedded:
             # nvlink, too, compiles the file and drops the result.
             sink.report("ptx-file-unused", file=text.name, arch=job.options.arch)

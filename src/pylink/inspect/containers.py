@@ -16,23 +16,24 @@ from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.facts.elf import EM_CUDA
 from pylink.facts.fatbinentries import FATBIN_MAGIC
+from pylink.facts.inputkinds import FATBIN
 from pylink.facts.objectformats import sm_of_cubin
+from pylink.facts.picknumbers import EntryKind
 from pylink.files.reading import read_incoming
 from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
 from pylink.inputs.archivethin import member_file
-from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
 from pylink.inputs.filehints import machine_name
 from pylink.inputs.hostmachine import this_machine
-from pylink.inputs.kinds import ELF_MAGIC, FATBIN, MACHINE
+from pylink.inputs.kinds import ELF_MAGIC, MACHINE
 from pylink.inputs.payload import DamagedPayload, Unpacker, default_limit
 from pylink.inspect.embedded import FileSection, InMemory, find_device_code, sections_of
 from pylink.rowformats import ENTRY
 from pylink.tables import extent
 
 ARCHIVE_MAGICS = (b"!<arch>\n", b"!<thin>\n")
-CUBIN_KINDS = (ENTRY_ELF,)
-ALL_KINDS = (ENTRY_ELF, ENTRY_PTX, ENTRY_LTOIR)
-KINDS = {ENTRY_ELF: "cubin", ENTRY_PTX: "PTX", ENTRY_LTOIR: "LTO-IR"}
+CUBIN_KINDS = (EntryKind.ELF,)
+ALL_KINDS = (EntryKind.ELF, EntryKind.PTX, EntryKind.LTOIR)
+KINDS = {EntryKind.ELF: "cubin", EntryKind.PTX: "PTX", EntryKind.LTOIR: "LTO-IR"}
 
 # Limit of nested archives; a thin archive may name itself.
 MAX_DEPTH = 16
@@ -187,5 +188,5 @@ def _of_container(name: str, data: bytes, allowance: Allowance) -> Iterator[Part
                 contents = unpacker.unpack(view, flags, full, name)
             except (DamagedPayload, LinkError) as error:
                 raise UnreadableFile(f"{name}: entry {index} is damaged: {error}") from error
-            part_size = len(contents) if kind == ENTRY_ELF else part_size
+            part_size = len(contents) if kind == EntryKind.ELF else part_size
         yield Part(name, KINDS.get(kind, f"kind {kind}"), arch, part_size, contents, head + size)

@@ -59,7 +59,7 @@ class Embedded:
 
     __slots__ = ("end", "is_container", "section", "start")
 
-    def __init__(self, start: int, end: int, section: str, is_container: bool) -> None:
+    def __init__(self, start: int, end: int, section: str, *, is_container: bool) -> None:
         self.start, self.end, self.section, self.is_container = start, end, section, is_container
 
 
@@ -167,10 +167,10 @@ def find_device_code(source: ByteSource, sections: list[FileSection]) -> Iterato
     def embedded_at(place: int, *, is_container: bool) -> Embedded | None:
         name = section_at(sections, place)
         if is_container:
-            end = _end_of_container(source, place, is_fatbin or name in FATBIN_SECTIONS)
+            end = _end_of_container(source, place, is_own=is_fatbin or name in FATBIN_SECTIONS)
         else:
             end = end_of_cubin(source, place)
-        return None if end is None else Embedded(place, end, name, is_container)
+        return None if end is None else Embedded(place, end, name, is_container=is_container)
 
     at = done = 0  # looked at, and after the last that was found
     width = _LEAST_WINDOW
@@ -194,7 +194,7 @@ def find_device_code(source: ByteSource, sections: list[FileSection]) -> Iterato
         at = max(done, at + max(1, len(window) - len(CONTAINER_MARK) + 1))
 
 
-def _end_of_container(source: ByteSource, place: int, is_own: bool) -> int | None:
+def _end_of_container(source: ByteSource, place: int, *, is_own: bool) -> int | None:
     """The end offset of a container, at most the file's end; None if it is not a container."""
     head = source.read(place, CONTAINER_SIZE)
     if len(head) < CONTAINER_SIZE:

@@ -15,6 +15,7 @@ import time
 from pylink.diagnostics import DISCRETIONARY, Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.nvlink import NvlinkRenderer
+from pylink.facts import inputkinds
 from pylink.facts.objectformats import E_FLAGS, sm_of_cubin
 from pylink.facts.target import Target
 from pylink.files.reading import read_incoming
@@ -43,27 +44,27 @@ if TYPE_CHECKING:
 # nvJitLinkInputType of nvJitLink.h, with the kinds of files that each accepts.
 ANY = 10
 TYPES = {
-    1: ("CUBIN", (kinds.CUBIN,)),
-    2: ("PTX", (kinds.PTX,)),
-    3: ("LTOIR", (kinds.LTOIR,)),
-    4: ("FATBIN", (kinds.FATBIN,)),
-    5: ("OBJECT", (kinds.HOST, kinds.CUBIN)),
-    6: ("LIBRARY", (kinds.ARCHIVE, kinds.THIN_ARCHIVE)),
+    1: ("CUBIN", (inputkinds.CUBIN,)),
+    2: ("PTX", (inputkinds.PTX,)),
+    3: ("LTOIR", (inputkinds.LTOIR,)),
+    4: ("FATBIN", (inputkinds.FATBIN,)),
+    5: ("OBJECT", (inputkinds.HOST, inputkinds.CUBIN)),
+    6: ("LIBRARY", (inputkinds.ARCHIVE, inputkinds.THIN_ARCHIVE)),
     7: ("INDEX", ()),
     ANY: (
         "ANY",
         (
-            kinds.CUBIN,
-            kinds.HOST,
-            kinds.FATBIN,
-            kinds.ARCHIVE,
-            kinds.THIN_ARCHIVE,
-            kinds.PTX,
-            kinds.LTOIR,
+            inputkinds.CUBIN,
+            inputkinds.HOST,
+            inputkinds.FATBIN,
+            inputkinds.ARCHIVE,
+            inputkinds.THIN_ARCHIVE,
+            inputkinds.PTX,
+            inputkinds.LTOIR,
         ),
     ),
 }
-COMPILED = (kinds.PTX, kinds.LTOIR)
+COMPILED = (inputkinds.PTX, inputkinds.LTOIR)
 
 # Options of every link, like the real library.
 ALWAYS: dict[str, Value] = {"allow_empty": True, "ignore_host_info": True, "merc_dedup": "off"}
@@ -194,7 +195,7 @@ class Handle:
         if input_kind in COMPILED:
             result = self._forward()
             return result or self.add_data(kind, data, os.fsencode(name))
-        if input_kind == kinds.CUBIN and not self._runs(data):
+        if input_kind == inputkinds.CUBIN and not self._runs(data):
             return self._refuse(INVALID_INPUT, f"ERROR 4: bad input:{name}\n")
         self._inputs.append((kind, Input(name or f"<input {len(self._inputs)}>", data)))
         return SUCCESS

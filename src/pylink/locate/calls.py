@@ -5,7 +5,7 @@ Built only if such a message is shown; the phases have native graphs.
 
 from __future__ import annotations
 
-from pylink.tables import ADDRESS_TAKEN, DIRECT_CALL, INDIRECT_CALL
+from pylink.facts.rownumbers import CallBlock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ def call_edges(merged: Merged) -> dict[int, list[int]]:
     edges: dict[int, list[int]] = {}
     for call in merged.calls:
         caller, callee, block = call.caller, call.callee, call.block
-        if block == DIRECT_CALL:
+        if block == CallBlock.DIRECT:
             edges.setdefault(caller, []).append(callee)
-        elif block == INDIRECT_CALL:
+        elif block == CallBlock.INDIRECT:
             edges.setdefault(caller, []).append(entities + callee)
-        elif block == ADDRESS_TAKEN:
+        elif block == CallBlock.TAKEN:
             edges.setdefault(entities + callee, []).append(caller)
     return edges
 

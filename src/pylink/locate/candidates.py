@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from pylink.demangle import demangle
-from pylink.tables import DEFINED, FUNCTION_KIND, LOCAL, entity_name
+from pylink.facts.rownumbers import EntityFlag, EntityKind
+from pylink.tables import entity_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,11 @@ def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[in
     same: dict[str, list[int]] = {}
     like: dict[str, list[int]] = {}
     for number, row in enumerate(merged.entities):
-        if row.kind != FUNCTION_KIND or not row.flags & DEFINED or row.flags & LOCAL:
+        if (
+            row.kind != EntityKind.FUNC
+            or not row.flags & EntityFlag.DEFINED
+            or row.flags & EntityFlag.LOCAL
+        ):
             continue
         mangled = entity_name(merged, number)
         if mangled in demangled or not any(word in mangled for word in last_parts):
@@ -55,7 +60,11 @@ def find_locals(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
     last_parts = {_last_part(readable) for readable in names_of}
     locals_of: dict[str, list[int]] = {}
     for number, row in enumerate(merged.entities):
-        if row.kind != FUNCTION_KIND or not row.flags & DEFINED or not row.flags & LOCAL:
+        if (
+            row.kind != EntityKind.FUNC
+            or not row.flags & EntityFlag.DEFINED
+            or not row.flags & EntityFlag.LOCAL
+        ):
             continue
         mangled = entity_name(merged, number)
         if any(word in mangled for word in last_parts):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pylink.facts import sectionkinds
+from pylink.facts.rownumbers import EntityFlag
 from pylink.locate.places import places_of
-from pylink.tables import (
-    UNSIZED,
-    entity_name,
-)
+from pylink.tables import entity_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ def explain_deleted(diagnostic: Diagnostic, placed: Placed) -> None:
     for fix in merged.fixups:
         if fix.entity < 0 or placed.outs[fix.out].kind == sectionkinds.TEXT:
             continue
-        if merged.entities[fix.entity].flags & UNSIZED:
+        if merged.entities[fix.entity].flags & EntityFlag.UNSIZED:
             _explain(diagnostic, merged, fix.out, fix.offset, fix.entity)
             return
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pylink.facts.rownumbers import NO_STACK_BOUND
 from pylink.locate.calls import call_edges
-from pylink.tables import NO_STACK_BOUND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.policy import Policy
 from pylink.diagnostics.record import note
 from pylink.diagnostics.sink import Sink
+from pylink.facts.inputkinds import CUBIN, SHARED
+from pylink.facts.picknumbers import PickState
 from pylink.inputs.hostobjects import pick_entries, scan
-from pylink.inputs.kinds import CUBIN, SHARED
-from pylink.inputs.picks import PICK_GOOD, Pick
+from pylink.inputs.picks import Pick
 from pylink.inputs.sharedlib import module_ids
 from pylink.inputs.sources import SourceBatch, Sources
 from pylink.tables import extent, text
@@ -65,7 +66,7 @@ def _modules(job: Job, library: Library) -> Iterator[tuple[bytes, set[str]]]:
     picked, _ = pick_entries(job, contents, faults, {}, silent_sink)
     for number in range(len(picked.source_numbers)):
         pick = Pick(picked.rows, number)
-        if pick.kind != CUBIN or pick.state != PICK_GOOD or pick.container >= len(ids):
+        if pick.kind != CUBIN or pick.state != PickState.GOOD or pick.container >= len(ids):
             continue
         try:
             cubin = picked.unpack(pick, silent_sink)

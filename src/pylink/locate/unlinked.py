@@ -14,11 +14,13 @@ from pylink.diagnostics.policy import Policy
 from pylink.diagnostics.record import note
 from pylink.diagnostics.sink import Sink
 from pylink.diagnostics.stream import to_bytes
+from pylink.facts.inputkinds import ARCHIVE, CUBIN, PTX, THIN_ARCHIVE
+from pylink.facts.picknumbers import EntryKind
 from pylink.files.reading import Incoming
-from pylink.inputs.choice import ENTRY_ELF, ENTRY_PTX, Chooser
+from pylink.inputs.choice import Chooser
 from pylink.inputs.expansion import find_members
 from pylink.inputs.hostobjects import code_name, scan
-from pylink.inputs.kinds import ARCHIVE, CUBIN, PTX, THIN_ARCHIVE, kind_of
+from pylink.inputs.kinds import kind_of
 from pylink.inputs.libraries import find_hidden
 from pylink.inputs.payload import DamagedPayload, Unpacker
 from pylink.inputs.sources import SourceBatch, Sources
@@ -139,7 +141,7 @@ class _Search:
             if rank > best.get((number, container), (-1, ""))[0]:
                 best[number, container] = rank, code_name(kind, arch, flags)
         for number, container, _, kind, arch, head, flags, offset, size, packed, full in rows:
-            if kind not in (ENTRY_ELF, ENTRY_PTX):
+            if kind not in (EntryKind.ELF, EntryKind.PTX):
                 continue
             source = sources[number]
             view = memoryview(source.arena)[offset + head : offset + head + (packed or size)]
@@ -148,7 +150,9 @@ class _Search:
             word = code_name(kind, arch, flags)
             entry = best.get((number, container), (-1, NO_CODE))[1]
             for name in (
-                self._symbols_in_cubin(code) if kind == ENTRY_ELF else self._symbols_in_ptx(code)
+                self._symbols_in_cubin(code)
+                if kind == EntryKind.ELF
+                else self._symbols_in_ptx(code)
             ):
                 yield name, source.name, word, SAME_CODE if entry == word else entry
 

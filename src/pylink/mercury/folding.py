@@ -96,7 +96,9 @@ def _walk(
     symbols: bool,
 ) -> tuple[int | None, Verdict | None]:
     """The row of the first kept object that accepts `item`, and the last comparison's verdict."""
-    position, last, total = kernel.first_accepting(kept_objects.vectors, item.vectors, symbols)
+    position, last, total = kernel.first_accepting(
+        kept_objects.vectors, item.vectors, symbols=symbols
+    )
     tried = position + 1 if position >= 0 else len(kept_objects.rows)
     tally.pairs += tried
     tally.results.append(total)

@@ -193,13 +193,15 @@ def decide(
     symbols: bool,
 ) -> Verdict:
     """Compare with checked options; the work is added to `build`."""
-    result = kernel.compare(reference.vectors, candidate.vectors, hashed, symbols)
+    result = kernel.compare(reference.vectors, candidate.vectors, hashed=hashed, symbols=symbols)
     if result[0] == NEEDS_DIGESTS:
         tally = Tally()
         reference_vectors = reference.vectors
         fill_targets(reference, reference_vectors.missing_digests(reference_vectors), tally)
         fill_targets(candidate, candidate.vectors.missing_digests(reference_vectors), tally)
-        more = kernel.compare_targets(reference_vectors, candidate.vectors, symbols, result[5])
+        more = kernel.compare_targets(
+            reference_vectors, candidate.vectors, symbols=symbols, moved_header=result[5]
+        )
         result = (*more[:FIRST_COUNT], *map(int.__add__, result[FIRST_COUNT:], more[FIRST_COUNT:]))
         verdict = Verdict(reference, candidate, result, tally.digests, tally.digest_bytes)
     else:

@@ -8,25 +8,12 @@ from pylink.demangle import demangle
 from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import printable, show, to_bytes
 from pylink.facts.elf import SHN_COMMON, SHT_NOBITS
+from pylink.facts.rownumbers import CallBlock, ContentsFrom, EntityFlag, EntityKind, Resolution
 from pylink.files.atomic import write_whole
 from pylink.observer import Observer
 from pylink.phases.report_removed import why_removed
 from pylink.phases.results import Placed
-from pylink.tables import (
-    DEFINED,
-    DIRECT_CALL,
-    FROM_SPAN,
-    FUNCTION_KIND,
-    KERNEL,
-    LIVE,
-    LOST,
-    LOST_EARLY,
-    REPLACED,
-    TAKEN,
-    section_name,
-    string,
-    symbol_name,
-)
+from pylink.tables import section_name, string, symbol_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +92,7 @@ def section_lines(placed: Placed) -> Iterator[str]:
             section = objects.sections[number]
             file = printable(objects.names[section.file])
             inner = printable(section_name(objects, number))
-            start = "-" if place.contents == FROM_SPAN else f"{base:#x}"
+            start = "-" if place.contents == ContentsFrom.SPAN else f"{base:#x}"
             sizes = f"{section.size:#12x} {section.align:6}"
             yield f"{start:>12} {'':8} {sizes}      {file}:({inner})\n"
 
@@ -117,7 +104,7 @@ def kept_lines(placed: Placed) -> Iterator[str]:
     callers = first_callers(placed)
     yield f"{'Size':>12}  Kept symbols\n"
     for number, row in enumerate(merged.entities):
-        if row.flags & DEFINED and row.flags & LIVE:
+        if row.flags & EntityFlag.DEFINED and row.flags & EntityFlag.LIVE:
             reason = _kept_because(placed, number, row, callers)
             # The largest of several common symbols is the size of all of them.
             winner = objects.symbols[row.winner]
@@ -139,9 +126,9 @@ def first_callers(placed: Placed) -> dict[int, int]:
     """By function, the first live function that calls it (both are entities)."""
     merged = placed.merged
     callers: dict[int, int] = {}
-    live = [flags & LIVE for flags in merged.entities.column("flags")]
+    live = [flags & EntityFlag.LIVE for flags in merged.entities.column("flags")]
     for call in merged.calls:
-        if call.block != DIRECT_CALL or not call.won or not live[call.caller]:
+        if call.block != CallBlock.DIRECT or not call.won or not live[call.caller]:
             continue
         if call.caller != call.callee:
             callers.setdefault(call.callee, call.caller)
@@ -151,14 +138,14 @@ def first_callers(placed: Placed) -> dict[int, int]:
 def _kept_because(placed: Placed, number: int, row: EntityRow, callers: dict[int, int]) -> str:
     merged = placed.merged
     objects = merged.objects
-    if row.flags & KERNEL:
+    if row.flags & EntityFlag.KERNEL:
         return "kernel"
-    if row.kind != FUNCTION_KIND:
+    if row.kind != EntityKind.FUNC:
         return "variable"
     if number in callers:
         caller = merged.entities[callers[number]]
         return f"called by {printable(symbol_name(objects, caller.first))}"
-    return "its address is taken" if row.flags & TAKEN else "all code is kept"
+    return "its address is taken" if row.flags & EntityFlag.TAKEN else "all code is kept"
 
 
 def removed_lines(placed: Placed) -> Iterator[str]:
@@ -171,14 +158,14 @@ def removed_lines(placed: Placed) -> Iterator[str]:
         if entity < 0 or not resolution:
             continue
         row = merged.entities[entity]
-        if resolution in (LOST, LOST_EARLY, REPLACED):
+        if resolution in (Resolution.LOST, Resolution.LOST_EARLY, Resolution.REPLACED):
             winner = objects.symbols[row.winner]
             file = printable(objects.names[winner.file])
             common = objects.symbols[symbol].shndx == winner.shndx == SHN_COMMON
             reason = (
                 f"merged with that of {file}" if common else f"the definition in {file} is linked"
             )
-        elif not row.flags & LIVE:
+        elif not row.flags & EntityFlag.LIVE:
             reason = why_removed(objects, row.flags)
         else:
             continue

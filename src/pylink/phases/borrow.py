@@ -11,9 +11,9 @@ import os
 
 from pylink._native import elfread, pools, resolve, selection
 from pylink.diagnostics.errors import reason_of
+from pylink.facts import inputkinds
+from pylink.facts.picknumbers import Demand, EntryKind
 from pylink.files.reading import MAX_SIZE, Incoming
-from pylink.inputs import kinds
-from pylink.inputs.choice import ENTRY_PTX
 from pylink.inputs.damage import report_damage
 from pylink.inputs.hostobjects import archs_hint, make_compile_input, pick_entries, scan
 from pylink.inputs.payload import open_libraries
@@ -21,7 +21,7 @@ from pylink.inputs.picks import Pick, row_at
 from pylink.inputs.references import variable_patterns
 from pylink.inputs.selection import find_system, select
 from pylink.inputs.sharedlib import module_ids
-from pylink.inputs.sources import ALWAYS, NEEDED, SourceBatch, Sources
+from pylink.inputs.sources import SourceBatch, Sources
 from pylink.inputs.unpacking import compile_ptx, finish_load, gather_cubins
 from pylink.phases.results import Merged, make_objects
 from pylink.phases.roots import select_kernels
@@ -115,7 +115,9 @@ def read_modules(
     sources = Sources()
     for library in lenders:
         data = _read(loaded, library, sink)
-        sources.add(SourceBatch(data, [library.file], bytes([kinds.SHARED]), extent(0, len(data))))
+        sources.add(
+            SourceBatch(data, [library.file], bytes([inputkinds.SHARED]), extent(0, len(data)))
+        )
         sources.size += len(data)
     contents, faults = scan(sources)
     if faults:
@@ -147,7 +149,7 @@ def read_modules(
     picked, unmatched = pick_entries(job, contents, faults, linked, sink)
     for number in picked.special:
         pick = Pick(picked.rows, number)
-        if pick.kind == kinds.PTX and job.options.compiles:
+        if pick.kind == inputkinds.PTX and job.options.compiles:
             compile_input = make_compile_input(pick, picked, sink)
             if compile_input is not None:
                 picked.compile_inputs[number] = compile_input
@@ -195,7 +197,7 @@ def find_needed(candidates: Candidates, lent: LendableModules, sink: Sink) -> li
     """The numbers of the lent modules that the link needs, as members of a last archive."""
     count, first = len(lent.ids), len(candidates.opened.sources) + 1
     combined = combine(candidates, lent, range(count), len(candidates.loaded.names), sink)
-    chosen = select(combined, candidates.opened.sources, bytes([NEEDED]) * count)
+    chosen = select(combined, candidates.opened.sources, bytes([Demand.NEEDED]) * count)
     return [number - first for number in chosen.source_numbers if number >= first]
 
 
@@ -209,7 +211,7 @@ def insert_modules(
     names = candidates.loaded.names
     position = min(find_system(candidates.loaded.job, names), default=len(names))
     combined = combine(candidates, lent, needed, position, sink)
-    return finish_load(combined, candidates.opened, sink, bytes([ALWAYS]) * len(lent.ids))
+    return finish_load(combined, candidates.opened, sink, bytes([Demand.ALWAYS]) * len(lent.ids))
 
 
 def combine(
@@ -239,7 +241,7 @@ def note_borrowed(
     with_ptx = {
         (entry[0], entry[1])
         for entry in ENTRY.iter_unpack(lent.contents.entries)
-        if entry[3] == ENTRY_PTX
+        if entry[3] == EntryKind.PTX
     }
     unlisted: dict[Library, bytes] = {}
     for number in borrowed:

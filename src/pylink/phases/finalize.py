@@ -32,7 +32,7 @@ def finalize(sink: Sink, image: Image) -> Final:
     job, release = placed.merged.objects.job, placed.merged.objects.release
     try:
         if not image.has_tables:
-            native_image.write_tables(buffer.canvas, placed, image.preserved)
+            native_image.write_tables(buffer.canvas, placed, preserved=image.preserved)
         native_image.write_header(
             buffer.canvas,
             placed,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pylink._native import inputfiles
+from pylink.facts.rownumbers import LinkMode
 from pylink.facts.target import FAMILY_A, FAMILY_C, Target
 
 TYPE_CHECKING = False
@@ -12,13 +13,6 @@ if TYPE_CHECKING:
     from pylink.observer import Steps
     from pylink.options.model import Input, Options
     from pylink.options.plan import OutputPlan
-
-# Bits of Job.mode; rows.pxd has the same.
-RELOCATABLE = 1
-KEEP_RELOCS = 2
-KEEP_CODE = 4
-DEBUG = 8
-HOST_INFO = 16
 
 # Bit of -edbg that asks for a line per fold and per reject.
 TRACE_FOLDS = 1
@@ -61,10 +55,10 @@ class Job:
         self.executable = not options.relocatable_link
         self.debug = options.debug and not options.suppress_debug_info
         self.mode = (
-            (RELOCATABLE if options.relocatable_link else 0)
-            | (KEEP_RELOCS if options.preserve_relocs else 0)
-            | (KEEP_CODE if self._keeps_code() else 0)
-            | (DEBUG if self.debug else 0)
+            (LinkMode.RELOCATABLE if options.relocatable_link else 0)
+            | (LinkMode.KEEP_RELOCS if options.preserve_relocs else 0)
+            | (LinkMode.KEEP_CODE if self._keeps_code() else 0)
+            | (LinkMode.DEBUG if self.debug else 0)
         )
 
     @property

@@ -28,8 +28,9 @@ from pylink.facts.releases import (
     code_bounds,
     code_of,
 )
+from pylink.facts.rownumbers import FileFlag
 from pylink.facts.target import FAMILY_C
-from pylink.tables import FILE_EARLY, extent, section_name
+from pylink.tables import extent, section_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,11 +50,11 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     """Rewrite the kernels of the inputs; `objects` itself if nothing changes."""
     # Old code is converted before the other steps. The finalizer of 12.9 does not change code.
     early = MODE_EARLY_CAPSULES if objects.traits & TRAIT_EARLY_FILES else MODE_EARLY_CODE
-    steps = [(number, early) for number in elfread.find_flagged(objects.files, FILE_EARLY)]
+    steps = [(number, early) for number in elfread.find_flagged(objects.files, FileFlag.EARLY)]
     steps += _outdated_files(objects)
     mode = _barrier_mode(objects)
     if mode is not None:
-        numbers = elfread.find_kernels(objects, mode != MODE_NO_BARRIERS)
+        numbers = elfread.find_kernels(objects, every=mode != MODE_NO_BARRIERS)
         steps += [(number, mode) for number in numbers]
     untimed = objects.job.target.untimed
     if untimed:

@@ -66,7 +66,7 @@ def layout(sink: Sink, merged: Merged) -> Placed:
         _fold_constants(placed)
         steps.end_step("fold_constants")
     # Number sections and symbols for the file: by class, then in order of merge's lists.
-    native_layout.order(placed, info.has_file_records(merged))
+    native_layout.order(placed, has_file_records=info.has_file_records(merged))
     steps.end_step("order")
     _make_contents(placed, sink)
     steps.end_step("make_contents")

@@ -6,13 +6,13 @@ from pylink._native import elfread, pools, resolve
 from pylink._native import functions as native_functions
 from pylink._native import merge as native_merge
 from pylink.diagnostics.stream import to_bytes
+from pylink.facts.rownumbers import FileFlag, LinkMode
 from pylink.facts.target import CONSTANT_LIMIT, FAMILY_C
-from pylink.phases.init import KEEP_CODE
 from pylink.phases.kernels import rewrite_kernels
 from pylink.phases.rebuild import rebuild_debug
 from pylink.phases.results import Merged
 from pylink.phases.roots import select_kernels
-from pylink.tables import FILE_WHOLE_PROGRAM, entity_name
+from pylink.tables import entity_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
     steps.end_step("resolve")
     merged.replace_sections(pools.cut_pools(merged))
     # From here on, code is live or dead. nvlink creates sections of both, so both are numbered.
-    resolve.find_live(merged, select_kernels(merged), bool(job.mode & KEEP_CODE))
+    resolve.find_live(merged, select_kernels(merged), keep_all=bool(job.mode & LinkMode.KEEP_CODE))
     steps.end_step("find_live")
     if job.folds_constants and objects.references is None and not job.options.preserve_relocs:
         _drop_constants(merged)
@@ -91,7 +91,7 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
 def _report_files(merged: Merged, clashes: Clashes, sink: Sink) -> None:
     """Report incompatible inputs, and conflicting definitions."""
     objects = merged.objects
-    if elfread.find_flagged(objects.files, FILE_WHOLE_PROGRAM):
+    if elfread.find_flagged(objects.files, FileFlag.WHOLE_PROGRAM):
         from pylink.phases.whole_programs import warn_of_others
 
         warn_of_others(objects, clashes, sink)

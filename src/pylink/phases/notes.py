@@ -12,8 +12,8 @@ from pylink.facts.releases import (
     TRAIT_PARTS_ACCELERATED,
     TRAIT_SURE_FEATURES,
 )
+from pylink.facts.rownumbers import FileFlag
 from pylink.facts.target import FAMILY_A, FAMILY_C
-from pylink.tables import FILE_SPECIFIC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,10 +111,14 @@ def compat_note(merged: Merged, *, has_code: bool) -> bytes:
     features = target.features if has_features else 0
     # From 13.1 on, code for several targets does not use the features of one chip.
     lacks_suffix = has_code and target.specific and objects.traits & TRAIT_PARTS_ACCELERATED
-    if lacks_suffix and not all(flags & FILE_SPECIFIC for flags in objects.files.column("flags")):
+    if lacks_suffix and not all(
+        flags & FileFlag.SPECIFIC for flags in objects.files.column("flags")
+    ):
         features &= ~CHIP_FEATURES
     fastpath = 0
     if features & FASTPATH_CODE:
         fastpath = notes.fastpath_bits(merged)
     rows = compat.pack_rows(objects.release.toolkit, target.family)
-    return notes.merge_compat(objects, rows, target.specific, features, fastpath)
+    return notes.merge_compat(
+        objects, rows, arch_specific=target.specific, features=features, fastpath=fastpath
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pylink._native import elfread
 from pylink.facts.objectformats import VERSIONED
 from pylink.facts.releases import NEWEST, TRAIT_PARTS_ACCELERATED, TRAIT_TELLS_UNHOSTED
+from pylink.facts.rownumbers import FileFlag
 from pylink.facts.target import FAMILY_A, FAMILY_C
 from pylink.phases.results import make_objects
-from pylink.tables import FILE_NARROW, FILE_SPECIFIC, FILE_UNCLASSED, FILE_WHOLE_PROGRAM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,21 +59,21 @@ def _check_targets(objects: Objects, changed: list[tuple[int, FileRow]], sink: S
     whole_program = False
     for number, row in changed:
         name = objects.names[number]
-        specific = bool(row.flags & FILE_SPECIFIC)
-        if row.flags & FILE_NARROW and job.target.family != FAMILY_C:
+        specific = bool(row.flags & FileFlag.SPECIFIC)
+        if row.flags & FileFlag.NARROW and job.target.family != FAMILY_C:
             sink.report("wrong-os-abi", file=name)
         is_parted = (
             specific and not job.target.specific and release.traits & TRAIT_PARTS_ACCELERATED != 0
         )
-        if is_parted or not job.target.accepts_cubin(row.sm, specific):
-            _refuse_target(job, name, row.sm, specific, is_parted, sink)
-        if row.flags & FILE_UNCLASSED and job.target.family != FAMILY_A:
+        if is_parted or not job.target.accepts_cubin(row.sm, specific=specific):
+            _refuse_target(job, name, row.sm, specific=specific, is_parted=is_parted, sink=sink)
+        if row.flags & FileFlag.UNCLASSED and job.target.family != FAMILY_A:
             sink.report("isa-class-missing", file=name, arch=str(job.target.sm))
         if row.format == VERSIONED and row.toolkit < job.target.since:
             _refuse_old(name, row.toolkit, job.target.since, sink)
         if row.toolkit > release.toolkit:
             _refuse_toolkit(job, name, row.toolkit, release, sink)
-        whole_program = whole_program or bool(row.flags & FILE_WHOLE_PROGRAM)
+        whole_program = whole_program or bool(row.flags & FileFlag.WHOLE_PROGRAM)
         if whole_program and row.toolkit < release.toolkit:
             from pylink.phases.whole_programs import refuse_old
 
@@ -81,7 +81,7 @@ def _check_targets(objects: Objects, changed: list[tuple[int, FileRow]], sink: S
 
 
 def _refuse_target(
-    job: Job, name: str, sm: int, specific: bool, is_parted: bool, sink: Sink
+    job: Job, name: str, sm: int, *, specific: bool, is_parted: bool, sink: Sink
 ) -> NoReturn:
     """Refuse code that the target cannot run or, with `is_parted`, that the release rejects."""
     from pylink.diagnostics.record import note

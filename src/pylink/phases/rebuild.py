@@ -5,8 +5,9 @@ from __future__ import annotations
 from pylink._native import debug, rebuild
 from pylink._native.tables import Spans
 from pylink.facts.releases import TRAIT_ENDS_LINES
+from pylink.facts.rownumbers import Resolution
 from pylink.phases.sidebyside import map_in_link
-from pylink.tables import REPLACED, section_name
+from pylink.tables import section_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def rebuild_debug(merged: Merged, sink: Sink) -> None:
 
 
 def _rebuild(merged: Merged, name: bytes) -> Rebuilt | Fault | None:
-    """The section of this name, or the fault of an input; None if the output has no such section."""
+    """The section of this name, or the fault of an input; None without such a section."""
     objects = merged.objects
     arena = objects.arena
     out = rebuild.find_debug(merged, name)
@@ -81,11 +82,11 @@ def _rebuild(merged: Merged, name: bytes) -> Rebuilt | Fault | None:
             headers, patches = rebuild.headers_of(merged, out)
             ended = objects.traits & TRAIT_ENDS_LINES != 0
             rebuilt.contents, rebuilt.moved, rebuilt.units = debug.rebuild_line(
-                arena, pieces, relocations, headers, patches, ended
+                arena, pieces, relocations, headers, patches, ended=ended
             )
         elif name == FRAME:
             rebuilt.contents, rebuilt.moved = debug.rebuild_frame(arena, pieces, relocations)
-            if REPLACED in merged.symbol_resolution.data:
+            if Resolution.REPLACED in merged.symbol_resolution.data:
                 from pylink.phases.rebuild_copies import merge_frames
 
                 rebuilt.contents, rebuilt.moved = merge_frames(

@@ -51,7 +51,7 @@ def relocate(sink: Sink, placed: Placed, buffer: OutputBuffer) -> Image | None:
     steps.end_step("resolve_values")
     try:
         if has_tables:
-            bad = native_image.write_output(buffer.canvas, placed, patches, preserved)
+            bad = native_image.write_output(buffer.canvas, placed, patches, preserved=preserved)
         else:
             bad = native_image.write_contents(buffer.canvas, placed, patches)
     except OSError as error:

@@ -11,9 +11,10 @@ from pylink.demangle import demangle
 from pylink.diagnostics.stream import to_bytes
 from pylink.facts import sectionkinds
 from pylink.facts.elf import STT_FUNC, STT_SECTION
+from pylink.facts.rownumbers import EntityFlag, Resolution
 from pylink.locate.references import find_references
 from pylink.phases.report_symbols import explain_references
-from pylink.tables import LIVE, LOST, LOST_EARLY, REPLACED, symbol_name
+from pylink.tables import symbol_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,8 +92,12 @@ def _is_linked(merged: Merged, use: Reference) -> bool:
     function = merged.section_function[use[0]]
     if function < 0:
         return True
-    is_live = merged.entities[function].flags & LIVE
-    return bool(is_live) and merged.section_resolution[use[0]] not in (LOST, LOST_EARLY, REPLACED)
+    is_live = merged.entities[function].flags & EntityFlag.LIVE
+    return bool(is_live) and merged.section_resolution[use[0]] not in (
+        Resolution.LOST,
+        Resolution.LOST_EARLY,
+        Resolution.REPLACED,
+    )
 
 
 def _make_matcher(patterns: list[bytes] | None) -> Callable[[str], bool]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pylink._native import report
+from pylink.facts.rownumbers import EntityFlag, KeepsFlag
 from pylink.phases.report_symbols import explain_entity
-from pylink.tables import KEEPS_ALL, KERNEL, LIVE, TAKEN, entity_name
+from pylink.tables import entity_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,11 +61,11 @@ def report_graph(merged: Merged, sink: Sink) -> None:
     for number, (entity, registers, callees) in enumerate(functions, 1):
         flags = merged.entities[entity].flags
         keeps = merged.functions[entity].keeps
-        if not flags & LIVE:
+        if not flags & EntityFlag.LIVE:
             lines.append(f"{number}: ")
             continue
-        marks = "^" if flags & KERNEL and not keeps & KEEPS_ALL else ""
-        marks += "&" if flags & TAKEN else ""
+        marks = "^" if flags & EntityFlag.KERNEL and not keeps & KeepsFlag.ALL else ""
+        marks += "&" if flags & EntityFlag.TAKEN else ""
         used = f" [{registers}]" if registers >= 0 else ""
         calls = "".join(f" {callee}" for callee in callees)
         lines.append(f"{number}: {marks}{_demangled_name(merged, entity)}{used} ->{calls}")

@@ -8,14 +8,9 @@ from __future__ import annotations
 import re
 
 from pylink.facts import sectionkinds
+from pylink.facts.rownumbers import EntityFlag, EntityKind, Resolution
 from pylink.facts.target import CONSTANT_BANK, CONSTANT_LIMIT, FAMILY_C, LITERAL_BANK
-from pylink.tables import (
-    CONSTANT_KIND,
-    DEFINED,
-    WON,
-    entity_name,
-    symbol_name,
-)
+from pylink.tables import entity_name, symbol_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +60,10 @@ def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
     for number, section in enumerate(objects.sections):
         if section.kind != sectionkinds.CONSTANT_FUNC or section.bank != LITERAL_BANK:
             continue
-        if merged.section_function[number] == function and merged.section_resolution[number] == WON:
+        if (
+            merged.section_function[number] == function
+            and merged.section_resolution[number] == Resolution.WON
+        ):
             yield _share(merged, number)
 
 
@@ -124,8 +122,8 @@ def _constant_shares(merged: Merged) -> list[Share]:
     return [
         (entity.winner, merged.objects.symbols[entity.winner].size)
         for entity in merged.entities
-        if entity.kind == CONSTANT_KIND
-        and entity.flags & DEFINED
+        if entity.kind == EntityKind.CONSTANT
+        and entity.flags & EntityFlag.DEFINED
         and _is_of_file(merged, entity.winner)
     ]
 

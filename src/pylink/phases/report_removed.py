@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pylink.facts.rownumbers import EntityFlag
 from pylink.inputs.kinds import SYSTEM_LIBRARY
-from pylink.tables import DESELECTED, KERNEL, entity_name
+from pylink.tables import entity_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ MOST_KERNELS = 10
 def why_removed(objects: Objects, flags: int) -> str:
     """The reason why a function with these flags is not in the output."""
     kernel, function = _REASONS[objects.references is not None]
-    if flags & KERNEL:
+    if flags & EntityFlag.KERNEL:
         return kernel
-    return function if flags & DESELECTED else "no kernel reaches it"
+    return function if flags & EntityFlag.DESELECTED else "no kernel reaches it"
 
 
 def report_removed(merged: Merged, removed: Sequence[int], sink: Sink) -> None:

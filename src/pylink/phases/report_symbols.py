@@ -6,6 +6,7 @@ Loaded only if there is something to report. Places are found if the diagnostic 
 from __future__ import annotations
 
 from pylink.facts.elf import SHN_COMMON, STT_IMAGES
+from pylink.facts.rownumbers import Clash
 from pylink.tables import entity_name, symbol_name
 
 TYPE_CHECKING = False
@@ -18,18 +19,17 @@ if TYPE_CHECKING:
     from pylink.locate.references import Reference
     from pylink.phases.results import Merged, Objects
 
-# By Clash of a ClashRow (rows.pxd has the numbers): the diagnostic, and the note on the earlier
+# By Clash of a ClashRow: the diagnostic, and the note on the earlier
 # definition.
 CLASH_KINDS: dict[int, tuple[str, str | None]] = {
-    1: ("multiple-definition", "first-defined-here"),
-    2: ("size-mismatch", "first-specified-here"),
-    3: ("space-mismatch", "first-defined-here"),
-    4: ("prototype-mismatch", "first-defined-here"),
-    6: ("not-global", None),
-    7: ("managed-mismatch", "first-defined-here"),
-    8: ("common-too-large", None),
+    Clash.MULTIPLE: ("multiple-definition", "first-defined-here"),
+    Clash.SIZE: ("size-mismatch", "first-specified-here"),
+    Clash.SPACE: ("space-mismatch", "first-defined-here"),
+    Clash.PROTOTYPE: ("prototype-mismatch", "first-defined-here"),
+    Clash.GLOBAL: ("not-global", None),
+    Clash.MANAGED: ("managed-mismatch", "first-defined-here"),
+    Clash.COMMON: ("common-too-large", None),
 }
-NO_NODE = 5
 
 # Number of listed references of a symbol.
 MOST_REFERENCES = 10
@@ -50,7 +50,7 @@ def report_clashes(merged: Merged, clashes: Clashes, sink: Sink) -> None:
     objects = merged.objects
     for clash in clashes:
         symbol, first = clash.symbol, clash.first
-        if clash.kind == NO_NODE:
+        if clash.kind == Clash.NO_NODE:
             sink.fatal("function-as-variable", explain=_explain_definition(objects, symbol))
         kind, note = CLASH_KINDS[clash.kind]
         hints, other = clash_hints(merged, kind, symbol, first)

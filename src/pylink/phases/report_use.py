@@ -30,7 +30,9 @@ def report_use(sink: Sink, placed: Placed) -> None:
             )
             for bank, size in banks
         ]
-    sink.report("verbose-memory", sizes=_list_sizes([f"{total} bytes gmem"], banks, mercury))
+    sink.report(
+        "verbose-memory", sizes=_list_sizes([f"{total} bytes gmem"], banks, mercury=mercury)
+    )
     for entity, registers, barriers, stack, shared, kernel_banks in report.kernel_use(placed):
         name = entity_name(merged, entity)
         shared_size = max(0, shared - SYSTEM_SHARED) if mercury and reserves else shared
@@ -40,12 +42,12 @@ def report_use(sink: Sink, placed: Placed) -> None:
             registers=registers,
             barriers=barriers,
             stack=stack,
-            memory=_list_sizes([f"{shared_size} bytes smem"], kernel_banks, mercury),
+            memory=_list_sizes([f"{shared_size} bytes smem"], kernel_banks, mercury=mercury),
             lmem=0,
         )
 
 
-def _list_sizes(parts: list[str], banks: list[tuple[int, int]], mercury: bool) -> str:
+def _list_sizes(parts: list[str], banks: list[tuple[int, int]], *, mercury: bool) -> str:
     """Join sizes with commas; from sm_100 on without the constant banks."""
     if not mercury:
         parts += [f"{size} bytes cmem[{bank}]" for bank, size in banks]

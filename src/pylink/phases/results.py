@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pylink._native.tables import MergedTables, ObjectTables, PlacedTables
 from pylink.facts.releases import release_to_follow
-from pylink.phases.init import HOST_INFO
+from pylink.facts.rownumbers import LinkMode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Objects(ObjectTables):
         release: Release,
         libraries: Libraries | None,
     ) -> None:
-        mode = job.mode | (HOST_INFO if references is not None else 0)
+        mode = job.mode | (LinkMode.HOST_INFO if references is not None else 0)
         super().__init__(
             arena,
             files,

@@ -24,15 +24,20 @@ def place_shared(placed: Placed) -> Oversized | None:
     oversized = None
     if job.executable:
         shared.layout_shared(
-            shares, job.target.family, keeps_symbols, aligns_arrays, job.debug, reserves
+            shares,
+            job.target.family,
+            keeps_common=keeps_symbols,
+            aligns_arrays=aligns_arrays,
+            ties_arrays=job.debug,
+            reserves=reserves,
         )
         limit = job.target.shared_limit
-        large = sharedmap.find_oversized(shares, limit, job.target.family, reserves)
+        large = sharedmap.find_oversized(shares, limit, job.target.family, reserves=reserves)
         if large:
             oversized = Oversized(merged, shares, dict(large))
     else:
-        shared.layout_relocatable(shares, aligns_arrays, job.debug)
-    sharedmap.apply(placed, shares.seal(), keeps_symbols, reserves)
+        shared.layout_relocatable(shares, aligns_arrays=aligns_arrays, ties_arrays=job.debug)
+    sharedmap.apply(placed, shares.seal(), keep_symbols=keeps_symbols, reserves=reserves)
     return oversized
 
 

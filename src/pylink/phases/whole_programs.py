@@ -6,8 +6,8 @@ docs/format-notes/whole-programs.md has the experiments. Loaded only if a link h
 from __future__ import annotations
 
 from pylink.diagnostics.record import note
+from pylink.facts.rownumbers import FileFlag
 from pylink.inputs.kinds import SYSTEM_LIBRARY
-from pylink.tables import FILE_WHOLE_PROGRAM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def warn_of_others(objects: Objects, clashes: Clashes, sink: Sink) -> None:
         last = objects.symbols[clashes[0].symbol].file
     for number, flags in enumerate(objects.files.column("flags")[: last + 1]):
         name = objects.names[number]
-        if flags & FILE_WHOLE_PROGRAM or SYSTEM_LIBRARY in name:
+        if flags & FileFlag.WHOLE_PROGRAM or SYSTEM_LIBRARY in name:
             continue
         sink.report("whole-program-mixed", file=name)
         if sink.errors:

@@ -13,9 +13,10 @@ from collections import Counter
 
 from pylink._native.ledger import section_bytes
 from pylink.demangle import demangle
+from pylink.facts.rownumbers import ContentsFrom
 from pylink.profile.families import family_name
 from pylink.profile.groups import group_rows, pattern, skeleton, title
-from pylink.tables import FROM_SPAN, symbol_name
+from pylink.tables import symbol_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _copied_bytes(
     merged = placed.merged
     copied: dict[tuple[int, int, int], int] = {}
     contents = placed.places.column("contents")
-    remaining = {out: size for out, size in sizes.items() if contents[out] != FROM_SPAN}
+    remaining = {out: size for out, size in sizes.items() if contents[out] != ContentsFrom.SPAN}
     sections = merged.objects.sections
     section_sizes, files = sections.column("size"), sections.column("file")
     for number, out in enumerate(merged.out_of):

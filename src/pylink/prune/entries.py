@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from pylink.devicelink.compression import ALWAYS, NEVER, Mode, compress
 from pylink.diagnostics import Sink
 from pylink.facts.fatbinentries import CONTAINER, ENTRY, FATBIN_MAGIC, FLAG_LZ4, FLAG_ZSTD
-from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, FLAG_CHIP, FLAG_FAMILY
+from pylink.facts.picknumbers import EntryKind
+from pylink.inputs.choice import FLAG_CHIP, FLAG_FAMILY
 from pylink.inputs.payload import DamagedPayload, Unpacker
 from pylink.prune.errors import NotPruned
 
 _CODECS = FLAG_LZ4 | FLAG_ZSTD
-_TARGET_PREFIXES = {ENTRY_ELF: "sm", ENTRY_PTX: "compute", ENTRY_LTOIR: "lto"}
+_TARGET_PREFIXES = {EntryKind.ELF: "sm", EntryKind.PTX: "compute", EntryKind.LTOIR: "lto"}
 # Limit of the decompressed bytes of one entry, as in `pylink size`.
 _MAX_BYTES = 1 << 32
 
@@ -55,7 +56,7 @@ class FatbinEntry:
     @property
     def is_scrambled(self) -> bool:
         """Whether only nvJitLink can decompress it: LTO-IR with a key in its header."""
-        return self.fields[0] == ENTRY_LTOIR and self.fields[12] != 0
+        return self.fields[0] == EntryKind.LTOIR and self.fields[12] != 0
 
     @property
     def identity(self) -> tuple[object, ...]:

@@ -188,7 +188,7 @@ def _template_rows(sizes: Sizes, groups: set[tuple[str, str]]) -> dict[str, Row]
     return rows_of
 
 
-def signed(size: int, estimated: bool = False) -> str:
+def signed(size: int, *, estimated: bool = False) -> str:
     """Format a difference of bytes with its sign."""
     text = bytes_text(abs(size))
     sign = "+" if size > 0 else "-" if size < 0 else ""

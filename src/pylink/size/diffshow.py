@@ -52,15 +52,15 @@ def _table(
     table = [tuple(head)]
     shown_changes = lines[:top] if top else lines
     table += [
-        (*(printable(name) for name in change.keys), *_cells(change, columns, inner))
+        (*(printable(name) for name in change.keys), *_cells(change, columns, inner=inner))
         for change in shown_changes
     ]
     if len(shown_changes) < len(lines):
         omitted = _sum_changes(lines[len(shown_changes) :])
         name = f"({len(lines) - len(shown_changes)} more)"
-        table.append((name, *[""] * (len(by) - 1), *_cells(omitted, columns, inner)))
+        table.append((name, *[""] * (len(by) - 1), *_cells(omitted, columns, inner=inner)))
     total = _sum_changes(changes(old, new, by, selection))
-    table.append(("sum", *[""] * (len(by) - 1), *_cells(total, columns, False)))
+    table.append(("sum", *[""] * (len(by) - 1), *_cells(total, columns, inner=False)))
     return table
 
 
@@ -72,16 +72,18 @@ def _sum_changes(changes_shown: Sequence[Change]) -> Change:
             for column in COLUMNS
         }
         estimated = any(getattr(change, side).estimated for change in changes_shown)
-        sides.append(Row((), 0, sums["unpacked"], sums["installed"], sums["download"], estimated))
+        sides.append(
+            Row((), 0, sums["unpacked"], sums["installed"], sums["download"], estimated=estimated)
+        )
     return Change((), *sides)
 
 
-def _cells(change: Change, columns: Sequence[str], inner: bool) -> list[str]:
+def _cells(change: Change, columns: Sequence[str], *, inner: bool) -> list[str]:
     cells = []
     for column in columns:
         guess = (change.old.estimated or change.new.estimated) if column == "installed" else inner
         old, new = getattr(change.old, column), getattr(change.new, column)
-        cells += [bytes_text(old), bytes_text(new), signed(new - old, guess and inner)]
+        cells += [bytes_text(old), bytes_text(new), signed(new - old, estimated=guess and inner)]
     return cells
 
 

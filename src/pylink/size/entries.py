@@ -8,15 +8,9 @@ import re
 from pylink._native import ledger as native
 from pylink._native.cores import count_cores
 from pylink.facts.elf import ET_REL
-from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, FLAG_CHIP, FLAG_FAMILY
-from pylink.inputs.payload import (
-    LZ4,
-    LZ4_BLOCK,
-    STORED,
-    ZSTD,
-    ZSTD_FRAME,
-    load_codec,
-)
+from pylink.facts.picknumbers import Codec, EntryKind
+from pylink.inputs.choice import FLAG_CHIP, FLAG_FAMILY
+from pylink.inputs.payload import LZ4, ZSTD, load_codec
 from pylink.size.model import (
     CUBIN,
     LTOIR,
@@ -42,9 +36,9 @@ MOST_ENTRY_BYTES = (1 << 32) - 1
 # Zstandard made cubins 7 times as small at most, and zeros 32,750 times.
 MOST_BYTES, MOST_TIMES = 1 << 32, 100
 
-_CODECS = {LZ4: LZ4_BLOCK, ZSTD: ZSTD_FRAME}
+_CODECS = {LZ4: Codec.LZ4_BLOCK, ZSTD: Codec.ZSTD_FRAME}
 CODEC_NAMES = {0: "none", LZ4: "lz4", ZSTD: "zstd"}
-_KINDS = {ENTRY_ELF: CUBIN, ENTRY_PTX: PTX, ENTRY_LTOIR: LTOIR}
+_KINDS = {EntryKind.ELF: CUBIN, EntryKind.PTX: PTX, EntryKind.LTOIR: LTOIR}
 # Bytes of entries, packed and unpacked, that wait or are in memory, unless one alone has more.
 _AT_ONCE = 96 << 20
 _MOST_THREADS = 4
@@ -63,7 +57,7 @@ _UNIT = rb"_+(?:INTERNAL_+|GLOBAL__N__|nv_static_\d+__)[0-9a-f]{8}_(\d+)_(\w+)"
 def target_of(kind: int, sm: int, flags: int) -> str:
     """`sm_90a`, `compute_100f` and the like."""
     suffix = "a" if flags & FLAG_CHIP else "f" if flags & FLAG_FAMILY else ""
-    return f"{'sm' if kind == ENTRY_ELF else 'compute'}_{sm}{suffix}"
+    return f"{'sm' if kind == EntryKind.ELF else 'compute'}_{sm}{suffix}"
 
 
 def unit_of(mark: bytes) -> str:
@@ -134,7 +128,7 @@ class Counter:
         self._sizes, self._experiments = sizes, experiments
         self._recompress = recompress
         if recompress:
-            load_codec(ZSTD_FRAME, native.use_codec)
+            load_codec(Codec.ZSTD_FRAME, native.use_codec)
         self._threads = min(_MOST_THREADS, count_cores())
         self._pool = Pool(self._threads)
         self._batch: _Batch | None = None
@@ -200,7 +194,7 @@ class Counter:
         number = leaf.number = self._sizes.numbers
         self._sizes.numbers += 1
         source, offset, size = payload_range
-        method = _CODECS.get(codec, STORED)
+        method = _CODECS.get(codec, Codec.STORED)
         is_native = not method or load_codec(method, native.use_codec)
         place = source.place_of(offset) if is_native and not self._experiments else None
         batch = self._batch_with_room(place and place[0], leaf, payload_bytes + full)
@@ -217,9 +211,9 @@ class Counter:
                     data = Unpacker(full, 0, Sink()).unpack(memoryview(data), flags, full, name)
                 except DamagedPayload as error:
                     return self.refuse(leaf, name, str(error))
-                method = STORED
+                method = Codec.STORED
             size = len(data)
-        again = self._recompress and kind == ENTRY_ELF and codec != ZSTD and leaf.header > 0
+        again = self._recompress and kind == EntryKind.ELF and codec != ZSTD and leaf.header > 0
         download = (leaf.download or 0) - leaf.header_download
         payload = data, offset, size, full, method, kind, number, payload_bytes, download, again
         batch.add(leaf, name, payload, (packed, codec))
@@ -289,7 +283,7 @@ class Counter:
                 data = payload[0]
                 if data is None and batch.file is not None:
                     data = batch.file.read_apart(payload[1], payload[2])
-                flags = LZ4 if payload[4] == LZ4_BLOCK else 0
+                flags = LZ4 if payload[4] == Codec.LZ4_BLOCK else 0
                 result.as_zstd = zstd_bytes(data or b"", flags, full, deflate=batch.deflate)
         if self._experiments and batch.leaves[number].header and packed is not None:
             result.savings = self._experiments.run(packed, codec, full, kind, deflate=batch.deflate)

@@ -11,7 +11,7 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylink.inputs.choice import ENTRY_ELF, ENTRY_PTX
+from pylink.facts.picknumbers import EntryKind
 from pylink.inputs.payload import LZ4, ZSTD
 from pylink.size.cuts import ptx_without_functions, without_debug, without_functions
 from pylink.size.model import NO_DEBUG, SMALLER_MODE, WITHOUT
@@ -53,12 +53,12 @@ class Experiments:
             if saving.installed > 0:
                 outcomes[SMALLER_MODE] = saving
         packer = _Packer(payload, data, codec)
-        if self.thorough and kind == ENTRY_ELF:
+        if self.thorough and kind == EntryKind.ELF:
             less = without_debug(data)
             if len(less) < len(data):
                 outcomes[NO_DEBUG] = packer.saving(less, set(), deflate=deflate)
-        if self.without is not None and kind in (ENTRY_ELF, ENTRY_PTX):
-            cut = without_functions if kind == ENTRY_ELF else ptx_without_functions
+        if self.without is not None and kind in (EntryKind.ELF, EntryKind.PTX):
+            cut = without_functions if kind == EntryKind.ELF else ptx_without_functions
             less, names = cut(data, self._matches)
             if names:
                 outcomes[WITHOUT] = packer.saving(less, names, deflate=deflate)

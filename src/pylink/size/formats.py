@@ -117,12 +117,12 @@ def markdown_table(
         "|" + "---|" * len(by) + "---:|" * (len(columns) - len(by)),
     ]
     for row in level_rows[:top] if top else level_rows:
-        lines.append(f"| {' | '.join(_markdown_row(sizes, row, inner))} |")
+        lines.append(f"| {' | '.join(_markdown_row(sizes, row, inner=inner))} |")
     return "\n".join(lines) + "\n"
 
 
-def _markdown_row(sizes: Sizes, row: Row, inner: bool) -> list[str]:
+def _markdown_row(sizes: Sizes, row: Row, *, inner: bool) -> list[str]:
     cells = [*map(markdown_cell, row.keys), str(row.count)]
     if sizes.downloads:
-        cells.append(bytes_text(row.download, inner and bool(row.functions)))
-    return [*cells, bytes_text(row.installed, row.estimated), bytes_text(row.unpacked)]
+        cells.append(bytes_text(row.download, estimated=inner and bool(row.functions)))
+    return [*cells, bytes_text(row.installed, estimated=row.estimated), bytes_text(row.unpacked)]

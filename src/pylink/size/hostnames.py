@@ -53,7 +53,7 @@ def _kernels(sizes: Sizes, leaves: Iterable[Leaf]) -> set[int]:
             entries[leaf.number] = 0
     everything = array("i", range(len(sizes.ledger.functions()))).tobytes()
     kernels: dict[str, set[int]] = {"code": set(), "constants": set()}
-    for _, function, part, *_ in sizes.ledger.sums(entries.tobytes(), everything, True):
+    for _, function, part, *_ in sizes.ledger.sums(entries.tobytes(), everything, by_part=True):
         if function and PARTS[part] in kernels:
             kernels[PARTS[part]].add(function)
     return kernels["code"] & kernels["constants"]

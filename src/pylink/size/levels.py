@@ -37,6 +37,7 @@ class Row:
         unpacked: int = 0,
         installed: int = 0,
         download: int = 0,
+        *,
         estimated: bool = False,
     ) -> None:
         self.keys, self.count = keys, count
@@ -135,7 +136,7 @@ def largest_functions(sizes: Sizes, most: int) -> list[tuple[str, int]]:
     """Installed bytes of the largest functions by mangled name, of the others, and shared bytes."""
     entries = bytes(4 * sizes.numbers)
     names = Names(sizes)
-    sums = sizes.ledger.sums(entries, names.function_groups(None), False)
+    sums = sizes.ledger.sums(entries, names.function_groups(None), by_part=False)
     by_size = sorted(((row[5], names.mangled[row[1]]) for row in sums if row[1]), reverse=True)
     others = sum(size for size, _ in by_size[most:])
     shared = sum(leaf.installed for leaf in sizes.leaves) - sum(size for size, _ in by_size)
@@ -197,7 +198,7 @@ def _inner_rows(
         return table[key]
 
     for group, function, part, _, unpacked, installed, download in sizes.ledger.sums(
-        entry_groups.tobytes(), names.function_groups(selection.match), "part" in by
+        entry_groups.tobytes(), names.function_groups(selection.match), by_part="part" in by
     ):
         part_name = PARTS[part] if part >= 0 else ""
         template = names.templates[function] if "template" in by else ""

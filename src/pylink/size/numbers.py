@@ -5,7 +5,7 @@ from __future__ import annotations
 _UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
-def bytes_text(size: int, estimated: bool = False) -> str:
+def bytes_text(size: int, *, estimated: bool = False) -> str:
     """`31.8 MB`, with a ~ in front of an estimate."""
     mark = "~" if estimated else ""
     for unit, name in _UNITS:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pylink._native import ledger as native
-from pylink.inputs.payload import LZ4, ZSTD, ZSTD_FRAME, load_codec
+from pylink.facts.picknumbers import Codec
+from pylink.inputs.payload import LZ4, ZSTD, load_codec
 
 # Zstandard level of -compress-mode=default, by equal sizes of what the two make.
 LEVEL = 5
@@ -42,7 +43,7 @@ def frame_bytes(frame: bytes | None, size: int, *, deflate: bool) -> tuple[int, 
 
 def _make_frame(payload: bytes) -> bytes | None:
     """A frame that becomes the payload again, by the library of the package or the package."""
-    if load_codec(ZSTD_FRAME, native.use_codec):
+    if load_codec(Codec.ZSTD_FRAME, native.use_codec):
         frame = native.frame_of(payload, LEVEL)
         if frame is not None:
             return frame

@@ -57,6 +57,7 @@ class Reduction:
         rule: str,
         title: str,
         letter: str,
+        *,
         installed: int,
         download: int | None,
         entries: int,
@@ -114,13 +115,13 @@ def _line(
             rule,
             title,
             letter,
-            installed,
-            _downloads(leaves),
-            len(leaves),
-            condition,
-            how,
-            False,
-            leaves,
+            installed=installed,
+            download=_downloads(leaves),
+            entries=len(leaves),
+            condition=condition,
+            how=how,
+            estimated=False,
+            leaves=leaves,
         )
 
 
@@ -172,7 +173,9 @@ def functions_by_entry(sizes: Sizes) -> tuple[list[set[int]], list[set[int]]]:
         if leaf.number != NO_NUMBER and leaf.kind in (CUBIN, RELOCATABLE):
             entry_groups[leaf.number] = leaf.number
     everything = array("i", range(len(sizes.ledger.functions()))).tobytes()
-    for entry, function, part, *_ in sizes.ledger.sums(entry_groups.tobytes(), everything, True):
+    for entry, function, part, *_ in sizes.ledger.sums(
+        entry_groups.tobytes(), everything, by_part=True
+    ):
         if function and PARTS[part] == "code":
             with_code[entry].add(function)
         elif function and PARTS[part] == "constants":
@@ -205,11 +208,11 @@ def _other_mode(sizes: Sizes, codec: str, rule: str, mode_name: str) -> Iterable
         rule,
         f"{_count(leaves, 'cubin')} {mode_name}",
         "B",
-        installed,
-        download,
-        len(leaves),
-        "driver of CUDA 12.4 or later",
-        "-Xfatbin -compress-all -compress-mode=default",
+        installed=installed,
+        download=download,
+        entries=len(leaves),
+        condition="driver of CUDA 12.4 or later",
+        how="-Xfatbin -compress-all -compress-mode=default",
         leaves=leaves,
     )
 
@@ -334,11 +337,11 @@ def _experiment_savings(sizes: Sizes, name: str) -> Iterable[Reduction]:
             name,
             f"{_count(leaves, 'entry')} with the smallest mode",
             "B",
-            installed,
-            download,
-            len(leaves),
-            "driver of CUDA 12.4 or later, start-up measured",
-            "-Xfatbin -compress-all -compress-mode=size",
+            installed=installed,
+            download=download,
+            entries=len(leaves),
+            condition="driver of CUDA 12.4 or later, start-up measured",
+            how="-Xfatbin -compress-all -compress-mode=size",
             leaves=leaves,
         )
         return
@@ -346,13 +349,13 @@ def _experiment_savings(sizes: Sizes, name: str) -> Iterable[Reduction]:
         name,
         f"debug data of {_count(leaves, 'cubin')}",
         "A",
-        installed,
-        download,
-        len(leaves),
-        "debuggers and profilers show no lines",
-        "compile without -lineinfo, -G",
-        estimated,
-        leaves,
+        installed=installed,
+        download=download,
+        entries=len(leaves),
+        condition="debuggers and profilers show no lines",
+        how="compile without -lineinfo, -G",
+        estimated=estimated,
+        leaves=leaves,
     )
 
 
@@ -392,13 +395,13 @@ def _repeated(sizes: Sizes) -> Iterable[Reduction]:
             rule,
             f"{len(copies)} {advice if len(copies) > 1 else advice.replace('s ', ' ', 1)}",
             "C",
-            installed,
-            download,
-            len({id(leaf) for leaf, _ in copies}),
-            "sources changed",
-            how,
-            True,
-            list({id(leaf): leaf for leaf, _ in copies}.values()),
+            installed=installed,
+            download=download,
+            entries=len({id(leaf) for leaf, _ in copies}),
+            condition="sources changed",
+            how=how,
+            estimated=True,
+            leaves=list({id(leaf): leaf for leaf, _ in copies}.values()),
         )
 
 
@@ -418,7 +421,7 @@ def _unnamed(sizes: Sizes) -> Iterable[Reduction]:
     installed = download = 0
     kernels: set[tuple[int, int]] = set()
     for file, function, *_, bytes_installed, bytes_download in sizes.ledger.sums(
-        entries.tobytes(), everything, False
+        entries.tobytes(), everything, by_part=False
     ):
         if function in sizes.files[file].unnamed:
             kernels.add((file, function))
@@ -430,13 +433,13 @@ def _unnamed(sizes: Sizes) -> Iterable[Reduction]:
             "unnamed-kernels",
             f"{len(kernels)} kernel{'s' * (len(kernels) > 1)} that host code does not name",
             "C",
-            installed,
-            download if sizes.downloads else None,
-            len(leaves),
-            "no program loads them by itself",
-            "omit kernels that nothing launches",
-            True,
-            leaves,
+            installed=installed,
+            download=download if sizes.downloads else None,
+            entries=len(leaves),
+            condition="no program loads them by itself",
+            how="omit kernels that nothing launches",
+            estimated=True,
+            leaves=leaves,
         )
 
 
@@ -448,12 +451,12 @@ def _many_instances(sizes: Sizes, templates: list[Row]) -> Iterable[Reduction]:
             "many-instances",
             f"{row.keys[0]}: {row.count} instances",
             "C",
-            row.installed,
-            row.download if sizes.downloads else None,
-            row.count,
-            "all of them would have to go",
-            "fewer instances",
-            row.estimated,
+            installed=row.installed,
+            download=row.download if sizes.downloads else None,
+            entries=row.count,
+            condition="all of them would have to go",
+            how="fewer instances",
+            estimated=row.estimated,
         )
 
 

@@ -130,9 +130,9 @@ def _reductions(
     sizes_of = ["download", "installed"] if sizes.downloads else ["installed"]
     table = [(title, *sizes_of, "class", condition)]
     for line in could_go:
-        cells = [bytes_text(line.installed, line.estimated)]
+        cells = [bytes_text(line.installed, estimated=line.estimated)]
         if sizes.downloads:
-            cells.insert(0, bytes_text(line.download or 0, line.estimated))
+            cells.insert(0, bytes_text(line.download or 0, estimated=line.estimated))
         table.append((_short(line.title), *cells, line.letter, line.condition))
     head, *lines = _indent(align_columns(table, " " + "r" * len(sizes_of)))
     below = [f"    by: {line.how}" for line in could_go]
@@ -146,9 +146,9 @@ def _size_columns(sizes: Sizes) -> list[str]:
 
 
 def _sizes(sizes: Sizes, row: Row, *, inner: bool = False) -> list[str]:
-    cells = [bytes_text(row.installed, row.estimated), bytes_text(row.unpacked)]
+    cells = [bytes_text(row.installed, estimated=row.estimated), bytes_text(row.unpacked)]
     if sizes.downloads:
-        cells.insert(0, bytes_text(row.download, inner and bool(row.functions)))
+        cells.insert(0, bytes_text(row.download, estimated=inner and bool(row.functions)))
     return cells
 
 

@@ -12,6 +12,7 @@ from pylink.diagnostics.errors import reason_of
 from pylink.facts.elf import EM_AARCH64, EM_CUDA, EM_X86_64
 from pylink.facts.fatbinentries import FATBIN_MAGIC
 from pylink.facts.objectformats import sm_of_cubin
+from pylink.facts.picknumbers import EntryKind
 from pylink.inputs.archiveformat import (
     MAGIC,
     THIN_MAGIC,
@@ -20,7 +21,6 @@ from pylink.inputs.archiveformat import (
     read_archive,
 )
 from pylink.inputs.archivethin import member_file
-from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
 from pylink.inputs.payload import is_compressed
 from pylink.inspect.embedded import (
     CONTAINER_SIZE,
@@ -168,11 +168,11 @@ class Reader:
         if head.startswith((MAGIC, THIN_MAGIC)):
             self._read_archive(source, file, path, depth)
         elif _is_cubin(head):
-            self._add_payload(source, (0, source.size), file, path, unit, ENTRY_ELF)
+            self._add_payload(source, (0, source.size), file, path, unit, EntryKind.ELF)
         elif head.startswith((ELF_MARK, FATBIN_MAGIC)):
             self._scan(source, file, path, unit)
         elif _is_ptx(source):
-            self._add_payload(source, (0, source.size), file, path, unit, ENTRY_PTX)
+            self._add_payload(source, (0, source.size), file, path, unit, EntryKind.PTX)
         elif source.size:
             self._add_host(source, 0, source.size, file, unit, "")
 
@@ -240,7 +240,7 @@ class Reader:
         """A cubin or PTX without an entry's header."""
         start, end = place
         leaf = self._leaf(source, start, end, file, UNREADABLE, unit)
-        if kind == ENTRY_ELF:
+        if kind == EntryKind.ELF:
             leaf.target = f"sm_{sm_of_cubin(source.read(start, 64))}"
         else:
             leaf.target = _ptx_target(source.read(start, 4096))
@@ -284,7 +284,7 @@ class Reader:
         self, source: Source, device_code: Embedded, file: int, path: str, unit: str
     ) -> None:
         place = device_code.start, device_code.end
-        leaf = self._add_payload(source, place, file, path, unit, ENTRY_ELF)
+        leaf = self._add_payload(source, place, file, path, unit, EntryKind.ELF)
         leaf.section = device_code.section
 
     def _read_container(
@@ -316,7 +316,7 @@ class Reader:
                 leaf.unit = _entry_name(source, at, header, name, length) or f"container {number}"
             if not is_compressed(flags):
                 packed, full = size, size
-            if kind == ENTRY_LTOIR and key:
+            if kind == EntryKind.LTOIR and key:
                 self._counter.count_whole(leaf, label, kind, flags, full)
             else:
                 place = source, at + header, packed or size

@@ -53,7 +53,7 @@ def bars_html(phases: Mapping[str, float]) -> str:
     return f"<table><tbody>{rows}</tbody></table>"
 
 
-def _cell(value: object, numeric: bool) -> str:
+def _cell(value: object, *, numeric: bool) -> str:
     text = "" if value is None else str(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from pylink.phases.init import KEEP_CODE
+from pylink.facts.rownumbers import EntityFlag, EntityKind, LinkMode
 from pylink.phases.report_removed import why_removed
 from pylink.remarks.passes.catalogue import (
     FUNCTION_KEPT,
@@ -16,7 +16,6 @@ from pylink.remarks.passes.catalogue import (
 )
 from pylink.remarks.passes.graph import CallGraph, chain
 from pylink.remarks.passes.view import View
-from pylink.tables import DEFINED, FUNCTION_KIND, KERNEL, LIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,19 +30,21 @@ def emit(merged: Merged, remarks: Remarks) -> None:
     roots = [
         number
         for number, flags in enumerate(merged.entities.column("flags"))
-        if flags & KERNEL and flags & LIVE
+        if flags & EntityFlag.KERNEL and flags & EntityFlag.LIVE
     ]
     reached = graph.reach(roots)
     job = merged.objects.job
     why_live = remarks.why_live
     keep_reason = (
-        _reason_to_keep_all(job.options) if job.mode & KEEP_CODE else "its address is taken"
+        _reason_to_keep_all(job.options)
+        if job.mode & LinkMode.KEEP_CODE
+        else "its address is taken"
     )
     for number, row in enumerate(merged.entities):
         size = row.size
-        if row.kind != FUNCTION_KIND or not row.flags & DEFINED:
+        if row.kind != EntityKind.FUNC or not row.flags & EntityFlag.DEFINED:
             continue
-        if not row.flags & LIVE:
+        if not row.flags & EntityFlag.LIVE:
             _emit_removed(view, remarks, number, row.flags, size)
         elif number not in reached:
             place = view.at_symbol(row.winner)
@@ -66,7 +67,7 @@ def _reason_to_keep_all(options: Options) -> str:
 def _emit_removed(view: View, remarks: Remarks, number: int, flags: int, size: int) -> None:
     place = view.at_entity(number)
     reason = why_removed(view.merged.objects, flags)
-    kind = KERNEL_REMOVED if flags & KERNEL else FUNCTION_REMOVED
+    kind = KERNEL_REMOVED if flags & EntityFlag.KERNEL else FUNCTION_REMOVED
     remarks.emit(kind(view.name(number), place, size, CodeBytes=size, Reason=reason))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pylink._native import functions as native_functions
 from pylink._native import report
+from pylink.facts.rownumbers import EntityFlag
 from pylink.remarks.passes.catalogue import KERNEL_RAISED, TOO_MANY_REGISTERS, At
 from pylink.remarks.passes.graph import CallGraph, chain
 from pylink.remarks.passes.view import View
-from pylink.tables import KERNEL, LIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,10 @@ def emit(merged: Merged, remarks: Remarks) -> None:
     graph: CallGraph | None = None
     sources = merged.functions.column("raised_by")
     for kernel, entity in enumerate(merged.entities):
-        if not (entity.flags & KERNEL and entity.flags & LIVE) or sources[kernel] < 0:
+        if (
+            not (entity.flags & EntityFlag.KERNEL and entity.flags & EntityFlag.LIVE)
+            or sources[kernel] < 0
+        ):
             continue
         registers, own_registers = merged.functions[kernel].regcount, entity.regcount
         source = sources[kernel]

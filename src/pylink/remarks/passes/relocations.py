@@ -7,20 +7,16 @@ from collections import Counter
 from pylink.facts import sectionkinds
 from pylink.facts.records import REL, RELA
 from pylink.facts.relocations import relocation_name
+from pylink.facts.rownumbers import ContentsFrom, EntityKind, FixupFlag
 from pylink.remarks.passes.catalogue import RELOCATIONS_APPLIED, RELOCATIONS_KEPT
 from pylink.remarks.passes.outputs import Outputs
 from pylink.remarks.record import MISSED, PASSED
-from pylink.tables import CONSTANT_KIND, FROM_TWIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.phases.relocate import Image
     from pylink.remarks import Remarks
     from pylink.rows import OutRow
-
-# Bits of FixupRow.how; rows.pxd has the same.
-FIXUP_REL = 1
-FIXUP_MERCURY = 16
 
 
 PASS = "relocate"
@@ -40,17 +36,17 @@ def _emit_applied(outputs: Outputs, remarks: Remarks) -> None:
     kinds = outputs.placed.merged.entities.column("kind")
     for fix in outputs.placed.merged.fixups:
         target = out = fix.out
-        if fix.how & FIXUP_MERCURY:
+        if fix.how & FixupFlag.MERC:
             row = outputs.rows[out]
             if row.kind == sectionkinds.TEXT:
                 # A capsule only has constants resolved; it refers to other symbols by name.
-                if fix.entity < 0 or kinds[fix.entity] != CONSTANT_KIND or row.merc < 0:
+                if fix.entity < 0 or kinds[fix.entity] != EntityKind.CONSTANT or row.merc < 0:
                     continue
                 target = row.merc
-            elif outputs.contents(out) == FROM_TWIN:
+            elif outputs.contents(out) == ContentsFrom.TWIN:
                 continue
         counts[target, fix.type] += 1
-        saved[target, fix.type] += (REL if fix.how & FIXUP_REL else RELA).size
+        saved[target, fix.type] += (REL if fix.how & FixupFlag.REL else RELA).size
     for out, type_ in outputs.ordered(counts):
         remarks.emit(
             RELOCATIONS_APPLIED(

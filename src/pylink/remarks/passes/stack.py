@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from pylink.facts.rownumbers import NO_STACK_BOUND, EntityFlag
 from pylink.remarks.passes.catalogue import KERNEL_STACK, STACK_UNKNOWN
 from pylink.remarks.passes.graph import CallGraph, chain
 from pylink.remarks.passes.view import View
-from pylink.tables import DEFINED, KERNEL, LIVE, NO_STACK_BOUND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,12 +28,14 @@ class StackPass:
         self.remarks = remarks
         self.graph = CallGraph(merged)
         self.flags = merged.entities.column("flags")
-        self.frames = [row.frame if row.flags & DEFINED else 0 for row in merged.entities]
+        self.frames = [
+            row.frame if row.flags & EntityFlag.DEFINED else 0 for row in merged.entities
+        ]
         self.stacks = merged.functions.column("stack")
 
     def run(self) -> None:
         for kernel, flags in enumerate(self.flags):
-            if not (flags & KERNEL and flags & LIVE):
+            if not (flags & EntityFlag.KERNEL and flags & EntityFlag.LIVE):
                 continue
             if self.stacks[kernel] == NO_STACK_BOUND:
                 self._emit_unknown(kernel)

@@ -11,6 +11,7 @@ from struct import unpack_from
 from pylink.facts import sectionkinds
 from pylink.facts.attributes import REGCOUNT, SVAL
 from pylink.facts.elf import SHN_COMMON, STB_WEAK, STT_FUNC
+from pylink.facts.rownumbers import Resolution
 from pylink.remarks.passes.catalogue import (
     COMMON_DROPPED,
     COMMON_MERGED,
@@ -24,7 +25,7 @@ from pylink.remarks.passes.catalogue import (
     Kind,
 )
 from pylink.remarks.passes.view import View
-from pylink.tables import LOST, LOST_EARLY, file_sections
+from pylink.tables import file_sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Definition:
         self.size = row.size
         self.file = row.file
         self.symbol = symbol
-        self.lost = resolution in (LOST, LOST_EARLY)
+        self.lost = resolution in (Resolution.LOST, Resolution.LOST_EARLY)
         self.common = row.shndx == SHN_COMMON
         self.function = row.info & 15 == STT_FUNC
         self.weak = row.info >> 4 == STB_WEAK

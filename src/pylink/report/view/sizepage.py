@@ -170,8 +170,8 @@ def _lines(size_reductions: Sequence[Reduction]) -> list[tuple[Reduction, str, s
     return [
         (
             line,
-            "" if line.download is None else bytes_text(line.download, line.estimated),
-            bytes_text(line.installed, line.estimated),
+            "" if line.download is None else bytes_text(line.download, estimated=line.estimated),
+            bytes_text(line.installed, estimated=line.estimated),
         )
         for line in size_reductions
     ]

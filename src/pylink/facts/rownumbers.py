@@ -1,0 +1,138 @@
+"""Numbers in the rows of tables, for kernels and for the places where Python looks into a table.
+
+`header.py` makes constants of them for native code: `EntityFlag.LIVE` is `EF_LIVE` there.
+"""
+
+from __future__ import annotations
+
+# The bound of a stack whose depth nobody knows.
+NO_STACK_BOUND = 0xFFFFFFFF
+
+
+class FileFlag:
+    """What a file says of itself, in FileRow.flags."""
+
+    SPECIFIC = 1  # the code is for one architecture alone
+    NARROW = 2  # addresses have 32 bits
+    UNCLASSED = 4  # .nv.compat has no ISA_CLASS: it runs on the target alone
+    EARLY = 8  # from sm_100 on: compiled before 13.0
+    WHOLE_PROGRAM = 16  # a whole program, of the type ET_WHOLE
+
+
+class EntityKind:
+    """What a symbol stands for in relocation arithmetic, in EntityRow.kind."""
+
+    FUNC = 0
+    GLOBAL = 1  # lives in .nv.global or .nv.global.init
+    CONSTANT = 2
+    SHARED = 3
+    RESERVED = 4  # .nv.reservedSmem.*
+    UNIFIED = 5  # __UFT*, __UDT*: tables that this link does not have
+    CONST0_SIZE = 6  # .nv.ptx.const0.size
+    OTHER = 7
+    SYSTEM_SHARED = 8  # lives in .nv.shared.reserved.0
+    NULL = 9  # the null symbol of a file, where the output has one for it
+
+
+class EntityFlag:
+    """Bits of EntityRow.flags."""
+
+    KERNEL = 1
+    DEFINED = 2
+    LOCAL = 4
+    LIVE = 8  # reaches the output
+    COMMON = 32
+    TAKEN = 64  # a BLOCK_TAKEN row names it
+    INTERNAL = 128  # local or constant, of internal visibility: dropped from executables
+    WEAK = 256  # every definition is weak
+    UNSIZED = 512  # extern __shared__ array
+    NAMED = 1024  # a BLOCK_TAKEN row of a lost copy names it, and none of a current one
+    DESELECTED = 2048  # dead only because some kernels were not selected
+    UNSELECTED = 4096  # a kernel that lives only where device code launches it
+    UNCALLED = 8192  # a function whose address is taken and that no kernel reaches
+    INNER = 16384  # a function whose code is a part of another's, as -ewp compiles it
+    UNBOUNDED = 32768  # a function of a whole program with recursion that nothing else shows
+    ALIAS = 65536  # inner: another name for the function, as PTX `.alias` makes it
+
+
+class Resolution:
+    """What became of the definition that an input symbol gives; one of an entity has won."""
+
+    NONE = 0  # no definition
+    LOST = 1  # to the one that won, which came before
+    LOST_EARLY = 2  # to one that was replaced later
+    REPLACED = 3  # was current until a later definition replaced it
+    WON = 4
+
+
+class CallBlock:
+    """The block of .nv.callgraph that a CallRow comes from."""
+
+    DIRECT = -1  # the markers of the file: a direct call
+    TAKEN = -2  # a function whose address is taken, with its prototype
+    INDIRECT = -3  # an indirect call by a prototype
+    CANDIDATE = -4  # a function that an indirect call may reach
+    PROTOTYPE = -5  # a row of .nv.prototype
+
+
+class Clash:
+    """How two definitions of a name contradict each other, in ClashRow.kind."""
+
+    MULTIPLE = 1
+    SIZE = 2
+    SPACE = 3  # variables of different memory, or a variable and a function
+    PROTOTYPE = 4
+    NO_NODE = 5  # a function whose name was that of a variable before
+    GLOBAL = 6  # a kernel here, another function there
+    MANAGED = 7  # a variable of unified memory here, none there
+    COMMON = 8  # a common symbol with more bytes than its definition
+
+
+class LinkMode:
+    """Options of a link that kernels test: bits of Job.mode."""
+
+    RELOCATABLE = 1  # -r
+    KEEP_RELOCS = 2  # --preserve-relocs
+    KEEP_CODE = 4  # no dead-code removal; tested in pylink.phases.merge
+    DEBUG = 8  # -g without --suppress-debug-info
+    HOST_INFO = 16  # kernels that host code does not name are removed
+
+
+class FixupFlag:
+    """How a field is patched: bits of FixupRow.how."""
+
+    REL = 1  # the field is the addend; `addend` is for the record alone
+    CLEAR = 2  # write zeros
+    ZERO = 4  # S is 0; the addend counts for shared memory alone
+    MERC = 16  # a mercury relocation number
+    INSTANCE = 32  # -r: names the externsharedinstance of its kernel
+
+
+class KeepsFlag:
+    """What a kernel does not inherit from functions that it reaches: bits of FunctionRow.keeps."""
+
+    REGISTERS = 1
+    ALL = 2  # a kernel beside the only one that was selected
+
+
+class ContentsFrom:
+    """Where a section of the output has its bytes from, in PlaceRow.contents."""
+
+    INPUTS = 0
+    SPAN = 1  # a SpanRow holds the bytes, which the link made
+    TWIN = 2  # the bytes are those of its twin
+
+
+# The group with each prefix of native names.
+PREFIXES = {
+    "FILE_": FileFlag,
+    "E_": EntityKind,
+    "EF_": EntityFlag,
+    "RESOLUTION_": Resolution,
+    "BLOCK_": CallBlock,
+    "CLASH_": Clash,
+    "LINK_": LinkMode,
+    "FIXUP_": FixupFlag,
+    "KEEPS_": KeepsFlag,
+    "FROM_": ContentsFrom,
+}
