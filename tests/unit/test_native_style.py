@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -253,3 +254,52 @@ def test_comments_of_a_struct_stand_in_one_column() -> None:
     for path in SOURCES:
         for name, columns in struct_columns(path.read_text(encoding="utf-8")):
             assert len(columns) < 2, f"{path.name}: {name}"
+
+
+# A package cimports those of lower floors; those of one floor do not know each other.
+FLOORS = (
+    ("base",),
+    ("tables",),
+    ("debug", "exits", "info", "mercury", "reports", "shared"),
+    ("read",),
+    ("fleet", "inputs", "resolve"),
+    ("merge", "size"),
+    ("layout",),
+    ("image",),
+)
+
+
+def test_packages_cimport_lower_floors() -> None:
+    floor = {name: number for number, names in enumerate(FLOORS) for name in names}
+    packages = {path.parent.name for path in NATIVE.glob("*/*.p[xy][dx]")}
+    assert packages == set(floor)
+    upward = [
+        f"{path.parent.name}/{path.name}: {package}"
+        for path in NATIVE.glob("*/*.p[xy][dx]")
+        for package in re.findall(
+            r"^from (\w+)\.\w+ cimport", path.read_text(encoding="utf-8"), re.M
+        )
+        if package in floor
+        and package != path.parent.name
+        and floor[package] >= floor[path.parent.name]
+    ]
+    assert upward == []
+
+
+def test_contracts_stand_in_stubs_alone() -> None:
+    """A docstring beside the code would be a second contract, which differs sooner or later."""
+    contracts = {
+        (path.stem, node.name)
+        for path in (NATIVE.parent / "pylink" / "_native").glob("*.pyi")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node)
+    }
+    assert len(contracts) > 150
+    documented = re.compile(r'^ *(?:def|cdef class) (\w+)[^"]*?:\n +"""', re.MULTILINE)
+    repeated = [
+        f"{path.stem}: {name}"
+        for path in NATIVE.glob("*/*.pyx")
+        for name in documented.findall(path.read_text(encoding="utf-8"))
+        if (path.stem, name) in contracts
+    ]
+    assert repeated == []

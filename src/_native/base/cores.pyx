@@ -16,17 +16,14 @@ cdef extern from "base/threads.h" nogil:
 
 
 def count_cores():
-    """How many threads work in this process unless a link asks for more, see `cores.pyi`."""
     return pylink_core_count()
 
 
 def read_quota(bytes groups, bytes root):
-    """What a control group allows; see `cores.pyi`."""
     return pylink_read_quota(groups, root)
 
 
 def take_threads(size_t most):
-    """Take threads from the total of the process, also within a link of its own number."""
     global pylink_link_threads
     cdef size_t before = pylink_link_threads, count
     pylink_link_threads = 0     # a thread without links may return them
@@ -36,7 +33,6 @@ def take_threads(size_t most):
 
 
 def return_threads(size_t count):
-    """Give back what was taken, from any thread."""
     global pylink_link_threads
     cdef size_t before = pylink_link_threads
     pylink_link_threads = 0
@@ -45,14 +41,12 @@ def return_threads(size_t count):
 
 
 def spare_threads(size_t most, uint64_t size):
-    """How many threads the link of this one may use besides, see `cores.pyi`."""
     cdef size_t spare = claim(size, most + 1, most)
     release_threads(spare)
     return spare
 
 
 def use_threads(size_t count):
-    """Have the links of this thread use so many; the number before."""
     global pylink_link_threads
     cdef size_t before = pylink_link_threads
     pylink_link_threads = count
@@ -60,7 +54,6 @@ def use_threads(size_t count):
 
 
 def set_worth(uint64_t size):
-    """Have a thread be worth so many bytes; the number before."""
     global pylink_thread_worth
     cdef uint64_t before = pylink_thread_worth
     pylink_thread_worth = size

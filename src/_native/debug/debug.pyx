@@ -55,8 +55,6 @@ cdef tuple REASONS = (
 
 
 class MalformedDebugSection(ValueError):
-    """A section breaks its format; see the stub."""
-
     def __init__(self, piece, offset, *, mercury, reason):
         super().__init__(f"{reason} (offset {offset:#x})")
         self.piece = piece
@@ -116,7 +114,6 @@ cdef void allocate_rebuilt(Rebuilt* section, Scratch* scratch, uint64_t total) n
 
 def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not None,
                  bytes headers not None=b"", bytes patches not None=b"", *, bint ended=False):
-    """Rebuild `.debug_line` or `.nv_debug_line_sass`; see the stub."""
     cdef Rebuilt section
     cdef const PieceRow* twin_rows = NULL
     cdef const DebugPatchRow* patch_rows = <const DebugPatchRow*>PyBytes_AS_STRING(patches)
@@ -147,7 +144,6 @@ def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not N
 
 
 def rebuild_frame(bytes arena not None, bytes pieces not None, bytes relocs not None):
-    """Rebuild `.debug_frame`; see the stub."""
     cdef Rebuilt section
     cdef Vec places
     cdef Scratch scratch
@@ -166,7 +162,6 @@ def rebuild_frame(bytes arena not None, bytes pieces not None, bytes relocs not 
 
 
 def rebuild_reg_sass(bytes arena not None, bytes pieces not None, bytes names not None):
-    """Rebuild `.nv_debug_info_reg_sass`; see the stub."""
     cdef Rebuilt section
     cdef uint64_t names_size = PyBytes_GET_SIZE(names)
     cdef const uint8_t* text = <const uint8_t*>PyBytes_AS_STRING(names)

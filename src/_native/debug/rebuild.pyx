@@ -19,7 +19,6 @@ from tables.views cimport MergedView, ObjectsView
 
 
 def find_debug(MergedTables merged not None, bytes name not None):
-    """The OutRow of the plain debug section of that name, or -1."""
     cdef ObjectsView v
     cdef const OutRow* row = merged.outs.rows
     cdef const SectionRow* s
@@ -49,11 +48,6 @@ ctypedef struct Rebuild:
 
 
 def pieces_of(MergedTables merged not None, int out):
-    """What the rebuild of section `out` starts from: `(pieces, relocations, numbers, inputs)`.
-
-    The first two are tables of pylink._native.debug; `numbers` are the RebuildRow numbers (int32)
-    of the relocation rows, `inputs` the input sections (int32) of the pieces.
-    """
     cdef Rebuild r
     cdef Scratch scratch
     start_rebuild(&r, merged, out)
@@ -141,10 +135,6 @@ cdef bint list_relocation(Rebuild* r, const RebuildRow* row) noexcept nogil:
 
 
 def headers_of(MergedTables merged not None, int out):
-    """Mercury twins of the pieces of line section `out`, and the resolved fields of their headers.
-
-    Both are empty when no field is resolved there, or when a piece has no twin.
-    """
     cdef Rebuild r
     cdef size_t i, plain = 0
     cdef Scratch scratch
@@ -195,7 +185,6 @@ cdef bint list_headers(Rebuild* r) noexcept nogil:
 
 
 def live_names(MergedTables merged not None):
-    """Names of the output's functions, each ended by NUL."""
     cdef ObjectsView v
     cdef const EntityRow* e = merged.entities.rows
     cdef const SymbolRow* symbol
@@ -221,10 +210,6 @@ def live_names(MergedTables merged not None):
 
 
 def adopt(MergedTables merged not None, list results not None):
-    """Enter rebuilt sections into `outs` and `emitted`.
-
-    `results` has (OutRow, RebuildRow numbers, moved rows, size in bytes) for each.
-    """
     merged.fill()
     cdef Outs outs = <Outs>Table.writable(<PyObject*>merged.outs)
     cdef OutRow* row = <OutRow*>outs.rows
@@ -272,10 +257,6 @@ def adopt(MergedTables merged not None, list results not None):
 
 
 def retarget(MergedTables merged not None, bytes inputs not None, bytes units not None, int out):
-    """Let references to line units name the places of the units after the rebuild.
-
-    `inputs` and `units` describe the rebuilt section `out`.
-    """
     merged.fill()
     cdef Fixups fixups = <Fixups>Table.writable(<PyObject*>merged.fixups)
     cdef Emitted emitted = <Emitted>Table.writable(<PyObject*>merged.emitted)

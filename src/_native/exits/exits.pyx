@@ -348,7 +348,6 @@ cdef void start_file(RewrittenFile* file, Table sections, Table symbols, const F
 
 
 def rewrite_exits(ObjectTables objects not None, list steps not None):
-    """Rewrite the kernels of relocatable cubins; see the stub."""
     cdef Table sections = objects.sections.copy(), symbols = objects.symbols.copy()
     cdef ObjectsView v
     cdef const FileRow* row

@@ -51,8 +51,6 @@ cdef void free_folders(Vec* folders) noexcept nogil:
 
 
 cdef class Census:
-    """What an index knows of trees, and what is in them."""
-
     cdef list roots             # bytes, in order of mention
     cdef list held              # buffers that rows point into
     cdef Base base
@@ -91,7 +89,6 @@ cdef class Census:
         return <uint32_t>(len(self.roots) - 1)
 
     def rest_on(self, list names not None, bytes data not None, places not None):
-        """Take the rows that everything else comes on top of; see census.pyi."""
         cdef Py_ssize_t ends, stamps, roots, slots, text, stop
         ends, stamps, roots, slots, text, stop = places
         cdef const char* start = PyBytes_AS_STRING(data)
@@ -121,7 +118,6 @@ cdef class Census:
         base.mask, base.count = cells - 1, n
 
     def know(self, list names, bytes roots, bytes ends, bytes text, bytes stamps, bytes gone):
-        """Take rows of an index, which count more than those before; see census.pyi."""
         cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
         cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
         cdef const Stamp* stamp = <const Stamp*>PyBytes_AS_STRING(stamps)
@@ -170,7 +166,6 @@ cdef class Census:
         return True
 
     def known(self):
-        """What `know` takes but the last, of all files that are there; see census.pyi."""
         cdef size_t i
         cdef Indexed* row
         cdef Vec listed
@@ -190,7 +185,6 @@ cdef class Census:
             scratch_free(&scratch)
 
     def walk(self, bytes root not None, bytes skipped, int64_t largest, int64_t youngest):
-        """Look at all files below a root; see census.pyi."""
         cdef size_t first = self.folders.count
         cdef uint32_t number = self.root_number(root)
         if number not in self.walked:
@@ -199,7 +193,6 @@ cdef class Census:
         return self.enter(first, skipped, largest, youngest)
 
     def look(self, bytes root, list paths, bytes skipped, int64_t largest, int64_t youngest):
-        """Look at some files below a root, and at all in some folders; see census.pyi."""
         cdef Level level
         cdef uint32_t number = self.root_number(root)
         cdef bytes base = root.rstrip(b"/") + b"/", path, full
@@ -281,7 +274,6 @@ cdef class Census:
         return 0
 
     def compare(self):
-        """The files that were found and are not known as they are; see census.pyi."""
         cdef size_t i, k
         cdef Folder* folder
         cdef FolderFile* file
@@ -328,7 +320,6 @@ cdef class Census:
         return 0
 
     def unseen(self):
-        """The files that an index knows and that were not found, below whatever root."""
         cdef size_t i
         cdef Indexed* row
         cdef Vec listed
@@ -348,7 +339,6 @@ cdef class Census:
             scratch_free(&scratch)
 
     def unseen_of(self, list roots, list paths):
-        """Like `unseen`, for files at these paths or in folders at these paths; see census.pyi."""
         cdef uint32_t number
         cdef Vec listed
         cdef Scratch scratch
@@ -396,7 +386,6 @@ cdef class Census:
         return 0
 
     def files(self):
-        """The root and path of every file that is known or was found."""
         cdef size_t i
         cdef Indexed* row
         cdef list paths = []
@@ -413,7 +402,6 @@ cdef class Census:
         return paths
 
     def count(self):
-        """How many files are known or were found."""
         cdef size_t i, count = 0
         cdef Indexed* row
         for i in range(self.base.count):
@@ -425,7 +413,6 @@ cdef class Census:
 
 
 def slots_of(bytes roots not None, bytes ends not None, bytes text not None):
-    """The table by which `rest_on` finds files; see census.pyi."""
     cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(text)

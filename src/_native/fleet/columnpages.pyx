@@ -24,7 +24,6 @@ cdef bytes rows_of(bytes data, Py_ssize_t width, Py_ssize_t rows):
 
 
 def number_pages(bytes values not None, int width, bytes valid=None):
-    """Values of 4, 8 or 16 bytes; see columnpages.pyi."""
     cdef Py_ssize_t rows
     cdef uint8_t* value = <uint8_t*>PyBytes_AS_STRING(values)
     cdef const uint8_t* flags = NULL
@@ -67,7 +66,6 @@ def number_pages(bytes values not None, int width, bytes valid=None):
 
 
 def flag_pages(bytes flags not None):
-    """Truth values, a byte each; see columnpages.pyi."""
     cdef size_t i, n = PyBytes_GET_SIZE(flags)
     cdef const uint8_t* flag = <const uint8_t*>PyBytes_AS_STRING(flags)
     cdef uint8_t* place
@@ -89,7 +87,6 @@ def flag_pages(bytes flags not None):
 
 
 def text_pages(bytes ends not None, bytes text not None, bytes numbers=None):
-    """Text, or numbers of text; see columnpages.pyi."""
     cdef Py_ssize_t text_count = check_ends(ends, text), rows = text_count, i
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const char* base = PyBytes_AS_STRING(text)
@@ -122,7 +119,6 @@ def text_pages(bytes ends not None, bytes text not None, bytes numbers=None):
 
 
 def join_words(list pieces not None):
-    """Numbers of several dictionaries as those of one; see columnpages.pyi."""
     cdef bytes numbers, ends, text
     cdef NameIndex index
     cdef NameSlot* slot

@@ -38,7 +38,6 @@ cdef enum Fate:
 
 
 def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher):
-    """The objects and sections of cubins, and what became of each file; see cubinfiles.pyi."""
     cdef list names
     cdef bytes roots, ends, text, stamps
     names, roots, ends, text, stamps = files

@@ -10,7 +10,6 @@ from base.scratch cimport Scratch, scratch_free, scratch_init
 
 
 def folders_of(bytes ends not None, bytes text not None, list own not None):
-    """The folders of files, and the number of each file's; see filepaths.pyi."""
     cdef Py_ssize_t n = PyBytes_GET_SIZE(ends) // 8 - 1, i
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const uint8_t* path

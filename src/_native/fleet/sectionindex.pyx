@@ -15,7 +15,6 @@ cdef extern from "<dlfcn.h>" nogil:
 
 
 def list_sections(bytes arena not None, bytes extents not None, int64_t first, uintptr_t hasher):
-    """The objects and sections of every cubin of the arena; see sectionindex.pyi."""
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef Py_ssize_t n = count_files(arena, extents), i
@@ -37,6 +36,5 @@ def list_sections(bytes arena not None, bytes extents not None, int64_t first, u
 
 
 def find_function(bytes library not None, bytes name not None):
-    """The address of a function of a library; see sectionindex.pyi."""
     cdef void* opened = dlopen(PyBytes_AS_STRING(library), RTLD_LAZY)
     return 0 if opened == NULL else <uintptr_t>dlsym(opened, PyBytes_AS_STRING(name))

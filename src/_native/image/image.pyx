@@ -36,7 +36,6 @@ cdef class Canvas:
 
     @staticmethod
     def on_file(int descriptor, size_t size):
-        """In a file, or None."""
         cdef bint done
         with nogil:
             done = reserve(descriptor, size)
@@ -98,20 +97,11 @@ cdef int put_bytes(Canvas image, uint64_t offset, const void* data, size_t size)
 
 
 def write_contents(Canvas image not None, PlacedTables placed not None, Patches patches not None):
-    """Write the contents of every section that comes from the inputs or that the link made.
-
-    Returns the OutRow of the first capsule whose records do not follow each other, or -1. In
-    memory, the rest of the image is zeros. Sections that another one stands for are omitted.
-    """
     return draw_output(image, placed, patches, False, False)
 
 
 def write_output(Canvas image not None, PlacedTables placed not None, Patches patches not None,
                  *, bint preserved):
-    """Write contents and tables as `write_contents` and `write_tables` do, in one pass.
-
-    What `write_header` writes is zeros.
-    """
     return draw_output(image, placed, patches, True, preserved)
 
 
@@ -192,10 +182,6 @@ cdef void find_spans(Contents* contents, PlacedTables placed):
 
 
 def write_tables(Canvas image not None, PlacedTables placed not None, *, bint preserved):
-    """Write symbol tables, string tables and section headers.
-
-    With `preserved` (--preserve-relocs) shared variables have internal visibility.
-    """
     cdef Writer writer
     cdef WindowQueue queue
     cdef Vec windows
@@ -216,12 +202,6 @@ def write_tables(Canvas image not None, PlacedTables placed not None, *, bint pr
 
 def write_header(Canvas image not None, PlacedTables placed not None, tuple identity not None,
                  int64_t note, uint32_t late_compat):
-    """Write the ELF header, the program headers, and what repeats section headers.
-
-    `identity` is OS ABI and ABI version as two bytes, e_version, and e_flags, to which the index of
-    a note is added. `note` is by how many bytes nvlink's own note is longer than ours,
-    `late_compat` how many of .nv.compat the mercury file has not yet.
-    """
     cdef bytes abi = identity[0]
     cdef uint32_t e_version = identity[1], e_flags = identity[2]
     cdef Writer writer

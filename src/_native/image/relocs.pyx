@@ -24,7 +24,6 @@ from tables.views cimport MergedView, PlacedView
 
 
 def find_unfit(Patches patches not None, uint64_t size):
-    """The first row that cannot be written into an image of `size` bytes, or -1."""
     cdef const PatchRow* row = patches.rows
     cdef Py_ssize_t i
     for i in range(<Py_ssize_t>patches.count):
@@ -44,10 +43,6 @@ cdef inline bint can_write(const PatchRow* row, uint64_t size) noexcept nogil:
 
 
 def resolve_values(PlacedTables placed not None):
-    """The PatchRow of every FixupRow that changes bytes, in order of the table.
-
-    Records of capsules have no PatchRow: see image/capsules.pxd.
-    """
     cdef Resolution r
     cdef const FixupRow* fixup
     cdef PatchRow* row

@@ -31,12 +31,6 @@ from tables.rows cimport EntityRow, OutRow, SectionRow, SpanRow, is_root
 
 
 def emit_info(PlacedTables placed not None, bytes inherited not None, bytes closing not None):
-    """Contents of every information section.
-
-    `inherited` is the table of `pylink.facts.inheritance`; `closing` are the records that end those
-    of each function. Adds the bytes to the contents that the link makes, and returns the entities
-    of kernels that reach functions for one CTA and for a pair of them.
-    """
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
     cdef Info info
@@ -232,7 +226,6 @@ cdef bint find_contributors(Info* info, Scratch* scratch) noexcept nogil:
 
 
 def has_file_records(MergedTables merged not None):
-    """Whether .nv.info of the output has any record; nvlink omits an empty one."""
     cdef ObjectTables objects = merged.objects
     cdef const EntityRow* e = merged.entities.rows
     cdef size_t n = merged.entities.count, f

@@ -62,12 +62,6 @@ ctypedef struct ArchiveWalk:
 
 
 def list_members(data, uint64_t start, uint64_t size, uint64_t most, tuple seen):
-    """The next members of the archive in `size` bytes of `data`, any buffer: at most `most`.
-
-    `seen` is empty at first, afterwards what the call before gave. Returns `(rows, seen, fault)`:
-    MemberRow in order; None instead of `seen` when there are no more; and None or, after the
-    members before the damage, `(reason, header, value, limit)`.
-    """
     cdef Py_buffer view
     cdef ArchiveWalk walk
     cdef int reason = A_GOOD
@@ -107,7 +101,6 @@ def list_members(data, uint64_t start, uint64_t size, uint64_t most, tuple seen)
 
 
 def split_rows(bytes data, bytes rows, str prefix):
-    """What MemberRows say in columns: names after `prefix`, kinds, extents, and who is inline."""
     cdef Py_ssize_t n = PyBytes_GET_SIZE(rows) // sizeof(MemberRow), i
     cdef const MemberRow* row = <const MemberRow*>PyBytes_AS_STRING(rows)
     cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(data)

@@ -23,13 +23,6 @@ from picknumbers cimport (
 
 
 def find_entries(list arenas, bytes homes, bytes extents, bytes kinds):
-    """Find the entries of all fat binaries and host objects.
-
-    `homes` has the number of its arena for each source, an int32, or nothing where all are in the
-    first; `extents` and `kinds` are as in `inputfiles`. Returns `(entries, sources, faults)`:
-    EntryRow table in order, a SourceRow each, and a FaultRow for each damaged source, whose entries
-    then end before the damage.
-    """
     cdef Scanner scanner
     cdef Py_ssize_t n = PyBytes_GET_SIZE(kinds), i
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
@@ -104,19 +97,6 @@ cdef struct Rank:
 
 def pick_entries(tuple found not None, tuple sources not None, rank, uint64_t limit,
                  dict linked not None):
-    """What a link takes of its sources, in their order.
-
-    `found` is what `find_entries` gave for `sources`: homes, extents and kinds. The entry with the
-    highest `rank(kind, sm, flags)` of each container is taken, the first of equals; none where the
-    highest is negative or the source is damaged. If a source is in `linked`, only containers of
-    that set are looked at. Compressed payloads become at most `limit` bytes in all. A source of
-    another kind is taken as it is.
-
-    Returns `(picks, sources, odd, missing, bare, codecs)`: PickRow, the number of the source of
-    each, the rows that are not plain cubins, the sources with containers that nothing was taken of
-    (the damaged omitted), the sources of host code or entries without any container, and a bit
-    for each Codec.
-    """
     cdef bytes entries, rows, faults, homes, extents, kinds
     entries, rows, faults = found
     homes, extents, kinds = sources
@@ -264,11 +244,6 @@ cdef int pick_entry(Picking* picking, const EntryRow* entry, int32_t home, bint 
 
 
 def collect_names(list arenas, bytes homes, bytes rows, list numbers):
-    """What the host code of these sources uses, or None when one of them does not say so.
-
-    Returns `(external, internal, variables)`: dicts with the names of kernels, and those of
-    variables, in order. `rows` are the SourceRows of all sources, `homes` as in `find_entries`.
-    """
     cdef const SourceRow* row = <const SourceRow*>PyBytes_AS_STRING(rows)
     cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(rows) // sizeof(SourceRow), i

@@ -54,7 +54,6 @@ cdef enum:
 
 @cython.no_gc
 cdef class MappedFiles:
-    """Which files of an arena are mapped instead of read, see `inputfiles.pyi`."""
     cdef bytes arena            # None: no file is mapped
     cdef list paths
     cdef bytearray rows         # a MappedRow of each
@@ -163,7 +162,6 @@ cdef inline bint can_reuse_pages(MappedFiles mapped, uint64_t size) noexcept:
 
 def read_files(list paths, list sizes, list data, bytearray times=None, MappedFiles mapped=None,
                uint64_t tail=0):
-    """Read every input into one arena, or map it there; see `inputfiles.pyi`."""
     cdef Py_ssize_t n = len(paths), i
     cdef bytes path, chunk
     if len(sizes) != n or len(data) != n:
@@ -242,19 +240,10 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
 
 
 def use_codec(int codec, bytes path):
-    """Have the library at `path` decompress a Codec from now on; whether it can."""
     return open_codec(codec, PyBytes_AS_STRING(path))
 
 
 def gather(bytes picks, list arenas, produce):
-    """An arena of what PickRows say, whose places are in `arenas`.
-
-    All are copied or decompressed, in parallel. `produce(i)` gives one by one as bytes what could
-    not be, as it is damaged or has no place; each is let go before the next is asked for. Returns
-    `(arena, extents)` as `read_files`; what comes in another size is empty there, and its place is
-    left as it is: nobody but a damaged input says how large that is. ValueError for a place outside
-    its arena, MemoryError if all do not fit in memory.
-    """
     cdef Py_ssize_t n = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef uint64_t size, total = 0, work = 0
@@ -317,7 +306,6 @@ cdef int fill_packed(Packed* place, const PickRow* pick, Py_ssize_t number,
 
 @cython.no_gc
 cdef class Tail:
-    """The end of an arena, which is handed out piece by piece, see `inputfiles.pyi`."""
     cdef bytes arena
     cdef uint64_t start         # offset of the unused rest
 
@@ -329,7 +317,6 @@ cdef class Tail:
 
 
 def gather_in_place(bytes picks, list arenas, Tail tail not None):
-    """The arena of `tail` with extents of what PickRows say, or None, see `inputfiles.pyi`."""
     cdef Py_ssize_t n = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i, n_packed = 0
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(tail.arena)
@@ -373,12 +360,6 @@ def gather_in_place(bytes picks, list arenas, Tail tail not None):
 
 
 def measure(list paths, uint64_t largest, list outputs):
-    """The size of each file in bytes, or -1 of what is not sure to be an input.
-
-    Sure is a regular file that holds between 1 and `largest` bytes and is none of `outputs`, pairs
-    of device and inode, of which a link has about ten at most. `paths` are bytes; None has the
-    size -1.
-    """
     cdef Py_ssize_t n = len(paths), i
     cdef bytes path
     cdef Measuring measuring
@@ -404,11 +385,6 @@ def measure(list paths, uint64_t largest, list outputs):
 
 
 def are_unchanged(files, int folder):
-    """Whether each has the size in bytes and the time in ns that its row says after a name.
-
-    A row begins (name, path, size, time); one of no file has an empty path. `folder` is a
-    descriptor of the directory that paths are relative to.
-    """
     cdef Stat status
     cdef int64_t size, time
     cdef bytes name
@@ -490,18 +466,15 @@ cdef void measure_input(void* context, size_t item) noexcept nogil:
 
 
 def keep_memory():
-    """Make the heap of this process one region of large pages that nothing is returned from."""
     with nogil:
         widen_heap()
 
 
 def keep_blocks():
-    """Keep blocks when they are freed, see `inputfiles.pyi`."""
     return_blocks(KEPT_BLOCK)
 
 
 def classify(bytes arena, bytes extents):
-    """What each file of the arena is: an InputKind byte each, nothing when all are cubins."""
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef Py_ssize_t n = count_files(arena, extents), i

@@ -16,7 +16,7 @@ from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_push
 from elfnumbers cimport SHT_STRTAB, SHT_SYMTAB
-from merge.runtime cimport is_runtime_function
+from read.runtime cimport is_runtime_function
 
 # What a file says of a name, and what the files taken so far say.
 cdef enum Claim:
@@ -52,13 +52,6 @@ ctypedef struct Selector:
 
 
 def select(bytes arena, bytes extents, bytes demand, bytes groups, *, bint relocatable):
-    """A byte per file, 1 for those that the link takes.
-
-    `extents` has a row (offset u64, size u64) per file, `demand` a byte and `groups` an int32.
-    Files that are damaged define nothing; all but members of a group are taken, for the reader of
-    cubins to report. ValueError for arguments of different lengths, IndexError for an extent
-    outside the arena.
-    """
     cdef Selector selector
     cdef size_t n = count_files(arena, extents)
     cdef bytes result = PyBytes_FromStringAndSize(NULL, n)
@@ -96,10 +89,6 @@ cdef void begin_names(Selector* selector, Scratch* scratch) noexcept:
 
 
 def find_missing(bytes arena, bytes extents):
-    """The names that these files need and none of them defines, except for functions of the driver.
-
-    `extents` are as in `select`. Dead code counts: what an executable lacks may be less.
-    """
     cdef Selector selector
     cdef size_t n = count_files(arena, extents), i
     cdef bytes selected_files = PyBytes_FromStringAndSize(NULL, n)

@@ -65,13 +65,6 @@ cdef extern from "string.h":
 
 
 def find_symbols(data, uint64_t offset, uint64_t size):
-    """The symbols about device code of the file in `size` bytes of `data`, any buffer.
-
-    Returns `(state, rows, has_runtime)`: DynamicRow in order of the symbols, and whether the
-    library has a CUDA runtime of its own. That one hides its symbols: what shows is that the
-    library takes nothing of a runtime from elsewhere, although it looks for functions by name.
-    Optimized code of device functions alone does neither.
-    """
     cdef Py_buffer view
     cdef Library library
     cdef int state = NO_CODE

@@ -34,10 +34,6 @@ cdef inline bint is_packed(const PickRow* pick, const int32_t* home, Py_ssize_t 
 
 
 def list_packed(bytes picks, bytes homes):
-    """The places of all compressed payloads among PickRows.
-
-    `homes` has for each arena of the rows its number among the shared ones, int32, or -1.
-    """
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(homes) // 4, i
@@ -47,11 +43,6 @@ def list_packed(bytes picks, bytes homes):
 
 
 def recall(bytes picks, bytes homes, int32_t first, dict known, wanted):
-    """PickRows of what is `known` as it is in the stores, whose numbers begin at `first`.
-
-    Returns `(picks, missing)`: all rows, and those of compressed payloads that are not known and in
-    `wanted`; without `wanted`, all that are not known.
-    """
     cdef Py_ssize_t n = PyBytes_GET_SIZE(homes) // 4, i
     cdef Py_ssize_t count = PyBytes_GET_SIZE(picks) // <Py_ssize_t>sizeof(PickRow)
     cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
@@ -86,7 +77,6 @@ def recall(bytes picks, bytes homes, int32_t first, dict known, wanted):
 
 
 def learn(bytes missing, bytes homes, bytes extents, uint64_t store, dict known):
-    """Note where the payloads of `recall` are in a store; those that could not be had are left."""
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(missing)
     cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
@@ -116,7 +106,6 @@ cdef void move_file(void* context, size_t item) noexcept nogil:
 
 
 def compact(bytes arena, bytes extents):
-    """An arena of these files alone, with its extents; the given ones if most of it is theirs."""
     cdef Py_ssize_t n = count_files(arena, extents), i
     cdef Moving moving
     cdef uint64_t total = 0

@@ -12,13 +12,6 @@ from tables.views cimport MergedView, PlacedView
 
 
 def emit_callgraph(PlacedTables placed not None):
-    """Contents of .nv.callgraph and .nv.prototype: rows by creation of the function they begin
-    with.
-
-    Direct calls, calls through a pointer and their candidates come newest first; the other rows
-    once a function. With -r a call or a candidate that copies of the function share stands at the
-    oldest's place.
-    """
     cdef MergedTables merged = placed.merged
     cdef CallLists call_lists
     cdef Scratch scratch

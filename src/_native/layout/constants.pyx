@@ -49,7 +49,6 @@ ctypedef struct Bank:
 
 
 def fold_pieces(PlacedTables placed not None):
-    """Lay out the physical bank: fills `outs` and `null_value`, and adds the bank's contents."""
     placed.fill()
     cdef Outs outs = <Outs>Table.writable(<PyObject*>placed.outs)
     cdef Bank bank

@@ -29,11 +29,6 @@ from traits cimport TRAIT_MERCURY
 
 
 def assign_values(PlacedTables placed not None):
-    """Offsets of data symbols in their sections; common symbols get room at the end of .nv.global.
-
-    Fills `values`, `homes`, and `outs` with the grown .nv.global. Shared variables are placed
-    elsewhere.
-    """
     placed.fill()
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
@@ -70,10 +65,6 @@ def assign_values(PlacedTables placed not None):
 
 
 def order(PlacedTables placed not None, *, bint has_file_records):
-    """Number the sections and symbols of the output.
-
-    Fills the two orders and the four columns of indices.
-    """
     placed.fill()
     cdef Ordering ordering
     cdef Scratch scratch
@@ -136,10 +127,6 @@ cdef enum:
 
 
 def place(PlacedTables placed not None):
-    """Give every section its size and offset in the file.
-
-    Fills `places`, the final `shstrtab`, `phdrs`, `table_offset` and `size`.
-    """
     placed.fill()
     cdef ObjectTables objects = placed.merged.objects
     cdef FilePlaces places = FilePlaces(new_rows(placed.outs.count * sizeof(PlaceRow)))
@@ -252,11 +239,6 @@ cdef bint write_section_names(Plan* plan, Vec* names, PlacedTables placed):
 
 
 def lean_names(PlacedTables placed not None, bytes graph not None, bytes prototypes not None):
-    """.strtab of what there is: names in the order of the symbols, then strings of prototypes.
-
-    Fills `strtab`, `out_symbols` and `outs`. `graph` and `prototypes` are the contents of
-    .nv.callgraph and .nv.prototype; returns both, with the new offsets as well.
-    """
     placed.fill()
     cdef Outs outs = <Outs>Table.writable(<PyObject*>placed.outs)
     cdef OutSymbols named_symbols = <OutSymbols>Table.writable(<PyObject*>placed.out_symbols)
@@ -290,7 +272,6 @@ cdef bytes copy(bytes table):
 
 
 def find_kind(Outs outs not None, int kind):
-    """The number of the first OutRow of that kind, or -1."""
     cdef size_t n = outs.count, i
     cdef const OutRow* row = outs.rows
     for i in range(n):
@@ -300,7 +281,6 @@ def find_kind(Outs outs not None, int kind):
 
 
 def constant_size(Outs outs not None, int bank):
-    """Bytes of the file-scope constant bank, 0 without one."""
     cdef size_t n = outs.count, i
     cdef const OutRow* row = outs.rows
     for i in range(n):
@@ -310,7 +290,6 @@ def constant_size(Outs outs not None, int bank):
 
 
 def find_large_pools(Outs outs not None, uint64_t limit):
-    """The OutRow numbers of the literal pools and jump tables with more than `limit` bytes."""
     cdef size_t n = outs.count, i
     cdef const OutRow* row = outs.rows
     cdef list large = []

@@ -22,7 +22,6 @@ cdef enum:
 
 
 def join_notes(ObjectTables objects not None):
-    """The bytes of the .note.nv.tkinfo of all inputs, one after the other."""
     cdef ObjectsView v
     cdef size_t file
     cdef uint32_t i
@@ -47,11 +46,6 @@ def join_notes(ObjectTables objects not None):
 
 
 def virtual_archs(ObjectTables objects not None):
-    """The SM numbers of the PTX that inputs were made from, as the reader found them: the extremes.
-
-    (lowest, first file with it, files with it, highest, first file with it); files are -1 if no
-    input states it.
-    """
     cdef size_t n = objects.files.count, i
     cdef const FileRow* f = objects.files.rows
     cdef uint32_t sm, lowest = 0, highest = 0, low_files = 0
@@ -74,7 +68,6 @@ def virtual_archs(ObjectTables objects not None):
 
 
 def has_attribute(ObjectTables objects not None, int attribute):
-    """Whether the .nv.info of any input has an EIATTR record with that attribute."""
     cdef ObjectsView v
     cdef size_t file
     cdef uint32_t i
@@ -90,11 +83,6 @@ def has_attribute(ObjectTables objects not None, int attribute):
 
 
 def fastpath_bits(MergedTables merged not None):
-    """The bits of attribute 0x0b that the code of the output keeps, whatever its files say: 8 or 0.
-
-    `out_of` is the OutRow of each input section, as `merge` returns it. Files that promise the
-    bit are not searched.
-    """
     cdef ObjectsView v
     cdef const SectionRow* s
     cdef const int32_t* out = merged.out_of.rows
@@ -129,12 +117,6 @@ cdef inline bint has_promised_fastpath(const uint8_t* data, uint64_t size) noexc
 
 def merge_compat(ObjectTables objects not None, bytes rows not None, *, bint arch_specific,
                  uint64_t features, uint8_t fastpath):
-    """The attributes of .nv.compat, merged over all inputs by `rows` (`pylink.facts.compat`).
-
-    Attribute 9 depends on the target; 0x0b are the bits that all inputs with code have and those of
-    `fastpath`, as far as the target has them (`features`). Order and formats are those of the first
-    input, after it what later ones add.
-    """
     cdef ObjectsView v
     cdef const SectionRow* s
     cdef size_t file

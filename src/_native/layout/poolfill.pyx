@@ -53,12 +53,6 @@ ctypedef struct Filling:
 
 
 def apply_pools(PlacedTables placed not None):
-    """Fill the kernels' pools, and add the whole contents of every one that grew.
-
-    The `values` of the functions' own constants become offsets in the pools, their `homes` and the
-    `outs` follow; `null_value` is the st_value of the null symbol: where the last pool of a copy
-    that lost was put.
-    """
     placed.fill()
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
@@ -189,7 +183,6 @@ cdef void move_constants(const Filling* filling, const EntityRow* entities, size
 
 
 def exceeds(PlacedTables placed not None, uint64_t limit):
-    """Whether a kernel's pool has more than `limit` bytes, as it was placed."""
     placed.fill()
     cdef size_t n = placed.merged.pools.count, i
     cdef const PoolRow* row = placed.merged.pools.rows

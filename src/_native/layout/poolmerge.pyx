@@ -83,11 +83,6 @@ ctypedef struct MergedPool:
 
 
 def merge_pools(PlacedTables placed not None, uint64_t limit):
-    """Make one pool of those of all kernels, unless it has more than `limit` bytes.
-
-    Returns whether it was made: `outs`, `values`, `homes` and `null_value` then follow it, and its
-    contents are added. Otherwise nothing changes.
-    """
     placed.fill()
     cdef MergedPool merged_pool
     cdef Outs outs = <Outs>placed.outs.copy()

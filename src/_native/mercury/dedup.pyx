@@ -30,7 +30,6 @@ cdef enum:
 
 
 cdef class Vectors:
-    """One object's vectors; see dedup.pyi."""
     cdef Object o
     cdef Scratch scratch        # what the object has, as long as it lives
     cdef list owners            # keep alive every bytes object that a row points into
@@ -114,7 +113,6 @@ cdef class Vectors:
 
     def attach_symbols(self, symtab, strtab, tuple sections, tuple places, attributes,
                        bytes kinds not None):
-        """Read the symbol table that the targets' entries index; see dedup.pyi."""
         cdef Span table, strings
         cdef Py_ssize_t n, i, count = len(sections)
         cdef Py_ssize_t entry_count = 0
@@ -161,7 +159,6 @@ cdef class Vectors:
 
     @property
     def size(self):
-        """Bytes of all payloads."""
         cdef size_t i, total = 0
         for i in range(self.o.primaries):
             total += self.o.primary[i].size
@@ -175,7 +172,6 @@ cdef class Vectors:
 
     @property
     def self_contained(self):
-        """Whether another file could mean the same by every symbol used; see dedup.pyi."""
         cdef Verdict out
         if not self.o.has_symbols:
             return True
@@ -183,7 +179,6 @@ cdef class Vectors:
         return compare_identity(&self.o, &self.o, &out) == ACCEPTED
 
     def symbol(self, Py_ssize_t row):
-        """Name, kind, type and binding of one symbol."""
         cdef Symbol* s
         if not 0 <= row < <Py_ssize_t>self.o.symbol_count:
             raise IndexError("no such symbol")
@@ -192,7 +187,6 @@ cdef class Vectors:
                 s.kind, s.type, s.bind)
 
     def shape(self):
-        """Sizes of the primary entries as packed uint64."""
         cdef bytes sizes = PyBytes_FromStringAndSize(NULL, 8 * <Py_ssize_t>self.o.primaries)
         cdef uint64_t* out = <uint64_t*>PyBytes_AS_STRING(sizes)
         cdef size_t i
@@ -201,7 +195,6 @@ cdef class Vectors:
         return sizes
 
     def signature(self):
-        """What a candidate without repeated keys shares with all that could accept it."""
         cdef size_t i
         cdef uint64_t headers = 0, targets = 0
         check_memory(build_index(&self.o))
@@ -217,12 +210,10 @@ cdef class Vectors:
         return self.o.targets[row].key
 
     def target_with_key(self, uint64_t key):
-        """Row of the first target with `key`, or -1."""
         check_memory(build_index(&self.o))
         return <int64_t>target_row(&self.o, key) - 1
 
     def missing_digests(self, Vectors reference):
-        """Rows without digest that tie in `reference`, which may be this object."""
         cdef size_t i
         cdef uint32_t head
         cdef list rows = []
@@ -235,7 +226,6 @@ cdef class Vectors:
         return rows
 
     def set_digests(self, list rows not None, list digests not None):
-        """Fill the digests of some targets; once for each."""
         cdef Py_ssize_t k, row, n = len(rows)
         if len(digests) != n:
             raise ValueError("a digest is needed for each row")
@@ -249,7 +239,6 @@ cdef class Vectors:
             self.o.targets[row].hashed = True
 
     def digest(self, Py_ssize_t row):
-        """The digest of one target, or None while it is not filled."""
         if not 0 <= row < <Py_ssize_t>self.o.target_count:
             raise IndexError("no such target")
         return self.o.targets[row].digest if self.o.targets[row].hashed else None
@@ -269,7 +258,6 @@ cdef tuple result(const Verdict* out, const Comparison* work):
 
 
 def compare(Vectors reference not None, Vectors candidate not None, *, bint hashed, bint symbols):
-    """Decide whether `candidate` folds into `reference`; see dedup.pyi."""
     cdef Object* ref = &reference.o
     cdef Object* cand = &candidate.o
     cdef Verdict out
@@ -296,7 +284,6 @@ def compare(Vectors reference not None, Vectors candidate not None, *, bint hash
 
 def compare_targets(Vectors reference not None, Vectors candidate not None, *, bint symbols,
                     int64_t moved_header):
-    """Go on where `compare` stopped for want of digests; see dedup.pyi."""
     cdef Object* ref = &reference.o
     cdef Object* cand = &candidate.o
     cdef Verdict out
@@ -313,7 +300,6 @@ def compare_targets(Vectors reference not None, Vectors candidate not None, *, b
 
 
 def first_accepting(list references not None, Vectors candidate not None, *, bint symbols):
-    """Compare with each reference in order, by linear search; see dedup.pyi."""
     cdef Py_ssize_t n = len(references), i
     cdef Object** refs
     cdef Scratch scratch
@@ -363,7 +349,6 @@ cdef void add_counts(Comparison* total, const Comparison* part) noexcept nogil:
 
 
 def covering(list shapes not None, bytes candidate not None):
-    """Rows of the shapes into which each size of another shape fits; see dedup.pyi."""
     cdef Py_ssize_t n = PyBytes_GET_SIZE(candidate) // 8, row, i
     cdef const uint64_t* wanted_sizes = <const uint64_t*>PyBytes_AS_STRING(candidate)
     cdef const uint64_t* shape_sizes

@@ -9,7 +9,6 @@ from base.spans cimport KeySlot, KeyTable, first_difference, scratch_table, tabl
 
 
 def find_twins(list sections not None, list relocations not None, list keys not None):
-    """The first row equal to each row; see twins.pyi."""
     cdef Py_ssize_t n = len(sections), i, view_count = 0
     cdef KeyTable table
     cdef KeySlot* slot

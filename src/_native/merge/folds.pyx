@@ -13,11 +13,6 @@ from tables.rows cimport FileRow, SectionRow, SymbolRow, has_lost
 
 
 def find_stronger(MergedTables merged not None, int32_t reference, int32_t candidate):
-    """The first symbol row of the candidate whose function copy won while the reference's lost.
-
-    A copy that lost loses the relocations of its debug data, too, so that the reference's sections
-    could not stand for it. -1 if no row is such. IndexError for an unknown file.
-    """
     cdef ObjectTables objects = merged.objects
     cdef const FileRow* f = objects.files.rows
     cdef const SymbolRow* s = objects.symbols.rows
@@ -36,12 +31,6 @@ def find_stronger(MergedTables merged not None, int32_t reference, int32_t candi
 
 
 def pair_sections(ObjectTables objects not None, bytes pairs not None):
-    """An int32 per section: the one that stands for it, or -1.
-
-    `pairs` are int32 numbers of a candidate and its reference, alternately. Sections that share
-    the bytes of a plain section stay. IndexError for a file that is not there, ValueError when the
-    Mercury debug sections of a pair do not correspond one to one.
-    """
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     cdef const FileRow* f = objects.files.rows
     cdef const SectionRow* s = objects.sections.rows

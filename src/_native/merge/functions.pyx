@@ -48,7 +48,6 @@ ctypedef struct ComponentSearch:
 
 
 def analyze(MergedTables merged not None):
-    """Register and stack need of every function, O(calls): fills `functions`."""
     merged.fill()
     cdef ComponentSearch search
     cdef CallRows calls = calls_of(merged)
@@ -323,12 +322,6 @@ cdef void find_info(ComponentSearch* search) noexcept nogil:
 
 
 def find_recursive(MergedTables merged not None):
-    """Kernels whose callees ask too much: `(recursive, crowded)`.
-
-    `recursive` lists, in creation order, kernels without a bound on their stack, once for each
-    callee without one; `crowded` says whether any kernel reaches a function with more registers
-    than the kernel itself was limited to.
-    """
     cdef ObjectsView v
     cdef const SectionRow* info
     cdef const EntityRow* e = merged.entities.rows
@@ -348,7 +341,6 @@ def find_recursive(MergedTables merged not None):
 
 
 def find_unpatched(MergedTables merged not None):
-    """The function created first without TOOLS_PATCH_FUNC in its records; -1 if all have it."""
     cdef ObjectsView v
     cdef const SectionRow* info
     cdef const EntityRow* e = merged.entities.rows

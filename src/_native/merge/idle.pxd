@@ -16,7 +16,7 @@ from merge.creation cimport create_shared_section
 from merge.sharedusers cimport is_common
 from merge.state cimport Merge, find_function_section, out_row
 from sectionkinds cimport IS_CODE, K_SHARED
-from shared.rows cimport VariableRow, sort_list
+from tables.sharedrows cimport VariableRow, sort_list
 from tables.graph cimport is_idle
 from tables.kinds cimport is_a
 from tables.rows cimport EntityRow, FixupRow

@@ -61,11 +61,6 @@ from traits cimport TRAIT_COMPAT, TRAIT_EARLY_FILES, TRAIT_MERCURY, TRAIT_WEAK_G
 
 
 def merge(MergedTables merged not None):
-    """Create every section and symbol of the output and sort the relocations.
-
-    Kernels without a pool get a section for those of device functions that `pools` has. Fills all
-    columns of the output, .shstrtab and .strtab as far as they are known.
-    """
     merged.fill()
     check_inputs(merged)
     cdef Merge merge

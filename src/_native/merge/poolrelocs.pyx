@@ -46,12 +46,6 @@ ctypedef struct Adoption:
 
 
 def adopt_relocations(MergedTables merged not None):
-    """Family C: the mercury relocations of pools go with their bytes: in `outs` and `emitted`.
-
-    A kernel's own entries come first, then function by function those of each constant in its
-    pool, the constant of the highest place first. Those of a copy that lost stand before those of
-    the copy that stays, the last copy's first. Each run has the reverse order of the input.
-    """
     merged.fill()
     cdef Outs outs = <Outs>Table.writable(<PyObject*>merged.outs)
     cdef Adoption a

@@ -43,11 +43,6 @@ ctypedef struct PoolPlacement:
 
 
 def cut_pools(MergedTables merged not None):
-    """`sections` with the sizes that count: the pool of a copy that stays ends with its constants.
-
-    An earlier stage may have put pools of copies that lost after them, which contain no constants
-    of this one. Other sections keep their sizes.
-    """
     cdef ObjectsView v
     cdef const uint8_t* resolution = merged.section_resolution.rows
     cdef const SymbolRow* symbol
@@ -97,10 +92,6 @@ cdef bint has_pool(const ObjectsView* v) noexcept:
 
 
 def place_pools(MergedTables merged not None):
-    """Place every pool that goes elsewhere, in the order of placement: fills `pools`.
-
-    With -r the pools of device functions stay apart: only pools of later copies move.
-    """
     merged.fill()
     cdef CallRows calls = calls_of(merged)
     cdef bint copies = False

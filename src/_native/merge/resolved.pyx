@@ -35,11 +35,6 @@ ctypedef struct Record:
 
 
 def record_resolved(MergedTables merged not None):
-    """List every FixupRow with its .nv.resolvedrela section, in `outs` and `emitted`.
-
-    The entries are EmittedRow rows after those of `emitted`; mercury records get their sections
-    here, as twins of the plain ones.
-    """
     merged.fill()
     cdef Record record
     cdef Scratch scratch
@@ -122,10 +117,6 @@ cdef bint has_record(Record* record, const FixupRow* fixup) noexcept nogil:
 
 
 def names_deleted(PlacedTables placed not None, uint64_t reserved):
-    """Whether debug data refers to an extern array that has lost its symbol.
-
-    That matters where .nv_debug.shared has variables, more than the `reserved` bytes.
-    """
     cdef MergedTables merged = placed.merged
     cdef size_t out_count = placed.outs.count
     cdef size_t n = merged.fixups.count, i

@@ -34,11 +34,6 @@ ctypedef struct Uses:
 
 
 def drop_constants(MergedTables merged not None, list names, uint64_t limit):
-    """`sections` without the constants that nothing uses, if these fit and all do not.
-
-    Such a section has no bytes and no relocations then, and in `entities` its variables have no
-    place in the symbol table. Names that contain one of `names` are used.
-    """
     cdef Uses uses
     cdef Scratch scratch
     merged.objects.view(&uses.objects)

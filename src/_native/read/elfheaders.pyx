@@ -36,8 +36,6 @@ cdef tuple REASONS = (
 
 
 cdef class Section:
-    """A section header; see the stub."""
-
     cdef readonly bytes name
     cdef readonly uint32_t type
     cdef readonly uint32_t link
@@ -52,7 +50,6 @@ cdef class Section:
 
 
 def read_sections(data not None):
-    """The sections of an ELF64 file; see the stub."""
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
@@ -100,7 +97,6 @@ cdef tuple sections_of(const uint8_t* data, uint64_t size):
 
 
 def find_section(data not None, bytes wanted not None):
-    """Where the contents of a section are; see the stub."""
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
@@ -130,7 +126,6 @@ cdef tuple section_named(const uint8_t* data, uint64_t size, const char* wanted_
 
 
 def file_sections(ObjectTables objects not None, size_t number):
-    """The sections of a file of a link; see the stub."""
     cdef ObjectsView v
     objects.view(&v)
     cdef const FileRow* file = &v.files[number]
@@ -156,7 +151,6 @@ def file_sections(ObjectTables objects not None, size_t number):
 
 
 def file_image(ObjectTables objects not None, size_t number):
-    """A file of a link as bytes; see the stub."""
     cdef ObjectsView v
     objects.view(&v)
     cdef const FileRow* file = &v.files[number]

@@ -30,12 +30,6 @@ from tables.views cimport ObjectsView
 
 
 def parse(bytes arena, bytes extents, bytearray times=None):
-    """Check and tabulate every file of the arena.
-
-    `extents` comes from `inputfiles.read_files`. Returns `(files, sections, symbols, faults)`, the
-    last empty if all is well; else it has the first fault, and the tables end before it. `times`
-    takes a TimeRow of each file, without processor times.
-    """
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef Py_ssize_t n = count_files(arena, extents), i
     cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(arena)
@@ -79,10 +73,6 @@ def parse(bytes arena, bytes extents, bytearray times=None):
 
 
 def check_again(ObjectTables objects not None, list numbers not None):
-    """The first thing that is wrong with files whose contents were changed since `parse`.
-
-    Rewrites only values that the rows already have.
-    """
     cdef Reader reader
     cdef FileRow* row
     cdef int32_t number
@@ -124,11 +114,6 @@ cdef int32_t symtab_of(const Reader* reader, const FileRow* row) noexcept nogil:
 
 
 def find_changes(Files files not None):
-    """Numbers of the files whose flags, toolkit or architecture differ from those of the file
-    before.
-
-    Includes all files that a link warns about: with 32-bit addresses, or without ISA_CLASS.
-    """
     cdef const FileRow* f = files.rows
     cdef size_t i
     cdef list numbers = []
@@ -142,7 +127,6 @@ def find_changes(Files files not None):
 
 
 def find_flagged(Files files not None, int bit):
-    """Numbers of the files with that flag."""
     cdef const FileRow* f = files.rows
     cdef size_t i
     cdef list numbers = []
@@ -153,7 +137,6 @@ def find_flagged(Files files not None, int bit):
 
 
 def find_apart(Files files not None, uint64_t low, uint64_t high):
-    """Numbers of the files that a tool below `low`, or one from `high` on, made."""
     cdef const FileRow* f = files.rows
     cdef size_t i
     cdef uint64_t tool
@@ -187,11 +170,6 @@ cdef FileSearch start_search(ObjectTables objects):
 
 
 def find_kernels(ObjectTables objects not None, *, bint every):
-    """Numbers of the files with a kernel that has a fence or, with `every`, with code that exits.
-
-    Kernels that only trap count as well. A fence is an instruction with the low 12 bits 0x992
-    (MEMBAR). Kernels exit, and functions with an EXIT (0x94d).
-    """
     cdef size_t n = objects.files.count, i
     cdef FileSearch search = start_search(objects)
     cdef bytes has_kernel = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>n)
@@ -234,10 +212,6 @@ cdef bint has_operation(const uint8_t* code, uint64_t size, uint8_t operation) n
 
 
 def find_ties(ObjectTables objects not None):
-    """Numbers of the files whose Mercury sections agree in kinds, sizes and names with another's.
-
-    Files without Mercury debug sections never agree.
-    """
     cdef size_t n = objects.files.count, i, count = 0
     cdef FileSearch search = start_search(objects)
     cdef Tie* tie

@@ -33,7 +33,6 @@ WIDTHS = {b"L": 8, b"l": 8, b"g": 8}
 
 
 def export_stream(int64_t rows, tuple columns not None):
-    """A capsule with an ArrowArrayStream; see arrow.pyi."""
     cdef int64_t count = len(columns), i
     cdef ArrowTable* table
     cdef ArrowArrayStream* stream = NULL

@@ -85,11 +85,6 @@ cdef Abbreviation* new_abbreviation(Cursor* cursor, Vec* abbreviations) except N
 
 
 def find_blocks(bytes data, uint64_t start):
-    """The blocks from byte `start` to the end, as packed `BlockRow`s; zeros after them are not a
-    block.
-
-    ValueError for what is not a block, or runs past the end.
-    """
     cdef Cursor cursor
     cdef Vec rows
     cdef Scratch scratch
@@ -252,11 +247,6 @@ cdef const Abbreviation* find_abbreviation(const Abbreviation* abbreviations, si
 
 
 def read_block_info(bytes data, uint64_t start, uint64_t end, uint32_t width):
-    """The abbreviations that a block info block defines, for `read_records`.
-
-    Its contents are the bytes from `start` to `end`, as `find_blocks` found them. ValueError for a
-    damaged block.
-    """
     cdef Cursor cursor
     cdef Vec abbreviations
     cdef Scratch scratch
@@ -291,11 +281,6 @@ def read_block_info(bytes data, uint64_t start, uint64_t end, uint32_t width):
 
 
 def read_records(bytes data, bytes blocks, size_t first, size_t last, bytes abbreviations):
-    """The records of the blocks in rows `first` to `last` of the table of `find_blocks`.
-
-    A list for each block; a record is a tuple of its number and its operands, the last of which is
-    bytes when it is a blob. ValueError for a damaged block, and for one with a block inside.
-    """
     cdef Cursor cursor
     cdef Vec all_abbreviations
     cdef Scratch scratch

@@ -52,10 +52,6 @@ ctypedef packed struct KindCount:
 
 
 def count_sections(PlacedTables placed not None):
-    """A FileCount per file, one of all files together, and a KindCount per kind of section.
-
-    Relocations count for the kind of section that they change.
-    """
     placed.merged.check()
     placed.check()
     cdef Counts c
@@ -195,7 +191,6 @@ cdef inline size_t counter_of(uint32_t relocation_type) noexcept nogil:
 
 
 def count_relocations(PlacedTables placed not None):
-    """A list of (type, applied, kept), by type; type 0xffffffff stands for all without a name."""
     placed.check()
     cdef MergedView merged
     cdef PlacedView view
@@ -241,7 +236,6 @@ cdef void count_kept(const MergedView* merged, const PlacedView* placed,
 
 
 def count_by_section(PlacedTables placed not None):
-    """A uint64 per OutRow: the relocations applied to it."""
     cdef MergedView merged
     cdef size_t out_count = placed.outs.count, i
     cdef bytes column = PyBytes_FromStringAndSize(NULL, out_count * 8)
@@ -256,7 +250,6 @@ def count_by_section(PlacedTables placed not None):
 
 
 def fixups_of(Fixups fixups not None, int32_t out):
-    """A list of (offset, type) of the relocations applied to one OutRow, in order of the table."""
     cdef size_t n = fixups.count, i
     cdef const FixupRow* fixup = fixups.rows
     return [(fixup[i].offset, fixup[i].type) for i in range(n) if fixup[i].out == out]

@@ -10,9 +10,5 @@ INSTRUCTIONS = 1
 
 
 def open_counter(int number):
-    """A descriptor that counts for this process from now on, or a negative errno.
-
-    Reading it gives three uint64: the count, and the nanoseconds that it was asked for and ran.
-    """
     cdef int descriptor = open_hardware(<unsigned long long>number)
     return descriptor if descriptor >= 0 else -errno

@@ -44,7 +44,6 @@ TEXT = "String"
 @cython.final
 @cython.freelist(64)
 cdef class Remark:
-    """See remarkstream.pyi."""
     cdef readonly uint32_t kind, line, column
     cdef readonly str pass_name, name, function, file
     cdef public object hotness
@@ -180,12 +179,6 @@ cdef inline uint32_t number_string(StringNumbers* numbers, str text) except? 0xf
 
 
 def encode(list remarks, dict strings):
-    """The blocks of `remarks`, one after the other.
-
-    `strings` is the string table, each string with its number: new ones are added in the order of
-    LLVM's writer, which is pass, name, function, file, then key, value and file of each argument.
-    TypeError for what is not a remark.
-    """
     cdef Vec rows, args
     cdef Scratch scratch
     cdef StringNumbers numbers

@@ -22,7 +22,6 @@ from tables.rows cimport EntityRow, FunctionRow, OutRow, SectionRow, SpanRow
 
 
 def memory_use(Outs outs not None):
-    """Bytes of global memory, and a list of (bank, bytes) of the constant banks of the link."""
     cdef const OutRow* out = outs.rows
     cdef size_t count = outs.count, i
     cdef uint64_t total = 0
@@ -36,13 +35,6 @@ def memory_use(Outs outs not None):
 
 
 def kernel_use(PlacedTables placed not None):
-    """Resources of every kernel of the output, the one whose code was created last first.
-
-    A list of (entity, registers, barriers, stack, shared, banks): `stack` in bytes, the kernel's
-    own frame where the depth of calls has no bound; `shared` is the size of .nv.shared.K, reserve
-    included; `banks` lists (bank, bytes) of the kernel's own constant banks. Relocatable outputs
-    count what a kernel uses by itself.
-    """
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
     cdef size_t i
@@ -100,12 +92,6 @@ cdef void count_barriers(const OutRow* out, size_t out_count, Blob blob, Spans s
 
 
 def call_lists(MergedTables merged not None):
-    """Every function in creation order, with what it may call.
-
-    A list of (entity, regcount, callees): `regcount` is -1 if no input defines the function;
-    `callees` are the places, from 1, of the called functions in this list, newest call first, an
-    indirect call as all functions of its prototype whose address is taken.
-    """
     cdef size_t n = merged.entities.count
     cdef size_t nodes = n + merged.prototypes.count, i, j
     cdef const EntityRow* e = merged.entities.rows
@@ -146,12 +132,6 @@ def call_lists(MergedTables merged not None):
 
 
 def propagations(MergedTables merged not None):
-    """Which functions raise the register count of which kernels.
-
-    A list of (registers, function, kernel, limit). Functions come in the order of their code, the
-    kernels that reach one last created first; a kernel is named when the function needs more than
-    it and all functions before need. `limit` is the most that the kernel may have.
-    """
     cdef ObjectTables objects = merged.objects
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     cdef const SectionRow* s = objects.sections.rows

@@ -18,7 +18,7 @@ from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.threads cimport run_each
 from base.vector cimport vec_to_bytes
-from merge.runtime cimport is_runtime_function
+from read.runtime cimport is_runtime_function
 from pylink._native.tables cimport (
     Calls, Clashes, Entities, Marks, MergedTables, Numbers, ObjectTables, Table, Values,
     detach_rows, new_rows,
@@ -41,13 +41,6 @@ ctypedef struct Copies:
 
 
 def resolve(MergedTables merged not None):
-    """Find the entities of the link and the definition that wins for each.
-
-    Fills `entities`, `calls`, `prototypes`, and by symbol `symbol_entity` (-1: a section, a label
-    or the null symbol), `symbol_resolution` and their order in `met`; by section, which function a
-    copy with it defines and what became of that copy. Returns the clashes of the first file that
-    has any.
-    """
     merged.fill()
     cdef ObjectTables objects = merged.objects
     cdef Resolver resolver
@@ -178,15 +171,6 @@ cdef void assign_sections(void* context, size_t number) noexcept nogil:
 
 
 def find_live(MergedTables merged not None, Marks selected not None, *, bint keep_all):
-    """Mark the entities that reach the output, in `entities`.
-
-    Roots are the kernels; with `selected` (by entity, or empty for all) only those it marks and,
-    unless that is a single one, those whose address is taken, as device code launches them. An
-    indirect call reaches every function of that prototype whose address is taken, in any
-    file. Such a function is kept in any case, but keeps nothing alive by itself; one whose address
-    only copies that lost take is kept with all that it calls. With `keep_all`
-    nothing is removed. Data always stays. What would live without `selected` is flagged.
-    """
     merged.fill()
     cdef size_t n = merged.entities.count
     cdef Entities entities = <Entities>Table.writable(<PyObject*>merged.entities)
@@ -251,10 +235,6 @@ def find_live(MergedTables merged not None, Marks selected not None, *, bint kee
 
 
 def select_kernels(MergedTables merged not None, list patterns):
-    """A byte per entity: 1 for kernels whose name contains one of the patterns.
-
-    A star in a pattern stands for any characters, also none.
-    """
     cdef ObjectTables objects = merged.objects
     cdef size_t n = merged.entities.count, i
     cdef const SymbolRow* s = objects.symbols.rows
@@ -275,11 +255,6 @@ def select_kernels(MergedTables merged not None, list patterns):
 
 
 def select_referenced(MergedTables merged not None, list external, list internal):
-    """A byte per entity: 1 for kernels that host code names.
-
-    `external` are names of kernels visible to other files and `internal` those of the others. A
-    star in a name stands for any characters, also none; the name matches as a whole.
-    """
     cdef bytes result = bytes(merged.entities.count)
     mark_referenced(merged, external, 0, <uint8_t*>PyBytes_AS_STRING(result))
     mark_referenced(merged, internal, EF_LOCAL, <uint8_t*>PyBytes_AS_STRING(result))
@@ -341,11 +316,6 @@ cdef void mark_referenced(MergedTables merged, list names, uint32_t local,
 
 
 def unselected_kernels(MergedTables merged not None, bytes borrowed, Marks selected not None):
-    """A byte per entity: 1 for `selected` kernels, all if it is empty, but not for borrowed ones.
-
-    `borrowed` has a byte per file. A kernel of such files alone is marked only if code takes its
-    address, to launch it.
-    """
     merged.fill()
     cdef const uint8_t* file = <const uint8_t*>PyBytes_AS_STRING(borrowed)
     cdef const uint8_t* chosen = selected.rows
@@ -369,20 +339,17 @@ def unselected_kernels(MergedTables merged not None, bytes borrowed, Marks selec
 
 
 def find_uncalled(MergedTables merged not None):
-    """Functions whose address is taken and that no kernel reaches, in creation order."""
     cdef const EntityRow* e = merged.entities.rows
     return [i for i in range(merged.entities.count) if e[i].flags & EF_UNCALLED]
 
 
 def find_unselected(MergedTables merged not None):
-    """Kernels that are removed since nothing selects them, in creation order."""
     cdef const EntityRow* e = merged.entities.rows
     return [i for i in range(merged.entities.count)
             if e[i].flags & (EF_UNSELECTED | EF_LIVE) == EF_UNSELECTED]
 
 
 def find_undefined(MergedTables merged not None):
-    """Entities that an executable needs but no input defines, in creation order."""
     cdef ObjectTables objects = merged.objects
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     cdef size_t n = merged.entities.count, i

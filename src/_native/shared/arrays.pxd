@@ -6,7 +6,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from base.elf64 cimport round_up
 from base.scratch cimport Scratch, scratch_room
 from pylink._native.tables cimport SharedTables
-from shared.rows cimport EXTERN_ALIGN, ExternUseRow, KernelRow
+from tables.sharedrows cimport EXTERN_ALIGN, ExternUseRow, KernelRow
 
 
 cdef inline uint32_t find_leader(uint32_t* leader, uint32_t node) noexcept nogil:

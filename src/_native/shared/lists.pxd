@@ -13,7 +13,7 @@ from base.elf64 cimport STT_SECTION
 from base.scratch cimport Scratch, scratch_zeros
 from base.vector cimport Vec, vec_push
 from sectionkinds cimport IS_CODE, IS_KERNEL_SHARED
-from shared.rows cimport (
+from tables.sharedrows cimport (
     COMMON, DEAD, EXTERN, FILE_ALIGN, LATE, REFERENCED, STAYS, ExternUseRow, UseRow, VariableRow,
 )
 from tables.graph cimport CallGraph, is_idle

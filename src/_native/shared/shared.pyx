@@ -39,7 +39,7 @@ from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, s
 from base.vector cimport Vec, vec_push
 from pylink._native.tables cimport Offsets, SharedSizes, SharedTables
 from shared.arrays cimport ArrayTies, allocate_ties, place_externs
-from shared.rows cimport (
+from tables.sharedrows cimport (
     COMMON, DEAD, EXTERN, EXTERN_ALIGN, HAS_SYMBOL, LATE, REFERENCED, RESERVED, STAYS, SURVIVES,
     ExternUseRow, KernelRow, UseRow, VariableRow, sort_list,
 )
@@ -299,7 +299,6 @@ cdef bint check_tables(SharedTables shared) except -1:
 
 def layout_shared(SharedTables shared not None, int family, *, bint keeps_common,
                   bint aligns_arrays, bint ties_arrays, bint reserves=True):
-    """Lay out shared memory; see shared.pyi."""
     shared.fill()
     cdef Placing placing
     cdef Py_ssize_t kernel_count = shared.kernel_count, tie_count = shared.tie_count, i
@@ -369,7 +368,6 @@ cdef bytes start_kernels(Py_ssize_t count):
 
 
 def layout_relocatable(SharedTables shared not None, *, bint aligns_arrays, bint ties_arrays):
-    """Sizes of shared memory for -r; see shared.pyi."""
     shared.fill()
     cdef Py_ssize_t kernel_count = shared.kernel_count, tie_count = shared.tie_count
     cdef const VariableRow* rows = shared.variables.rows

@@ -18,7 +18,7 @@ from pylink._native.tables cimport (
 )
 from sectionkinds cimport IS_COMMON_SHARED, IS_KERNEL_SHARED
 from shared.lists cimport SharedLists, SharedReference, list_all
-from shared.rows cimport (
+from tables.sharedrows cimport (
     HAS_SYMBOL, RESERVED, SURVIVES, ExternUseRow, KernelRow, UseRow, VariableRow,
 )
 from tables.graph cimport CallRows, calls_of, graph_init
@@ -32,12 +32,6 @@ from traits cimport (
 
 
 def gather(MergedTables merged not None):
-    """The tables that the layout of shared memory starts from.
-
-    Ties of extern arrays are entities: the function with the use or, with -g, the array. With -r
-    only the kernels' own code counts, and `array_align` says which kernels name arrays through
-    their instance. A variable that no symbol names has the entity -1.
-    """
     cdef ObjectTables objects = merged.objects
     if (merged.section_function.count != objects.sections.count
             or merged.section_resolution.count != objects.sections.count):
@@ -116,14 +110,6 @@ ctypedef struct SharedPlaces:
 
 def apply(PlacedTables placed not None, SharedTables shared not None, *, bint keep_symbols,
           bint reserves=True):
-    """Values of shared variables, and the sections that hold them.
-
-    With -r variables keep their alignments as values. With `keep_symbols` they stay in the symbol
-    table: those with one user, `uses` tells, in that kernel's section, with values that count the
-    bytes the system reserves. Fills `values`, `homes` and `outs` with shared memory in them,
-    `symbol_values`, `merc_values`, `dynamic` and `lost`; and `null_value`, as nvlink gives
-    variables without a symbol that of the null symbol.
-    """
     placed.fill()
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
@@ -313,7 +299,6 @@ cdef inline void set_size(OutRow* out, const KernelRow* size) noexcept nogil:
 
 
 def find_oversized(SharedTables shared not None, uint64_t limit, int family, *, bint reserves=True):
-    """Kernels with more shared memory of their own than `limit` bytes: (entity, bytes)."""
     cdef size_t n = shared.kernel_entities.count, i
     cdef const int32_t* kernel = shared.kernel_entities.rows
     cdef const KernelRow* row = shared.kernels.rows

@@ -81,14 +81,12 @@ ctypedef struct SumTable:
 
 
 def use_codec(int codec, bytes path not None):
-    """Decompress with the library at `path` from now on; whether it can."""
     if codec == ZSTD_FRAME:     # compressing again is extra
         open_frames(PyBytes_AS_STRING(path))
     return bool(open_codec(codec, PyBytes_AS_STRING(path)))
 
 
 def frame_of(bytes payload not None, int level, *, bint checked=True):
-    """A Zstandard frame that becomes the payload again; see `ledger.pyi`."""
     cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(payload)
     cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(payload)
     cdef size_t room = frame_room(size), frame_size = 0
@@ -114,12 +112,10 @@ def frame_of(bytes payload not None, int level, *, bint checked=True):
 
 
 def return_memory():
-    """Give blocks back when they are freed; see `ledger.pyi`."""
     return_blocks(RETURNED)
 
 
 def find_marks(const uint8_t[::1] data not None, tuple marks not None):
-    """Offsets of one or two marks, each with its number; see `ledger.pyi`."""
     cdef const char* texts[2]
     cdef size_t sizes[2]
     cdef size_t at = 0, size = <size_t>data.shape[0], number = 0
@@ -146,7 +142,6 @@ def find_marks(const uint8_t[::1] data not None, tuple marks not None):
 
 
 def section_bytes(const uint8_t[::1] cubin not None):
-    """Bytes of each section of a cubin; see `ledger.pyi`."""
     cdef ElfFile elf
     cdef Stretch* stretches
     cdef Scratch scratch
@@ -222,7 +217,6 @@ cdef void share_bytes(LedgerRow* row, Shares* s) noexcept nogil:
 
 
 cdef class Ledger:
-    """Rows of all entries that were measured; see `ledger.pyi`."""
     cdef Vec rows
     cdef NameIndex index
     cdef TextPool pool
@@ -262,7 +256,6 @@ cdef class Ledger:
         scratch_free(&self.scratch)
 
     def measure(self, list payloads not None, int file=-1, int level=0, *, bint kept=False):
-        """Decompress and count payloads; see `ledger.pyi`."""
         cdef Scratch scratch
         cdef TextPool texts
         cdef size_t i, count = <size_t>len(payloads)
@@ -413,7 +406,6 @@ cdef class Ledger:
         return True
 
     def contents_compressed(self):
-        """How many contents were compressed again; see `ledger.pyi`."""
         return self.compressed
 
     cdef bint repeat(self, const Payload* payload) noexcept nogil:
@@ -505,7 +497,6 @@ cdef class Ledger:
         return True
 
     def repeats(self, bytes entry_groups not None):
-        """Contents that several entries of a group have; see `ledger.pyi`."""
         cdef const int32_t* entries = <const int32_t*>PyBytes_AS_STRING(entry_groups)
         cdef uint64_t n_entries = <uint64_t>PyBytes_GET_SIZE(entry_groups) // 4
         cdef const DigestRow* rows = <const DigestRow*>self.digests.data
@@ -542,7 +533,6 @@ cdef class Ledger:
         return <uint32_t>slot.value
 
     def functions(self):
-        """Names of all functions; number 0 is what is shared."""
         cdef const Text* text = <const Text*>self.names.data
         cdef size_t i
         cdef list names = [b""]
@@ -551,7 +541,6 @@ cdef class Ledger:
         return names
 
     def sums(self, bytes entry_groups not None, bytes function_groups not None, *, bint by_part):
-        """Sums by groups of entries and functions; see `ledger.pyi`."""
         cdef const int32_t* entries = <const int32_t*>PyBytes_AS_STRING(entry_groups)
         cdef const int32_t* functions = <const int32_t*>PyBytes_AS_STRING(function_groups)
         cdef uint64_t n_entries = <uint64_t>PyBytes_GET_SIZE(entry_groups) // 4

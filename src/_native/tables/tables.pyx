@@ -151,8 +151,6 @@ cdef class Row:
 
 
 cdef class Table:
-    """Rows of one kind, which never change."""
-
     def __cinit__(self, data=b""):
         if type(data) is bytes:
             self.start = <const uint8_t*>PyBytes_AS_STRING(data)
@@ -174,7 +172,6 @@ cdef class Table:
 
     @property
     def data(self):
-        """The rows as bytes, which may be a copy."""
         if type(self.owner) is bytes:
             return self.owner
         return PyBytes_FromStringAndSize(<const char*>self.start, self.count * self.size)
@@ -215,7 +212,6 @@ cdef class Table:
         return PySeqIter_New(self)
 
     def column(self, str name):
-        """A column as a list."""
         cdef size_t offset, i
         cdef int code
         cdef const uint8_t* at = self.start
@@ -223,18 +219,15 @@ cdef class Table:
         return [value_at(at + i * self.size + offset, code) for i in range(self.count)]
 
     def first(self, size_t count):
-        """A table of the first `count` rows."""
         return type(self)(PyBytes_FromStringAndSize(
             <const char*>self.start, <Py_ssize_t>(min(count, self.count) * self.size)))
 
     @property
     def row_size(self):
-        """Bytes of a row."""
         return self.size
 
     @property
     def dtype(self):
-        """What `numpy.dtype` takes: the type of the numbers, or a list of columns."""
         cdef dict columns = columns_of(self)
         kinds = [(name, ("<i" if code in b"qi" else "<u") + str(size_of(code)))
                  for name, (_, code) in columns.items()]
@@ -329,7 +322,6 @@ cdef class Spans(Table):
 
     @staticmethod
     def whole(int32_t out, uint64_t size):
-        """One row that gives a whole blob of `size` bytes to one section."""
         cdef SpanRow row
         memset(&row, 0, sizeof(SpanRow))
         row.out = out
@@ -397,7 +389,6 @@ cdef class Blob(Table):
         self.rows = <const uint8_t*>self.hold(sizeof(uint8_t), b"B")
 
     def string(self, size_t number):
-        """The string at an offset, without its NUL."""
         cdef const void* end = NULL
         if number < self.count:
             end = memchr(self.rows + number, 0, self.count - number)
@@ -408,8 +399,6 @@ cdef class Blob(Table):
 
 
 cdef class Result:
-    """The tables of a phase."""
-
     # Names of attributes that are not part of the result.
     UNSEALED = ()
 
@@ -434,7 +423,6 @@ cdef class Result:
         raise AttributeError(f"{name} of {type(self).__name__} cannot be taken away")
 
     def seal(self):
-        """Check that the tables fit each other; from here on none can be set. Returns itself."""
         self.check()
         self.sealed = True
         return self
@@ -450,8 +438,6 @@ cdef int expect(str name, Table column, size_t rows, bint optional=False) except
 
 
 cdef class ObjectTables(Result):
-    """The inputs, and what of the options kernels must know."""
-
     def __cinit__(self):
         self.arena = b""
         self.files = Files()
@@ -485,8 +471,6 @@ cdef class ObjectTables(Result):
 
 
 cdef class MergedTables(Result):
-    """What the output consists of."""
-
     def __cinit__(self):
         self.entities = Entities()
         self.symbol_entity = Numbers()
@@ -570,8 +554,6 @@ cdef class MergedTables(Result):
 
 
 cdef class SharedTables(Result):
-    """Uses of shared variables, and the resulting places."""
-
     def __cinit__(self):
         self.variables = SharedVariables()
         self.uses = SharedUses()
@@ -612,8 +594,6 @@ cdef class SharedTables(Result):
 
 
 cdef class PlacedTables(Result):
-    """Places of sections and values of symbols."""
-
     def __cinit__(self):
         self.outs = Outs()
         self.values = Values()
@@ -644,8 +624,6 @@ cdef class PlacedTables(Result):
             setattr(self, name, table)
 
     def add(self, contents not None, Spans spans not None):
-        """Add contents that the link makes, bytes or `Blob`, and the sections that they belong to.
-        """
         self.fill()
         self.blobs.append(contents if type(contents) is Blob else Blob(contents))
         self.spans.append(spans)

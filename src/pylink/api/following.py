@@ -82,7 +82,11 @@ class Following:
 
     __slots__ = ("_bar", "_call", "_cancel")
 
-    def __init__(self, progress: ProgressCall | bool | None, cancel: Cancel | None) -> None:
+    def __init__(
+        self,
+        progress: ProgressCall | bool | None,  # noqa: FBT001 -- a function, or True for a bar
+        cancel: Cancel | None,
+    ) -> None:
         if not (progress is None or isinstance(progress, bool) or callable(progress)):
             raise TypeError(f"progress is a function or True, not {progress!r}")
         if cancel is not None and not callable(getattr(cancel, "is_set", None)):

@@ -52,7 +52,7 @@ COLUMNS_HEAD = """\
 # Made by pylink.facts.header from the rows of the native sources.
 """
 # Native sources with the rows of tables.
-ROW_FILES = ("tables/rows.pxd", "tables/poolrows.pxd", "shared/rows.pxd")
+ROW_FILES = ("tables/rows.pxd", "tables/poolrows.pxd", "tables/sharedrows.pxd")
 CODES = {
     "uint8_t": "B",
     "uint16_t": "H",
