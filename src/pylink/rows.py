@@ -99,6 +99,10 @@ class EntityRow:
 
 
 class CallRow:
+    """One row of .nv.callgraph or .nv.prototype, of a function copy that was current when its
+    file was merged (address-taken rows: of any copy).
+    """
+
     caller: int  # entity
     callee: int  # entity; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: number of a string
     block: int  # Block

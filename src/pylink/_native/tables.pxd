@@ -6,7 +6,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from base.vector cimport Vec
-from shared.rows cimport ExternUseRow, KernelRow, UseRow, VariableRow
+from tables.sharedrows cimport ExternUseRow, KernelRow, UseRow, VariableRow
 from tables.poolrows cimport PoolRow
 from tables.rows cimport (
     CallRow, ClashRow, EmittedRow, EntityRow, FaultRow, FileRow, FixupRow, FunctionRow, OutRow,
