@@ -285,11 +285,11 @@ def test_a_file_is_written_from_its_first_byte_to_its_last(
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     parts: list[bytes] = []
 
-    def write(canvas: Canvas, *arguments: Any) -> int:
+    def write(canvas: Canvas, *arguments: Any, **named: Any) -> int:
         (file,) = files  # the only link that is under way
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limits[1]))
         try:
-            return real(canvas, *arguments)
+            return real(canvas, *arguments, **named)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
             assert file.unfinished is not None

@@ -84,7 +84,7 @@ class DeviceContents:
         listed: list[tuple[str, bool]] = []
         for number in numbers:
             if kinds[number] in OF_HOST:
-                listed += self.listed(number)
+                listed += self.registered_names(number)
             else:
                 listed.append((names[number], False))
         self._all_registered = [*numbers], listed

@@ -91,7 +91,7 @@ def _report_unselected(merged: Merged, sink: Sink) -> None:
     if objects.references is None or objects.job.options.register_link_binaries is not None:
         return
     removed = resolve.find_unselected(merged)
-    if removed and sink.hears("kernels-removed"):
+    if removed and sink.is_enabled("kernels-removed"):
         from pylink.phases.report_removed import report_removed
 
         report_removed(merged, removed, sink)

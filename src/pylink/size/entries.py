@@ -258,7 +258,10 @@ class Counter:
         file = batch.file
         try:
             rows = self._sizes.ledger.measure(
-                batch.payloads, -1 if file is None else file.descriptor, LEVEL, batch.deflate
+                batch.payloads,
+                -1 if file is None else file.descriptor,
+                LEVEL,
+                kept=batch.deflate,
             )
         except EOFError:
             assert file is not None

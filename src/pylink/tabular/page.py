@@ -25,7 +25,9 @@ def table_html(rows: Sequence[Sequence[object]], dtypes: Mapping[str, str], summ
         for name, right in zip(dtypes, numeric, strict=True)
     )
     body = "".join(
-        "<tr>" + "".join(_cell(*pair) for pair in zip(row, numeric, strict=True)) + "</tr>"
+        "<tr>"
+        + "".join(_cell(value, numeric=right) for value, right in zip(row, numeric, strict=True))
+        + "</tr>"
         for row in rows[:SHOWN_ROWS]
     )
     hidden = len(rows) - SHOWN_ROWS
