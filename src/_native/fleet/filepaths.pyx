@@ -9,7 +9,7 @@ from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init
 
 
-def folders_of(bytes ends not None, bytes text not None, list own not None):
+def folders_of(bytes ends not None, bytes text not None, list folder_suffixes not None):
     cdef Py_ssize_t n = PyBytes_GET_SIZE(ends) // 8 - 1, i
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const uint8_t* path
@@ -35,7 +35,7 @@ def folders_of(bytes ends not None, bytes text not None, list own not None):
             path = <const uint8_t*>PyBytes_AS_STRING(text) + end[i]
             size = end[i + 1] - end[i]
             is_own = False
-            for suffix in own:
+            for suffix in folder_suffixes:
                 if size >= len(suffix) and memcmp(path + size - len(suffix),
                                                   PyBytes_AS_STRING(suffix), len(suffix)) == 0:
                     is_own = True

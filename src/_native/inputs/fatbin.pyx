@@ -95,10 +95,10 @@ cdef struct Rank:
     int64_t rank
 
 
-def pick_entries(tuple found not None, tuple sources not None, rank, uint64_t limit,
+def pick_entries(tuple scan not None, tuple sources not None, rank, uint64_t limit,
                  dict linked not None):
     cdef bytes entries, rows, faults, homes, extents, kinds
-    entries, rows, faults = found
+    entries, rows, faults = scan
     homes, extents, kinds = sources
     cdef Picking picking
     cdef Rank ranks[RANKS]

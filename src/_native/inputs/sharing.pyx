@@ -42,7 +42,7 @@ def list_packed(bytes picks, bytes homes):
             if is_packed(&pick[i], home, n)]
 
 
-def recall(bytes picks, bytes homes, int32_t first, dict known, wanted):
+def recall(bytes picks, bytes homes, int32_t first, dict stored, places):
     cdef Py_ssize_t n = PyBytes_GET_SIZE(homes) // 4, i
     cdef Py_ssize_t count = PyBytes_GET_SIZE(picks) // <Py_ssize_t>sizeof(PickRow)
     cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
@@ -59,14 +59,14 @@ def recall(bytes picks, bytes homes, int32_t first, dict known, wanted):
             if not is_packed(&pick[i], home, n):
                 continue
             place = payload_key(home[pick[i].arena], pick[i].offset)
-            stored = known.get(place)
-            if stored is not None:
-                offset = stored
+            store_place = stored.get(place)
+            if store_place is not None:
+                offset = store_place
                 pick[i].arena = first + <int32_t>(offset >> PLACE_BITS)
                 pick[i].offset = offset & ((<uint64_t>1 << PLACE_BITS) - 1)
                 pick[i].size = pick[i].full_size
                 pick[i].codec = CODEC_STORED
-            elif wanted is None or place in wanted:
+            elif places is None or place in places:
                 fresh = <PickRow*>vec_push(&missing)
                 if fresh == NULL:
                     raise MemoryError
@@ -76,7 +76,7 @@ def recall(bytes picks, bytes homes, int32_t first, dict known, wanted):
         scratch_free(&scratch)
 
 
-def learn(bytes missing, bytes homes, bytes extents, uint64_t store, dict known):
+def learn(bytes missing, bytes homes, bytes extents, uint64_t store, dict stored):
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(missing)
     cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
@@ -86,7 +86,7 @@ def learn(bytes missing, bytes homes, bytes extents, uint64_t store, dict known)
         raise ValueError("one extent per payload")
     for i in range(count):
         if is_packed(&pick[i], home, n) and extent[2 * i + 1] == pick[i].full_size:
-            known[payload_key(home[pick[i].arena], pick[i].offset)] = payload_key(store,
+            stored[payload_key(home[pick[i].arena], pick[i].offset)] = payload_key(store,
                                                                                   extent[2 * i])
 
 

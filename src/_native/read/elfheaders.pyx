@@ -96,11 +96,11 @@ cdef tuple sections_of(const uint8_t* data, uint64_t size):
     return elf.header.e_type, elf.header.e_machine, sections
 
 
-def find_section(data not None, bytes wanted not None):
+def find_section(data not None, bytes name not None):
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
-        return section_named(<const uint8_t*>view.buf, view.len, PyBytes_AS_STRING(wanted))
+        return section_named(<const uint8_t*>view.buf, view.len, PyBytes_AS_STRING(name))
     finally:
         PyBuffer_Release(&view)
 

@@ -255,7 +255,7 @@ cdef class Ledger:
         pthread_mutex_destroy(&self.lock)
         scratch_free(&self.scratch)
 
-    def measure(self, list payloads not None, int file=-1, int level=0, *, bint kept=False):
+    def measure(self, list payloads not None, int file=-1, int level=0, *, bint keep_frames=False):
         cdef Scratch scratch
         cdef TextPool texts
         cdef size_t i, count = <size_t>len(payloads)
@@ -271,7 +271,7 @@ cdef class Ledger:
                 read_payload(&rows[i], payloads[i])
             rooms = self.take_rooms()
             with nogil:
-                good = self.measure_rows(rows, count, file, level, kept, rooms, &texts)
+                good = self.measure_rows(rows, count, file, level, keep_frames, rooms, &texts)
             for i in range(count):
                 if rows[i].outcome == UNREAD:
                     if rows[i].failure < 0:
@@ -317,7 +317,7 @@ cdef class Ledger:
             rooms.next = self.rooms
             self.rooms = rooms
 
-    cdef bint measure_rows(self, Payload* rows, size_t count, int file, int level, bint kept,
+    cdef bint measure_rows(self, Payload* rows, size_t count, int file, int level, bint keep_frames,
                            Rooms* rooms, TextPool* texts) noexcept nogil:
         """Measure all, up to the first that cannot be read; False without memory."""
         cdef size_t i
@@ -330,12 +330,13 @@ cdef class Ledger:
             scratch_init(&scratch)
             start_cutting(&cutting, &scratch)
             good = (not scratch.failed
-                    and self.measure_row(&rows[i], &cutting, file, level, kept, rooms, texts))
+                    and self.measure_row(&rows[i], &cutting, file, level, keep_frames, rooms,
+                                         texts))
             scratch_free(&scratch)
         return good
 
-    cdef bint measure_row(self, Payload* payload, Cutting* cutting, int file, int level, bint kept,
-                          Rooms* rooms, TextPool* texts) noexcept nogil:
+    cdef bint measure_row(self, Payload* payload, Cutting* cutting, int file, int level,
+                          bint keep_frames, Rooms* rooms, TextPool* texts) noexcept nogil:
         cdef const uint8_t* packed = packed_payload(payload, file, rooms)
         cdef const uint8_t* data = NULL
         cdef ContentKey key
@@ -343,7 +344,7 @@ cdef class Ledger:
         payload.same = -1
         if packed == NULL:
             return payload.outcome != NOT_MEASURED
-        key_of(&key, payload, packed, kept, self.seed)
+        key_of(&key, payload, packed, keep_frames, self.seed)
         pthread_mutex_lock(&self.lock)
         good = (self.find_content(&key, payload)
                 and (payload.outcome == NOT_MEASURED or self.repeat(payload)))
@@ -366,7 +367,7 @@ cdef class Ledger:
             return good
         if not compress_payload(payload, rooms, data, full_size(payload), level):
             return False
-        if kept and payload.frame_size:
+        if keep_frames and payload.frame_size:
             payload.frame = pool_allocate(texts, payload.frame_size)
             if payload.frame == NULL:
                 return False

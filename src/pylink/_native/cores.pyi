@@ -26,9 +26,9 @@ def return_threads(count: int) -> None:
     """Release threads that `take_threads` reserved."""
 
 def spare_threads(most: int, size: int) -> int:
-    """How many threads the link of the calling thread may use besides it now, up to ``most``.
+    """Count the threads that the link of the calling thread may use besides it, up to `most`.
 
-    No more than are worth moving ``size`` bytes. They are not taken.
+    These are never more than moving `size` bytes is worth. None is reserved.
     """
 
 def use_threads(count: int) -> int:

@@ -31,7 +31,7 @@ def read_sections(data: Buffer) -> tuple[int, int, list[Section]]:
     `ValueError` with the reason for other files and damaged headers.
     """
 
-def find_section(data: Buffer, wanted: bytes) -> tuple[int, int] | None:
+def find_section(data: Buffer, name: bytes) -> tuple[int, int] | None:
     """Offset and size of the contents of the first section with this name; None without any.
 
     `ValueError` like `read_sections`, and for a section that runs past the file.

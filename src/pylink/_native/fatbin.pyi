@@ -19,7 +19,7 @@ def find_entries(
     """
 
 def pick_entries(
-    found: tuple[bytes, bytes, bytes],
+    scan: tuple[bytes, bytes, bytes],
     sources: tuple[bytes, bytes, bytes],
     rank: Callable[[int, int, int], int],
     limit: int,
@@ -27,7 +27,7 @@ def pick_entries(
 ) -> tuple[bytes, list[int], list[int], list[int], list[int], int]:
     """Pick the code that a link takes: (picks, sources, special, unmatched, bare, codecs).
 
-    `found` is the result of `find_entries` for `sources`: homes, extents and kinds. `rank(kind, sm,
+    `scan` is the result of `find_entries` for `sources`: homes, extents and kinds. `rank(kind, sm,
     flags)` ranks an entry, negative if it cannot be used. The best entry of each container is
     picked, the first of equal ones. `limit` is the total of decompressed bytes. For sources in
     `linked` only containers of the set count. Sources without entries are picked whole. `picks` are

@@ -53,29 +53,28 @@ class Ledger:
         file: int = -1,
         level: int = 0,
         *,
-        kept: bool = False,
+        keep_frames: bool = False,
     ) -> list[Measured | None]:
-        """Count payloads: decompress each, and compress again those that are to be.
+        """Decompress and count payloads, and compress the marked ones again.
 
-        Each is (bytes, offset, packed, full, codec, kind, entry, installed, download, compressed).
-        Without bytes it lies in ``file``, a descriptor, at the offset, and is read there. It has
-        ``packed`` bytes, which become ``full``. ``codec`` is 0, or one of
-        ``pylink.inputs.payload``. Its rows share the installed and the downloaded bytes in
-        proportion to their own.
+        A payload is (bytes, offset, packed, full, codec, kind, entry, installed, download,
+        compressed). Without bytes it is read from `file`, a descriptor, at the offset. Its `packed`
+        bytes become `full`. `codec` is 0 or a codec of `pylink.inputs.payload`. The rows of a
+        payload share the installed and the downloaded bytes in proportion to their sizes.
 
-        Each result has e_type, bytes that name the source file, and two fingerprints of a linked
-        cubin, which are empty of anything else: of all but notes and the chip, and of all but these
-        and a mark in attributes that the driver needs of some chips (SW2861232_WAR). Then come an
-        entry with equal contents that is compressed in its place, or -1, the bytes of the frame of
-        that Zstandard level, 0 where none could be made, and the frame if it is ``kept``.
+        A result is e_type, the bytes that name the source file, two fingerprints, an entry, the
+        size of a frame, and the frame. The fingerprints of a linked cubin cover everything except
+        for notes and the chip; the second also ignores a mark in attributes that the driver needs
+        on some chips (SW2861232_WAR). Other payloads have empty ones. The entry has equal contents
+        and is compressed instead of this one (-1: none). The size is that of the Zstandard frame of
+        `level`, 0 if none was made. The frame is None without `keep_frames`.
 
-        None, and nothing counted, for a payload that cannot be decompressed, or a cubin whose
-        headers do not hold. EOFError where the file ends too early, OSError where it cannot be
-        read.
+        None for a payload that cannot be decompressed, and for a cubin with damaged headers; these
+        are not counted. EOFError if the file is too short, OSError if it cannot be read.
         """
 
     def contents_compressed(self) -> int:
-        """How many different payloads were to be compressed again."""
+        """The number of different payloads that were to be compressed again."""
 
     def repeats(self, entry_groups: bytes) -> list[tuple[int, int, int, int]]:
         """Functions and data of linked cubins that an earlier entry of the group has.

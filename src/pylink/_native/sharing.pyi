@@ -11,16 +11,16 @@ def list_packed(picks: bytes, homes: bytes) -> list[int]:
     """The places of the compressed payloads in shared arenas."""
 
 def recall(
-    picks: bytes, homes: bytes, first: int, known: dict[int, int], wanted: Container[int] | None
+    picks: bytes, homes: bytes, first: int, stored: dict[int, int], places: Container[int] | None
 ) -> tuple[bytes, bytes]:
     """Replace payloads by ones that were decompressed before: (picks, missing).
 
-    `known` maps places to places in the stores, whose numbers start at `first` in `picks`.
-    `missing` are the rows of other payloads, limited to places in `wanted` if given.
+    `stored` maps places to places in the stores, whose numbers start at `first` in `picks`.
+    `missing` are the rows of other payloads, limited to `places` if given.
     """
 
-def learn(missing: bytes, homes: bytes, extents: bytes, store: int, known: dict[int, int]) -> None:
-    """Add the results of `inputfiles.gather` for `missing`, with these `extents`, to `known`.
+def learn(missing: bytes, homes: bytes, extents: bytes, store: int, stored: dict[int, int]) -> None:
+    """Add the results of `inputfiles.gather` for `missing`, with these `extents`, to `stored`.
 
     Payloads that could not be decompressed are omitted. `ValueError` if numbers of rows differ.
     """

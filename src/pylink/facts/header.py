@@ -193,15 +193,15 @@ def traits() -> Iterator[str]:
     yield ""
 
 
-def grouped(groups: Mapping[str, type]) -> Iterator[str]:
+def class_numbers(groups: Mapping[str, type]) -> Iterator[str]:
     """The numbers of classes, each behind the prefix of its class."""
     for prefix, group in groups.items():
-        named = {name: value for name, value in vars(group).items() if isinstance(value, int)}
-        yield from enum({f"{prefix}{name}": value for name, value in named.items()})
+        values = {name: value for name, value in vars(group).items() if isinstance(value, int)}
+        yield from enum({f"{prefix}{name}": value for name, value in values.items()})
 
 
 def row_numbers() -> Iterator[str]:
-    yield from grouped(rownumbers.PREFIXES)
+    yield from class_numbers(rownumbers.PREFIXES)
     yield from enum({"NO_STACK_BOUND": rownumbers.NO_STACK_BOUND})
 
 
@@ -222,7 +222,7 @@ HEADERS: dict[str, Callable[[], Iterator[str]]] = {
     "kernelmodes.pxd": lambda: enum(numbers(kernelmodes, ("MODE_", "UPDATE_"))),
     "rownumbers.pxd": row_numbers,
     "inputkinds.pxd": input_kinds,
-    "picknumbers.pxd": lambda: grouped(picknumbers.PREFIXES),
+    "picknumbers.pxd": lambda: class_numbers(picknumbers.PREFIXES),
 }
 
 

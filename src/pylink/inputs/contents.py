@@ -73,13 +73,13 @@ class DeviceContents:
         return names
 
     def all_registered(self, numbers: Sequence[int]) -> list[tuple[str, bool]]:
-        """What the sources with these numbers list, each a host object or a plain file.
+        """The registered names in the sources with these numbers, host objects or plain files.
 
         The links of a step mostly ask for the same ones, of which there may be thousands.
         """
-        known = self._all_registered
-        if known is not None and known[0] == numbers:
-            return known[1].copy()
+        cached = self._all_registered
+        if cached is not None and cached[0] == numbers:
+            return cached[1].copy()
         names, kinds = self.sources.names, self.sources.kinds
         listed: list[tuple[str, bool]] = []
         for number in numbers:

@@ -69,8 +69,8 @@ class Pick:
 
 def row_at(arena: int, offset: int, size: int) -> bytes:
     """The PickRow of an uncompressed cubin in an arena; -1 if the caller has the bytes."""
-    where = offset, offset, size, size, size
-    return PICK.pack(0, arena, 0, 0, 0, CUBIN, 0, PickState.GOOD, PickOrigin.FILE, 0, *where)
+    extents = offset, offset, size, size, size
+    return PICK.pack(0, arena, 0, 0, 0, CUBIN, 0, PickState.GOOD, PickOrigin.FILE, 0, *extents)
 
 
 class Picks:

@@ -81,7 +81,7 @@ def map_side_by_side(
 
 
 def map_in_link(work: Callable[[Item], Result], items: Sequence[Item], inputs: int) -> list[Result]:
-    """What `work` makes of each item, in order: parts of one link that has so many bytes of inputs.
+    """The result of `work` for each item, in order: parts of a link with `inputs` bytes of inputs.
 
     A second thread helps where the link may have one that nobody else uses, and is worth it.
     """

@@ -261,7 +261,7 @@ class Counter:
                 batch.payloads,
                 -1 if file is None else file.descriptor,
                 LEVEL,
-                kept=batch.deflate,
+                keep_frames=batch.deflate,
             )
         except EOFError:
             assert file is not None
