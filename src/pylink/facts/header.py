@@ -194,7 +194,7 @@ def traits() -> Iterator[str]:
 
 
 def class_numbers(groups: Mapping[str, type]) -> Iterator[str]:
-    """The numbers of classes, each behind the prefix of its class."""
+    """The numbers of classes, each with the prefix of its class."""
     for prefix, group in groups.items():
         values = {name: value for name, value in vars(group).items() if isinstance(value, int)}
         yield from enum({f"{prefix}{name}": value for name, value in values.items()})

@@ -144,7 +144,7 @@ def _files(files: Files, kind_numbers: bytes, results: dict[int, FileResult], fi
     names = (
         paths
         if files.text.isascii()
-        else texts([show_bytes(text).encode() for text in _each(paths)])
+        else texts([show_bytes(text).encode() for text in _split_texts(paths)])
     )
     stamps = array("q", files.stamps)
     return {
@@ -162,7 +162,7 @@ def _files(files: Files, kind_numbers: bytes, results: dict[int, FileResult], fi
     }
 
 
-def _each(column: Texts) -> list[bytes]:
+def _split_texts(column: Texts) -> list[bytes]:
     ends = array("q", column.ends)
     return [column.text[start:end] for start, end in itertools.pairwise(ends)]
 
@@ -277,6 +277,6 @@ def _join_names(columns: list[tuple[bytes, bytes, bytes]]) -> Texts:
     texts_of = Texts(ends, text, numbers)
     if texts_of.text.isascii():
         return texts_of
-    return texts([show_bytes(text).encode() for text in _each(texts_of)])._replace(
+    return texts([show_bytes(text).encode() for text in _split_texts(texts_of)])._replace(
         numbers=texts_of.numbers
     )
