@@ -241,6 +241,6 @@ def test_a_directory_without_cubins_says_so(
     (tmp_path / "empty").mkdir()
     assert main(["empty"]) == 1
     assert capsys.readouterr().err == (
-        "pylink dedup: empty: there is no cubin file in it; of a directory only cubins are read, "
-        "so name objects, archives and libraries themselves\n"
+        "pylink dedup: empty: there is no cubin file in it; in directories only cubins are read, "
+        "so name objects, archives and libraries\n"
     )

@@ -54,7 +54,7 @@ def test_a_result_that_differs_is_said(
         image = bytearray(path.read_bytes())
         image[-1] ^= 1
         (tmp_path / "data" / "linked" / path.name).write_bytes(image)
-    monkeypatch.setattr(command, "HERE", tmp_path / "data")
+    monkeypatch.setattr(command, "PACKAGE", tmp_path / "data")
     monkeypatch.setattr(command, "show_next", lambda folder, out: None)
     assert main(["demo", str(tmp_path / "out")]) == 1
     assert capfd.readouterr().out.count("bytes, differs from nvlink's") == 2

@@ -32,7 +32,7 @@ CUBINS = gnu([("f.cubin", device(["f"]))])
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("LIBRARY_PATH", raising=False)
-    monkeypatch.setattr(hostmachine, "SYSTEMS", {})  # the host of these tests is an x86-64
+    monkeypatch.setattr(hostmachine, "MACHINE_OF_UNAME", {})  # the host of these tests is an x86-64
     return tmp_path
 
 

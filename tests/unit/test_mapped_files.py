@@ -89,10 +89,10 @@ def before_writing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Hook], None]:
             real = getattr(native_image, name)
 
             def write(
-                canvas: Canvas, placed: PlacedTables, *more: object, real: Any = real
+                canvas: Canvas, placed: PlacedTables, *more: object, real: Any = real, **named: bool
             ) -> object:
                 hook(placed)
-                return real(canvas, placed, *more)
+                return real(canvas, placed, *more, **named)
 
             monkeypatch.setattr(f"pylink.phases.relocate.native_image.{name}", write)
 
@@ -406,10 +406,10 @@ from pylink._native import image
 
 real = image.write_output
 
-def write(*given):
+def write(*given, **named):
     maps = open("/proc/self/maps").read()
     print(*(name for name in sys.argv[1:] if f"/{name}\\n" in maps), file=sys.stderr)
-    return real(*given)
+    return real(*given, **named)
 
 image.write_output = write
 try:

@@ -13,10 +13,11 @@ import pylink
 
 SOURCES = Path(pylink.__file__).parents[1]
 READERS = {"_native/base/elffile.pxd", "pylink/inspect/image.py"}
-# What names the fields without reading them: their definition, and the writer of output files.
+# What names the fields without reading them: their definition, and the writers of files.
 OTHERS = {
     "_native/base/elf64.pxd",
     "_native/image/headers.pxd",
+    "pylink/devicelink/objectfile.py",
     "pylink/facts/records.py",
 }
 # Programs and libraries by their segments, objects to write them anew, and cubins among host code.

@@ -87,7 +87,8 @@ cdef object raise_fault(const RebuildFault* fault):
     if fault.reason == R_MEMORY:
         raise MemoryError
     cdef bint mercury = fault.mercury
-    raise MalformedDebugSection(fault.piece, fault.offset, mercury, REASONS[fault.reason])
+    raise MalformedDebugSection(fault.piece, fault.offset, mercury=mercury,
+                                reason=REASONS[fault.reason])
 
 
 cdef uint64_t start_rebuild(Rebuilt* section, bytes arena, bytes pieces, bytes relocs) except? 1:

@@ -5,11 +5,11 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
-from rownumbers cimport EF_DEFINED, EF_LIVE, E_FUNC, FIXUP_MERC
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_append, vec_push, vec_to_bytes
 from debug.rows cimport OTHER, DebugPatchRow, MovedRow, PieceRow, RelocRow, UnitRow
 from pylink._native.tables cimport Emitted, Fixups, MergedTables, Outs, Table, detach_rows
+from rownumbers cimport EF_DEFINED, EF_LIVE, E_FUNC, FIXUP_MERC
 from sectionkinds cimport IS_DEBUG
 from tables.kinds cimport is_plain
 from tables.rows cimport (

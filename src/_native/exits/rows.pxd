@@ -2,7 +2,7 @@
 #
 # A `bint` function of this package that is a verb returns False with a fault, whose reason is
 # R_MEMORY if memory is exhausted. Without a fault as parameter it returns False only if memory is
-# exhausted, except for `read_...` and `move_targets`: there the contents are damaged.
+# exhausted, except for functions that read and for `move_targets`: there the contents are damaged.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy

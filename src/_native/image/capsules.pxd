@@ -11,11 +11,11 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy
 
-from rownumbers cimport E_CONSTANT, FIXUP_MERC
 from base.elf64 cimport WORD, load32
 from base.vector cimport Vec, vec_push
 from exits.capsule cimport CAPSULE_HEADER, Slot, read_record
 from relocationtypes cimport R_CUDA_ABS16_32
+from rownumbers cimport E_CONSTANT, FIXUP_MERC
 from sectionkinds cimport IS_CODE, PIC_BANK, POOL_BANK
 from tables.kinds cimport is_a
 from tables.rows cimport FixupRow, OutRow

@@ -7,7 +7,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memmove, memset
 
-from rownumbers cimport FROM_INPUTS, FROM_SPAN
 from base.elf64 cimport Rela
 from base.scratch cimport Scratch, scratch_room, scratch_zeros
 from base.threads cimport run_each
@@ -15,6 +14,7 @@ from base.vector cimport Vec, vec_append, vec_push, vec_reserve
 from image.capsules cimport ConstantReference, patch_capsule, references_of
 from image.patches cimport patch_field
 from image.windows cimport WINDOW, Window, sort_windows
+from rownumbers cimport FROM_INPUTS, FROM_SPAN
 from sectionkinds cimport HEAD_TARGET, IS_CAPSULE, KIND
 from tables.kinds cimport is_a, is_nobits
 from tables.rows cimport EmittedRow, OutRow, PatchRow, PlaceRow, SectionRow

@@ -5,10 +5,6 @@ S is the symbol's offset in its section (sections have address 0), A the addend.
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
-from rownumbers cimport (
-    EF_UNSIZED, E_CONST0_SIZE, E_CONSTANT, E_SHARED, FIXUP_CLEAR, FIXUP_MERC, FIXUP_REL,
-    FIXUP_ZERO, FROM_TWIN, LINK_DEBUG, LINK_RELOCATABLE,
-)
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector
 from base.vector cimport Vec, vec_push
 from image.capsules cimport bank_of
@@ -16,6 +12,10 @@ from pylink._native.tables cimport Patches, PlacedTables, detach_rows
 from relocationtypes cimport (
     FORM_BYTE, FORM_NONE, FORM_ZERO, PLAIN_TYPES, RELOCATION, R_CUDA_32, R_CUDA_64, R_CUDA_NONE,
     R_CUDA_UNUSED_CLEAR32, R_CUDA_UNUSED_CLEAR64, RelocationFacts, facts_of,
+)
+from rownumbers cimport (
+    EF_UNSIZED, E_CONST0_SIZE, E_CONSTANT, E_SHARED, FIXUP_CLEAR, FIXUP_MERC, FIXUP_REL, FIXUP_ZERO,
+    FROM_TWIN, LINK_DEBUG, LINK_RELOCATABLE,
 )
 from sectionkinds cimport IS_CODE, IS_VARIABLES
 from tables.kinds cimport is_a

@@ -4,10 +4,6 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from rownumbers cimport (
-    EF_DEFINED, EF_INNER, EF_LOCAL, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_NULL, E_RESERVED,
-    E_SHARED, E_SYSTEM_SHARED, E_UNIFIED,
-)
 from base.elf64 cimport (
     SHN_ABS, STB_GLOBAL, STB_LOCAL, STB_WEAK, STO_SHARED, STT_CUDA_OBJECT, STT_FUNC, STT_OBJECT,
     STT_SECTION, STV_INTERNAL, Sym,
@@ -15,11 +11,15 @@ from base.elf64 cimport (
 from base.vector cimport Vec
 from image.windows cimport Window, list_rows
 from image.writer cimport Writer, contents_at, set_section
+from rownumbers cimport (
+    EF_DEFINED, EF_INNER, EF_LOCAL, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_NULL, E_RESERVED, E_SHARED,
+    E_SYSTEM_SHARED, E_UNIFIED,
+)
 from sectionkinds cimport K_MERC_SYMTAB, K_MERC_SYMTAB_SHNDX, K_SHARED, K_SYMTAB, K_SYMTAB_SHNDX
 from tables.kinds cimport is_renamed
 from tables.rows cimport (
-    PART_LOCAL, PART_TAIL, SYSTEM_RESERVE, EntityRow, FileRow, OutSymbolRow, SymbolRow,
-    is_instance, is_missing,
+    PART_LOCAL, PART_TAIL, SYSTEM_RESERVE, EntityRow, FileRow, OutSymbolRow, SymbolRow, is_instance,
+    is_missing,
 )
 from traits cimport TRAIT_EARLY_FILES, TRAIT_LEAN_NAMES, TRAIT_MERCURY, TRAIT_SHARED_LOCAL
 

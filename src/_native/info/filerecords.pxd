@@ -4,7 +4,6 @@ from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy
 
-from rownumbers cimport EF_LIVE, RESOLUTION_WON
 from attributetypes cimport (
     ATTRIBUTE, EIATTR_FRAME_SIZE, EIATTR_MAX_STACK_SIZE, EIATTR_MIN_STACK_SIZE, EIATTR_REGCOUNT,
 )
@@ -13,6 +12,7 @@ from base.scratch cimport Scratch, scratch_free, scratch_init
 from base.vector cimport vec_extend, vec_push
 from info.frames cimport CodeFrame, find_frames, has_whole_program_file
 from info.records cimport Info, Record, append_bytes, entity_of, is_inheriting, set_record
+from rownumbers cimport EF_LIVE, RESOLUTION_WON
 from sectionkinds cimport KIND
 from tables.attributes cimport record_size
 from tables.rows cimport FileRow, SectionRow

@@ -2,11 +2,11 @@
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-from rownumbers cimport EF_INNER, FILE_WHOLE_PROGRAM
 from attributetypes cimport EIATTR_FRAME_SIZE
 from base.elf64 cimport load32
 from base.scratch cimport Scratch, scratch_zeros
 from info.records cimport Info
+from rownumbers cimport EF_INNER, FILE_WHOLE_PROGRAM
 from sectionkinds cimport IS_RECORDS
 from tables.attributes cimport record_size
 from tables.kinds cimport is_merc, is_owned

@@ -3,7 +3,6 @@
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from rownumbers cimport NO_STACK_BOUND
 from attributetypes cimport (
     EIATTR_EXTERNS, EIATTR_KPARAM_INFO, EIATTR_MERCURY_FINALIZER_OPTIONS,
     EIATTR_MERCURY_ISA_VERSION, EIATTR_NVSAL_SW_WAR, EIATTR_PARAM_CBANK, FIRST_ISA_VERSION,
@@ -16,6 +15,7 @@ from info.records cimport (
     Info, Record, append_bytes, entity_of, find_external, is_inheriting, make_barriers_record,
     section_symbol_of, set_length, set_record,
 )
+from rownumbers cimport NO_STACK_BOUND
 from tables.attributes cimport find_record, record_size
 from tables.rows cimport SectionRow
 from traits cimport TRAIT_EARLY_FILES, TRAIT_KEEPS_SHARED, TRAIT_MERCURY

@@ -9,7 +9,6 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from rownumbers cimport EF_ALIAS, EF_DEFINED, EF_LIVE, E_FUNC
 from attributetypes cimport JOIN_NOTHING, JOIN_UNION
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
@@ -23,6 +22,7 @@ from info.records cimport Info, InheritRow, Record, make_barriers_record, set_ru
 from pylink._native.tables cimport (
     Blob, MergedTables, ObjectTables, PlacedTables, Spans, detach_rows,
 )
+from rownumbers cimport EF_ALIAS, EF_DEFINED, EF_LIVE, E_FUNC
 from sectionkinds cimport IS_RECORDS, KIND, K_INFO
 from tables.attributes cimport record_size
 from tables.graph cimport CallRows, calls_of, graph_init

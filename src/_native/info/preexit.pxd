@@ -6,8 +6,8 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from attributetypes cimport EIATTR_PREEXIT_USED
 from base.elf64 cimport WORD
 from info.records cimport Info, append_bytes
-from tables.attributes cimport find_record
 from rownumbers cimport EF_KERNEL, E_FUNC
+from tables.attributes cimport find_record
 
 cdef enum:
     OP_PREEXIT = 0x82d

@@ -6,10 +6,10 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from rownumbers cimport EF_DEFINED, EF_KERNEL, KEEPS_ALL
 from attributetypes cimport EIATTR_NUM_BARRIERS
 from base.vector cimport Vec, vec_extend
 from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
+from rownumbers cimport EF_DEFINED, EF_KERNEL, KEEPS_ALL
 from sectionkinds cimport KIND
 from tables.attributes cimport find_record, record_size
 from tables.graph cimport CallGraph

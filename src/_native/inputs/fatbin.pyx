@@ -12,10 +12,10 @@ from libc.string cimport memchr, memset
 
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.vector cimport Vec, vec_push, vec_to_bytes
+from inputkinds cimport IN_CUBIN, IN_FATBIN, IN_HOST, IN_LTOIR, IN_PTX, IN_SHARED
 from inputs.fatbinrows cimport COMPRESSED, LZ4, ZSTD, ByteRange, EntryRow, FaultRow, SourceRow
 from inputs.fatbinscan cimport Scanner, scan_source
 from inputs.picks cimport PickRow
-from inputkinds cimport IN_CUBIN, IN_FATBIN, IN_HOST, IN_LTOIR, IN_PTX, IN_SHARED
 from picknumbers cimport (
     CODEC_LZ4_BLOCK, CODEC_ZSTD_FRAME, ENTRY_ELF, ENTRY_PTX, ORIGIN_FATBIN, ORIGIN_HOST,
     PICK_BOTH_CODECS, PICK_GOOD, PICK_TOO_LARGE,

@@ -9,9 +9,9 @@
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from inputkinds cimport IN_CUBIN
 from base.elf64 cimport Ehdr, round_up
 from base.hugepages cimport PAGE
+from inputkinds cimport IN_CUBIN
 from read.filekinds cimport input_kind
 
 cdef extern from "<unistd.h>" nogil:

@@ -8,8 +8,6 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset, strlen
 
-from inputkinds cimport IN_CUBIN
-from picknumbers cimport CODEC_STORED, ORIGIN_FILE, PICK_GOOD
 from base cimport blocks
 from base.blocks cimport fill_room, has_recycled, recycle_pages, space_is_limited
 from base.clocks cimport CLOCK_MONOTONIC, nanoseconds, time_rows
@@ -18,6 +16,7 @@ from base.extents cimport count_files
 from base.heap cimport return_blocks, widen_heap
 from base.hugepages cimport LARGE_PAGE, PAGE, prefer_large_pages, whole_pages
 from base.threads cimport run_each
+from inputkinds cimport IN_CUBIN
 from inputs.codecs cimport decompress, open_codec
 from inputs.filemapping cimport (
     ALL_WORTH_MAPPING, LEASE_LASTS, MET, MOST_MAPPED, WORTH_MAPPING, MappedRow, end_files,
@@ -27,6 +26,7 @@ from inputs.filereading cimport (
     ALIGN, Reading, is_shared, map_inputs, padded_size, read_input, read_shared,
 )
 from inputs.picks cimport PickRow
+from picknumbers cimport CODEC_STORED, ORIGIN_FILE, PICK_GOOD
 from read.filekinds cimport input_kind
 
 cdef extern from "Python.h":

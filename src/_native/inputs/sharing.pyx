@@ -10,7 +10,6 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from picknumbers cimport CODEC_STORED, PICK_GOOD
 from base.extents cimport count_files
 from base.hugepages cimport prefer_large_pages
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
@@ -18,6 +17,7 @@ from base.threads cimport run_each
 from base.vector cimport Vec, vec_push, vec_to_bytes
 from inputs.filereading cimport padded_size
 from inputs.picks cimport PickRow
+from picknumbers cimport CODEC_STORED, PICK_GOOD
 
 cdef enum:
     PLACE_BITS = 48             # bits of an offset; no arena is as large

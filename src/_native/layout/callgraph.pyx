@@ -3,10 +3,10 @@
 from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
 
-from rownumbers cimport BLOCK_CANDIDATE, BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_PROTOTYPE, EF_TAKEN
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_push, vec_to_bytes
 from pylink._native.tables cimport MergedTables, PlacedTables
+from rownumbers cimport BLOCK_CANDIDATE, BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_PROTOTYPE, EF_TAKEN
 from tables.rows cimport CallRow
 from tables.views cimport MergedView, PlacedView
 

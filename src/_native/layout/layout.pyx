@@ -5,7 +5,6 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset, strlen
 
-from rownumbers cimport BLOCK_PROTOTYPE, EF_LIVE, EF_TAKEN, E_CONSTANT, FROM_INPUTS, FROM_SPAN
 from base.elf64 cimport Phdr, Shdr, Sym
 from base.nameindex cimport StringTable, scratch_strings
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
@@ -19,6 +18,7 @@ from pylink._native.tables cimport (
     Blob, FilePlaces, Indices, MergedTables, Numbers, ObjectTables, OutSymbols, Outs, PlacedTables,
     Spans, Table, Values, detach_rows, new_rows,
 )
+from rownumbers cimport BLOCK_PROTOTYPE, EF_LIVE, EF_TAKEN, E_CONSTANT, FROM_INPUTS, FROM_SPAN
 from sectionkinds cimport (
     IS_LITERALS, KIND, K_SHSTRTAB, SIZE_ENTRIES, SIZE_INDICES, SIZE_STRINGS, SIZE_SYMBOLS,
 )

@@ -3,12 +3,12 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset, strlen
 
-from rownumbers cimport BLOCK_INDIRECT, BLOCK_TAKEN
 from base.nameindex cimport StringTable, scratch_strings, strings_intern
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room
 from base.threads cimport run_each
 from base.vector cimport Vec, vec_extend
 from layout.plan cimport Plan
+from rownumbers cimport BLOCK_INDIRECT, BLOCK_TAKEN
 from sectionkinds cimport IS_LITERALS, KIND
 from tables.kinds cimport is_plain, is_renamed
 from tables.rows cimport PART_TAIL, OutRow, OutSymbolRow

@@ -7,9 +7,9 @@ from libc.stddef cimport size_t
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp
 
-from rownumbers cimport FILE_WHOLE_PROGRAM, FROM_TWIN
 from base.elf64 cimport Ehdr, round_up
 from mercury.ties cimport can_fold
+from rownumbers cimport FILE_WHOLE_PROGRAM, FROM_TWIN
 from sectionkinds cimport IS_DEBUG, IS_VARIABLES, K_MERC_SYSTEM_SHARED, K_SHSTRTAB, K_STRTAB
 from tables.kinds cimport is_a, is_nobits
 from tables.rows cimport OF_OWN_BYTES, OutRow, PlaceRow, SectionRow

@@ -5,7 +5,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport bsearch, qsort
 from libc.string cimport memcpy, memset
 
-from rownumbers cimport E_CONSTANT
 from base.elf64 cimport Rela
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
@@ -15,6 +14,7 @@ from pylink._native.tables cimport (
     Blob, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Table, Values,
     detach_rows,
 )
+from rownumbers cimport E_CONSTANT
 from tables.kinds cimport is_pool
 from tables.poolrows cimport POOL_ALONE, POOL_LOST, PoolRow, find_relocation_lists
 from tables.rows cimport EntityRow, OutRow, SectionRow, SpanRow, SymbolRow

@@ -23,7 +23,6 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
 
-from rownumbers cimport EF_KERNEL, E_CONSTANT
 from base.nameindex cimport (
     NameIndex, NameSlot, TextPool, index_find, pool_join, scratch_index, scratch_texts,
 )
@@ -33,6 +32,7 @@ from base.scratch cimport (
 from base.vector cimport Vec, vec_extend, vec_push
 from layout.repeats cimport find_piece, is_null, is_small
 from pylink._native.tables cimport Blob, Numbers, Outs, PlacedTables, Spans, Values, detach_rows
+from rownumbers cimport EF_KERNEL, E_CONSTANT
 from tables.kinds cimport is_pool
 from tables.poolrows cimport POOL_LOST, PoolRow
 from tables.rows cimport EntityRow, OutRow, SectionRow, SpanRow, SymbolRow

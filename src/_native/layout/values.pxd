@@ -4,9 +4,9 @@
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-from rownumbers cimport EF_COMMON, E_CONST0_SIZE, E_SYSTEM_SHARED
 from base.elf64 cimport SHN_COMMON, round_up
 from base.scratch cimport Scratch, scratch_room, scratch_zeros
+from rownumbers cimport EF_COMMON, E_CONST0_SIZE, E_SYSTEM_SHARED
 from sectionkinds cimport IS_PARAMETERS, K_GLOBAL
 from tables.kinds cimport is_a, is_pool, is_user_bank
 from tables.rows cimport SYSTEM_RESERVE, EntityRow, OutRow, SymbolRow, is_missing

@@ -3,11 +3,6 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from rownumbers cimport (
-    EF_INNER, EF_INTERNAL, EF_KERNEL, EF_LIVE, EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC,
-    E_GLOBAL, E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, LINK_DEBUG, LINK_HOST_INFO, LINK_KEEP_RELOCS,
-    LINK_RELOCATABLE, RESOLUTION_NONE,
-)
 from base.elf64 cimport STB_LOCAL, STB_WEAK, STT_FUNC
 from base.nameindex cimport pool_allocate, pool_join
 from elfnumbers cimport (
@@ -22,6 +17,11 @@ from merge.state cimport (
     head_of_kind, is_folded, keep_name, list_dead, list_number, name_out, new_local, new_out,
     new_symbol, out_row, pool_of,
 )
+from rownumbers cimport (
+    EF_INNER, EF_INTERNAL, EF_KERNEL, EF_LIVE, EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC,
+    E_GLOBAL, E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, LINK_DEBUG, LINK_HOST_INFO, LINK_KEEP_RELOCS,
+    LINK_RELOCATABLE, RESOLUTION_NONE,
+)
 from sectionkinds cimport (
     IS_CODE, IS_COMMON_SHARED, IS_DEBUG, IS_KERNEL_SHARED, IS_LITERALS, IS_PARAMETERS, KIND,
     K_COMPAT, K_CONSTANT_FUNC, K_INFO_FUNC, K_SHARED, PLACE_JOINED, KindFacts,
@@ -29,8 +29,8 @@ from sectionkinds cimport (
 from tables.kinds cimport is_a, is_function_bank, is_function_info, is_merc, is_plain
 from tables.poolrows cimport POOL_LOST, POOL_NEW, PoolRow
 from tables.rows cimport (
-    OF_OWN_BYTES, PART_GLOBAL, SYSTEM_RESERVE, EntityRow, FileRow, OutRow, OutSymbolRow,
-    SectionRow, SymbolRow, has_lost, is_instance, is_root, was_current,
+    OF_OWN_BYTES, PART_GLOBAL, SYSTEM_RESERVE, EntityRow, FileRow, OutRow, OutSymbolRow, SectionRow,
+    SymbolRow, has_lost, is_instance, is_root, was_current,
 )
 from traits cimport TRAIT_EARLY_FILES, TRAIT_LEAN_NAMES, TRAIT_WEAK_GLOBAL
 

@@ -3,16 +3,16 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
-from rownumbers cimport (
-    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, EF_WEAK, E_CONST0_SIZE, E_CONSTANT, E_FUNC,
-    E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, FIXUP_INSTANCE, FIXUP_ZERO, LINK_DEBUG, LINK_RELOCATABLE,
-    RESOLUTION_REPLACED,
-)
 from base.elf64 cimport SHN_XINDEX, Rela, Sym
 from merge.state cimport Merge, out_row
 from relocationtypes cimport (
     R_CUDA_32, R_CUDA_ABS56_16_34, R_CUDA_UNIFIED, R_CUDA_UNIFIED_32, R_MERCURY_CODE_OFFSET32,
     RelocationFacts, facts_of,
+)
+from rownumbers cimport (
+    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, EF_WEAK, E_CONST0_SIZE, E_CONSTANT, E_FUNC,
+    E_SHARED, E_SYSTEM_SHARED, E_UNIFIED, FIXUP_INSTANCE, FIXUP_ZERO, LINK_DEBUG, LINK_RELOCATABLE,
+    RESOLUTION_REPLACED,
 )
 from sectionkinds cimport IS_DEBUG, KIND, K_CONSTANT
 from tables.kinds cimport is_a, is_merc

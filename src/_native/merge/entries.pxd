@@ -3,9 +3,6 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
-from rownumbers cimport (
-    EF_LIVE, E_FUNC, FIXUP_INSTANCE, FIXUP_MERC, LINK_KEEP_RELOCS, LINK_RELOCATABLE,
-)
 from base.nameindex cimport pool_join
 from base.vector cimport vec_append, vec_push
 from merge.decide cimport RelocEntry, RelocList, is_removed_from_debug
@@ -14,6 +11,9 @@ from merge.state cimport (
     new_mercury_relocations, new_relocations, out_row, section_entry,
 )
 from relocationtypes cimport facts_of
+from rownumbers cimport (
+    EF_LIVE, E_FUNC, FIXUP_INSTANCE, FIXUP_MERC, LINK_KEEP_RELOCS, LINK_RELOCATABLE,
+)
 from sectionkinds cimport IS_LITERALS, IS_VARIABLES, PIC_BANK
 from tables.kinds cimport is_a, is_renamed
 from tables.rows cimport (

@@ -6,7 +6,6 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcmp, memcpy, memmove, memset, strlen
 
-from rownumbers cimport EF_KERNEL, EF_LIVE, E_SYSTEM_SHARED, FILE_WHOLE_PROGRAM, LINK_RELOCATABLE
 from base.elf64 cimport SHN_LORESERVE
 from base.nameindex cimport pool_allocate, strings_append, strings_intern_both
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
@@ -16,6 +15,7 @@ from merge.state cimport (
     Merge, SectionHead, code_of, create_twin, create_unnamed_section, function_kept, head_of,
     new_symbol, out_row, section_entry,
 )
+from rownumbers cimport EF_KERNEL, EF_LIVE, E_SYSTEM_SHARED, FILE_WHOLE_PROGRAM, LINK_RELOCATABLE
 from sectionkinds cimport (
     IS_CAPSULE, IS_CODE, IS_ENTRIES, IS_KERNEL_SHARED, IS_PARAMETERS, IS_VARIABLES, KIND,
     K_SYMTAB_SHNDX, KindFacts,
@@ -24,8 +24,8 @@ from tables.kinds cimport (
     has_twin, is_a, is_function_info, is_merc, is_plain, is_renamed, start_made,
 )
 from tables.rows cimport (
-    OF_EMPTY_STAYS, OF_LATE, OF_OWN_BYTES, PART_TAIL, SYSTEM_RESERVE, FileRow, OutRow,
-    OutSymbolRow, SectionRow,
+    OF_EMPTY_STAYS, OF_LATE, OF_OWN_BYTES, PART_TAIL, SYSTEM_RESERVE, FileRow, OutRow, OutSymbolRow,
+    SectionRow,
 )
 
 

@@ -7,7 +7,6 @@
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-from rownumbers cimport EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, LINK_RELOCATABLE
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_room, scratch_vector, scratch_zeros,
 )
@@ -15,11 +14,12 @@ from base.vector cimport Vec, vec_push
 from merge.creation cimport create_shared_section
 from merge.sharedusers cimport is_common
 from merge.state cimport Merge, find_function_section, out_row
+from rownumbers cimport EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, LINK_RELOCATABLE
 from sectionkinds cimport IS_CODE, K_SHARED
-from tables.sharedrows cimport VariableRow, sort_list
 from tables.graph cimport is_idle
 from tables.kinds cimport is_a
 from tables.rows cimport EntityRow, FixupRow
+from tables.sharedrows cimport VariableRow, sort_list
 
 
 # One reference from the code of an idle kernel to a common variable.

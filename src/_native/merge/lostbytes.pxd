@@ -9,10 +9,10 @@
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
-from rownumbers cimport EF_WEAK, RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_REPLACED
 from base.vector cimport Vec, vec_push
 from elfnumbers cimport SHT_CUDA_GLOBAL_INIT
 from merge.state cimport Merge
+from rownumbers cimport EF_WEAK, RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_REPLACED
 from sectionkinds cimport IS_VARIABLES, KIND
 from tables.kinds cimport is_a
 from tables.rows cimport FileRow, SymbolRow, has_lost

@@ -15,7 +15,6 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset, strlen
 
-from rownumbers cimport BLOCK_INDIRECT, BLOCK_TAKEN, EF_COMMON, LINK_RELOCATABLE
 from base.elf64 cimport SHN_LORESERVE
 from base.nameindex cimport (
     scratch_index, scratch_strings, scratch_texts, strings_find, strings_intern,
@@ -46,6 +45,7 @@ from pylink._native.tables cimport (
     Blob, Emitted, Fixups, Indices, Marks, MergedTables, Numbers, OutSymbols, Outs, Rebuilds,
     Values, detach_rows, new_rows,
 )
+from rownumbers cimport BLOCK_INDIRECT, BLOCK_TAKEN, EF_COMMON, LINK_RELOCATABLE
 from sectionkinds cimport (
     IS_DEBUG, K_CALLGRAPH, K_COMPAT, K_CUINFO, K_GLOBAL, K_INFO, K_PROTOTYPE, K_REL_ACTION,
     K_SHSTRTAB, K_STRTAB, K_SYMTAB, K_TKINFO,

@@ -3,10 +3,6 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
-from rownumbers cimport (
-    EF_ALIAS, EF_LIVE, E_FUNC, FIXUP_CLEAR, FIXUP_REL, LINK_KEEP_RELOCS, RESOLUTION_NONE,
-    RESOLUTION_WON,
-)
 from base.elf64 cimport Rel, Rela
 from base.nameindex cimport pool_join
 from base.threads cimport set_mark
@@ -26,6 +22,10 @@ from merge.state cimport (
     find_plain_section, function_kept, function_read, is_folded, keep_name, list_dead, out_row,
 )
 from relocationtypes cimport R_CUDA_64
+from rownumbers cimport (
+    EF_ALIAS, EF_LIVE, E_FUNC, FIXUP_CLEAR, FIXUP_REL, LINK_KEEP_RELOCS, RESOLUTION_NONE,
+    RESOLUTION_WON,
+)
 from sectionkinds cimport (
     IS_CAPSULE, IS_CODE, IS_DEBUG, IS_ENTRIES, IS_LITERALS, IS_VARIABLES, KIND, K_MERC_SYMTAB_SHNDX,
 )

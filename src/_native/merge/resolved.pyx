@@ -10,7 +10,6 @@ From sm_100 on, only shared memory is recorded, in plain and in mercury code.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from rownumbers cimport EF_UNSIZED, E_CONST0_SIZE, E_SHARED, E_UNIFIED, FIXUP_CLEAR, FIXUP_MERC
 from base.elf64 cimport Rela
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
@@ -18,6 +17,7 @@ from base.scratch cimport (
 from base.vector cimport Vec, vec_append, vec_push
 from elfnumbers cimport SHF_MERCURY, SHT_CUDA_MERC_RESOLVED_RELA
 from pylink._native.tables cimport Emitted, MergedTables, Outs, PlacedTables, detach_rows
+from rownumbers cimport EF_UNSIZED, E_CONST0_SIZE, E_SHARED, E_UNIFIED, FIXUP_CLEAR, FIXUP_MERC
 from sectionkinds cimport IS_CODE, IS_COMMON_SHARED, K_MERC_RELA, K_RESOLVED_RELA
 from tables.kinds cimport is_a
 from tables.rows cimport EmittedRow, EntityRow, FixupRow, OutRow, OutSymbolRow, start_out

@@ -10,13 +10,12 @@
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-from rownumbers cimport (
-    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, LINK_DEBUG, LINK_KEEP_CODE,
-    LINK_KEEP_RELOCS,
-    LINK_RELOCATABLE,
-)
 from base.scratch cimport Scratch, scratch_nones, scratch_room
 from merge.state cimport Merge
+from rownumbers cimport (
+    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, LINK_DEBUG, LINK_KEEP_CODE,
+    LINK_KEEP_RELOCS, LINK_RELOCATABLE,
+)
 from sectionkinds cimport IS_KERNEL_SHARED
 from tables.graph cimport CallGraph, is_idle
 from tables.kinds cimport is_a

@@ -9,13 +9,13 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport strlen
 
-from rownumbers cimport LINK_KEEP_RELOCS, RESOLUTION_WON
 from base.elf64 cimport Rel
 from base.nameindex cimport (
     NameIndex, NameSlot, StringTable, TextPool, index_find, pool_join, strings_append,
 )
 from base.vector cimport Vec, vec_push
 from elfnumbers cimport SHF_MERCURY, SHT_REL
+from rownumbers cimport LINK_KEEP_RELOCS, RESOLUTION_WON
 from sectionkinds cimport (
     KIND, K_CONSTANT_FUNC, K_DEBUG_SHARED, K_MERC_RELA, K_RELOC, K_RESOLVED_RELA, K_TEXT, PIC_BANK,
     POOL_BANK, USER_BANK, KindFacts,

@@ -9,12 +9,12 @@ from cpython.object cimport PyObject
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-from rownumbers cimport EF_INTERNAL, EF_LIVE, E_CONSTANT
 from base.elf64 cimport Rela
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from elfnumbers cimport SHT_REL
 from pylink._native.tables cimport Entities, MergedTables, Table
 from resolve.kernelnames cimport is_pattern_in
+from rownumbers cimport EF_INTERNAL, EF_LIVE, E_CONSTANT
 from sectionkinds cimport IS_ENTRIES, IS_VARIABLES, USER_BANK
 from tables.kinds cimport is_a, is_merc, is_user_bank
 from tables.rows cimport EntityRow, FileRow, SectionRow, SymbolRow

@@ -8,7 +8,6 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from rownumbers cimport FILE_NARROW, FILE_UNCLASSED
 from base.clocks cimport time_rows
 from base.elf64 cimport STO_ENTRY
 from base.extents cimport count_files
@@ -23,6 +22,7 @@ from read.links cimport check_links
 from read.notes cimport TOOL_STEP
 from read.shares cimport Share, count_share, read_shares, reserve_rows
 from read.symbols cimport check_symbols
+from rownumbers cimport FILE_NARROW, FILE_UNCLASSED
 from sectionkinds cimport IS_CODE, K_SYMTAB
 from tables.kinds cimport is_a
 from tables.rows cimport FaultRow, FileRow, SectionRow, SymbolRow

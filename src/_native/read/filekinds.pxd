@@ -3,11 +3,11 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
+from base.elf64 cimport EM_CUDA, Ehdr, load32
 from inputkinds cimport (
     IN_ARCHIVE, IN_CUBIN, IN_EMPTY, IN_FATBIN, IN_HOST, IN_LTOIR, IN_PTX, IN_THIN_ARCHIVE,
     IN_UNKNOWN,
 )
-from base.elf64 cimport EM_CUDA, Ehdr, load32
 
 cdef enum:
     FATBIN_MAGIC = 0xba55ed50U

@@ -3,11 +3,11 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memset
 
-from rownumbers cimport FILE_EARLY, FILE_NARROW, FILE_SPECIFIC, FILE_UNCLASSED, FILE_WHOLE_PROGRAM
 from base.elf64 cimport ET_WHOLE, Ehdr
 from objectformats cimport FormatFacts
 from read.faults cimport Reader
 from read.sections cimport FIRST_MERCURY_SM
+from rownumbers cimport FILE_EARLY, FILE_NARROW, FILE_SPECIFIC, FILE_UNCLASSED, FILE_WHOLE_PROGRAM
 from sectionkinds cimport IS_CALLS, IS_CODE, IS_RECORDS, K_COMPAT, K_CUINFO, K_TKINFO
 from tables.attributes cimport find_record
 from tables.kinds cimport is_a, is_plain

@@ -3,13 +3,13 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, strlen
 
-from rownumbers cimport BLOCK_INDIRECT, BLOCK_TAKEN
 from attributetypes cimport ATTRIBUTE, AttributeFacts
 from base.elf64 cimport load32
 from read.faults cimport (
     F_CALLGRAPH_BLOCK, F_CALLGRAPH_STRING, F_CALLGRAPH_SYMBOL, F_NAMES, F_RECORD_END,
     F_RECORD_FORMAT, F_RECORD_SIZE, F_RECORD_SYMBOL, F_SIZE, Reader, count_name, refuse,
 )
+from rownumbers cimport BLOCK_INDIRECT, BLOCK_TAKEN
 from sectionkinds cimport K_CALLGRAPH
 from tables.attributes cimport record_size
 from tables.rows cimport FileRow, SectionRow

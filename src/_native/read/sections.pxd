@@ -3,7 +3,6 @@
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memset, strlen
 
-from rownumbers cimport E_SHARED, E_SYSTEM_SHARED
 from base.elf64 cimport Shdr
 from base.elffile cimport ElfFile, is_in_file, name_at
 from base.vector cimport vec_extend
@@ -13,6 +12,7 @@ from read.faults cimport (
     F_SECTION_BOUNDS, F_SECTION_NAME, F_SIZE_SUM, F_TOO_LARGE, F_TYPE, MAX_ALIGN, Reader,
     count_name, max_nobits, refuse,
 )
+from rownumbers cimport E_SHARED, E_SYSTEM_SHARED
 from sectionkinds cimport FREE_ALWAYS, FREE_PLAIN, KIND, K_OTHER, RULE, RULE_COUNT, KindRule
 from sectionrules cimport FIRST_RULE, MAX_BANK, RULES
 from tables.rows cimport FileRow, SectionRow

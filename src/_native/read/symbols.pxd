@@ -3,7 +3,6 @@
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset
 
-from rownumbers cimport E_SHARED, E_SYSTEM_SHARED
 from base.elf64 cimport (
     SHN_ABS, SHN_COMMON, SHN_LORESERVE, SHN_UNDEF, SHN_XINDEX, STB_WEAK, STO_SHARED, STO_SPACE,
     STT_FUNC, STT_SECTION, Sym, load32,
@@ -15,6 +14,7 @@ from read.faults cimport (
     F_SIZE, F_STRING_TABLE, F_SYMBOL_BOUNDS, F_SYMBOL_SECTION, F_TOO_LARGE, F_VARIABLE_ALIGN,
     MAX_ALIGN, MAX_SHARED, Reader, count_name, max_nobits, refuse,
 )
+from rownumbers cimport E_SHARED, E_SYSTEM_SHARED
 from sectionkinds cimport IS_CODE, KIND, K_MERC_SYMTAB, K_SYMTAB, K_SYMTAB_SHNDX
 from tables.kinds cimport is_a
 from tables.rows cimport FileRow, SectionRow, SymbolRow

@@ -8,12 +8,12 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from rownumbers cimport FROM_INPUTS
 from base.elf64 cimport STB_WEAK, STT_FUNC, STT_SECTION
 from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from pylink._native.tables cimport Fixups, PlacedTables, Values
 from relocationtypes cimport FIRST_MERCURY_TYPE, MERCURY_TYPES, PLAIN_TYPES
+from rownumbers cimport FROM_INPUTS
 from sectionkinds cimport IS_DEBUG, IS_ENTRIES, KIND_COUNT, K_OTHER
 from tables.kinds cimport is_a, is_nobits
 from tables.rows cimport EmittedRow, FileRow, FixupRow, OutRow, SectionRow, SymbolRow

@@ -6,14 +6,14 @@ Nothing here runs in a link that asks for neither.
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-from rownumbers cimport (
-    EF_DEFINED, EF_KERNEL, EF_LIVE, E_FUNC, E_GLOBAL, KEEPS_ALL, KEEPS_REGISTERS, NO_STACK_BOUND,
-)
 from attributetypes cimport EIATTR_NUM_BARRIERS
 from base.elf64 cimport load16
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
 from pylink._native.tables cimport Blob, MergedTables, ObjectTables, Outs, PlacedTables, Spans
+from rownumbers cimport (
+    EF_DEFINED, EF_KERNEL, EF_LIVE, E_FUNC, E_GLOBAL, KEEPS_ALL, KEEPS_REGISTERS, NO_STACK_BOUND,
+)
 from sectionkinds cimport IS_CODE, IS_KERNEL_SHARED, IS_VARIABLES, KIND
 from tables.attributes cimport find_record, register_limit
 from tables.graph cimport CallGraph, CallRows, calls_of, graph_init

@@ -3,15 +3,15 @@
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport strlen
 
-from rownumbers cimport (
-    BLOCK_CANDIDATE, BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_PROTOTYPE, BLOCK_TAKEN, CLASH_NO_NODE,
-    CLASH_PROTOTYPE, EF_DEFINED, EF_NAMED, EF_TAKEN, RESOLUTION_LOST, RESOLUTION_WON,
-)
 from base.elf64 cimport STT_FUNC
 from base.nameindex cimport NameSlot, index_find
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from base.vector cimport vec_push
 from resolve.symbols cimport Resolver, add_clash
+from rownumbers cimport (
+    BLOCK_CANDIDATE, BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_PROTOTYPE, BLOCK_TAKEN, CLASH_NO_NODE,
+    CLASH_PROTOTYPE, EF_DEFINED, EF_NAMED, EF_TAKEN, RESOLUTION_LOST, RESOLUTION_WON,
+)
 from sectionkinds cimport IS_CALLS, K_CALLGRAPH
 from tables.kinds cimport is_a
 from tables.rows cimport CallRow, EntityRow, FileRow, SectionRow

@@ -2,16 +2,16 @@
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
+from base.elf64 cimport (
+    SHN_COMMON, STB_LOCAL, STB_WEAK, STO_ENTRY, STO_MANAGED, STT_FUNC, STV_INTERNAL,
+)
+from resolve.symbols cimport Resolver, add_clash, is_inner, kind_of
 from rownumbers cimport (
     CLASH_COMMON, CLASH_GLOBAL, CLASH_MANAGED, CLASH_MULTIPLE, CLASH_SIZE, CLASH_SPACE, EF_ALIAS,
     EF_COMMON, EF_DEFINED, EF_INNER, EF_INTERNAL, EF_KERNEL, EF_LOCAL, EF_NAMED, EF_TAKEN,
     EF_UNBOUNDED, EF_UNSIZED, EF_WEAK, E_CONSTANT, E_FUNC, E_GLOBAL, E_SHARED, RESOLUTION_LOST,
     RESOLUTION_REPLACED, RESOLUTION_WON,
 )
-from base.elf64 cimport (
-    SHN_COMMON, STB_LOCAL, STB_WEAK, STO_ENTRY, STO_MANAGED, STT_FUNC, STV_INTERNAL,
-)
-from resolve.symbols cimport Resolver, add_clash, is_inner, kind_of
 from sectionkinds cimport KIND, K_GLOBAL
 from tables.rows cimport EntityRow, SymbolRow, virtual_sm
 from traits cimport TRAIT_COMMON_YIELDS

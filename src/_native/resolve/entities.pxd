@@ -3,14 +3,14 @@
 from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
 
-from rownumbers cimport (
-    EF_LOCAL, EF_UNSIZED, EF_WEAK, E_NULL, E_SHARED, LINK_KEEP_CODE, LINK_RELOCATABLE,
-)
 from base.elf64 cimport SHN_COMMON, STB_LOCAL, STB_WEAK, STT_FUNC, STT_SECTION
 from base.nameindex cimport NameSlot, index_find_hashed
 from base.vector cimport vec_push
 from resolve.definitions cimport make_current, resolve_repeated
 from resolve.symbols cimport Resolver, is_const0_size, is_inner, is_label, is_system_alias, kind_of
+from rownumbers cimport (
+    EF_LOCAL, EF_UNSIZED, EF_WEAK, E_NULL, E_SHARED, LINK_KEEP_CODE, LINK_RELOCATABLE,
+)
 from tables.rows cimport EntityRow, FileRow, SymbolRow
 from traits cimport TRAIT_LEAN_NAMES, TRAIT_MERCURY, TRAIT_NULL_FUNCTIONS
 

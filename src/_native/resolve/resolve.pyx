@@ -9,25 +9,25 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memset
 
-from rownumbers cimport (
-    EF_DEFINED, EF_DESELECTED, EF_KERNEL, EF_LIVE, EF_LOCAL, EF_NAMED, EF_TAKEN, EF_UNCALLED,
-    EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_OTHER, E_RESERVED, E_UNIFIED,
-    RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_NONE,
-)
 from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.threads cimport run_each
 from base.vector cimport vec_to_bytes
-from read.runtime cimport is_runtime_function
 from pylink._native.tables cimport (
     Calls, Clashes, Entities, Marks, MergedTables, Numbers, ObjectTables, Table, Values,
     detach_rows, new_rows,
 )
+from read.runtime cimport is_runtime_function
 from resolve.calls cimport read_calls
 from resolve.entities cimport assign_functions, assign_others, count_symbol_turns
 from resolve.kernelnames cimport Pattern, is_pattern_in, is_referenced
 from resolve.liveness cimport Reaching, count_selected, flag_reached, follow_owners, push_node
 from resolve.symbols cimport Resolver, fetch_names, hash_names, read_function_facts
+from rownumbers cimport (
+    EF_DEFINED, EF_DESELECTED, EF_KERNEL, EF_LIVE, EF_LOCAL, EF_NAMED, EF_TAKEN, EF_UNCALLED,
+    EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_OTHER, E_RESERVED, E_UNIFIED,
+    RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_NONE,
+)
 from tables.graph cimport CallRows, calls_of, graph_init
 from tables.kinds cimport is_function
 from tables.rows cimport CallRow, ClashRow, EntityRow, FileRow, SectionRow, SymbolRow

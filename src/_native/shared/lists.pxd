@@ -6,19 +6,19 @@
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-from rownumbers cimport (
-    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, FILE_WHOLE_PROGRAM, RESOLUTION_WON,
-)
 from base.elf64 cimport STT_SECTION
 from base.scratch cimport Scratch, scratch_zeros
 from base.vector cimport Vec, vec_push
-from sectionkinds cimport IS_CODE, IS_KERNEL_SHARED
-from tables.sharedrows cimport (
-    COMMON, DEAD, EXTERN, FILE_ALIGN, LATE, REFERENCED, STAYS, ExternUseRow, UseRow, VariableRow,
+from rownumbers cimport (
+    EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, FILE_WHOLE_PROGRAM, RESOLUTION_WON,
 )
+from sectionkinds cimport IS_CODE, IS_KERNEL_SHARED
 from tables.graph cimport CallGraph, is_idle
 from tables.kinds cimport is_a
 from tables.rows cimport EmittedRow, EntityRow, FixupRow, OutRow, SectionRow, SymbolRow
+from tables.sharedrows cimport (
+    COMMON, DEAD, EXTERN, FILE_ALIGN, LATE, REFERENCED, STAYS, ExternUseRow, UseRow, VariableRow,
+)
 from tables.views cimport MergedView, ObjectsView
 
 # One reference from a function's code to a variable.

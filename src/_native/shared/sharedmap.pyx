@@ -7,7 +7,6 @@ places back as values of symbols and sizes of sections.
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from rownumbers cimport EF_UNSIZED, E_SHARED, LINK_DEBUG
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_room, scratch_vector, scratch_zeros,
 )
@@ -16,14 +15,15 @@ from pylink._native.tables cimport (
     ExternUses, Marks, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, SharedTables,
     SharedUses, SharedVariables, Table, Values, new_rows,
 )
+from rownumbers cimport EF_UNSIZED, E_SHARED, LINK_DEBUG
 from sectionkinds cimport IS_COMMON_SHARED, IS_KERNEL_SHARED
 from shared.lists cimport SharedLists, SharedReference, list_all
-from tables.sharedrows cimport (
-    HAS_SYMBOL, RESERVED, SURVIVES, ExternUseRow, KernelRow, UseRow, VariableRow,
-)
 from tables.graph cimport CallRows, calls_of, graph_init
 from tables.kinds cimport is_a
 from tables.rows cimport OF_NO_SYMBOL, OF_STAYS, EntityRow, OutRow, is_instance
+from tables.sharedrows cimport (
+    HAS_SYMBOL, RESERVED, SURVIVES, ExternUseRow, KernelRow, UseRow, VariableRow,
+)
 from tables.views cimport MergedView, ObjectsView, SharedView
 from traits cimport (
     FAMILY_TRAITS, TRAIT_ALIGNS_ARRAYS, TRAIT_BARE_VALUES, TRAIT_FILLS_SHARED, TRAIT_MERCURY,

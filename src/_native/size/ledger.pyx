@@ -205,7 +205,7 @@ cdef void begin_shares(Shares* s, const Payload* p) noexcept nogil:
     s.unpacked = s.installed_before = s.download_before = 0
 
 
-cdef void share_bytes(LedgerRow* row, Shares* s) noexcept nogil:
+cdef void assign_shares(LedgerRow* row, Shares* s) noexcept nogil:
     """By running sums: no byte is lost to rounding."""
     cdef uint64_t installed, download
     s.unpacked += row.unpacked
@@ -423,7 +423,7 @@ cdef class Ledger:
                 return False
             row[0] = (<LedgerRow*>self.rows.data)[content.first_row + i]
             row.entry = payload.entry
-            share_bytes(row, &shares)
+            assign_shares(row, &shares)
         for i in range(content.digests):
             digest = <DigestRow*>vec_push(&self.digests)
             if digest == NULL:
@@ -477,7 +477,7 @@ cdef class Ledger:
                     return False
                 row.entry, row.function, row.part = payload.entry, function, <uint32_t>part
                 row.unpacked = <uint32_t>counts[owner * PARTS + part]
-                share_bytes(row, &shares)
+                assign_shares(row, &shares)
         return True
 
     cdef bint enter_digests(self, const Cutting* cutting, uint32_t entry) noexcept nogil:

@@ -8,12 +8,12 @@
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from tables.sharedrows cimport ExternUseRow, KernelRow, UseRow, VariableRow
 from tables.poolrows cimport PoolRow
 from tables.rows cimport (
     CallRow, EmittedRow, EntityRow, FileRow, FixupRow, FunctionRow, OutRow, OutSymbolRow, PlaceRow,
     RebuildRow, SectionRow, SymbolRow,
 )
+from tables.sharedrows cimport ExternUseRow, KernelRow, UseRow, VariableRow
 
 
 # The inputs, and what of the options kernels must know.

@@ -6,12 +6,12 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from base.vector cimport Vec
-from tables.sharedrows cimport ExternUseRow, KernelRow, UseRow, VariableRow
 from tables.poolrows cimport PoolRow
 from tables.rows cimport (
     CallRow, ClashRow, EmittedRow, EntityRow, FaultRow, FileRow, FixupRow, FunctionRow, OutRow,
     OutSymbolRow, PatchRow, PlaceRow, RebuildRow, SectionRow, SpanRow, SymbolRow,
 )
+from tables.sharedrows cimport ExternUseRow, KernelRow, UseRow, VariableRow
 from tables.views cimport MergedView, ObjectsView, PlacedView, SharedView
 
 

@@ -50,7 +50,7 @@ class Point:
 
     `rms` is the size (the read memory size of the format), `occ` the number of calls. `min`, `max`,
     `sum` and `sqr` (sum of squares) are of cumulative costs. `real` is `sum` without recursive
-    calls. The `self_` values are of the routine's own cost, without its callees.
+    calls. Values whose names begin with self are of the routine's own cost, without its callees.
     """
 
     rms: int

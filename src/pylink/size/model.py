@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from pylink._native.ledger import Ledger
 
 TYPE_CHECKING = False
@@ -49,8 +51,8 @@ SMALLER_MODE, NO_DEBUG, WITHOUT = "size-mode", "debug-data", "what-if"
 LOADED = (2, 3)
 
 
-# Shared by leaves that nothing was measured of; never changed.
-_NO_SAVINGS: Mapping[str, Saving] = {}
+# Shared by all leaves without measured savings.
+_NO_SAVINGS: Mapping[str, Saving] = MappingProxyType({})
 
 
 class Leaf:
