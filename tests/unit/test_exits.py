@@ -181,13 +181,11 @@ def test_the_stall_before_an_inserted_barrier(
 
 
 @pytest.mark.parametrize(("compared", "between", "cycles"), [(1, 11, 2), (1, 12, 1), (2, 4, 1)])
-def test_a_barrier_reads_its_predicate_in_time(
-    compared: int, cost_between: int, cycles: int
-) -> None:
+def test_a_barrier_reads_its_predicate_in_time(compared: int, between: int, cycles: int) -> None:
     compare = with_bits(with_bits(builder.MOVE, 84, 3, 7), 81, 3, compared)
     slow = with_bits(stalled(builder.MOVE, 2), 110, 6, 0b111_000)
     last = plain(with_bits(exit_(1).words[0], 116, 6, 1))
-    file = rewritten(Kernel("k", [plain(stalled(compare, cost_between)), plain(slow), last]), SHORT)
+    file = rewritten(Kernel("k", [plain(stalled(compare, between)), plain(slow), last]), SHORT)
     assert code_of(file)[1] == stalled(slow, cycles)
 
 

@@ -79,26 +79,25 @@ cdef inline bint name_mercury_sections(Plan* plan, Vec* names, const OutRow* row
     `strings` is .strtab as merge wrote it, `rows` have its offsets: `lean_names` writes both anew.
     """
     cdef Scratch scratch
-    cdef bint done
-    scratch_init(&scratch)
-    done = append_mercury_names(plan, names, rows, head, size, strings, &scratch)
-    scratch_free(&scratch)
-    return done
-
-
-cdef inline bint append_mercury_names(Plan* plan, Vec* names, const OutRow* rows, const char* head,
-                                      size_t size, const char* strings,
-                                      Scratch* scratch) noexcept nogil:
     cdef MercuryNames n
-    cdef size_t runs = plan.count // SOME_NAMES + 1, all_size = size, i
     n.plan = plan
     n.rows = rows
     n.head = head
     n.strings = strings
-    n.size = <uint32_t*>scratch_room(scratch, plan.count, sizeof(uint32_t))
-    if scratch.failed:
-        return False
-    run_each(measure_names, &n, runs, plan.count * NAME_AS_BYTES)
+    scratch_init(&scratch)
+    n.size = <uint32_t*>scratch_room(&scratch, plan.count, sizeof(uint32_t))
+    if not scratch.failed:
+        scratch.failed = not append_mercury_names(&n, names, size)
+    cdef bint done = not scratch.failed
+    scratch_free(&scratch)
+    return done
+
+
+cdef inline bint append_mercury_names(MercuryNames* n, Vec* names, size_t size) noexcept nogil:
+    """Append the names to the first `size` bytes of .shstrtab; False without memory."""
+    cdef Plan* plan = n.plan
+    cdef size_t runs = plan.count // SOME_NAMES + 1, all_size = size, i
+    run_each(measure_names, n, runs, plan.count * NAME_AS_BYTES)
     for i in range(plan.count):
         if n.size[i]:
             plan.place[plan.placed.section_order[i]].name = <uint32_t>all_size
@@ -106,8 +105,8 @@ cdef inline bint append_mercury_names(Plan* plan, Vec* names, const OutRow* rows
     n.names = <uint8_t*>vec_extend(names, all_size)
     if n.names == NULL:
         return False
-    memcpy(n.names, head, size)
-    run_each(copy_names, &n, runs, plan.count * NAME_AS_BYTES)
+    memcpy(n.names, n.head, size)
+    run_each(copy_names, n, runs, plan.count * NAME_AS_BYTES)
     return True
 
 

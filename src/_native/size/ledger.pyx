@@ -1,6 +1,6 @@
 """Where the bytes of device code are: payloads by part and function, added up without the GIL."""
 
-from os import urandom
+import os
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -190,6 +190,15 @@ cdef int read_payload(Payload* payload, tuple row) except -1:
     return 0
 
 
+# How a thread measures payloads.
+ctypedef struct Measuring:
+    int file                    # descriptor of payloads that are read; -1: none is
+    int level                   # of Zstandard
+    bint keep_frames
+    Rooms* rooms                # used by this thread alone
+    TextPool* texts             # where kept frames lie
+
+
 # Bytes of an entry in the file and in the archive, which its rows share in proportion to their own.
 ctypedef struct Shares:
     uint64_t size
@@ -231,7 +240,7 @@ cdef class Ledger:
     cdef pthread_mutex_t lock   # of all but the rooms, while payloads are measured
 
     def __cinit__(self):
-        cdef bytes seed = urandom(sizeof(Fingerprint))
+        cdef bytes seed = os.urandom(sizeof(Fingerprint))
         scratch_init(&self.scratch)
         scratch_vector(&self.scratch, &self.rows, sizeof(LedgerRow))
         scratch_vector(&self.scratch, &self.names, sizeof(Text))
@@ -258,10 +267,12 @@ cdef class Ledger:
     def measure(self, list payloads not None, int file=-1, int level=0, *, bint keep_frames=False):
         cdef Scratch scratch
         cdef TextPool texts
+        cdef Measuring how
         cdef size_t i, count = <size_t>len(payloads)
         cdef Payload* rows
-        cdef Rooms* rooms = NULL
         cdef bint good
+        how.file, how.level, how.keep_frames = file, level, keep_frames
+        how.rooms, how.texts = NULL, &texts
         scratch_init(&scratch)
         try:
             rows = <Payload*>scratch_zeros(&scratch, count, sizeof(Payload))
@@ -269,9 +280,9 @@ cdef class Ledger:
             check_memory(not scratch.failed)
             for i in range(count):
                 read_payload(&rows[i], payloads[i])
-            rooms = self.take_rooms()
+            how.rooms = self.take_rooms()
             with nogil:
-                good = self.measure_rows(rows, count, file, level, keep_frames, rooms, &texts)
+                good = self.measure_rows(rows, count, &how)
             for i in range(count):
                 if rows[i].outcome == UNREAD:
                     if rows[i].failure < 0:
@@ -280,7 +291,7 @@ cdef class Ledger:
             check_memory(good)
             return [self.result_of(&rows[i]) for i in range(count)]
         finally:
-            self.give_rooms(rooms)
+            self.return_rooms(how.rooms)
             scratch_free(&scratch)
 
     cdef tuple result_of(self, const Payload* payload):
@@ -311,14 +322,14 @@ cdef class Ledger:
             check_memory(rooms != NULL)
         return rooms
 
-    cdef void give_rooms(self, Rooms* rooms) noexcept:
+    cdef void return_rooms(self, Rooms* rooms) noexcept:
         if rooms != NULL:
             empty_rooms(rooms, KEPT_ROOM)
             rooms.next = self.rooms
             self.rooms = rooms
 
-    cdef bint measure_rows(self, Payload* rows, size_t count, int file, int level, bint keep_frames,
-                           Rooms* rooms, TextPool* texts) noexcept nogil:
+    cdef bint measure_rows(self, Payload* rows, size_t count,
+                           const Measuring* how) noexcept nogil:
         """Measure all, up to the first that cannot be read; False without memory."""
         cdef size_t i
         cdef Cutting cutting
@@ -329,22 +340,21 @@ cdef class Ledger:
                 break
             scratch_init(&scratch)
             start_cutting(&cutting, &scratch)
-            good = (not scratch.failed
-                    and self.measure_row(&rows[i], &cutting, file, level, keep_frames, rooms,
-                                         texts))
+            good = not scratch.failed and self.measure_row(&rows[i], &cutting, how)
             scratch_free(&scratch)
         return good
 
-    cdef bint measure_row(self, Payload* payload, Cutting* cutting, int file, int level,
-                          bint keep_frames, Rooms* rooms, TextPool* texts) noexcept nogil:
-        cdef const uint8_t* packed = packed_payload(payload, file, rooms)
+    cdef bint measure_row(self, Payload* payload, Cutting* cutting,
+                          const Measuring* how) noexcept nogil:
+        """Measure one payload; False without memory."""
+        cdef const uint8_t* packed = packed_payload(payload, how.file, how.rooms)
         cdef const uint8_t* data = NULL
         cdef ContentKey key
         cdef bint good, again
         payload.same = -1
         if packed == NULL:
             return payload.outcome != NOT_MEASURED
-        key_of(&key, payload, packed, keep_frames, self.seed)
+        key_of(&key, payload, packed, how.keep_frames, self.seed)
         pthread_mutex_lock(&self.lock)
         good = (self.find_content(&key, payload)
                 and (payload.outcome == NOT_MEASURED or self.repeat(payload)))
@@ -352,7 +362,7 @@ cdef class Ledger:
         again = payload.compressed and payload.same < 0
         if not good or (payload.outcome == MEASURED and not again):
             return good
-        data = full_payload(payload, packed, rooms)
+        data = full_payload(payload, packed, how.rooms)
         if data == NULL:
             return payload.outcome != NOT_MEASURED
         if payload.outcome == NOT_MEASURED:
@@ -365,13 +375,13 @@ cdef class Ledger:
             pthread_mutex_unlock(&self.lock)
         if not good or not again:
             return good
-        if not compress_payload(payload, rooms, data, full_size(payload), level):
+        if not compress_payload(payload, how.rooms, data, full_size(payload), how.level):
             return False
-        if keep_frames and payload.frame_size:
-            payload.frame = pool_allocate(texts, payload.frame_size)
+        if how.keep_frames and payload.frame_size:
+            payload.frame = pool_allocate(how.texts, payload.frame_size)
             if payload.frame == NULL:
                 return False
-            memcpy(payload.frame, rooms.frame.data, payload.frame_size)
+            memcpy(payload.frame, how.rooms.frame.data, payload.frame_size)
         return True
 
     cdef bint find_content(self, const ContentKey* key, Payload* payload) noexcept nogil:
