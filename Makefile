@@ -16,7 +16,7 @@ STEP := @$(PYTHON) scripts/step.py
 ORACLES ?= 13.5
 ALL_ORACLES := 12.9 13.1 13.2 13.3 13.4 13.5 13.0.48 13.1.80 13.2.51 13.2.78 13.3.33 13.4.59
 
-# A header for the kernels is made of the tables of facts.
+# The headers of constants for the kernels are made of the tables of facts.
 NATIVE := $(wildcard src/_native/*/* src/pylink/_native/*.pxd src/pylink/facts/*.py)
 
 # The program `pylink` is made by an install; it has a table of the options of nvcc.

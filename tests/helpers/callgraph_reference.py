@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from struct import pack
 
-DIRECT, TAKEN, THROUGH, CANDIDATE, PROTOTYPE = -1, -2, -3, -4, -5
+DIRECT, TAKEN, INDIRECT, CANDIDATE, PROTOTYPE = -1, -2, -3, -4, -5
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def rows_of(program: Program, block: int) -> list[tuple[int, int]]:
 def callgraph_reference(program: Program) -> tuple[bytes, bytes]:
     """Contents of .nv.callgraph and of .nv.prototype."""
     graph = b""
-    for block in (DIRECT, TAKEN, THROUGH, CANDIDATE):
+    for block in (DIRECT, TAKEN, INDIRECT, CANDIDATE):
         graph += pack("<Ii", 0, block)
         graph += b"".join(pack("<II", *pair) for pair in rows_of(program, block))
     return graph, b"".join(pack("<II", *pair) for pair in rows_of(program, PROTOTYPE))

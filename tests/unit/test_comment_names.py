@@ -1,4 +1,4 @@
-"""Names in backquotes, in comments and docstrings, exist: as identifiers, modules or files."""
+"""Comments and docstrings: names in backquotes exist, and lists have a line for each item."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ EXAMPLES = frozenset(
     ]
 )
 NAME = re.compile(r"`+([A-Za-z_][\w./]*)`+")
+# The mark of an item, or of a line of a comment, that a change of line ends left in the text.
+FUSED = re.compile(r"(?:[^\W\d_]{2}|[.:;,]) \*(?: \S|$)", re.MULTILINE)
 PROSE = re.compile(r'"""(?:.|\n)*?"""|#.*')
 
 
@@ -90,3 +92,23 @@ def test_stale_names_are_found() -> None:
     assert not is_known("identifiers", words, names)
     assert not is_known("tests/gone.py", words, names)
     assert not is_known("path.identifiers", words, names)
+
+
+def fused(path: Path) -> list[str]:
+    """Lines of comments with a star between words."""
+    return [line for text in comments(path) for line in text.splitlines() if FUSED.search(line)]
+
+
+def test_items_of_lists_begin_lines() -> None:
+    found = {str(path.relative_to(ROOT)): fused(path) for path in sources(*PLACES)}
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+def test_fused_lists_are_found(tmp_path: Path) -> None:
+    header, module = tmp_path / "a.h", tmp_path / "a.pyx"
+    header.write_text("/* One. * *\n * Two *\n   three. */\n/* Four\n * five */\n")
+    module.write_text(
+        '"""Rows:\n\n* one; * two\n* three\n"""\nx = y * z    # `a * b` is f(a) * 2\n'
+    )
+    assert fused(header) == ["One. * *", "Two *"]
+    assert fused(module) == ["* one; * two"]

@@ -16,7 +16,7 @@ from pylink.facts.rownumbers import LinkMode
 
 BANK = 2
 LOST, LOST_EARLY, WON = 1, 2, 4
-BORN, OF_LOST, ALONE = 1, 2, 4
+POOL_NEW, POOL_LOST, POOL_ALONE = 1, 2, 4
 OBJECT = 1
 
 # A pool of the input: its function, its size and alignment in bytes, and whether the copy of the
@@ -104,7 +104,7 @@ class Kernels:
         end = rounded(at, shared)
         placed: Placed = []
         for number, kernel, offset in rows:
-            flags = (kernel not in self.has) * BORN | (not own[number][3]) * OF_LOST
+            flags = (kernel not in self.has) * POOL_NEW | (not own[number][3]) * POOL_LOST
             self.has.add(kernel)
             placed.append((number, kernel, offset, end, shared, flags))
         for kernel in users:
@@ -128,7 +128,7 @@ def expected(graph: Graph, own: list[Pool]) -> Placed:
             kernels.size[kernel] = start + size
             kernels.align[kernel] = max(kernels.align[kernel], align)
             rows.append(
-                (number, kernel, start, start + size, kernels.align[kernel], OF_LOST),
+                (number, kernel, start, start + size, kernels.align[kernel], POOL_LOST),
             )
     for function in sorted(set(copies) - graph.kernels, key=lambda f: -copies[f][0]):
         users = sorted((k for k in graph.kernels if function in graph.reached(k)), reverse=True)
@@ -153,7 +153,7 @@ def test_agrees_with_reference(seed: int) -> None:
         rows = place(graph, own)
         assert rows == expected(graph, own)
         placed += len(rows)
-        lost += sum(row[5] & OF_LOST for row in rows)
+        lost += sum(row[5] & POOL_LOST for row in rows)
     assert placed
     assert lost
 
@@ -161,7 +161,7 @@ def test_agrees_with_reference(seed: int) -> None:
 def test_a_pool_follows_those_of_its_own_kernels_alone() -> None:
     graph = Graph({0, 1}, [8] * 4, [0] * 4, [(0, 2), (1, 3)])
     assert place(graph, [(0, 12, 4, True), (2, 8, 8, True), (3, 8, 8, True)]) == [
-        (2, 1, 0, 8, 8, BORN),
+        (2, 1, 0, 8, 8, POOL_NEW),
         (1, 0, 16, 24, 8, 0),
     ]
 
@@ -178,29 +178,32 @@ def test_copies_that_lost_follow_the_one_that_stays() -> None:
     graph = Graph({0}, [8] * 2, [0] * 2, [(0, 1)])
     own = [(1, 8, 4, True), (1, 4, 4, False), (0, 4, 4, True), (0, 12, 4, False)]
     assert place(graph, own) == [
-        (3, 0, 4, 16, 4, OF_LOST),
+        (3, 0, 4, 16, 4, POOL_LOST),
         (0, 0, 16, 28, 4, 0),
-        (1, 0, 24, 28, 4, OF_LOST),
+        (1, 0, 24, 28, 4, POOL_LOST),
     ]
 
 
 def test_an_earlier_copy_that_was_replaced_adds_nothing() -> None:
     graph = Graph({0}, [8] * 2, [0] * 2, [(0, 1)])
-    assert place(graph, [(1, 4, 4, False), (1, 8, 4, True)]) == [(1, 0, 0, 8, 4, BORN)]
+    assert place(graph, [(1, 4, 4, False), (1, 8, 4, True)]) == [(1, 0, 0, 8, 4, POOL_NEW)]
 
 
 def test_copies_that_lost_make_a_pool_for_one_that_has_none() -> None:
     graph = Graph({0}, [8] * 2, [0] * 2, [(0, 1)])
     own = [(1, 8, 4, False), (1, 12, 8, False)]
-    first = BORN | OF_LOST | ALONE
-    assert place(graph, own) == [(0, 1, 0, 8, 4, first), (1, 1, 8, 20, 8, OF_LOST | ALONE)]
+    first = POOL_NEW | POOL_LOST | POOL_ALONE
+    assert place(graph, own) == [(0, 1, 0, 8, 4, first), (1, 1, 8, 20, 8, POOL_LOST | POOL_ALONE)]
     assert place(graph, own) == place(graph, own, stay=True)
 
 
 def test_a_pool_without_constants_stays_with_its_function() -> None:
     graph = Graph({0}, [8] * 2, [0] * 2, [(0, 1)])
     own = [(1, 8, 4, True), (1, 4, 4, False)]
-    assert place(graph, own, unnamed=(0,)) == [(0, 1, 0, 8, 4, BORN), (1, 1, 8, 12, 4, OF_LOST)]
+    assert place(graph, own, unnamed=(0,)) == [
+        (0, 1, 0, 8, 4, POOL_NEW),
+        (1, 1, 8, 12, 4, POOL_LOST),
+    ]
 
 
 def test_a_pool_ends_with_its_constants() -> None:
@@ -223,5 +226,5 @@ def test_relocatable_output_leaves_the_pools_of_functions_where_they_are() -> No
     graph = Graph({0}, [8] * 2, [0] * 2, [(0, 1)])
     assert place(graph, [(1, 8, 4, True), (0, 4, 4, True)], stay=True) == []
     assert place(graph, [(1, 8, 4, True), (1, 4, 4, False)], stay=True) == [
-        (1, 1, 8, 12, 4, OF_LOST)
+        (1, 1, 8, 12, 4, POOL_LOST)
     ]

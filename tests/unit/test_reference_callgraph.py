@@ -8,9 +8,9 @@ import pytest
 from helpers.callgraph_reference import (
     CANDIDATE,
     DIRECT,
+    INDIRECT,
     PROTOTYPE,
     TAKEN,
-    THROUGH,
     Call,
     Program,
     callgraph_reference,
@@ -47,7 +47,7 @@ def draw(rng: Random) -> Program:
     symbols = rng.sample(range(1, 100), functions)  # locals come first: no order of mention
     calls = []
     for _ in range(rng.randrange(60)):
-        block = rng.choice((DIRECT, DIRECT, TAKEN, THROUGH, CANDIDATE, PROTOTYPE))
+        block = rng.choice((DIRECT, DIRECT, TAKEN, INDIRECT, CANDIDATE, PROTOTYPE))
         others = functions if block in (DIRECT, CANDIDATE) else strings
         calls.append(Call(block, rng.randrange(functions), rng.randrange(others)))
     return Program(

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, where names, folders, disks and other links are unkind."""
+"""Files appear atomically, even if names, folders, disks or other links cause trouble."""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@
 #define MAP_ANONYMOUS MAP_ANON
 #endif
 #define PYLINK_RECYCLED_RUNS 64
-/* One for all kernels: the start of each run of recycled pages plus its number of pages; 0: free.
-   */
+/* One for all kernels: the start of each run of recycled pages plus its page count; 0: free. */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_recycled[PYLINK_RECYCLED_RUNS];
 __attribute__((weak, visibility("hidden"))) int pylink_no_recycling;
 static inline uint64_t pylink_see_run(size_t at) {

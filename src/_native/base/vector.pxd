@@ -94,7 +94,7 @@ cdef inline bint vec_append(Vec* vec, const void* rows, size_t count) noexcept n
 
 
 cdef inline bytes vec_to_bytes(Vec* vec):
-    """The rows as a frozen table; the Vec is empty afterwards."""
+    """The rows as bytes; the Vec is empty afterwards."""
     cdef bytes table = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(vec.count * vec.row))
     prefer_large_pages(PyBytes_AS_STRING(table), vec.count * vec.row)
     if vec.count:

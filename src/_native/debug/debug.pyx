@@ -10,10 +10,10 @@ keeps its size. docs/format-notes/family-c-debug.md has the evidence.
 Every table is packed little-endian rows. In:
 
 * piece (offset u64, size u64, count u64): one input's section contents, their place in the arena,
-and how many of the next rows of the relocation table belong to them; * relocation (r_offset u64,
-target u32, outcome u32): r_offset within the piece, output symbol index of a live function, and a
-DebugOutcome; * patch (r_offset u64, value u64): a resolved header field, offset within the mercury
-piece.
+  and how many of the next rows of the relocation table belong to them;
+* relocation (r_offset u64, target u32, outcome u32): r_offset within the piece, output symbol index
+  of a live function, and a DebugOutcome;
+* patch (r_offset u64, value u64): a resolved header field, offset within the mercury piece.
 
 Out:
 

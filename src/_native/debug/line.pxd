@@ -7,8 +7,8 @@ from libc.string cimport memcpy
 from base.elf64 cimport load16, load32
 from base.vector cimport Vec, vec_append, vec_push
 from debug.rows cimport (
-    LINE_HEADER, LIVE, PREFIX, R_ADDRESS, R_CUT_OFF, R_FORMAT, R_HEADER, R_LENGTH, R_MEMORY,
-    R_PATCH, R_UNITS, R_VERSION, SEQUENCE, Cut, DebugPatchRow, LineUnit, PieceRow, RebuildFault,
+    LEAST_SEQUENCE, LINE_HEADER, LIVE, PREFIX, R_ADDRESS, R_CUT_OFF, R_FORMAT, R_HEADER, R_LENGTH,
+    R_MEMORY, R_PATCH, R_UNITS, R_VERSION, Cut, DebugPatchRow, LineUnit, PieceRow, RebuildFault,
     Rebuilt, UnitRow, compare_cuts_by_offset, compare_cuts_by_target, keep_row, read_cuts,
     set_rebuild_fault, sort_cuts,
 )
@@ -59,7 +59,7 @@ cdef inline bint move_piece_unit(Rebuilt* section, const uint8_t* data, LineUnit
             return set_rebuild_fault(&section.fault, first + PREFIX, R_ADDRESS)
     for i in range(count):
         cuts[i].stop = cuts[i + 1].offset if i + 1 < count else unit.end
-        if (cuts[i].stop - cuts[i].offset < SEQUENCE or data[cuts[i].offset] != 0
+        if (cuts[i].stop - cuts[i].offset < LEAST_SEQUENCE or data[cuts[i].offset] != 0
                 or data[cuts[i].offset + 1] != 9 or data[cuts[i].offset + 2] != 2):
             return set_rebuild_fault(&section.fault, cuts[i].offset + PREFIX, R_ADDRESS)
     for i in range(count):

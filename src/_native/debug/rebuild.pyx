@@ -130,6 +130,7 @@ cdef bint list_relocation(Rebuild* r, const RebuildRow* row) noexcept nogil:
     number[0] = <int32_t>r.row
     relocation.r_offset = row.offset
     relocation.target = r.key[row.entity] if row.entity >= 0 else 0
+    # Outcomes of functions have the numbers of DebugOutcome; all others are OTHER.
     relocation.outcome = min(row.outcome, <uint32_t>OTHER)
     return True
 

@@ -1,4 +1,4 @@
-# Register ranges: entries {name NUL, u32 count, count * (u32, register name NUL, u32 code, u32
+# Register ranges: entries {name NUL, u32 count, count times (u32, register name NUL, u32 code, u32
 # start, u32 end)}, one per function, of which stale ones are cleared in place.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t

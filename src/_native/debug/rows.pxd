@@ -10,20 +10,21 @@ from base.elf64 cimport load16, load32, load64
 from base.vector cimport Vec, vec_push
 
 
+# The outcomes of functions have the numbers of RebuildOutcome (tables/rows.pxd).
 cdef enum DebugOutcome:
     LIVE = 0            # the function copy that is in the output
     DEAD = 1            # a function that is not
-    OVERRIDDEN = 2      # a copy that lost against an earlier one
+    OVERRIDDEN = 2      # a copy that lost, or was replaced and has relocations
     OTHER = 3           # not a function: these kernels ignore it
 
 cdef enum:
-    PREFIX = 3          # bytes of a set-address opcode before its operand
-    SEQUENCE = 11       # shortest sequence: the opcode alone
-    LINE_HEADER = 10    # unit_length u32, version u16, header_length u32
-    FDE_POINTER = 12    # after the 64-bit escape and length
-    FDE_ADDRESS = 20
-    REGISTER = 17       # u32, shortest name, u32 code, u32 start, u32 end
-    RANGE = 8           # start and end
+    PREFIX = 3              # bytes of a set-address opcode before its operand
+    LEAST_SEQUENCE = 11     # bytes of the shortest sequence: its opening opcode
+    LINE_HEADER = 10        # bytes of unit_length u32, version u16, header_length u32
+    FDE_POINTER = 12        # offset of the CIE's, after the 64-bit escape and length
+    FDE_ADDRESS = 20        # offset of the function's address, after that pointer
+    REGISTER = 17           # bytes of the shortest entry: u32, name, u32 code, u32 start, u32 end
+    RANGE = 8               # bytes of start and end
 
 cdef enum DebugFault:
     R_NONE = 0

@@ -52,7 +52,7 @@ cdef inline bint emit_converted(CodeBuffer* buffer, const Slot* slot,
 
 
 cdef inline bint emit_short(CodeBuffer* buffer, const uint8_t* body) noexcept nogil:
-    """The record of one instruction that says no more than the kind of the body."""
+    """Append a record of 4 bytes with the kind of `body` and nothing else; False without memory."""
     cdef uint8_t* place = emit_record(buffer, 4)
     if place == NULL:
         return False

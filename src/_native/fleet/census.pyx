@@ -54,7 +54,7 @@ cdef class Census:
     cdef list roots             # bytes, in order of mention
     cdef list held              # buffers that rows point into
     cdef Base base
-    cdef Vec indexed_files        # Indexed
+    cdef Vec indexed_files      # Indexed
     cdef Vec indices            # NameIndex by root: number of the Indexed
     cdef Vec folders            # Folder
     cdef TextPool paths         # of folders

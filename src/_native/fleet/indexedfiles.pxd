@@ -10,7 +10,7 @@ from base.nameindex cimport NameIndex, NameSlot, hash_name, index_find
 from fleet.stamps cimport Stamp
 
 # What an index knew when it wrote all of it down, as it lies in its file, with the table by which
-# to find a file. Rows stay as they are; one that is no longer true is overtaken by a Indexed.
+# to find a file. Rows stay as they are; one that is no longer true is overtaken by an Indexed.
 ctypedef struct Base:
     const int64_t* end          # end of each path, after a first 0
     const Stamp* stamp
@@ -40,7 +40,7 @@ cdef inline uint64_t place_of(uint32_t root, const uint8_t* path, size_t size) n
 
 
 cdef inline int64_t find_row(const Base* base, uint32_t root, const uint8_t* path,
-                      uint32_t size) noexcept nogil:
+                             uint32_t size) noexcept nogil:
     """The row of a file, or -1."""
     cdef size_t at, cells = base.mask + 1
     cdef int32_t row

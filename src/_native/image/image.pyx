@@ -76,8 +76,8 @@ cdef void start_queue(WindowQueue* queue, Canvas image, Make make, void* context
     queue.file = image.file
 
 
-cdef int check(int error) except -1:
-    """Raise what a drawing ended with."""
+cdef int raise_error(int error) except -1:
+    """Raise MemoryError or OSError for an errno; 0 for none."""
     if error == ENOMEM:
         raise MemoryError
     if error:
@@ -93,7 +93,7 @@ cdef int put_bytes(Canvas image, uint64_t offset, const void* data, size_t size)
             memcpy(image.data + offset, data, size)
         else:
             error = write_at(image.file, <const uint8_t*>data, size, offset)
-    return check(error)
+    return raise_error(error)
 
 
 def write_contents(Canvas image not None, PlacedTables placed not None, Patches patches not None):
@@ -155,7 +155,7 @@ cdef draw_output(Canvas image, PlacedTables placed, Patches patches, bint is_who
             with nogil:
                 clear_gaps(&queue, image.size)
                 error = draw(&queue)
-        check(error)
+        raise_error(error)
         return c.bad
     finally:
         scratch_free(&scratch)
@@ -197,7 +197,7 @@ def write_tables(Canvas image not None, PlacedTables placed not None, *, bint pr
         with nogil:
             error = draw(&queue)
     scratch_free(&scratch)
-    check(error)
+    raise_error(error)
 
 
 def write_header(Canvas image not None, PlacedTables placed not None, tuple identity not None,

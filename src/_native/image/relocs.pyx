@@ -43,7 +43,7 @@ cdef inline bint can_write(const PatchRow* row, uint64_t size) noexcept nogil:
 
 
 def resolve_values(PlacedTables placed not None):
-    cdef Resolution r
+    cdef Patching r
     cdef const FixupRow* fixup
     cdef PatchRow* row
     cdef Vec patches
@@ -74,13 +74,13 @@ def resolve_values(PlacedTables placed not None):
         scratch_free(&scratch)
 
 
-ctypedef struct Resolution:
+ctypedef struct Patching:
     MergedView merged
     PlacedView placed
     bint arrays_by_name         # -g, -r: extern arrays have an address each, not one by function
 
 
-cdef inline bint is_done_elsewhere(const Resolution* r, const FixupRow* fixup) noexcept nogil:
+cdef inline bint is_done_elsewhere(const Patching* r, const FixupRow* fixup) noexcept nogil:
     """Whether an entry of the mercury form changes no bytes: with the plain one, or in a capsule.
     """
     return fixup.how & FIXUP_MERC != 0 and (
@@ -88,7 +88,7 @@ cdef inline bint is_done_elsewhere(const Resolution* r, const FixupRow* fixup) n
         or r.placed.places[fixup.out].contents == FROM_TWIN)
 
 
-cdef inline void resolve_value(const Resolution* r, const FixupRow* fixup,
+cdef inline void resolve_value(const Patching* r, const FixupRow* fixup,
                                PatchRow* row) noexcept nogil:
     cdef const EntityRow* e = &r.merged.entities[fixup.entity]
     cdef int32_t home
@@ -129,7 +129,7 @@ cdef inline uint32_t plain_type(const FixupRow* fixup) noexcept nogil:
     return R_CUDA_NONE if facts.clear else facts.field
 
 
-cdef inline bint is_crowded(const Resolution* r, size_t i) noexcept nogil:
+cdef inline bint is_crowded(const Patching* r, size_t i) noexcept nogil:
     """Whether the section, or another address of a table, leaves room for the low half alone.
 
     ptxas asks for whole addresses in 32-bit variables, too, the last of a table first.

@@ -32,7 +32,7 @@ static int64_t pylink_time_of(const struct stat* status) {
 
 /* Whether a mapping keeps the file that it was made of: a file of a file system that lies on
    others, such as overlayfs, is mapped as another one, which no lease is on. */
-static int pylink_maps_itself(int file) {
+static int pylink_can_lease(int file) {
     struct statfs system;
     if (fstatfs(file, &system) != 0)
         return 0;
@@ -50,7 +50,7 @@ static int pylink_maps_itself(int file) {
 
 /* Whether a file is among the last that were `met`, by what tells files apart. The leases of a
    file are a list that the kernel walks with each: few may be on one, whatever its names. */
-static int pylink_meets_again(uint64_t* met, const struct stat* status) {
+static int pylink_seen_before(uint64_t* met, const struct stat* status) {
     uint64_t key = ((uint64_t)status->st_ino + 1) * 0x9e3779b97f4a7c15u ^ status->st_dev;
     return __atomic_exchange_n(&met[key >> 52], key, __ATOMIC_RELAXED) == key;
 }
@@ -69,12 +69,12 @@ static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* met,
     struct stat status;
     /* The kernel tells by a signal that somebody waits: one that nobody minds, to nobody. */
     if (__atomic_load_n(&pylink_mapped_now, __ATOMIC_RELAXED) >= PYLINK_MOST_MAPPED ||
-        !pylink_maps_itself(file) || fcntl(file, F_SETSIG, SIGURG) != 0 ||
+        !pylink_can_lease(file) || fcntl(file, F_SETSIG, SIGURG) != 0 ||
         fcntl(file, F_SETLEASE, F_RDLCK) != 0)
         return 0;
     fcntl(file, F_SETOWN, 0);
     if (fstat(file, &status) != 0 || (uint64_t)status.st_size != size ||
-        pylink_meets_again(met, &status) ||
+        pylink_seen_before(met, &status) ||
         mmap(place, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0) != place) {
         fcntl(file, F_SETLEASE, F_UNLCK);
         return 0;
@@ -90,7 +90,7 @@ static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* met,
 /* No thread forks while files are mapped: the child would keep those that are open, and what is
    not yet kept from it (`pylink_share_pages`). */
 static pthread_mutex_t pylink_no_forks = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t pylink_told_of_forks = PTHREAD_ONCE_INIT;
+static pthread_once_t pylink_fork_once = PTHREAD_ONCE_INIT;
 static void pylink_hold_forks(void) {
     pthread_mutex_lock(&pylink_no_forks);
 }
@@ -104,12 +104,12 @@ static void pylink_start_child(void) {
     pylink_allow_forks();
 }
 
-static void pylink_tell_of_forks(void) {
+static void pylink_register_fork_handlers(void) {
     pthread_atfork(pylink_hold_forks, pylink_allow_forks, pylink_start_child);
 }
 
 static void pylink_begin_mapping(void) {
-    pthread_once(&pylink_told_of_forks, pylink_tell_of_forks);
+    pthread_once(&pylink_fork_once, pylink_register_fork_handlers);
     pylink_hold_forks();
 }
 

@@ -1,15 +1,18 @@
-/* A library with nvJitLink's name and interface, which forwards every call to its installer. * *
+/* A library with nvJitLink's name and interface, which forwards every call to its installer.
+
    Each major release has a file of its own, which says what MAJOR is. The dynamic linker knows
-   libraries by DT_SONAME: if this one is loaded first, programs that open libnvJitLink get it. *
-   The interface is that of nvJitLink.h: each function has a plain name and one with each minor *
-   release, all the same. `__nvJitLinkAPI` is not documented and other libraries of CUDA call it: *
-   it is a jump to that of the real library. * * Handles are numbers of the installer, which is a
-   Python object. A call may come while an exception * is on its way, from code that cleans up: it
-   waits until the call is done. An exception of the * installer is the result
-   NVJITLINK_ERROR_INTERNAL; one that ends programs, such as an interrupt, is * also raised in the
-   main thread when that runs Python code again. Once the installer is gone, calls * answer
-   NVJITLINK_ERROR_INTERNAL, and destroying a handle succeeds: programs do that at their very * end.
- */
+   libraries by DT_SONAME: if this one is loaded first, programs that open libnvJitLink get it.
+
+   The interface is that of nvJitLink.h: each function has a plain name and one with each minor
+   release, all the same. `__nvJitLinkAPI` is not documented and other libraries of CUDA call it:
+   it is a jump to that of the real library.
+
+   Handles are numbers of the installer, which is a Python object. A call may come while an
+   exception is on its way, from code that cleans up: it waits until the call is done. An exception
+   of the installer is the result NVJITLINK_ERROR_INTERNAL; one that ends programs, such as an
+   interrupt, is also raised in the main thread when that runs Python code again. Once the installer
+   is gone, calls answer NVJITLINK_ERROR_INTERNAL, and destroying a handle succeeds: programs do
+   that at their very end. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

@@ -1,11 +1,11 @@
 /* nvcc of an overlay: which command lines are device-link steps, and who does them.
  *
  * An overlay (src/pylink/command/overlay.py) has a copy of this program as bin/nvcc, beside it the
- * toolkit's nvcc as bin/toolkit-nvcc, and the program itself as bin/pylink. Steps, and links of programs that
- * need one, are for `pylink dlink --as-nvcc`; all else becomes the toolkit's nvcc with the same
- * words, and costs no more than reading them. The toolkit's nvcc can do any of it, and `pylink
- * dlink` hands on what turns out not to be for it, so a wrong guess here costs time alone. The
- * words follow the table in src/pylink/devicelink/nvccoptions.py.
+ * toolkit's nvcc as bin/toolkit-nvcc, and the program itself as bin/pylink. Steps, and links of
+ * programs that need one, are for `pylink dlink --as-nvcc`; all else becomes the toolkit's nvcc with
+ * the same words, and costs no more than reading them. The toolkit's nvcc can do any of it, and
+ * `pylink dlink` hands on what turns out not to be for it, so a wrong guess here costs time alone.
+ * The words follow the table in src/pylink/devicelink/nvccoptions.py.
  */
 #include "nvcctable.h"
 
@@ -70,8 +70,8 @@ static void take_host_words(struct nvcc_words *words, const char *text) {
     }
 }
 
-/* The words of a text, as `split_words` of src/pylink/options/file.py has them. The text is used
- * up. */
+/* The words of a text, as `split_arguments` of src/pylink/options/file.py has them. The text is
+ * overwritten. */
 static void take_text(struct nvcc_words *words, char *text) {
     while (!words->refused && *(text += strspn(text, BLANKS))) {
         char *word = text, *end = text;

@@ -62,7 +62,7 @@ static int is_good(int file) {
     return good;
 }
 
-/* Open the bundle of the package in the user's cache, and write the path under which the *
+/* Open the bundle of the package in the user's cache, and write the path under which the
    interpreter finds that descriptor; 0 without a bundle that is safe and whole. */
 static int open_cached(const char *package, char *path, size_t room) {
     char name[128];

@@ -126,10 +126,10 @@ cdef inline void sort_places(SectionPlace* places, size_t count) noexcept nogil:
 
 
 cdef inline int order_turn(const Ordering* ordering, const OutSymbolRow* symbol) noexcept nogil:
-    """Which of four walks writes a symbol: local, global, of parameters.
+    """Which of four walks writes a symbol: local, shared, global, of parameters.
 
-    In lean executables (docs/format-notes/releases.md) the second takes those of a kernel's shared
-    variables ahead, which are local by then.
+    The second is that of lean executables (docs/format-notes/releases.md), for a kernel's shared
+    variables, which are local by then.
     """
     cdef int32_t home
     if symbol.part == PART_LOCAL:

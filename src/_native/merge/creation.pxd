@@ -142,8 +142,8 @@ cdef inline void create_code_section(Merge* merge, int32_t e,
     if out < 0:
         return
     add_section_symbol(merge, out)
-    # One that only other code launches has its sections as a device function has, unless it
-    # was host code that did not name it.
+    # A kernel that only device code launches gets its sections like a device function, except with
+    # -use-host-info.
     if is_root(&merge.merged.entities[e]) or (
             merge.objects.mode & LINK_HOST_INFO and merge.merged.entities[e].flags & EF_KERNEL):
         create_function_section(merge, e, K_INFO_FUNC)

@@ -117,7 +117,7 @@ ctypedef struct RelocEntry:
     int32_t symbol
     int32_t entity              # the symbol's entity, or -1
     int32_t section             # input section of a symbol without entity, or -1
-    uint32_t how                # FixupHow bits
+    uint32_t how                # FixupFlag bits
 
 
 cdef inline int32_t decide_nameless(Merge* merge, const RelocList* relocs,
@@ -187,7 +187,7 @@ cdef inline int32_t decide_shared(Merge* merge, const RelocList* relocs, const E
 
 cdef inline int32_t decide_action(Merge* merge, const RelocList* relocs,
                                   RelocEntry* x) noexcept nogil:
-    """The Action for one entry, whose `how` gets FixupHow bits."""
+    """The Action for one entry, whose `how` gets FixupFlag bits."""
     cdef int32_t e = merge.merged.symbol_entity[x.symbol]
     cdef const RelocationFacts* facts = facts_of(x.r.r_type)
     cdef const EntityRow* row

@@ -160,7 +160,7 @@ cdef int64_t find_lone_kernel(const ComponentSearch* search) noexcept nogil:
 
 cdef uint32_t find_kept_parts(const ComponentSearch* search, size_t kernel,
                               int64_t alone) noexcept nogil:
-    """KeepsBit bits of a kernel. A lone one takes over from every live function, others nothing.
+    """KeepsFlag bits of a kernel. A lone one takes over from every live function, others nothing.
 
     Nor does an idle one.
     """

@@ -107,7 +107,7 @@ cdef inline void find_idle_uses(Merge* merge, IdleUses* uses) noexcept nogil:
 
 
 cdef inline void create_variables(Merge* merge, Scratch* scratch, IdleUses* uses) noexcept nogil:
-    """One common variable after the other, as `place_common` walks over them, twice."""
+    """One common variable after the other, as `place_common_variables` walks over them, twice."""
     cdef Vec* variables = &uses.variables
     cdef VariableRow* row
     cdef uint32_t* order

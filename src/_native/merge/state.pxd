@@ -76,11 +76,11 @@ ctypedef struct Work:
     Vec array_kernels           # int32_t: those with `array_align`, in order of their relocations
     NameIndex by_name           # file-scope sections
     TextPool texts
-    uint8_t* keep_reasons       # by input section: Wanted bits
+    uint8_t* keep_reasons       # by input section: KeepReason bits
     uint8_t* own_pool           # by input section: PoolFlag bits of a pool that its function gets
     uint8_t* has_relocations    # by input section: code that has relocations
     uint64_t* pool_end          # by entity: the size of its pool with what other functions bring
-    uint8_t* numbered_dead      # by entity: Buried bits
+    uint8_t* numbered_dead      # by entity: DeadSection bits
     int32_t* symbol_of          # by entity: out symbol, or -1
     int32_t* sections_of        # by entity: newest OutRow, or -1
     int32_t* users              # by entity: its users (merge/sharedusers.pxd), or NULL

@@ -266,7 +266,7 @@ cdef void mark_referenced(MergedTables merged, list names, uint32_t local,
     """Mark the kernels with this EF_LOCAL flag that one of the names matches.
 
     Names are found by the bytes before their first star, whose sizes are few: N kernels and P
-    names cost N lookups for each size, not N * P comparisons.
+    names cost N lookups for each size, not N times P comparisons.
     """
     cdef size_t count = len(names), n = merged.entities.count, i
     cdef uint32_t longest = 0, stem

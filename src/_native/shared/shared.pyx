@@ -11,19 +11,25 @@ on the kernels that use it. With a, b, c common, 8 bytes each, used by K1 {a}, K
 Common part. All common variables are sorted by ascending size and walked backwards. Each that has
 not exactly one user joins the first group in which no variable has a user in common with it, or
 opens a group. Groups follow each other; a group has the size and alignment of its largest
-variables, which all begin at its start. One that no code refers to has no place. Private part. The
-list of a kernel is sorted by descending alignment, then ascending size, and starts at the end of
-what the kernel uses of the common part. Sort. Ties come out in the order of one particular merge
-sort of linked lists: push the items alternately to the front of two lists, sort both, merge; on a
-tie the first list goes first. Extern arrays (`extern __shared__ int x[]`) are not variables, yet
-they take part in the first sort, with size 0, and so move ties. Their address is the end of the
-kernel, rounded up to 16, or to their alignment, which compilers name since CUDA 13.1; since then
-the size of such a kernel is rounded up to its alignment, and so is the address with -g. In a
-function it is the same for all kernels that reach it, so they all grow to the largest of them. With
--g it is each extern array that ties its kernels in this way. Alignment. Once a common variable is
-in the common part, every kernel has at least the alignment of the most aligned one, except for
-those that get their section late (merge/idle.pxd), for extern arrays alone. From 16 on, an extern
-array anywhere gives even empty kernels a section; only family B does so above 16 as well.
+variables, which all begin at its start. One that no code refers to has no place.
+
+Private part. The list of a kernel is sorted by descending alignment, then ascending size, and
+starts at the end of what the kernel uses of the common part.
+
+Sort. Ties come out in the order of one particular merge sort of linked lists: push the items
+alternately to the front of two lists, sort both, merge; on a tie the first list goes first.
+
+Extern arrays (`extern __shared__ int x[]`) are not variables, yet they take part in the first sort,
+with size 0, and so move ties. Their address is the end of the kernel, rounded up to 16, or to their
+alignment, which compilers name since CUDA 13.1; since then the size of such a kernel is rounded up
+to its alignment, and so is the address with -g. In a function it is the same for all kernels that
+reach it, so they all grow to the largest of them. With -g it is each extern array that ties its
+kernels in this way.
+
+Alignment. Once a common variable is in the common part, every kernel has at least the alignment of
+the most aligned one, except for those that get their section late (merge/idle.pxd), for extern
+arrays alone. From 16 on, an extern array anywhere gives even empty kernels a section; only family B
+does so above 16 as well.
 
 Cost: the sorts take n log n. Choosing groups takes, for each use of a variable, one step per 64
 groups that the variable cannot join: 1000 variables that all overlap, 100 uses each, need 1e6.
@@ -78,7 +84,7 @@ ctypedef struct Placing:
 
 
 cdef void allocate_placing(Placing* placing, Scratch* scratch) noexcept:
-    """Arrays of the counts in w, all zero."""
+    """The arrays by variable, kernel and use, all zero."""
     cdef size_t v = placing.variable_count + 2, k = placing.kernel_count + 2
     placing.group_size = <uint64_t*>scratch_zeros(scratch, v, 8)
     placing.group_align = <uint64_t*>scratch_zeros(scratch, v, 8)

@@ -7,12 +7,13 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
-from base.heap cimport return_blocks
-from base.nameindex cimport (
-    NameIndex, NameSlot, TextPool, index_find, pool_allocate, scratch_index, scratch_texts,
-)
 from base.elffile cimport (
     ELF_GOOD, ElfFile, has_bytes, is_in_file, name_at, open_elf, open_names, open_table,
+)
+from base.heap cimport return_blocks
+from base.memory cimport check_memory
+from base.nameindex cimport (
+    NameIndex, NameSlot, TextPool, index_find, pool_allocate, scratch_index, scratch_texts,
 )
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_room, scratch_vector, scratch_zeros,
@@ -21,14 +22,13 @@ from base.stretches cimport NO_SECTION, Stretch, list_own_stretches
 from base.vector cimport Vec, vec_push
 from inputs.codecs cimport decompress, open_codec
 from size.cubincut cimport part_of
+from size.cutting cimport PARTS, PART_HEADERS, PART_PADDING, Cutting, Text, start_cutting
 from size.digests cimport Digest, Fingerprint
-from size.cutting cimport PART_HEADERS, PART_PADDING, PARTS, Cutting, Text, start_cutting
 from size.payloads cimport (
     KEPT_ROOM, MEASURED, NOT_MEASURED, UNREAD, ZSTD_FRAME, Content, ContentKey, Payload, Rooms,
     compress_payload, count_payload, empty_rooms, frame_room, full_payload, full_size, key_of,
     make_frame, packed_payload,
 )
-from base.memory cimport check_memory
 
 cdef extern from "size/recompress.h":
     bint open_frames "pylink_open_frames"(const char* path) nogil
@@ -291,7 +291,7 @@ cdef class Ledger:
             check_memory(good)
             return [self.result_of(&rows[i]) for i in range(count)]
         finally:
-            self.return_rooms(how.rooms)
+            self.recycle_rooms(how.rooms)
             scratch_free(&scratch)
 
     cdef tuple result_of(self, const Payload* payload):
@@ -322,7 +322,7 @@ cdef class Ledger:
             check_memory(rooms != NULL)
         return rooms
 
-    cdef void return_rooms(self, Rooms* rooms) noexcept:
+    cdef void recycle_rooms(self, Rooms* rooms) noexcept:
         if rooms != NULL:
             empty_rooms(rooms, KEPT_ROOM)
             rooms.next = self.rooms

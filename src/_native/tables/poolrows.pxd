@@ -7,7 +7,7 @@ from tables.kinds cimport is_merc
 from tables.rows cimport SectionRow
 
 cdef enum PoolFlag:
-    POOL_NEW = 1               # the kernel had no pool before
+    POOL_NEW = 1                # the kernel had no pool before
     POOL_LOST = 2               # the piece comes from a copy of the function that lost
     POOL_ALONE = 4              # the copy that stays has no pool
 

@@ -201,14 +201,14 @@ cdef packed struct FixupRow:
     int32_t entity              # symbol, or -1
     int32_t section             # section symbol: the input section, or -1
     int32_t function            # entity of the code that holds it, or -1
-    uint32_t how                # FixupHow bits
+    uint32_t how                # FixupFlag bits
     int32_t reloc               # OutRow of the relocation section it came through
 
 # A relocation of a debug section that family C rebuilds.
 cdef enum RebuildOutcome:
     OUTCOME_LIVE = 0            # a function that stays
     OUTCOME_DEAD = 1            # a function that was removed
-    OUTCOME_LOST = 2            # a weak copy that another one replaced
+    OUTCOME_LOST = 2            # a copy that lost, or was replaced and has relocations
     OUTCOME_SECTION = 3         # a section symbol
     OUTCOME_OTHER = 4
 
@@ -230,7 +230,7 @@ cdef packed struct FunctionRow:
     int32_t info                # input section: .nv.info.F of the copy that won, or -1
     int32_t merc_info           # input section: .nv.merc.nv.info.F, or -1
     uint32_t recursive_calls    # kernels: callees without a bound on their stack
-    uint32_t keeps              # kernels: KeepsBit bits
+    uint32_t keeps              # kernels: KeepsFlag bits
     uint32_t barriers           # kernels: the largest number that sh_flags of functions reached say
 
 # Bytes made by the link for one output section: a part of a blob.

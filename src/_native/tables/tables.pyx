@@ -76,7 +76,7 @@ cdef object value_at(const uint8_t* data, int code):
 
 
 cdef class Pages:
-    """A block of base/hugepages.pxd that belongs to a table."""
+    """A block of base/blocks.pxd that belongs to a table."""
 
     cdef uint8_t* start
     cdef size_t size

@@ -17,7 +17,7 @@ def list_members(
 def split_rows(data: bytes, rows: bytes, prefix: str) -> tuple[list[str], bytes, bytes, bytes]:
     """Split rows of members into columns: (names, kinds, extents, inline).
 
-    Names start with `prefix`. `kinds` has a byte of `pylink.inputs.kinds` each (meaningless in a
-    thin archive), `extents` a row (offset u64, size u64), `inline` a byte that says whether the
-    name is in front of the contents. `IndexError` for a name outside `data`.
+    Names start with `prefix`. `kinds` has a byte of `pylink.facts.inputkinds` each
+    (meaningless in a thin archive), `extents` a row (offset u64, size u64), `inline` a byte that
+    says whether the name is in front of the contents. `IndexError` for a name outside `data`.
     """

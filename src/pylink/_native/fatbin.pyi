@@ -1,6 +1,6 @@
 """Finds entries of fat binaries and host objects, without decompressing.
 
-Tables are `bytes` of packed rows, little endian; `pylink.inputs.hostobjects` has their formats.
+Tables are `bytes` of packed rows, little endian; `pylink.rowformats` has their formats.
 Every offset and size in them is inside the arena. docs/inputs.md has the format.
 """
 
@@ -11,10 +11,11 @@ def find_entries(
 ) -> tuple[bytes, bytes, bytes]:
     """Find the entries of all fat binaries and host objects: (entries, sources, faults).
 
-    `extents` has a row (offset u64, size u64) and `kinds` a byte of `pylink.inputs.kinds`
-    for each source, `homes` the number of its arena (int32), empty if all are in the first.
-    Sources of other kinds have no entries. `entries` are in order, `sources` has a row for each
-    source. `faults` has a row for each damaged source, whose entries end in front of the damage.
+    `extents` has a row (offset u64, size u64) and `kinds` a byte of
+    `pylink.facts.inputkinds` for each source, `homes` the number of its arena (int32), empty if all
+    are in the first. Sources of other kinds have no entries. `entries` are in order, `sources` has
+    a row for each source. `faults` has a row for each damaged source, whose entries end in front of
+    the damage.
     `ValueError` if the numbers of rows differ, `IndexError` for an extent outside its arena.
     """
 
@@ -31,9 +32,9 @@ def pick_entries(
     flags)` ranks an entry, negative if it cannot be used. The best entry of each container is
     picked, the first of equal ones. `limit` is the total of decompressed bytes. For sources in
     `linked` only containers of the set count. Sources without entries are picked whole. `picks` are
-    rows of `pylink.inputs.picks` in order, with the source number of each, and `special` the rows
-    that are not plain cubins. `unmatched` are sources with containers of which nothing is picked,
-    `bare` sources without containers, and `codecs` has a bit for each codec that is needed.
+    rows of PICK of `pylink.rowformats` in order, with the source number of each, and `special` the
+    rows that are not plain cubins. `unmatched` are sources with containers of which nothing is
+    picked, `bare` sources without containers, and `codecs` has a bit for each codec that is needed.
     `ValueError` if columns differ in length; exceptions of `rank` are passed on.
     """
 

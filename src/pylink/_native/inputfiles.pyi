@@ -62,7 +62,7 @@ def gather(
 ) -> tuple[bytes, bytes]:
     """Copy payloads into a new arena: (arena, extents), like those of `read_files`.
 
-    `picks` are rows of `pylink.inputs.picks`, with places in `arenas`; they are copied and
+    `picks` are rows of PICK of `pylink.rowformats`, with places in `arenas`; they are copied and
     decompressed by several threads. `produce(i)` is called for payloads that are in no arena or
     could not be decompressed, one by one. A payload of another size than in its row is empty in
     `extents`. Exceptions of `produce` are passed on; `ValueError` for a place outside of its arena,
@@ -105,7 +105,7 @@ def are_unchanged(files: Iterable[Row | Later], folder: int) -> bool:
     """
 
 def classify(arena: bytes, extents: bytes) -> bytes:
-    """The kind of each file in the arena: a byte of `pylink.inputs.kinds` each.
+    """The kind of each file in the arena: a byte of `pylink.facts.inputkinds` each.
 
     Empty if all are cubins, or ELF files that only `elfread.parse` can check. `IndexError` for an
     extent outside the arena.

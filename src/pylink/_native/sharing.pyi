@@ -1,7 +1,7 @@
 """Payloads that several links take from shared inputs, each decompressed by the first link.
 
 The place of a payload is the number of its shared arena times 2**48, plus its offset there.
-`picks` are rows of `pylink.inputs.picks`; `homes` has an int32 for each of their arenas: its
+`picks` are rows of PICK of `pylink.rowformats`; `homes` has an int32 for each of their arenas: its
 number among the shared ones, or -1.
 """
 

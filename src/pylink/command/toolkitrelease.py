@@ -11,7 +11,8 @@ import os
 from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.facts.releases import FOLLOWED_NAMES
 
-# An empty file there: links use a server, like with PYLINK_SERVER=auto (the launcher checks this).
+# If the bin of the overlay has this file, links use a server, as with PYLINK_SERVER=auto: the
+# launcher checks this.
 SERVE_FILE = "nvlink.serve"
 
 

@@ -83,7 +83,7 @@ class Link:
 class LinkCallbacks:
     """Callbacks for the progress of a step's links; each is called in the thread of its link.
 
-    `on_phase_end` is the `between` of `pipeline.link`, `on_link_end` is called after each link.
+    `on_phase_end` is that of `pipeline.link`, `on_link_end` is called after each link.
     """
 
     __slots__ = ("on_link_end", "on_phase_end")

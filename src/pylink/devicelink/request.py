@@ -26,7 +26,7 @@ class LeftToNvcc(Exception):
 
 
 class Request:
-    """One step.
+    """A device-link step as its command line requests it.
 
     * `archs`: the architectures, in the order of the links.
     * `inputs`: paths.

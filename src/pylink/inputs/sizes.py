@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pylink.options.model import Input
     from pylink.options.plan import OutputPlan
 
-UNKNOWN = 7  # as in pylink.inputs.kinds, which a link of plain cubins does not load
+UNKNOWN = 7  # as in pylink.facts.inputkinds, which a link of plain cubins does not load
 
 # Files up to this size (bytes) are read without a look at their head.
 HEADLESS_SIZE = 1 << 26

@@ -101,7 +101,7 @@ def _is_linked(merged: Merged, use: Reference) -> bool:
 
 
 def _make_matcher(patterns: list[bytes] | None) -> Callable[[str], bool]:
-    """Make a predicate: does a name match one of the patterns, with * for any characters?"""
+    """Make a predicate: does a name match one of the patterns, with `*` for any characters?"""
     if patterns is None:
         return lambda name: True
     expression = b"|".join(b".*".join(map(re.escape, pattern.split(b"*"))) for pattern in patterns)
