@@ -111,12 +111,12 @@ SOURCES = sorted([*NATIVE.glob("*/*.pyx"), *NATIVE.glob("*/*.pxd")])
 # What an action of a kernel begins with. Functions of one type begin with its name: `vec_push`.
 VERBS = re.compile(
     r"(?:absorb|add|adopt|align|allocate|append|assign|begin|bind|build|change|check|claim|"
-    r"clear|compare|convert|copy|count|create|cut|decide|digest|drop|emit|end|enter|expect|"
-    r"extend|fetch|fill|find|finish|flag|fold|follow|free|gather|grow|guard|hash|index|"
+    r"clear|compare|compress|convert|copy|count|create|cut|decide|digest|drop|emit|end|enter|"
+    r"expect|extend|fetch|fill|find|finish|flag|fold|follow|free|gather|grow|guard|hash|index|"
     r"inherit|insert|intern|join|keep|learn|link|list|make|map|mark|mask|match|measure|"
     r"mention|merge|move|name|next|number|open|order|overtake|paint|pair|parse|patch|pick|"
     r"place|prefer|prefetch|prepare|push|put|read|rebuild|record|recycle|redirect|refuse|"
-    r"release|rename|renew|replace|reserve|resize|resolve|retarget|rewrite|run|scan|select|"
+    r"release|rename|renew|repeat|replace|reserve|resize|resolve|retarget|rewrite|run|scan|select|"
     r"set|settle|shorten|sort|split|start|stop|swap|take|translate|unload|unmap|unpack|"
     r"update|view|widen|write)"
 )

@@ -26,7 +26,7 @@ from size.cutting cimport PARTS, PART_HEADERS, PART_PADDING, Cutting, Text, star
 from size.digests cimport Digest, Fingerprint
 from size.payloads cimport (
     KEPT_ROOM, MEASURED, NOT_MEASURED, UNREAD, ZSTD_FRAME, Content, ContentKey, Payload, Rooms,
-    compress_payload, count_payload, empty_rooms, frame_room, full_payload, full_size, key_of,
+    clear_rooms, compress_payload, count_payload, fill_key, frame_room, full_payload, full_size,
     make_frame, packed_payload,
 )
 
@@ -259,7 +259,7 @@ cdef class Ledger:
         while self.rooms != NULL:
             rooms = self.rooms
             self.rooms = rooms.next
-            empty_rooms(rooms, 0)
+            clear_rooms(rooms, 0)
             free(rooms)
         pthread_mutex_destroy(&self.lock)
         scratch_free(&self.scratch)
@@ -324,7 +324,7 @@ cdef class Ledger:
 
     cdef void recycle_rooms(self, Rooms* rooms) noexcept:
         if rooms != NULL:
-            empty_rooms(rooms, KEPT_ROOM)
+            clear_rooms(rooms, KEPT_ROOM)
             rooms.next = self.rooms
             self.rooms = rooms
 
@@ -354,7 +354,7 @@ cdef class Ledger:
         payload.same = -1
         if packed == NULL:
             return payload.outcome != NOT_MEASURED
-        key_of(&key, payload, packed, how.keep_frames, self.seed)
+        fill_key(&key, payload, packed, how.keep_frames, self.seed)
         pthread_mutex_lock(&self.lock)
         good = (self.find_content(&key, payload)
                 and (payload.outcome == NOT_MEASURED or self.repeat(payload)))

@@ -65,26 +65,26 @@ ctypedef struct Rooms:
     Rooms* next                 # that no thread uses
 
 
-cdef inline void empty_room(Room* room) noexcept nogil:
+cdef inline void clear_room(Room* room) noexcept nogil:
     if room.data != NULL:
         block_free(room.data, room.size)
     room.data, room.size = NULL, 0
 
 
-cdef inline void empty_rooms(Rooms* rooms, uint64_t most) noexcept nogil:
+cdef inline void clear_rooms(Rooms* rooms, uint64_t most) noexcept nogil:
     """Free the rooms that have more than `most` bytes."""
     cdef Room** each = [&rooms.packed, &rooms.full, &rooms.frame, &rooms.again]
     cdef int i
     for i in range(4):
         if each[i].size > most:
-            empty_room(each[i])
+            clear_room(each[i])
 
 
 cdef inline uint8_t* room_for(Room* room, uint64_t size) noexcept nogil:
     """A place for `size` bytes, without what was there; NULL without memory."""
     size += 8                   # never none
     if room.size < size:
-        empty_room(room)
+        clear_room(room)
         if size < KEPT_ROOM:
             size += size // 4
         room.data = <uint8_t*>block_widen(NULL, 0, size)
@@ -204,8 +204,8 @@ ctypedef struct Content:
     Fingerprint like
 
 
-cdef inline void key_of(ContentKey* key, const Payload* payload, const uint8_t* packed, bint kept,
-                        Fingerprint seed) noexcept nogil:
+cdef inline void fill_key(ContentKey* key, const Payload* payload, const uint8_t* packed, bint kept,
+                          Fingerprint seed) noexcept nogil:
     """With a seed that nobody knows before, so that files cannot be made to collide."""
     key.contents = seed
     absorb(&key.contents, packed, payload.packed)
