@@ -17,7 +17,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import LinkError
 from setuptools.modified import newer_group
 
-# Those of setuptools, which has to be imported first.
+# setuptools brings its own distutils and must be imported first.
 from distutils.ccompiler import new_compiler  # isort: skip
 from distutils.command.build import build  # isort: skip
 from distutils.command.build_scripts import build_scripts  # isort: skip
@@ -80,9 +80,10 @@ standins = [
 
 
 class BuildNative(build_ext):
-    """Makes C of the kernels only when they are built: who asks for metadata need not wait for it.
+    """Translates kernels to C only when they are built, so that reading the metadata is fast.
 
-    A source's headers are found by cythonize, so that a change builds again what includes it alone.
+    cythonize finds the headers of a source, so a changed header rebuilds only the sources that
+    include it.
     """
 
     def finalize_options(self) -> None:
@@ -98,7 +99,7 @@ class BuildNative(build_ext):
                 "wraparound": False,
                 "cdivision": True,
                 "initializedcheck": False,
-                # Functions as cheap to make as those of C, which have signatures all the same.
+                # As cheap to create as C functions, but with signatures.
                 "binding": False,
                 "embedsignature": True,
                 "embedsignature.format": "clinic",
@@ -140,9 +141,8 @@ def has_static_library(compiler: list[str]) -> bool:
 class Build(build):
     """Ends with the bundle that a wheel has for fast starts: src/pylink/startup/bundle.py.
 
-    It is made by importing what was built. Wheels for other machines than this one get that of
-    this one, in which only the name of the native code differs: PYLINK_SHIP_FROM is a folder with
-    the package.
+    It is made by importing what was built. A wheel for another machine gets this machine's bundle,
+    with the name of the native code changed: PYLINK_SHIP_FROM is a folder with the package.
     """
 
     def initialize_options(self) -> None:
