@@ -175,7 +175,7 @@ class FixupRow:
     entity: int  # symbol, or -1
     section: int  # section symbol: the input section, or -1
     function: int  # entity of the code that holds it, or -1
-    how: int  # FixupHow bits
+    how: int  # FixupFlag bits
     reloc: int  # OutRow of the relocation section it came through
 
 
@@ -201,7 +201,7 @@ class FunctionRow:
     info: int  # input section: .nv.info.F of the copy that won, or -1
     merc_info: int  # input section: .nv.merc.nv.info.F, or -1
     recursive_calls: int  # kernels: callees without a bound on their stack
-    keeps: int  # kernels: KeepsBit bits
+    keeps: int  # kernels: KeepsFlag bits
     barriers: int  # kernels: the largest number that sh_flags of functions reached say
 
 
