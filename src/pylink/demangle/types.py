@@ -76,10 +76,10 @@ class TypeParser(Cursor):
             return self.remember(Type(self._source()))
         if code == "T" and self.peek(2)[1:] not in ("s", "u", "e"):
             self.at += 1
-            return self._with_arguments(self.remember(Type(f"T{self.ordinal() + 1}")))
+            return self._with_template_arguments(self.remember(Type(f"T{self.ordinal() + 1}")))
         return self.class_type()
 
-    def _with_arguments(self, template: Type) -> Type:
+    def _with_template_arguments(self, template: Type) -> Type:
         if self.peek() != "I" or self.bare_parameters:
             return template
         return self.remember(Type(template.left + self.template_args(), spaced=template.spaced))
