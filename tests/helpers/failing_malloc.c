@@ -31,7 +31,9 @@ long arm(uintptr_t from, uintptr_t to, long number) {
 }
 
 /* Blocks of the heap that code in that range asked for and did not free, since the start. */
-long held(void) { return __atomic_load_n(&blocks, __ATOMIC_SEQ_CST); }
+long held(void) {
+    return __atomic_load_n(&blocks, __ATOMIC_SEQ_CST);
+}
 
 static int is_kernel(const void* caller) {
     return (uintptr_t)caller >= first && (uintptr_t)caller < last;
@@ -45,18 +47,24 @@ static int fails(const void* caller) {
            __atomic_fetch_sub(&left, 1, __ATOMIC_SEQ_CST) == 0;
 }
 
-#define SERVE(call, fresh)                                                        \
-    if (fails(__builtin_return_address(0))) {                                     \
-        errno = ENOMEM;                                                           \
-        return NULL;                                                              \
-    }                                                                             \
-    if ((fresh) && is_kernel(__builtin_return_address(0)))                        \
-        __atomic_add_fetch(&blocks, 1, __ATOMIC_SEQ_CST);                         \
+#define SERVE(call, fresh)                                                                         \
+    if (fails(__builtin_return_address(0))) {                                                      \
+        errno = ENOMEM;                                                                            \
+        return NULL;                                                                               \
+    }                                                                                              \
+    if ((fresh) && is_kernel(__builtin_return_address(0)))                                         \
+        __atomic_add_fetch(&blocks, 1, __ATOMIC_SEQ_CST);                                          \
     return call
 
-void* malloc(size_t size) { SERVE(__libc_malloc(size), 1); }
-void* calloc(size_t count, size_t size) { SERVE(__libc_calloc(count, size), 1); }
-void* realloc(void* block, size_t size) { SERVE(__libc_realloc(block, size), block == NULL); }
+void* malloc(size_t size) {
+    SERVE(__libc_malloc(size), 1);
+}
+void* calloc(size_t count, size_t size) {
+    SERVE(__libc_calloc(count, size), 1);
+}
+void* realloc(void* block, size_t size) {
+    SERVE(__libc_realloc(block, size), block == NULL);
+}
 
 void free(void* block) {
     if (block != NULL && is_kernel(__builtin_return_address(0)))

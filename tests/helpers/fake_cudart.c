@@ -8,63 +8,73 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct { int magic, version; const uint64_t *data; void **linked; } Wrapper;
-typedef struct { int number; } Image;
+typedef struct {
+    int magic, version;
+    const uint64_t* data;
+    void** linked;
+} Wrapper;
+typedef struct {
+    int number;
+} Image;
 
-static struct { const void *host; const char *name; int image; } known[4096];
+static struct {
+    const void* host;
+    const char* name;
+    int image;
+} known[4096];
 static int images, count;
 
-static const char *file_of(const void *address)
-{
+static const char* file_of(const void* address) {
     Dl_info info;
-    const char *name = dladdr(address, &info) && info.dli_fname ? info.dli_fname : "?";
-    const char *slash = strrchr(name, '/');
+    const char* name = dladdr(address, &info) && info.dli_fname ? info.dli_fname : "?";
+    const char* slash = strrchr(name, '/');
     return slash ? slash + 1 : name;
 }
 
-void **__cudaRegisterFatBinary(Wrapper *wrapper)
-{
-    Image *image = malloc(sizeof *image);
+void** __cudaRegisterFatBinary(Wrapper* wrapper) {
+    Image* image = malloc(sizeof *image);
     image->number = ++images;
     printf("image %d: by %s\n", image->number, file_of(__builtin_return_address(0)));
     if (wrapper->version == 2)
-        for (void **part = wrapper->linked; *part; ++part)
+        for (void** part = wrapper->linked; *part; ++part)
             printf("image %d: has %s\n", image->number, file_of(*part));
-    return (void **)image;
+    return (void**)image;
 }
 
-void __cudaRegisterFatBinaryEnd(Image *image) { printf("image %d: complete\n", image->number); }
-void __cudaUnregisterFatBinary(Image *image) { (void)image; }
-char __cudaInitModule(Image *image) { (void)image; return 1; }
+void __cudaRegisterFatBinaryEnd(Image* image) {
+    printf("image %d: complete\n", image->number);
+}
+void __cudaUnregisterFatBinary(Image* image) {
+    (void)image;
+}
+char __cudaInitModule(Image* image) {
+    (void)image;
+    return 1;
+}
 
-static void add(Image *image, const void *host, const char *name)
-{
+static void add(Image* image, const void* host, const char* name) {
     printf("%s: image %d, host %s\n", name, image->number, file_of(host));
     known[count].host = host;
     known[count].name = strdup(name);
     known[count++].image = image->number;
 }
 
-void __cudaRegisterFunction(Image *image, void *host, char *device, char *name, int limit, void *a,
-                            void *b, void *c, void *d, int *e)
-{
+void __cudaRegisterFunction(Image* image, void* host, char* device, char* name, int limit, void* a,
+                            void* b, void* c, void* d, int* e) {
     add(image, host, name);
 }
 
-void __cudaRegisterVar(Image *image, void *host, char *device, char *name, int x, size_t size,
-                       int constant, int global)
-{
+void __cudaRegisterVar(Image* image, void* host, char* device, char* name, int x, size_t size,
+                       int constant, int global) {
     add(image, host, name);
 }
 
-void __cudaRegisterManagedVar(Image *image, void *host, char *device, char *name, int x,
-                              size_t size, int constant, int global)
-{
+void __cudaRegisterManagedVar(Image* image, void* host, char* device, char* name, int x,
+                              size_t size, int constant, int global) {
     add(image, host, name);
 }
 
-static int use(const void *host)
-{
+static int use(const void* host) {
     int found = 0;
     for (int i = 0; i < count; ++i)
         if (known[i].host == host && ++found)
@@ -74,16 +84,46 @@ static int use(const void *host)
     return found ? 0 : 98;
 }
 
-unsigned __cudaPushCallConfiguration() { return 0; }
-int __cudaPopCallConfiguration() { return 0; }
-int __cudaGetKernel(void **kernel, void *host) { *kernel = host; return 0; }
-int __cudaLaunchKernel(void *host) { return use(host); }
-int cudaLaunchKernel(void *host) { return use(host); }
-int cudaMemcpyToSymbol(void *host) { return use(host); }
-int cudaMemcpyFromSymbol(void *to, void *host) { return use(host); }
-int cudaMalloc(void **memory, size_t size) { *memory = calloc(1, size); return 0; }
-int cudaMemcpy(void *to, const void *from, size_t size, int kind) { memcpy(to, from, size); return 0; }
-int cudaFree(void *memory) { free(memory); return 0; }
-int cudaDeviceSynchronize(void) { return 0; }
-int cudaGetLastError(void) { return 0; }
-const char *cudaGetErrorString(int status) { return status ? "error" : "no error"; }
+unsigned __cudaPushCallConfiguration() {
+    return 0;
+}
+int __cudaPopCallConfiguration() {
+    return 0;
+}
+int __cudaGetKernel(void** kernel, void* host) {
+    *kernel = host;
+    return 0;
+}
+int __cudaLaunchKernel(void* host) {
+    return use(host);
+}
+int cudaLaunchKernel(void* host) {
+    return use(host);
+}
+int cudaMemcpyToSymbol(void* host) {
+    return use(host);
+}
+int cudaMemcpyFromSymbol(void* to, void* host) {
+    return use(host);
+}
+int cudaMalloc(void** memory, size_t size) {
+    *memory = calloc(1, size);
+    return 0;
+}
+int cudaMemcpy(void* to, const void* from, size_t size, int kind) {
+    memcpy(to, from, size);
+    return 0;
+}
+int cudaFree(void* memory) {
+    free(memory);
+    return 0;
+}
+int cudaDeviceSynchronize(void) {
+    return 0;
+}
+int cudaGetLastError(void) {
+    return 0;
+}
+const char* cudaGetErrorString(int status) {
+    return status ? "error" : "no error";
+}

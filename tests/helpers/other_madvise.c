@@ -18,28 +18,25 @@
 #define MADV_POPULATE_READ 22
 #endif
 
-static int ends_with(const char* path, const char* name)
-{
+static int ends_with(const char* path, const char* name) {
     size_t size = strcspn(path, "\n"), length = strlen(name);
-    return size > length && path[size - length - 1] == '/'
-           && memcmp(path + size - length, name, length) == 0;
+    return size > length && path[size - length - 1] == '/' &&
+           memcmp(path + size - length, name, length) == 0;
 }
 
-static int is_bad(uintptr_t start, uintptr_t end, const char* name)
-{
+static int is_bad(uintptr_t start, uintptr_t end, const char* name) {
     unsigned long first, last;
     char line[4096];
     int found = 0;
     FILE* maps = fopen("/proc/self/maps", "r");
     while (!found && fgets(line, sizeof line, maps) != NULL)
-        found = ends_with(line, name) && sscanf(line, "%lx-%lx", &first, &last) == 2
-                && start < last && first < end;
+        found = ends_with(line, name) && sscanf(line, "%lx-%lx", &first, &last) == 2 &&
+                start < last && first < end;
     fclose(maps);
     return found;
 }
 
-int madvise(void* place, size_t size, int advice)
-{
+int madvise(void* place, size_t size, int advice) {
     const char* how = getenv("MADVISE");
     if (advice == MADV_POPULATE_READ) {
         int refused = strcmp(how, "refused") == 0;
@@ -52,8 +49,7 @@ int madvise(void* place, size_t size, int advice)
     return (int)syscall(SYS_madvise, place, size, advice);
 }
 
-ssize_t pread(int file, void* data, size_t size, off_t offset)
-{
+ssize_t pread(int file, void* data, size_t size, off_t offset) {
     char link[64], path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", file);
     ssize_t length = readlink(link, path, sizeof path - 1);
@@ -65,7 +61,6 @@ ssize_t pread(int file, void* data, size_t size, off_t offset)
     return (ssize_t)syscall(SYS_pread64, file, data, size, offset);
 }
 
-ssize_t pread64(int file, void* data, size_t size, off_t offset)
-{
+ssize_t pread64(int file, void* data, size_t size, off_t offset) {
     return pread(file, data, size, offset);
 }

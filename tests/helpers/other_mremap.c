@@ -12,21 +12,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int in_one_mapping(unsigned long start, size_t size)
-{
+static int in_one_mapping(unsigned long start, size_t size) {
     unsigned long first, end;
     char line[4096];
     int found = 0;
     FILE* maps = fopen("/proc/self/maps", "r");
     while (!found && fgets(line, sizeof line, maps) != NULL)
-        found = sscanf(line, "%lx-%lx", &first, &end) == 2 && first <= start
-                && start + size <= end;
+        found = sscanf(line, "%lx-%lx", &first, &end) == 2 && first <= start && start + size <= end;
     fclose(maps);
     return found;
 }
 
-void* mremap(void* from, size_t size, size_t wider, int flags, ...)
-{
+void* mremap(void* from, size_t size, size_t wider, int flags, ...) {
     static int count;
     const char* how = getenv("MREMAP");
     void* to;

@@ -51,7 +51,8 @@ static inline int pylink_set_aside(char* start, size_t size) {
 #if defined(MADV_FREE) && defined(MADV_WIPEONFORK)
     return madvise(start, size, MADV_WIPEONFORK) == 0 && madvise(start, size, MADV_FREE) == 0;
 #else
-    (void)start; (void)size;
+    (void)start;
+    (void)size;
     return 0;
 #endif
 }
@@ -60,7 +61,8 @@ static inline int pylink_bring_back(char* start, size_t size) {
 #ifdef MADV_KEEPONFORK
     return madvise(start, size, MADV_KEEPONFORK) == 0;
 #else
-    (void)start; (void)size;
+    (void)start;
+    (void)size;
     return 0;
 #endif
 }
@@ -71,12 +73,13 @@ static inline int pylink_bring_back(char* start, size_t size) {
 static inline size_t pylink_move_pages(char* from, size_t size, char* to) {
     size_t moved = 0;
 #ifdef MREMAP_FIXED
-    while (moved < size
-           && mremap(from + moved, PYLINK_LARGE_PAGE, PYLINK_LARGE_PAGE,
-                     MREMAP_MAYMOVE | MREMAP_FIXED, to + moved) == to + moved)
+    while (moved < size && mremap(from + moved, PYLINK_LARGE_PAGE, PYLINK_LARGE_PAGE,
+                                  MREMAP_MAYMOVE | MREMAP_FIXED, to + moved) == to + moved)
         moved += PYLINK_LARGE_PAGE;
 #else
-    (void)from; (void)size; (void)to;
+    (void)from;
+    (void)size;
+    (void)to;
 #endif
     return moved;
 }
@@ -86,12 +89,14 @@ static inline size_t pylink_move_pages(char* from, size_t size, char* to) {
 static inline size_t pylink_part_with_pages(char* from, size_t size, char* to) {
     size_t moved = 0;
 #ifdef MREMAP_DONTUNMAP
-    while (moved < size
-           && mremap(from + moved, PYLINK_LARGE_PAGE, PYLINK_LARGE_PAGE,
-                     MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to + moved) == to + moved)
+    while (moved < size &&
+           mremap(from + moved, PYLINK_LARGE_PAGE, PYLINK_LARGE_PAGE,
+                  MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to + moved) == to + moved)
         moved += PYLINK_LARGE_PAGE;
 #else
-    (void)from; (void)size; (void)to;
+    (void)from;
+    (void)size;
+    (void)to;
 #endif
     return moved;
 }

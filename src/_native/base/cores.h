@@ -35,13 +35,14 @@ static inline size_t pylink_read_quota(const char* groups, const char* root) {
     size_t least = 0, found, end;
     FILE* file = fopen(groups, "re");
     group[0] = 0;
-    while (file != NULL && fgets(group, sizeof group, file) != NULL && strncmp(group, "0::", 3) != 0)
+    while (file != NULL && fgets(group, sizeof group, file) != NULL &&
+           strncmp(group, "0::", 3) != 0)
         group[0] = 0;
     if (file != NULL)
         fclose(file);
     if (group[0]) {
         group[strcspn(group, "\n")] = 0;
-        for (end = strlen(group + 3); ; --end) {
+        for (end = strlen(group + 3);; --end) {
             if (end && group[3 + end] != '/' && group[3 + end] != 0)
                 continue;
             group[3 + end] = 0;
@@ -82,7 +83,7 @@ size_t pylink_core_count(void) {
     if (sched_getaffinity(0, sizeof cores, &cores) == 0)
         count = (size_t)CPU_COUNT(&cores);
 #endif
-    if (count == 0)                         /* more than fit into a cpu_set_t, or another system */
+    if (count == 0) /* more than fit into a cpu_set_t, or another system */
         count = (size_t)(sysconf(_SC_NPROCESSORS_ONLN) > 0 ? sysconf(_SC_NPROCESSORS_ONLN) : 1);
     if (most == (size_t)-1) {
         most = pylink_read_quota("/proc/self/cgroup", "/sys/fs/cgroup");

@@ -11,12 +11,12 @@
 /* Grow the heap by a step, whose size is returned; `before` gets the step's address. */
 static size_t pylink_grow_heap(size_t step, void** before) {
 #ifdef __GLIBC__
-    void* volatile taken;                   /* compilers drop a malloc that is only freed */
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);    /* the most that glibc takes */
+    void* volatile taken;                /* compilers drop a malloc that is only freed */
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most that glibc takes */
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
     mallopt(M_TOP_PAD, (int)step);
     *before = sbrk(0);
-    taken = malloc(step / 16);              /* more than is left: the heap grows by a step */
+    taken = malloc(step / 16); /* more than is left: the heap grows by a step */
     free(taken);
     return (size_t)((char*)sbrk(0) - (char*)*before);
 #else
@@ -29,8 +29,8 @@ static size_t pylink_grow_heap(size_t step, void** before) {
 /* Blocks of so many bytes and more are the system's again as soon as they are freed. */
 static void pylink_return_blocks(size_t size) {
 #ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, (int)size);   /* and no longer what the last one that was freed had */
-    mallopt(M_TRIM_THRESHOLD, (int)(16 * size));    /* else smaller ones are the system's, too */
+    mallopt(M_MMAP_THRESHOLD, (int)size); /* and no longer what the last one that was freed had */
+    mallopt(M_TRIM_THRESHOLD, (int)(16 * size)); /* else smaller ones are the system's, too */
 #else
     (void)size;
 #endif

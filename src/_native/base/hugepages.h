@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <time.h>
 #define PYLINK_LARGE_PAGE ((size_t)2 << 20)
-#define PYLINK_SLOW_PAGE 1000000                /* ns */
-#define PYLINK_KNOWN_FOR 500000000              /* ns: a link; memory stays warm for longer */
+#define PYLINK_SLOW_PAGE  1000000   /* ns */
+#define PYLINK_KNOWN_FOR  500000000 /* ns: a link; memory stays warm for longer */
 /* One for all kernels: when a large page was timed, in ns, times 2, and whether it was slow. */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_timed_page;
 static inline uint64_t pylink_time(clockid_t clock) {

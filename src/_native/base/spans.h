@@ -18,7 +18,7 @@ static inline uint64_t pylink_fold_product(uint64_t a, uint64_t b) {
 }
 
 static inline size_t pylink_equal_bytes(uint64_t difference) {
-    return (size_t)__builtin_ctzll(difference) / 8;     /* little endian: lowest byte first */
+    return (size_t)__builtin_ctzll(difference) / 8; /* little endian: lowest byte first */
 }
 
 #endif

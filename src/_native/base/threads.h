@@ -45,8 +45,7 @@ static inline int pylink_has_space(void) {
         pages = 0;
     fclose(file);
     used = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-    return used != 0 && used < limit.rlim_cur
-           && limit.rlim_cur - used >= PYLINK_SPACE_FOR_THREADS;
+    return used != 0 && used < limit.rlim_cur && limit.rlim_cur - used >= PYLINK_SPACE_FOR_THREADS;
 }
 
 /* How many threads besides the caller's may do what moves `size` bytes, as `items` items. Each is

@@ -15,16 +15,16 @@
 
 /* What tells a file from others, and that it changed. */
 typedef struct {
-    uint64_t offset;                    /* in the arena */
-    uint64_t size;                      /* 0: it is not mapped */
+    uint64_t offset; /* in the arena */
+    uint64_t size;   /* 0: it is not mapped */
     uint64_t device;
     uint64_t inode;
-    int64_t modified;                   /* ns */
+    int64_t modified; /* ns */
 } pylink_mapped;
 
 #if defined(__linux__) && defined(F_SETLEASE)
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22           /* Linux 5.14; older ones refuse the number */
+#define MADV_POPULATE_READ 22 /* Linux 5.14; older ones refuse the number */
 #endif
 static int64_t pylink_time_of(const struct stat* status) {
     return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
@@ -37,11 +37,11 @@ static int pylink_can_lease(int file) {
     if (fstatfs(file, &system) != 0)
         return 0;
     switch ((uint32_t)system.f_type) {
-    case 0xef53u:                       /* ext2 to ext4 */
-    case 0x58465342u:                   /* XFS */
-    case 0x9123683eu:                   /* Btrfs */
-    case 0xf2f52010u:                   /* F2FS */
-    case 0x01021994u:                   /* tmpfs */
+    case 0xef53u:     /* ext2 to ext4 */
+    case 0x58465342u: /* XFS */
+    case 0x9123683eu: /* Btrfs */
+    case 0xf2f52010u: /* F2FS */
+    case 0x01021994u: /* tmpfs */
         return 1;
     default:
         return 0;
@@ -129,8 +129,8 @@ static int pylink_fetch_pages(void* place, uint64_t size) {
 static int pylink_was_written(const char* path, const pylink_mapped* row) {
     struct stat status;
     return stat(path, &status) == 0 && status.st_dev == row->device &&
-           status.st_ino == row->inode && ((uint64_t)status.st_size != row->size ||
-                                           pylink_time_of(&status) != row->modified);
+           status.st_ino == row->inode &&
+           ((uint64_t)status.st_size != row->size || pylink_time_of(&status) != row->modified);
 }
 
 /* Put memory of zeros in the place of files; 0 if that cannot be. */
@@ -158,7 +158,11 @@ static void pylink_count_mapped(int64_t more) {
 
 static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* met,
                            pylink_mapped* row) {
-    (void)file; (void)place; (void)size; (void)met; (void)row;
+    (void)file;
+    (void)place;
+    (void)size;
+    (void)met;
+    (void)row;
     return 0;
 }
 
@@ -169,26 +173,32 @@ static void pylink_allow_forks(void) {
 }
 
 static void pylink_share_pages(void* place, uint64_t size, int shared) {
-    (void)place; (void)size; (void)shared;
+    (void)place;
+    (void)size;
+    (void)shared;
 }
 
 static int pylink_fetch_pages(void* place, uint64_t size) {
-    (void)place; (void)size;
+    (void)place;
+    (void)size;
     return 1;
 }
 
 static int pylink_was_written(const char* path, const pylink_mapped* row) {
-    (void)path; (void)row;
+    (void)path;
+    (void)row;
     return 0;
 }
 
 static int pylink_unmap_files(void* place, uint64_t size) {
-    (void)place; (void)size;
+    (void)place;
+    (void)size;
     return 1;
 }
 
 static int pylink_copy_mapped(void* place, uint64_t size) {
-    (void)place; (void)size;
+    (void)place;
+    (void)size;
     return 1;
 }
 #endif

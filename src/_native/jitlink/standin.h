@@ -29,7 +29,7 @@ typedef uintptr_t Handle;
 enum { CUBIN, PTX, LTOIR, ERROR_LOG, INFO_LOG };
 
 /* Has the methods that `ask` names; addresses are numbers to them. Changed with the GIL held. */
-static PyObject *volatile installer;
+static PyObject* volatile installer;
 
 /* What ends programs, on its way to the main thread. */
 static PyObject *ending_type, *ending_value, *ending_traceback;
@@ -40,22 +40,19 @@ struct Interrupted {
     PyObject *type, *value, *traceback;
 };
 
-static struct Interrupted enter(void)
-{
+static struct Interrupted enter(void) {
     struct Interrupted found;
     found.state = PyGILState_Ensure();
     PyErr_Fetch(&found.type, &found.value, &found.traceback);
     return found;
 }
 
-static void leave(struct Interrupted found)
-{
+static void leave(struct Interrupted found) {
     PyErr_Restore(found.type, found.value, found.traceback);
     PyGILState_Release(found.state);
 }
 
-static int raise_again(void *unused)
-{
+static int raise_again(void* unused) {
     (void)unused;
     PyErr_Restore(ending_type, ending_value, ending_traceback);
     ending_type = ending_value = ending_traceback = NULL;
@@ -63,8 +60,7 @@ static int raise_again(void *unused)
 }
 
 /* The result where the installer raised; no exception is set any more. */
-static int failed(void)
-{
+static int failed(void) {
     if (PyErr_ExceptionMatches(PyExc_Exception) || ending_type != NULL) {
         PyErr_Clear();
     } else {
@@ -80,20 +76,19 @@ static int failed(void)
 
 /* The result of a method with the arguments that `format` is for, a tuple of Py_BuildValue;
    `otherwise` once there is nobody to ask. */
-static int ask(int otherwise, const char *method, const char *format, ...)
-{
+static int ask(int otherwise, const char* method, const char* format, ...) {
     int result = otherwise;
     if (installer == NULL)
         return result;
     struct Interrupted found = enter();
-    PyObject *asked = installer;
+    PyObject* asked = installer;
     if (asked != NULL) {
         va_list list;
         va_start(list, format);
-        PyObject *arguments = Py_VaBuildValue(format, list);
+        PyObject* arguments = Py_VaBuildValue(format, list);
         va_end(list);
-        PyObject *function = arguments ? PyObject_GetAttrString(asked, method) : NULL;
-        PyObject *answer = function ? PyObject_Call(function, arguments, NULL) : NULL;
+        PyObject* function = arguments ? PyObject_GetAttrString(asked, method) : NULL;
+        PyObject* answer = function ? PyObject_Call(function, arguments, NULL) : NULL;
         long number = answer ? PyLong_AsLong(answer) : -1;
         result = PyErr_Occurred() ? failed() : (int)number;
         Py_XDECREF(answer);
@@ -110,24 +105,23 @@ static int ask(int otherwise, const char *method, const char *format, ...)
 #define PUBLIC __attribute__((visibility("default")))
 
 /* Called with the GIL; NULL when the installer goes. */
-PUBLIC void pylink_standin_install(PyObject *installed)
-{
+PUBLIC void pylink_standin_install(PyObject* installed) {
     Py_XINCREF(installed);
-    PyObject *before = installer;
+    PyObject* before = installer;
     installer = installed;
     Py_XDECREF(before);
 }
 
-#define ALIAS_(name, major, minor) \
+#define ALIAS_(name, major, minor)                                                                 \
     extern __typeof__(name) __##name##_##major##_##minor PUBLIC __attribute__((alias(#name)));
 #define ALIAS(name, major, minor) ALIAS_(name, major, minor)
-#define ALIASES(name) \
-    ALIAS(name, MAJOR, 0) ALIAS(name, MAJOR, 1) ALIAS(name, MAJOR, 2) ALIAS(name, MAJOR, 3) \
-    ALIAS(name, MAJOR, 4) ALIAS(name, MAJOR, 5) ALIAS(name, MAJOR, 6) ALIAS(name, MAJOR, 7) \
-    ALIAS(name, MAJOR, 8) ALIAS(name, MAJOR, 9)
+#define ALIASES(name)                                                                              \
+    ALIAS(name, MAJOR, 0)                                                                          \
+    ALIAS(name, MAJOR, 1) ALIAS(name, MAJOR, 2) ALIAS(name, MAJOR, 3) ALIAS(name, MAJOR, 4)        \
+        ALIAS(name, MAJOR, 5) ALIAS(name, MAJOR, 6) ALIAS(name, MAJOR, 7) ALIAS(name, MAJOR, 8)    \
+            ALIAS(name, MAJOR, 9)
 
-PUBLIC int nvJitLinkCreate(Handle *handle, uint32_t count, const char *const *options)
-{
+PUBLIC int nvJitLinkCreate(Handle* handle, uint32_t count, const char* const* options) {
     if (handle == NULL || (count != 0 && options == NULL))
         return ERROR_NULL_INPUT;
     *handle = 0;
@@ -135,8 +129,7 @@ PUBLIC int nvJitLinkCreate(Handle *handle, uint32_t count, const char *const *op
 }
 ALIASES(nvJitLinkCreate)
 
-PUBLIC int nvJitLinkDestroy(Handle *handle)
-{
+PUBLIC int nvJitLinkDestroy(Handle* handle) {
     if (handle == NULL || *handle == 0)
         return ERROR_NULL_INPUT;
     int result = ask(SUCCESS, "destroy", "(n)", N(*handle));
@@ -145,9 +138,8 @@ PUBLIC int nvJitLinkDestroy(Handle *handle)
 }
 ALIASES(nvJitLinkDestroy)
 
-PUBLIC int nvJitLinkAddData(Handle handle, int type, const void *data, size_t size,
-                            const char *name)
-{
+PUBLIC int nvJitLinkAddData(Handle handle, int type, const void* data, size_t size,
+                            const char* name) {
     if (handle == 0 || data == NULL)
         return ERROR_NULL_INPUT;
     return ask(ERROR_INTERNAL, "add_data", "(ninny)", N(handle), type, N(data), N(size),
@@ -155,43 +147,40 @@ PUBLIC int nvJitLinkAddData(Handle handle, int type, const void *data, size_t si
 }
 ALIASES(nvJitLinkAddData)
 
-PUBLIC int nvJitLinkAddFile(Handle handle, int type, const char *name)
-{
+PUBLIC int nvJitLinkAddFile(Handle handle, int type, const char* name) {
     if (handle == 0 || name == NULL)
         return ERROR_NULL_INPUT;
     return ask(ERROR_INTERNAL, "add_file", "(niy)", N(handle), type, name);
 }
 ALIASES(nvJitLinkAddFile)
 
-PUBLIC int nvJitLinkComplete(Handle handle)
-{
+PUBLIC int nvJitLinkComplete(Handle handle) {
     if (handle == 0)
         return ERROR_NULL_INPUT;
     return ask(ERROR_INTERNAL, "complete", "(n)", N(handle));
 }
 ALIASES(nvJitLinkComplete)
 
-static int get_size(Handle handle, int what, size_t *size)
-{
+static int get_size(Handle handle, int what, size_t* size) {
     if (handle == 0 || size == NULL)
         return ERROR_NULL_INPUT;
     return ask(ERROR_INTERNAL, "get_size", "(nin)", N(handle), what, N(size));
 }
 
-static int get(Handle handle, int what, char *here)
-{
+static int get(Handle handle, int what, char* here) {
     if (handle == 0 || here == NULL)
         return ERROR_NULL_INPUT;
     return ask(ERROR_INTERNAL, "get", "(nin)", N(handle), what, N(here));
 }
 
-#define RESULT(name, what) \
-    PUBLIC int nvJitLinkGet##name##Size(Handle handle, size_t *size) \
-    { \
-        return get_size(handle, what, size); \
-    } \
-    ALIASES(nvJitLinkGet##name##Size) \
-    PUBLIC int nvJitLinkGet##name(Handle handle, char *to) { return get(handle, what, to); } \
+#define RESULT(name, what)                                                                         \
+    PUBLIC int nvJitLinkGet##name##Size(Handle handle, size_t* size) {                             \
+        return get_size(handle, what, size);                                                       \
+    }                                                                                              \
+    ALIASES(nvJitLinkGet##name##Size)                                                              \
+    PUBLIC int nvJitLinkGet##name(Handle handle, char* to) {                                       \
+        return get(handle, what, to);                                                              \
+    }                                                                                              \
     ALIASES(nvJitLinkGet##name)
 
 RESULT(LinkedCubin, CUBIN)
@@ -200,23 +189,23 @@ RESULT(LinkedLTOIR, LTOIR)
 RESULT(ErrorLog, ERROR_LOG)
 RESULT(InfoLog, INFO_LOG)
 
-PUBLIC int nvJitLinkVersion(unsigned int *major, unsigned int *minor)
-{
+PUBLIC int nvJitLinkVersion(unsigned int* major, unsigned int* minor) {
     if (major == NULL || minor == NULL)
         return ERROR_NULL_INPUT;
     return ask(ERROR_INTERNAL, "version", "(nn)", N(major), N(minor));
 }
 
 /* Where the real library's __nvJitLinkAPI is, once it was asked for. */
-void *pylink_standin_api __attribute__((visibility("hidden")));
+void* pylink_standin_api __attribute__((visibility("hidden")));
 
-static int no_api(void) { return ERROR_INTERNAL; }
+static int no_api(void) {
+    return ERROR_INTERNAL;
+}
 
-__attribute__((visibility("hidden"), used)) void pylink_standin_find_api(void)
-{
-    void *api = NULL;
+__attribute__((visibility("hidden"), used)) void pylink_standin_find_api(void) {
+    void* api = NULL;
     int result = ask(ERROR_INTERNAL, "find_api", "(n)", N(&api));
-    pylink_standin_api = result == SUCCESS ? api : (void *)no_api;
+    pylink_standin_api = result == SUCCESS ? api : (void*)no_api;
 }
 
 /* The arguments of the function are unknown: all registers that could hold arguments keep their
@@ -247,31 +236,30 @@ __asm__(
     "1:  jmp *pylink_standin_api(%rip)\n"
     ".size __nvJitLinkAPI, . - __nvJitLinkAPI\n");
 #elif defined(__aarch64__)
-__asm__(
-    ".text\n"
-    ".globl __nvJitLinkAPI\n"
-    ".type __nvJitLinkAPI, %function\n"
-    "__nvJitLinkAPI:\n"
-    "    adrp x16, pylink_standin_api\n"
-    "    ldr x16, [x16, :lo12:pylink_standin_api]\n"
-    "    cbnz x16, 1f\n"
-    "    stp x29, x30, [sp, #-224]!\n"
-    "    stp x0, x1, [sp, #16]\n     stp x2, x3, [sp, #32]\n"
-    "    stp x4, x5, [sp, #48]\n     stp x6, x7, [sp, #64]\n"
-    "    str x8, [sp, #80]\n"
-    "    stp q0, q1, [sp, #96]\n     stp q2, q3, [sp, #128]\n"
-    "    stp q4, q5, [sp, #160]\n    stp q6, q7, [sp, #192]\n"
-    "    bl pylink_standin_find_api\n"
-    "    ldp q0, q1, [sp, #96]\n     ldp q2, q3, [sp, #128]\n"
-    "    ldp q4, q5, [sp, #160]\n    ldp q6, q7, [sp, #192]\n"
-    "    ldr x8, [sp, #80]\n"
-    "    ldp x0, x1, [sp, #16]\n     ldp x2, x3, [sp, #32]\n"
-    "    ldp x4, x5, [sp, #48]\n     ldp x6, x7, [sp, #64]\n"
-    "    ldp x29, x30, [sp], #224\n"
-    "    adrp x16, pylink_standin_api\n"
-    "    ldr x16, [x16, :lo12:pylink_standin_api]\n"
-    "1:  br x16\n"
-    ".size __nvJitLinkAPI, . - __nvJitLinkAPI\n");
+__asm__(".text\n"
+        ".globl __nvJitLinkAPI\n"
+        ".type __nvJitLinkAPI, %function\n"
+        "__nvJitLinkAPI:\n"
+        "    adrp x16, pylink_standin_api\n"
+        "    ldr x16, [x16, :lo12:pylink_standin_api]\n"
+        "    cbnz x16, 1f\n"
+        "    stp x29, x30, [sp, #-224]!\n"
+        "    stp x0, x1, [sp, #16]\n     stp x2, x3, [sp, #32]\n"
+        "    stp x4, x5, [sp, #48]\n     stp x6, x7, [sp, #64]\n"
+        "    str x8, [sp, #80]\n"
+        "    stp q0, q1, [sp, #96]\n     stp q2, q3, [sp, #128]\n"
+        "    stp q4, q5, [sp, #160]\n    stp q6, q7, [sp, #192]\n"
+        "    bl pylink_standin_find_api\n"
+        "    ldp q0, q1, [sp, #96]\n     ldp q2, q3, [sp, #128]\n"
+        "    ldp q4, q5, [sp, #160]\n    ldp q6, q7, [sp, #192]\n"
+        "    ldr x8, [sp, #80]\n"
+        "    ldp x0, x1, [sp, #16]\n     ldp x2, x3, [sp, #32]\n"
+        "    ldp x4, x5, [sp, #48]\n     ldp x6, x7, [sp, #64]\n"
+        "    ldp x29, x30, [sp], #224\n"
+        "    adrp x16, pylink_standin_api\n"
+        "    ldr x16, [x16, :lo12:pylink_standin_api]\n"
+        "1:  br x16\n"
+        ".size __nvJitLinkAPI, . - __nvJitLinkAPI\n");
 #else
 #error "__nvJitLinkAPI has no jump for this processor"
 #endif

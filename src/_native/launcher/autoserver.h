@@ -6,16 +6,16 @@
 #include <sys/file.h>
 #include <sys/wait.h>
 
-#define AUTO "auto"
-#define MARK "nvlink.serve" /* beside the nvlink of an overlay: as PYLINK_SERVER=auto */
-#define LONGEST_PARENT 45 /* bytes: with the names below it and a suffix a socket has 107 */
-#define PAUSE 10 /* seconds until another try, after a server that ended at once */
-#define IDLE "600" /* seconds without links after which it ends */
+#define AUTO           "auto"
+#define MARK           "nvlink.serve" /* beside the nvlink of an overlay: as PYLINK_SERVER=auto */
+#define LONGEST_PARENT 45    /* bytes: with the names below it and a suffix a socket has 107 */
+#define PAUSE          10    /* seconds until another try, after a server that ended at once */
+#define IDLE           "600" /* seconds without links after which it ends */
 
 /* The path of the socket for this user and the installation with this script; 0 if no server may
    run. The folder is created if it does not exist. */
-static int find_auto(const char *script, char *path, size_t room) {
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
+static int find_auto(const char* script, char* path, size_t room) {
+    const char* runtime = getenv("XDG_RUNTIME_DIR");
     uid_t user = geteuid();
     struct stat status, installed;
     size_t size;
@@ -39,7 +39,7 @@ static int find_auto(const char *script, char *path, size_t room) {
 }
 
 /* Whether the folder whose path is so long is `bin` of an overlay that has a server. */
-static int is_served_folder(const char *folder, size_t size) {
+static int is_served_folder(const char* folder, size_t size) {
     char path[PATH_MAX + sizeof MARK];
     if (size >= PATH_MAX)
         return 0;
@@ -48,14 +48,14 @@ static int is_served_folder(const char *folder, size_t size) {
 }
 
 /* Whether this is the nvlink of an overlay that has a server. */
-static int is_served_overlay(const char *started) {
-    const char *slash = started ? strrchr(started, '/') : NULL;
+static int is_served_overlay(const char* started) {
+    const char* slash = started ? strrchr(started, '/') : NULL;
     return slash != NULL && strcmp(slash + 1, "nvlink") == 0 &&
            is_served_folder(started, (size_t)(slash - started));
 }
 
 /* The lock of a server to be started, or -1: another one has it, or the last one ended at once. */
-static int take_lock(const char *path) {
+static int take_lock(const char* path) {
     char name[PATH_MAX];
     struct stat status;
     int lock;
@@ -75,7 +75,7 @@ static int take_lock(const char *path) {
 
 /* Start a server in a process of its own: nothing of this one is left in it but user, limits and
  * environment. */
-static void start_server(const char *script, const char *path) {
+static void start_server(const char* script, const char* path) {
     int lock = take_lock(path), i, nothing, most;
     sigset_t none;
     pid_t child;
@@ -103,6 +103,6 @@ static void start_server(const char *script, const char *path) {
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (chdir("/") == 0)
-        execl(script, script, "serve", "--auto", path, "--idle-timeout", IDLE, (char *)NULL);
+        execl(script, script, "serve", "--auto", path, "--idle-timeout", IDLE, (char*)NULL);
     _exit(1);
 }

@@ -8,13 +8,13 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define SERVER "PYLINK_SERVER"
+#define SERVER    "PYLINK_SERVER"
 #define ANSWER_MS 500 /* how long to wait for an answer, in ms, before linking without a server */
 
-extern char **environ;
+extern char** environ;
 
 /* All of `size` bytes; with descriptors at the first. */
-static int send_all(int server, const char *data, size_t size, const int *lent, size_t count) {
+static int send_all(int server, const char* data, size_t size, const int* lent, size_t count) {
     union {
         struct cmsghdr head;
         char room[CMSG_SPACE(4 * sizeof(int))];
@@ -24,12 +24,12 @@ static int send_all(int server, const char *data, size_t size, const int *lent, 
     while (size) {
         ssize_t sent;
         memset(&message, 0, sizeof message);
-        part.iov_base = (void *)data;
+        part.iov_base = (void*)data;
         part.iov_len = size;
         message.msg_iov = &part;
         message.msg_iovlen = 1;
         if (count) {
-            struct cmsghdr *head;
+            struct cmsghdr* head;
             memset(&control, 0, sizeof control);
             message.msg_control = &control;
             message.msg_controllen = CMSG_SPACE(count * sizeof *lent);
@@ -52,7 +52,7 @@ static int send_all(int server, const char *data, size_t size, const int *lent, 
 }
 
 /* A server of this user's at the path, or -1. */
-static int find_server(const char *path) {
+static int find_server(const char* path) {
     struct sockaddr_un place;
     struct ucred peer;
     socklen_t size = sizeof peer;
@@ -65,8 +65,9 @@ static int find_server(const char *path) {
     server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (server < 0)
         return -1;
-    if (server <= STDERR_FILENO || /* in place of a stream that is closed, and would be lent as it */
-        connect(server, (struct sockaddr *)&place, sizeof place) != 0 ||
+    if (server <=
+            STDERR_FILENO || /* in place of a stream that is closed, and would be lent as it */
+        connect(server, (struct sockaddr*)&place, sizeof place) != 0 ||
         getsockopt(server, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != geteuid()) {
         close(server);
         return -1;
@@ -76,9 +77,9 @@ static int find_server(const char *path) {
 
 /* The request: its size, then strings that end in zeros: script, umask, number of arguments,
  * arguments, environment. */
-static char *make_request(const char *script, int argc, char **argv, size_t *size) {
+static char* make_request(const char* script, int argc, char** argv, size_t* size) {
     char mask[16], count[16], *request, *end;
-    const char *head[3];
+    const char* head[3];
     mode_t own = umask(0);
     uint32_t length;
     int i;
@@ -108,11 +109,11 @@ static char *make_request(const char *script, int argc, char **argv, size_t *siz
 }
 
 /* The exit status of the link by a server, or -1 when there was none. */
-static int link_by(int server, const char *script, int argc, char **argv) {
+static int link_by(int server, const char* script, int argc, char** argv) {
     int lent[4] = {0, 1, 2, -1}, status = -1;
     unsigned char answer[2];
     size_t size;
-    char *request;
+    char* request;
     struct pollfd taken = {server, POLLIN, 0};
     request = make_request(script, argc, argv, &size);
     lent[3] = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -9,40 +9,40 @@
  */
 #include "nvcctable.h"
 
-#define NVCC "nvcc"
+#define NVCC         "nvcc"
 #define TOOLKIT_NVCC "toolkit-nvcc"
-#define PYLINK "pylink"
+#define PYLINK       "pylink"
 /* Set by the caller that wants nvcc itself (src/pylink/devicelink/toolkit.py). */
-#define HANDED_ON "PYLINK_DLINK_HANDED_ON"
-#define MOST_FILES 1000
+#define HANDED_ON    "PYLINK_DLINK_HANDED_ON"
+#define MOST_FILES   1000
 #define LARGEST_FILE (256 << 20)
-#define BLANKS " \t\r\n"
+#define BLANKS       " \t\r\n"
 
 /* What the words were so far. */
 struct nvcc_words {
-    const struct nvcc_option *wants; /* the option whose argument comes next */
+    const struct nvcc_option* wants; /* the option whose argument comes next */
     int inputs, files;
-    int links;   /* -dlink */
-    int ends;    /* an output that only a device-link step has */
+    int links; /* -dlink */
+    int ends;  /* an output that only a device-link step has */
     int forwards, unknown;
     int refused; /* a word that only nvcc understands */
 };
 
-static void take_word(struct nvcc_words *words, const char *word);
+static void take_word(struct nvcc_words* words, const char* word);
 
-static int ends_with(const char *word, const char *end) {
+static int ends_with(const char* word, const char* end) {
     size_t size = strlen(word), tail = strlen(end);
     return size >= tail && strcmp(word + size - tail, end) == 0;
 }
 
-static int starts_with_any(const char *word, const char *const *starts) {
+static int starts_with_any(const char* word, const char* const* starts) {
     for (; *starts; starts++)
         if (strncmp(word, *starts, strlen(*starts)) == 0)
             return 1;
     return 0;
 }
 
-static int is_any(const char *word, const char *const *words) {
+static int is_any(const char* word, const char* const* words) {
     for (; *words; words++)
         if (strcmp(word, *words) == 0)
             return 1;
@@ -50,7 +50,7 @@ static int is_any(const char *word, const char *const *words) {
 }
 
 /* Words for the compiler of the host, with commas, blanks and quotes between them. */
-static void take_host_words(struct nvcc_words *words, const char *text) {
+static void take_host_words(struct nvcc_words* words, const char* text) {
     static const char between[] = ", \t'\"";
     char word[256];
     while (*(text += strspn(text, between))) {
@@ -72,7 +72,7 @@ static void take_host_words(struct nvcc_words *words, const char *text) {
 
 /* The words of a text, as `split_arguments` of src/pylink/options/file.py has them. The text is
  * overwritten. */
-static void take_text(struct nvcc_words *words, char *text) {
+static void take_text(struct nvcc_words* words, char* text) {
     while (!words->refused && *(text += strspn(text, BLANKS))) {
         char *word = text, *end = text;
         int quoted = 0;
@@ -97,9 +97,9 @@ static void take_text(struct nvcc_words *words, char *text) {
 }
 
 /* The words of an options file. A pipe can be read once, by the program that uses what is in it. */
-static void take_file(struct nvcc_words *words, const char *path) {
+static void take_file(struct nvcc_words* words, const char* path) {
     struct stat status;
-    char *text = NULL;
+    char* text = NULL;
     ssize_t size = -1;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file >= 0 && ++words->files < MOST_FILES && fstat(file, &status) == 0 &&
@@ -118,8 +118,8 @@ static void take_file(struct nvcc_words *words, const char *path) {
     free(text);
 }
 
-static void take_argument(struct nvcc_words *words, const char *argument) {
-    const struct nvcc_option *option = words->wants;
+static void take_argument(struct nvcc_words* words, const char* argument) {
+    const struct nvcc_option* option = words->wants;
     char *files, *rest, *file;
     words->wants = NULL;
     if (option->use == NVCC_HOST_WORDS)
@@ -133,21 +133,21 @@ static void take_argument(struct nvcc_words *words, const char *argument) {
     free(files);
 }
 
-static void take_flag(struct nvcc_words *words, const struct nvcc_option *option) {
+static void take_flag(struct nvcc_words* words, const struct nvcc_option* option) {
     words->links |= option->use == NVCC_DEVICE_LINK;
     words->ends |= option->use == NVCC_ENDS;
     words->forwards |= option->use == NVCC_FORWARDS;
 }
 
-static void take_word(struct nvcc_words *words, const char *word) {
-    const struct nvcc_option *option;
+static void take_word(struct nvcc_words* words, const char* word) {
+    const struct nvcc_option* option;
     size_t size = strcspn(word, "=");
     if (words->wants) {
         take_argument(words, word);
         return;
     }
     if (*word != '-') {
-        const char *const *kind;
+        const char* const* kind;
         for (kind = LINKED; *kind && !ends_with(word, *kind); kind++)
             ;
         words->inputs++;
@@ -175,16 +175,16 @@ static void take_word(struct nvcc_words *words, const char *word) {
         take_argument(words, word + size + 1);
 }
 
-static void take_variable(struct nvcc_words *words, const char *name) {
-    const char *value = getenv(name);
-    char *text = value ? strdup(value) : NULL;
+static void take_variable(struct nvcc_words* words, const char* name) {
+    const char* value = getenv(name);
+    char* text = value ? strdup(value) : NULL;
     if (text)
         take_text(words, text);
     free(text);
 }
 
 /* Whether a command line of nvcc is a device-link step, or a link that has one in it. */
-static int is_step(int argc, char **argv) {
+static int is_step(int argc, char** argv) {
     struct nvcc_words words = {NULL, 0, 0, 0, 0, 0, 0, 0};
     int i;
     take_variable(&words, "NVCC_PREPEND_FLAGS");
@@ -197,10 +197,10 @@ static int is_step(int argc, char **argv) {
 }
 
 /* Become the program that does it; `folder` is that of this one. Returns when none can be started. */
-static void run_nvcc(const char *folder, int argc, char **argv) {
+static void run_nvcc(const char* folder, int argc, char** argv) {
     static char program[PATH_MAX + sizeof TOOLKIT_NVCC], root[PATH_MAX];
-    const char *slash = strrchr(folder, '/');
-    char **words;
+    const char* slash = strrchr(folder, '/');
+    char** words;
     int i, n = 0;
     if (getenv(HANDED_ON)) {
         unsetenv(HANDED_ON);

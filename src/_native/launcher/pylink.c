@@ -35,7 +35,7 @@
 #define FOLDER "# pylink is in "
 /* Where installers put packages, below the folder that has `bin`: some distributions have folders of
  * their own. */
-static const char *const sites[] = {
+static const char* const sites[] = {
     "lib/" PYLINK_LIB "/site-packages",
     "lib64/" PYLINK_LIB "/site-packages",
     "lib/" PYLINK_LIB "/dist-packages",
@@ -45,7 +45,7 @@ static const char *const sites[] = {
 #define HELD "PYLINK_INTERRUPTS_HELD"
 
 /* Whether a file is a whole bundle, in the bytecode of this interpreter. */
-static int is_bundle(const char *path) {
+static int is_bundle(const char* path) {
     static const unsigned char magic[4] = PYLINK_MAGIC;
     unsigned char head[16];
     struct stat status;
@@ -60,13 +60,13 @@ static int is_bundle(const char *path) {
 }
 
 /* Whether the bundle of a file name that ends the path of the package is one; if so, the path is it. */
-static int find_in(char *path, size_t end, const char *name) {
+static int find_in(char* path, size_t end, const char* name) {
     strcpy(path + end, name);
     return is_bundle(path);
 }
 
 /* Find the best bundle of the package in the folder `package`; 0 without one. */
-static int find_bundle(const char *package, char *path, size_t room) {
+static int find_bundle(const char* package, char* path, size_t room) {
     size_t end = strlen(package);
     if (end + 64 > room)
         return 0;
@@ -78,9 +78,9 @@ static int find_bundle(const char *package, char *path, size_t room) {
 }
 
 /* Find the folder of the package, which lies in `folder`, or beside that of this program. */
-static int find_package(const char *folder, const char *here, char *package, size_t room) {
+static int find_package(const char* folder, const char* here, char* package, size_t room) {
     struct stat status;
-    const char *slash = strrchr(here, '/');
+    const char* slash = strrchr(here, '/');
     size_t i;
     if (folder)
         return snprintf(package, room, "%s/pylink", folder) < (int)room &&
@@ -94,9 +94,9 @@ static int find_package(const char *folder, const char *here, char *package, siz
 }
 
 /* What follows `start` on a line, which is ended there; NULL when the line starts otherwise. */
-static char *rest_of(char *line, const char *start) {
+static char* rest_of(char* line, const char* start) {
     size_t size = strlen(start);
-    char *end = strchr(line, '\n');
+    char* end = strchr(line, '\n');
     if (end == NULL || strncmp(line, start, size) != 0)
         return NULL;
     *end = '\0';
@@ -115,12 +115,12 @@ static int hold_interrupts(void) {
 
 /* Whether the rest of a first line is an interpreter of Python by itself, to be started with words
  * of ours: it may be a shell's that starts one, or have words. */
-static int is_python(const char *line) {
-    const char *name = strrchr(line, '/');
+static int is_python(const char* line) {
+    const char* name = strrchr(line, '/');
     return name && strncmp(name + 1, "python", 6) == 0 && strchr(name, ' ') == NULL;
 }
 
-static int fail(const char *what, const char *path) {
+static int fail(const char* what, const char* path) {
     fprintf(stderr, "pylink: cannot %s %s: %s\n", what, path, strerror(errno));
     return 1;
 }
@@ -128,20 +128,20 @@ static int fail(const char *what, const char *path) {
 /* The path of this program without links, in a place of PATH_MAX bytes; 0, or -1 if nothing says
  * it. There may be no /proc, as in a small chroot; the kernel hands over the path that was started,
  * too. */
-static int find_program(char *path, size_t room) {
+static int find_program(char* path, size_t room) {
     ssize_t size = readlink(SELF, path, room - 1);
-    const char *started;
+    const char* started;
     if (size >= 0) {
         path[size] = '\0';
         return 0;
     }
-    started = (const char *)getauxval(AT_EXECFN);
+    started = (const char*)getauxval(AT_EXECFN);
     return started != NULL && realpath(started, path) != NULL ? 0 : -1;
 }
 
 /* The exit status of the link by the server that is asked for, or -1 when there was none. */
-static int link_by_server(const char *script, int argc, char **argv) {
-    const char *path = getenv(SERVER);
+static int link_by_server(const char* script, int argc, char** argv) {
+    const char* path = getenv(SERVER);
     static char socket[108 + 64];
     int server;
     if (argc <= 0)
@@ -162,7 +162,7 @@ static int link_by_server(const char *script, int argc, char **argv) {
     return server < 0 ? -1 : link_by(server, script, argc, argv);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     static char here[PATH_MAX], script[PATH_MAX + sizeof SCRIPT];
     static char package[3 * PATH_MAX], bundle[3 * PATH_MAX + 64];
     static char text[2 * PATH_MAX]; /* zeros after what is read */

@@ -7,11 +7,11 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
-#define OPENED "/proc/self/fd/"
+#define OPENED         "/proc/self/fd/"
 #define LARGEST_BUNDLE (1 << 24)
 
 /* Computes what `checksum` of src/pylink/startup/bundle.py does. */
-static uint64_t checksum(const unsigned char *data, size_t size) {
+static uint64_t checksum(const unsigned char* data, size_t size) {
     uint64_t total = 0;
     size_t at, i;
     for (at = 0; at < size; at += 8) {
@@ -25,12 +25,12 @@ static uint64_t checksum(const unsigned char *data, size_t size) {
 }
 
 /* The path of this user's folder; 0 where a cache could be another user's. */
-static int find_cache(char *path, size_t room) {
+static int find_cache(char* path, size_t room) {
     const char *home = getenv("HOME"), *cache = getenv("XDG_CACHE_HOME");
     uid_t user = geteuid();
     struct stat status;
     int has_home = home != NULL && *home, is_own = cache != NULL && *cache == '/';
-    const char *base = is_own ? cache : home;
+    const char* base = is_own ? cache : home;
     if (getuid() != user || getgid() != getegid() || getauxval(AT_SECURE))
         return 0;
     if (has_home && (stat(home, &status) != 0 || status.st_uid != user))
@@ -44,7 +44,7 @@ static int find_cache(char *path, size_t room) {
 static int is_good(int file) {
     static const unsigned char magic[4] = PYLINK_MAGIC;
     struct stat status;
-    unsigned char *data;
+    unsigned char* data;
     uint64_t stated = 0;
     int good, i;
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
@@ -64,7 +64,7 @@ static int is_good(int file) {
 
 /* Open the bundle of the package in the user's cache, and write the path under which the
    interpreter finds that descriptor; 0 without a bundle that is safe and whole. */
-static int open_cached(const char *package, char *path, size_t room) {
+static int open_cached(const char* package, char* path, size_t room) {
     char name[128];
     struct stat status, reached;
     int folder, file, kept;

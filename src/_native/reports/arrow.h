@@ -18,15 +18,15 @@
 #define ARROW_NULLABLE 2
 
 struct ArrowSchema {
-    const char *format;
-    const char *name;
-    const char *metadata;
+    const char* format;
+    const char* name;
+    const char* metadata;
     int64_t flags;
     int64_t n_children;
-    struct ArrowSchema **children;
-    struct ArrowSchema *dictionary;
-    void (*release)(struct ArrowSchema *);
-    void *private_data;
+    struct ArrowSchema** children;
+    struct ArrowSchema* dictionary;
+    void (*release)(struct ArrowSchema*);
+    void* private_data;
 };
 
 struct ArrowArray {
@@ -35,83 +35,87 @@ struct ArrowArray {
     int64_t offset;
     int64_t n_buffers;
     int64_t n_children;
-    const void **buffers;
-    struct ArrowArray **children;
-    struct ArrowArray *dictionary;
-    void (*release)(struct ArrowArray *);
-    void *private_data;
+    const void** buffers;
+    struct ArrowArray** children;
+    struct ArrowArray* dictionary;
+    void (*release)(struct ArrowArray*);
+    void* private_data;
 };
 
 struct ArrowArrayStream {
-    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *);
-    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *);
-    const char *(*get_last_error)(struct ArrowArrayStream *);
-    void (*release)(struct ArrowArrayStream *);
-    void *private_data;
+    int (*get_schema)(struct ArrowArrayStream*, struct ArrowSchema*);
+    int (*get_next)(struct ArrowArrayStream*, struct ArrowArray*);
+    const char* (*get_last_error)(struct ArrowArrayStream*);
+    void (*release)(struct ArrowArrayStream*);
+    void* private_data;
 };
 
 /* A column: its values, or codes of the `texts` in a dictionary. `valid` is NULL without nulls. */
 typedef struct {
-    const char *format;
-    const char *name;
-    const void *values;
-    const void *valid;
+    const char* format;
+    const char* name;
+    const void* values;
+    const void* valid;
     int64_t nulls;
     int64_t texts; /* -1: no dictionary */
-    const void *offsets;
-    const void *bytes;
+    const void* offsets;
+    const void* bytes;
 } ArrowColumn;
 
 /* What a stream has to give: once the rows, then its end. `owner` holds all that columns point to. */
 typedef struct {
-    PyObject *owner;
+    PyObject* owner;
     int64_t rows;
     int64_t count;
     int done;
-    ArrowColumn *columns;
+    ArrowColumn* columns;
 } ArrowTable;
 
-static void arrow_drop(PyObject *owner) {
+static void arrow_drop(PyObject* owner) {
     PyGILState_STATE state;
-    if (owner == NULL || !Py_IsInitialized()) return;
+    if (owner == NULL || !Py_IsInitialized())
+        return;
     state = PyGILState_Ensure();
     Py_DECREF(owner);
     PyGILState_Release(state);
 }
 
-static PyObject *arrow_keep(PyObject *owner) {
+static PyObject* arrow_keep(PyObject* owner) {
     PyGILState_STATE state = PyGILState_Ensure();
     Py_INCREF(owner);
     PyGILState_Release(state);
     return owner;
 }
 
-static void arrow_release_schema(struct ArrowSchema *schema) {
+static void arrow_release_schema(struct ArrowSchema* schema) {
     int64_t i;
     for (i = 0; i < schema->n_children; i++) {
-        struct ArrowSchema *child = schema->children[i];
-        if (child != NULL && child->release != NULL) child->release(child);
+        struct ArrowSchema* child = schema->children[i];
+        if (child != NULL && child->release != NULL)
+            child->release(child);
         free(child);
     }
     free(schema->children);
     if (schema->dictionary != NULL && schema->dictionary->release != NULL)
         schema->dictionary->release(schema->dictionary);
     free(schema->dictionary);
-    free((void *)schema->format);
-    free((void *)schema->name);
+    free((void*)schema->format);
+    free((void*)schema->name);
     schema->release = NULL;
 }
 
 /* A schema with copies of the texts and room for children; 0, or -1 without memory. */
-static int arrow_new_schema(struct ArrowSchema *schema, const char *format, const char *name,
+static int arrow_new_schema(struct ArrowSchema* schema, const char* format, const char* name,
                             int64_t flags, int64_t children) {
     memset(schema, 0, sizeof *schema);
     schema->release = arrow_release_schema;
     schema->flags = flags;
     schema->format = strdup(format);
     schema->name = strdup(name);
-    if (children) schema->children = calloc((size_t)children, sizeof *schema->children);
-    if (schema->children != NULL) schema->n_children = children;
+    if (children)
+        schema->children = calloc((size_t)children, sizeof *schema->children);
+    if (schema->children != NULL)
+        schema->n_children = children;
     if (schema->format == NULL || schema->name == NULL || schema->n_children != children) {
         arrow_release_schema(schema);
         return -1;
@@ -119,10 +123,12 @@ static int arrow_new_schema(struct ArrowSchema *schema, const char *format, cons
     return 0;
 }
 
-static int arrow_column_schema(struct ArrowSchema *schema, const ArrowColumn *column) {
+static int arrow_column_schema(struct ArrowSchema* schema, const ArrowColumn* column) {
     int64_t flags = column->valid != NULL ? ARROW_NULLABLE : 0;
-    if (arrow_new_schema(schema, column->format, column->name, flags, 0)) return -1;
-    if (column->texts < 0) return 0;
+    if (arrow_new_schema(schema, column->format, column->name, flags, 0))
+        return -1;
+    if (column->texts < 0)
+        return 0;
     schema->dictionary = calloc(1, sizeof *schema->dictionary);
     if (schema->dictionary == NULL || arrow_new_schema(schema->dictionary, "u", "", 0, 0)) {
         arrow_release_schema(schema);
@@ -131,10 +137,11 @@ static int arrow_column_schema(struct ArrowSchema *schema, const ArrowColumn *co
     return 0;
 }
 
-static int arrow_get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *schema) {
-    const ArrowTable *table = stream->private_data;
+static int arrow_get_schema(struct ArrowArrayStream* stream, struct ArrowSchema* schema) {
+    const ArrowTable* table = stream->private_data;
     int64_t i;
-    if (arrow_new_schema(schema, "+s", "", 0, table->count)) return ENOMEM;
+    if (arrow_new_schema(schema, "+s", "", 0, table->count))
+        return ENOMEM;
     for (i = 0; i < table->count; i++) {
         schema->children[i] = calloc(1, sizeof **schema->children);
         if (schema->children[i] == NULL ||
@@ -146,11 +153,12 @@ static int arrow_get_schema(struct ArrowArrayStream *stream, struct ArrowSchema 
     return 0;
 }
 
-static void arrow_release_array(struct ArrowArray *array) {
+static void arrow_release_array(struct ArrowArray* array) {
     int64_t i;
     for (i = 0; i < array->n_children; i++) {
-        struct ArrowArray *child = array->children[i];
-        if (child != NULL && child->release != NULL) child->release(child);
+        struct ArrowArray* child = array->children[i];
+        if (child != NULL && child->release != NULL)
+            child->release(child);
         free(child);
     }
     free(array->children);
@@ -163,15 +171,18 @@ static void arrow_release_array(struct ArrowArray *array) {
 }
 
 /* An array with room for buffers and children, which holds `owner`; 0, or -1 without memory. */
-static int arrow_new_array(struct ArrowArray *array, PyObject *owner, int64_t length,
+static int arrow_new_array(struct ArrowArray* array, PyObject* owner, int64_t length,
                            int64_t buffers, int64_t children) {
     memset(array, 0, sizeof *array);
     array->release = arrow_release_array;
     array->length = length;
     array->buffers = calloc((size_t)buffers, sizeof *array->buffers);
-    if (array->buffers != NULL) array->n_buffers = buffers;
-    if (children) array->children = calloc((size_t)children, sizeof *array->children);
-    if (array->children != NULL) array->n_children = children;
+    if (array->buffers != NULL)
+        array->n_buffers = buffers;
+    if (children)
+        array->children = calloc((size_t)children, sizeof *array->children);
+    if (array->children != NULL)
+        array->n_children = children;
     if (array->buffers == NULL || array->n_children != children) {
         arrow_release_array(array);
         return -1;
@@ -180,13 +191,15 @@ static int arrow_new_array(struct ArrowArray *array, PyObject *owner, int64_t le
     return 0;
 }
 
-static int arrow_column_array(struct ArrowArray *array, const ArrowColumn *column,
-                              PyObject *owner, int64_t rows) {
-    if (arrow_new_array(array, owner, rows, 2, 0)) return -1;
+static int arrow_column_array(struct ArrowArray* array, const ArrowColumn* column, PyObject* owner,
+                              int64_t rows) {
+    if (arrow_new_array(array, owner, rows, 2, 0))
+        return -1;
     array->buffers[0] = column->valid;
     array->buffers[1] = column->values;
     array->null_count = column->nulls;
-    if (column->texts < 0) return 0;
+    if (column->texts < 0)
+        return 0;
     array->dictionary = calloc(1, sizeof *array->dictionary);
     if (array->dictionary == NULL ||
         arrow_new_array(array->dictionary, owner, column->texts, 3, 0)) {
@@ -198,19 +211,19 @@ static int arrow_column_array(struct ArrowArray *array, const ArrowColumn *colum
     return 0;
 }
 
-static int arrow_get_next(struct ArrowArrayStream *stream, struct ArrowArray *array) {
-    ArrowTable *table = stream->private_data;
+static int arrow_get_next(struct ArrowArrayStream* stream, struct ArrowArray* array) {
+    ArrowTable* table = stream->private_data;
     int64_t i;
     if (table->done) {
         memset(array, 0, sizeof *array);
         return 0;
     }
-    if (arrow_new_array(array, table->owner, table->rows, 1, table->count)) return ENOMEM;
+    if (arrow_new_array(array, table->owner, table->rows, 1, table->count))
+        return ENOMEM;
     for (i = 0; i < table->count; i++) {
         array->children[i] = calloc(1, sizeof **array->children);
         if (array->children[i] == NULL ||
-            arrow_column_array(array->children[i], &table->columns[i], table->owner,
-                               table->rows)) {
+            arrow_column_array(array->children[i], &table->columns[i], table->owner, table->rows)) {
             arrow_release_array(array);
             return ENOMEM;
         }
@@ -219,13 +232,13 @@ static int arrow_get_next(struct ArrowArrayStream *stream, struct ArrowArray *ar
     return 0;
 }
 
-static const char *arrow_get_last_error(struct ArrowArrayStream *stream) {
+static const char* arrow_get_last_error(struct ArrowArrayStream* stream) {
     (void)stream;
     return "out of memory";
 }
 
-static void arrow_release_stream(struct ArrowArrayStream *stream) {
-    ArrowTable *table = stream->private_data;
+static void arrow_release_stream(struct ArrowArrayStream* stream) {
+    ArrowTable* table = stream->private_data;
     stream->release = NULL;
     arrow_drop(table->owner);
     free(table->columns);
@@ -233,9 +246,10 @@ static void arrow_release_stream(struct ArrowArrayStream *stream) {
 }
 
 /* A stream over `table`, which it takes over; NULL without memory, and then the caller keeps it. */
-static struct ArrowArrayStream *arrow_new_stream(ArrowTable *table) {
-    struct ArrowArrayStream *stream = calloc(1, sizeof *stream);
-    if (stream == NULL) return NULL;
+static struct ArrowArrayStream* arrow_new_stream(ArrowTable* table) {
+    struct ArrowArrayStream* stream = calloc(1, sizeof *stream);
+    if (stream == NULL)
+        return NULL;
     stream->get_schema = arrow_get_schema;
     stream->get_next = arrow_get_next;
     stream->get_last_error = arrow_get_last_error;

@@ -13,8 +13,8 @@ static int open_hardware(unsigned long long number) {
     attr.size = sizeof(attr);
     attr.type = PERF_TYPE_HARDWARE;
     attr.config = number;
-    attr.inherit = 1;           /* threads that the link starts count, too */
-    attr.exclude_kernel = 1;    /* what an ordinary process may ask for */
+    attr.inherit = 1;        /* threads that the link starts count, too */
+    attr.exclude_kernel = 1; /* what an ordinary process may ask for */
     attr.exclude_hv = 1;
     attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
     return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);

@@ -10,21 +10,18 @@ struct Fingerprint {
     uint64_t a, b;
 };
 
-static inline uint64_t pylink_fold(uint64_t x, uint64_t y)
-{
+static inline uint64_t pylink_fold(uint64_t x, uint64_t y) {
     __uint128_t product = (__uint128_t)x * y;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
 /* Two lanes: a word that makes a factor of one zero does not do so in the other. */
-static inline void pylink_absorb_words(struct Fingerprint* f, uint64_t x, uint64_t y)
-{
+static inline void pylink_absorb_words(struct Fingerprint* f, uint64_t x, uint64_t y) {
     f->a = pylink_fold(f->a ^ x ^ 0xa0761d6478bd642fULL, y ^ 0xe7037ed1a0b428dbULL) + f->a;
     f->b = pylink_fold(f->b ^ y ^ 0x8ebc6af09c88c6e3ULL, x ^ 0x589965cc75374cc3ULL) + f->b;
 }
 
-static inline void pylink_absorb(struct Fingerprint* f, const uint8_t* data, size_t size)
-{
+static inline void pylink_absorb(struct Fingerprint* f, const uint8_t* data, size_t size) {
     uint64_t words[2];
     size_t left = size;
     for (; left >= 16; left -= 16, data += 16) {

@@ -8,8 +8,7 @@
 
 /* Signs that end what can be skipped in a body, and outside of one: directives and statements. */
 static const uint8_t pylink_in_body[256] = {['{'] = 1, ['}'] = 1, ['"'] = 1, ['/'] = 1};
-static const uint8_t pylink_outside[256] = {
-    ['"'] = 1, ['/'] = 1, [';'] = 1, ['}'] = 1, ['.'] = 1};
+static const uint8_t pylink_outside[256] = {['"'] = 1, ['/'] = 1, [';'] = 1, ['}'] = 1, ['.'] = 1};
 
 /* Which bytes of a row end it. */
 static inline pylink_row pylink_ends(pylink_row row, int outside) {
