@@ -15,11 +15,11 @@
 /* One for all kernels: the start of each run of recycled pages plus its page count; 0: free. */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_recycled[PYLINK_RECYCLED_RUNS];
 __attribute__((weak, visibility("hidden"))) int pylink_no_recycling;
-static inline uint64_t pylink_see_run(size_t at) {
+static inline uint64_t pylink_peek_run(size_t at) {
     return __atomic_load_n(&pylink_recycled[at], __ATOMIC_RELAXED);
 }
 
-static inline uint64_t pylink_take_run(size_t at) {
+static inline uint64_t pylink_detach_run(size_t at) {
     return __atomic_exchange_n(&pylink_recycled[at], 0, __ATOMIC_ACQ_REL);
 }
 
@@ -32,7 +32,7 @@ static inline int pylink_put_run(size_t at, uint64_t run) {
 /* Recycled pages that are divided: where each begins, plus a bit for each part that is in use. */
 #define PYLINK_DIVIDED 32
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_divided[PYLINK_DIVIDED];
-static inline uint64_t pylink_see_divided(size_t at) {
+static inline uint64_t pylink_peek_divided(size_t at) {
     return __atomic_load_n(&pylink_divided[at], __ATOMIC_ACQUIRE);
 }
 

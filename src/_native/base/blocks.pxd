@@ -17,8 +17,8 @@ from libc.string cimport memcpy, memset
 from base.hugepages cimport LARGE_PAGE, MADV_HUGEPAGE, large_pages_pay, madvise, whole_pages
 
 cdef extern from "base/blocks.h":
-    uint64_t peek_run "pylink_see_run"(size_t at) noexcept nogil
-    uint64_t detach_run "pylink_take_run"(size_t at) noexcept nogil
+    uint64_t peek_run "pylink_peek_run"(size_t at) noexcept nogil
+    uint64_t detach_run "pylink_detach_run"(size_t at) noexcept nogil
     bint put_run "pylink_put_run"(size_t at, uint64_t run) noexcept nogil
     bint space_is_limited "pylink_space_is_limited"() noexcept nogil
     bint set_aside "pylink_set_aside"(char* start, size_t size) noexcept nogil
@@ -27,7 +27,7 @@ cdef extern from "base/blocks.h":
     size_t part_with_pages "pylink_part_with_pages"(char* start, size_t size,
                                                     char* to) noexcept nogil
     char* new_pages "pylink_new_pages"(size_t size) noexcept nogil
-    uint64_t peek_divided "pylink_see_divided"(size_t at) noexcept nogil
+    uint64_t peek_divided "pylink_peek_divided"(size_t at) noexcept nogil
     bint set_divided "pylink_set_divided"(size_t at, uint64_t before, uint64_t page) noexcept nogil
     size_t DIVIDED "PYLINK_DIVIDED"
     int munmap(void* start, size_t size) nogil

@@ -43,7 +43,7 @@ cdef enum:
     # Bytes that are copied at a time: each such copy is a mapping for as long as somebody keeps it.
     COPIED = 32 << 20
     # Files that are known again when they come once more, by 12 bits of a key (`map_file`).
-    MET = 1 << 12
+    SEEN_KEYS = 1 << 12
 
 
 cdef inline bint map_cubin(int file, uint8_t* place, uint64_t size, uint64_t* seen_keys,

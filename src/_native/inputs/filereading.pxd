@@ -41,7 +41,7 @@ ctypedef struct Reading:
     const char** data
     int* outcome                    # what `read_whole_file` says
     MappedRow* mapped               # with a size: to be mapped, and then that it is; NULL: none is
-    uint64_t* seen_keys             # keys of MET files (`map_file`); NULL as `mapped`
+    uint64_t* seen_keys             # keys of SEEN_KEYS files (`map_file`); NULL as `mapped`
     TimeRow* times                  # NULL: times are not recorded
     uint64_t[MOST_THREADS] spent    # by thread, see start_item
 

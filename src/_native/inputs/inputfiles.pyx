@@ -19,7 +19,7 @@ from base.threads cimport run_each
 from inputkinds cimport IN_CUBIN
 from inputs.codecs cimport decompress, open_codec
 from inputs.filemapping cimport (
-    ALL_WORTH_MAPPING, LEASE_LASTS, MET, MOST_MAPPED, WORTH_MAPPING, MappedRow, end_files,
+    ALL_WORTH_MAPPING, LEASE_LASTS, SEEN_KEYS, MOST_MAPPED, WORTH_MAPPING, MappedRow, end_files,
     was_written,
 )
 from inputs.filereading cimport (
@@ -177,7 +177,7 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     if mapped is not None and not recycles:
         rows = bytearray(n * sizeof(MappedRow))
         reading.mapped = <MappedRow*>PyByteArray_AS_STRING(rows)
-        seen_keys = bytearray(MET * sizeof(uint64_t))
+        seen_keys = bytearray(SEEN_KEYS * sizeof(uint64_t))
         reading.seen_keys = <uint64_t*>PyByteArray_AS_STRING(seen_keys)
     cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
     cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)

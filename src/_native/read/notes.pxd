@@ -74,10 +74,10 @@ cdef inline bint read_notes(Reader* reader, FileRow* row) noexcept nogil:
     cdef const SectionRow* s
     cdef const uint8_t* record
     cdef uint32_t i, tool = 0
-    cdef bint told
+    cdef bint has_notes
     for i in range(row.first_section, row.first_section + row.section_count):
         s = <const SectionRow*>reader.sections.data + i
-        told = True
+        has_notes = True
         if s.kind == K_CUINFO:
             read_toolkit(row, reader.arena + s.offset, s.size)
         elif s.kind == K_TKINFO:
@@ -89,8 +89,8 @@ cdef inline bint read_notes(Reader* reader, FileRow* row) noexcept nogil:
             if find_record(reader.arena + s.offset, s.size, COMPAT_ISA_CLASS) == NULL:
                 row.flags |= FILE_UNCLASSED
         else:
-            told = is_plain(s.kind, IS_CALLS | IS_RECORDS)
-        if told:
+            has_notes = is_plain(s.kind, IS_CALLS | IS_RECORDS)
+        if has_notes:
             if row.note_end == 0:
                 row.first_note = i
             row.note_end = i + 1

@@ -11,7 +11,7 @@ from pylink.inspect.layout import TOOL_NOTE
 EQUAL = "equal byte by byte"
 DIFFERS = "DIFFERS"
 # From this SM number on linkers may allocate other scoreboards.
-FIRST_WITH_SCOREBOARDS = 100
+FIRST_SM_WITH_OTHER_SCOREBOARDS = 100
 # Number of differing sections that are named.
 MAX_NAMED_SECTIONS = 3
 
@@ -44,7 +44,9 @@ def compare_outputs(output: bytes, expected: bytes, other: str) -> str:
         image, expected_image = Image(output), Image(expected)
         if not differences(image, expected_image, Ignore(tool_note=True)):
             return f"equal with {other}'s except for the linker's own note"
-        ignore = Ignore(tool_note=True, scoreboards=expected_image.sm >= FIRST_WITH_SCOREBOARDS)
+        ignore = Ignore(
+            tool_note=True, scoreboards=expected_image.sm >= FIRST_SM_WITH_OTHER_SCOREBOARDS
+        )
         different = differences(image, expected_image, ignore)
     except MalformedCubin as problem:
         return f"{DIFFERS} from {other}'s: {problem}"

@@ -70,7 +70,7 @@ def layout(sink: Sink, merged: Merged) -> Placed:
     steps.end_step("order")
     _make_contents(placed, sink)
     steps.end_step("make_contents")
-    if merged.crowded or job.dumps_calls:
+    if merged.exceeds_registers or job.dumps_calls:
         from pylink.phases.report_calls import report_registers
 
         report_registers(merged, sink, dump=job.dumps_calls)

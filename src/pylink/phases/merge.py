@@ -49,10 +49,10 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
     if job.options.link_as_tools_patch:
         _check_patches(merged, sink)
     if job.executable:
-        merged.crowded = _report_recursion(merged, sink)
+        merged.exceeds_registers = _report_recursion(merged, sink)
         _find_missing(merged, sink)
     steps.end_step("find_undefined")
-    if sink.errors and not (merged.crowded or job.dumps_calls or job.options.verbose):
+    if sink.errors and not (merged.exceeds_registers or job.dumps_calls or job.options.verbose):
         if merged.undefined:
             from pylink.phases.report_symbols import report_undefined
 
@@ -152,9 +152,9 @@ def _check_patches(merged: Merged, sink: Sink) -> None:
 
 def _report_recursion(merged: Merged, sink: Sink) -> bool:
     """Warn of recursive kernels; True if kernels call functions with too many registers."""
-    recursive, crowded = native_functions.find_recursive(merged)
+    recursive, exceeds_registers = native_functions.find_recursive(merged)
     if recursive and not merged.objects.job.options.suppress_stack_size_warning:
         from pylink.phases.report_symbols import report_recursion
 
         report_recursion(merged, recursive, sink)
-    return crowded
+    return exceeds_registers

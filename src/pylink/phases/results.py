@@ -96,12 +96,12 @@ class Objects(ObjectTables):
 class Merged(MergedTables):
     """The sections and symbols of the output; `replacements` are contents in place of the inputs'.
 
-    `folding` is the comparison of Mercury sections, for observers. `crowded` says that a kernel
-    calls a function with more registers than its limit, `undefined` has the entities that an
-    executable lacks: both are reported when sizes are known.
+    `folding` is the comparison of Mercury sections, for observers. `exceeds_registers` says that a
+    kernel calls a function with more registers than its limit, `undefined` has the entities that
+    an executable lacks: both are reported when sizes are known.
     """
 
-    __slots__ = ("crowded", "folding", "replacements", "undefined")
+    __slots__ = ("exceeds_registers", "folding", "replacements", "undefined")
 
     objects: Objects
 
@@ -109,7 +109,7 @@ class Merged(MergedTables):
         super().__init__(objects)
         self.replacements: list[tuple[bytes, Spans]] = []
         self.folding: Folding | None = None
-        self.crowded = False
+        self.exceeds_registers = False
         self.undefined: list[int] = []
 
     def replace_sections(self, sections: Sections) -> None:

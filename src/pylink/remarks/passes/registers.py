@@ -50,8 +50,8 @@ def emit(merged: Merged, remarks: Remarks) -> None:
 
 def _emit_limits(merged: Merged, remarks: Remarks, view: View) -> None:
     """Emit kernels that call a function with more registers than their limit; the link fails."""
-    _, crowded = native_functions.find_recursive(merged)
-    if not crowded:
+    _, exceeds_registers = native_functions.find_recursive(merged)
+    if not exceeds_registers:
         return
     for registers, function, kernel, limit in report.propagations(merged):
         if registers > limit:
